@@ -10,7 +10,7 @@ import type { PodSource } from '../drain/node-pods.ts';
 import type { Target } from '../targets/targets.ts';
 import { SecretContents } from './class-secrets/secret-contents.ts';
 import { clusterAPI } from './cluster-api/index.ts';
-import { ironCoreLifecycle, ironCoreMachinesOf, ironCorePools, ironCoreScheduler } from './ironcore/index.ts';
+import { ironCoreLifecycle, ironCoreScheduler, ironCoreServing } from './ironcore/index.ts';
 import { machineClass } from './machine-class/index.ts';
 import { machineDeployment } from './machine-deployment/index.ts';
 import { machineSet } from './machine-set/index.ts';
@@ -40,9 +40,7 @@ export function controllers(operator: Operator): Controller[] {
     ...(operator.config.leases.has(MACHINE_LEASE) ? machineControllers(operator, ownerless) : []),
     ...(operator.config.leases.has(IRONCORE_SCHEDULER_LEASE) ? [ironCoreScheduler(operator)] : []),
     ...(operator.config.controllers.has('ironcore.lifecycle') ? [ironCoreLifecycle(operator)] : []),
-    ...(operator.config.controllers.has('ironcore.pools')
-      ? [ironCorePools(operator), ironCoreMachinesOf(operator)]
-      : []),
+    ...(operator.config.controllers.has('ironcore.pools') ? ironCoreServing(operator) : []),
   ];
 }
 

@@ -16,6 +16,11 @@ export function ironCoreMetrics(registry: Registry) {
       'Machines that the runtime of a MachinePool of IronCore last showed, by whose they are: machine (of a Machine in the pool), none (their Machine is not there), other (not made for this MachinePool, or without the labels that say for whom).',
       ['pool', 'owner'],
     ),
+    served: gauge(
+      'machinist_ironcore_pool_served',
+      'Whether a pool of --ironcore-pool is served by the process that leads: 1, or 0 while somebody else renews its Lease.',
+      ['pool'],
+    ),
     kept: gauge(
       'machinist_ironcore_machines_kept',
       'Machines at the runtime of a MachinePool of IronCore that have no Machine and are kept, because nobody has seen that it was to be deleted, or because there are too many at once.',

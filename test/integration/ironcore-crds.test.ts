@@ -443,8 +443,12 @@ describe('kubectl', () => {
       name: 'machinepools.compute.ironcore.dev',
       want: /^NAME READY STATE KEPT AGE full True Ready /,
     },
+    {
+      name: 'machinepools.compute.ironcore.dev -o custom-columns=NAME:.metadata.name,CLASSES:.status.availableMachineClasses[*].name',
+      want: /^NAME CLASSES full full/,
+    },
     { name: 'networkinterfaces', want: /^NAME NETWORK STATE AGE full n Available / },
   ])('shows the columns of $name', async ({ name, want }) => {
-    expect(await kubectl('get', name)).toMatch(want);
+    expect(await kubectl('get', ...name.split(' '))).toMatch(want);
   });
 });

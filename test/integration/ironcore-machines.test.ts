@@ -19,6 +19,7 @@ import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { MachineState, Power } from '../../pkg/ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../pkg/ironcore-runtime/runtime.ts';
 import { CrashPoint, POINTS, type Point } from '../cloud/crash-point.ts';
+import { Poollet } from '../cloud/ironcore-others.ts';
 import { namespace, type TestNamespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { IriRuntime } from '../../pkg/ironcore-runtime/sim/runtime.ts';
@@ -498,6 +499,60 @@ test('an address that is not given is that of a prefix, which is waited for', as
   await create('NetworkInterface', 'dynamic', { networkRef: { name: 'network' }, ips: [{ ephemeral: {} }] });
   await createMachine('dynamic', { networkInterfaces: [{ name: 'eth', networkInterfaceRef: { name: 'dynamic' } }] });
   await waits('dynamic', 'NetworkInterfaceNotReady', 'Prefix dynamic-0 is not allocated yet');
+});
+
+test('a pool that a machinepoollet serves is left to it, and taken over when that has ended', async () => {
+  const name = 'shared';
+  await using own = await IriRuntime.start({ classes: { [CLASS]: 5 } });
+  const others = { api, pool: name, namespace: ns.name, address: own.address };
+  const first = Poollet.start(others);
+  await eventually(() => first.rounds > 0);
+  await using beside = await OperatorSession.start({
+    connection: plane.connection,
+    subject: { user: 'machinist' },
+    namespace: ns.name,
+    controllers: 'ironcore.pools',
+    flags: { 'leader-elect': 'false', 'ironcore-pool': `${name}=${own.address}` },
+  });
+  const serves = async (value: 0 | 1): Promise<void> =>
+    await eventually(
+      async () => {
+        const metrics = await (await fetch(`${beside.url}/metrics`)).text();
+        expect(metrics).toContain(`machinist_ironcore_pool_served{pool="${name}"} ${value}\n`);
+      },
+      { timeoutMs: 60_000 },
+    );
+  const seen = async (rounds: Poollet): Promise<void> => {
+    const before = rounds.rounds;
+    await eventually(() => rounds.rounds > before + 10);
+  };
+  await serves(0);
+  await eventually(async () => {
+    const { items } = await api.send<List<Event>>('GET', '/api/v1/namespaces/default/events');
+    expect(items.map(({ reason, involvedObject }) => [reason, involvedObject.name])).toContainEqual([
+      'ServedByAnother',
+      name,
+    ]);
+  });
+  await createMachine(name, { machinePoolRef: { name }, power: 'Off' });
+  await eventually(() => expect(own.store.made).toBe(1));
+  await seen(first);
+  expect(own.changes).toEqual(['CreateMachine']);
+
+  await first[Symbol.asyncDispose]();
+  const lease = `/apis/coordination.k8s.io/v1/namespaces/ironcore-machinepool-lease/leases/${name}`;
+  await api.send('PATCH', lease, { spec: { renewTime: '2026-01-01T00:00:00.000000Z' } });
+  await serves(1);
+  await shows(name, ({ status }) => expect(status?.state).toBe('Shutdown'));
+  expect(own.store.made).toBe(1);
+
+  await using second = Poollet.start(others);
+  await serves(0);
+  await edit('Machine', name, { spec: { power: 'On' } });
+  await seen(second);
+  expect(own.store.named(name).spec.power).toBe(Power.POWER_OFF);
+  await second[Symbol.asyncDispose]();
+  await edit('Machine', name, { metadata: { finalizers: null } });
 });
 
 /*

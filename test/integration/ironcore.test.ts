@@ -13,6 +13,7 @@ import type { Event, Lease } from '../../pkg/apis/wire.ts';
 import { PoolHealth } from '../../pkg/controllers/ironcore/pool-health.ts';
 import type { RequestRecord } from '../../pkg/kube/transport.ts';
 import { CrashPoint } from '../cloud/crash-point.ts';
+import { OtherScheduler } from '../cloud/ironcore-others.ts';
 import { IriRuntime } from '../../pkg/ironcore-runtime/sim/runtime.ts';
 import { Program } from '../e2e/program.ts';
 import { namespace, type TestNamespace } from '../env/environment.ts';
@@ -255,6 +256,22 @@ test('of 50 Machines at once exactly 20 get the 20 places, also when the process
   await createMachines(names);
   await settle({ eleven: 11, nine: 9, waits: 30 });
   expect(session.count('list', 'machines')).toBe(lists);
+});
+
+test('beside another scheduler each Machine gets one pool, none more than it has places, and nobody writes any more', async () => {
+  await removeMachines();
+  await using scheduler = OtherScheduler.start(api);
+  const versions = async () => (await machines()).map(({ metadata }) => metadata.resourceVersion);
+
+  for (let burst = 0; burst < 4; burst++) {
+    await createMachines(Array.from({ length: 5 }, (_, i) => `both-${burst}-${i}`));
+  }
+
+  await settle({ eleven: 11, nine: 9 });
+  const before = await versions();
+  const { rounds } = scheduler;
+  await eventually(() => scheduler.rounds > rounds + 10);
+  expect(await versions()).toEqual(before);
 });
 
 test('a taint NoExecute drives out Machines that do not tolerate it, and no others', async () => {

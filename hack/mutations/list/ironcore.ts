@@ -187,4 +187,11 @@ export const IRONCORE: readonly Mutation[] = [
     why: 'A volume that a machine without labels has attached is given to another Machine.',
     tests: ['pkg/controllers/ironcore/machine/left-claims.test.ts'],
   },
+  {
+    file: 'pkg/controllers/ironcore/pool-tenure.ts',
+    from: 'return isSilent || isLongOver ?',
+    to: 'return isSilent || !isLongOver ?',
+    why: 'Two that serve one pool undo what the other has done.',
+    tests: ['pkg/controllers/ironcore/pool-lease.test.ts'],
+  },
 ];

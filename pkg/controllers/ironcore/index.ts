@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
+import { keyOf } from '../../apis/meta.ts';
 import { eventsAbout } from '../../events/event-sink.ts';
 import { CONTROL } from '../../gate/gate.ts';
 import { ironCoreMachineClasses, ironCoreMachinePools, ironCoreMachines } from '../../kube/resource.ts';
@@ -19,6 +20,7 @@ import { queuedObject, queueKeyOf, wakeMachines } from './machine/wake.ts';
 import { PoolController } from './pool-controller.ts';
 import { PoolHealth } from './pool-health.ts';
 import { PoolLeases } from './pool-lease.ts';
+import { ServedPools } from './served-pools.ts';
 import { Scheduler } from './scheduler.ts';
 import { wakeLifecycle } from './wake-lifecycle.ts';
 
@@ -79,16 +81,34 @@ export function ironCoreLifecycle(operator: Operator): Controller {
   };
 }
 
-/** Serves pools of IronCore, each by the runtime that `--ironcore-pool` names. */
-export function ironCorePools(operator: Operator): Controller {
-  const { caches, clock, reader } = operator;
+/** Serves pools of IronCore, each by the runtime that `--ironcore-pool` names, and makes the Machines in them real. */
+export function ironCoreServing(operator: Operator): Controller[] {
+  const served = new ServedPools();
+  return [ironCorePoolsOf(operator, served), ironCoreMachinesOf(operator, served)];
+}
+
+/** Who tells of what becomes of pools. */
+const POOL_EVENTS = 'ironcore-pools';
+
+function ironCorePoolsOf(operator: Operator, served: ServedPools): Controller {
+  const { caches, clock, config, reader, metrics } = operator;
   const { writer, runtimes } = operator.under(IRONCORE_POOLS_LEASE);
   const pools = new PoolController({
     runtimes,
     pools: caches.ironCorePools,
     classes: caches.ironCoreClasses,
     machines: caches.ironCoreMachines,
-    leases: new PoolLeases({ reader, writer, clock, identity: randomUUID() }),
+    leases: new PoolLeases({
+      reader,
+      writer,
+      clock,
+      // Of which one leads at a time: the Lease of each is in that namespace.
+      family: `machinist-${config.clusters.namespace}`,
+      identity: randomUUID(),
+    }),
+    served,
+    recorder: eventsAbout(ironCoreMachinePools, operator.recorder(POOL_EVENTS)),
+    metrics: metrics.ironCore,
     writer,
     clock,
   });
@@ -109,8 +129,7 @@ const MACHINE_EVENTS = 'ironcore-machines';
 /** For each pool: a pass waits for the answers of its runtime. */
 const MACHINE_PASSES = 20;
 
-/** Makes Machines of IronCore real at the runtimes of the pools that are served. */
-export function ironCoreMachinesOf(operator: Operator): Controller {
+function ironCoreMachinesOf(operator: Operator, served: ServedPools): Controller {
   const { caches, clock, log, reader } = operator;
   const { writer, runtimes } = operator.under(IRONCORE_POOLS_LEASE);
   const metrics = operator.metrics.ironCore;
@@ -124,6 +143,7 @@ export function ironCoreMachinesOf(operator: Operator): Controller {
     networks: caches.ironCoreNetworks,
     recorder: eventsAbout(ironCoreMachines, recorder),
     runtimes,
+    served,
     reader,
     writer,
     clock,
@@ -166,6 +186,10 @@ export function ironCoreMachinesOf(operator: Operator): Controller {
       (queue) => {
         wake = (queueKey) => queue.add(queueKey);
         wakeMachines({ ...shared, served: new Set(runtimes.keys()) }, queue);
+        served.onBegin((pool) => {
+          queue.add(queueKeyOf('pool', pool));
+          for (const machine of shared.machines.byIndex('pool', pool)) queue.add(queueKeyOf('machine', keyOf(machine)));
+        });
       },
     ],
   };

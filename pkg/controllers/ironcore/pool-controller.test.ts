@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
 
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
@@ -9,7 +10,9 @@ import type { IronCoreMachinePool } from '../../apis/ironcore/machine-pool.ts';
 import { IRONCORE_MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
 import { RuntimeError } from '../../ironcore-runtime/error.ts';
 import { ironCoreMachinePools } from '../../kube/resource.ts';
+import { ironCoreMetrics } from '../../metrics/ironcore.ts';
 import { PoolController } from './pool-controller.ts';
+import { ServedPools } from './served-pools.ts';
 
 const never = new AbortController().signal;
 const meta = (name: string, resourceVersion = '1') => ({
@@ -40,6 +43,9 @@ let renewed: string[];
 let places: number;
 let failure: unknown;
 let leaseFailure: unknown;
+let other: string | undefined;
+let served: ServedPools;
+let events: string[];
 
 beforeEach(() => {
   pools = new MemoryInformer();
@@ -55,12 +61,30 @@ beforeEach(() => {
       return [{ name: 'c', resources: {}, quantity: places }];
     },
   };
-  const renew = async (pool: string): Promise<void> => {
+  const renew = async (pool: string): Promise<string | undefined> => {
     if (leaseFailure !== undefined) throw leaseFailure;
-    renewed.push(pool);
+    if (other === undefined) renewed.push(pool);
+    return other;
   };
+  served = new ServedPools();
+  events = [];
+  other = undefined;
+  const recorder = {
+    event: ({ reason, message }: { reason: string; message: string }) => void events.push(`${reason}: ${message}`),
+  };
+  const metrics = ironCoreMetrics(new Registry());
   const runtimes = new Map([['p', runtime]]);
-  controller = new PoolController({ runtimes, pools, classes, machines, leases: { renew }, writer: client, clock });
+  const told = { served, recorder, metrics };
+  controller = new PoolController({
+    ...told,
+    runtimes,
+    pools,
+    classes,
+    machines,
+    leases: { renew },
+    writer: client,
+    clock,
+  });
 });
 
 const pass = () => controller.reconcile('p', never);
@@ -132,7 +156,7 @@ test('a heartbeat whose Lease could not be renewed is made again', async () => {
 
   await pass();
 
-  expect([asked, renewed]).toEqual([2, ['p']]);
+  expect([asked, renewed]).toEqual([1, ['p']]);
 });
 
 test('of a pool that goes nothing is said', async () => {
@@ -140,6 +164,15 @@ test('of a pool that goes nothing is said', async () => {
 
   expect(await pass()).toMatchObject({ kind: 'stop' });
   expect([client.writes, asked, renewed]).toEqual([[], 0, []]);
+});
+
+test('a pool that goes is served while Machines are left in it', async () => {
+  show({}, '1', { deletionTimestamp: '2026-01-01T00:00:00Z' });
+  machines.put(machine('p', '2'));
+
+  expect(await pass()).toMatchObject({ kind: 'requeue', afterMs: 10_000 });
+
+  expect([client.writes, asked, renewed, served.has('p')]).toEqual([[], 0, ['p'], true]);
 });
 
 describe('a pool is looked at', () => {
@@ -173,4 +206,25 @@ describe('a pool is looked at', () => {
     machines.remove('ns/m');
     expect(keys).toEqual(['p']);
   });
+});
+
+test('a pool that somebody else serves is left to them, and told, until they have ended', async () => {
+  show();
+  other = 'p_machinepoollet';
+  const begun: string[] = [];
+  served.onBegin((pool) => begun.push(pool));
+
+  expect(await pass()).toMatchObject({ kind: 'requeue', afterMs: 10_000 });
+  expect([asked, client.writes, served.has('p')]).toEqual([0, [], false]);
+  expect(events).toEqual([expect.stringMatching(/^ServedByAnother: .* is renewed by p_machinepoollet, /)]);
+
+  other = undefined;
+  clock.advance(10_000);
+  await pass();
+  expect([asked, statuses().length, served.has('p'), begun]).toEqual([1, 1, true, ['p']]);
+
+  other = 'p_again';
+  clock.advance(10_000);
+  await pass();
+  expect([asked, served.has('p'), events.length]).toEqual([1, false, 2]);
 });

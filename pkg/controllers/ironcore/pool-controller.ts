@@ -2,10 +2,15 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
 import type { IronCoreMachineClass } from '../../apis/ironcore/machine-class.ts';
-import type { IronCoreMachinePool, IronCoreMachinePoolStatus } from '../../apis/ironcore/machine-pool.ts';
+import {
+  POOL_LEASE_NAMESPACE,
+  type IronCoreMachinePool,
+  type IronCoreMachinePoolStatus,
+} from '../../apis/ironcore/machine-pool.ts';
 import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
+import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { PoolRuntime } from '../../ironcore-runtime/gated-runtime.ts';
 import { RuntimeError } from '../../ironcore-runtime/error.ts';
 import type { Writer } from '../../kube/client.ts';
@@ -13,10 +18,12 @@ import { ignoreAlreadyExists, ignoreNotFound } from '../../kube/errors.ts';
 import { replacing } from '../../kube/merge-change.ts';
 import { statusPatch } from '../../kube/patch.ts';
 import { ironCoreMachinePools } from '../../kube/resource.ts';
+import type { IronCoreMetrics } from '../../metrics/ironcore.ts';
 import { requeue, waitFor, type StepResult } from '../../reconcile/result.ts';
 import type { Queue } from '../../workqueue/queue.ts';
 import type { PoolLeases } from './pool-lease.ts';
 import { poolStatus, type Probe } from './pool-status.ts';
+import type { ServedPools } from './served-pools.ts';
 
 /** What pools are served with. */
 export interface PoolControllerDeps {
@@ -26,13 +33,17 @@ export interface PoolControllerDeps {
   /** Indexes: `pool`. */
   readonly machines: Informer<IronCoreMachine>;
   readonly leases: Pick<PoolLeases, 'renew'>;
+  readonly served: Pick<ServedPools, 'has' | 'set'>;
+  readonly recorder: ObjectEvents<IronCoreMachinePool>;
+  readonly metrics: Pick<IronCoreMetrics, 'served'>;
   readonly writer: Pick<Writer, 'create' | 'patch'>;
   readonly clock: Clock;
 }
 
 interface Heartbeat {
   readonly atMs: number;
-  readonly probe: Probe;
+  /** Undefined: the runtime was not asked. Somebody else serves the pool, or it is going. */
+  readonly probe: Probe | undefined;
 }
 
 /** How often a runtime is asked, and a Lease renewed. */
@@ -73,32 +84,52 @@ export class PoolController {
 
   /** One pass over one pool. What it throws is retried with back-off. */
   async reconcile(name: string, signal: AbortSignal): Promise<StepResult> {
-    const { pools, clock } = this.#deps;
+    const { pools, machines, clock } = this.#deps;
     const pool = pools.get(name);
     if (pool === undefined && !this.#created.has(name)) {
       await this.#create(name, signal);
       return requeue(0, 'the pool to be seen');
     }
     this.#created.add(name);
-    // Whoever takes it away does not want it to be used; it is made again by the next start.
-    if (pool === undefined || isBeingDeleted(pool)) return waitFor('the pool to be created again');
-    const { atMs, probe } = await this.#heartbeat(name, signal);
+    // Whoever takes it away does not want it to be used; it is made again by the next start. What is left there goes with its machines all
+    // the same, if nobody else sees to that.
+    const isGone = pool === undefined || isBeingDeleted(pool);
+    if (isGone && machines.byIndex('pool', name).length === 0) return waitFor('the pool to be created again');
+    const { atMs, probe } = await this.#heartbeat(name, pool, signal);
     // It may have changed while the runtime was asked.
     const current = pools.get(name);
-    if (current !== undefined) await this.#tell(current, probe, signal);
+    if (current !== undefined && !isBeingDeleted(current) && probe !== undefined)
+      await this.#tell(current, probe, signal);
     return requeue(atMs + HEARTBEAT_MS - clock.monotonicMs(), 'the next heartbeat');
   }
 
   /** What the runtime has said at the last heartbeat, which is made when it is due, or when the one before has failed. */
-  async #heartbeat(name: string, signal: AbortSignal): Promise<Heartbeat> {
+  async #heartbeat(name: string, pool: IronCoreMachinePool | undefined, signal: AbortSignal): Promise<Heartbeat> {
     const { runtimes, leases, clock } = this.#deps;
     const atMs = clock.monotonicMs();
     const last = this.#heartbeats.get(name);
     if (last !== undefined && atMs - last.atMs < HEARTBEAT_MS) return last;
-    const [probe] = await Promise.all([answerOf(runtimes.get(name), signal), leases.renew(name, signal)]);
+    const other = await leases.renew(name, signal);
+    this.#serve(name, pool, other);
+    const probe =
+      other === undefined && pool !== undefined && !isBeingDeleted(pool)
+        ? await answerOf(runtimes.get(name), signal)
+        : undefined;
     const heartbeat = { atMs, probe };
     this.#heartbeats.set(name, heartbeat);
     return heartbeat;
+  }
+
+  /** `other`: who else serves it. */
+  #serve(name: string, pool: IronCoreMachinePool | undefined, other: string | undefined): void {
+    const { served, recorder, metrics } = this.#deps;
+    served.set(name, other === undefined);
+    metrics.served.set({ pool: name }, other === undefined ? 1 : 0);
+    if (other === undefined || pool === undefined) return;
+    const message =
+      `Somebody else serves the pool: its Lease in namespace ${POOL_LEASE_NAMESPACE} is renewed by ${other}, such as a machinepoollet of ` +
+      'IronCore. Nothing is done for it here until that has ended: stop the one, or take --ironcore-pool from the other';
+    recorder.event({ object: pool, type: 'Warning', reason: 'ServedByAnother', message });
   }
 
   async #create(name: string, signal: AbortSignal): Promise<void> {

@@ -3,44 +3,57 @@ import type { Lease } from '../../apis/wire.ts';
 import { toMicroTimestamp, type Clock } from '../../clock/clock.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import { ignoreNotFound } from '../../kube/errors.ts';
-import { mergePatch } from '../../kube/patch.ts';
+import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { leases } from '../../kube/resource.ts';
+import { LEASE_SECONDS, tenureOf, type ForeignTenure } from './pool-tenure.ts';
 
 /** What Leases of pools are kept with. */
 export interface PoolLeaseDeps {
   readonly reader: Pick<Reader, 'get'>;
   readonly writer: Pick<Writer, 'create' | 'patch'>;
   readonly clock: Clock;
+  /** Of all processes of which one leads at a time. */
+  readonly family: string;
   /** Different for each start of the process. */
   readonly identity: string;
 }
 
-/** Four renewals. */
-const DURATION_SECONDS = 40;
-
 /** Shows by Leases that pools are looked after, also while their runtimes do not answer. Nobody leads by them. */
 export class PoolLeases {
   readonly #deps: PoolLeaseDeps;
+  readonly #foreign = new Map<string, ForeignTenure>();
 
   constructor(deps: PoolLeaseDeps) {
     this.#deps = deps;
   }
 
-  /** Renews the Lease of a pool, whoever had it: the one who serves the pool is the one who leads. */
-  async renew(pool: string, signal: AbortSignal): Promise<void> {
-    const { reader, writer, clock, identity } = this.#deps;
+  /** Renews the Lease of a pool; undefined: done. Resolves with its holder when somebody else renews it: then it is left to them. */
+  async renew(pool: string, signal: AbortSignal): Promise<string | undefined> {
+    const { reader, writer, clock, family, identity } = this.#deps;
     const ref = { namespace: POOL_LEASE_NAMESPACE, name: pool };
     const found = await reader.get(leases, ref, { signal }).catch(ignoreNotFound);
+    const ours = `${pool}_${family}_`;
+    const nowMs = { monotonic: clock.monotonicMs(), wall: clock.now() };
+    const tenure = tenureOf({ lease: found, family: ours, before: this.#foreign.get(pool), nowMs });
+    if (tenure.kind === 'other') {
+      this.#foreign.set(pool, tenure.seen);
+      return tenure.seen.holder;
+    }
+    this.#foreign.delete(pool);
     const renewTime = toMicroTimestamp(clock.now());
-    const holderIdentity = `${pool}_${identity}`;
-    const spec = { holderIdentity, leaseDurationSeconds: DURATION_SECONDS, renewTime };
+    const holderIdentity = `${ours}${identity}`;
+    const spec = { holderIdentity, leaseDurationSeconds: LEASE_SECONDS, renewTime };
     if (found === undefined) {
       const lease = { metadata: ref, spec: { ...spec, acquireTime: renewTime } };
       await writer.create('create', leases, lease, { signal });
-      return;
+      return undefined;
     }
-    const isOurs = found.spec?.holderIdentity === holderIdentity;
-    const patch = mergePatch<Lease>(found, { spec: { ...spec, ...(!isOurs && { acquireTime: renewTime }) } });
+    const isOurs = found.spec?.holderIdentity?.startsWith(ours) === true;
+    const isSame = found.spec?.holderIdentity === holderIdentity;
+    const change = { spec: { ...spec, ...(!isSame && { acquireTime: renewTime }) } };
+    // Of two that take over what has ended one wins.
+    const patch = isOurs ? mergePatch<Lease>(found, change) : mergePatchIfUnchanged<Lease>(found, change);
     await writer.patch('change', leases, ref, patch, { signal }).catch(ignoreNotFound);
+    return undefined;
   }
 }

@@ -51,6 +51,7 @@ function world(machine: IronCoreMachine) {
   const client = new MemoryClient();
   client.put(ironCoreMachines, machine);
   const machines = new MemoryInformer([machine], { pool: () => ['p'] });
+  const isServed = { now: true };
   const refusals: Error[] = [];
   const events: string[] = [];
   const log: string[] = [];
@@ -80,6 +81,7 @@ function world(machine: IronCoreMachine) {
     reader: client,
     writer: client,
     runtimes: new Map([['p', runtime]]),
+    served: { has: () => isServed.now },
     recorder: { event: ({ reason, message }) => void events.push(`${reason}: ${message}`) },
     clock,
     hurry: () => undefined,
@@ -87,7 +89,7 @@ function world(machine: IronCoreMachine) {
   const pass = async (): Promise<void> => {
     await controller.reconcile('ns/m', signal).catch(() => undefined);
   };
-  return { clock, store, client, machines, pass, refusals, events, log };
+  return { clock, store, client, machines, pass, isServed, refusals, events, log };
 }
 
 test('that a creation is about to be sent is written before it is', async () => {
@@ -217,4 +219,17 @@ describe('a machine that lost the label with the UID of its Machine', () => {
 
     expect(store.all()).toEqual([]);
   });
+});
+
+test('a Machine of a pool that somebody else serves is not touched', async () => {
+  const { store, client, pass, isServed } = world(machineOf({}, {}, { finalizers: [] }));
+  isServed.now = false;
+
+  await pass();
+
+  expect(client.writes).toEqual([]);
+  isServed.now = true;
+  await pass();
+  expect(client.writes).toHaveLength(1);
+  expect(store.made).toBe(0);
 });

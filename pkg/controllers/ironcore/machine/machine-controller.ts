@@ -14,6 +14,7 @@ import { ignoreNotFound } from '../../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged, type MergePatch } from '../../../kube/patch.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import type { ServedPools } from '../served-pools.ts';
 import { carryOut, removeMachine } from './carry-out.ts';
 import { Claiming, type ClaimingDeps } from './claiming.ts';
 import { decide, type Decision } from './decision.ts';
@@ -31,6 +32,8 @@ export interface MachineControllerDeps extends SurroundingsDeps, ReportsDeps, Om
   /** Index: `pool`. */
   readonly machines: Lister<IronCoreMachine>;
   readonly pools: Lister<IronCoreMachinePool>;
+  /** Pools that nobody else serves: of others nothing is touched. */
+  readonly served: Pick<ServedPools, 'has'>;
   /** By pool. Machines of others are not looked at. */
   readonly runtimes: ReadonlyMap<string, PoolRuntime>;
   readonly writer: ClaimingDeps['writer'];
@@ -75,11 +78,12 @@ export class IronCoreMachineController {
 
   /** One pass over one Machine. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
-    const { machines, pools, runtimes } = this.#deps;
+    const { machines, pools, runtimes, served } = this.#deps;
     const observed = machines.get(key);
     const poolName = observed?.spec.machinePoolRef?.name ?? '';
     const runtime = runtimes.get(poolName);
     if (observed === undefined || runtime === undefined) return stop;
+    if (!served.has(poolName)) return waitFor('the pool to be served by this process');
     const { annotations, finalizers = [] } = observed.metadata;
     if (annotations?.[MANAGED_BY_ANNOTATION] !== undefined) return stop;
     const isHeld = finalizers.includes(MACHINE_FINALIZER);

@@ -41,7 +41,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
   const told: string[] = [];
   const deleted: string[] = [];
   const events: object[] = [];
-  const state = { isAway: false, isMute: false, leftClaimsMs: Infinity };
+  const state = { isAway: false, isMute: false, isServed: true, leftClaimsMs: Infinity };
   const runtime = {
     machines: async () => {
       if (state.isAway) throw new RuntimeError('ListMachines', 'Unavailable', 'no such socket', { isMutation: false });
@@ -70,6 +70,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
   const metrics = ironCoreMetrics(new Registry());
   const relist = new Relist({
     runtimes: new Map([['p', runtime]]),
+    served: { has: () => state.isServed },
     machines,
     pools,
     reader,
@@ -275,6 +276,24 @@ test("a machine that lost its labels wakes the Machine that knows its id, and is
   await look();
   expect(deleted).toEqual([]);
   expect((await metrics.machines.get()).values).toContainEqual({ labels: { pool: 'p', owner: 'machine' }, value: 1 });
+});
+
+test('machines of a pool that somebody else serves are not looked at, and their time begins anew', async () => {
+  const { clock, look, add, deleted, departed, state } = world([]);
+  add('a');
+  departed('uid-a');
+  await look();
+
+  state.isServed = false;
+  clock.advance(20_000);
+  expect((await look()).afterMs).toBe(-1);
+  state.isServed = true;
+  await look();
+  expect(deleted).toEqual([]);
+
+  clock.advance(10_000);
+  await look();
+  expect(deleted).toHaveLength(1);
 });
 
 test('the next look is when a claim that was left behind is due', async () => {

@@ -12,8 +12,9 @@ import { ignoreNotFound } from '../../../kube/errors.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
 import type { Logger } from '../../../log/logger.ts';
 import type { IronCoreMetrics } from '../../../metrics/ironcore.ts';
-import { requeue, stop, type StepResult } from '../../../reconcile/result.ts';
+import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { releaseOf } from '../../vms/orphan-release.ts';
+import type { ServedPools } from '../served-pools.ts';
 import type { Departures } from './departures.ts';
 import type { KeptMachines } from './kept-machines.ts';
 import type { LeftClaims } from './left-claims.ts';
@@ -24,6 +25,8 @@ import type { RuntimeEvents } from './runtime-events.ts';
 
 /** What the machines of pools are looked at with. */
 export interface RelistDeps {
+  /** Pools that nobody else serves: of others nothing is touched. */
+  readonly served: Pick<ServedPools, 'has'>;
   readonly runtimes: ReadonlyMap<string, PoolRuntime>;
   /** Index: `pool`. */
   readonly machines: Lister<IronCoreMachine>;
@@ -74,6 +77,11 @@ export class Relist {
   async reconcile(pool: string, signal: AbortSignal): Promise<StepResult> {
     const runtime = this.#deps.runtimes.get(pool);
     if (runtime === undefined) return stop;
+    if (!this.#deps.served.has(pool)) {
+      // What it has seen is another's doing by the time it serves the pool again.
+      this.#known.delete(pool);
+      return waitFor('the pool to be served by this process');
+    }
     const known = this.#known.get(pool) ?? { shapes: new Map(), ownerlessSinceMs: new Map(), isAway: false };
     this.#known.set(pool, known);
     const machines = await runtime.machines({}, signal).catch((err: unknown) => {
