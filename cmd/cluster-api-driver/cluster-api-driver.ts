@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 
 import { openCluster } from '../../pkg/drivers/cluster.ts';
 import { ClusterAPIDriver } from '../../pkg/drivers/cluster-api/driver.ts';
+import { apiVersionOf } from '../../pkg/kube/resource.ts';
 import { commandOf, serveDriver, type DriverProgram } from '../../pkg/drivers/serve-driver.ts';
 
 interface Options {
@@ -21,7 +22,13 @@ Who looks after these Machines, machinist run --controllers=*,cluster-api or Clu
   open: async ({ options: { kubeconfig }, clock, log }) => {
     const cluster = await openCluster({ kubeconfig, env: process.env, clock, userAgent: 'machinist-cluster-api' });
     const { transport, reader, writer } = cluster;
-    return new ClusterAPIDriver({ reader, writer, log, close: () => transport.close() });
+    return new ClusterAPIDriver({
+      reader,
+      writer,
+      servedAs: (resource) => apiVersionOf(transport.served.known(resource)),
+      log,
+      close: () => transport.close(),
+    });
   },
 };
 

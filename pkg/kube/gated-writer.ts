@@ -8,7 +8,9 @@ import type { Interceptor } from '../gate/interceptor.ts';
 import { MUTATE } from './mutate.ts';
 import type { Patch, PatchType } from './patch.ts';
 import { apiVersionOf, normalised, pods, type Resource } from './resource.ts';
+import { asServed } from './served-versions.ts';
 import type { GatedCall, Transport } from './transport.ts';
+import { wireChange } from './wire-change.ts';
 
 /** Learns what our writes did before any watch tells; the caches. Must not throw. */
 export interface WriteObserver {
@@ -45,14 +47,17 @@ export class GatedWriter implements Writer {
     object: New<T>,
     options: WriteOptions = {},
   ): Promise<T> {
-    const created = await this.#send<T>(intent, options, object.metadata, {
-      method: 'POST',
-      verb: 'create',
-      address: addressOf(resource, { namespace: object.metadata.namespace }),
-      body: { apiVersion: apiVersionOf(resource), kind: resource.kind, ...object },
+    const { namespace } = object.metadata;
+    return await asServed(this.#options.transport, resource, options.signal, async (served) => {
+      const created = await this.#send<T>(intent, options, object.metadata, {
+        method: 'POST',
+        verb: 'create',
+        address: addressOf(served, { namespace }),
+        body: { apiVersion: apiVersionOf(served), kind: resource.kind, ...(served.toWire?.(object) ?? object) },
+      });
+      this.#options.observer?.wrote(resource, normalised(served, created));
+      return created;
     });
-    this.#options.observer?.wrote(resource, normalised(resource, created));
-    return created;
   }
 
   async patch<T extends KubeObject>(
@@ -62,19 +67,24 @@ export class GatedWriter implements Writer {
     patch: Patch,
     options: WriteOptions = {},
   ): Promise<T> {
-    const { type, body, subresource } = patch;
-    const patched = await this.#send<T>(intent, options, ref, {
-      method: 'PATCH',
-      verb: 'patch',
-      address: addressOf(resource, { ...ref, subresource }),
-      contentType: CONTENT_TYPE[type],
-      body,
-    }).catch((err: unknown) => {
-      throw conflictOfUid(err);
+    const { type, subresource, base } = patch;
+    return await asServed(this.#options.transport, resource, options.signal, async (served) => {
+      const body = served === resource ? patch.body : wireChange(served, patch);
+      // Of what it says the dialect has nothing: the object is as it was.
+      if (body === undefined) return base as T;
+      const patched = await this.#send<T>(intent, options, ref, {
+        method: 'PATCH',
+        verb: 'patch',
+        address: addressOf(served, { ...ref, subresource }),
+        contentType: CONTENT_TYPE[type],
+        body,
+      }).catch((err: unknown) => {
+        throw conflictOfUid(err);
+      });
+      // The scale subresource answers with a Scale, which is not the object.
+      if (subresource !== 'scale') this.#learn(resource, normalised(served, patched));
+      return patched;
     });
-    // The scale subresource answers with a Scale, which is not the object.
-    if (subresource !== 'scale') this.#learn(resource, normalised(resource, patched));
-    return patched;
   }
 
   async delete<T extends KubeObject>(
@@ -86,21 +96,23 @@ export class GatedWriter implements Writer {
   ): Promise<T | undefined> {
     const { gracePeriodSeconds, propagationPolicy } = options;
     const gone: ObjectIdentity = { metadata: { ...ref, uid: preconditions.uid } };
-    const answer = await this.#send<T | Status>(intent, options, ref, {
-      method: 'DELETE',
-      verb: 'delete',
-      address: addressOf(resource, ref),
-      body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions, gracePeriodSeconds, propagationPolicy },
-    }).catch((err: unknown) => {
-      if (isNotFound(err)) this.#options.observer?.deleted(resource, gone);
-      throw err;
+    return await asServed(this.#options.transport, resource, options.signal, async (served) => {
+      const answer = await this.#send<T | Status>(intent, options, ref, {
+        method: 'DELETE',
+        verb: 'delete',
+        address: addressOf(served, ref),
+        body: { apiVersion: 'v1', kind: 'DeleteOptions', preconditions, gracePeriodSeconds, propagationPolicy },
+      }).catch((err: unknown) => {
+        if (isNotFound(err)) this.#options.observer?.deleted(resource, gone);
+        throw err;
+      });
+      if (isObject(answer) && !isGone(answer)) {
+        this.#learn(resource, normalised(served, answer));
+        return answer;
+      }
+      this.#options.observer?.deleted(resource, gone);
+      return undefined;
     });
-    if (isObject(answer) && !isGone(answer)) {
-      this.#learn(resource, normalised(resource, answer));
-      return answer;
-    }
-    this.#options.observer?.deleted(resource, gone);
-    return undefined;
   }
 
   async evict(pod: Pod, options: WriteOptions & { readonly gracePeriodSeconds?: number } = {}): Promise<void> {

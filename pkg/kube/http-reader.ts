@@ -3,6 +3,7 @@ import { addressOf, queryOf } from './address.ts';
 import { METADATA } from './list-watch.ts';
 import type { GetOptions, ListOptions, ObjectRef, Reader } from './client.ts';
 import { normalised, normalisedList, type Resource } from './resource.ts';
+import { asServed } from './served-versions.ts';
 import type { Transport } from './transport.ts';
 
 /** Live reads of one cluster. */
@@ -17,29 +18,33 @@ export class HttpReader implements Reader {
   }
 
   async get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, options: GetOptions = {}): Promise<T> {
-    const object = await this.#transport.request<T>({
-      method: 'GET',
-      verb: 'get',
-      lane: this.#lane,
-      address: addressOf(resource, ref),
-      ...(options.metadataOnly === true ? { accept: METADATA } : {}),
-      signal: options.signal,
-      timeoutMs: options.timeoutMs,
+    return await asServed(this.#transport, resource, options.signal, async (served) => {
+      const object = await this.#transport.request<T>({
+        method: 'GET',
+        verb: 'get',
+        lane: this.#lane,
+        address: addressOf(served, ref),
+        ...(options.metadataOnly === true ? { accept: METADATA } : {}),
+        signal: options.signal,
+        timeoutMs: options.timeoutMs,
+      });
+      return options.metadataOnly === true ? object : normalised(served, object);
     });
-    return options.metadataOnly === true ? object : normalised(resource, object);
   }
 
   async list<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<List<T>> {
     const { namespace, signal, timeoutMs, ...selection } = options;
-    const list = await this.#transport.request<List<T>>({
-      method: 'GET',
-      verb: 'list',
-      lane: this.#lane,
-      address: addressOf(resource, { namespace }),
-      query: queryOf(selection),
-      signal,
-      timeoutMs,
+    return await asServed(this.#transport, resource, signal, async (served) => {
+      const list = await this.#transport.request<List<T>>({
+        method: 'GET',
+        verb: 'list',
+        lane: this.#lane,
+        address: addressOf(served, { namespace }),
+        query: queryOf(selection),
+        signal,
+        timeoutMs,
+      });
+      return normalisedList(served, list);
     });
-    return normalisedList(resource, list);
   }
 }

@@ -2,6 +2,7 @@ import type { KubeObject, List } from '../apis/meta.ts';
 import { addressOf, queryOf } from './address.ts';
 import type { CallOptions } from './client.ts';
 import { normalised, normalisedList, received, receivedList, type Resource } from './resource.ts';
+import { asServed } from './served-versions.ts';
 import type { Transport } from './transport.ts';
 import { jsonLines, type WatchEvent } from './watch.ts';
 
@@ -79,16 +80,18 @@ export class HttpListWatch<T extends KubeObject> implements ListWatch<T> {
   async list(options: PageOptions): Promise<List<T>> {
     const { signal, timeoutMs, ...page } = options;
     const { labelSelector, fieldSelector, metadataOnly } = this.selection;
-    const list = await this.#transport.request<List<T>>({
-      method: 'GET',
-      verb: 'list',
-      address: addressOf(this.resource, { namespace: this.selection.namespace }),
-      query: queryOf({ labelSelector, fieldSelector, ...page }),
-      ...(metadataOnly === true ? { accept: METADATA_LIST } : {}),
-      signal,
-      timeoutMs: timeoutMs ?? LIST_TIMEOUT_MS,
+    return await asServed(this.#transport, this.resource, signal, async (served) => {
+      const list = await this.#transport.request<List<T>>({
+        method: 'GET',
+        verb: 'list',
+        address: addressOf(served, { namespace: this.selection.namespace }),
+        query: queryOf({ labelSelector, fieldSelector, ...page }),
+        ...(metadataOnly === true ? { accept: METADATA_LIST } : {}),
+        signal,
+        timeoutMs: timeoutMs ?? LIST_TIMEOUT_MS,
+      });
+      return metadataOnly === true ? receivedList(served, list) : normalisedList(served, list);
     });
-    return metadataOnly === true ? receivedList(this.resource, list) : normalisedList(this.resource, list);
   }
 
   answeredSince(sinceMs: number, signal: AbortSignal): Promise<void> {
@@ -107,22 +110,26 @@ export class HttpListWatch<T extends KubeObject> implements ListWatch<T> {
       timeoutSeconds,
       ...(sendInitialEvents === true ? { sendInitialEvents, resourceVersionMatch: 'NotOlderThan' } : {}),
     });
-    const stream = await this.#transport.open(
-      {
-        method: 'GET',
-        verb: 'watch',
-        address: addressOf(this.resource, { namespace: this.selection.namespace }),
-        query,
-        ...(metadataOnly === true ? { accept: METADATA } : {}),
-        signal,
-        ...(sendInitialEvents === true ? {} : { timeoutMs: OPENING_MS }),
-      },
-      Math.min(this.#idleMs, longestSilenceMs(options)),
-    );
+    const open = async (served: Resource<T>) => ({
+      served,
+      stream: await this.#transport.open(
+        {
+          method: 'GET',
+          verb: 'watch',
+          address: addressOf(served, { namespace: this.selection.namespace }),
+          query,
+          ...(metadataOnly === true ? { accept: METADATA } : {}),
+          signal,
+          ...(sendInitialEvents === true ? {} : { timeoutMs: OPENING_MS }),
+        },
+        Math.min(this.#idleMs, longestSilenceMs(options)),
+      ),
+    });
+    const { served, stream } = await asServed(this.#transport, this.resource, signal, open);
     onOpen?.();
     const take = metadataOnly === true ? received<T> : normalised<T>;
     for await (const event of jsonLines<WatchEvent<T>>(stream, signal)) {
-      if (event.type !== 'ERROR' && event.type !== 'BOOKMARK') take(this.resource, event.object);
+      if (event.type !== 'ERROR' && event.type !== 'BOOKMARK') take(served, event.object);
       yield event;
     }
   }

@@ -22,6 +22,8 @@ export interface Patch {
   readonly type: PatchType;
   readonly body: unknown;
   readonly subresource?: 'status' | 'scale';
+  /** What it was computed from: what it comes to in an older version of the kind follows from both. Not sent. */
+  readonly base?: PatchBase;
 }
 
 /** The object a patch was computed from. */
@@ -34,13 +36,13 @@ export interface PatchBase {
  * `change` holds only fields that we own; null removes a member.
  */
 export function mergePatch<T extends PatchBase>(base: T, change: MergePatch<NoInfer<T>>): Patch {
-  return { type: 'merge', body: withPreconditions(change, { uid: base.metadata.uid }) };
+  return { type: 'merge', body: withPreconditions(change, { uid: base.metadata.uid }), base };
 }
 
 /** Merge patch that also fails (409) when the object changed since it was read: for decisions, lists, finalizers. */
 export function mergePatchIfUnchanged<T extends PatchBase>(base: T, change: MergePatch<NoInfer<T>>): Patch {
   const { uid, resourceVersion } = base.metadata;
-  return { type: 'merge', body: withPreconditions(change, { uid, resourceVersion }) };
+  return { type: 'merge', body: withPreconditions(change, { uid, resourceVersion }), base };
 }
 
 /**
@@ -52,7 +54,7 @@ export function statusPatch<T extends PatchBase & { readonly status?: unknown }>
   status: MergePatch<NonNullable<NoInfer<T>['status']>>,
 ): Patch {
   const { uid, resourceVersion } = base.metadata;
-  return { type: 'merge', subresource: 'status', body: withPreconditions({ status }, { uid, resourceVersion }) };
+  return { type: 'merge', subresource: 'status', body: withPreconditions({ status }, { uid, resourceVersion }), base };
 }
 
 /** Strategic merge patch of a Node: merges labels, annotations and, by their patch merge key, conditions and finalizers. */

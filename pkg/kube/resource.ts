@@ -13,8 +13,15 @@ import {
 } from '../apis/machine/v1alpha1/normalise.ts';
 import type { KubeObject, List } from '../apis/meta.ts';
 import type { ClusterAPICluster } from '../apis/cluster-api/cluster.ts';
-import { CLUSTER_API_GROUP, CLUSTER_API_VERSION } from '../apis/cluster-api/keys.ts';
+import { CLUSTER_API_GROUP, CLUSTER_API_VERSION, OLDER_CLUSTER_API_VERSION } from '../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../apis/cluster-api/machine.ts';
+import {
+  clusterFromV1beta1,
+  clusterToV1beta1,
+  machineFromV1beta1,
+  machineToV1beta1,
+  machineToV1beta2,
+} from '../apis/cluster-api/v1beta1.ts';
 import {
   COMPUTE_GROUP,
   IPAM_GROUP,
@@ -54,6 +61,10 @@ export interface Resource<T extends KubeObject> {
   readonly namespaced: boolean;
   /** Makes an object from the server what T says, in place, where its definition may have stored something else. */
   normalise?(object: T): T;
+  /** What is sent for such an object, or a part of one, where that differs from what T says. */
+  toWire?(object: object): object;
+  /** The same objects in an older version, for where this one is not served. */
+  readonly older?: Resource<T>;
   readonly _type?: T;
 }
 
@@ -89,18 +100,28 @@ export const clusterMachines = resource<ClusterMachine>(CLUSTER_GROUP, CLUSTER_V
 export const cloudClusters = resource<CloudCluster>(CLUSTER_GROUP, CLUSTER_VERSION, 'clusters', 'Cluster');
 export const machinePools = resource<MachinePool>(KAAS_GROUP, KAAS_VERSION, 'machinepools', 'MachinePool');
 /** Of Cluster API. */
-export const clusterAPIMachines = resource<ClusterAPIMachine>(
-  CLUSTER_API_GROUP,
-  CLUSTER_API_VERSION,
-  'machines',
-  'Machine',
-);
-export const clusterAPIClusters = resource<ClusterAPICluster>(
-  CLUSTER_API_GROUP,
-  CLUSTER_API_VERSION,
-  'clusters',
-  'Cluster',
-);
+export const clusterAPIMachines: Resource<ClusterAPIMachine> = Object.freeze({
+  ...resource<ClusterAPIMachine>(CLUSTER_API_GROUP, CLUSTER_API_VERSION, 'machines', 'Machine'),
+  toWire: machineToV1beta2,
+  older: Object.freeze({
+    ...resource<ClusterAPIMachine>(CLUSTER_API_GROUP, OLDER_CLUSTER_API_VERSION, 'machines', 'Machine'),
+    normalise: machineFromV1beta1,
+    toWire: machineToV1beta1,
+  }),
+});
+export const clusterAPIClusters: Resource<ClusterAPICluster> = Object.freeze({
+  ...resource<ClusterAPICluster>(CLUSTER_API_GROUP, CLUSTER_API_VERSION, 'clusters', 'Cluster'),
+  older: Object.freeze({
+    ...resource<ClusterAPICluster>(CLUSTER_API_GROUP, OLDER_CLUSTER_API_VERSION, 'clusters', 'Cluster'),
+    normalise: clusterFromV1beta1,
+    toWire: clusterToV1beta1,
+  }),
+});
+export const machineDrainRules: Resource<KubeObject> = Object.freeze({
+  ...resource<KubeObject>(CLUSTER_API_GROUP, CLUSTER_API_VERSION, 'machinedrainrules', 'MachineDrainRule'),
+  // Both versions say the same.
+  older: resource<KubeObject>(CLUSTER_API_GROUP, OLDER_CLUSTER_API_VERSION, 'machinedrainrules', 'MachineDrainRule'),
+});
 /** Of IronCore. */
 export const ironCoreMachines = resource<IronCoreMachine>(COMPUTE_GROUP, IRONCORE_VERSION, 'machines', 'Machine');
 export const ironCoreMachinePools = resource<IronCoreMachinePool>(
@@ -109,12 +130,6 @@ export const ironCoreMachinePools = resource<IronCoreMachinePool>(
   'machinepools',
   'MachinePool',
   false,
-);
-export const machineDrainRules = resource<KubeObject>(
-  CLUSTER_API_GROUP,
-  CLUSTER_API_VERSION,
-  'machinedrainrules',
-  'MachineDrainRule',
 );
 export const ironCoreMachineClasses = resource<IronCoreMachineClass>(
   COMPUTE_GROUP,
@@ -198,6 +213,11 @@ export function providerResource(where: {
 /** `apiVersion` of a resource's objects. */
 export function apiVersionOf(r: Resource<KubeObject>): string {
   return r.group === '' ? r.version : `${r.group}/${r.version}`;
+}
+
+/** Versions in which a resource is understood, the newest first: `v1beta2 or v1beta1`. */
+export function versionsOf(r: Resource<KubeObject>): string {
+  return r.older === undefined ? r.version : `${r.version} or ${versionsOf(r.older)}`;
 }
 
 /** Name of a kind that is told from those of other groups: `Machine.cluster.k8s.io`; those of the core group have none. */

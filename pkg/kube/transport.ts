@@ -11,6 +11,7 @@ import { ApiError } from './errors.ts';
 import { errorOfAnswer, errorOfFailure, isConnectionFailure, isUntrustedServer } from './failure.ts';
 import { MUTATE } from './mutate.ts';
 import { leases, selfSubjectAccessReviews, selfSubjectRulesReviews } from './resource.ts';
+import { ServedVersions } from './served-versions.ts';
 import { NotStartedError } from './start-guard.ts';
 import { unlimited, type Throttle } from '../clock/throttle.ts';
 
@@ -126,6 +127,8 @@ const SILENT_MS = 4_000;
 
 /** Sends requests to one API server: deadline, rate limit, credentials, metrics, and the few retries that are always safe. */
 export class Transport {
+  /** Which versions the server has. */
+  readonly served: ServedVersions;
   readonly #options: TransportOptions;
   readonly #throttle: Throttle;
   readonly #dispatchers: Dispatchers;
@@ -138,6 +141,11 @@ export class Transport {
   constructor(options: TransportOptions) {
     const url = new URL(options.endpoint.url);
     this.#options = options;
+    this.served = new ServedVersions({
+      clock: options.clock,
+      discover: async (path) =>
+        await this.request({ method: 'GET', verb: 'get', address: { path, template: path, label: 'discovery' } }),
+    });
     this.#throttle = options.throttle ?? unlimited;
     this.#dispatchers = new Dispatchers(options.endpoint);
     this.#host = url.host;

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { ApiError } from '../kube/errors.ts';
-import { clusterMachines, machines, nodes, type Resource } from '../kube/resource.ts';
+import { clusterAPIMachines, clusterMachines, machines, nodes, type Resource } from '../kube/resource.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import { describeRefusal } from './describe-refusal.ts';
 
@@ -18,6 +18,11 @@ test.each<{ resource: Resource<KubeObject>; err: ApiError; want: string }>([
     resource: machines,
     err: notServed,
     want: 'does not serve machines.machine.sapcloud.io: apply crds/machine.sapcloud.io_machines.yaml',
+  },
+  {
+    resource: clusterAPIMachines,
+    err: new ApiError(404, 'NotServed', 'versions of its group: v1alpha4'),
+    want: 'does not serve machines.cluster.x-k8s.io in v1beta2 or v1beta1 (versions of its group: v1alpha4): apply crds/cluster-api/cluster.x-k8s.io_machines.yaml, or upgrade whoever serves it',
   },
   { resource: nodes, err: notServed, want: 'does not serve nodes.core: is it an API server?' },
   {

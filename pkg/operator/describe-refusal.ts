@@ -3,17 +3,12 @@ import { CLUSTER_API_GROUP } from '../apis/cluster-api/keys.ts';
 import { COMPUTE_GROUP } from '../apis/ironcore/group.ts';
 import { CLUSTER_GROUP } from '../apis/mirantis/machine.ts';
 import { KAAS_GROUP } from '../apis/mirantis/pool.ts';
+import type { KubeObject } from '../apis/meta.ts';
 import type { ApiError } from '../kube/errors.ts';
 import { definitionFile } from '../preflight/definitions.ts';
-import { customResourceDefinitions } from '../kube/resource.ts';
+import { customResourceDefinitions, versionsOf, type Resource } from '../kube/resource.ts';
 import { CLUSTER_API_ROLES, MIRANTIS_ROLES } from '../preflight/permissions.ts';
 import { describeUnauthorized } from './cannot-start.ts';
-
-/** What is read, as far as it can be told by. */
-interface Kind {
-  readonly group: string;
-  readonly plural: string;
-}
 
 /** The shipped files that grant what is read of groups that are not ours. */
 const ROLES_OF_GROUPS: ReadonlyMap<string, string> = new Map([
@@ -25,16 +20,18 @@ const ROLES_OF_GROUPS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** `machines.cluster.k8s.io`: there are Machines of two groups. */
-export function qualified({ group, plural }: Kind): string {
+export function qualified({ group, plural }: Resource<KubeObject>): string {
   return `${plural}.${group === '' ? 'core' : group}`;
 }
 
 /** Which cluster refuses to let us read a kind, and what would help. `roleFile`: the shipped file that grants what is read. */
-export function describeRefusal(cluster: Cluster, roleFile: string, kind: Kind, err: ApiError): string {
+export function describeRefusal(cluster: Cluster, roleFile: string, kind: Resource<KubeObject>, err: ApiError): string {
   if (err.reason === 'NotServed') {
     const file = definitionFile(kind);
     const remedy = file === undefined ? 'is it an API server?' : `apply ${file}`;
-    return `the ${cluster} cluster does not serve ${qualified(kind)}: ${remedy}`;
+    if (kind.older === undefined) return `the ${cluster} cluster does not serve ${qualified(kind)}: ${remedy}`;
+    const versions = `${versionsOf(kind)} (${err.message})`;
+    return `the ${cluster} cluster does not serve ${qualified(kind)} in ${versions}: ${remedy}, or upgrade whoever serves it`;
   }
   if (err.reason === 'Unauthorized') return describeUnauthorized(cluster, err);
   const file = ROLES_OF_GROUPS.get(kind.group) ?? roleFile;

@@ -15,7 +15,7 @@ import type { Reader } from '../kube/client.ts';
 import type { Interceptor } from '../gate/interceptor.ts';
 import { HttpListWatch, type ListWatch } from '../kube/list-watch.ts';
 import type { ApiError } from '../kube/errors.ts';
-import { pods, type Resource } from '../kube/resource.ts';
+import { apiVersionOf, pods, type Resource } from '../kube/resource.ts';
 import type { RequestRecord } from '../kube/transport.ts';
 import { MACHINE_LEASE } from '../leader/names.ts';
 import type { LeaseThread } from '../leader/lease-thread.ts';
@@ -155,6 +155,16 @@ export class Operator {
   /** Live reads of the control cluster. */
   get reader(): Reader {
     return this.#clusters.control.reader;
+  }
+
+  /** `apiVersion` under which the control cluster serves a kind, as far as that is known. */
+  servedAs(resource: Resource<KubeObject>): string {
+    return apiVersionOf(this.#clusters.control.transport.served.known(resource));
+  }
+
+  /** Calls `run` each time the control cluster turned out to serve a kind in another version than before. */
+  onServedChange(run: () => void): void {
+    this.#clusters.control.transport.served.onChange(run);
   }
 
   /** The outages of this moment. */

@@ -106,6 +106,7 @@ describe('patches', () => {
     expect(adoptPatch(machine({ refs: [plain] }), reference)).toEqual({
       type: 'merge',
       body: { metadata: { ownerReferences: [reference, plain], ...preconditions } },
+      base: expect.anything(),
     });
     expect(reference).toEqual({
       apiVersion: 'machine.sapcloud.io/v1alpha1',
@@ -127,6 +128,7 @@ describe('patches', () => {
     expect(releasePatch(machine({ refs: [plain, ours] }), OURS)).toEqual({
       type: 'merge',
       body: { metadata: { ownerReferences: [plain], ...preconditions } },
+      base: expect.anything(),
     });
     expect(releasePatch(machine({ refs: [ours] }), OURS).body).toEqual({
       metadata: { ownerReferences: [], ...preconditions },

@@ -1,13 +1,15 @@
 import path from 'node:path';
 
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
 import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import type { ClusterAPICluster } from '../../pkg/apis/cluster-api/cluster.ts';
 import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
+import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Event, Node } from '../../pkg/apis/wire.ts';
+import { DIALECTS, type Dialect } from '../cluster-api/dialect.ts';
 import { ContractSimulator, SIM_CLUSTER, SIM_CONFIG, SIM_MACHINE, type SimKind } from '../contract-simulator.ts';
 import { namespace, privateControlPlane, type TestNamespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
@@ -18,6 +20,7 @@ const PATIENCE = { timeoutMs: 60_000 };
 const EXPIRY = 'machine.cluster.x-k8s.io/certificates-expiry';
 const HEALTHY = ['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => ({ type, status: 'False' }));
 
+let dialect: Dialect;
 let plane: ControlPlane;
 let api: Api;
 let ns: TestNamespace;
@@ -26,41 +29,6 @@ let session: OperatorSession;
 /** Every phase that a Machine showed, by name; and all that its deletion waited for. */
 const phases = new Map<string, string[]>();
 const waits = new Map<string, string[]>();
-
-beforeAll(async () => {
-  // Of its own: where both groups are served, kubectl takes `machine` for theirs.
-  plane = await privateControlPlane();
-  const { connection } = plane;
-  api = connection.api();
-  await applyManifests(api, readManifests(path.join(import.meta.dirname, '../../crds/cluster-api')));
-  ns = await namespace(connection);
-  sim = new ContractSimulator(api, ns.name);
-  await sim.install(SIM_MACHINE, 'v1beta2');
-  await sim.install(SIM_CONFIG, 'v1beta2');
-  for (const role of ['control-machine-controller', 'target', 'cluster-api'] as const) await grant(api, role, ns.name);
-  session = await OperatorSession.start({
-    connection,
-    subject: { user: 'machinist' },
-    namespace: ns.name,
-    controllers: 'cluster-api',
-  });
-  session.caches.clusterAPIMachines.onChange((_old, current) => {
-    if (current === undefined) return;
-    const { name } = current.metadata;
-    const { phase, conditions = [] } = current.status ?? {};
-    note(phases, name, phase);
-    note(waits, name, conditions.find(({ type, status }) => type === 'Deleting' && status === 'True')?.reason);
-  });
-  await send('POST', 'clusters', undefined, { kind: 'Cluster', metadata: { name: 'c' }, spec: {} });
-  await secret('given', { value: 'data' });
-});
-
-afterAll(async () => {
-  await session[Symbol.asyncDispose]();
-  await ns[Symbol.asyncDispose]();
-  await api.close();
-  await plane.stop();
-});
 
 function note(all: Map<string, string[]>, name: string, one: string | undefined): void {
   const before = all.get(name) ?? [];
@@ -84,10 +52,16 @@ async function told(name: string): Promise<readonly string[]> {
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
 async function send<T = unknown>(method: Method, plural: string, name?: string, body?: object): Promise<T> {
-  const collection = `/apis/cluster.x-k8s.io/v1beta2/namespaces/${ns.name}/${plural}`;
-  const full = method === 'POST' ? { apiVersion: 'cluster.x-k8s.io/v1beta2', ...body } : body;
+  const collection = dialect.pathOf(ns.name, plural);
+  const full = method === 'POST' ? { apiVersion: dialect.apiVersion, ...withNamespace(body) } : body;
   const strict = method === 'POST' ? '?fieldValidation=Strict' : '';
-  return await api.send<T>(method, `${collection}${name === undefined ? '' : `/${name}`}${strict}`, full);
+  const sent = full && dialect.wire(plural, full);
+  const answer = await api.send<T>(method, `${collection}${name === undefined ? '' : `/${name}`}${strict}`, sent);
+  return method === 'GET' ? (dialect.read(plural, answer as KubeObject) as T) : answer;
+}
+
+function withNamespace(object: { readonly metadata?: object } = {}): object {
+  return { ...object, metadata: { ...object.metadata, namespace: ns.name } };
 }
 
 async function createMachine(name: string, spec: object = {}, metadata: object = {}): Promise<void> {
@@ -159,8 +133,7 @@ async function gone(look: () => Promise<unknown>, what: string): Promise<void> {
 
 async function machineGone(name: string): Promise<void> {
   const look = async () => {
-    const collection = `/apis/cluster.x-k8s.io/v1beta2/namespaces/${ns.name}/machines/${name}`;
-    return (await api.request(collection)).status === 404 ? undefined : name;
+    return (await api.request(`${dialect.pathOf(ns.name, 'machines')}/${name}`)).status === 404 ? undefined : name;
   };
   await gone(look, name);
 }
@@ -171,98 +144,8 @@ async function remove(name: string): Promise<void> {
   await machineGone(name);
 }
 
-test('a Machine becomes a Node in phases without a step back, and goes with all that belongs to it, in order', async () => {
-  const name = 'whole';
-  await sim.create(SIM_MACHINE, name, {
-    metadata: { finalizers: ['sim/holds'], ownerReferences: [creatorReference('MachineSet')] },
-  });
-  await sim.create(SIM_CONFIG, name, { metadata: { finalizers: ['sim/holds'] } });
-  await createMachine(
-    name,
-    { version: '1.34.0', bootstrap: { configRef: { ...SIM_CONFIG, name } } },
-    { labels: { 'cluster.x-k8s.io/control-plane': '' }, annotations: { [EXPIRY]: '2027-01-01T00:00:00Z' } },
-  );
-
-  await says(name, 'BootstrapConfigReady', 'False', 'NotReady', 'SimConfig whole');
-  const { uid } = (await read(name)).metadata;
-  await ownedBy(SIM_MACHINE, name, uid);
-  await ownedBy(SIM_CONFIG, name, uid);
-  await sim.report(SIM_CONFIG, name, { initialization: { dataSecretCreated: true }, dataSecretName: 'made' });
-  await shows(name, ({ spec, status }) =>
-    expect([spec?.bootstrap?.dataSecretName, status?.phase]).toEqual(['made', 'Provisioning']),
-  );
-  await shows(name, ({ spec, status }) =>
-    expect([spec?.version, spec?.deletion, status?.certificatesExpiryDate]).toEqual([
-      'v1.34.0',
-      { nodeDeletionTimeoutSeconds: 10 },
-      '2027-01-01T00:00:00Z',
-    ]),
-  );
-  // Provisioned without an id is not enough to find its Node.
-  await sim.report(SIM_MACHINE, name, {
-    initialization: { provisioned: true },
-    conditions: [{ type: 'Ready', status: 'False', reason: 'Foo', message: 'bar' }],
-  });
-  await says(name, 'InfrastructureReady', 'False', 'Foo', 'bar');
-  expect((await read(name)).status?.phase).toBe('Provisioning');
-  await sim.set(SIM_MACHINE, name, { spec: { providerID: 'sim://whole' } });
-  await sim.report(SIM_MACHINE, name, {
-    conditions: [{ type: 'Ready', status: 'True', reason: 'Up' }],
-    addresses: [{ type: 'InternalIP', address: '10.0.0.7' }],
-    failureDomain: 'az1',
-    interruptible: true,
-  });
-  await shows(name, ({ spec, status }) => {
-    expect(spec?.providerID).toBe('sim://whole');
-    expect(status).toMatchObject({
-      phase: 'Provisioned',
-      addresses: [{ type: 'InternalIP', address: '10.0.0.7' }],
-      failureDomain: 'az1',
-    });
-  });
-  await createNode(name, 'sim://whole');
-  const machine = await shows(name, ({ status }) =>
-    expect(status).toMatchObject({ phase: 'Running', nodeRef: { name } }),
-  );
-  await says(name, 'Ready', 'True', 'Ready');
-  await says(name, 'Available', 'True', 'Available');
-  expect(machine.metadata.ownerReferences).toMatchObject([{ kind: 'Cluster', name: 'c' }]);
-  expect(machine.metadata.labels).toMatchObject({ 'cluster.x-k8s.io/cluster-name': 'c' });
-  const older = (await read(name)).status?.deprecated?.v1beta1?.conditions ?? [];
-  expect(machine.status?.conditions?.map(({ observedGeneration }) => observedGeneration)).not.toContain(undefined);
-  expect(older.filter(({ status }) => status === 'True').map(({ type }) => type)).toEqual([
-    'BootstrapReady',
-    'InfrastructureReady',
-    'NodeHealthy',
-    'Ready',
-  ]);
-  expect((await readNode(name))?.metadata.labels).toMatchObject({ 'cluster.x-k8s.io/interruptible': '' });
-
-  // Once provisioned, it stays so.
-  await sim.report(SIM_MACHINE, name, {
-    initialization: { provisioned: false },
-    addresses: [{ type: 'InternalIP', address: '10.0.0.8' }],
-  });
-  await shows(name, ({ status }) => {
-    expect(status?.addresses).toEqual([{ type: 'InternalIP', address: '10.0.0.8' }]);
-    expect(status?.initialization?.infrastructureProvisioned).toBe(true);
-  });
-
-  await send('DELETE', 'machines', name);
-  await says(name, 'Deleting', 'True', 'WaitingForInfrastructureDeletion');
-  expect((await readNode(name))?.spec?.unschedulable).toBe(true);
-  expect((await sim.read(SIM_CONFIG, name))?.metadata.deletionTimestamp).toBeUndefined();
-  await sim.set(SIM_MACHINE, name, { metadata: { finalizers: null } });
-  await says(name, 'Deleting', 'True', 'WaitingForBootstrapDeletion');
-  expect(await readNode(name)).toBeDefined();
-  await sim.set(SIM_CONFIG, name, { metadata: { finalizers: null } });
-  await machineGone(name);
-  expect(await readNode(name)).toBeUndefined();
-  expect(phases.get(name)).toEqual(['Pending', 'Provisioning', 'Provisioned', 'Running', 'Deleting']);
-});
-
 function creatorReference(kind: string): object {
-  return { apiVersion: 'cluster.x-k8s.io/v1beta2', kind, name: 'creator', uid: 'uid-of-creator' };
+  return { apiVersion: dialect.apiVersion, kind, name: 'creator', uid: 'uid-of-creator' };
 }
 
 /** Resolves when the Machine is the only owner of the object, which shows its Cluster. */
@@ -276,177 +159,6 @@ async function ownedBy(kind: SimKind, name: string, uid: string): Promise<void> 
     { ...PATIENCE, describe: `${kind.kind} ${name} to be owned` },
   );
 }
-
-test('bad references are told with what would help, and are made good: missing, foreign, of a kind that comes and goes', async () => {
-  const kind = { apiGroup: SIM_MACHINE.apiGroup, kind: 'LateMachine' };
-  const name = 'late';
-  await createMachine(name, { infrastructureRef: { ...kind, name } });
-  await says(
-    name,
-    'InfrastructureReady',
-    'Unknown',
-    'InternalError',
-    'latemachines.infrastructure.cluster.x-k8s.io does',
-  );
-  await says(name, 'BootstrapConfigReady', 'True', 'DataSecretProvided');
-
-  await sim.install(kind, undefined);
-  await says(name, 'InfrastructureReady', 'Unknown', 'InternalError', 'has no label');
-  await sim.relabel(kind, 'v1beta1');
-  await says(name, 'InfrastructureReady', 'False', 'DoesNotExist', 'LateMachine late does not exist: create it');
-  const foreign = { ...creatorReference('Machine'), name: 'another', controller: true };
-  await sim.create(kind, name, { metadata: { ownerReferences: [foreign] }, spec: { providerID: 'late://1' } });
-  await says(name, 'InfrastructureReady', 'False', 'NotReady', 'belongs to Machine another');
-  await sim.set(kind, name, { metadata: { ownerReferences: null } });
-  await says(name, 'InfrastructureReady', 'False', 'NotReady', 'is not provisioned yet');
-
-  // The contract says which field counts.
-  await sim.report(kind, name, { initialization: { provisioned: true } });
-  await sim.report(kind, name, { failureReason: 'InsufficientResources', failureMessage: 'no host' });
-  await shows(name, ({ status }) =>
-    expect(status?.deprecated?.v1beta1).toMatchObject({ failureReason: 'InsufficientResources' }),
-  );
-  expect((await read(name)).status?.phase).toBe('Pending');
-  await sim.relabel(kind, 'v1beta2');
-  await shows(name, ({ status }) => expect(status?.phase).toBe('Provisioned'));
-
-  // Whether an object of a kind that is not served is gone nobody knows.
-  await sim.set(kind, name, { metadata: { finalizers: ['sim/holds'] } });
-  await sim.uninstall(kind);
-  await sim.set(kind, name, { metadata: { finalizers: null } });
-  await says(name, 'InfrastructureReady', 'Unknown', 'InternalError', 'does not exist: install the provider');
-  await send('DELETE', 'machines', name);
-  await says(name, 'Deleting', 'True', 'WaitingForInfrastructureDeletion', 'cannot be told');
-  await sim.install(kind, 'v1beta2');
-  await machineGone(name);
-});
-
-test('what a machine cannot start without is told in a condition, and by one Event for each reason, and is noticed when it comes', async () => {
-  const name = 'waiting';
-  await createMachine(name, { bootstrap: { dataSecretName: 'own-data' } });
-  await says(name, 'InfrastructureReady', 'False', 'DoesNotExist', 'SimMachine waiting does not exist: create it');
-  await says(name, 'BootstrapConfigReady', 'False', 'DataSecretMissing', 'Secret own-data does not exist: create it');
-  await secret('own-data', { other: 'data' });
-  await says(name, 'BootstrapConfigReady', 'False', 'DataSecretEmpty', 'has nothing under key value');
-  const ownData = `/api/v1/namespaces/${ns.name}/secrets/own-data`;
-  await api.send('PATCH', ownData, { data: { value: Buffer.from('data').toString('base64') } });
-  await says(name, 'BootstrapConfigReady', 'True', 'DataSecretProvided');
-  await sim.create(SIM_MACHINE, name, { spec: { providerID: 'sim://waiting' } });
-  await says(name, 'InfrastructureReady', 'False', 'NotReady', 'is not provisioned yet');
-  for (const message of ['no host', 'still no host']) {
-    const ready = { type: 'Ready', status: 'False', reason: 'NoHost', message };
-    await sim.report(SIM_MACHINE, name, { conditions: [ready] });
-    await says(name, 'InfrastructureReady', 'False', 'NoHost', message);
-  }
-  await sim.report(SIM_MACHINE, name, { initialization: { provisioned: true }, conditions: [] });
-  await shows(name, ({ status }) => expect(status?.phase).toBe('Provisioned'));
-  // Who has started needs it no more.
-  await api.send('DELETE', ownData);
-  await createNode(name, 'sim://waiting');
-  await says(name, 'Available', 'True', 'Available');
-  await says(name, 'BootstrapConfigReady', 'True', 'DataSecretProvided');
-
-  const events = [
-    'Normal InfrastructureNotReady NoHost: no host x1',
-    'Normal InfrastructureNotReady NotReady: SimMachine waiting is not provisioned yet x1',
-    'Normal SuccessfulSetNodeRef The Node is waiting x1',
-    'Warning BootstrapNotReady DataSecretEmpty: Secret own-data has nothing under key value: put the bootstrap data there x1',
-    'Warning BootstrapNotReady DataSecretMissing: Secret own-data does not exist: create it, with the bootstrap data under key value x1',
-    'Warning InfrastructureNotReady DoesNotExist: SimMachine waiting does not exist: create it, or correct the reference x1',
-  ];
-  await eventually(async () => expect(await told(name)).toEqual(events), { ...PATIENCE, describe: 'Events' });
-  await remove(name);
-});
-
-test('a Machine of a group that we may not read, or without its Cluster, says so and goes on when that is mended', async () => {
-  const kind = { apiGroup: 'odd.example.com', kind: 'OddMachine' };
-  const name = 'odd';
-  await sim.install(kind, 'v1beta2');
-  await sim.create(kind, name);
-  await createMachine(name, { clusterName: 'later', infrastructureRef: { ...kind, name } });
-  await says(name, 'Ready', 'False', 'NotReady', 'Cluster later does not exist: create it');
-  expect((await read(name)).metadata.finalizers ?? []).toEqual([]);
-
-  await send('POST', 'clusters', undefined, { kind: 'Cluster', metadata: { name: 'later' }, spec: { paused: true } });
-  await says(name, 'Paused', 'True', 'Paused');
-  expect((await read(name)).metadata.finalizers ?? []).toEqual([]);
-  await send('PATCH', 'clusters', 'later', { spec: { paused: false } });
-  await says(
-    name,
-    'InfrastructureReady',
-    'Unknown',
-    'InternalError',
-    'cannot be read: apply deploy/rbac/cluster-api.yaml',
-  );
-  await says(name, 'Paused', 'False', 'NotPaused');
-
-  const rule = { apiGroups: [kind.apiGroup], resources: ['*'], verbs: ['get', 'list', 'watch', 'patch', 'delete'] };
-  const roles = `/apis/rbac.authorization.k8s.io/v1/namespaces/${ns.name}/roles/machinist-cluster-api`;
-  const { rules } = await api.send<{ rules: object[] }>('GET', roles);
-  await api.send('PATCH', roles, { rules: [...rules, rule] });
-  await says(name, 'InfrastructureReady', 'False', 'NotReady', 'is not provisioned yet');
-
-  // The Cluster takes its Machines along.
-  await send('DELETE', 'clusters', 'later');
-  await machineGone(name);
-  expect(await sim.read(kind, name)).toBeUndefined();
-  await eventually(async () => {
-    const later = `/apis/cluster.x-k8s.io/v1beta2/namespaces/${ns.name}/clusters/later`;
-    return (await api.request(later)).status === 404;
-  }, PATIENCE);
-});
-
-test('the Node shows what its Machine says, keeps what others put there, and is one only', async () => {
-  const name = 'labels';
-  const node = 'labels-node';
-  await sim.create(SIM_MACHINE, name, { spec: { providerID: 'sim://labels' } });
-  await createMachine(
-    name,
-    {
-      taints: [
-        { key: 'a', effect: 'NoSchedule', propagation: 'Always' },
-        { key: 'b', effect: 'NoSchedule', propagation: 'OnInitialization' },
-      ],
-    },
-    { labels: { 'node-role.kubernetes.io/x': '', other: 'y' } },
-  );
-  for (const one of [node, 'labels-twin']) {
-    await api.send('POST', '/api/v1/nodes', {
-      metadata: { name: one, labels: { 'node-role.kubernetes.io/hand': '' } },
-      spec: {
-        providerID: 'sim://labels',
-        taints: [{ key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' }],
-      },
-    });
-  }
-  await sim.report(SIM_MACHINE, name, { initialization: { provisioned: true } });
-  await says(name, 'NodeReady', 'Unknown', 'InspectionFailed', 'have the same provider ID');
-  expect((await read(name)).status?.nodeRef).toBeUndefined();
-  await api.send('DELETE', '/api/v1/nodes/labels-twin');
-  await shows(name, ({ status }) => expect(status?.nodeRef).toEqual({ name: node }));
-  await nodeShows(node, {
-    keys: ['a', 'b'],
-    labels: { 'node-role.kubernetes.io/x': '', 'node-role.kubernetes.io/hand': '' },
-  });
-  expect((await readNode(node))?.metadata.labels).toEqual(expect.not.objectContaining({ other: 'y' }));
-  expect((await readNode(node))?.metadata.annotations).toMatchObject({
-    'cluster.x-k8s.io/machine': name,
-    'cluster.x-k8s.io/cluster-name': 'c',
-    'cluster.x-k8s.io/labels-from-machine': 'node-role.kubernetes.io/x',
-  });
-
-  const { spec } = (await readNode(node)) ?? {};
-  await api.send('PATCH', `/api/v1/nodes/${node}`, {
-    spec: { taints: spec?.taints?.filter(({ key }) => key === 'a') },
-  });
-  await edit(name, { metadata: { labels: { 'node-role.kubernetes.io/x': null } } });
-  await nodeShows(node, {
-    keys: ['a'],
-    labels: { 'node-role.kubernetes.io/hand': '' },
-    not: 'node-role.kubernetes.io/x',
-  });
-  await remove(name);
-});
 
 async function nodeShows(
   name: string,
@@ -464,69 +176,8 @@ async function nodeShows(
   );
 }
 
-test('a deletion waits for hooks, drains, and waits for volumes; a timeout ends what a budget or a volume holds', async () => {
-  const name = 'drained';
-  const preDrain = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/backup';
-  const preTerminate = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io';
-  await running(name, {}, { annotations: { [preDrain]: '', [preTerminate]: '' } });
-  await pod('leaves', name);
-  await pod('skipped', name, { 'cluster.x-k8s.io/drain': 'skip' });
-  await pod('kept', name);
-  await send('POST', 'machinedrainrules', undefined, {
-    kind: 'MachineDrainRule',
-    metadata: { name: 'kept' },
-    spec: {
-      drain: { behavior: 'Skip' },
-      pods: [{ selector: { matchLabels: { app: 'kept' } }, namespaceSelector: { matchLabels: { team: 'a' } } }],
-    },
-  });
-  await send('POST', 'machinedrainrules', undefined, {
-    kind: 'MachineDrainRule',
-    metadata: { name: 'wrong' },
-    spec: { drain: { behavior: 'Skip' }, pods: [{ selector: { matchExpressions: [{ key: 'a', operator: 'In' }] } }] },
-  });
-  await api.send('PATCH', `/api/v1/namespaces/${ns.name}`, { metadata: { labels: { team: 'a' } } });
-  await volume('held', name);
-  await send('DELETE', 'machines', name);
-  await says(name, 'Deleting', 'True', 'WaitingForPreDrainHook', preDrain);
-  expect((await readNode(name))?.spec?.unschedulable).not.toBe(true);
-  expect((await api.request(podPath('leaves'))).status).toBe(200);
-
-  await edit(name, { metadata: { annotations: { [preDrain]: null } } });
-  await says(name, 'Deleting', 'True', 'DrainingNode', 'MachineDrainRule wrong: label selector: a In with 0 values');
-  expect((await api.request(podPath('leaves'))).status).toBe(200);
-  await send('DELETE', 'machinedrainrules', 'wrong');
-  await says(name, 'Deleting', 'True', 'WaitingForVolumeDetach', 'held');
-  expect((await api.request(podPath('leaves'))).status).toBe(404);
-  for (const stays of ['skipped', 'kept']) {
-    expect((await api.request(podPath(stays))).status).toBe(200);
-    await api.send('DELETE', podPath(stays), { gracePeriodSeconds: 0 });
-  }
-  await send('DELETE', 'machinedrainrules', 'kept');
-  await detach('held');
-  await says(name, 'Deleting', 'True', 'WaitingForPreTerminateHook', preTerminate);
-  expect((await sim.read(SIM_MACHINE, name))?.metadata.deletionTimestamp).toBeUndefined();
-  await edit(name, { metadata: { annotations: { [preTerminate]: null } } });
-  await machineGone(name);
-  expect(await readNode(name)).toBeUndefined();
-
-  const held = 'timed';
-  await running(held, { deletion: { nodeDrainTimeoutSeconds: 2, nodeVolumeDetachTimeoutSeconds: 1 } });
-  await pod('stays', held);
-  await api.send('POST', `/apis/policy/v1/namespaces/${ns.name}/poddisruptionbudgets`, {
-    metadata: { name: 'none' },
-    spec: { minAvailable: 1, selector: { matchLabels: { app: 'stays' } } },
-  });
-  await volume('stuck', held);
-  await send('DELETE', 'machines', held);
-  await machineGone(held);
-  expect(waits.get(held)?.slice(0, 2)).toEqual(['DrainingNode', 'WaitingForVolumeDetach']);
-  expect((await api.request(podPath('stays'))).status).toBe(200);
-  await api.send('DELETE', podPath('stays'), { gracePeriodSeconds: 0 });
-  await detach('stuck');
-});
-
 const podPath = (name: string): string => `/api/v1/namespaces/${ns.name}/pods/${name}`;
+
 const ATTACHMENTS = '/apis/storage.k8s.io/v1/volumeattachments';
 
 async function pod(name: string, nodeName: string, labels: object = {}): Promise<void> {
@@ -551,160 +202,6 @@ async function detach(name: string): Promise<void> {
   await api.request(`${ATTACHMENTS}/${name}`, { method: 'DELETE' });
 }
 
-test('nothing is written about what is paused, and nobody is fought with', async () => {
-  const name = 'paused';
-  await running(name);
-  await says(name, 'Ready', 'True', 'Ready');
-  await edit(name, { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } });
-  await says(name, 'Paused', 'True', 'Paused');
-  await edit(name, { metadata: { labels: { touched: 'yes' } } });
-  await sim.set(SIM_MACHINE, name, { metadata: { labels: { 'cluster.x-k8s.io/cluster-name': 'x' } } });
-  const versions = async (): Promise<readonly unknown[]> =>
-    [await read(name), await sim.read(SIM_MACHINE, name)].map((one) => one?.metadata.resourceVersion);
-  const before = await versions();
-  // Whoever is not paused has got on meanwhile.
-  await running('witness');
-  await says('witness', 'Available', 'True', 'Available');
-  expect(await versions()).toEqual(before);
-  const settled = (await read('witness')).metadata.resourceVersion;
-  await sim.set(SIM_MACHINE, 'witness', { metadata: { labels: { touched: 'yes' } } });
-  const { metadata } = await read(name);
-  await edit(name, { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } });
-  await ownedBy(SIM_MACHINE, name, metadata.uid);
-  expect((await read('witness')).metadata.resourceVersion).toBe(settled);
-  await remove(name);
-  await remove('witness');
-});
-
-test('a Cluster owns its infrastructure, shows it to providers, and goes after its Machines', async () => {
-  await sim.install(SIM_CLUSTER, 'v1beta1');
-  await sim.create(SIM_CLUSTER, 'i', { spec: { controlPlaneEndpoint: { host: 'api.example.com', port: 6443 } } });
-  await send('POST', 'clusters', undefined, {
-    kind: 'Cluster',
-    metadata: { name: 'i' },
-    spec: { infrastructureRef: { ...SIM_CLUSTER, name: 'i' } },
-  });
-  const cluster = (): Promise<ClusterAPICluster> => send<ClusterAPICluster>('GET', 'clusters', 'i');
-  const look = async (want: (one: ClusterAPICluster) => void): Promise<void> => {
-    await eventually(async () => want(await cluster()), { ...PATIENCE, describe: 'Cluster i' });
-  };
-  await look(({ status }) =>
-    expect(status?.conditions).toContainEqual(
-      expect.objectContaining({ type: 'InfrastructureReady', status: 'False', reason: 'NotReady' }),
-    ),
-  );
-  await sim.report(SIM_CLUSTER, 'i', { ready: true, failureDomains: { az1: { controlPlane: false } } });
-  await look(({ spec, status }) => {
-    expect(spec?.controlPlaneEndpoint).toEqual({ host: 'api.example.com', port: 6443 });
-    expect(status).toMatchObject({
-      initialization: { infrastructureProvisioned: true, controlPlaneInitialized: true },
-      failureDomains: [{ name: 'az1', controlPlane: false }],
-    });
-    expect(status?.deprecated?.v1beta1?.conditions).toContainEqual(
-      expect.objectContaining({ type: 'InfrastructureReady', status: 'True' }),
-    );
-  });
-  const { uid } = (await cluster()).metadata;
-  const { metadata } = (await sim.read(SIM_CLUSTER, 'i')) ?? {};
-  expect(metadata?.ownerReferences).toEqual([
-    { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'i', uid },
-  ]);
-  await send('DELETE', 'clusters', 'i');
-  await gone(() => sim.read(SIM_CLUSTER, 'i'), 'SimCluster i');
-});
-
-test('whenever the manager dies, the next one goes on: one infrastructure for each Machine, deleted in order, and nothing left', async () => {
-  await using other = await namespace(plane.connection);
-  for (const role of ['control-machine-controller', 'cluster-api'] as const) await grant(api, role, other.name);
-  const there = new ContractSimulator(api, other.name);
-  const collection = `/apis/cluster.x-k8s.io/v1beta2/namespaces/${other.name}`;
-  const lives = Array.from({ length: LIVES }, (_, i) => new Life(`crash-${i}`, i));
-  const start = (isMortal: boolean): Promise<OperatorSession> =>
-    OperatorSession.start({
-      connection: plane.connection,
-      subject: { user: 'machinist' },
-      namespace: other.name,
-      controllers: 'cluster-api',
-      hooks: {
-        intercept: async (mutation, proceed) => {
-          const life = lives.find(({ name }) => mutation.text.split(/[/ ]/).includes(name));
-          if (life !== undefined && !mutation.text.startsWith('POST events')) life.note(mutation.text, isMortal);
-          return await proceed();
-        },
-      },
-    });
-  const find = async (name: string): Promise<ClusterAPIMachine | undefined> => {
-    const { status, body } = await api.request(`${collection}/machines/${name}`);
-    return status === 200 ? (body as ClusterAPIMachine) : undefined;
-  };
-  const all = async (isDone: (life: Life) => Promise<boolean>, what: string): Promise<void> => {
-    let left: readonly string[] = [];
-    const look = async (): Promise<boolean> => {
-      const done = await Promise.all(lives.map(isDone));
-      left = lives.filter((_, i) => done[i] !== true).map(({ name, texts }) => `${name}: ${texts.join(', ')}`);
-      return left.length === 0;
-    };
-    await eventually(look, { ...PATIENCE, describe: () => `${what}: ${left.join('; ')}` });
-  };
-  const isRunning = async ({ name }: Life): Promise<boolean> => (await find(name))?.status?.phase === 'Running';
-
-  await api.send('POST', `${collection}/clusters`, {
-    apiVersion: 'cluster.x-k8s.io/v1beta2',
-    kind: 'Cluster',
-    metadata: { name: 'c' },
-    spec: {},
-  });
-  for (const { name } of lives) {
-    await there.create(SIM_MACHINE, name, { spec: { providerID: `sim://${name}` } });
-    await there.report(SIM_MACHINE, name, { initialization: { provisioned: true } });
-    await there.create(SIM_CONFIG, name);
-    await there.report(SIM_CONFIG, name, { initialization: { dataSecretCreated: true }, dataSecretName: name });
-    await createNode(name, `sim://${name}`);
-    await pod(name, name);
-    await api.send('POST', `${collection}/machines`, {
-      apiVersion: 'cluster.x-k8s.io/v1beta2',
-      kind: 'Machine',
-      metadata: { name, labels: { 'node.cluster.x-k8s.io/x': 'y' } },
-      spec: {
-        clusterName: 'c',
-        bootstrap: { configRef: { ...SIM_CONFIG, name } },
-        infrastructureRef: { ...SIM_MACHINE, name },
-      },
-    });
-  }
-  const first = await start(true);
-  await all(async (life) => life.isDead || (await isRunning(life)), 'to run or to be dead');
-  const early = lives.filter(({ isDead }) => isDead);
-  const takeAway = ({ name }: Life): Promise<unknown> => api.send('DELETE', `${collection}/machines/${name}`);
-  await Promise.all(lives.filter((life) => !early.includes(life)).map(takeAway));
-  await all(async (life) => life.isDead || (await find(life.name)) === undefined, 'to be gone or to be dead');
-  await first[Symbol.asyncDispose]();
-  // It has died before each mutation: those who are left had none to die before.
-  expect(lives.filter(({ isDead }) => isDead).length).toBeGreaterThan(15);
-  expect(lives.filter(({ isDead, n }) => n > 0 && !isDead)).not.toEqual([]);
-
-  await using _second = await start(false);
-  await all(async (life) => !early.includes(life) || (await isRunning(life)), 'to run');
-  await Promise.all(early.map(takeAway));
-  await all(async ({ name }) => (await find(name)) === undefined, 'to be gone');
-  const left = await Promise.all(
-    lives.flatMap(({ name }) => [
-      there.read(SIM_MACHINE, name),
-      there.read(SIM_CONFIG, name),
-      readNode(name),
-      api.request(podPath(name)).then(({ status }) => (status === 404 ? undefined : name)),
-    ]),
-  );
-  expect(left.filter((one) => one !== undefined)).toEqual([]);
-  for (const { texts } of lives) {
-    const at = (part: string): number => texts.findLastIndex((text) => text.includes(part));
-    const order = ['eviction', 'DELETE simmachines', 'DELETE simconfigs', 'DELETE nodes'].map(at);
-    expect(order).toEqual(order.toSorted((a, b) => a - b));
-    expect(order).not.toContain(-1);
-    expect(texts.at(-1)).toMatch(/^PATCH machines/);
-  }
-});
-
 /** More than there are mutations in the life of a Machine. */
 const LIVES = 30;
 
@@ -728,30 +225,548 @@ class Life {
   }
 }
 
-test('uses every verb that its roles grant, and is refused nothing but the kind that no role grants', () => {
-  const manifests = readManifests(path.join(import.meta.dirname, '../../deploy/rbac'));
-  const roles = manifests.filter(
-    ({ kind, metadata }) => kind.endsWith('Role') && /-cluster-api(?:-definitions|-namespaces)?$/.test(metadata.name),
-  );
-  const rules = roles.flatMap((role) => (role as unknown as { rules: Rule[] }).rules);
-  const kinds = new Map<string, string>([
-    [SIM_MACHINE.apiGroup, 'simmachines'],
-    [SIM_CONFIG.apiGroup, 'simconfigs'],
-  ]);
-  const granted = rules.flatMap(({ apiGroups: [group = ''], resources, verbs }) =>
-    resources.flatMap((one) => verbs.map((verb) => `${verb} ${one === '*' ? kinds.get(group) : one}`)),
-  );
-  const { requests } = session;
-  const used = new Set(requests.map(({ verb, resource }) => `${verb} ${resource}`));
-
-  expect(roles).toHaveLength(3);
-  expect(granted.filter((one) => !used.has(one))).toEqual([]);
-  const refused = requests.filter(({ code }) => code === 401 || code === 403);
-  expect(new Set(refused.map(({ resource }) => resource))).toEqual(new Set(['oddmachines']));
-});
-
 interface Rule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
   readonly verbs: readonly string[];
 }
+
+describe.each(DIALECTS)('where $version is served', (served) => {
+  beforeAll(async () => {
+    dialect = served;
+    phases.clear();
+    waits.clear();
+    // Of its own: where both groups are served, kubectl takes `machine` for theirs.
+    plane = await privateControlPlane();
+    const { connection } = plane;
+    api = connection.api();
+    await applyManifests(api, await dialect.definitions());
+    ns = await namespace(connection);
+    sim = new ContractSimulator(api, ns.name);
+    await sim.install(SIM_MACHINE, 'v1beta2');
+    await sim.install(SIM_CONFIG, 'v1beta2');
+    for (const role of ['control-machine-controller', 'target', 'cluster-api'] as const)
+      await grant(api, role, ns.name);
+    session = await OperatorSession.start({
+      connection,
+      subject: { user: 'machinist' },
+      namespace: ns.name,
+      controllers: 'cluster-api',
+    });
+    session.caches.clusterAPIMachines.onChange((_old, current) => {
+      if (current === undefined) return;
+      const { name } = current.metadata;
+      const { phase, conditions = [] } = current.status ?? {};
+      note(phases, name, phase);
+      note(waits, name, conditions.find(({ type, status }) => type === 'Deleting' && status === 'True')?.reason);
+    });
+    await send('POST', 'clusters', undefined, { kind: 'Cluster', metadata: { name: 'c' }, spec: {} });
+    await secret('given', { value: 'data' });
+  });
+
+  afterAll(async () => {
+    await session[Symbol.asyncDispose]();
+    await ns[Symbol.asyncDispose]();
+    await api.close();
+    await plane.stop();
+  });
+
+  test('a Machine becomes a Node in phases without a step back, and goes with all that belongs to it, in order', async () => {
+    const name = 'whole';
+    await sim.create(SIM_MACHINE, name, {
+      metadata: { finalizers: ['sim/holds'], ownerReferences: [creatorReference('MachineSet')] },
+    });
+    await sim.create(SIM_CONFIG, name, { metadata: { finalizers: ['sim/holds'] } });
+    await createMachine(
+      name,
+      { version: '1.34.0', bootstrap: { configRef: { ...SIM_CONFIG, name } } },
+      { labels: { 'cluster.x-k8s.io/control-plane': '' }, annotations: { [EXPIRY]: '2027-01-01T00:00:00Z' } },
+    );
+
+    await says(name, 'BootstrapConfigReady', 'False', 'NotReady', 'SimConfig whole');
+    const { uid } = (await read(name)).metadata;
+    await ownedBy(SIM_MACHINE, name, uid);
+    await ownedBy(SIM_CONFIG, name, uid);
+    await sim.report(SIM_CONFIG, name, { initialization: { dataSecretCreated: true }, dataSecretName: 'made' });
+    await shows(name, ({ spec, status }) =>
+      expect([spec?.bootstrap?.dataSecretName, status?.phase]).toEqual(['made', 'Provisioning']),
+    );
+    await shows(name, ({ spec, status }) =>
+      expect([spec?.version, spec?.deletion, status?.certificatesExpiryDate]).toEqual([
+        'v1.34.0',
+        { nodeDeletionTimeoutSeconds: 10 },
+        '2027-01-01T00:00:00Z',
+      ]),
+    );
+    // Provisioned without an id is not enough to find its Node.
+    await sim.report(SIM_MACHINE, name, {
+      initialization: { provisioned: true },
+      conditions: [{ type: 'Ready', status: 'False', reason: 'Foo', message: 'bar' }],
+    });
+    await says(name, 'InfrastructureReady', 'False', 'Foo', 'bar');
+    expect((await read(name)).status?.phase).toBe('Provisioning');
+    await sim.set(SIM_MACHINE, name, { spec: { providerID: 'sim://whole' } });
+    await sim.report(SIM_MACHINE, name, {
+      conditions: [{ type: 'Ready', status: 'True', reason: 'Up' }],
+      addresses: [{ type: 'InternalIP', address: '10.0.0.7' }],
+      failureDomain: 'az1',
+      interruptible: true,
+    });
+    await shows(name, ({ spec, status }) => {
+      expect(spec?.providerID).toBe('sim://whole');
+      expect(status).toMatchObject({
+        phase: 'Provisioned',
+        addresses: [{ type: 'InternalIP', address: '10.0.0.7' }],
+        // The older version has no place for it.
+        ...(dialect.version === 'v1beta2' && { failureDomain: 'az1' }),
+      });
+    });
+    await createNode(name, 'sim://whole');
+    const machine = await shows(name, ({ status }) =>
+      expect(status).toMatchObject({ phase: 'Running', nodeRef: { name } }),
+    );
+    await says(name, 'Ready', 'True', 'Ready');
+    await says(name, 'Available', 'True', 'Available');
+    expect(machine.metadata.ownerReferences).toMatchObject([{ kind: 'Cluster', name: 'c' }]);
+    expect(machine.metadata.labels).toMatchObject({ 'cluster.x-k8s.io/cluster-name': 'c' });
+    const older = (await read(name)).status?.deprecated?.v1beta1?.conditions ?? [];
+    expect(machine.status?.conditions?.map(({ observedGeneration }) => observedGeneration)).not.toContain(undefined);
+    expect(older.filter(({ status }) => status === 'True').map(({ type }) => type)).toEqual([
+      'BootstrapReady',
+      'InfrastructureReady',
+      'NodeHealthy',
+      'Ready',
+    ]);
+    expect((await readNode(name))?.metadata.labels).toMatchObject({ 'cluster.x-k8s.io/interruptible': '' });
+
+    // Once provisioned, it stays so.
+    await sim.report(SIM_MACHINE, name, {
+      initialization: { provisioned: false },
+      addresses: [{ type: 'InternalIP', address: '10.0.0.8' }],
+    });
+    await shows(name, ({ status }) => {
+      expect(status?.addresses).toEqual([{ type: 'InternalIP', address: '10.0.0.8' }]);
+      expect(status?.initialization?.infrastructureProvisioned).toBe(true);
+    });
+
+    await send('DELETE', 'machines', name);
+    await says(name, 'Deleting', 'True', 'WaitingForInfrastructureDeletion');
+    expect((await readNode(name))?.spec?.unschedulable).toBe(true);
+    expect((await sim.read(SIM_CONFIG, name))?.metadata.deletionTimestamp).toBeUndefined();
+    await sim.set(SIM_MACHINE, name, { metadata: { finalizers: null } });
+    await says(name, 'Deleting', 'True', 'WaitingForBootstrapDeletion');
+    expect(await readNode(name)).toBeDefined();
+    await sim.set(SIM_CONFIG, name, { metadata: { finalizers: null } });
+    await machineGone(name);
+    expect(await readNode(name)).toBeUndefined();
+    expect(phases.get(name)).toEqual(['Pending', 'Provisioning', 'Provisioned', 'Running', 'Deleting']);
+  });
+
+  test('bad references are told with what would help, and are made good: missing, foreign, of a kind that comes and goes', async () => {
+    const kind = { apiGroup: SIM_MACHINE.apiGroup, kind: 'LateMachine' };
+    const name = 'late';
+    await createMachine(name, { infrastructureRef: { ...kind, name } });
+    await says(
+      name,
+      'InfrastructureReady',
+      'Unknown',
+      'InternalError',
+      'latemachines.infrastructure.cluster.x-k8s.io does',
+    );
+    await says(name, 'BootstrapConfigReady', 'True', 'DataSecretProvided');
+
+    await sim.install(kind, undefined);
+    await says(name, 'InfrastructureReady', 'Unknown', 'InternalError', 'has no label');
+    await sim.relabel(kind, 'v1beta1');
+    await says(name, 'InfrastructureReady', 'False', 'DoesNotExist', 'LateMachine late does not exist: create it');
+    const foreign = { ...creatorReference('Machine'), name: 'another', controller: true };
+    await sim.create(kind, name, { metadata: { ownerReferences: [foreign] }, spec: { providerID: 'late://1' } });
+    await says(name, 'InfrastructureReady', 'False', 'NotReady', 'belongs to Machine another');
+    await sim.set(kind, name, { metadata: { ownerReferences: null } });
+    await says(name, 'InfrastructureReady', 'False', 'NotReady', 'is not provisioned yet');
+
+    // The contract says which field counts.
+    await sim.report(kind, name, { initialization: { provisioned: true } });
+    await sim.report(kind, name, { failureReason: 'InsufficientResources', failureMessage: 'no host' });
+    await shows(name, ({ status }) =>
+      expect(status?.deprecated?.v1beta1).toMatchObject({ failureReason: 'InsufficientResources' }),
+    );
+    expect((await read(name)).status?.phase).toBe('Pending');
+    await sim.relabel(kind, 'v1beta2');
+    await shows(name, ({ status }) => expect(status?.phase).toBe('Provisioned'));
+
+    // Whether an object of a kind that is not served is gone nobody knows.
+    await sim.set(kind, name, { metadata: { finalizers: ['sim/holds'] } });
+    await sim.uninstall(kind);
+    await sim.set(kind, name, { metadata: { finalizers: null } });
+    await says(name, 'InfrastructureReady', 'Unknown', 'InternalError', 'does not exist: install the provider');
+    await send('DELETE', 'machines', name);
+    await says(name, 'Deleting', 'True', 'WaitingForInfrastructureDeletion', 'cannot be told');
+    await sim.install(kind, 'v1beta2');
+    await machineGone(name);
+  });
+
+  test('what a machine cannot start without is told in a condition, and by one Event for each reason, and is noticed when it comes', async () => {
+    const name = 'waiting';
+    await createMachine(name, { bootstrap: { dataSecretName: 'own-data' } });
+    await says(name, 'InfrastructureReady', 'False', 'DoesNotExist', 'SimMachine waiting does not exist: create it');
+    await says(name, 'BootstrapConfigReady', 'False', 'DataSecretMissing', 'Secret own-data does not exist: create it');
+    await secret('own-data', { other: 'data' });
+    await says(name, 'BootstrapConfigReady', 'False', 'DataSecretEmpty', 'has nothing under key value');
+    const ownData = `/api/v1/namespaces/${ns.name}/secrets/own-data`;
+    await api.send('PATCH', ownData, { data: { value: Buffer.from('data').toString('base64') } });
+    await says(name, 'BootstrapConfigReady', 'True', 'DataSecretProvided');
+    await sim.create(SIM_MACHINE, name, { spec: { providerID: 'sim://waiting' } });
+    await says(name, 'InfrastructureReady', 'False', 'NotReady', 'is not provisioned yet');
+    for (const message of ['no host', 'still no host']) {
+      const ready = { type: 'Ready', status: 'False', reason: 'NoHost', message };
+      await sim.report(SIM_MACHINE, name, { conditions: [ready] });
+      await says(name, 'InfrastructureReady', 'False', 'NoHost', message);
+    }
+    await sim.report(SIM_MACHINE, name, { initialization: { provisioned: true }, conditions: [] });
+    await shows(name, ({ status }) => expect(status?.phase).toBe('Provisioned'));
+    // Who has started needs it no more.
+    await api.send('DELETE', ownData);
+    await createNode(name, 'sim://waiting');
+    await says(name, 'Available', 'True', 'Available');
+    await says(name, 'BootstrapConfigReady', 'True', 'DataSecretProvided');
+
+    const events = [
+      'Normal InfrastructureNotReady NoHost: no host x1',
+      'Normal InfrastructureNotReady NotReady: SimMachine waiting is not provisioned yet x1',
+      'Normal SuccessfulSetNodeRef The Node is waiting x1',
+      'Warning BootstrapNotReady DataSecretEmpty: Secret own-data has nothing under key value: put the bootstrap data there x1',
+      'Warning BootstrapNotReady DataSecretMissing: Secret own-data does not exist: create it, with the bootstrap data under key value x1',
+      'Warning InfrastructureNotReady DoesNotExist: SimMachine waiting does not exist: create it, or correct the reference x1',
+    ];
+    await eventually(async () => expect(await told(name)).toEqual(events), { ...PATIENCE, describe: 'Events' });
+    await remove(name);
+  });
+
+  test('a Machine of a group that we may not read, or without its Cluster, says so and goes on when that is mended', async () => {
+    const kind = { apiGroup: 'odd.example.com', kind: 'OddMachine' };
+    const name = 'odd';
+    await sim.install(kind, 'v1beta2');
+    await sim.create(kind, name);
+    await createMachine(name, { clusterName: 'later', infrastructureRef: { ...kind, name } });
+    await says(name, 'Ready', 'False', 'NotReady', 'Cluster later does not exist: create it');
+    expect((await read(name)).metadata.finalizers ?? []).toEqual([]);
+
+    await send('POST', 'clusters', undefined, { kind: 'Cluster', metadata: { name: 'later' }, spec: { paused: true } });
+    await says(name, 'Paused', 'True', 'Paused');
+    expect((await read(name)).metadata.finalizers ?? []).toEqual([]);
+    await send('PATCH', 'clusters', 'later', { spec: { paused: false } });
+    await says(
+      name,
+      'InfrastructureReady',
+      'Unknown',
+      'InternalError',
+      'cannot be read: apply deploy/rbac/cluster-api.yaml',
+    );
+    await says(name, 'Paused', 'False', 'NotPaused');
+
+    const rule = { apiGroups: [kind.apiGroup], resources: ['*'], verbs: ['get', 'list', 'watch', 'patch', 'delete'] };
+    const roles = `/apis/rbac.authorization.k8s.io/v1/namespaces/${ns.name}/roles/machinist-cluster-api`;
+    const { rules } = await api.send<{ rules: object[] }>('GET', roles);
+    await api.send('PATCH', roles, { rules: [...rules, rule] });
+    await says(name, 'InfrastructureReady', 'False', 'NotReady', 'is not provisioned yet');
+
+    // The Cluster takes its Machines along.
+    await send('DELETE', 'clusters', 'later');
+    await machineGone(name);
+    expect(await sim.read(kind, name)).toBeUndefined();
+    await eventually(async () => {
+      const later = `${dialect.pathOf(ns.name, 'clusters')}/later`;
+      return (await api.request(later)).status === 404;
+    }, PATIENCE);
+  });
+
+  test('the Node shows what its Machine says, keeps what others put there, and is one only', async () => {
+    const name = 'labels';
+    const node = 'labels-node';
+    await sim.create(SIM_MACHINE, name, { spec: { providerID: 'sim://labels' } });
+    await createMachine(
+      name,
+      {
+        taints: [
+          { key: 'a', effect: 'NoSchedule', propagation: 'Always' },
+          { key: 'b', effect: 'NoSchedule', propagation: 'OnInitialization' },
+        ],
+      },
+      { labels: { 'node-role.kubernetes.io/x': '', other: 'y' } },
+    );
+    for (const one of [node, 'labels-twin']) {
+      await api.send('POST', '/api/v1/nodes', {
+        metadata: { name: one, labels: { 'node-role.kubernetes.io/hand': '' } },
+        spec: {
+          providerID: 'sim://labels',
+          taints: [{ key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' }],
+        },
+      });
+    }
+    await sim.report(SIM_MACHINE, name, { initialization: { provisioned: true } });
+    await says(name, 'NodeReady', 'Unknown', 'InspectionFailed', 'have the same provider ID');
+    expect((await read(name)).status?.nodeRef).toBeUndefined();
+    await api.send('DELETE', '/api/v1/nodes/labels-twin');
+    await shows(name, ({ status }) => expect(status?.nodeRef).toEqual({ name: node }));
+    await nodeShows(node, {
+      keys: ['a', 'b'],
+      labels: { 'node-role.kubernetes.io/x': '', 'node-role.kubernetes.io/hand': '' },
+    });
+    expect((await readNode(node))?.metadata.labels).toEqual(expect.not.objectContaining({ other: 'y' }));
+    expect((await readNode(node))?.metadata.annotations).toMatchObject({
+      'cluster.x-k8s.io/machine': name,
+      'cluster.x-k8s.io/cluster-name': 'c',
+      'cluster.x-k8s.io/labels-from-machine': 'node-role.kubernetes.io/x',
+    });
+
+    const { spec } = (await readNode(node)) ?? {};
+    await api.send('PATCH', `/api/v1/nodes/${node}`, {
+      spec: { taints: spec?.taints?.filter(({ key }) => key === 'a') },
+    });
+    await edit(name, { metadata: { labels: { 'node-role.kubernetes.io/x': null } } });
+    await nodeShows(node, {
+      keys: ['a'],
+      labels: { 'node-role.kubernetes.io/hand': '' },
+      not: 'node-role.kubernetes.io/x',
+    });
+    await remove(name);
+  });
+
+  test('a deletion waits for hooks, drains, and waits for volumes; a timeout ends what a budget or a volume holds', async () => {
+    const name = 'drained';
+    const preDrain = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/backup';
+    const preTerminate = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io';
+    await running(name, {}, { annotations: { [preDrain]: '', [preTerminate]: '' } });
+    await pod('leaves', name);
+    await pod('skipped', name, { 'cluster.x-k8s.io/drain': 'skip' });
+    await pod('kept', name);
+    await send('POST', 'machinedrainrules', undefined, {
+      kind: 'MachineDrainRule',
+      metadata: { name: 'kept' },
+      spec: {
+        drain: { behavior: 'Skip' },
+        pods: [{ selector: { matchLabels: { app: 'kept' } }, namespaceSelector: { matchLabels: { team: 'a' } } }],
+      },
+    });
+    await send('POST', 'machinedrainrules', undefined, {
+      kind: 'MachineDrainRule',
+      metadata: { name: 'wrong' },
+      spec: { drain: { behavior: 'Skip' }, pods: [{ selector: { matchExpressions: [{ key: 'a', operator: 'In' }] } }] },
+    });
+    await api.send('PATCH', `/api/v1/namespaces/${ns.name}`, { metadata: { labels: { team: 'a' } } });
+    await volume('held', name);
+    await send('DELETE', 'machines', name);
+    await says(name, 'Deleting', 'True', 'WaitingForPreDrainHook', preDrain);
+    expect((await readNode(name))?.spec?.unschedulable).not.toBe(true);
+    expect((await api.request(podPath('leaves'))).status).toBe(200);
+
+    await edit(name, { metadata: { annotations: { [preDrain]: null } } });
+    await says(name, 'Deleting', 'True', 'DrainingNode', 'MachineDrainRule wrong: label selector: a In with 0 values');
+    expect((await api.request(podPath('leaves'))).status).toBe(200);
+    await send('DELETE', 'machinedrainrules', 'wrong');
+    await says(name, 'Deleting', 'True', 'WaitingForVolumeDetach', 'held');
+    expect((await api.request(podPath('leaves'))).status).toBe(404);
+    for (const stays of ['skipped', 'kept']) {
+      expect((await api.request(podPath(stays))).status).toBe(200);
+      await api.send('DELETE', podPath(stays), { gracePeriodSeconds: 0 });
+    }
+    await send('DELETE', 'machinedrainrules', 'kept');
+    await detach('held');
+    await says(name, 'Deleting', 'True', 'WaitingForPreTerminateHook', preTerminate);
+    expect((await sim.read(SIM_MACHINE, name))?.metadata.deletionTimestamp).toBeUndefined();
+    await edit(name, { metadata: { annotations: { [preTerminate]: null } } });
+    await machineGone(name);
+    expect(await readNode(name)).toBeUndefined();
+
+    const held = 'timed';
+    await running(held, { deletion: { nodeDrainTimeoutSeconds: 2, nodeVolumeDetachTimeoutSeconds: 1 } });
+    await pod('stays', held);
+    await api.send('POST', `/apis/policy/v1/namespaces/${ns.name}/poddisruptionbudgets`, {
+      metadata: { name: 'none' },
+      spec: { minAvailable: 1, selector: { matchLabels: { app: 'stays' } } },
+    });
+    await volume('stuck', held);
+    await send('DELETE', 'machines', held);
+    await machineGone(held);
+    expect(waits.get(held)?.slice(0, 2)).toEqual(['DrainingNode', 'WaitingForVolumeDetach']);
+    expect((await api.request(podPath('stays'))).status).toBe(200);
+    await api.send('DELETE', podPath('stays'), { gracePeriodSeconds: 0 });
+    await detach('stuck');
+  });
+
+  test('nothing is written about what is paused, and nobody is fought with', async () => {
+    const name = 'paused';
+    await running(name);
+    await says(name, 'Ready', 'True', 'Ready');
+    await edit(name, { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } });
+    await says(name, 'Paused', 'True', 'Paused');
+    await edit(name, { metadata: { labels: { touched: 'yes' } } });
+    await sim.set(SIM_MACHINE, name, { metadata: { labels: { 'cluster.x-k8s.io/cluster-name': 'x' } } });
+    const versions = async (): Promise<readonly unknown[]> =>
+      [await read(name), await sim.read(SIM_MACHINE, name)].map((one) => one?.metadata.resourceVersion);
+    const before = await versions();
+    // Whoever is not paused has got on meanwhile.
+    await running('witness');
+    await says('witness', 'Available', 'True', 'Available');
+    expect(await versions()).toEqual(before);
+    const settled = (await read('witness')).metadata.resourceVersion;
+    await sim.set(SIM_MACHINE, 'witness', { metadata: { labels: { touched: 'yes' } } });
+    const { metadata } = await read(name);
+    await edit(name, { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } });
+    await ownedBy(SIM_MACHINE, name, metadata.uid);
+    expect((await read('witness')).metadata.resourceVersion).toBe(settled);
+    await remove(name);
+    await remove('witness');
+  });
+
+  test('a Cluster owns its infrastructure, shows it to providers, and goes after its Machines', async () => {
+    await sim.install(SIM_CLUSTER, 'v1beta1');
+    await sim.create(SIM_CLUSTER, 'i', { spec: { controlPlaneEndpoint: { host: 'api.example.com', port: 6443 } } });
+    await send('POST', 'clusters', undefined, {
+      kind: 'Cluster',
+      metadata: { name: 'i' },
+      spec: { infrastructureRef: { ...SIM_CLUSTER, name: 'i' } },
+    });
+    const cluster = (): Promise<ClusterAPICluster> => send<ClusterAPICluster>('GET', 'clusters', 'i');
+    const look = async (want: (one: ClusterAPICluster) => void): Promise<void> => {
+      await eventually(async () => want(await cluster()), { ...PATIENCE, describe: 'Cluster i' });
+    };
+    await look(({ status }) =>
+      expect(status?.conditions).toContainEqual(
+        expect.objectContaining({ type: 'InfrastructureReady', status: 'False', reason: 'NotReady' }),
+      ),
+    );
+    await sim.report(SIM_CLUSTER, 'i', { ready: true, failureDomains: { az1: { controlPlane: false } } });
+    await look(({ spec, status }) => {
+      expect(spec?.controlPlaneEndpoint).toEqual({ host: 'api.example.com', port: 6443 });
+      expect(status).toMatchObject({
+        initialization: { infrastructureProvisioned: true, controlPlaneInitialized: true },
+        failureDomains: [{ name: 'az1', controlPlane: false }],
+      });
+      expect(status?.deprecated?.v1beta1?.conditions).toContainEqual(
+        expect.objectContaining({ type: 'InfrastructureReady', status: 'True' }),
+      );
+    });
+    const { uid } = (await cluster()).metadata;
+    const { metadata } = (await sim.read(SIM_CLUSTER, 'i')) ?? {};
+    expect(metadata?.ownerReferences).toEqual([{ apiVersion: dialect.apiVersion, kind: 'Cluster', name: 'i', uid }]);
+    await send('DELETE', 'clusters', 'i');
+    await gone(() => sim.read(SIM_CLUSTER, 'i'), 'SimCluster i');
+  });
+
+  test('whenever the manager dies, the next one goes on: one infrastructure for each Machine, deleted in order, and nothing left', async () => {
+    await using other = await namespace(plane.connection);
+    for (const role of ['control-machine-controller', 'cluster-api'] as const) await grant(api, role, other.name);
+    const there = new ContractSimulator(api, other.name);
+    const lives = Array.from({ length: LIVES }, (_, i) => new Life(`crash-${i}`, i));
+    const start = (isMortal: boolean): Promise<OperatorSession> =>
+      OperatorSession.start({
+        connection: plane.connection,
+        subject: { user: 'machinist' },
+        namespace: other.name,
+        controllers: 'cluster-api',
+        hooks: {
+          intercept: async (mutation, proceed) => {
+            const life = lives.find(({ name }) => mutation.text.split(/[/ ]/).includes(name));
+            if (life !== undefined && !mutation.text.startsWith('POST events')) life.note(mutation.text, isMortal);
+            return await proceed();
+          },
+        },
+      });
+    const find = async (name: string): Promise<ClusterAPIMachine | undefined> => {
+      const { status, body } = await api.request(`${dialect.pathOf(other.name, 'machines')}/${name}`);
+      return status === 200 ? dialect.read('machines', body as ClusterAPIMachine) : undefined;
+    };
+    const all = async (isDone: (life: Life) => Promise<boolean>, what: string): Promise<void> => {
+      let left: readonly string[] = [];
+      const look = async (): Promise<boolean> => {
+        const done = await Promise.all(lives.map(isDone));
+        left = lives.filter((_, i) => done[i] !== true).map(({ name, texts }) => `${name}: ${texts.join(', ')}`);
+        return left.length === 0;
+      };
+      await eventually(look, { ...PATIENCE, describe: () => `${what}: ${left.join('; ')}` });
+    };
+    const isRunning = async ({ name }: Life): Promise<boolean> => (await find(name))?.status?.phase === 'Running';
+
+    await api.send('POST', dialect.pathOf(other.name, 'clusters'), {
+      apiVersion: dialect.apiVersion,
+      kind: 'Cluster',
+      metadata: { name: 'c' },
+      spec: {},
+    });
+    for (const { name } of lives) {
+      await there.create(SIM_MACHINE, name, { spec: { providerID: `sim://${name}` } });
+      await there.report(SIM_MACHINE, name, { initialization: { provisioned: true } });
+      await there.create(SIM_CONFIG, name);
+      await there.report(SIM_CONFIG, name, { initialization: { dataSecretCreated: true }, dataSecretName: name });
+      await createNode(name, `sim://${name}`);
+      await pod(name, name);
+      const machine = {
+        apiVersion: dialect.apiVersion,
+        kind: 'Machine',
+        metadata: { name, namespace: other.name, labels: { 'node.cluster.x-k8s.io/x': 'y' } },
+        spec: {
+          clusterName: 'c',
+          bootstrap: { configRef: { ...SIM_CONFIG, name } },
+          infrastructureRef: { ...SIM_MACHINE, name },
+        },
+      };
+      await api.send('POST', dialect.pathOf(other.name, 'machines'), dialect.wire('machines', machine));
+    }
+    const first = await start(true);
+    await all(async (life) => life.isDead || (await isRunning(life)), 'to run or to be dead');
+    const early = lives.filter(({ isDead }) => isDead);
+    const takeAway = ({ name }: Life): Promise<unknown> =>
+      api.send('DELETE', `${dialect.pathOf(other.name, 'machines')}/${name}`);
+    await Promise.all(lives.filter((life) => !early.includes(life)).map(takeAway));
+    await all(async (life) => life.isDead || (await find(life.name)) === undefined, 'to be gone or to be dead');
+    await first[Symbol.asyncDispose]();
+    // It has died before each mutation: those who are left had none to die before.
+    expect(lives.filter(({ isDead }) => isDead).length).toBeGreaterThan(15);
+    expect(lives.filter(({ isDead, n }) => n > 0 && !isDead)).not.toEqual([]);
+
+    await using _second = await start(false);
+    await all(async (life) => !early.includes(life) || (await isRunning(life)), 'to run');
+    await Promise.all(early.map(takeAway));
+    await all(async ({ name }) => (await find(name)) === undefined, 'to be gone');
+    const left = await Promise.all(
+      lives.flatMap(({ name }) => [
+        there.read(SIM_MACHINE, name),
+        there.read(SIM_CONFIG, name),
+        readNode(name),
+        api.request(podPath(name)).then(({ status }) => (status === 404 ? undefined : name)),
+      ]),
+    );
+    expect(left.filter((one) => one !== undefined)).toEqual([]);
+    for (const { texts } of lives) {
+      const at = (part: string): number => texts.findLastIndex((text) => text.includes(part));
+      const order = ['eviction', 'DELETE simmachines', 'DELETE simconfigs', 'DELETE nodes'].map(at);
+      expect(order).toEqual(order.toSorted((a, b) => a - b));
+      expect(order).not.toContain(-1);
+      expect(texts.at(-1)).toMatch(/^PATCH machines/);
+    }
+  });
+
+  test('uses every verb that its roles grant, and is refused nothing but the kind that no role grants', () => {
+    const manifests = readManifests(path.join(import.meta.dirname, '../../deploy/rbac'));
+    const roles = manifests.filter(
+      ({ kind, metadata }) => kind.endsWith('Role') && /-cluster-api(?:-definitions|-namespaces)?$/.test(metadata.name),
+    );
+    const rules = roles.flatMap((role) => (role as unknown as { rules: Rule[] }).rules);
+    const kinds = new Map<string, string>([
+      [SIM_MACHINE.apiGroup, 'simmachines'],
+      [SIM_CONFIG.apiGroup, 'simconfigs'],
+    ]);
+    const granted = rules.flatMap(({ apiGroups: [group = ''], resources, verbs }) =>
+      resources.flatMap((one) => verbs.map((verb) => `${verb} ${one === '*' ? kinds.get(group) : one}`)),
+    );
+    const { requests } = session;
+    const used = new Set(requests.map(({ verb, resource }) => `${verb} ${resource}`));
+
+    expect(roles).toHaveLength(3);
+    expect(granted.filter((one) => !used.has(one))).toEqual([]);
+    const refused = requests.filter(({ code }) => code === 401 || code === 403);
+    expect(new Set(refused.map(({ resource }) => resource))).toEqual(new Set(['oddmachines']));
+  });
+});

@@ -16,7 +16,6 @@ import {
   type Permission,
 } from '../../../pkg/preflight/permissions.ts';
 import {
-  apiVersionOf,
   cloudClusters,
   clusterAPIClusters,
   clusterAPIMachines,
@@ -28,6 +27,7 @@ import {
   ironCoreNetworks,
   ironCoreVolumes,
   machinePools,
+  versionsOf,
   type Resource,
 } from '../../../pkg/kube/resource.ts';
 import { humanDuration } from '../describe/human-duration.ts';
@@ -139,6 +139,8 @@ export interface ServedKinds {
   /** What can be done with each, by its plural name. */
   readonly verbs: ReadonlyMap<string, readonly string[]>;
   readonly versions: readonly string[];
+  /** Of the kind that was asked about, as far as it is understood. */
+  readonly version?: string;
 }
 
 /** Which of our kinds are served, and in which other versions; `limitsLabels`: policies of Node labels are looked at. */
@@ -234,7 +236,7 @@ export function foreignKindFinding(
   served: Found<ServedKinds>,
 ): Finding {
   const check = 'kinds';
-  const name = `${resource.plural}.${apiVersionOf(resource)}`;
+  const name = `${resource.plural}.${resource.group}/${versionsOf(resource)}`;
   const file = definitionFile(resource) ?? '';
   const remedy = `kubectl apply --server-side -f ${file}, or leave ${controller} out of --controllers`;
   if ('error' in served) {
@@ -245,7 +247,10 @@ export function foreignKindFinding(
     const without = lost === undefined ? '' : ` (without: ${lost})`;
     return { check, status: lost === undefined ? 'fail' : 'warn', detail: `${name} is not served${without}`, remedy };
   }
-  if (verbs.includes('create')) return { check, status: 'ok', detail: `${name} is served` };
+  if (verbs.includes('create')) {
+    const { version = resource.version } = served.value;
+    return { check, status: 'ok', detail: `${resource.plural}.${resource.group}/${version} is served` };
+  }
   return {
     check,
     status: 'fail',

@@ -215,7 +215,7 @@ async function permissionsIn(
   return permissionFindings(cluster, as, await find(() => refusedOf(reviewer, permissions, { timeoutMs: TIMEOUT_MS })));
 }
 
-/** What is served of the group of a kind. */
+/** What is served of the group of a kind, in the newest version in which the kind is understood and served. */
 async function servedKinds(transport: Transport, kind: Resource<KubeObject>): Promise<ServedKinds> {
   const group = await unlessAbsent(
     read<{ versions?: readonly { readonly version: string }[] }>(transport, `/apis/${kind.group}`),
@@ -226,10 +226,9 @@ async function servedKinds(transport: Transport, kind: Resource<KubeObject>): Pr
       `/apis/${kind.group}/${kind.version}`,
     ),
   );
-  return {
-    verbs: new Map((list?.resources ?? []).map(({ name, verbs }) => [name, verbs])),
-    versions: (group?.versions ?? []).map((one) => one.version),
-  };
+  const verbs = new Map((list?.resources ?? []).map((one) => [one.name, one.verbs]));
+  if (kind.older !== undefined && !verbs.has(kind.plural)) return await servedKinds(transport, kind.older);
+  return { verbs, versions: (group?.versions ?? []).map((one) => one.version), version: kind.version };
 }
 
 async function lookAtDriver({ provider, address }: ProviderAddress, clock: SystemClock): Promise<Finding> {

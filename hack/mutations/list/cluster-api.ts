@@ -6,6 +6,34 @@ const DELETION = ['pkg/controllers/cluster-api/deletion-steps.test.ts'];
 /** Cluster API. */
 export const CLUSTER_API: readonly Mutation[] = [
   {
+    file: 'pkg/apis/cluster-api/v1beta1.ts',
+    from: 'Math.ceil(ms / 1_000)',
+    to: 'Math.trunc(ms / 1_000)',
+    why: 'A drain that may take half a second takes for ever.',
+    tests: ['pkg/apis/cluster-api/v1beta1.test.ts'],
+  },
+  {
+    file: 'pkg/kube/wire-change.ts',
+    from: 'if (isDeepStrictEqual(before, after)) return undefined;',
+    to: '',
+    why: 'What a version cannot say is sent again in each pass.',
+    tests: ['pkg/kube/wire-change.test.ts'],
+  },
+  {
+    file: 'pkg/kube/served-versions.ts',
+    from: "if (!ApiError.is(err, 'NotServed')) throw err;",
+    to: 'throw err;',
+    why: 'After an upgrade of Cluster API nothing works before the manager is started anew.',
+    tests: ['pkg/kube/served-versions.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/cluster-api/ownership.ts',
+    from: 'if (known?.apiVersion === apiVersion) return undefined;',
+    to: 'if (known !== undefined) return undefined;',
+    why: 'The garbage collector does not find the owner once its version is gone.',
+    tests: ['pkg/controllers/cluster-api/ownership.test.ts'],
+  },
+  {
     file: 'pkg/apis/cluster-api/contract.ts',
     from: '.toSorted(newestFirst)',
     to: '.toSorted()',

@@ -5,6 +5,8 @@ export interface ContractReference {
   readonly apiGroup: string;
   readonly kind: string;
   readonly name: string;
+  /** In which version it was named; only the older dialect of Cluster API tells it. */
+  readonly version?: string;
 }
 
 /** The contracts between Cluster API and its providers that are understood, the newer one first. */

@@ -1,7 +1,9 @@
 /** The group of Cluster API's own kinds; those of its providers are in groups of theirs. */
 export const CLUSTER_API_GROUP = 'cluster.x-k8s.io';
-/** The version that is read and written. */
+/** The version in whose shape everything is decided; it is read and written where it is served. */
 export const CLUSTER_API_VERSION = 'v1beta2';
+/** The version that is read and written where only this one is. */
+export const OLDER_CLUSTER_API_VERSION = 'v1beta1';
 /** `apiVersion` of these kinds. */
 export const CLUSTER_API_VERSIONED = `${CLUSTER_API_GROUP}/${CLUSTER_API_VERSION}`;
 /** The definition of rules for drains; they are obeyed where it is. */

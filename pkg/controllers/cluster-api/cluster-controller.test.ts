@@ -7,7 +7,7 @@ import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { CLUSTER_API_MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
 import type { Patch } from '../../kube/patch.ts';
-import { providerResource } from '../../kube/resource.ts';
+import { apiVersionOf, providerResource } from '../../kube/resource.ts';
 import { ClusterAPIClusterController, type ClusterControllerDeps } from './cluster-controller.ts';
 import type { Found } from './externals.ts';
 
@@ -59,6 +59,7 @@ async function reconcile(
       isGone: () => Promise.resolve(isGone),
     },
     isServed: () => true,
+    servedAs: apiVersionOf,
     writer: {
       patch: (_intent: string, { plural }: { plural: string }, _ref: unknown, { body }: Patch) => {
         wrote(body);

@@ -9,7 +9,7 @@ import {
   PAUSED_ANNOTATION,
 } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
-import { controllerOf, isBeingDeleted, refOf } from '../../apis/meta.ts';
+import { controllerOf, isBeingDeleted, refOf, type KubeObject } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
 import { CONTROL } from '../../gate/gate.ts';
@@ -17,7 +17,7 @@ import type { Writer } from '../../kube/client.ts';
 import { ignoreNotFound } from '../../kube/errors.ts';
 import { replacing } from '../../kube/merge-change.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
-import { clusterAPIClusters, clusterAPIMachines } from '../../kube/resource.ts';
+import { clusterAPIClusters, clusterAPIMachines, type Resource } from '../../kube/resource.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.ts';
 import { deprecatedConditions, merged, plain, type Said } from './conditions.ts';
 import type { Externals, Found } from './externals.ts';
@@ -31,6 +31,8 @@ export interface ClusterControllerDeps {
   readonly machines: Lister<ClusterAPIMachine>;
   readonly externals: Externals;
   readonly writer: Writer;
+  /** `apiVersion` under which a kind of Cluster API is served now. */
+  readonly servedAs: (resource: Resource<KubeObject>) => string;
   readonly clock: Clock;
   readonly isServed: (object: ClusterAPICluster) => boolean;
 }
@@ -89,7 +91,7 @@ export class ClusterAPIClusterController {
     if (found?.kind !== 'found') return undefined;
     const { resource, contract } = found;
     const { labels = {}, ownerReferences = [] } = found.object.metadata;
-    const owners = withCluster(ownerReferences, cluster);
+    const owners = withCluster(ownerReferences, cluster, this.#deps.servedAs(clusterAPIClusters));
     const { name } = cluster.metadata;
     if ((owners === undefined && labels[CLUSTER_NAME_LABEL] === name) || isBeingDeleted(found.object)) {
       return readClusterInfrastructure(found.object, contract);

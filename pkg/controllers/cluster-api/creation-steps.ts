@@ -8,7 +8,7 @@ import type { DeprecatedStatus } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import { ignoreNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
-import { nodes } from '../../kube/resource.ts';
+import { clusterAPIMachines, nodes } from '../../kube/resource.ts';
 import { next } from '../../reconcile/result.ts';
 import { certificatesExpiryOf } from './defaults.ts';
 import type { External } from './externals.ts';
@@ -179,7 +179,7 @@ async function look<Report>(
   if (reference === undefined) return { kind: 'none' };
   const found = deps.externals.find(pass.machine, reference);
   if (found.kind !== 'found') return found;
-  const ownership = ownershipOf(found.object, pass.machine);
+  const ownership = ownershipOf(found.object, pass.machine, deps.servedAs(clusterAPIMachines));
   if ('foreign' in ownership) {
     const { kind, name } = ownership.foreign;
     const problem = `${reference.kind} ${reference.name} belongs to ${kind} ${name}: name an object of its own in the Machine`;
@@ -221,6 +221,11 @@ function showFailure(
     ...rest
   }: DeprecatedStatus = status.deprecated?.v1beta1 ?? {};
   if (failure === undefined && _reason === undefined && _message === undefined) return;
-  const shown = failure === undefined ? {} : { failureReason: failure.reason, failureMessage: failure.message };
+  const shown = failure === undefined ? {} : said(failure);
   status.deprecated = { ...status.deprecated, v1beta1: { ...rest, ...shown } };
+}
+
+/** Neither member may be empty. */
+function said({ reason, message }: { readonly reason: string; readonly message: string }): DeprecatedStatus {
+  return { ...(reason !== '' && { failureReason: reason }), ...(message !== '' && { failureMessage: message }) };
 }

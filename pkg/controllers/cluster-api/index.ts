@@ -13,7 +13,7 @@ import { ClusterAPIClusterController } from './cluster-controller.ts';
 import { DataSecrets } from './data-secrets.ts';
 import { Externals } from './externals.ts';
 import { queueKeyOf, servedBy } from './keys.ts';
-import { ClusterAPIMachineController } from './machine-controller.ts';
+import { ClusterAPIMachineController, type MachineControllerDeps } from './machine-controller.ts';
 import { servedWith } from './served.ts';
 import { wakeClusterAPI } from './wake.ts';
 
@@ -48,9 +48,10 @@ export function clusterAPI(
     open: (resource, refused) => operator.openCache(resource, refused),
   });
   const dataSecrets = new DataSecrets({ secrets: caches.secrets, reader });
+  const servedAs: MachineControllerDeps['servedAs'] = (resource) => operator.servedAs(resource);
   const isServed = servedWith(config.clusterAPIWatchFilter);
   const recorder = eventsAbout(clusterAPIMachines, operator.recorder(EVENT_SOURCE));
-  const shared = { machines, clusters, externals, reader, writer, clock, isServed };
+  const shared = { machines, clusters, externals, reader, writer, servedAs, clock, isServed };
   const machine = new ClusterAPIMachineController({
     ...shared,
     dataSecrets,
@@ -76,6 +77,12 @@ export function clusterAPI(
     watches: [
       (queue) => drains.onEnd((key) => queue.add(key)),
       (queue) => externals.start((user) => queue.add(user)),
+      // Who owns what is told in the version that is served.
+      (queue) =>
+        operator.onServedChange(() => {
+          for (const one of machines.list()) queue.add(queueKeyOf('Machine', keyOf(one)));
+          for (const one of clusters.list()) queue.add(queueKeyOf('Cluster', keyOf(one)));
+        }),
       // A drain that rules have ended is not taken up by itself.
       (queue) =>
         void rules.onChange(() => {

@@ -8,7 +8,7 @@ import type { KubeObject } from '../../apis/meta.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
 import type { Patch } from '../../kube/patch.ts';
-import { providerResource } from '../../kube/resource.ts';
+import { apiVersionOf, providerResource } from '../../kube/resource.ts';
 import { ClusterAPIMachineController, type MachineControllerDeps } from './machine-controller.ts';
 
 const HELD = ['machine.cluster.x-k8s.io'];
@@ -53,6 +53,7 @@ async function reconcile(
     target: undefined,
     recorder: { event: () => undefined },
     isServed: () => isServed,
+    servedAs: apiVersionOf,
     writer: {
       patch: (_intent: string, { plural }: { plural: string }, _ref: unknown, patch: Patch) => {
         if (plural === 'sims' && failure !== undefined) return Promise.reject(failure);

@@ -12,7 +12,7 @@ import { CONTROL, GateClosedError } from '../../gate/gate.ts';
 import { ignoreNotFound, isConflict } from '../../kube/errors.ts';
 import { replacing } from '../../kube/merge-change.ts';
 import { mergePatchIfUnchanged, statusPatch, type MergePatch } from '../../kube/patch.ts';
-import { clusterAPIMachines } from '../../kube/resource.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../../kube/resource.ts';
 import { requeue, runSteps, stop, type StepResult } from '../../reconcile/result.ts';
 import {
   availableInMs,
@@ -76,11 +76,11 @@ export class ClusterAPIMachineController {
     if (cluster === undefined) return await this.#tellAlone(observed, machine, signal);
     if (!isBeingDeleted(observed) && !isHeld(observed)) {
       machine.metadata.finalizers = [...(machine.metadata.finalizers ?? []), MACHINE_FINALIZER];
-      adopt(machine, cluster);
+      this.#adopt(machine, cluster);
       await this.#writeMain(observed, machine, signal);
       return requeue(0, 'the finalizer to be seen');
     }
-    adopt(machine, cluster);
+    this.#adopt(machine, cluster);
     // One that goes has no use for them: they are obeyed all the same.
     if (!isBeingDeleted(observed)) machine.spec = withDefaults(machine.spec);
     const pass: MachinePass = {
@@ -110,6 +110,15 @@ export class ClusterAPIMachineController {
     if (availableMs !== undefined) pass.again.push({ afterMs: availableMs, waitingFor: 'minReadySeconds' });
     const [soonest] = pass.again.toSorted((a, b) => a.afterMs - b.afterMs);
     return soonest === undefined ? stop : requeue(soonest.afterMs, soonest.waitingFor);
+  }
+
+  /** A Machine shows its Cluster, and goes with it unless somebody else made it. */
+  #adopt(machine: WorkingMachine, cluster: ClusterAPICluster): void {
+    if (isBeingDeleted(machine)) return;
+    const { name } = cluster.metadata;
+    machine.metadata.labels = { ...machine.metadata.labels, [CLUSTER_NAME_LABEL]: name };
+    const owners = ownersOfMachine(machine, cluster, this.#deps.servedAs(clusterAPIClusters));
+    if (owners !== undefined) machine.metadata.ownerReferences = [...owners];
   }
 
   /** Runs the steps: those of creation all, those of deletion one after the other. What they throw is gathered. */
@@ -228,15 +237,6 @@ function isHeld({ metadata }: ClusterAPIMachine): boolean {
 function workingCopy(observed: ClusterAPIMachine): WorkingMachine {
   const copy = structuredClone(observed);
   return { ...copy, spec: copy.spec ?? {}, status: copy.status ?? {} };
-}
-
-/** A Machine shows its Cluster, and goes with it unless somebody else made it. */
-function adopt(machine: WorkingMachine, cluster: ClusterAPICluster): void {
-  if (isBeingDeleted(machine)) return;
-  const { name } = cluster.metadata;
-  machine.metadata.labels = { ...machine.metadata.labels, [CLUSTER_NAME_LABEL]: name };
-  const owners = ownersOfMachine(machine, cluster);
-  if (owners !== undefined) machine.metadata.ownerReferences = [...owners];
 }
 
 /** What a pass changed of the fields that we own outside of the status; undefined: nothing. */

@@ -1,8 +1,10 @@
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
 import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts';
 import type { Lister } from '../../cache/lister.ts';
+import type { KubeObject } from '../../apis/meta.ts';
 import type { Clock } from '../../clock/clock.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
+import type { Resource } from '../../kube/resource.ts';
 import type { ActivityRegistry } from '../../activity/registry.ts';
 import type { Drain, DrainOutcome } from '../../drain/drain.ts';
 import type { KeptVolumes } from '../../drain/kept-volumes.ts';
@@ -24,6 +26,8 @@ export interface StepDeps {
   readonly dataSecrets: Pick<DataSecrets, 'troubleWith'>;
   readonly reader: Reader;
   readonly writer: Writer;
+  /** `apiVersion` under which a kind of Cluster API is served now. */
+  readonly servedAs: (resource: Resource<KubeObject>) => string;
   /** The cluster in which these Machines become Nodes; undefined: none. */
   readonly target: Target | undefined;
   readonly drains: MachineDrains;

@@ -20,8 +20,10 @@ const reference = (kind: string, uid: string, more: object = {}): OwnerReference
   uid,
   ...more,
 });
+/** As which Machines and Clusters are served. */
+const NOW = 'cluster.x-k8s.io/v1beta2';
 const ours = {
-  apiVersion: 'cluster.x-k8s.io/v1beta2',
+  apiVersion: NOW,
   kind: 'Machine',
   name: 'm-name',
   uid: 'm',
@@ -49,12 +51,13 @@ test.each([
     want: { references: [reference('Machine', 'x'), ours] },
   },
 ])('an object that belongs to $title', ({ has, want }) => {
-  expect(ownershipOf(object('o', has), object('m'))).toMatchObject(want);
+  expect(ownershipOf(object('o', has), object('m'), NOW)).toMatchObject(want);
 });
 
 test.each([
   { title: 'alone', has: [], labels: {}, want: 1 },
-  { title: 'that it owns', has: [reference('Cluster', 'c')], labels: {}, want: undefined },
+  { title: 'that it owns', has: [{ ...reference('Cluster', 'c'), apiVersion: NOW }], labels: {}, want: undefined },
+  { title: 'that it owns in another version', has: [reference('Cluster', 'c')], labels: {}, want: 1 },
   {
     title: 'of a Cluster that had its name',
     has: [{ ...reference('Cluster', 'old'), name: 'c-name' }],
@@ -69,5 +72,15 @@ test.each([
   },
   { title: 'that a set is about to own', has: [], labels: { 'cluster.x-k8s.io/set-name': 's' }, want: undefined },
 ])('a Cluster comes to own a Machine $title: $want references', ({ has, labels, want }) => {
-  expect(ownersOfMachine(object('m', has, labels), object('c'))?.length).toBe(want);
+  expect(ownersOfMachine(object('m', has, labels), object('c'), NOW)?.length).toBe(want);
+});
+
+test('who owns what is told in the version that is served', () => {
+  const older = reference('Cluster', 'c');
+
+  expect(ownersOfMachine(object('m', [other]), object('c'), NOW)).toEqual([{ ...older, apiVersion: NOW }]);
+  expect(ownersOfMachine(object('m', []), object('c'), older.apiVersion)).toEqual([older]);
+  expect(ownershipOf(object('o', [ours]), object('m'), older.apiVersion)).toEqual({
+    references: [{ ...ours, apiVersion: older.apiVersion }],
+  });
 });

@@ -1,4 +1,4 @@
-import { CLUSTER_API_GROUP, CLUSTER_API_VERSIONED, OWNED_MACHINE_LABELS } from '../../apis/cluster-api/keys.ts';
+import { CLUSTER_API_GROUP, OWNED_MACHINE_LABELS } from '../../apis/cluster-api/keys.ts';
 import { controllerOf, type KubeObject, type OwnerReference } from '../../apis/meta.ts';
 
 /** Who owns the object of a provider until its Machine exists. */
@@ -8,8 +8,8 @@ const CREATORS = ['MachineSet', 'KubeadmControlPlane'];
 export type Ownership =
   { readonly references: readonly OwnerReference[] } | { readonly foreign: Pick<OwnerReference, 'kind' | 'name'> };
 
-/** How a Machine comes to own an object that it names. */
-export function ownershipOf(object: KubeObject, machine: KubeObject): Ownership {
+/** How a Machine comes to own an object that it names; `apiVersion`: as which Machines are served now. */
+export function ownershipOf(object: KubeObject, machine: KubeObject, apiVersion: string): Ownership {
   const { name, uid } = machine.metadata;
   const controller = controllerOf(object);
   const isCreator = controller !== undefined && isOfClusterAPI(controller) && CREATORS.includes(controller.kind);
@@ -18,30 +18,38 @@ export function ownershipOf(object: KubeObject, machine: KubeObject): Ownership 
     (reference) => reference.uid !== uid && !(isOfClusterAPI(reference) && CREATORS.includes(reference.kind)),
   );
   return {
-    references: [
-      ...others,
-      { apiVersion: CLUSTER_API_VERSIONED, kind: 'Machine', name, uid, controller: true, blockOwnerDeletion: true },
-    ],
+    references: [...others, { apiVersion, kind: 'Machine', name, uid, controller: true, blockOwnerDeletion: true }],
   };
 }
 
-/** The references of a Machine that its Cluster takes along; undefined: somebody else does, or it stands there already. */
-export function ownersOfMachine(machine: KubeObject, cluster: KubeObject): readonly OwnerReference[] | undefined {
+/**
+ * The references of a Machine that its Cluster takes along; undefined: somebody else does, or it stands there already. `apiVersion`: as which
+ * Clusters are served now.
+ */
+export function ownersOfMachine(
+  machine: KubeObject,
+  cluster: KubeObject,
+  apiVersion: string,
+): readonly OwnerReference[] | undefined {
   const { ownerReferences = [], labels = {} } = machine.metadata;
   const isMade = OWNED_MACHINE_LABELS.some((label) => labels[label] !== undefined);
   if (isMade || controllerOf(machine) !== undefined) return undefined;
-  return withCluster(ownerReferences, cluster);
+  return withCluster(ownerReferences, cluster, apiVersion);
 }
 
-/** Adds the Cluster to the owners; undefined: it stands there already. */
+/** Adds the Cluster to the owners, or brings it up to date; undefined: it stands there already. */
 export function withCluster(
   references: readonly OwnerReference[],
   { metadata: { name, uid } }: KubeObject,
+  apiVersion: string,
 ): readonly OwnerReference[] | undefined {
-  if (references.some((reference) => reference.uid === uid)) return undefined;
+  const known = references.find((reference) => reference.uid === uid);
+  if (known?.apiVersion === apiVersion) return undefined;
+  // The garbage collector does not find an owner in a version that is not served any more.
+  if (known !== undefined) return references.map((one) => (one === known ? { ...one, apiVersion } : one));
   // Of a Cluster of this name that was there before: a Cluster is moved by its name.
   const others = references.filter((one) => !(isOfClusterAPI(one) && one.kind === 'Cluster' && one.name === name));
-  return [...others, { apiVersion: CLUSTER_API_VERSIONED, kind: 'Cluster', name, uid }];
+  return [...others, { apiVersion, kind: 'Cluster', name, uid }];
 }
 
 /** Whether a Cluster takes the Machine along when it goes. */

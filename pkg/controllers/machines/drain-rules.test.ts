@@ -85,7 +85,9 @@ describe('rules for drains', () => {
 
     state.refuse?.(new ApiError(404, 'NotServed', 'no such kind'));
 
-    await expect(of()).rejects.toThrow(': their definition does not serve cluster.x-k8s.io/v1beta2: upgrade it');
+    await expect(of()).rejects.toThrow(
+      ': their definition serves no version that is understood, v1beta2 or v1beta1: upgrade it',
+    );
   });
 
   test('are told of when they change', () => {

@@ -6,7 +6,7 @@ import type { Informer } from '../../cache/lister.ts';
 import type { Drain, PodRule } from '../../drain/drain.ts';
 import type { Reader } from '../../kube/client.ts';
 import type { ApiError } from '../../kube/errors.ts';
-import { apiVersionOf, machineDrainRules, namespaces, type Resource } from '../../kube/resource.ts';
+import { machineDrainRules, namespaces, versionsOf, type Resource } from '../../kube/resource.ts';
 import type { Target } from '../../targets/targets.ts';
 import { DrainRuleError, podRulesOf, type DrainedMachine } from './pod-rules.ts';
 
@@ -121,7 +121,7 @@ export function obeying(drain: Drain, rules: Pick<DrainRules, 'onChange'>): Drai
 /** Why rules cannot be read, and what would help. */
 function refusedProblem({ reason, message }: ApiError): string {
   return reason === 'NotServed'
-    ? `their definition does not serve ${apiVersionOf(machineDrainRules)}: upgrade it (${message})`
+    ? `their definition serves no version that is understood, ${versionsOf(machineDrainRules)}: upgrade it (${message})`
     : `apply deploy/rbac/cluster-api.yaml (${message})`;
 }
 

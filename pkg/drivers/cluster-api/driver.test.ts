@@ -4,7 +4,13 @@ import { machine, machineClass } from '../../../test/builders.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { ApiError } from '../../kube/errors.ts';
-import { clusterAPIMachines, customResourceDefinitions, providerResource, secrets } from '../../kube/resource.ts';
+import {
+  apiVersionOf,
+  clusterAPIMachines,
+  customResourceDefinitions,
+  providerResource,
+  secrets,
+} from '../../kube/resource.ts';
 import { silentLogger } from '../../log/logger.ts';
 import { ClusterAPIDriver } from './driver.ts';
 import { marked } from './marks.ts';
@@ -33,7 +39,13 @@ const made = (name: string): KubeObject => {
   return named(name, marked({ cluster: 'c', className, machineName: MACHINE, machineUID: uid }));
 };
 const driverOf = (client: MemoryClient): ClusterAPIDriver =>
-  new ClusterAPIDriver({ reader: client, writer: client, log: silentLogger, close: () => Promise.resolve() });
+  new ClusterAPIDriver({
+    reader: client,
+    writer: client,
+    servedAs: apiVersionOf,
+    log: silentLogger,
+    close: () => Promise.resolve(),
+  });
 
 test('a deletion that the API server refuses without an end is asked for once a call', async () => {
   const client = new MemoryClient();

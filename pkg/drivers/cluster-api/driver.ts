@@ -1,5 +1,4 @@
 import { readBootstrap } from '../../apis/cluster-api/bootstrap.ts';
-import { CLUSTER_API_VERSIONED } from '../../apis/cluster-api/keys.ts';
 import { readInfrastructure } from '../../apis/cluster-api/infrastructure.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted, refOf, type KubeObject } from '../../apis/meta.ts';
@@ -37,6 +36,8 @@ import { World, type FoundPiece } from './world.ts';
 export interface ClusterAPIDriverParts {
   readonly reader: Reader;
   readonly writer: Writer;
+  /** `apiVersion` under which a kind is served now. */
+  readonly servedAs: (resource: Resource<KubeObject>) => string;
   readonly log: Logger;
   /** Ends the connections. */
   readonly close: () => Promise<void>;
@@ -248,7 +249,8 @@ export class ClusterAPIDriver implements Driver {
     const clones = await this.#clones(world, plan);
     if (userData !== undefined) await this.#ensure(world, secrets, userDataSecret(plan, userData), plan, call);
     for (const { resource, object } of clones) await this.#ensure(world, resource, object, plan, call);
-    const machine = await this.#ensure(world, clusterAPIMachines, machineOf(plan), plan, call);
+    const versions = new Map(clones.map(({ resource }) => [`${resource.plural}.${resource.group}`, resource.version]));
+    const machine = await this.#ensure(world, clusterAPIMachines, machineOf(plan, versions), plan, call);
     const { kind } = spec.infrastructureRef;
     this.#parts.log.info({ machine: `${plan.namespace}/${marks.machineName}`, template: kind }, 'made a Machine');
     return machine;
@@ -303,7 +305,7 @@ export class ClusterAPIDriver implements Driver {
     if (secret === undefined) return;
     const { ownerReferences = [] } = secret.metadata;
     if (ownerReferences.some((one) => one.uid === uid)) return;
-    const owner = { apiVersion: CLUSTER_API_VERSIONED, kind: 'Machine', name, uid };
+    const owner = { apiVersion: this.#parts.servedAs(clusterAPIMachines), kind: 'Machine', name, uid };
     const patch = mergePatchIfUnchanged(secret, { metadata: { ownerReferences: [...ownerReferences, owner] } });
     await this.#parts.writer.patch('change', secrets, refOf(secret), patch, { signal });
   }

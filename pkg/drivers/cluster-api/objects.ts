@@ -1,6 +1,6 @@
 import { bootstrapSecret } from '../../apis/cluster-api/bootstrap-secret.ts';
 import { cloneOf, type Clone, type CloneProblem, type Template } from '../../apis/cluster-api/clone.ts';
-import type { ContractReference } from '../../apis/cluster-api/contract.ts';
+import { definitionNameOf, type ContractReference } from '../../apis/cluster-api/contract.ts';
 import {
   CLUSTER_NAME_LABEL,
   EXCLUDE_DETACH_ANNOTATION,
@@ -55,9 +55,16 @@ export function cloned({ marks, spec }: Plan, template: Template): Clone | Clone
 
 /**
  * The Machine of Cluster API. Its Node is drained by the manager, which knows more about it, before this Machine is deleted; until then a hook
- * keeps whoever deletes it from taking the VM along.
+ * keeps whoever deletes it from taking the VM along. `versions`: of the kinds that it names, by name of their definitions.
  */
-export function machineOf({ namespace, marks, spec }: Plan): New<ClusterAPIMachine> {
+export function machineOf(
+  { namespace, marks, spec }: Plan,
+  versions: ReadonlyMap<string, string> = new Map(),
+): New<ClusterAPIMachine> {
+  const dated = (reference: ContractReference): ContractReference => {
+    const of = versions.get(definitionNameOf(reference));
+    return of === undefined ? reference : { ...reference, version: of };
+  };
   const { labels, annotations } = marked(marks);
   const { clusterName, infrastructureRef, version, failureDomain } = spec;
   return {
@@ -75,8 +82,8 @@ export function machineOf({ namespace, marks, spec }: Plan): New<ClusterAPIMachi
     },
     spec: {
       clusterName,
-      bootstrap: bootstrapOf(spec, marks.machineName),
-      infrastructureRef: clonedFrom(infrastructureRef, marks.machineName),
+      bootstrap: bootstrapOf(spec, marks.machineName, dated),
+      infrastructureRef: dated(clonedFrom(infrastructureRef, marks.machineName)),
       ...(version !== undefined && { version }),
       ...(failureDomain !== undefined && { failureDomain }),
     },
@@ -86,10 +93,11 @@ export function machineOf({ namespace, marks, spec }: Plan): New<ClusterAPIMachi
 function bootstrapOf(
   { bootstrap }: ClusterAPIProviderSpec,
   machineName: string,
+  dated: (reference: ContractReference) => ContractReference,
 ): { configRef: ContractReference } | { dataSecretName: string } {
   switch (bootstrap.from) {
     case 'template':
-      return { configRef: clonedFrom(bootstrap.template, machineName) };
+      return { configRef: dated(clonedFrom(bootstrap.template, machineName)) };
     case 'secret':
       return { dataSecretName: bootstrap.name };
     case 'userData':

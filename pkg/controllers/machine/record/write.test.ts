@@ -41,6 +41,7 @@ describe('what a pass writes', () => {
     expect(mainPatch(before, after, false)).toEqual({
       type: 'merge',
       body: { metadata: { labels: { node: 'n-2' }, uid: 'u1' }, spec: { providerID: 'sim:///n-2' } },
+      base: before,
     });
   });
 
