@@ -34,6 +34,17 @@ afterAll(async () => {
   await plane.stop();
 });
 
+async function createVolume(at: string, name: string): Promise<void> {
+  await api.send('POST', at, {
+    apiVersion: 'storage.ironcore.dev/v1alpha1',
+    kind: 'Volume',
+    metadata: { name },
+    spec: { resources: { storage: '1Gi' } },
+  });
+  const status = { state: 'Available', access: { driver: 'ceph', handle: 'h' } };
+  await api.send('PATCH', `${at}/${name}/status`, { status });
+}
+
 /*
  * etcd is set back while nobody serves the pool. Whoever serves it next has never heard of the Machines that were made since the backup,
  * and finds their machines at the runtime, healthy and without a Machine.
@@ -52,25 +63,31 @@ test('machines whose Machines a restore has forgotten are kept by a process that
     await api.send('POST', at, { apiVersion: 'compute.ironcore.dev/v1alpha1', kind, metadata: { name }, ...more });
   };
   const machinesPath = `${COMPUTE}/namespaces/${ns.name}/machines`;
-  const make = async (name: string): Promise<void> => {
+  const make = async (name: string, ...volumes: readonly object[]): Promise<void> =>
     await create('Machine', machinesPath, name, {
-      spec: { machineClassRef: { name: 'small' }, machinePoolRef: { name: 'pool' } },
+      spec: { machineClassRef: { name: 'small' }, machinePoolRef: { name: 'pool' }, volumes },
     });
+  const shows = async (name: string, want: object): Promise<void> =>
     await eventually(async () => {
       const { status } = await api.send<IronCoreMachine>('GET', `${machinesPath}/${name}`);
-      expect(status?.state).toBe('Running');
+      expect(status).toMatchObject(want);
     }, PATIENCE);
-  };
+  const isRunning = { state: 'Running' };
+  const data = { name: 'data', volumeRef: { name: 'data' } };
   const keptCondition = async () => {
     const { status } = await api.send<IronCoreMachinePool>('GET', `${COMPUTE}/machinepools/pool`);
     return status?.conditions?.find(({ type }) => type === 'MachinesKept');
   };
   await create('MachineClass', `${COMPUTE}/machineclasses`, 'small', { capabilities: { cpu: '1', memory: '1Gi' } });
   const before = await start();
+  await createVolume(`/apis/storage.ironcore.dev/v1alpha1/namespaces/${ns.name}/volumes`, 'data');
   await make('old');
+  await shows('old', isRunning);
   await using backup = await Backup.take(plane);
-  await make('young-1');
+  await make('young-1', data);
   await make('young-2');
+  await shows('young-1', isRunning);
+  await shows('young-2', isRunning);
   await before[Symbol.asyncDispose]();
 
   await backup.restore();
@@ -83,11 +100,22 @@ test('machines whose Machines a restore has forgotten are kept by a process that
   expect(runtime.asked('DeleteMachine')).toEqual([]);
   const { message } = (await keptCondition()) ?? { message: '' };
   for (const id of young) expect(message).toContain(id);
+  // Its claim is forgotten, too: that it looks free must not have it attached twice.
+  await make('heir', data);
+  const why = `Volume data is in use by machine ${young[0]} at the runtime`;
+  await shows('heir', {
+    conditions: expect.arrayContaining([
+      expect.objectContaining({ type: 'Ready', message: expect.stringContaining(why) }),
+    ]),
+  });
+  expect(runtime.store.all()).toHaveLength(3);
 
   const annotations = { [DELETE_ORPHAN_VMS_UNTIL_ANNOTATION]: toTimestamp(new SystemClock().now() + 3_600_000) };
   await api.send('PATCH', `${COMPUTE}/machinepools/pool`, { metadata: { annotations } });
 
-  await eventually(() => expect(runtime.store.all()).toHaveLength(1), PATIENCE);
+  await shows('heir', isRunning);
+  await eventually(() => expect(runtime.store.all()).toHaveLength(2), PATIENCE);
+  expect(runtime.asked('DeleteMachine')).toHaveLength(2);
   expect(runtime.store.named('old')).toBeDefined();
   await eventually(async () => expect(await keptCondition()).toMatchObject({ status: 'False' }), PATIENCE);
 }, 400_000);

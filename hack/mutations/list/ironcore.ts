@@ -194,4 +194,11 @@ export const IRONCORE: readonly Mutation[] = [
     why: 'Two that serve one pool undo what the other has done.',
     tests: ['pkg/controllers/ironcore/pool-lease.test.ts'],
   },
+  {
+    file: 'pkg/controllers/ironcore/machine/wanted.ts',
+    from: 'if (keeper !== undefined) return { why: keptBy(`Volume ${name}`, keeper) };',
+    to: '',
+    why: 'A volume is attached to a second machine while one that a restore has forgotten writes to it.',
+    tests: ['pkg/controllers/ironcore/machine/wanted.test.ts'],
+  },
 ];

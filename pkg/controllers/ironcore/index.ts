@@ -12,6 +12,7 @@ import { Eviction } from './eviction.ts';
 import { lifecycleObjectOf } from './lifecycle-keys.ts';
 import { Departures } from './machine/departures.ts';
 import { KeptMachines } from './machine/kept-machines.ts';
+import { KeptUses } from './machine/kept-uses.ts';
 import { LeftClaims } from './machine/left-claims.ts';
 import { IronCoreMachineController } from './machine/machine-controller.ts';
 import { ownerIn, Relist } from './machine/relist.ts';
@@ -144,6 +145,7 @@ function ironCoreMachinesOf(operator: Operator, served: ServedPools): Controller
     recorder: eventsAbout(ironCoreMachines, recorder),
     runtimes,
     served,
+    keptUses: new KeptUses(),
     reader,
     writer,
     clock,

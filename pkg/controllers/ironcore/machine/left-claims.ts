@@ -12,6 +12,7 @@ import { ironCoreMachines, ironCoreNetworkInterfaces, ironCoreVolumes, type Reso
 import type { Logger } from '../../../log/logger.ts';
 import { claimOf, releaseClaim, type Used } from './claiming.ts';
 import type { Departures } from './departures.ts';
+import { volumeHandle } from './kept-uses.ts';
 import { UID_LABEL } from './keys.ts';
 import { OWNERLESS_MS } from './ownerless.ts';
 import { CREATION_MS } from './uncertainty.ts';
@@ -48,7 +49,7 @@ export class LeftClaims {
     const { volumes, networkInterfaces } = this.#deps;
     const uses = usesOf(machines);
     const left = [
-      ...this.#leftOf(volumes, pool, uses, volumeHandle).map((object) => leftOne(ironCoreVolumes, object)),
+      ...this.#leftOf(volumes, pool, uses, handleOfVolume).map((object) => leftOne(ironCoreVolumes, object)),
       ...this.#leftOf(networkInterfaces, pool, uses, networkInterfaceHandle).map((object) =>
         leftOne(ironCoreNetworkInterfaces, object),
       ),
@@ -121,19 +122,15 @@ function usesOf(machines: readonly RuntimeMachine[]): Uses {
     uids: new Set(machines.map(({ metadata }) => metadata.labels[UID_LABEL] ?? '')),
     handles: new Set(
       machines.flatMap(({ spec, status }) => [
-        ...spec.volumes.flatMap(({ connection }) => (connection === undefined ? [] : [handleIn(connection)])),
+        ...spec.volumes.flatMap(({ connection }) => (connection === undefined ? [] : [volumeHandle(connection)])),
         ...status.networkInterfaces.map(({ handle }) => handle),
       ]),
     ),
   };
 }
 
-function handleIn({ driver = '', handle = '' }: { readonly driver?: string; readonly handle?: string }): string {
-  return `${driver} ${handle}`;
-}
-
-function volumeHandle({ status }: IronCoreVolume): string | undefined {
-  return status?.access && handleIn(status.access);
+function handleOfVolume({ status }: IronCoreVolume): string | undefined {
+  return status?.access && volumeHandle(status.access);
 }
 
 function networkInterfaceHandle({ spec }: IronCoreNetworkInterface): string | undefined {

@@ -20,6 +20,7 @@ import type { RuntimeFilter } from '../../../ironcore-runtime/runtime.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
 import { MACHINE_FINALIZER } from './keys.ts';
+import { KeptUses } from './kept-uses.ts';
 import { IronCoreMachineController } from './machine-controller.ts';
 
 const { signal } = new AbortController();
@@ -52,6 +53,8 @@ function world(machine: IronCoreMachine) {
   client.put(ironCoreMachines, machine);
   const machines = new MemoryInformer([machine], { pool: () => ['p'] });
   const isServed = { now: true };
+  const keptUses = new KeptUses();
+  keptUses.saw('p', []);
   const refusals: Error[] = [];
   const events: string[] = [];
   const log: string[] = [];
@@ -82,6 +85,7 @@ function world(machine: IronCoreMachine) {
     writer: client,
     runtimes: new Map([['p', runtime]]),
     served: { has: () => isServed.now },
+    keptUses,
     recorder: { event: ({ reason, message }) => void events.push(`${reason}: ${message}`) },
     clock,
     hurry: () => undefined,
@@ -89,7 +93,7 @@ function world(machine: IronCoreMachine) {
   const pass = async (): Promise<void> => {
     await controller.reconcile('ns/m', signal).catch(() => undefined);
   };
-  return { clock, store, client, machines, pass, isServed, refusals, events, log };
+  return { clock, store, client, machines, pass, isServed, keptUses, refusals, events, log };
 }
 
 test('that a creation is about to be sent is written before it is', async () => {
@@ -232,4 +236,17 @@ test('a Machine of a pool that somebody else serves is not touched', async () =>
   await pass();
   expect(client.writes).toHaveLength(1);
   expect(store.made).toBe(0);
+});
+
+test('nothing is claimed or made before it is known what machines without a Machine use', async () => {
+  const { clock, store, client, pass, keptUses } = world(machineOf());
+  keptUses.forget('p');
+
+  await pass();
+  expect([store.made, client.writes]).toEqual([0, []]);
+
+  keptUses.saw('p', []);
+  clock.advance(1_000);
+  await pass();
+  expect(store.made).toBe(1);
 });

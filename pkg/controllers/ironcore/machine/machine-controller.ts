@@ -19,6 +19,7 @@ import { carryOut, removeMachine } from './carry-out.ts';
 import { Claiming, type ClaimingDeps } from './claiming.ts';
 import { decide, type Decision } from './decision.ts';
 import { withDevices } from './devices.ts';
+import type { KeptUses } from './kept-uses.ts';
 import { MACHINE_FINALIZER, MANAGED_BY_ANNOTATION, UID_LABEL } from './keys.ts';
 import { Reports, type ReportsDeps } from './reports.ts';
 import { isMachineOf, runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
@@ -32,6 +33,7 @@ export interface MachineControllerDeps extends SurroundingsDeps, ReportsDeps, Om
   /** Index: `pool`. */
   readonly machines: Lister<IronCoreMachine>;
   readonly pools: Lister<IronCoreMachinePool>;
+  readonly keptUses: Pick<KeptUses, 'knows' | 'holderOf'>;
   /** Pools that nobody else serves: of others nothing is touched. */
   readonly served: Pick<ServedPools, 'has'>;
   /** By pool. Machines of others are not looked at. */
@@ -119,11 +121,15 @@ export class IronCoreMachineController {
   }
 
   async #run(pass: Pass): Promise<StepResult> {
-    const { observed, poolUID, signal } = pass;
+    const { observed, poolName, poolUID, signal } = pass;
     const { uid } = observed.metadata;
     const isGoing = isBeingDeleted(observed);
     // Before anything is claimed: what the runtime has may still use what the Machine no longer names.
     const existing = await this.#existing(pass);
+    if (!isGoing && !this.#deps.keptUses.knows(poolName)) {
+      this.#deps.hurry(poolName);
+      return requeue(SOON_MS, 'the first look at all that the runtime has');
+    }
     if (existing.length > 0) this.#uncertainty.forget(uid);
     else if ((observed.status?.machineID ?? '') !== '') this.#uncertainty.vanished(uid, isGoing);
     else this.#uncertainty.recall(uid, fromTimestamp(observed.metadata.annotations?.[CREATION_SENT_ANNOTATION]));

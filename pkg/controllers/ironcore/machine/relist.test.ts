@@ -8,13 +8,14 @@ import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
-import { Machine, MachineState } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { Machine, MachineState, Volume } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import type { Reader } from '../../../kube/client.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { ironCoreMetrics } from '../../../metrics/ironcore.ts';
 import { Departures } from './departures.ts';
+import { KeptUses } from './kept-uses.ts';
 import { ownerIn, Relist } from './relist.ts';
 import { RuntimeEvents } from './runtime-events.ts';
 
@@ -65,6 +66,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
   } as unknown as Reader;
   const machines = new MemoryInformer([...cached], { pool: () => ['p'] });
   const departures = new Departures();
+  const keptUses = new KeptUses();
   const kept: { readonly count: number; readonly why: string | undefined }[] = [];
   const pools = new MemoryInformer([pool]);
   const metrics = ironCoreMetrics(new Registry());
@@ -76,6 +78,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
     reader,
     departures,
     kept: { tell: async (_pool, verdict) => void kept.push({ count: verdict.kept.length, why: verdict.why }) },
+    keptUses,
     leftClaims: { release: async () => state.leftClaimsMs },
     metrics,
     events: new RuntimeEvents({
@@ -109,7 +112,22 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
         metadata: { ...meta('any', uid), deletionTimestamp: '2026-01-01T00:00:00Z' },
       });
   };
-  return { clock, store, pools, departures, departed, kept, metrics, look, add, told, deleted, events, state };
+  return {
+    clock,
+    store,
+    pools,
+    departures,
+    departed,
+    kept,
+    keptUses,
+    metrics,
+    look,
+    add,
+    told,
+    deleted,
+    events,
+    state,
+  };
 }
 
 describe('all machines of a runtime', () => {
@@ -294,6 +312,24 @@ test('machines of a pool that somebody else serves are not looked at, and their 
   clock.advance(10_000);
   await look();
   expect(deleted).toHaveLength(1);
+});
+
+test('what machines without a Machine use is known after a look, until somebody else serves the pool', async () => {
+  const { store, look, add, keptUses, state } = world([machineOf('b')]);
+  const [a, b] = [add('a'), add('b')];
+  const volume = (handle: string) => Volume.fromPartial({ name: 'v', connection: { driver: 'ceph', handle } });
+  store.get(a).spec.volumes = [volume('h'), Volume.fromPartial({ name: 'root', localDisk: {} })];
+  store.get(b).spec.volumes = [volume('other')];
+  store.get(a).spec.networkInterfaces = [{ name: 'eth', networkId: 'net', ips: ['10.0.0.1'], attributes: {} }];
+  expect(keptUses.knows('p')).toBe(false);
+
+  await look();
+
+  const uses = ['volume ceph h', 'volume ceph other', 'address net 10.0.0.1', 'address other 10.0.0.1'];
+  expect(uses.map((handle) => keptUses.holderOf('p', handle))).toEqual([a, undefined, a, undefined]);
+  state.isServed = false;
+  await look();
+  expect(keptUses.knows('p')).toBe(false);
 });
 
 test('the next look is when a claim that was left behind is due', async () => {

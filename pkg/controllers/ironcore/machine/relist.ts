@@ -17,6 +17,7 @@ import { releaseOf } from '../../vms/orphan-release.ts';
 import type { ServedPools } from '../served-pools.ts';
 import type { Departures } from './departures.ts';
 import type { KeptMachines } from './kept-machines.ts';
+import type { KeptUses } from './kept-uses.ts';
 import type { LeftClaims } from './left-claims.ts';
 import { MACHINE_FINALIZER, NAME_LABEL, NAMESPACE_LABEL, POOL_LABEL, UID_LABEL } from './keys.ts';
 import { judgeOwnerless, OWNERLESS_MS } from './ownerless.ts';
@@ -34,6 +35,7 @@ export interface RelistDeps {
   readonly reader: Pick<Reader, 'get'>;
   readonly departures: Pick<Departures, 'has'>;
   readonly kept: Pick<KeptMachines, 'tell'>;
+  readonly keptUses: Pick<KeptUses, 'saw' | 'forget'>;
   readonly leftClaims: Pick<LeftClaims, 'release'>;
   readonly events: Pick<RuntimeEvents, 'tell'>;
   readonly metrics: Pick<IronCoreMetrics, 'machines'>;
@@ -80,6 +82,7 @@ export class Relist {
     if (!this.#deps.served.has(pool)) {
       // What it has seen is another's doing by the time it serves the pool again.
       this.#known.delete(pool);
+      this.#deps.keptUses.forget(pool);
       return waitFor('the pool to be served by this process');
     }
     const known = this.#known.get(pool) ?? { shapes: new Map(), ownerlessSinceMs: new Map(), isAway: false };
@@ -98,8 +101,8 @@ export class Relist {
     // What was tried meanwhile need not wait for its back-off.
     if (known.isAway) for (const machine of inPool) this.#deps.wake(keyOf(machine));
     known.isAway = false;
-    await this.#deps.events.tell(pool, runtime, machines, signal);
     const isCleaning = await this.#judge(pool, known, machines, byID, signal);
+    await this.#deps.events.tell(pool, runtime, machines, signal);
     const isBusy = isCleaning || machines.some(isOnItsWay);
     const leftClaimsMs = await this.#deps.leftClaims.release(pool, machines, signal);
     return requeue(isBusy ? SOON_MS : Math.min(REST_MS, leftClaimsMs), 'the next look at the runtime');
@@ -131,7 +134,9 @@ export class Relist {
     for (const owner of ['machine', 'none', 'other'] as const) {
       metrics.machines.set({ pool: poolName, owner }, owners.get(owner)?.length ?? 0);
     }
-    const alone = (owners.get('none') ?? []).filter(({ metadata }) => metadata.deletedAt === 0n);
+    const none = owners.get('none') ?? [];
+    this.#deps.keptUses.saw(poolName, none);
+    const alone = none.filter(({ metadata }) => metadata.deletedAt === 0n);
     const before = known.ownerlessSinceMs;
     const nowMs = clock.monotonicMs();
     known.ownerlessSinceMs = new Map(alone.map(({ metadata: { id } }) => [id, before.get(id) ?? nowMs]));

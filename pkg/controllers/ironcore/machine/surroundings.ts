@@ -12,6 +12,7 @@ import type { RuntimeClass } from '../../../ironcore-runtime/runtime.ts';
 import type { Reader } from '../../../kube/client.ts';
 import { ApiError, ignoreNotFound } from '../../../kube/errors.ts';
 import { ironCorePrefixes, secrets, type Resource } from '../../../kube/resource.ts';
+import type { KeptUses } from './kept-uses.ts';
 import type { SecretData, Surroundings } from './wanted.ts';
 
 /** Where that which Machines name is found. */
@@ -20,6 +21,7 @@ export interface SurroundingsDeps {
   readonly volumes: Lister<IronCoreVolume>;
   readonly networkInterfaces: Lister<IronCoreNetworkInterface>;
   readonly networks: Lister<IronCoreNetwork>;
+  readonly keptUses: Pick<KeptUses, 'holderOf'>;
   /** Contents of Secrets are not kept in memory. */
   readonly reader: Pick<Reader, 'get'>;
 }
@@ -28,7 +30,7 @@ export interface SurroundingsDeps {
 export async function surroundingsOf(
   machine: IronCoreMachine,
   runtimeClasses: readonly RuntimeClass[],
-  { classes, volumes, networkInterfaces, networks, reader }: SurroundingsDeps,
+  { classes, volumes, networkInterfaces, networks, keptUses, reader }: SurroundingsDeps,
   signal: AbortSignal,
 ): Promise<Surroundings> {
   const beside = (name: string): string => keyBeside(machine, name);
@@ -54,6 +56,7 @@ export async function surroundingsOf(
     networkInterface: (name) => networkInterfaces.get(beside(name)),
     network: (name) => networks.get(beside(name)),
     prefixAddress: (name) => addresses.get(name),
+    keeperOf: (handle) => keptUses.holderOf(machine.spec.machinePoolRef?.name ?? '', handle),
   };
 }
 

@@ -54,6 +54,7 @@ const AROUND: Surroundings = {
   networkInterface: (name) => (name === 'networkinterface-sample' ? NIC : undefined),
   network: (name) => (name === 'network' ? { metadata: meta('network'), spec: { providerID: 'net-1' } } : undefined),
   prefixAddress: () => undefined,
+  keeperOf: () => undefined,
 };
 
 describe('what a Machine should be at its runtime', () => {
@@ -205,6 +206,14 @@ describe('what a Machine waits for', () => {
       why: 'Volume my-volume is not available: its state is Pending',
     },
     { around: volumeWith({ status: { state: 'Available' } }), why: 'Volume my-volume has no status.access' },
+    {
+      around: { keeperOf: (handle) => (handle === 'volume ceph h' ? 'x' : undefined) },
+      why: 'Volume my-volume is in use by machine x at the runtime, which has no Machine: see condition MachinesKept of the MachinePool',
+    },
+    {
+      around: { keeperOf: (handle) => (handle === 'address net-1 10.0.0.1' ? 'x' : undefined) },
+      why: 'NetworkInterface networkinterface-sample: 10.0.0.1 is in use by machine x at the runtime, which has no Machine: see condition MachinesKept of the MachinePool',
+    },
     {
       around: { secret: (name) => (name === 'access' ? undefined : SECRETS[name]) },
       why: 'Volume my-volume: access Secret access does not exist',

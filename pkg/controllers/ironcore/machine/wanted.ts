@@ -13,6 +13,7 @@ import { quantityAsNumber } from '../../../apis/quantity.ts';
 import { NetworkInterface, Volume } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeClass } from '../../../ironcore-runtime/runtime.ts';
 import { runtimeClassFor } from '../runtime-class.ts';
+import { addressHandle, volumeHandle } from './kept-uses.ts';
 import { NETWORK_LABELS_ATTRIBUTE, NIC_LABELS_ATTRIBUTE, objectLabels, VOLUME_LABELS_ATTRIBUTE } from './keys.ts';
 
 /** Reasons why a Machine waits, as IronCore has them. */
@@ -34,6 +35,8 @@ export interface Surroundings {
   network(name: string): IronCoreNetwork | undefined;
   /** Address of a prefix of a NetworkInterface; undefined: it has none yet. */
   prefixAddress(name: string): string | undefined;
+  /** Id of the machine without a Machine that uses it; undefined: none does. */
+  keeperOf(handle: string): string | undefined;
 }
 
 /** What a Machine should be at its runtime. */
@@ -121,6 +124,8 @@ function connectionOf(
   const { state, access, resources: present = resources } = volume.status ?? {};
   if (state !== 'Available') return { why: `Volume ${name} is not available: its state is ${state ?? 'not known'}` };
   if (access === undefined) return { why: `Volume ${name} has no status.access` };
+  const keeper = around.keeperOf(volumeHandle(access));
+  if (keeper !== undefined) return { why: keptBy(`Volume ${name}`, keeper) };
   const secretData = secretOf(access.secretRef?.name, 'access', around);
   if ('why' in secretData) return { why: `Volume ${name}: ${secretData.why}` };
   const encryptionData = secretOf(encryption?.secretRef?.name, 'encryption', around);
@@ -167,6 +172,8 @@ function networkInterfaceOf(
     const prefix = `${name}-${at}`;
     const address = value ?? around.prefixAddress(prefix);
     if (address === undefined) return { why: `NetworkInterface ${name}: Prefix ${prefix} is not allocated yet` };
+    const keeper = around.keeperOf(addressHandle(network.spec?.providerID ?? '', address));
+    if (keeper !== undefined) return { why: keptBy(`NetworkInterface ${name}: ${address}`, keeper) };
     addresses.push(address);
   }
   return {
@@ -181,6 +188,10 @@ function networkInterfaceOf(
       },
     }),
   };
+}
+
+function keptBy(what: string, id: string): string {
+  return `${what} is in use by machine ${id} at the runtime, which has no Machine: see condition MachinesKept of the MachinePool`;
 }
 
 /** Why an object cannot be taken for one that was made for the Machine; undefined: it can, or need not. */
