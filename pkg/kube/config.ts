@@ -181,14 +181,18 @@ async function fromForeignHand(content: string): Promise<KubeConfig> {
 function refuseMembers(of: object | undefined, members: readonly string[]): void {
   const member = members.find((one) => of !== undefined && one in of);
   if (member === undefined) return;
-  throw new ConfigError(`${member} is not allowed: put the credentials themselves into it`);
+  throw new ConfigError(
+    `${member} is not allowed, which names a file or a program: put the credentials themselves into it`,
+  );
 }
 
 /** Whoever stands in between would get the credentials, and be believed that VMs are gone. A proxy sees neither. */
 function refuseUnverified(cluster: NonNullable<RawKubeconfig['clusters']>[number]['cluster']): void {
   const { server, 'insecure-skip-tls-verify': isSkipped } = cluster ?? {};
   if (isSkipped !== undefined && isSkipped !== false) {
-    throw new ConfigError('insecure-skip-tls-verify is not allowed: put the CA into certificate-authority-data');
+    throw new ConfigError(
+      'the certificate of the server must be verified: put its CA in, and take insecure-skip-tls-verify away',
+    );
   }
   if (typeof server === 'string' && /^http:/i.test(server.trim())) {
     throw new ConfigError('a server without TLS is not allowed: give its https:// address');

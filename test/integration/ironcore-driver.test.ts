@@ -323,12 +323,12 @@ describe('a Machine of IronCore', () => {
     [
       'one that reads a CA',
       { kubeconfig: withUser({}, { 'certificate-authority': '/ca' }) },
-      'certificate-authority is',
+      'is not allowed, which names a file',
     ],
     [
       'one that does not ask who the server is',
       { kubeconfig: withUser({ token: 't' }, { 'insecure-skip-tls-verify': true }) },
-      'insecure-skip-tls-verify is not allowed: put the CA into certificate-authority-data',
+      'the certificate of the server must be verified: put its CA in',
     ],
     [
       'one that says its token to everybody',
