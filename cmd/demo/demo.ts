@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -34,7 +34,7 @@ import { playProvider, type PlayedProvider } from './play-provider.ts';
 import { playScheduler, untilRunning } from './pods.ts';
 import { recordMachines } from './record-machines.ts';
 import { thingsToTry } from './things-to-try.ts';
-import { areRunning, IronCoreWatch, provideVolumes } from './watch-ironcore.ts';
+import { arePools, areRunning, IronCoreWatch, provideVolumes } from './watch-ironcore.ts';
 import { areUp, MachineWatch, type Snapshot } from './watch-machines.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -48,6 +48,7 @@ const STOPS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const MANAGER_USER = 'machinist';
 const DRIVER_USERS = { sim: 'machinist-sim-driver', kwok: 'machinist-kwok-driver' } as const;
 const CLUSTER_API_USER = 'machinist-cluster-api-driver';
+const RUNTIME_PID = 'runtime.pid';
 const IRONCORE_MACHINES = 'machines.compute.ironcore.dev';
 /** For how many Machines the pool has room beside the first ones. */
 const ROOM = 3;
@@ -163,7 +164,7 @@ async function showIronCore(running: Running): Promise<void> {
     `--socket=${socket}`,
     `--class=${SMALL}`,
     `--room=${machines + ROOM}`,
-    `--pid-file=${path.join(place.directory, 'runtime.pid')}`,
+    `--pid-file=${path.join(place.directory, RUNTIME_PID)}`,
   ]);
   const flags = ['--controllers=ironcore', `--ironcore-pool=${DEMO_POOL}=unix://${socket}`];
   await startManager(running, flags, 'runtime of a pool, which speaks IRI');
@@ -183,10 +184,29 @@ async function showIronCore(running: Running): Promise<void> {
     printThingsToTry(running);
     return await watch.until(() => false, stop.signal);
   }
+  await loseRuntime(running, watch);
   say('deleting the Machines; each must go, when the runtime has removed its machine…');
   await kubectl(running, ['delete', IRONCORE_MACHINES, '--all', '--wait=false']);
   await watch.until((now) => now.length === 0, deadline(running, 'the machines were not removed'));
   say('no Machine is left');
+}
+
+/** The runtime halts, and goes on: its pool is lost meanwhile, and its Machines say so and stay. */
+async function loseRuntime(running: Running, watch: IronCoreWatch): Promise<void> {
+  const { options, place } = running;
+  const pid = Number(readFileSync(path.join(place.directory, RUNTIME_PID), 'utf8'));
+  say('halting the runtime: nothing must happen to its Machines while the pool is lost…');
+  process.kill(pid, 'SIGSTOP');
+  try {
+    await watch.until((_now, pools) => arePools(pools, 'False'), deadline(running, 'the pool was not lost'));
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+  await watch.until(
+    (now, pools) => arePools(pools, 'True') && areRunning(now, options.machines),
+    deadline(running, 'the pool did not come back'),
+  );
+  say('the runtime answers again, and its Machines are as they were');
 }
 
 async function awaitMachines(running: Running, watch: MachineWatch): Promise<void> {

@@ -21,6 +21,8 @@ export async function provideVolumes(api: Api, names: readonly string[]): Promis
   }
 }
 
+type Seen = readonly [machines: readonly IronCoreMachine[], pools: readonly IronCoreMachinePool[]];
+
 /** Looks at the pools and Machines of IronCore, and tells of each change that it sees. */
 export class IronCoreWatch {
   readonly #api: Api;
@@ -32,18 +34,18 @@ export class IronCoreWatch {
     this.#tell = tell;
   }
 
-  /** Resolves when `isDone` says so of the Machines that are there. Rejects with the signal's reason. */
-  async until(isDone: (machines: readonly IronCoreMachine[]) => boolean, signal: AbortSignal): Promise<void> {
+  /** Resolves when `isDone` says so of the Machines and pools that are there. Rejects with the signal's reason. */
+  async until(isDone: (...seen: Seen) => boolean, signal: AbortSignal): Promise<void> {
     for (;;) {
       signal.throwIfAborted();
       // An API server that is away is asked again.
-      const machines = await this.#look().catch(() => undefined);
-      if (machines !== undefined && isDone(machines)) return;
+      const seen = await this.#look().catch(() => undefined);
+      if (seen !== undefined && isDone(...seen)) return;
       await sleep(PAUSE_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 
-  async #look(): Promise<readonly IronCoreMachine[]> {
+  async #look(): Promise<Seen> {
     const pools = await this.#api.send<List<IronCoreMachinePool>>('GET', `${COMPUTE}/machinepools`);
     const machines = await this.#api.send<List<IronCoreMachine>>('GET', MACHINES);
     const lines = new Map([
@@ -53,7 +55,7 @@ export class IronCoreWatch {
     for (const name of this.#told.keys()) if (!lines.has(name)) this.#tell(name, 'Gone');
     for (const [name, line] of lines) if (this.#told.get(name) !== line) this.#tell(name, line);
     this.#told = lines;
-    return machines.items;
+    return [machines.items, pools.items];
   }
 }
 
@@ -65,6 +67,11 @@ export function areRunning(machines: readonly IronCoreMachine[], wanted: number)
       ({ status }) => status?.state === 'Running' && status.conditions?.every((one) => one.status === 'True'),
     )
   );
+}
+
+/** Whether each pool can be used, or none can. */
+export function arePools(pools: readonly IronCoreMachinePool[], ready: 'True' | 'False'): boolean {
+  return pools.length > 0 && pools.every((pool) => readyCondition(pool)?.status === ready);
 }
 
 function poolLine(pool: IronCoreMachinePool): string {

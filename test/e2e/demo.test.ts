@@ -153,7 +153,7 @@ describe('the demo', () => {
     expect(remains(temporary)).toEqual([]);
   });
 
-  test('shows how Machines of IronCore are placed, run with a volume and a network interface, and go', async () => {
+  test('shows how Machines of IronCore are placed, run with a volume and a network interface, lose their pool, and go', async () => {
     await using program = demo('--once', '--api', 'ironcore', '--machines', '2');
 
     const { code, stdout, stderr } = await program.ended();
@@ -161,8 +161,11 @@ describe('the demo', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     for (const name of ['worker-1', 'worker-2']) {
       expect(stdout).toMatch(new RegExp(`${name} +Running +Machine is Running in pool demo. Attached: root, data.\\n`));
+      expect(stdout).toMatch(new RegExp(`${name} +PoolNotReady`));
       expect(stdout).toMatch(new RegExp(`${name} +Gone\\n`));
     }
+    expect(stdout).toMatch(/pool demo +Offline +RuntimeUnreachable: .+\n/);
+    expect(stdout).toContain('its Machines are as they were');
     expect(stdout).toContain('no Machine is left');
     expect(remains(temporary)).toEqual([]);
   });
