@@ -15,6 +15,7 @@ import { Backup } from '../cloud/backup.ts';
 import { namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { OperatorSession } from '../integration/operator-session.ts';
+import { grant } from '../integration/shipped-roles.ts';
 
 const ROOT = path.join(import.meta.dirname, '../..');
 const COMPUTE = '/apis/compute.ironcore.dev/v1alpha1';
@@ -51,10 +52,12 @@ async function createVolume(at: string, name: string): Promise<void> {
  */
 test('machines whose Machines a restore has forgotten are kept by a process that has never seen them, and told, until somebody allows their deletion', async () => {
   const ns = await namespace(plane.connection);
+  for (const role of ['ironcore-pools', 'ironcore-machines'] as const) await grant(api, role, ns.name);
   await using runtime = await IriRuntime.start({ classes: { small: 10 } });
   const start = async (): Promise<OperatorSession> =>
     await OperatorSession.start({
       connection: plane.connection,
+      subject: { user: 'machinist' },
       namespace: ns.name,
       controllers: 'ironcore.pools',
       flags: { 'leader-elect': 'false', 'ironcore-pool': `pool=${runtime.address}` },

@@ -9,6 +9,7 @@ import type { IronCoreMachineClass } from '../../apis/ironcore/machine-class.ts'
 import type { IronCoreMachinePool } from '../../apis/ironcore/machine-pool.ts';
 import { IRONCORE_MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
 import { RuntimeError } from '../../ironcore-runtime/error.ts';
+import { ApiError } from '../../kube/errors.ts';
 import { ironCoreMachinePools } from '../../kube/resource.ts';
 import { ironCoreMetrics } from '../../metrics/ironcore.ts';
 import { PoolController } from './pool-controller.ts';
@@ -157,6 +158,18 @@ test('a heartbeat whose Lease could not be renewed is made again', async () => {
   await pass();
 
   expect([asked, renewed]).toEqual([1, ['p']]);
+});
+
+test('a Lease that may not be renewed is told, with what helps, and nothing is done for the pool', async () => {
+  show();
+  leaseFailure = new ApiError(404, 'NotFound', 'namespaces "x" not found');
+
+  await expect(pass()).rejects.toBe(leaseFailure);
+
+  expect(events).toEqual([
+    expect.stringMatching(/^LeaseNotRenewed: .*namespaces "x" not found\. .*ironcore-pools\.yaml$/),
+  ]);
+  expect(served.has('p')).toBe(false);
 });
 
 test('of a pool that goes nothing is said', async () => {

@@ -14,7 +14,7 @@ import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { PoolRuntime } from '../../ironcore-runtime/gated-runtime.ts';
 import { RuntimeError } from '../../ironcore-runtime/error.ts';
 import type { Writer } from '../../kube/client.ts';
-import { ignoreAlreadyExists, ignoreNotFound } from '../../kube/errors.ts';
+import { ApiError, ignoreAlreadyExists, ignoreNotFound } from '../../kube/errors.ts';
 import { replacing } from '../../kube/merge-change.ts';
 import { statusPatch } from '../../kube/patch.ts';
 import { ironCoreMachinePools } from '../../kube/resource.ts';
@@ -109,7 +109,10 @@ export class PoolController {
     const atMs = clock.monotonicMs();
     const last = this.#heartbeats.get(name);
     if (last !== undefined && atMs - last.atMs < HEARTBEAT_MS) return last;
-    const other = await leases.renew(name, signal);
+    const other = await leases.renew(name, signal).catch((err: unknown) => {
+      if (pool !== undefined && ApiError.is(err, 'NotFound', 'Forbidden', 'Invalid')) this.#tellLease(pool, err);
+      throw err;
+    });
     this.#serve(name, pool, other);
     const probe =
       other === undefined && pool !== undefined && !isBeingDeleted(pool)
@@ -118,6 +121,14 @@ export class PoolController {
     const heartbeat = { atMs, probe };
     this.#heartbeats.set(name, heartbeat);
     return heartbeat;
+  }
+
+  /** Without it nobody knows whose the pool is. */
+  #tellLease(pool: IronCoreMachinePool, { message: why }: ApiError): void {
+    const message =
+      `Its Lease in namespace ${POOL_LEASE_NAMESPACE} cannot be renewed: ${why}. Nothing is done for the pool until it can: apply ` +
+      'deploy/rbac/ironcore-pools.yaml';
+    this.#deps.recorder.event({ object: pool, type: 'Warning', reason: 'LeaseNotRenewed', message });
   }
 
   /** `other`: who else serves it. */
