@@ -242,8 +242,8 @@ test('of 50 Machines at once exactly 20 get the 20 places, also when the process
   await session[Symbol.asyncDispose]();
   await createPool('eleven', { places: 11 });
   await createPool('nine', { places: 9 });
-  // What is on its way when it dies arrives, or does not.
-  const crash = new CrashPoint(8, 'after');
+  // What is on its way when it dies arrives, or does not. Until the answer to one of them had come, all others could be.
+  const crash = new CrashPoint(8, 'before');
   session = await start({ intercept: crash.intercept });
   await crash.died;
   await session[Symbol.asyncDispose]();
