@@ -384,6 +384,32 @@ test('what is made for a Machine is its own, and what was there before is not ta
   expect(runtime.asked('DetachNetworkInterface')).toHaveLength(1);
 });
 
+test('what is made for a Machine goes with it, and what it names stays', async () => {
+  const networkInterfaceTemplate = { spec: { networkRef: { name: 'network' }, ips: [{ value: '10.0.0.8' }] } };
+  const tmp = { name: 'tmp', ephemeral: { volumeTemplate: { spec: { resources: { storage: '1Gi' } } } } };
+  await createVolume('named');
+  await createMachine('whole', {
+    networkInterfaces: [{ name: 'eth', ephemeral: { networkInterfaceTemplate } }],
+    volumes: [tmp, { name: 'named', volumeRef: { name: 'named' } }],
+  });
+  await waits('whole', 'VolumeNotReady', 'Volume whole-tmp is not available');
+  const access = { driver: 'ceph', handle: 'whole' };
+  await edit('Volume', 'whole-tmp', { status: { state: 'Available', access } }, '/status');
+  await running('whole');
+
+  await remove('Machine', 'whole');
+
+  await gone('whole');
+  await eventually(
+    async () => {
+      expect(await read('NetworkInterface', 'whole-eth')).toBeUndefined();
+      expect(await read('Volume', 'whole-tmp')).toBeUndefined();
+    },
+    { timeoutMs: 90_000 },
+  );
+  expect((await read<IronCoreVolume>('Volume', 'named'))?.spec?.claimRef).toBeUndefined();
+});
+
 test('a Machine that is to be off is switched off at once, and on again', async () => {
   await createMachine('off', { power: 'Off' });
   await shows('off', ({ status }) => expect(status?.state).toBe('Shutdown'));
