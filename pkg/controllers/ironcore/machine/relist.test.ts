@@ -8,7 +8,12 @@ import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
-import { Machine, MachineState, Volume } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import {
+  Machine,
+  MachineState,
+  Power,
+  Volume,
+} from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import type { Reader } from '../../../kube/client.ts';
@@ -144,6 +149,21 @@ describe('all machines of a runtime', () => {
     expect(await look()).toEqual({ afterMs: 30_000, woken: ['ns/a'] });
     store.forget(a);
     expect(await look()).toEqual({ afterMs: 30_000, woken: ['ns/a'] });
+  });
+
+  test.each([
+    { state: MachineState.MACHINE_STOPPED, power: Power.POWER_ON, afterMs: 5_000 },
+    { state: MachineState.MACHINE_SUSPENDED, power: Power.POWER_ON, afterMs: 5_000 },
+    { state: MachineState.MACHINE_RUNNING, power: Power.POWER_OFF, afterMs: 5_000 },
+    { state: MachineState.MACHINE_STOPPED, power: Power.POWER_OFF, afterMs: 30_000 },
+    { state: MachineState.MACHINE_TERMINATED, power: Power.POWER_ON, afterMs: 30_000 },
+  ])('are looked at after $afterMs ms where one is in state $state with power $power', async (row) => {
+    const { store, look, add } = world([machineOf('a')]);
+    const a = add('a');
+    store.get(a).spec.power = row.power;
+    store.setState(a, row.state);
+
+    expect((await look()).afterMs).toBe(row.afterMs);
   });
 
   test('are all woken when the runtime answers again', async () => {

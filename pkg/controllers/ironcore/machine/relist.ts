@@ -5,7 +5,7 @@ import type { Lister } from '../../../cache/lister.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
-import { MachineState, VolumeState } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { MachineState, Power, VolumeState } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import type { Reader } from '../../../kube/client.ts';
 import { ignoreNotFound } from '../../../kube/errors.ts';
@@ -45,8 +45,9 @@ export interface RelistDeps {
   readonly wake: (machineKey: string) => void;
 }
 
-/** How often all machines of a runtime are looked at while something is on its way, and at rest. */
+/** How often all machines of a runtime are looked at while something is on its way, while one does not run that should, and at rest. */
 const SOON_MS = 1_000;
+const UNSETTLED_MS = 5_000;
 const REST_MS = 30_000;
 /** How soon a runtime that does not answer is asked again. */
 const AWAY_MS = 5_000;
@@ -104,8 +105,9 @@ export class Relist {
     const isCleaning = await this.#judge(pool, known, machines, byID, signal);
     await this.#deps.events.tell(pool, runtime, machines, signal);
     const isBusy = isCleaning || machines.some(isOnItsWay);
+    const restMs = machines.some(isUnsettled) ? UNSETTLED_MS : REST_MS;
     const leftClaimsMs = await this.#deps.leftClaims.release(pool, machines, signal);
-    return requeue(isBusy ? SOON_MS : Math.min(REST_MS, leftClaimsMs), 'the next look at the runtime');
+    return requeue(isBusy ? SOON_MS : Math.min(restMs, leftClaimsMs), 'the next look at the runtime');
   }
 
   #wakeChanged(known: Known, machines: readonly RuntimeMachine[], byID: ByID): void {
@@ -220,4 +222,10 @@ function isOnItsWay({ metadata, status }: RuntimeMachine): boolean {
     status.volumes.some(isPending) ||
     status.networkInterfaces.some(isPending)
   );
+}
+
+/** It runs although it is to be off, or the other way round: it may change by itself at any moment, or never. */
+function isUnsettled({ spec, status }: RuntimeMachine): boolean {
+  if (status.state === MachineState.MACHINE_TERMINATED) return false;
+  return (spec.power === Power.POWER_ON) !== (status.state === MachineState.MACHINE_RUNNING);
 }
