@@ -189,8 +189,8 @@ export const IRONCORE: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/ironcore/pool-tenure.ts',
-    from: 'return isSilent || isLongOver ?',
-    to: 'return isSilent || !isLongOver ?',
+    from: 'return isSilent || (isLongOver && !wasOurs) ?',
+    to: 'return isSilent || isLongOver ?',
     why: 'Two that serve one pool undo what the other has done.',
     tests: ['pkg/controllers/ironcore/pool-lease.test.ts'],
   },

@@ -80,3 +80,16 @@ test('whoever takes it from us has it', async () => {
   expect(await renew()).toBe('p_poollet');
   expect(client.writes).toHaveLength(1);
 });
+
+test('whoever takes it from us has it, also when their clock is slow, until they renew it no more', async () => {
+  const { client, clock, renew } = world(held('p_poollet', START_MS - 600_000));
+  expect(await renew()).toBeUndefined();
+  client.put(leases, held('p_poollet', START_MS - 590_000));
+
+  expect(await renew()).toBe('p_poollet');
+  clock.advance(39_999);
+  expect(await renew()).toBe('p_poollet');
+  clock.advance(1);
+
+  expect(await renew()).toBeUndefined();
+});

@@ -22,6 +22,7 @@ export interface PoolLeaseDeps {
 export class PoolLeases {
   readonly #deps: PoolLeaseDeps;
   readonly #foreign = new Map<string, ForeignTenure>();
+  readonly #held = new Set<string>();
 
   constructor(deps: PoolLeaseDeps) {
     this.#deps = deps;
@@ -34,12 +35,14 @@ export class PoolLeases {
     const found = await reader.get(leases, ref, { signal }).catch(ignoreNotFound);
     const ours = `${pool}_${family}_`;
     const nowMs = { monotonic: clock.monotonicMs(), wall: clock.now() };
-    const tenure = tenureOf({ lease: found, family: ours, before: this.#foreign.get(pool), nowMs });
+    const [before, wasOurs] = [this.#foreign.get(pool), this.#held.has(pool)];
+    const tenure = tenureOf({ lease: found, family: ours, before, wasOurs, nowMs });
     if (tenure.kind === 'other') {
       this.#foreign.set(pool, tenure.seen);
       return tenure.seen.holder;
     }
     this.#foreign.delete(pool);
+    this.#held.add(pool);
     const renewTime = toMicroTimestamp(clock.now());
     const holderIdentity = `${ours}${identity}`;
     const spec = { holderIdentity, leaseDurationSeconds: LEASE_SECONDS, renewTime };

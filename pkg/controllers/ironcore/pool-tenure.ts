@@ -22,15 +22,17 @@ export interface TenureView {
   /** What the holders of all processes begin with that lead under the same Lease of ours: the one before this has ended. */
   readonly family: string;
   readonly before: ForeignTenure | undefined;
+  /** Whether this process has held it: whoever has taken it since is there, whatever their clock says. */
+  readonly wasOurs: boolean;
   readonly nowMs: { readonly monotonic: number; readonly wall: number };
 }
 
 /**
  * Whose a pool is. IronCore's machinepoollet renews the Lease of its pool and heeds nobody, so that whoever else finds it renewed lets it be:
  * two that made the same machines real would undo each other's work. One that has not been renewed for its time is free; so is one that is
- * older than that by any clock.
+ * older than that by any clock, at first sight.
  */
-export function tenureOf({ lease, family, before, nowMs }: TenureView): Tenure {
+export function tenureOf({ lease, family, before, wasOurs, nowMs }: TenureView): Tenure {
   const { holderIdentity: holder = '', renewTime = '' } = lease?.spec ?? {};
   if (holder === '' || renewTime === '' || holder.startsWith(family)) return { kind: 'ours' };
   const isSame = before?.holder === holder && before.renewTime === renewTime;
@@ -38,5 +40,5 @@ export function tenureOf({ lease, family, before, nowMs }: TenureView): Tenure {
   const durationMs = LEASE_SECONDS * 1_000;
   const isSilent = nowMs.monotonic - seen.sinceMs >= durationMs;
   const isLongOver = (fromTimestamp(renewTime) ?? Infinity) + durationMs + CLOCK_SLACK_MS < nowMs.wall;
-  return isSilent || isLongOver ? { kind: 'ours' } : { kind: 'other', seen };
+  return isSilent || (isLongOver && !wasOurs) ? { kind: 'ours' } : { kind: 'other', seen };
 }
