@@ -137,11 +137,12 @@ test.each<Row>([
   {
     what: 'that is switched off, as it should be',
     spec: { ...PLACED, power: 'Off' },
-    status: { state: 'Shutdown' },
+    // As the controller says of it.
+    status: { state: 'Shutdown', conditions: [condition('Ready', 'False', 'NotReady', 'Machine is not ready')] },
     reason: 'Shutdown',
     message: 'Machine is Shutdown in pool p.',
     waitingFor: undefined,
-    sinceMs: NaN,
+    sinceMs: 60_000,
   },
   {
     what: 'that is being deleted',

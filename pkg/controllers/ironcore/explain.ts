@@ -42,10 +42,13 @@ function stand(machine: IronCoreMachine, pool: KnownPool): Stand {
   const scheduled = scheduledCondition(machine);
   if (name === '')
     return { told: unplaced(scheduled), since: scheduled?.lastTransitionTime ?? metadata.creationTimestamp };
-  const waits = (status?.conditions ?? []).filter((one) => one.status !== 'True' && one !== scheduled);
-  const first = mostTelling(waits);
   const { state = '' } = status ?? {};
-  const asWanted = state === (spec.power === 'Off' ? 'Shutdown' : 'Running');
+  const isOff = spec.power === 'Off' && state === 'Shutdown';
+  const asWanted = isOff || (spec.power !== 'Off' && state === 'Running');
+  // One that is switched off is not ready, and waits for nothing.
+  const isWait = ({ type, reason }: Condition): boolean => !(isOff && type === 'Ready' && reason === 'NotReady');
+  const waits = (status?.conditions ?? []).filter((one) => one.status !== 'True' && one !== scheduled && isWait(one));
+  const first = mostTelling(waits);
   if (lost !== undefined)
     return { told: { ...lost, message: `${lost.message} ${shownState(state)}` }, since: sinceOf(pool) };
   if (asWanted && first === undefined) {
