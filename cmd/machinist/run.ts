@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import type { ParsedCommandLine } from '../../pkg/config/command-line.ts';
 import { DriverAddressError } from '../../pkg/driver/grpc/address.ts';
-import { ConfigError } from '../../pkg/kube/config.ts';
+import { ConfigError } from '../../pkg/kube/config-error.ts';
 import { createLogger } from '../../pkg/log/logger.ts';
 import { autoscaler } from '../../pkg/autoscaler/index.ts';
 import { controllers } from '../../pkg/controllers/index.ts';

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 
 import type { Clock } from '../clock/clock.ts';
 import type { DriverError } from '../driver/error.ts';
-import { ConfigError, foreignEndpoint } from '../kube/config.ts';
+import { foreignEndpoint } from '../kube/config.ts';
+import { ConfigError } from '../kube/config-error.ts';
 import { GatedWriter } from '../kube/gated-writer.ts';
 import { HttpReader } from '../kube/http-reader.ts';
 import { Transport } from '../kube/transport.ts';

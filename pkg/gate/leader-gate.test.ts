@@ -443,6 +443,25 @@ describe('an outage', () => {
     expect(afterwards).toContain('machinist_cluster_outage{cluster="target"} 0');
   });
 
+  test('a cluster that stands apart holds what concerns it, and is neither reported nor counted with the others', async () => {
+    const { outages, registry, pass, told, gate } = await start();
+    const apart = new TestCluster('ns/c');
+    apart.up = false;
+    const heard: boolean[] = [];
+    outages.add(apart, ({ isOver }) => void heard.push(isOver));
+    await pass(2 * MINUTE);
+
+    expect([heard, told, outages.current()]).toEqual([[false], [], []]);
+    expect(await registry.metrics()).toContain('mcm_machine_controller_frozen 0');
+    await expect(gate.admit('change', ['ns/c'], never)).rejects.toMatchObject({ reason: 'outage', cluster: 'ns/c' });
+    await gate.admit('change', ['target'], never);
+    apart.up = true;
+    await pass(MINUTE);
+    expect(heard).toEqual([false, true]);
+    await outages.remove('ns/c');
+    expect(await registry.metrics()).not.toContain('ns/c');
+  });
+
   test('a removed cluster is no longer probed nor counted', async () => {
     const { target, outages, registry, pass } = await start();
     target.up = false;

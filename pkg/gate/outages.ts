@@ -23,6 +23,8 @@ export class Outages {
     readonly timeoutMs: number;
   };
   readonly #clusters = new Map<Cluster, OutageDetector>();
+  /** Those that not all work depends on. */
+  readonly #apart = new Set<Cluster>();
   readonly #listeners: OutageChangeListener[] = [];
 
   /** `periodMs` and `timeoutMs` are `--machine-safety-apiserver-statuscheck-period` and `-timeout`. */
@@ -31,11 +33,16 @@ export class Outages {
     parts.metrics.anyOutage.set(0);
   }
 
-  /** Starts to probe a cluster. Throws when it is probed already. */
-  add(probed: ProbedCluster): void {
+  /**
+   * Starts to probe a cluster. One with a listener of its own stands apart: what concerns it is refused during its outages, and that is all; it
+   * is neither reported nor shown with those that all work depends on. Throws when it is probed already.
+   */
+  add(probed: ProbedCluster, apart?: OutageChangeListener): void {
     const { cluster } = probed;
     if (this.#clusters.has(cluster)) throw new Error(`cluster ${cluster} is probed already`);
+    if (apart !== undefined) this.#apart.add(cluster);
     const changed: OutageChangeListener = (change) => {
+      if (apart !== undefined) return apart(change);
       this.#showOutages();
       for (const listener of this.#listeners) listener(change);
     };
@@ -48,6 +55,8 @@ export class Outages {
   async remove(cluster: Cluster): Promise<void> {
     const detector = this.#clusters.get(cluster);
     this.#clusters.delete(cluster);
+    this.#apart.delete(cluster);
+    for (const result of ['up', 'down']) this.#parts.metrics.probes.remove({ cluster, result });
     this.#parts.metrics.outage.remove({ cluster });
     this.#parts.metrics.outageSince.remove({ cluster });
     for (const reason of OUTAGE_REASONS) this.#parts.metrics.outageReason.remove({ cluster, reason });
@@ -102,9 +111,10 @@ export class Outages {
     return this.#clusters.get(cluster)?.state;
   }
 
-  /** States of all clusters, in the order in which they were added. */
+  /** States of all clusters but those that stand apart, in the order in which they were added. */
   states(): readonly ClusterState[] {
-    return [...this.#clusters.values()].map((detector) => detector.state);
+    const all = [...this.#clusters.values()].map((detector) => detector.state);
+    return all.filter(({ cluster }) => !this.#apart.has(cluster));
   }
 
   /** The outages of this moment, in the order in which they were added. */

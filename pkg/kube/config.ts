@@ -7,6 +7,7 @@ import type { KubeConfig } from '@kubernetes/client-node/dist/config.js';
 
 import { parseYaml } from '../apis/yaml.ts';
 import type { Clock } from '../clock/clock.ts';
+import { ConfigError } from './config-error.ts';
 import { RefreshingEndpoint, type ConnectionSettings, type Credentials, type Endpoint } from './endpoint.ts';
 import { isGeneratedClients, NO_GENERATED_CLIENTS } from './generated-clients.ts';
 
@@ -24,11 +25,6 @@ export interface EndpointSource {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Folder of the service account's files. */
   readonly serviceAccount?: string;
-}
-
-/** Why no endpoint could be made of a kubeconfig flag. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
 }
 
 /**

@@ -42,8 +42,7 @@ export interface OpenCache<T extends KubeObject> {
 }
 
 /** How a cache is opened while the process runs. */
-export interface OpenOptions {
-  readonly namespace: string;
+export interface OpenOptions<T extends KubeObject> extends Omit<CacheOptions<T>, 'optionalFor'> {
   /** Told each time that the server refuses to let it be read. */
   readonly refused: (err: ApiError) => void;
 }
@@ -105,9 +104,9 @@ export class ClusterCaches implements Member {
    * Adds a cache while the process runs, which begins to be filled at once, or as soon as the server lets us. What it is for does without
    * until then. Nobody who waits for the caches of the cluster waits for it.
    */
-  open<T extends KubeObject>(resource: Resource<T>, { namespace, refused }: OpenOptions): OpenCache<T> {
+  open<T extends KubeObject>(resource: Resource<T>, { refused, ...how }: OpenOptions<T>): OpenCache<T> {
     const { informer, member } = this.#make(resource, {
-      namespace,
+      ...how,
       optionalFor: `objects of kind ${kindOf(resource)}`,
     });
     const closing = new AbortController();

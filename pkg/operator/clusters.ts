@@ -100,14 +100,22 @@ export function writerTo(
   return new GatedWriter({ transport, cluster, ...options });
 }
 
-/**
- * Opens the way to one API server; nothing is sent yet. Only the control cluster's time is believed: it is the one that the
- * timestamps of Machines and Leases go by, and two servers that disagree would move the clock to and fro. Throws ConfigError.
- */
+/** Opens the way to the API server of a kubeconfig; see `accessTo`. Throws ConfigError. */
 export async function openCluster(options: ClusterOptions): Promise<ClusterAccess> {
+  const { kubeconfig, clock, env } = options;
+  const own = await loadEndpoint({ kubeconfig, clock, env });
+  return accessTo(options.impersonate === undefined ? own : impersonating(own, options.impersonate), options);
+}
+
+/**
+ * The way to one API server; nothing is sent yet. Only the control cluster's time is believed: it is the one that the
+ * timestamps of Machines and Leases go by, and two servers that disagree would move the clock to and fro.
+ */
+export function accessTo(
+  endpoint: Endpoint,
+  options: Omit<ClusterOptions, 'kubeconfig' | 'env' | 'impersonate'>,
+): ClusterAccess {
   const { cluster, clock, log, metrics, probe } = options;
-  const own = await loadEndpoint({ kubeconfig: options.kubeconfig, clock, env: options.env });
-  const endpoint = options.impersonate === undefined ? own : impersonating(own, options.impersonate);
   const serverTime =
     cluster === CONTROL
       ? new ServerTime({

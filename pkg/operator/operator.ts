@@ -41,6 +41,7 @@ import { OutageReports } from './outage-reports.ts';
 import type { Service } from './service.ts';
 import { StartCheck } from './start-check.ts';
 import { Work } from './work.ts';
+import { WorkloadClusters } from './workload-clusters.ts';
 
 /** What a process is built from. */
 export interface OperatorOptions {
@@ -88,6 +89,8 @@ export class Operator {
   readonly registry: Registry;
   readonly metrics: OperatorMetrics;
   readonly caches: Caches;
+  /** Beside the two of the flags. */
+  readonly workloads: WorkloadClusters;
   readonly #options: OperatorOptions;
   readonly #clusters: Clusters;
   readonly #outages: Outages;
@@ -128,6 +131,19 @@ export class Operator {
       isMirantis: config.controllers.has('mirantis'),
       isClusterAPI: config.controllers.has('cluster-api'),
       isIronCoreLifecycle: config.controllers.has('ironcore.lifecycle'),
+    });
+    this.workloads = new WorkloadClusters({
+      ...config.api,
+      userAgent: userAgentOf(options),
+      clock,
+      log,
+      metrics: metrics.kube,
+      clockMetrics: metrics.clock,
+      outages: this.#outages,
+      held: this.#held,
+      freeze: hooks?.freezeCached ?? false,
+      intercept: hooks?.intercept,
+      onRequest: hooks?.onRequest,
     });
     this.#lifecycle = new Lifecycle(options);
     this.#thread = makeLeaseThread(this.#clusters.control, { ...options, userAgent: userAgentOf(options) });
@@ -214,6 +230,8 @@ export class Operator {
   /** The pods of a Node, past the caches: only a drain asks for them. */
   podsOn(cluster: Cluster, nodeName: string): ListWatch<Pod> {
     const { target } = this.#clusters;
+    const elsewhere = this.workloads.podsOn(cluster, nodeName);
+    if (elsewhere !== undefined) return elsewhere;
     if (target?.cluster !== cluster) throw new Error(`no way to the pods of cluster ${cluster}`);
     const selection = { fieldSelector: podsOnNode(nodeName) };
     return new HttpListWatch({ transport: target.transport, resource: pods, selection });
@@ -240,6 +258,7 @@ export class Operator {
     lifecycle.add(connectionsMember(this.#clusters, this.#thread, { ...this.#options, leases }));
     lifecycle.add(healthMember({ ...health, clock, log }));
     lifecycle.add(probesMember(this.#clusters, caches, this.#outages));
+    lifecycle.add(this.workloads);
     // First of all that asks for more than a sign of life: what is missing is told once, by the one who knows all of it.
     lifecycle.add(this.#startCheck());
     lifecycle.add(

@@ -184,6 +184,12 @@ function clusterAPIRules({ namespace, hasTarget }: Workload): readonly Rule[] {
     { ...ours, resources: ['machines/status', 'clusters/status'], verbs: ['patch'] },
     {
       ...ours,
+      resources: ['machinesets', 'machinedeployments'],
+      verbs: ['list', 'watch'],
+      lost: 'Nodes of older revisions get no taint',
+    },
+    {
+      ...ours,
       resources: ['machinedrainrules'],
       verbs: ['list', 'watch'],
       lost: 'nothing is drained where rules for drains are defined',

@@ -6,7 +6,7 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import { loadEndpoint } from '../../pkg/kube/config.ts';
+import { foreignEndpoint, loadEndpoint } from '../../pkg/kube/config.ts';
 import type { Endpoint } from '../../pkg/kube/endpoint.ts';
 import { HttpReader } from '../../pkg/kube/http-reader.ts';
 import { secrets } from '../../pkg/kube/resource.ts';
@@ -63,6 +63,37 @@ function kubeconfigWith(user: object): string {
   writeFileSync(path, JSON.stringify(config));
   return path;
 }
+
+describe('foreignEndpoint', () => {
+  const server = 'https://127.0.0.1:6443';
+  const content = (cluster: object, user: object = { token: 't' }): string =>
+    JSON.stringify({
+      clusters: [{ name: 'c', cluster }],
+      users: [{ name: 'u', user }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'x',
+    });
+
+  test.each([
+    { what: 'a file', text: content({ server, 'certificate-authority': '/ca' }), says: 'certificate-authority is not' },
+    { what: 'a program', text: content({ server }, { exec: { command: 'sh' } }), says: 'exec is not allowed' },
+    { what: 'a token of a file', text: content({ server }, { tokenFile: '/t' }), says: 'tokenFile is not allowed' },
+    { what: 'no TLS', text: content({ server: 'http://127.0.0.1:1' }), says: 'a server without TLS is not allowed' },
+    {
+      what: 'certificates that nobody checks',
+      text: content({ server, 'insecure-skip-tls-verify': true }),
+      says: 'insecure-skip-tls-verify is not allowed',
+    },
+  ])('refuses $what', async ({ text, says }) => {
+    await expect(foreignEndpoint({ content: text, clock })).rejects.toThrow(says);
+  });
+
+  test('takes one that brings all along', async () => {
+    const text = content({ server, 'certificate-authority-data': Buffer.from(connect().ca).toString('base64') });
+
+    expect((await foreignEndpoint({ content: text, clock })).url).toBe(server);
+  });
+});
 
 describe('loadEndpoint', () => {
   test('takes a kubeconfig with client certificates', async () => {

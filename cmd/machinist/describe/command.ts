@@ -24,6 +24,11 @@ export function describeCommand(): Command {
     'Explain a Machine of IronCore: its pool, its state, what it waits for, since when, and what happens next.',
     async () => (await import('./ironcore-machine.ts')).describeIronCoreMachine,
   );
+  addKind(
+    describe.command('cluster-api-machine <name>').aliases(['cluster-api-machines']),
+    'Explain a Machine of Cluster API: its Cluster, what it names, why it waits, since when, and what happens next.',
+    async () => (await import('./cluster-api-machine.ts')).describeClusterAPIMachine,
+  );
   return describe;
 }
 

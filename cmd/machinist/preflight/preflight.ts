@@ -12,7 +12,7 @@ import { GrpcDriver } from '../../../pkg/driver/grpc/client.ts';
 import { secretIndex } from '../../../pkg/indexes/secret-references.ts';
 import { RuntimeClient } from '../../../pkg/ironcore-runtime/client.ts';
 import { AccessReviewer } from '../../../pkg/kube/access-review.ts';
-import { ConfigError } from '../../../pkg/kube/config.ts';
+import { ConfigError } from '../../../pkg/kube/config-error.ts';
 import { ApiError } from '../../../pkg/kube/errors.ts';
 import { readSchemas } from '../../../pkg/kube/open-api.ts';
 import { leases, machineClasses, namespaces, type Resource, secrets } from '../../../pkg/kube/resource.ts';

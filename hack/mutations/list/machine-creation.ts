@@ -792,8 +792,8 @@ export const MACHINE_CREATION: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/machine/wake.ts',
-    from: "if (isBeingDeleted(machine)) return 'high';",
-    to: '',
+    from: 'if (!isBeingDeleted(machine)) return otherwise;',
+    to: 'return otherwise;',
     why: 'Deletions wait behind all other machines.',
     tests: ['pkg/controllers/machine/wake.test.ts'],
   },

@@ -61,7 +61,17 @@ export const TAINTS_FROM_MACHINE_ANNOTATION = 'cluster.x-k8s.io/taints-from-mach
 /** On Nodes that have just joined: nothing is scheduled before their labels are there. */
 export const UNINITIALIZED_TAINT = 'node.cluster.x-k8s.io/uninitialized';
 
+/** On Nodes whose Machines are of an older revision than their MachineDeployment: others are preferred for Pods. */
+export const OUTDATED_TAINT = { key: 'node.cluster.x-k8s.io/outdated-revision', effect: 'PreferNoSchedule' } as const;
+/** On MachineSets and MachineDeployments: a number that grows with each change of the template. */
+export const CLUSTER_API_REVISION_ANNOTATION = 'machinedeployment.clusters.x-k8s.io/revision';
+
 /** Holds Machines until all that belongs to them is gone. */
 export const MACHINE_FINALIZER = 'machine.cluster.x-k8s.io';
 /** Holds Clusters until their Machines and their infrastructure are gone. */
 export const CLUSTER_FINALIZER = 'cluster.cluster.x-k8s.io';
+
+/** The Secret with the kubeconfig of a Cluster, under key `value`, is called as the Cluster and this. */
+export const KUBECONFIG_SECRET_SUFFIX = '-kubeconfig';
+/** On Machines whose Nodes are in the cluster of such a Secret: UID of the Namespace kube-system in which they were found. */
+export const NODE_CLUSTER_ANNOTATION = 'cluster-api.machine.sapcloud.io/node-cluster';

@@ -238,6 +238,29 @@ test.each<{ what: string; change: Partial<MachineFacts>; type: string; want: str
   expect(said(change, type)).toBe(want);
 });
 
+test.each<{ known: readonly string[]; isOver: boolean; want: string }>([
+  { known: ['NodeReady', 'NodeHealthy'], isOver: false, want: 'True Fine of the time before' },
+  { known: ['NodeReady', 'NodeHealthy'], isOver: true, want: 'Unknown ConnectionDown no answer' },
+  { known: ['NodeReady'], isOver: false, want: 'Unknown ConnectionDown no answer' },
+])('of a Node out of reach, with $known known before and the grace over: $isOver, $want is told', (row) => {
+  const conditions = row.known.map((type) => ({
+    type,
+    status: 'True',
+    reason: 'Fine',
+    message: 'of the time before',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  }));
+  const outOfReach = { kind: 'unreachable', why: 'no answer', isOver: row.isOver } as const;
+
+  const it = machine({}, { ...PROVISIONED, conditions });
+  const after = machineConditions(facts({ machine: it, node: outOfReach }), NOW_MS);
+
+  for (const type of ['NodeReady', 'NodeHealthy']) {
+    const { status, reason, message } = after.find((one) => one.type === type) ?? {};
+    expect(`${status} ${reason} ${message}`).toBe(row.want);
+  }
+});
+
 test('a condition moves when its status does, and those of others stay', () => {
   const since = '2026-01-01T00:00:00Z';
   const conditions = [

@@ -40,7 +40,7 @@ export function machineConditions(facts: MachineFacts, nowMs: number): readonly 
   const said = [
     whileReading(bootstrapReady(facts), facts.bootstrap, before),
     whileReading(infrastructureReady(facts), facts.infrastructure, before),
-    ...nodeConditions(facts.node, isBeingDeleted(facts.machine)),
+    ...nodeConditions(facts.node, facts.machine),
     deleting(facts),
     plain('Updating', 'False', 'NotUpdating'),
     plain('Paused', 'False', 'NotPaused'),
@@ -192,18 +192,27 @@ function external(
   }
 }
 
-function nodeConditions(seen: SeenNode, isDeleted: boolean): readonly Said[] {
+function nodeConditions(seen: SeenNode, machine: ClusterAPIMachine): readonly Said[] {
+  const types = ['NodeReady', 'NodeHealthy'];
   const both = (status: ConditionStatus, reason: string, message: string): readonly Said[] =>
-    ['NodeReady', 'NodeHealthy'].map((type) => plain(type, status, reason, message));
+    types.map((type) => plain(type, status, reason, message));
   switch (seen.kind) {
     case 'none':
       return both('Unknown', 'InspectionFailed', 'Waiting for the infrastructure to report a provider ID');
     case 'absent':
       return both('Unknown', 'NodeDoesNotExist', 'Waiting for a Node with the provider ID');
     case 'gone':
-      return both('False', 'NodeDeleted', isDeleted ? 'The Node is gone' : 'The Node was deleted: delete the Machine');
+      return both(
+        'False',
+        'NodeDeleted',
+        isBeingDeleted(machine) ? 'The Node is gone' : 'The Node was deleted: delete the Machine',
+      );
     case 'unknown':
       return both('Unknown', 'InspectionFailed', seen.problem);
+    case 'unreachable': {
+      const last = (machine.status?.conditions ?? []).filter(({ type }) => types.includes(type));
+      return seen.isOver || last.length < types.length ? both('Unknown', 'ConnectionDown', seen.why) : last;
+    }
     case 'found': {
       const conditions = seen.node.status?.conditions ?? [];
       const find = (type: string) => conditions.find((one) => one.type === type);

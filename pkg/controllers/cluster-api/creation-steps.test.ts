@@ -1,12 +1,16 @@
 import { expect, test } from '@jest/globals';
 
 import { node } from '../../../test/builders.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
+import { NODE_CLUSTER_ANNOTATION } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
+import type { Node } from '../../apis/wire.ts';
 import { CLUSTER_API_MACHINE_INDEXES, NODE_INDEXES } from '../../indexes/machine-indexes.ts';
 import type { Target } from '../../targets/targets.ts';
 import { nodeOf } from './creation-steps.ts';
 import type { WorkingMachine } from './machine-pass.ts';
+import type { NodeCluster } from './node-clusters.ts';
 import type { SeenInfrastructure } from './seen.ts';
 
 const ID = 'sim:///1';
@@ -16,6 +20,16 @@ const machine = (name: string, nodeName?: string): ClusterAPIMachine => ({
   spec: { providerID: ID },
   status: nodeName === undefined ? {} : { nodeRef: { name: nodeName } },
 });
+
+const clock = new FakeClock();
+const cluster = { metadata: { ...machine('c').metadata, name: 'c' } };
+const target = (...nodes: Node[]): Target => ({ nodes: new MemoryInformer(nodes, NODE_INDEXES) }) as unknown as Target;
+const empty = target();
+const withNode = target(
+  node((n) => void Object.assign(n, { metadata: { ...n.metadata, name: 'n' }, spec: { providerID: ID } })),
+);
+const reached = (of: Target): NodeCluster => ({ kind: 'reached', target: of, identity: 'u' });
+const lost = (agoMs: number): NodeCluster => ({ kind: 'unreachable', why: 'w', sinceMs: clock.monotonicMs() - agoMs });
 
 const ABSENT: SeenInfrastructure = { kind: 'absent' };
 const FOREIGN: SeenInfrastructure = { kind: 'foreign', problem: 'it belongs to Machine first' };
@@ -34,13 +48,49 @@ test.each<{
   { what: 'of infrastructure of another Machine', own: 'n', infrastructure: FOREIGN, kind: 'none' },
 ])('the Node with the provider id of a Machine, $what, is $kind', ({ own, other, infrastructure = ABSENT, kind }) => {
   const one = machine('m', own);
-  const target = {
-    nodes: new MemoryInformer(
-      [node((n) => void Object.assign(n, { metadata: { ...n.metadata, name: 'n' }, spec: { providerID: ID } }))],
-      NODE_INDEXES,
-    ),
-  } as unknown as Target;
+  const nodeCluster = { kind: 'reached', target: withNode, identity: undefined } as const;
   const machines = new MemoryInformer([one, ...(other === undefined ? [] : [other])], CLUSTER_API_MACHINE_INDEXES);
 
-  expect(nodeOf({ target, machines }, { machine: one as WorkingMachine, infrastructure })).toMatchObject({ kind });
+  const pass = { machine: one as WorkingMachine, infrastructure, nodeCluster, cluster };
+  expect(nodeOf({ machines, clock }, pass)).toMatchObject({ kind });
+});
+
+test.each<{
+  what: string;
+  nodeCluster: NodeCluster;
+  own?: string;
+  providerID?: string;
+  annotations?: Record<string, string>;
+  want: object;
+}>([
+  { what: 'in a cluster of its own', nodeCluster: reached(withNode), want: { kind: 'found' } },
+  { what: 'that has not joined', nodeCluster: reached(empty), want: { kind: 'absent' } },
+  {
+    what: 'that was found there and is gone',
+    nodeCluster: reached(empty),
+    own: 'n',
+    annotations: { [NODE_CLUSTER_ANNOTATION]: 'u' },
+    want: { kind: 'gone' },
+  },
+  {
+    what: 'that was found elsewhere',
+    nodeCluster: reached(empty),
+    own: 'n',
+    want: { kind: 'unreachable', isOver: true },
+  },
+  { what: 'that was not looked for there', nodeCluster: lost(0), want: { kind: 'unreachable', isOver: false } },
+  { what: 'of 119 s ago', nodeCluster: lost(119_000), own: 'n', want: { kind: 'unreachable', isOver: false } },
+  { what: 'of 2 minutes ago', nodeCluster: lost(120_000), own: 'n', want: { kind: 'unreachable', isOver: true } },
+  { what: 'of no provider id', nodeCluster: lost(0), providerID: '', want: { kind: 'none' } },
+])('a Node $what is $want', ({ nodeCluster, own, providerID = ID, annotations = {}, want }) => {
+  const one = machine('m', own);
+  const pass = {
+    machine: { ...one, metadata: { ...one.metadata, annotations }, spec: { providerID } } as WorkingMachine,
+    infrastructure: ABSENT,
+    nodeCluster,
+    cluster,
+  };
+  const machines = new MemoryInformer([one], CLUSTER_API_MACHINE_INDEXES);
+
+  expect(nodeOf({ machines, clock }, pass)).toMatchObject(want);
 });

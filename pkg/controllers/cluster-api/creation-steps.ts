@@ -2,10 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { readBootstrap } from '../../apis/cluster-api/bootstrap.ts';
 import type { ContractReference } from '../../apis/cluster-api/contract.ts';
-import { CLUSTER_NAME_LABEL } from '../../apis/cluster-api/keys.ts';
+import { CLUSTER_NAME_LABEL, KUBECONFIG_SECRET_SUFFIX, NODE_CLUSTER_ANNOTATION } from '../../apis/cluster-api/keys.ts';
 import { readInfrastructure } from '../../apis/cluster-api/infrastructure.ts';
 import type { DeprecatedStatus } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted, refOf } from '../../apis/meta.ts';
+import type { Node } from '../../apis/wire.ts';
 import { ignoreNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { clusterAPIMachines, nodes } from '../../kube/resource.ts';
@@ -14,6 +15,7 @@ import { certificatesExpiryOf } from './defaults.ts';
 import type { External } from './externals.ts';
 import type { MachinePass, MachineStep, StepDeps } from './machine-pass.ts';
 import { nodeChange } from './node-change.ts';
+import { isOutdated } from './outdated.ts';
 import { ownershipOf } from './ownership.ts';
 import type { Seen, SeenNode } from './seen.ts';
 
@@ -110,31 +112,47 @@ function nodeStep(deps: StepDeps): MachineStep {
   return {
     name: 'node',
     async run(pass) {
-      const { machine, told, signal } = pass;
+      const { machine, told, signal, nodeCluster } = pass;
       pass.node = nodeOf(deps, pass);
-      if (pass.node.kind !== 'found' || deps.target === undefined) return next;
+      if (pass.node.kind === 'unreachable' && !pass.node.isOver) {
+        pass.again.push({ afterMs: graceLeftMs(deps, pass), waitingFor: 'the cluster of its Node to answer' });
+      }
+      if (pass.node.kind !== 'found' || nodeCluster.kind !== 'reached') return next;
+      const { target, identity } = nodeCluster;
       const { name } = pass.node.node.metadata;
+      if (identity !== undefined) {
+        machine.metadata.annotations = { ...machine.metadata.annotations, [NODE_CLUSTER_ANNOTATION]: identity };
+      }
       if (machine.status.nodeRef === undefined) {
         machine.status.nodeRef = { name };
         told.push({ type: 'Normal', reason: 'SuccessfulSetNodeRef', message: `The Node is ${name}` });
       }
       if (machine.status.nodeInfo === undefined) {
         // Caches do not keep it.
-        const live = await deps.target.reader.get(nodes, { name }, { signal }).catch(ignoreNotFound);
+        const live = await target.reader.get(nodes, { name }, { signal }).catch(ignoreNotFound);
         const { nodeInfo } = live?.status ?? {};
         if (nodeInfo !== undefined) machine.status.nodeInfo = { ...nodeInfo };
       }
       if (isBeingDeleted(machine)) return next;
       const isInterruptible = pass.infrastructure.kind === 'found' && pass.infrastructure.report.interruptible;
-      const change = nodeChange(pass.node.node, machine, isInterruptible);
+      const outdated = isOutdated(machine, (reference) => deps.externals.find(machine, reference));
+      const change = nodeChange(pass.node.node, machine, { isInterruptible, isOutdated: outdated });
       if (change === undefined) return next;
       const { node } = pass.node;
       // Taints are a list that was made of the Node as it was seen.
       const patch = (change.spec === undefined ? mergePatch : mergePatchIfUnchanged)(node, change as object);
-      await deps.target.writer.patch('change', nodes, { name }, patch, { signal });
+      await target.writer.patch('change', nodes, { name }, patch, { signal });
       return next;
     },
   };
+}
+
+/** What is known of Nodes is told for so long after their cluster was reached for the last time. */
+const GRACE_MS = 120_000;
+
+function graceLeftMs({ clock }: Pick<StepDeps, 'clock'>, { nodeCluster }: Pick<MachinePass, 'nodeCluster'>): number {
+  if (nodeCluster.kind !== 'unreachable') return 0;
+  return Math.max(0, nodeCluster.sinceMs + GRACE_MS - clock.monotonicMs());
 }
 
 /**
@@ -142,31 +160,49 @@ function nodeStep(deps: StepDeps): MachineStep {
  * infrastructure: a Machine may have been copied with its provider id, and must not take the Node of the first one along.
  */
 export function nodeOf(
-  { target, machines }: Pick<StepDeps, 'target' | 'machines'>,
-  { machine, infrastructure }: Pick<MachinePass, 'machine' | 'infrastructure'>,
+  deps: Pick<StepDeps, 'machines' | 'clock'>,
+  pass: Pick<MachinePass, 'machine' | 'infrastructure' | 'nodeCluster' | 'cluster'>,
 ): SeenNode {
+  const { machine, infrastructure, nodeCluster, cluster } = pass;
   const { spec, status } = machine;
   const { providerID = '' } = spec;
-  if (target === undefined) {
+  if (nodeCluster.kind === 'none') {
     return { kind: 'unknown', problem: 'there is no target cluster: start the manager with one (--target-kubeconfig)' };
   }
   if (providerID === '' || infrastructure.kind === 'foreign') return { kind: 'none' };
-  const holder = machines
+  if (nodeCluster.kind === 'unreachable') {
+    return { kind: 'unreachable', why: nodeCluster.why, isOver: graceLeftMs(deps, pass) === 0 };
+  }
+  const holder = deps.machines
     .byIndex('providerID', providerID)
     .find((other) => other.metadata.uid !== machine.metadata.uid && other.status?.nodeRef !== undefined);
   if (status.nodeRef === undefined && holder !== undefined) {
     const problem = `Machine ${holder.metadata.name} has provider ID ${providerID}, and its Node: delete this Machine, or make it anew without spec.providerID`;
     return { kind: 'unknown', problem };
   }
-  const found = target.nodes.byIndex('providerID', providerID);
+  const found = nodeCluster.target.nodes.byIndex('providerID', providerID);
   const known = status.nodeRef?.name;
-  const node = known === undefined ? found[0] : found.find(({ metadata }) => metadata.name === known);
+  const isKnown = ({ metadata }: Node): boolean => metadata.name === known;
+  const node = known === undefined ? found[0] : found.find(isKnown);
   if (known === undefined && found.length > 1) {
     const names = found.map(({ metadata }) => metadata.name).toSorted();
     const problem = `Nodes ${names.join(' and ')} have the same provider ID ${providerID}: delete the one that is none of this Machine`;
     return { kind: 'unknown', problem };
   }
-  return node === undefined ? { kind: known === undefined ? 'absent' : 'gone' } : { kind: 'found', node };
+  if (node !== undefined) return { kind: 'found', node };
+  if (known !== undefined && nodeCluster.identity !== undefined && !isMarked(machine)) {
+    const secretName = `${cluster.metadata.name}${KUBECONFIG_SECRET_SUFFIX}`;
+    const why =
+      `Node ${known} was found elsewhere, before Secret ${secretName} led to a cluster in which it is not: correct the Secret, or delete it; ` +
+      `if the Node is no more, set annotation ${NODE_CLUSTER_ANNOTATION}=${nodeCluster.identity}`;
+    return { kind: 'unreachable', why, isOver: true };
+  }
+  return { kind: known === undefined ? 'absent' : 'gone' };
+}
+
+/** Whether it is known in which cluster its Node was found: that was written before `status.nodeRef`. */
+function isMarked({ metadata }: MachinePass['machine']): boolean {
+  return metadata.annotations?.[NODE_CLUSTER_ANNOTATION] !== undefined;
 }
 
 /** Finds an object that the Machine names, owns it, and reads what it says. */

@@ -7,6 +7,7 @@ import type { Node, VolumeAttachment } from '../../apis/wire.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { providerResource } from '../../kube/resource.ts';
 import { runSteps } from '../../reconcile/result.ts';
+import type { Target } from '../../targets/targets.ts';
 import { attachedVolumes, deletionSteps, hooksOf, isOver } from './deletion-steps.ts';
 import type { MachinePass, StepDeps, WorkingMachine } from './machine-pass.ts';
 import type { SeenBootstrap, SeenInfrastructure, SeenNode } from './seen.ts';
@@ -21,6 +22,8 @@ const object = (name: string, more: object = {}): KubeObject => ({
 const found = (name: string, more: object = {}): SeenInfrastructure & SeenBootstrap =>
   ({ kind: 'found', external: { object: object(name, more), resource, contract: 'v1beta2' }, report: {} }) as never;
 const NODE: SeenNode = { kind: 'found', node: node((n) => void (n.metadata.name = 'n')) };
+
+const UNREACHABLE: SeenNode = { kind: 'unreachable', why: 'w', isOver: true };
 
 interface World {
   readonly now?: number;
@@ -40,6 +43,23 @@ async function run(
   const did: string[] = [];
   const clock = new FakeClock();
   clock.advance(now - clock.now());
+  const target = {
+    cluster: 'target',
+    volumeAttachments: {
+      byIndex: () =>
+        volumes.map((name) => ({
+          metadata: { name },
+          spec: { source: { persistentVolumeName: `pv-${name}` } },
+          status: { attached: true },
+        })),
+    },
+    writer: {
+      delete: () => {
+        did.push('delete node');
+        return nodeFailure === undefined ? Promise.resolve(undefined) : Promise.reject(nodeFailure);
+      },
+    },
+  } as unknown as Target;
   const deps = {
     clock,
     externals: { isGone: (_holder: unknown, { name }: { name: string }) => Promise.resolve(gone.includes(name)) },
@@ -47,23 +67,6 @@ async function run(
       delete: (_intent: string, _resource: unknown, { name }: { name: string }) => {
         did.push(`delete ${name}`);
         return Promise.resolve(object(name));
-      },
-    },
-    target: {
-      cluster: 'target',
-      volumeAttachments: {
-        byIndex: () =>
-          volumes.map((name) => ({
-            metadata: { name },
-            spec: { source: { persistentVolumeName: `pv-${name}` } },
-            status: { attached: true },
-          })),
-      },
-      writer: {
-        delete: () => {
-          did.push('delete node');
-          return nodeFailure === undefined ? Promise.resolve(undefined) : Promise.reject(nodeFailure);
-        },
       },
     },
     rules: { of: () => Promise.resolve(() => ({ behavior: 'leaves', order: 0 })) },
@@ -98,6 +101,7 @@ async function run(
     machine,
     cluster: object('c'),
     key: 'Machine/ns/m',
+    nodeCluster: { kind: 'reached', target, identity: undefined },
     signal: new AbortController().signal,
     infrastructure: found('infra'),
     bootstrap: found('config'),
@@ -166,6 +170,31 @@ describe('a deletion', () => {
       change: { ...OVER, cluster: object('c', { deletionTimestamp: START }) },
       did: [],
       waits: undefined,
+    },
+    {
+      title: 'waits for a cluster that cannot be reached, whatever the timeout of the drain',
+      world: { now: Date.parse(START) + 5_000_000 },
+      change: { node: UNREACHABLE, deletion: { nodeDrainTimeoutSeconds: 5 } },
+      did: [],
+      waits: 'DrainingNode',
+    },
+    {
+      title: 'does not wait for the cluster when that goes',
+      change: { node: UNREACHABLE, cluster: object('c', { deletionTimestamp: START }) },
+      did: ['delete infra'],
+      waits: 'WaitingForInfrastructureDeletion',
+    },
+    {
+      title: 'does not wait for the cluster when nobody cares for the Node',
+      change: {
+        node: UNREACHABLE,
+        annotations: {
+          'machine.cluster.x-k8s.io/exclude-node-draining': '',
+          'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach': '',
+        },
+      },
+      did: ['delete infra'],
+      waits: 'WaitingForInfrastructureDeletion',
     },
     { title: 'waits for volumes', world: { volumes: ['v'] }, did: [], waits: 'WaitingForVolumeDetach' },
     {
@@ -269,9 +298,9 @@ test('volumes count by what the Node and what their attachments say', () => {
     { metadata: { name: 'on' }, spec: of('on'), status: { attached: true } },
     { metadata: { name: 'off' }, spec: of('off'), status: { attached: false } },
   ] as unknown as VolumeAttachment[];
-  const target = { volumeAttachments: { byIndex: () => attachments } } as unknown as StepDeps['target'];
+  const target = { volumeAttachments: { byIndex: () => attachments } } as unknown as Target;
 
-  expect(target && attachedVolumes(it, target)).toEqual(['csi^1', 'on']);
-  expect(target && attachedVolumes(it, target, [{ name: 'pv-on', id: '1' }])).toEqual([]);
-  expect(target && attachedVolumes(it, target, [{ name: 'pv-other', id: undefined }])).toEqual(['csi^1', 'on']);
+  expect(attachedVolumes(it, target)).toEqual(['csi^1', 'on']);
+  expect(attachedVolumes(it, target, [{ name: 'pv-on', id: '1' }])).toEqual([]);
+  expect(attachedVolumes(it, target, [{ name: 'pv-other', id: undefined }])).toEqual(['csi^1', 'on']);
 });

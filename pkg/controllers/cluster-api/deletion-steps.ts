@@ -19,7 +19,7 @@ import { next, waitFor, type StepResult } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
 import type { DrainedMachine } from '../machines/pod-rules.ts';
 import { NODE_DELETION_TIMEOUT_SECONDS } from './defaults.ts';
-import type { MachinePass, MachineStep, StepDeps } from './machine-pass.ts';
+import { targetOf, type MachinePass, type MachineStep, type StepDeps } from './machine-pass.ts';
 import type { Seen } from './seen.ts';
 
 /** How often a drain or volumes that are still attached are looked at again. */
@@ -53,6 +53,7 @@ const PRE_TERMINATE = {
 export function deletionSteps(deps: StepDeps): readonly MachineStep[] {
   return [
     located,
+    reachable,
     ofNode(hooks(deps, PRE_DRAIN)),
     ofNode(drainStep(deps)),
     ofNode(detachStep(deps)),
@@ -119,6 +120,23 @@ const located: MachineStep = {
   },
 };
 
+/**
+ * While nothing is known of the cluster of the Node, nothing is drained and nothing deleted, however long it takes: unless the Cluster goes as a
+ * whole, or somebody has said that the Node need not be cared for.
+ */
+const reachable: MachineStep = {
+  name: 'reachable',
+  run(pass) {
+    const { node, machine, cluster } = pass;
+    const { annotations } = machine.metadata;
+    const isLetGo = [EXCLUDE_DRAIN_ANNOTATION, EXCLUDE_DETACH_ANNOTATION].every(
+      (one) => annotations?.[one] !== undefined,
+    );
+    if (node.kind !== 'unreachable' || isLetGo || isBeingDeleted(cluster)) return next;
+    return waits(pass, 'DrainingNode', `Waiting for the cluster of its Node: ${node.why}`);
+  },
+};
+
 /** A step that concerns the Node: skipped where there is none, or where it goes with its whole Cluster. */
 function ofNode(step: MachineStep): MachineStep {
   return {
@@ -154,7 +172,7 @@ function isTooLate({ infrastructure, machine }: MachinePass): boolean {
   return infrastructure.kind !== 'found' || isBeingDeleted(infrastructure.external.object);
 }
 
-function drainStep({ drains, drain, rules, target, clock }: StepDeps): MachineStep {
+function drainStep({ drains, drain, rules, clock }: StepDeps): MachineStep {
   /** What a running drain waits for, by the UID of its Machine. */
   const running = new Map<string, DrainProgress>();
   return {
@@ -162,6 +180,7 @@ function drainStep({ drains, drain, rules, target, clock }: StepDeps): MachineSt
     run(pass) {
       const { machine, key } = pass;
       const { uid, annotations } = machine.metadata;
+      const target = targetOf(pass);
       if (pass.node.kind !== 'found' || target === undefined) return next;
       if (annotations?.[EXCLUDE_DRAIN_ANNOTATION] !== undefined || isTooLate(pass)) return next;
       const node = pass.node.node.metadata;
@@ -220,11 +239,12 @@ function drainStep({ drains, drain, rules, target, clock }: StepDeps): MachineSt
   };
 }
 
-function detachStep({ target, clock, rules, keptVolumes }: StepDeps): MachineStep {
+function detachStep({ clock, rules, keptVolumes }: StepDeps): MachineStep {
   return {
     name: 'detach-volumes',
     async run(pass) {
       const { machine, signal } = pass;
+      const target = targetOf(pass);
       if (pass.node.kind !== 'found' || target === undefined) return next;
       if (machine.metadata.annotations?.[EXCLUDE_DETACH_ANNOTATION] !== undefined || isTooLate(pass)) return next;
       const ready = pass.node.node.status?.conditions?.find(({ type }) => type === 'Ready');
@@ -248,7 +268,7 @@ function detachStep({ target, clock, rules, keptVolumes }: StepDeps): MachineSte
 
 /** Deletes an object that the Machine owns, and waits until it is gone. That of somebody else is let alone. */
 function removal(
-  { externals, writer, target }: StepDeps,
+  { externals, writer }: StepDeps,
   name: string,
   reason: string,
   of: (pass: MachinePass) => readonly [Seen<unknown>, ContractReference | undefined],
@@ -268,6 +288,8 @@ function removal(
       const { object, resource } = seen.external;
       if (!isBeingDeleted(object)) {
         const { uid } = object.metadata;
+        // A Cluster that goes may have lost its API server already.
+        const target = isBeingDeleted(pass.cluster) ? undefined : targetOf(pass);
         const clusters = target === undefined ? [] : [target.cluster];
         const left = await writer
           .delete('destroy', resource, refOf(object), { uid }, { signal, clusters })
@@ -279,11 +301,12 @@ function removal(
   };
 }
 
-function nodeRemoval({ target, clock }: StepDeps): MachineStep {
+function nodeRemoval({ clock }: StepDeps): MachineStep {
   return {
     name: 'node-removal',
     async run(pass): Promise<StepResult> {
       const { machine, signal } = pass;
+      const target = targetOf(pass);
       if (pass.node.kind !== 'found' || target === undefined) return next;
       const { name, uid } = pass.node.node.metadata;
       try {

@@ -1,5 +1,6 @@
 import { ActivityRegistry } from '../../activity/registry.ts';
-import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
+import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
+import { isBeingDeleted, keyBeside, keyOf } from '../../apis/meta.ts';
 import type { Drain, DrainOutcome } from '../../drain/drain.ts';
 import type { KeptVolumes } from '../../drain/kept-volumes.ts';
 import { eventsAbout } from '../../events/event-sink.ts';
@@ -14,8 +15,9 @@ import { DataSecrets } from './data-secrets.ts';
 import { Externals } from './externals.ts';
 import { queueKeyOf, servedBy } from './keys.ts';
 import { ClusterAPIMachineController, type MachineControllerDeps } from './machine-controller.ts';
+import { NodeClusters } from './node-clusters.ts';
 import { servedWith } from './served.ts';
-import { wakeClusterAPI } from './wake.ts';
+import { wakeClusterAPI, wakeOfNodes } from './wake.ts';
 
 /** Who tells of what happens to these Machines. */
 const EVENT_SOURCE = 'cluster-api';
@@ -34,7 +36,7 @@ export function clusterAPI(
 ): Controller {
   const { caches, clock, log, metrics, reader, config } = operator;
   const { clusterAPIMachines: machines, clusterAPIClusters: clusters, definitions } = caches;
-  const { writer, targets } = operator.under(MACHINE_LEASE);
+  const { writer, targets, gate } = operator.under(MACHINE_LEASE);
   const [target] = targets.all();
   const drains = new ActivityRegistry<{ drain: DrainOutcome }>({
     clock,
@@ -49,13 +51,20 @@ export function clusterAPI(
   });
   const dataSecrets = new DataSecrets({ secrets: caches.secrets, reader });
   const servedAs: MachineControllerDeps['servedAs'] = (resource) => operator.servedAs(resource);
+  const nodeClusters = new NodeClusters({
+    secrets: caches.secrets,
+    reader,
+    clock,
+    target,
+    open: (name, kubeconfig, changed) => operator.workloads.open(name, kubeconfig, { gate, changed }),
+  });
   const isServed = servedWith(config.clusterAPIWatchFilter);
   const recorder = eventsAbout(clusterAPIMachines, operator.recorder(EVENT_SOURCE));
   const shared = { machines, clusters, externals, reader, writer, servedAs, clock, isServed };
   const machine = new ClusterAPIMachineController({
     ...shared,
     dataSecrets,
-    target,
+    nodeClusters,
     drains,
     drain,
     rules,
@@ -73,7 +82,11 @@ export function clusterAPI(
       return kind === 'Machine' ? machine.reconcile(key, signal) : cluster.reconcile(key, signal);
     },
     // Which Node a Machine has, and whether it is empty, follows from caches that have caught up.
-    needsTarget: (queueKey) => target !== undefined && servedBy(queueKey).kind === 'Machine',
+    needsTarget: (queueKey) => {
+      const { kind, key } = servedBy(queueKey);
+      const one = kind === 'Machine' ? machines.get(key) : undefined;
+      return target !== undefined && one !== undefined && !nodeClusters.isApart(clusterKeyOf(one));
+    },
     watches: [
       (queue) => drains.onEnd((key) => queue.add(key)),
       (queue) => externals.start((user) => queue.add(user)),
@@ -82,6 +95,14 @@ export function clusterAPI(
         operator.onServedChange(() => {
           for (const one of machines.list()) queue.add(queueKeyOf('Machine', keyOf(one)));
           for (const one of clusters.list()) queue.add(queueKeyOf('Cluster', keyOf(one)));
+        }),
+      (queue) =>
+        nodeClusters.start({
+          wake: (user) => queue.add(user),
+          opened: (name, { nodes, volumeAttachments }) => {
+            const isIn = (one: ClusterAPIMachine): boolean => clusterKeyOf(one) === name;
+            wakeOfNodes({ machines, nodes, volumeAttachments, isIn }, queue);
+          },
         }),
       // A drain that rules have ended is not taken up by itself.
       (queue) =>
@@ -95,4 +116,9 @@ export function clusterAPI(
     ],
     end: (queue, graceMs) => endWithResults(drains, queue, { clock, graceMs }),
   };
+}
+
+/** Key of the Cluster that a Machine names. */
+function clusterKeyOf(machine: ClusterAPIMachine): string {
+  return keyBeside(machine, machine.spec?.clusterName ?? '');
 }

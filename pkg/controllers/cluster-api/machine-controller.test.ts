@@ -48,6 +48,7 @@ async function reconcile(
       drop: (user: string) => void dropped.push(user),
       find: () => ({ kind: 'found', object: named('i'), resource, contract: 'v1beta2' }),
     },
+    nodeClusters: { use: () => undefined, drop: () => undefined, of: () => ({ kind: 'none' }) },
     dataSecrets: { troubleWith: () => Promise.resolve(undefined) },
     drains: { forgetAll: () => undefined },
     target: undefined,

@@ -2,7 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
 import type { ContractReference } from '../../apis/cluster-api/contract.ts';
-import { CLUSTER_NAME_LABEL, MACHINE_FINALIZER, PAUSED_ANNOTATION } from '../../apis/cluster-api/keys.ts';
+import {
+  CLUSTER_NAME_LABEL,
+  MACHINE_FINALIZER,
+  NODE_CLUSTER_ANNOTATION,
+  PAUSED_ANNOTATION,
+} from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted, keyBeside, refOf } from '../../apis/meta.ts';
 import { toTimestamp } from '../../clock/clock.ts';
@@ -29,11 +34,14 @@ import { deletionSteps } from './deletion-steps.ts';
 import { queueKeyOf } from './keys.ts';
 import type { MachinePass, MachineStep, StepDeps, WorkingMachine } from './machine-pass.ts';
 import { newsOf } from './news.ts';
+import type { NodeClusters } from './node-clusters.ts';
+import { revisionOwnersOf } from './outdated.ts';
 import { ownersOfMachine } from './ownership.ts';
 
 /** What Machines of Cluster API are looked after with. */
 export interface MachineControllerDeps extends StepDeps {
   readonly clusters: Lister<ClusterAPICluster>;
+  readonly nodeClusters: Pick<NodeClusters, 'use' | 'drop' | 'of'>;
   readonly recorder: ObjectEvents<ClusterAPIMachine>;
   readonly isServed: (object: ClusterAPIMachine) => boolean;
 }
@@ -59,18 +67,22 @@ export class ClusterAPIMachineController {
 
   /** One pass over one Machine. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
-    const { machines, clusters, externals, drains, isServed, clock } = this.#deps;
+    const { machines, clusters, externals, nodeClusters, drains, isServed, clock } = this.#deps;
     const observed = machines.get(key);
     const user = queueKeyOf('Machine', key);
     drains.forgetAll(user, observed?.metadata.uid);
     const isDone = observed !== undefined && isBeingDeleted(observed) && !isHeld(observed);
     if (observed === undefined || isDone || !isServed(observed)) {
       externals.drop(user);
+      nodeClusters.drop(user);
       return stop;
     }
-    externals.use(user, observed, referencesOf(observed));
+    const clusterKey = keyBeside(observed, observed.spec?.clusterName ?? '');
+    const owners = revisionOwnersOf(observed, (reference) => externals.find(observed, reference));
+    externals.use(user, observed, [...referencesOf(observed), ...owners]);
+    nodeClusters.use(user, clusterKey);
     const machine = workingCopy(observed);
-    const cluster = clusters.get(keyBeside(observed, machine.spec.clusterName ?? ''));
+    const cluster = clusters.get(clusterKey);
     const pauses = pausesOf(observed, cluster);
     if (pauses !== '') return await this.#tellPaused(observed, pauses, signal);
     if (cluster === undefined) return await this.#tellAlone(observed, machine, signal);
@@ -88,6 +100,7 @@ export class ClusterAPIMachineController {
       machine,
       cluster,
       key: user,
+      nodeCluster: nodeClusters.of(cluster, observed),
       signal,
       infrastructure: { kind: 'reading' },
       bootstrap: { kind: 'reading' },
@@ -246,6 +259,10 @@ function mainChange(before: ClusterAPIMachine, after: WorkingMachine): MergePatc
   if (!isDeepStrictEqual(finalizers, before.metadata.finalizers ?? [])) metadata.finalizers = finalizers;
   if (!isDeepStrictEqual(ownerReferences, before.metadata.ownerReferences ?? []))
     metadata.ownerReferences = ownerReferences;
+  const nodeCluster = after.metadata.annotations?.[NODE_CLUSTER_ANNOTATION];
+  if (nodeCluster !== undefined && nodeCluster !== before.metadata.annotations?.[NODE_CLUSTER_ANNOTATION]) {
+    metadata.annotations = { [NODE_CLUSTER_ANNOTATION]: nodeCluster };
+  }
   const cluster = labels?.[CLUSTER_NAME_LABEL];
   if (cluster !== undefined && cluster !== before.metadata.labels?.[CLUSTER_NAME_LABEL]) {
     metadata.labels = { [CLUSTER_NAME_LABEL]: cluster };

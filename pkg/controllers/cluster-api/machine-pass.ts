@@ -13,6 +13,7 @@ import type { StepResult } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
 import type { DataSecrets, DataSecretTrouble } from './data-secrets.ts';
 import type { Externals } from './externals.ts';
+import type { NodeCluster } from './node-clusters.ts';
 import type { SeenBootstrap, SeenInfrastructure, SeenNode } from './seen.ts';
 
 /** Long work of Machines of Cluster API. */
@@ -28,8 +29,6 @@ export interface StepDeps {
   readonly writer: Writer;
   /** `apiVersion` under which a kind of Cluster API is served now. */
   readonly servedAs: (resource: Resource<KubeObject>) => string;
-  /** The cluster in which these Machines become Nodes; undefined: none. */
-  readonly target: Target | undefined;
   readonly drains: MachineDrains;
   readonly drain: Drain;
   readonly rules: Pick<DrainRules, 'of'>;
@@ -56,6 +55,8 @@ export interface MachinePass {
   readonly machine: WorkingMachine;
   readonly cluster: ClusterAPICluster;
   readonly key: string;
+  /** Where its Node is, or is to be. */
+  readonly nodeCluster: NodeCluster;
   readonly signal: AbortSignal;
   infrastructure: SeenInfrastructure;
   bootstrap: SeenBootstrap;
@@ -67,6 +68,11 @@ export interface MachinePass {
   readonly told: Told[];
   /** When to run again although nothing wakes the pass. */
   readonly again: { readonly afterMs: number; readonly waitingFor: string }[];
+}
+
+/** The cluster of the Node, while what is known of it is of the present. */
+export function targetOf({ nodeCluster }: Pick<MachinePass, 'nodeCluster'>): Target | undefined {
+  return nodeCluster.kind === 'reached' ? nodeCluster.target : undefined;
 }
 
 /** One concern of a pass. */

@@ -27,7 +27,7 @@ const settled = (change: { labels?: object; annotations?: object; taints?: Taint
   });
 
 test('a Node that shows all of it is not changed', () => {
-  expect(nodeChange(settled(), machine(), false)).toBeUndefined();
+  expect(nodeChange(settled(), machine(), { isInterruptible: false, isOutdated: undefined })).toBeUndefined();
 });
 
 test.each([
@@ -41,7 +41,10 @@ test.each([
   { key: 'kubernetes.io/hostname', follows: false },
   { key: 'plain', follows: false },
 ])('label $key of the Machine reaches the Node: $follows', ({ key, follows }) => {
-  const change = nodeChange(settled(), machine({ labels: { [key]: 'v' } }), false);
+  const change = nodeChange(settled(), machine({ labels: { [key]: 'v' } }), {
+    isInterruptible: false,
+    isOutdated: undefined,
+  });
 
   const want = { labels: { [key]: 'v' }, annotations: { 'cluster.x-k8s.io/labels-from-machine': key } };
   expect(change).toEqual(follows ? { metadata: want } : undefined);
@@ -53,7 +56,9 @@ test('a label that left the Machine leaves the Node, one that somebody else put 
     'cluster.x-k8s.io/labels-from-machine': 'node-role.kubernetes.io/gone,node-role.kubernetes.io/old',
   };
 
-  expect(nodeChange(settled({ labels, annotations }), machine(), false)).toEqual({
+  expect(
+    nodeChange(settled({ labels, annotations }), machine(), { isInterruptible: false, isOutdated: undefined }),
+  ).toEqual({
     metadata: {
       labels: { 'node-role.kubernetes.io/old': null },
       annotations: { 'cluster.x-k8s.io/labels-from-machine': '' },
@@ -65,7 +70,7 @@ test('owner, annotations and the mark of a machine that may be taken back are sh
   const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'MachineSet', name: 's', uid: 'x', controller: true };
   const metadata = { ownerReferences: [owner], annotations: { 'node.cluster.x-k8s.io/a': '1', other: '2' } };
 
-  expect(nodeChange(settled(), machine(metadata), true)).toEqual({
+  expect(nodeChange(settled(), machine(metadata), { isInterruptible: true, isOutdated: undefined })).toEqual({
     metadata: {
       labels: { 'cluster.x-k8s.io/interruptible': '' },
       annotations: {
@@ -89,7 +94,10 @@ describe('taints', () => {
       n.spec = { ...n.spec, taints: [foreign, { key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' }] };
     });
 
-    const change = nodeChange(joined, machine({}, [always, joining]), false);
+    const change = nodeChange(joined, machine({}, [always, joining]), {
+      isInterruptible: false,
+      isOutdated: undefined,
+    });
 
     expect(change?.spec?.taints).toEqual([
       foreign,
@@ -124,8 +132,24 @@ describe('taints', () => {
       want: [{ key: 'a', value: '2', effect: 'NoSchedule' }],
     },
   ])('a taint $title', ({ has, noted, wanted, want }) => {
-    const change = nodeChange(settled({ taints: has, annotations: note(noted) }), machine({}, wanted), false);
+    const change = nodeChange(settled({ taints: has, annotations: note(noted) }), machine({}, wanted), {
+      isInterruptible: false,
+      isOutdated: undefined,
+    });
 
     expect(change?.spec?.taints).toEqual(want);
   });
+});
+
+const OUTDATED = { key: 'node.cluster.x-k8s.io/outdated-revision', effect: 'PreferNoSchedule' } as const;
+test.each([
+  { has: [], isOutdated: true, want: [OUTDATED] },
+  { has: [OUTDATED], isOutdated: true, want: undefined },
+  { has: [OUTDATED], isOutdated: false, want: [] },
+  { has: [OUTDATED], isOutdated: undefined, want: undefined },
+  { has: [], isOutdated: false, want: undefined },
+])('a Node with taints $has whose Machine is outdated ($isOutdated) gets $want', ({ has, isOutdated, want }) => {
+  const change = nodeChange(settled({ taints: has }), machine(), { isInterruptible: false, isOutdated });
+
+  expect(change?.spec?.taints).toEqual(want);
 });

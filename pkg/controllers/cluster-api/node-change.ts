@@ -9,6 +9,7 @@ import {
   NODE_MACHINE_ANNOTATION,
   NODE_OWNER_KIND_ANNOTATION,
   NODE_OWNER_NAME_ANNOTATION,
+  OUTDATED_TAINT,
   TAINTS_FROM_MACHINE_ANNOTATION,
   UNINITIALIZED_TAINT,
 } from '../../apis/cluster-api/keys.ts';
@@ -32,8 +33,20 @@ const LABEL_DOMAINS = ['node-restriction.kubernetes.io', 'node.cluster.x-k8s.io'
 const ROLE_DOMAIN = 'node-role.kubernetes.io';
 const ANNOTATION_DOMAIN = 'node.cluster.x-k8s.io';
 
+/** What is shown on a Node beside what its Machine says. */
+export interface ShownOnNode {
+  /** The provider may take the machine back. */
+  readonly isInterruptible: boolean;
+  /** The Machine is of an older revision; undefined: nobody knows, and what is on the Node stays. */
+  readonly isOutdated: boolean | undefined;
+}
+
 /** What has to change of the Node of a Machine; undefined: nothing. What others put on the Node stays. */
-export function nodeChange(node: Node, machine: ClusterAPIMachine, isInterruptible: boolean): NodeChange | undefined {
+export function nodeChange(
+  node: Node,
+  machine: ClusterAPIMachine,
+  { isInterruptible, isOutdated }: ShownOnNode,
+): NodeChange | undefined {
   const { labels: has = {}, annotations: noted = {} } = node.metadata;
   const labels = chosen(machine.metadata.labels, (domain) => domain === ROLE_DOMAIN || isIn(domain, LABEL_DOMAINS));
   const own = chosen(machine.metadata.annotations, (domain) => isIn(domain, [ANNOTATION_DOMAIN]));
@@ -41,7 +54,8 @@ export function nodeChange(node: Node, machine: ClusterAPIMachine, isInterruptib
     Object.fromEntries(
       listed(noted[note]).flatMap((key) => (key in kept || !(key in held) ? [] : [[key, null] as const])),
     );
-  const { taints, tracked } = taintsOf(node, machine.spec?.taints ?? []);
+  const { taints: followed, tracked } = taintsOf(node, machine.spec?.taints ?? []);
+  const taints = withOutdated(followed, isOutdated);
   const annotations = {
     ...own,
     ...identityOf(machine),
@@ -96,6 +110,12 @@ function taintsOf(
     return (all[at]?.value ?? '') === (value ?? '') ? all : all.with(at, taint);
   }, kept);
   return { taints, tracked: [...followed].toSorted().join(',') };
+}
+
+function withOutdated(taints: readonly Taint[], isOutdated: boolean | undefined): readonly Taint[] {
+  const isIt = (one: Taint): boolean => nameOf(one) === nameOf(OUTDATED_TAINT);
+  if (isOutdated === undefined || isOutdated === taints.some(isIt)) return taints;
+  return isOutdated ? [...taints, OUTDATED_TAINT] : taints.filter((one) => !isIt(one));
 }
 
 const nameOf = ({ key, effect }: { readonly key: string; readonly effect: string }): string => `${key}:${effect}`;

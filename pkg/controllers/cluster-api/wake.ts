@@ -17,6 +17,11 @@ interface Watched {
   readonly volumeAttachments: Informer<VolumeAttachment> | undefined;
 }
 
+type WatchedNodes = Pick<Watched, 'machines' | 'nodes' | 'volumeAttachments'> & {
+  /** Whether the Nodes of a Machine may be in the cluster. */
+  readonly isIn: (machine: ClusterAPIMachine) => boolean;
+};
+
 /**
  * Enqueues Machines and Clusters when they change, and each other; and Machines when the Secrets that they
  * start with, their Nodes, or what is attached to these, change.
@@ -47,6 +52,14 @@ export function wakeClusterAPI({ machines, clusters, secrets, nodes, volumeAttac
       if (machine.metadata.namespace === secret?.metadata.namespace && !isStarted) wake(machine, 'normal');
     }
   });
+  wakeOfNodes({ machines, nodes, volumeAttachments, isIn: () => true }, queue);
+}
+
+/** Enqueues the Machines of a cluster when their Nodes change, and those that go when what is attached to these does. */
+export function wakeOfNodes({ machines, nodes, volumeAttachments, isIn }: WatchedNodes, queue: Queue): void {
+  const wake = (machine: ClusterAPIMachine, priority: Priority): void => {
+    if (isIn(machine)) queue.add(queueKeyOf('Machine', keyOf(machine)), priority);
+  };
   nodes?.onChange((old, current) => {
     const ids = new Set([old, current].flatMap((node) => node?.spec?.providerID ?? []));
     const name = (current ?? old)?.metadata.name ?? '';

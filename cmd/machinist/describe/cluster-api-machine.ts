@@ -1,0 +1,153 @@
+import type { ContractReference } from '../../../pkg/apis/cluster-api/contract.ts';
+import { PRE_DRAIN_HOOK_PREFIX, PRE_TERMINATE_HOOK_PREFIX } from '../../../pkg/apis/cluster-api/keys.ts';
+import type { ClusterAPIMachine } from '../../../pkg/apis/cluster-api/machine.ts';
+import type { Event } from '../../../pkg/apis/wire.ts';
+import { toTimestamp } from '../../../pkg/clock/clock.ts';
+import { hooksOf } from '../../../pkg/controllers/cluster-api/deletion-steps.ts';
+import { explainClusterAPIMachine, type KnownCluster } from '../../../pkg/controllers/cluster-api/explain.ts';
+import type { Reader } from '../../../pkg/kube/client.ts';
+import { ApiError, isNotFound } from '../../../pkg/kube/errors.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/kube/resource.ts';
+import type { DescribeOptions } from './command.ts';
+import { conditionOf, eventsOf, given, type DescribedCondition, type DescribedEvent } from './described.ts';
+import { ageOf, conditionLines, eventLines, fieldLines } from './layout.ts';
+import { printDescription } from './print-description.ts';
+
+/** What `machinist describe cluster-api-machine` tells; printed as it is with `-o json`. */
+export interface ClusterAPIDescription {
+  readonly name: string;
+  readonly namespace: string;
+  readonly cluster: string;
+  readonly phase: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly waitingFor?: string;
+  readonly since?: string;
+  readonly nextStep: string;
+  readonly deletionTimestamp?: string;
+  readonly version?: string;
+  readonly bootstrap: DescribedObject;
+  readonly infrastructure: DescribedObject;
+  readonly providerID?: string;
+  readonly node?: string;
+  readonly failureDomain?: string;
+  /** Annotations that hold a step of the deletion. */
+  readonly hooks: readonly string[];
+  readonly conditions: readonly DescribedCondition[];
+  /** Oldest first. */
+  readonly events: readonly DescribedEvent[];
+}
+
+/** What a Machine names of a provider, and what is known of it. */
+export interface DescribedObject {
+  /** `<Kind> <name>`; absent where nothing is named. */
+  readonly object?: string;
+  /** As the condition of the Machine says it: True, False or Unknown. */
+  readonly ready: string;
+  readonly reason?: string;
+}
+
+/** Prints what is known of a Machine of Cluster API. Resolves with the exit code. */
+export async function describeClusterAPIMachine(name: string, options: DescribeOptions): Promise<number> {
+  return await printDescription(
+    {
+      resource: clusterAPIMachines,
+      describe: async (reader, machine, told, nowMs) => {
+        const cluster = await clusterOf(reader, machine);
+        return clusterAPIDescription(machine, cluster, told, nowMs());
+      },
+      render: renderClusterAPI,
+    },
+    name,
+    options,
+  );
+}
+
+/** Who may not read Clusters is told of the Machine all the same. */
+async function clusterOf(reader: Reader, { metadata, spec }: ClusterAPIMachine): Promise<KnownCluster> {
+  const name = spec?.clusterName ?? '';
+  if (name === '') return 'unknown';
+  try {
+    return await reader.get(clusterAPIClusters, { namespace: metadata.namespace ?? '', name });
+  } catch (err) {
+    if (isNotFound(err)) return 'missing';
+    if (err instanceof ApiError && err.code !== 0) return 'unknown';
+    throw err;
+  }
+}
+
+/** Describes a Machine of Cluster API with its Cluster and its Events, as they were read at `nowMs`. */
+export function clusterAPIDescription(
+  machine: ClusterAPIMachine,
+  cluster: KnownCluster,
+  events: readonly Event[],
+  nowMs: number,
+): ClusterAPIDescription {
+  const { metadata, spec = {}, status = {} } = machine;
+  const { reason, message, waitingFor, nextStep, sinceMs } = explainClusterAPIMachine(machine, cluster, nowMs);
+  const { configRef, dataSecretName = '' } = spec.bootstrap ?? {};
+  const secret = dataSecretName === '' ? undefined : `Secret ${dataSecretName}`;
+  return {
+    name: metadata.name,
+    namespace: metadata.namespace ?? '',
+    cluster: spec.clusterName ?? '',
+    phase: status.phase ?? '',
+    reason,
+    message,
+    ...given('waitingFor', waitingFor),
+    ...given('since', sinceMs === undefined ? undefined : toTimestamp(nowMs - sinceMs)),
+    nextStep,
+    ...given('deletionTimestamp', metadata.deletionTimestamp),
+    ...given('version', spec.version),
+    bootstrap: objectOf(machine, nameOf(configRef) ?? secret, 'BootstrapConfigReady'),
+    infrastructure: objectOf(machine, nameOf(spec.infrastructureRef), 'InfrastructureReady'),
+    ...given('providerID', spec.providerID),
+    ...given('node', status.nodeRef?.name),
+    ...given('failureDomain', status.failureDomain ?? spec.failureDomain),
+    hooks: [PRE_DRAIN_HOOK_PREFIX, PRE_TERMINATE_HOOK_PREFIX].flatMap((prefix) => hooksOf(machine, prefix)),
+    conditions: (status.conditions ?? []).map(conditionOf),
+    events: eventsOf(events),
+  };
+}
+
+function nameOf(reference: ContractReference | undefined): string | undefined {
+  return reference === undefined ? undefined : `${reference.kind} ${reference.name}`;
+}
+
+function objectOf({ status }: ClusterAPIMachine, object: string | undefined, type: string): DescribedObject {
+  const condition = status?.conditions?.find((one) => one.type === type);
+  return { ...given('object', object), ready: condition?.status ?? 'Unknown', ...given('reason', condition?.reason) };
+}
+
+/** A description as text, in the layout of `kubectl describe`. Ages count to `nowMs`. */
+export function renderClusterAPI(description: ClusterAPIDescription, nowMs: number): string {
+  const { since, phase, hooks } = description;
+  return [
+    ...fieldLines([
+      ['Name', description.name],
+      ['Namespace', description.namespace],
+      ['Cluster', description.cluster],
+      ['Version', description.version],
+      ['Phase', phase === '' ? '<none>' : phase],
+      ['Reason', description.reason],
+      ['Message', description.message],
+      ['Waiting For', description.waitingFor ?? '<nothing>'],
+      ['Since', since === undefined ? undefined : `${since} (${ageOf(since, nowMs)})`],
+      ['Next', description.nextStep],
+      ['Deletion', description.deletionTimestamp],
+      ['Bootstrap', objectText(description.bootstrap)],
+      ['Infrastructure', objectText(description.infrastructure)],
+      ['Provider ID', description.providerID],
+      ['Failure Domain', description.failureDomain],
+      ['Node', description.node ?? '<none>'],
+      ['Hooks', hooks.length === 0 ? '<none>' : hooks.join(', ')],
+    ]),
+    ...conditionLines('Conditions', description.conditions, nowMs),
+    ...eventLines(description.events, nowMs),
+  ].join('\n');
+}
+
+function objectText({ object = '<none>', ready, reason }: DescribedObject): string {
+  const state = ready === 'True' ? 'ready' : ready === 'False' ? 'not ready' : 'unknown';
+  return `${object} (${[state, reason].filter((one) => one !== undefined).join(', ')})`;
+}

@@ -1,0 +1,166 @@
+import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
+import type { Condition } from '../../apis/cluster-api/condition.ts';
+import { MACHINE_FINALIZER } from '../../apis/cluster-api/keys.ts';
+import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import { fromTimestamp } from '../../clock/clock.ts';
+
+/** Where a Machine of Cluster API stands. */
+export interface ClusterAPIExplanation {
+  /** One word. */
+  readonly reason: string;
+  readonly message: string;
+  /** Undefined: nothing. */
+  readonly waitingFor: string | undefined;
+  readonly nextStep: string;
+  /** For how long, if anybody recorded it. */
+  readonly sinceMs: number | undefined;
+}
+
+/** What is known of the Cluster that a Machine names: it, that there is none of its name, or nothing. */
+export type KnownCluster = ClusterAPICluster | 'missing' | 'unknown';
+
+type Told = Omit<ClusterAPIExplanation, 'sinceMs'> & { readonly since: string | undefined };
+type StartTime = keyof NonNullable<ClusterAPIMachineStatus['deletion']>;
+
+/** By reason of condition Deleting: what happens when that is over, and when it began. */
+const DELETION: Readonly<Record<string, { readonly next: string; readonly startTime?: StartTime }>> = {
+  WaitingForPreDrainHook: {
+    next: 'Its Node is drained when those who set these annotations have removed them.',
+    startTime: 'waitForPreDrainHookStartTime',
+  },
+  DrainingNode: {
+    next: 'Then volumes are waited for, and the infrastructure is deleted.',
+    startTime: 'nodeDrainStartTime',
+  },
+  WaitingForVolumeDetach: {
+    next: 'The infrastructure is deleted when they are off the Node.',
+    startTime: 'waitForNodeVolumeDetachStartTime',
+  },
+  WaitingForPreTerminateHook: {
+    next: 'The infrastructure is deleted when those who set these annotations have removed them.',
+    startTime: 'waitForPreTerminateHookStartTime',
+  },
+  WaitingForInfrastructureDeletion: { next: 'Then the bootstrap object is deleted, and the Node.' },
+  WaitingForBootstrapDeletion: { next: 'Then the Node is deleted.' },
+  DeletingNode: { next: 'Then the Machine goes.' },
+};
+
+/** What a Machine needs, in this order, and what comes when it is there. */
+const NEEDS = {
+  BootstrapConfigReady: 'The infrastructure provider makes the machine when its bootstrap data is there.',
+  InfrastructureReady: 'The Node with the provider ID is looked for as soon as the machine is made.',
+  NodeReady: 'The Machine is Ready when its Node is.',
+} as const;
+
+/** Some of it does not come by waiting. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  Deleted: 'Delete the Machine: what is gone is not made again.',
+  NodeDeleted: 'Delete the Machine: its Node is not looked for again.',
+  NodeDoesNotExist: 'The Machine is Running when its Node has joined.',
+  ConnectionDown: 'It goes on when that cluster answers; until then nothing is drained or deleted.',
+};
+
+/** Explains a Machine of Cluster API as it was read at `nowMs` (ms since the epoch), with the Cluster that it names. */
+export function explainClusterAPIMachine(
+  machine: ClusterAPIMachine,
+  cluster: KnownCluster,
+  nowMs: number,
+): ClusterAPIExplanation {
+  const { since, ...told } = stand(machine, cluster);
+  const fromMs = fromTimestamp(since);
+  return { ...told, sinceMs: fromMs === undefined ? undefined : Math.max(0, nowMs - fromMs) };
+}
+
+function stand(machine: ClusterAPIMachine, cluster: KnownCluster): Told {
+  const { metadata, spec, status } = machine;
+  const find = (type: string): Condition | undefined => status?.conditions?.find((one) => one.type === type);
+  const paused = find('Paused');
+  if (paused?.status === 'True') {
+    return {
+      reason: 'Paused',
+      message: sentence(paused.message),
+      waitingFor: 'the pause to end',
+      nextStep: 'Nothing is done, not even a deletion, until spec.paused of the Cluster and the annotation are gone.',
+      since: paused.lastTransitionTime,
+    };
+  }
+  if (cluster === 'missing') {
+    const name = spec?.clusterName ?? '';
+    return {
+      reason: 'ClusterMissing',
+      message: `There is no Cluster ${name}.`,
+      waitingFor: `Cluster ${name}`,
+      nextStep: 'Create the Cluster: without it nothing is done, not even a deletion.',
+      since: find('Ready')?.lastTransitionTime ?? metadata.creationTimestamp,
+    };
+  }
+  const isHeld = metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
+  if (!isHeld && !isBeingDeleted(machine)) {
+    return {
+      reason: 'NotLookedAt',
+      message: 'Nobody looks after the Machine yet.',
+      waitingFor: 'a manager',
+      nextStep: 'See that one runs: machinist run --controllers=*,cluster-api, or the core of Cluster API.',
+      since: metadata.creationTimestamp,
+    };
+  }
+  if (isBeingDeleted(machine)) return deleting(machine, find('Deleting'));
+  return waiting(find) ?? running(machine, find);
+}
+
+function deleting({ metadata, status }: ClusterAPIMachine, condition: Condition | undefined): Told {
+  const { deletionTimestamp, finalizers = [] } = metadata;
+  const isTold = condition?.status === 'True';
+  const known = isTold ? DELETION[condition.reason] : undefined;
+  const held = finalizers.length === 0 ? undefined : `finalizers ${finalizers.join(', ')}`;
+  return {
+    reason: isTold ? condition.reason : 'Deleting',
+    message: isTold && condition.message !== '' ? sentence(condition.message) : 'Machine is being deleted.',
+    waitingFor: known === undefined ? held : condition?.message,
+    nextStep: known?.next ?? 'It goes when all that holds it has let go of it.',
+    since: (known?.startTime && status?.deletion?.[known.startTime]) ?? deletionTimestamp,
+  };
+}
+
+function waiting(find: (type: string) => Condition | undefined): Told | undefined {
+  const missing = Object.entries(NEEDS).find(([type]) => find(type)?.status !== 'True');
+  if (missing === undefined) return undefined;
+  const [type, next] = missing;
+  const condition = find(type);
+  const reason = condition?.reason ?? 'NotReported';
+  const said = condition?.message ?? '';
+  return {
+    reason,
+    message: said === '' ? `Condition ${type} is not True.` : sentence(said),
+    waitingFor: `condition ${type}`,
+    nextStep: REMEDIES[reason] ?? next,
+    since: condition?.lastTransitionTime,
+  };
+}
+
+function running({ status, spec }: ClusterAPIMachine, find: (type: string) => Condition | undefined): Told {
+  const ready = find('Ready');
+  const node = status?.nodeRef?.name ?? '';
+  if (ready?.status !== 'True') {
+    return {
+      reason: ready?.reason ?? 'NotReady',
+      message: sentence((ready?.message ?? '').replaceAll('\n', '; ').replaceAll('* ', '')),
+      waitingFor: 'condition Ready',
+      nextStep: 'It goes on as soon as that is put right.',
+      since: ready?.lastTransitionTime,
+    };
+  }
+  const isAvailable = find('Available')?.status === 'True';
+  return {
+    reason: isAvailable ? 'Available' : 'Ready',
+    message: `Machine runs as Node ${node}.`,
+    waitingFor: isAvailable ? undefined : `${spec?.minReadySeconds ?? 0} s of being Ready`,
+    nextStep: isAvailable ? 'Nothing.' : 'It is Available then.',
+    since: ready.lastTransitionTime,
+  };
+}
+
+function sentence(text: string): string {
+  return text === '' || /[.!?]$/.test(text) ? text : `${text}.`;
+}

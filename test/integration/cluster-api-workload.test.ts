@@ -1,0 +1,345 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+
+import type { Api } from '../../hack/control-plane/api.ts';
+import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
+import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
+import { kubeconfig } from '../../hack/control-plane/kubeconfig.ts';
+import { NODE_CLUSTER_ANNOTATION } from '../../pkg/apis/cluster-api/keys.ts';
+import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
+import type { KubeObject } from '../../pkg/apis/meta.ts';
+import type { Node } from '../../pkg/apis/wire.ts';
+import { InProcessManager } from '../cloud/manager.ts';
+import { ContractSimulator, SIM_MACHINE } from '../contract-simulator.ts';
+import { connect, namespace, privateControlPlane, type TestNamespace } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
+import { Program } from '../e2e/program.ts';
+import { FaultProxy } from '../proxy/fault-proxy.ts';
+import { grant } from './shipped-roles.ts';
+
+/*
+ * Two API servers: that of the manager, with Machines and Clusters, which is its target cluster too; and one that only kubeconfigs in Secrets
+ * lead to, by a network that can fail.
+ */
+
+const PATIENCE = { timeoutMs: 60_000 };
+const CONDITIONS = [
+  { type: 'Ready', status: 'True' },
+  ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => ({ type, status: 'False' })),
+];
+
+const stack = new AsyncDisposableStack();
+let plane: ControlPlane;
+let home: Api;
+/** The other one. */
+let away: Api;
+let ns: TestNamespace;
+let pods: TestNamespace;
+let sim: ContractSimulator;
+let proxy: FaultProxy;
+let manager: InProcessManager;
+
+beforeAll(async () => {
+  plane = await privateControlPlane();
+  stack.use(plane);
+  home = plane.connection.api();
+  stack.defer(() => home.close());
+  away = connect().api();
+  stack.defer(() => away.close());
+  await applyManifests(home, readManifests(path.join(import.meta.dirname, '../../crds/cluster-api')));
+  ns = stack.use(await namespace(plane.connection));
+  pods = stack.use(await namespace());
+  for (const role of ['control-machine-controller', 'target', 'cluster-api'] as const) await grant(home, role, ns.name);
+  sim = new ContractSimulator(home, ns.name);
+  await home.send('POST', `/api/v1/namespaces/${ns.name}/secrets`, {
+    metadata: { name: 'given' },
+    stringData: { value: '#cloud-config' },
+  });
+  await sim.install(SIM_MACHINE, 'v1beta2');
+  proxy = stack.use(await FaultProxy.start(connect().url));
+  manager = stack.use(
+    await InProcessManager.start({
+      kubeconfig: await plane.connection.kubeconfigFor({ user: 'machinist' }),
+      namespace: ns.name,
+      flags: {
+        controllers: 'cluster-api',
+        'machine-safety-apiserver-statuscheck-period': '2s',
+        'machine-safety-apiserver-statuscheck-timeout': '2s',
+      },
+    }),
+  );
+});
+
+afterAll(async () => {
+  await stack.disposeAsync();
+});
+
+const secretPath = (cluster: string): string => `/api/v1/namespaces/${ns.name}/secrets/${cluster}-kubeconfig`;
+
+/** A kubeconfig that leads to the other API server. */
+function wayAway(url = proxy.url): string {
+  const { ca, adminToken } = connect();
+  return kubeconfig({ url, ca, identity: { token: adminToken } });
+}
+
+async function storeKubeconfig(cluster: string, value: string): Promise<void> {
+  const body = { metadata: { name: `${cluster}-kubeconfig` }, stringData: { value } };
+  const { status } = await home.request(secretPath(cluster));
+  if (status === 200) await home.send('PATCH', secretPath(cluster), { stringData: { value } });
+  else await home.send('POST', path.dirname(secretPath(cluster)), body);
+}
+
+const machines = (name = ''): string => `/apis/cluster.x-k8s.io/v1beta2/namespaces/${ns.name}/machines/${name}`;
+
+async function createCluster(name: string, value?: string): Promise<void> {
+  if (value !== undefined) await storeKubeconfig(name, value);
+  await home.send('POST', `/apis/cluster.x-k8s.io/v1beta2/namespaces/${ns.name}/clusters`, {
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'Cluster',
+    metadata: { name },
+    spec: {},
+  });
+}
+
+const unique = (name: string): string => `${ns.name}-${name}`;
+
+/** A Machine whose infrastructure is there. */
+async function createMachine(cluster: string, name: string, metadata: object = {}): Promise<void> {
+  await sim.create(SIM_MACHINE, name, { spec: { providerID: `sim://${unique(name)}` } });
+  await sim.report(SIM_MACHINE, name, { initialization: { provisioned: true } });
+  await home.send('POST', machines().slice(0, -1), {
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'Machine',
+    metadata: { name, labels: { 'node.cluster.x-k8s.io/x': 'y' }, ...metadata },
+    spec: {
+      clusterName: cluster,
+      bootstrap: { dataSecretName: 'given' },
+      infrastructureRef: { ...SIM_MACHINE, name },
+    },
+  });
+}
+
+async function createNode(api: Api, name: string): Promise<void> {
+  const node = unique(name);
+  await api.send('POST', '/api/v1/nodes', { metadata: { name: node }, spec: { providerID: `sim://${node}` } });
+  await api.send('PATCH', `/api/v1/nodes/${node}/status`, { status: { conditions: CONDITIONS } });
+}
+
+async function find<T extends KubeObject>(api: Api, at: string): Promise<T | undefined> {
+  const { status, body } = await api.request(at);
+  return status === 200 ? (body as T) : undefined;
+}
+
+const nodeOf = (api: Api, name: string): Promise<Node | undefined> => find<Node>(api, `/api/v1/nodes/${unique(name)}`);
+
+async function shows(name: string, look: (machine: ClusterAPIMachine | undefined) => unknown): Promise<void> {
+  let seen: ClusterAPIMachine | undefined;
+  await eventually(
+    async () => {
+      seen = await find<ClusterAPIMachine>(home, machines(name));
+      await look(seen);
+    },
+    { ...PATIENCE, describe: () => `${name}: ${JSON.stringify(seen)}` },
+  );
+}
+
+async function says(name: string, type: string, status: string, reason: string, part = ''): Promise<void> {
+  await shows(name, (machine) => {
+    const found = machine?.status?.conditions?.find((one) => one.type === type);
+    expect(found).toMatchObject({ status, reason });
+    expect(found?.message).toContain(part);
+  });
+}
+
+const machineGone = (name: string): Promise<void> => shows(name, (machine) => expect(machine).toBeUndefined());
+const takeAway = (name: string): Promise<unknown> => home.send('DELETE', machines(name));
+
+test('Nodes of a Cluster with a kubeconfig are those of its cluster: found, shown, drained and deleted there, and nowhere else', async () => {
+  await createCluster('own', wayAway());
+  await createMachine('own', 'own-1');
+  await shows('own-1', (machine) => expect(machine?.status?.phase).toBe('Provisioned'));
+  // One of the same name and provider ID in the target cluster of the manager is none of its business.
+  await createNode(home, 'own-1');
+  await createNode(away, 'own-1');
+  await says('own-1', 'Available', 'True', 'Available');
+
+  const { uid } = (await find(away, '/api/v1/namespaces/kube-system'))?.metadata ?? {};
+  await shows('own-1', (machine) =>
+    expect(machine?.metadata.annotations).toMatchObject({ [NODE_CLUSTER_ANNOTATION]: uid }),
+  );
+  expect((await nodeOf(away, 'own-1'))?.metadata).toMatchObject({
+    labels: { 'node.cluster.x-k8s.io/x': 'y' },
+    annotations: { 'cluster.x-k8s.io/machine': 'own-1' },
+  });
+  const pod = `/api/v1/namespaces/${pods.name}/pods/leaves`;
+  await away.send('POST', path.dirname(pod), {
+    metadata: { name: 'leaves', finalizers: ['sim/holds'] },
+    spec: { nodeName: unique('own-1'), terminationGracePeriodSeconds: 0, containers: [{ name: 'c', image: 'i' }] },
+  });
+  await takeAway('own-1');
+  await says('own-1', 'Deleting', 'True', 'DrainingNode');
+  await eventually(async () => (await find(away, pod))?.metadata.deletionTimestamp !== undefined, {
+    ...PATIENCE,
+    describe: 'the pod to be evicted',
+  });
+  expect((await sim.read(SIM_MACHINE, 'own-1'))?.metadata.deletionTimestamp).toBeUndefined();
+  await away.send('PATCH', pod, { metadata: { finalizers: null } });
+  await machineGone('own-1');
+  expect(await nodeOf(away, 'own-1')).toBeUndefined();
+  const decoy = await nodeOf(home, 'own-1');
+  expect([decoy?.spec?.unschedulable, decoy?.metadata.annotations?.['cluster.x-k8s.io/machine']]).toEqual([
+    undefined,
+    undefined,
+  ]);
+  await eventually(() => proxy.open === 0, { ...PATIENCE, describe: 'the connection to be given up' });
+});
+
+test('a cluster that does not answer holds its own Machines, and nobody else', async () => {
+  await createCluster('silent', wayAway());
+  await createCluster('here');
+  await createNode(away, 'silent-1');
+  await createNode(home, 'here-1');
+  await createMachine('silent', 'silent-1');
+  await createMachine('here', 'here-1');
+  for (const name of ['silent-1', 'here-1']) await says(name, 'Available', 'True', 'Available');
+
+  proxy.set('refuse');
+  const outage = (): Promise<number> => manager.metric('machinist_cluster_outage', `cluster="${ns.name}/silent"`);
+  await eventually(async () => (await outage()) === 1, { ...PATIENCE, describe: 'the outage' });
+  expect(await manager.metric('mcm_machine_controller_frozen')).toBe(0);
+  await takeAway('silent-1');
+  await says('silent-1', 'Deleting', 'True', 'DrainingNode', 'Secret silent-kubeconfig leads to');
+  await says('silent-1', 'NodeReady', 'True', 'NodeReady');
+  await takeAway('here-1');
+  await machineGone('here-1');
+  expect(await nodeOf(home, 'here-1')).toBeUndefined();
+  expect((await sim.read(SIM_MACHINE, 'silent-1'))?.metadata.deletionTimestamp).toBeUndefined();
+
+  proxy.set('up');
+  await machineGone('silent-1');
+  expect(await nodeOf(away, 'silent-1')).toBeUndefined();
+});
+
+test('a kubeconfig may be of no use, be mended, be replaced, and be gone: nothing is deleted by what was known before', async () => {
+  const runs = wayAway().replace(
+    / {6}token: .*/,
+    '      exec: { apiVersion: client.authentication.k8s.io/v1, command: sh }',
+  );
+  await createCluster('turns', runs);
+  await createNode(away, 'turns-1');
+  await createMachine('turns', 'turns-1');
+  await says('turns-1', 'NodeReady', 'Unknown', 'ConnectionDown', 'exec is not allowed');
+  await storeKubeconfig('turns', wayAway().replace(/certificate-authority-data: .*/, 'insecure-skip-tls-verify: true'));
+  await says('turns-1', 'NodeReady', 'Unknown', 'ConnectionDown', 'insecure-skip-tls-verify is not allowed');
+  await storeKubeconfig('turns', wayAway());
+  await says('turns-1', 'Available', 'True', 'Available');
+
+  await storeKubeconfig('turns', wayAway(connect().url));
+  await eventually(() => proxy.open === 0, { ...PATIENCE, describe: 'the old connection to be closed' });
+  await home.send('PATCH', machines('turns-1'), { metadata: { labels: { 'node.cluster.x-k8s.io/x': 'z' } } });
+  await eventually(
+    async () =>
+      expect((await nodeOf(away, 'turns-1'))?.metadata.labels).toMatchObject({ 'node.cluster.x-k8s.io/x': 'z' }),
+    { ...PATIENCE, describe: 'the Node to show the label' },
+  );
+
+  await home.send('DELETE', secretPath('turns'));
+  await takeAway('turns-1');
+  await says('turns-1', 'Deleting', 'True', 'DrainingNode', 'Secret turns-kubeconfig is missing');
+  // That of the manager is another cluster.
+  await storeKubeconfig('turns', readFileSync(plane.kubeconfig, 'utf8'));
+  await says('turns-1', 'Deleting', 'True', 'DrainingNode', 'leads to another cluster');
+  expect((await sim.read(SIM_MACHINE, 'turns-1'))?.metadata.deletionTimestamp).toBeUndefined();
+  await storeKubeconfig('turns', wayAway());
+  await machineGone('turns-1');
+  expect(await nodeOf(away, 'turns-1')).toBeUndefined();
+});
+
+test('a kubeconfig that comes after the Node was found elsewhere takes nothing away from it', async () => {
+  await createCluster('late');
+  await createNode(home, 'late-1');
+  await createMachine('late', 'late-1');
+  await says('late-1', 'Available', 'True', 'Available');
+
+  await storeKubeconfig('late', wayAway());
+  await says('late-1', 'NodeReady', 'Unknown', 'ConnectionDown', 'was found elsewhere');
+  await takeAway('late-1');
+  await says('late-1', 'Deleting', 'True', 'DrainingNode', 'correct the Secret, or delete it');
+  expect(await nodeOf(home, 'late-1')).toBeDefined();
+  await home.send('DELETE', secretPath('late'));
+  await machineGone('late-1');
+  expect(await nodeOf(home, 'late-1')).toBeUndefined();
+});
+
+test('the Node of an older revision is tainted for as long as it is one, by what its owners say', async () => {
+  const name = 'older-1';
+  const revision = (n: number): object => ({ annotations: { 'machinedeployment.clusters.x-k8s.io/revision': `${n}` } });
+  const owned = (kind: string, by: string) => ({
+    ownerReferences: [{ apiVersion: 'cluster.x-k8s.io/v1beta2', kind, name: by, uid: `uid-of-${by}` }],
+  });
+  const isTainted = async (want: boolean): Promise<void> => {
+    const look = async (): Promise<void> => {
+      const node = await nodeOf(home, name);
+      const taints = node?.spec?.taints?.map(({ key, effect }) => `${key}:${effect}`) ?? [];
+      expect(node?.metadata.annotations).toMatchObject({ 'cluster.x-k8s.io/owner-kind': 'MachineSet' });
+      expect(taints.includes('node.cluster.x-k8s.io/outdated-revision:PreferNoSchedule')).toBe(want);
+    };
+    await eventually(look, { ...PATIENCE, describe: `the taint: ${want}` });
+  };
+  for (const kind of [SET, DEPLOYMENT]) await sim.install(kind, 'v1beta2');
+  await createCluster('older');
+  await createNode(home, name);
+  const owners = owned('MachineSet', 's').ownerReferences.map((one) => ({ ...one, controller: true }));
+  await createMachine('older', name, { ownerReferences: owners });
+  await sim.create(DEPLOYMENT, 'd', { metadata: revision(1) });
+  await sim.create(SET, 's', { metadata: { ...owned('MachineDeployment', 'd'), ...revision(1) } });
+  await isTainted(false);
+  await sim.set(DEPLOYMENT, 'd', { metadata: revision(2) });
+  await isTainted(true);
+  await sim.set(SET, 's', { metadata: revision(2) });
+  await isTainted(false);
+  await sim.set(DEPLOYMENT, 'd', { metadata: revision(3) });
+  await isTainted(true);
+  await sim.delete(DEPLOYMENT, 'd');
+  await isTainted(false);
+  await takeAway(name);
+  await machineGone(name);
+});
+
+const SET = { apiGroup: 'cluster.x-k8s.io', kind: 'MachineSet' } as const;
+const DEPLOYMENT = { apiGroup: 'cluster.x-k8s.io', kind: 'MachineDeployment' } as const;
+
+test('machinist describe explains what a Machine waits for, while it comes up and while it goes', async () => {
+  const name = 'explained';
+  const hook = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/backup';
+  const look = async (): Promise<string> => {
+    const access = ['-n', ns.name, '--kubeconfig', plane.kubeconfig];
+    const { code, stdout, stderr } = await Program.run('machinist', [
+      'describe',
+      'cluster-api-machine',
+      name,
+      ...access,
+    ]);
+    expect([code, stderr]).toEqual([0, '']);
+    return stdout;
+  };
+  await createCluster('told');
+  await createMachine('told', name, { annotations: { [hook]: '' } });
+  await says(name, 'NodeReady', 'Unknown', 'NodeDoesNotExist');
+  expect(await look()).toMatch(
+    /^Name: +explained\n[^]*\nCluster: +told\n[^]*\nReason: +NodeDoesNotExist\n[^]*\nInfrastructure: +SimMachine explained \(ready, Ready\)\n/,
+  );
+  await createNode(home, name);
+  await says(name, 'Available', 'True', 'Available');
+  await takeAway(name);
+  await says(name, 'Deleting', 'True', 'WaitingForPreDrainHook', hook);
+  expect(await look()).toMatch(
+    new RegExp(
+      `\\nPhase: +Deleting\\nReason: +WaitingForPreDrainHook\\n[^]*\\nNode: +${unique(name)}\\nHooks: +${hook}\\n`,
+    ),
+  );
+  await home.send('PATCH', machines(name), { metadata: { annotations: { [hook]: null } } });
+  await machineGone(name);
+}, 180_000);
