@@ -198,7 +198,7 @@ export class MachineSetWorld implements AsyncDisposable {
     phase: MachinePhase,
     lastOperation: object = { type: 'HealthCheck', state: 'Failed' },
   ): Promise<void> {
-    await this.#setPhase(await this.get(machines, name), phase, lastOperation);
+    await unlessOvertaken(async () => this.#setPhase(await this.get(machines, name), phase, lastOperation));
   }
 
   /** Makes the Node of a Machine Ready, as its kubelet would. */
@@ -220,9 +220,11 @@ export class MachineSetWorld implements AsyncDisposable {
   /** Makes a Machine run, as its VM would. */
   async bringUp(machine: Machine): Promise<void> {
     if (this.#standIn.withNodes === true) await this.#addNode(machine);
-    const latest = await this.get(machines, machine.metadata.name);
-    if (isBeingDeleted(latest)) return;
-    await this.#setPhase(latest, 'Running', { type: 'Create', state: 'Successful' });
+    await unlessOvertaken(async () => {
+      const latest = await this.get(machines, machine.metadata.name);
+      if (isBeingDeleted(latest)) return;
+      await this.#setPhase(latest, 'Running', { type: 'Create', state: 'Successful' });
+    });
   }
 
   /** Machines that live: nobody has asked for their deletion. */
@@ -325,6 +327,17 @@ function momentOf(list: readonly Machine[]): Moment {
 
 function templateOf(labels: Record<string, string>): NonNullable<MachineSet['spec']['template']> {
   return { metadata: { labels: { ...labels } }, spec: { class: { kind: 'MachineClass', name: 'c' } } };
+}
+
+/** Does again what begins with a look, for as long as others write between the look and the write. */
+async function unlessOvertaken(write: () => Promise<void>): Promise<void> {
+  for (;;) {
+    try {
+      return await write();
+    } catch (err) {
+      if (!isConflict(err)) throw err;
+    }
+  }
 }
 
 function ignoreLate(err: unknown): void {

@@ -56,7 +56,7 @@ test('machine deployments of one group are rolled out one after the other, and s
     });
   }, PATIENCE);
   await has(world, 'free', 'NewMachineSetAvailable');
-  expect(classesOf(world, 'cp')).toEqual(['c', 'c', 'c']);
+  await eventually(() => expect(classesOf(world, 'cp')).toEqual(['c', 'c', 'c']), PATIENCE);
 
   await world.patch(machineDeployments, 'cp', { spec: { paused: null } });
   await eventually(() => {
@@ -72,10 +72,12 @@ test('machine deployments of one group are rolled out one after the other, and s
   await eventually(() => expect(classesOf(world, 'all')).toEqual(['c', 'c', 'c']), PATIENCE);
 
   left = Infinity;
-  for (const one of world.living().filter(({ status }) => status?.currentStatus?.phase !== 'Running')) {
-    await world.bringUp(one);
-  }
-  await eventually(() => expect(classesOf(world, 'all')).toEqual(['c2', 'c2', 'c2']), PATIENCE);
+  await eventually(async () => {
+    for (const one of world.living().filter(({ status }) => status?.currentStatus?.phase !== 'Running')) {
+      await world.bringUp(one);
+    }
+    expect(classesOf(world, 'all')).toEqual(['c2', 'c2', 'c2']);
+  }, PATIENCE);
   await has(world, 'all', 'NewMachineSetAvailable');
   expect(classesOf(world, 'cp')).toEqual(['c2', 'c2', 'c2']);
 });
@@ -110,6 +112,7 @@ test('the machines of a rollout are replaced in the order of their upgrade index
     deployment.spec.strategy = { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } };
   });
   await has(world, 'd', 'NewMachineSetAvailable');
+  await eventually(() => expect(classesOf(world, 'd')).toHaveLength(4), PATIENCE);
   for (const [i, { metadata }] of world.running().toSorted(byName).entries()) {
     const value = String(4 - i);
     await world.patch(machines, metadata.name, { metadata: { annotations: { [UPGRADE_INDEX_ANNOTATION]: value } } });
