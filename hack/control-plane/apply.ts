@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { parseAllDocuments } from 'yaml';
+import { loadAll } from 'js-yaml';
 
 import type { Api, ApiAnswer } from './api.ts';
 import { ControlPlaneError } from './error.ts';
@@ -27,13 +27,8 @@ export function readManifests(folder: string): Manifest[] {
 
 /** All objects of a YAML text; empty documents are left out. Throws on YAML that is not well formed. */
 export function parseManifests(yaml: string): Manifest[] {
-  const documents = parseAllDocuments(yaml);
-  if (!Array.isArray(documents)) return [];
-  return documents.flatMap((document) => {
-    if (document.errors[0] !== undefined) throw document.errors[0];
-    const object = document.toJS() as Manifest | null; // a manifest by contract; the server refuses anything else
-    return object === null ? [] : [object];
-  });
+  const documents = loadAll(yaml) as (Manifest | null)[]; // manifests by contract; the server refuses anything else
+  return documents.filter((document) => document !== null);
 }
 
 /**
