@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto';
 import { stripTypeScriptTypes } from 'node:module';
+import vm from 'node:vm';
+
+import { compileOnce } from './test/compiled-once.ts';
+
+// Jest loads this beside its own loader, before any test file.
+compileOnce(vm);
 
 /** Jest transformer: Node's own type stripping, so that tests run the bytes that Node runs. */
 export default {
