@@ -37,14 +37,14 @@ export interface Run {
 
 /**
  * What is run for these levels, and in which order: the unit level first, so that a plain mistake is seen at once, then all others
- * together, so that both cores of a small machine have work until the end. Their tests wait for half of their time: three files keep two
- * cores busy. Four do too, and take no less than the CPU time; what is left over is for a host that others share.
+ * together, so that both cores of a small machine have work until the end. Their tests wait for more than half of their time, the longest
+ * file, whose services are those of OpenStack, for two thirds: three files keep a core and a half busy, four keep two.
  */
 export function runsOf(levels: readonly Level[], cores: number = availableParallelism()): readonly Run[] {
   const withServer = levels.filter((level) => level !== 'unit');
   const runs: Run[] = [
     { levels: levels.filter((level) => level === 'unit'), needsControlPlane: false, workers: Math.max(1, cores) },
-    { levels: withServer, needsControlPlane: true, workers: 3 },
+    { levels: withServer, needsControlPlane: true, workers: 4 },
   ];
   return runs.filter((run) => run.levels.length > 0);
 }
