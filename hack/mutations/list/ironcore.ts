@@ -147,6 +147,13 @@ export const IRONCORE: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/ironcore/machine/same.ts',
+    from: 'covers(shown, others, (a, b) => a === b)',
+    to: 'covers(shown, wanted, (a, b) => a === b)',
+    why: 'Disks and network interfaces of running machines are detached when the pool passes on from a machinepoollet that sent other labels.',
+    tests: ['pkg/controllers/ironcore/machine/decision.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/ironcore/machine/same.ts',
     from: 'if (Object.keys(shown).length === 0) return true;',
     to: '',
     why: 'Disks are detached and attached for ever where a runtime keeps their secrets to itself.',

@@ -141,6 +141,18 @@ describe('without a machine at the runtime', () => {
 });
 
 describe('with a machine at the runtime', () => {
+  /** What others who serve the pool have sent. */
+  const labelled: readonly {
+    readonly of: string;
+    readonly shown: { readonly rawVolumeLabels?: string };
+    readonly isSame: boolean;
+  }[] = [
+    { of: 'not at all', shown: {}, isSame: true },
+    { of: 'and more of them', shown: { rawVolumeLabels: '{"name":"v","more":"x","uid":"1"}' }, isSame: true },
+    { of: 'as no JSON', shown: { rawVolumeLabels: 'x' }, isSame: true },
+    { of: 'as null', shown: { rawVolumeLabels: 'null' }, isSame: true },
+    { of: 'of another object', shown: { rawVolumeLabels: '{"uid":"2","name":"v"}' }, isSame: false },
+  ];
   const rows: readonly {
     readonly what: string;
     readonly has?: Parameters<typeof existing>[1];
@@ -200,6 +212,34 @@ describe('with a machine at the runtime', () => {
         spec: { volumes: [disk('root', 'oda'), remote('data', 'odb', 'h', 1n, { attributes: { a: 'b', c: 'd' } })] },
       },
       wanted: { volumes: ready(disk('root', 'oda'), remote('data', 'odb', 'h', 1n, { attributes: { a: 'b' } })) },
+      changes: [],
+    },
+    ...labelled.map(({ of, shown, isSame }) => ({
+      what: `a volume of which the runtime shows labels ${of} ${isSame ? 'stays' : 'is detached first'}`,
+      has: {
+        spec: { volumes: [disk('root', 'oda'), remote('data', 'odb', 'h', 1n, { attributes: { a: 'b', ...shown } })] },
+      },
+      wanted: {
+        volumes: ready(
+          disk('root', 'oda'),
+          remote('data', 'odb', 'h', 1n, { attributes: { a: 'b', rawVolumeLabels: '{"uid":"1","name":"v"}' } }),
+        ),
+      },
+      changes: isSame ? [] : [{ kind: 'detachVolume' as const, name: 'data' }],
+    })),
+    ...labelled.map(({ of, shown: { rawVolumeLabels }, isSame }) => {
+      const attributes = rawVolumeLabels === undefined ? { a: 'b' } : { a: 'b', rawNICLabels: rawVolumeLabels };
+      const wanted = { a: 'b', rawNICLabels: '{"uid":"1","name":"v"}' };
+      return {
+        what: `a network interface of which the runtime shows labels ${of} ${isSame ? 'stays' : 'is detached first'}`,
+        has: { spec: { networkInterfaces: [{ ...nic('eth'), attributes }] } },
+        wanted: { networkInterfaces: ready({ ...nic('eth'), attributes: wanted }) },
+        changes: isSame ? [] : [{ kind: 'detachNetworkInterface' as const, name: 'eth' }],
+      };
+    }),
+    {
+      what: 'a network interface stays while its Network has no provider ID',
+      wanted: { networkInterfaces: ready({ ...nic('eth'), networkId: '' }) },
       changes: [],
     },
     {

@@ -3,6 +3,7 @@ import type {
   Volume,
   VolumeConnection,
 } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { NETWORK_LABELS_ATTRIBUTE, NIC_LABELS_ATTRIBUTE, VOLUME_LABELS_ATTRIBUTE } from './keys.ts';
 
 /** How a volume at a runtime is to the one that is wanted. `size`: nothing else is different, and it can be changed where it is. */
 export type Likeness = 'same' | 'size' | 'other';
@@ -30,9 +31,10 @@ export function volumeLikeness(has: Volume, wanted: Volume): Likeness {
 /** The same of network interfaces, which cannot be changed where they are. */
 export function isSameNetworkInterface(has: NetworkInterface, wanted: NetworkInterface): boolean {
   return (
-    (has.networkId === '' || has.networkId === wanted.networkId) &&
+    // A Network whose provider has not named it, or not yet again, is no other one.
+    (has.networkId === '' || wanted.networkId === '' || has.networkId === wanted.networkId) &&
     (has.ips.length === 0 || isSameList(has.ips, wanted.ips)) &&
-    covers(has.attributes, wanted.attributes, (a, b) => a === b)
+    sameAttributes(has.attributes, wanted.attributes)
   );
 }
 
@@ -42,10 +44,36 @@ function isSameList(a: readonly string[], b: readonly string[]): boolean {
 
 function sameAccess(from: VolumeConnection, to: VolumeConnection): boolean {
   return (
-    covers(from.attributes, to.attributes, (a, b) => a === b) &&
+    sameAttributes(from.attributes, to.attributes) &&
     sameBytes(from.secretData, to.secretData) &&
     sameBytes(from.encryptionData, to.encryptionData)
   );
+}
+
+const LABELS: ReadonlySet<string> = new Set([VOLUME_LABELS_ATTRIBUTE, NIC_LABELS_ATTRIBUTE, NETWORK_LABELS_ATTRIBUTE]);
+
+type Attributes = Readonly<Record<string, string>>;
+
+/**
+ * An earlier machinepoollet sent no labels of the objects, and one that is told to hands on more of them than we do: neither is a reason to
+ * detach what it has attached. Another object under the same name is.
+ */
+function sameAttributes(shown: Attributes, wanted: Attributes): boolean {
+  const [labels, others] = [Object.entries(wanted).filter(([key]) => LABELS.has(key)), { ...wanted }];
+  for (const [key] of labels) delete others[key];
+  return (
+    covers(shown, others, (a, b) => a === b) &&
+    labels.every(([key, text]) => covers(labelsIn(shown[key]), labelsIn(text), (a, b) => a === b))
+  );
+}
+
+/** None of what is no JSON. */
+function labelsIn(text = '{}'): Readonly<Record<string, unknown>> {
+  try {
+    return { ...(JSON.parse(text) as object | null) };
+  } catch {
+    return {};
+  }
 }
 
 function sameBytes(shown: Bytes, wanted: Bytes): boolean {
