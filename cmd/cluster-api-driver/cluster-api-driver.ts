@@ -26,6 +26,7 @@ Who looks after these Machines, machinist run --controllers=*,cluster-api or Clu
       reader,
       writer,
       servedAs: (resource) => apiVersionOf(transport.served.known(resource)),
+      clock,
       log,
       close: () => transport.close(),
     });

@@ -64,8 +64,9 @@ const MEANINGS: Readonly<Record<Exclude<DriverCode, 'OK'>, Meaning>> = {
   DataLoss: { cause: 'Data is lost for good.', remedy: 'Delete the machine.' },
   Unauthenticated: { cause: 'The credentials are not accepted.', remedy: 'Put new credentials into the Secret.' },
   Uninitialized: {
-    cause: 'The VM exists and has not been completed yet.',
-    remedy: 'None: it is initialized. If it lasts, the initialization fails; see the event.',
+    cause:
+      'The provider has begun with the VM, and has not completed it yet. No failure: the last operation says what it waits for.',
+    remedy: 'None: it is asked again every few seconds. If it lasts, see to what the last operation names.',
   },
 };
 

@@ -122,8 +122,7 @@ export class Scene {
 
   /** A VM that is asked for, repeated while the provider is not able to, and completed where the driver wants that. */
   async made(subject: Subject, sent: Sent = {}): Promise<VirtualMachine> {
-    const answer = await this.#patiently(() => this.create(subject, sent));
-    const { failure, vm } = answer;
+    const { failure, vm } = await this.#patiently(() => this.create(subject, sent), isUnderWay);
     if (failure !== undefined && codeOf(failure) === 'Uninitialized') return await this.#initialized(subject, sent, vm);
     if (failure !== undefined) throw new UnexpectedAnswer('CreateMachine', failure, 'success with the VM');
     return existing('CreateMachine', vm);
@@ -221,10 +220,14 @@ export class Scene {
   }
 
   /** Repeats a call while its failure is one that passes; ends with the rule. */
-  async #patiently<R extends { readonly failure: Failure | undefined }>(send: () => Promise<R>): Promise<R> {
+  async #patiently<R extends { readonly failure: Failure | undefined }>(
+    send: () => Promise<R>,
+    goesOn: (answer: R) => boolean = () => false,
+  ): Promise<R> {
     for (;;) {
       const answer = await send();
-      if (answer.failure === undefined || !PASSING.includes(codeOf(answer.failure))) return answer;
+      if (answer.failure === undefined) return answer;
+      if (!PASSING.includes(codeOf(answer.failure)) && !goesOn(answer)) return answer;
       try {
         await this.#pause();
       } catch {
@@ -308,6 +311,11 @@ export class Scene {
   async #pause(): Promise<void> {
     await this.#clock.sleep(Math.min(PAUSE_MS, this.options.lagMs ?? PAUSE_MS), this.#signal);
   }
+}
+
+/** A creation that the provider goes on with, whose id is not known yet. */
+function isUnderWay({ failure, vm }: CreateMachineResponse): boolean {
+  return failure !== undefined && codeOf(failure) === 'Uninitialized' && vm === undefined;
 }
 
 /** An answer, or the status NOT_FOUND as one. */

@@ -15,7 +15,7 @@ import type {
 } from './driver.ts';
 import type { CallRates } from './call-rates.ts';
 import { DELETE_TIMEOUT_MS, READ_TIMEOUT_MS } from './deadlines.ts';
-import { DRIVER_CODES, DriverError } from './error.ts';
+import { DRIVER_CODES, DriverError, type DriverCode } from './error.ts';
 import { FenceWatch } from './fence-watch.ts';
 import { OPERATIONS, type DriverOperation } from './operations.ts';
 import type { Interceptor } from '../gate/interceptor.ts';
@@ -62,8 +62,11 @@ export interface GatedDriverParts {
   readonly mutationTimeoutMs?: number;
 }
 
-/** Calls for which NotFound is an answer like any other. */
-const MAY_FIND_NOTHING: ReadonlySet<DriverOperation> = new Set(['status', 'delete']);
+/** Calls for which a code is an answer like any other: that there is no VM, or that the provider goes on with it. */
+const ANSWERS: Readonly<Partial<Record<DriverCode, ReadonlySet<DriverOperation>>>> = {
+  NotFound: new Set(['status', 'delete']),
+  Uninitialized: new Set(['status', 'create', 'initialize']),
+};
 
 /**
  * A driver behind the gate: mutations ask it first, as `destroy`, carry its fencing token, and are abandoned when the fence
@@ -195,7 +198,7 @@ export class GatedDriver implements MachineDriver {
     } catch (err) {
       const code = err instanceof DriverError ? err.code : 'Internal';
       // That there is no VM is what a creation hopes to hear, and a deletion.
-      if (code === 'NotFound' && MAY_FIND_NOTHING.has(operation)) {
+      if (ANSWERS[code]?.has(operation) === true) {
         metrics.duration.observe(labels, (clock.monotonicMs() - startedMs) / 1000);
         throw err;
       }

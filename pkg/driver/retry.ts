@@ -23,8 +23,8 @@ const MEDIUM_MS = 180_000;
 const LONG_MS = 600_000;
 const EXHAUSTED_FIRST_MS = 15_000;
 
-/** Errors that heal by themselves, as the original groups them. */
-const TRANSIENT = new Set<DriverCode>(['Unknown', 'DeadlineExceeded', 'Aborted', 'Unavailable']);
+/** Errors that heal by themselves, as the original groups them; and that the provider goes on with the VM. */
+const TRANSIENT = new Set<DriverCode>(['Unknown', 'DeadlineExceeded', 'Aborted', 'Unavailable', 'Uninitialized']);
 
 const keep = (maxMs: number): Retry => ({ firstMs: FIRST_MS, maxMs, clearsLastKnownState: false, perClass: false });
 const clear = (maxMs: number): Retry => ({ ...keep(maxMs), clearsLastKnownState: true });

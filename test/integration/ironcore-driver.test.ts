@@ -212,7 +212,7 @@ describe('a Machine of IronCore', () => {
       result: { providerID: 'ironcore://ironcore/m', nodeName: 'm' },
     });
     await expect(driver.initializeMachine(request('m'), call(4_000))).rejects.toMatchObject({
-      code: 'Aborted',
+      code: 'Uninitialized',
       detail: 'Machine ironcore/m of IronCore does not run: state Pending',
     });
     pool.behaviour.state = 'Running';

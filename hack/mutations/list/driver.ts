@@ -375,7 +375,7 @@ export const DRIVER: readonly Mutation[] = [
   },
   {
     file: 'pkg/driver/gated-driver.ts',
-    from: "if (code === 'NotFound' && MAY_FIND_NOTHING.has(operation)) {",
+    from: 'if (ANSWERS[code]?.has(operation) === true) {',
     to: 'if (false) {',
     why: 'Each creation counts as a failed request.',
     tests: ['pkg/driver/gated-driver.test.ts'],

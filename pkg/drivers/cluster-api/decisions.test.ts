@@ -138,8 +138,8 @@ describe('a machine that is not provisioned yet', () => {
       says: 'Internal SimMachine m-1 has failed: CreateError: told',
     },
     { infra: { failureMessage: 'told' }, says: 'Internal SimMachine m-1 has failed: told' },
-    { infra: ready('Foo'), says: 'Aborted SimMachine m-1 is not ready: Foo: told' },
-    { infra: ready('Foo', 'Unknown'), says: 'Aborted SimMachine m-1 is not ready: Foo: told' },
+    { infra: ready('Foo'), says: 'Uninitialized SimMachine m-1 is not ready: Foo: told' },
+    { infra: ready('Foo', 'Unknown'), says: 'Uninitialized SimMachine m-1 is not ready: Foo: told' },
     {
       infra: ready('InsufficientResources'),
       says: 'ResourceExhausted SimMachine m-1 is not ready: InsufficientResources: told',
@@ -149,11 +149,11 @@ describe('a machine that is not provisioned yet', () => {
       boot: { failureReason: 'InvalidConfiguration', failureMessage: 'told' },
       says: 'InvalidArgument SimConfig m-1 has failed: InvalidConfiguration: told',
     },
-    { infra: {}, boot: ready('Foo'), says: 'Aborted SimConfig m-1 is not ready: Foo: told' },
+    { infra: {}, boot: ready('Foo'), says: 'Uninitialized SimConfig m-1 is not ready: Foo: told' },
     {
       infra: {},
       machine: [{ type: 'InfrastructureReady', status: 'False', reason: 'NotReady', message: 'not provisioned' }],
-      says: 'Aborted Machine m-1 is not provisioned yet: InfrastructureReady is False: NotReady: not provisioned',
+      says: 'Uninitialized Machine m-1 is not provisioned yet: InfrastructureReady is False: NotReady: not provisioned',
     },
     {
       machine: [
@@ -164,15 +164,22 @@ describe('a machine that is not provisioned yet', () => {
     },
     {
       machine: [{ type: 'InfrastructureReady', status: 'True', reason: 'Ready', message: '' }],
-      says: 'Aborted Machine m-1 is not provisioned yet: its infrastructure has not reported a provider ID',
+      says: 'Uninitialized Machine m-1 is not provisioned yet: its infrastructure has not reported a provider ID',
     },
-    { says: 'Aborted Machine m-1 is not provisioned yet: nobody has looked at it' },
-  ])('is answered with $says', ({ infra, boot, machine: conditions = [], says }) => {
-    const machine = { metadata: base, status: { conditions } as unknown as ClusterAPIMachineStatus };
+    { says: 'Uninitialized Machine m-1 is not provisioned yet: nobody has looked at it' },
+    { ageMs: 60_001, says: 'Aborted Machine m-1 is not provisioned yet: nobody has looked at it' },
+    { ageMs: 60_001, infra: ready('Foo'), says: 'Uninitialized SimMachine m-1 is not ready: Foo: told' },
+  ])('is answered with $says', ({ infra, boot, machine: conditions = [], ageMs = 60_000, says }) => {
+    const creationTimestamp = '2026-01-01T00:00:00Z';
+    const machine = {
+      metadata: { ...base, creationTimestamp },
+      status: { conditions } as unknown as ClusterAPIMachineStatus,
+    };
     const error = unprovisioned({
       machine,
       infrastructure: infra && infrastructure(infra),
       bootstrap: boot && bootstrap(boot),
+      nowMs: Date.parse(creationTimestamp) + ageMs,
     });
 
     expect(`${error.code} ${error.detail}`).toContain(says);

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machine, machineClass } from '../../../test/builders.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { ApiError } from '../../kube/errors.ts';
@@ -43,6 +44,7 @@ const driverOf = (client: MemoryClient): ClusterAPIDriver =>
     reader: client,
     writer: client,
     servedAs: apiVersionOf,
+    clock: new FakeClock(),
     log: silentLogger,
     close: () => Promise.resolve(),
   });

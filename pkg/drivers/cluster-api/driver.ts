@@ -13,6 +13,7 @@ import type {
   VirtualMachine,
 } from '../../driver/driver.ts';
 import { DriverError } from '../../driver/error.ts';
+import type { Clock } from '../../clock/clock.ts';
 import type { New, Reader, Writer } from '../../kube/client.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
@@ -38,6 +39,7 @@ export interface ClusterAPIDriverParts {
   readonly writer: Writer;
   /** `apiVersion` under which a kind is served now. */
   readonly servedAs: (resource: Resource<KubeObject>) => string;
+  readonly clock: Clock;
   readonly log: Logger;
   /** Ends the connections. */
   readonly close: () => Promise<void>;
@@ -86,14 +88,11 @@ export class ClusterAPIDriver implements Driver {
       const obstacle = obstacleIn(pieces, plan.marks);
       if (obstacle?.kind === 'going') await this.#letGo(pieces, call);
       if (obstacle !== undefined) throw inTheWay(obstacle);
-      const there = machineIn(pieces);
-      const machine = there ?? (await this.#make(world, plan, userData, call));
+      const machine = machineIn(pieces) ?? (await this.#make(world, plan, userData, call));
       if (userData !== undefined) await this.#own(world, machine, call);
       const vm = vmOf(machine);
       if (vm !== undefined) return { ...vm, lastKnownState: undefined };
-      if (there === undefined)
-        throw new DriverError('Aborted', `Machine ${machineName} was made, and is not provisioned yet`);
-      throw unprovisioned({ machine, ...toldIn(pieces) });
+      throw unprovisioned({ machine, ...toldIn(pieces), nowMs: this.#parts.clock.now() });
     });
   }
 

@@ -2,6 +2,7 @@ import type { BootstrapReport } from '../../apis/cluster-api/bootstrap.ts';
 import type { Condition } from '../../apis/cluster-api/condition.ts';
 import type { InfrastructureReport } from '../../apis/cluster-api/infrastructure.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
+import { fromTimestamp } from '../../clock/clock.ts';
 import { DriverError, type DriverCode } from '../../driver/error.ts';
 
 /** An object of a provider, and what it says. */
@@ -16,7 +17,12 @@ export interface Unprovisioned {
   readonly machine: ClusterAPIMachine;
   readonly infrastructure: Told<InfrastructureReport> | undefined;
   readonly bootstrap: Told<BootstrapReport> | undefined;
+  /** Time, in ms since the epoch. */
+  readonly nowMs: number;
 }
+
+/** A Machine that nobody has looked at for so long is looked after by nobody. */
+const NOTICED_WITHIN_MS = 60_000;
 
 /** Reasons of Cluster API that say more than that something is wrong. */
 const CODES: Readonly<Record<string, DriverCode>> = {
@@ -34,15 +40,17 @@ const HOLDING = [
 ] as const;
 
 /**
- * Why there is no VM yet:
+ * Why there is no VM yet. Uninitialized: its creation goes on.
  *
- * | what says it                                       | code                                                                 |
- * |----------------------------------------------------|----------------------------------------------------------------------|
- * | failureReason, or condition Ready that is not True | of InsufficientResources ResourceExhausted, of InvalidConfiguration  |
- * |                                                    | InvalidArgument; other failures Internal, other conditions Aborted   |
- * | conditions of the Machine, or nothing              | Aborted                                                              |
+ * | what says it                                       | code                                                                     |
+ * |----------------------------------------------------|--------------------------------------------------------------------------|
+ * | failureReason, or condition Ready that is not True | of InsufficientResources ResourceExhausted, of InvalidConfiguration      |
+ * |                                                    | InvalidArgument; other failures Internal, other conditions Uninitialized |
+ * | condition Paused of the Machine                    | Aborted                                                                  |
+ * | other conditions of it                             | Uninitialized                                                            |
+ * | nothing                                            | Uninitialized, and Aborted after a minute                                |
  */
-export function unprovisioned({ machine, infrastructure, bootstrap }: Unprovisioned): DriverError {
+export function unprovisioned({ machine, infrastructure, bootstrap, nowMs }: Unprovisioned): DriverError {
   const told = [infrastructure, bootstrap].filter((one) => one !== undefined);
   for (const { what, report } of told) {
     if (report.failure === undefined) continue;
@@ -52,10 +60,21 @@ export function unprovisioned({ machine, infrastructure, bootstrap }: Unprovisio
   for (const { what, report } of told) {
     const { ready } = report;
     if (ready === undefined || ready.status === 'True') continue;
-    const code = CODES[ready.reason] ?? 'Aborted';
+    const code = CODES[ready.reason] ?? 'Uninitialized';
     return new DriverError(code, `${what} is not ready: ${words(ready.reason, ready.message)}`);
   }
-  return new DriverError('Aborted', `Machine ${machine.metadata.name} is not provisioned yet: ${heldBy(machine)}`);
+  const { name, creationTimestamp } = machine.metadata;
+  const ageMs = nowMs - (fromTimestamp(creationTimestamp) ?? nowMs);
+  const code = isPaused(machine) || (isUnseen(machine) && ageMs > NOTICED_WITHIN_MS) ? 'Aborted' : 'Uninitialized';
+  return new DriverError(code, `Machine ${name} is not provisioned yet: ${heldBy(machine)}`);
+}
+
+function isPaused({ status }: ClusterAPIMachine): boolean {
+  return status?.conditions?.some(({ type, status: value }) => type === 'Paused' && value === 'True') === true;
+}
+
+function isUnseen({ status }: ClusterAPIMachine): boolean {
+  return (status?.conditions ?? []).length === 0;
 }
 
 /** What a Machine that is being deleted waits for, in its own words; of one that is paused, or has no Cluster, nobody says anything else. */
@@ -67,9 +86,9 @@ export function deletionWords({ status }: ClusterAPIMachine): string {
   return why === undefined ? '' : `: ${words(why.reason, why.message)}`;
 }
 
-function heldBy({ status }: ClusterAPIMachine): string {
-  const { conditions = [] } = status ?? {};
-  if (conditions.length === 0) {
+function heldBy(machine: ClusterAPIMachine): string {
+  const { conditions = [] } = machine.status ?? {};
+  if (isUnseen(machine)) {
     return 'nobody has looked at it; see that a manager with --controllers=*,cluster-api runs, or Cluster API itself';
   }
   const holding = HOLDING.map(({ type, status: wrong }) =>

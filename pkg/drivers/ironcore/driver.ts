@@ -114,7 +114,8 @@ export class IronCoreDriver implements Driver {
       if (found === undefined) throw notFound(about.machine);
       const { kind, why } = progressOf(found);
       if (kind === 'running') return virtualMachineOf(about.at, found.metadata.name);
-      throw new DriverError('Aborted', `${describe(found)} does not run: ${why}`);
+      const code = kind === 'going' ? 'Aborted' : 'Uninitialized';
+      throw new DriverError(code, `${describe(found)} does not run: ${why}`);
     });
   }
 

@@ -352,5 +352,5 @@ function stillUnknown(leftMs: number): DriverError {
 
 /** Whether it is certain, after this failure, that no server was made by us or is being made by somebody else. */
 function isCertainlyNone(err: unknown): boolean {
-  return err instanceof DriverError && err.code !== 'Unavailable' && err.code !== 'Aborted';
+  return err instanceof DriverError && !['Unavailable', 'Aborted', 'Uninitialized'].includes(err.code);
 }

@@ -354,7 +354,7 @@ describe('a root disk of OpenStack', () => {
   test('whose request was answered holds no deletion', async () => {
     const scene = new Scene();
     scene.before = (request) => {
-      if (request === 'GET volume') throw new DriverError('Aborted', 'the root disk is not ready');
+      if (request === 'GET volume') throw new DriverError('Uninitialized', 'the root disk is not ready');
     };
     await expect(scene.create()).rejects.toThrow('not ready');
     expect(scene.volumes).toHaveLength(1);

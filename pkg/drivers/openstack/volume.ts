@@ -82,7 +82,7 @@ export class Volumes {
     return own.find(({ status }) => volumeStateOf(status) !== 'going');
   }
 
-  /** The ID of a disk once it can be used. Throws Aborted when that takes longer. */
+  /** The ID of a disk once it can be used. Throws Uninitialized when that takes longer. */
   async untilUsable(asked: Volume, wanted: WantedVolume, waitMs: number, signal: AbortSignal): Promise<string> {
     const endMs = this.#clock.monotonicMs() + waitMs;
     for (let volume = asked; ;) {
@@ -100,7 +100,7 @@ export class Volumes {
         throw error;
       }
       if (this.#clock.monotonicMs() >= endMs)
-        throw new DriverError('Aborted', `the root disk is not ready: volume ${id} is in status ${status}`);
+        throw new DriverError('Uninitialized', `the root disk is not ready: volume ${id} is in status ${status}`);
       await this.#clock.sleep(POLL_MS, signal);
       const found = await this.#client.call<{ volume: Volume }>(
         'reading the root disk',

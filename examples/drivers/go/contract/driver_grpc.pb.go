@@ -73,10 +73,13 @@ type DriverServiceClient interface {
 	// replaced the placeholders. Resolves as soon as the provider has accepted the VM; it does not wait for the node to join.
 	// If the machine has a VM already, that VM is returned and nothing is made. A VM whose deletion is under way is never
 	// returned: the answer is Aborted until it is gone, or a new VM.
-	// Uninitialized with `vm` set: the VM exists and InitializeMachine must follow.
+	// Uninitialized with `vm` set: the VM exists and InitializeMachine must follow. Uninitialized without `vm`, from a driver with
+	// `idempotent_create`: the creation has begun and goes on, and the message says what it waits for. That is no failure; the call is
+	// repeated every few seconds and goes on with what is there.
 	CreateMachine(ctx context.Context, in *CreateMachineRequest, opts ...grpc.CallOption) (*CreateMachineResponse, error)
 	// Optional. Completes a VM that exists, with steps that the provider only allows afterwards (for example a network
-	// setting). Called after each creation, and whenever GetMachineStatus says Uninitialized.
+	// setting). Called after each creation, and whenever GetMachineStatus says Uninitialized. Uninitialized: it goes on, and the message
+	// says what it waits for; no failure, asked again every few seconds.
 	InitializeMachine(ctx context.Context, in *InitializeMachineRequest, opts ...grpc.CallOption) (*InitializeMachineResponse, error)
 	// Finds the VM of a machine: by `machine.provider_id` if set, else by cluster, namespace, name and UID. A VM that is
 	// switched off exists. One whose deletion is under way exists until the provider cannot take that back, and may be answered
@@ -189,10 +192,13 @@ type DriverServiceServer interface {
 	// replaced the placeholders. Resolves as soon as the provider has accepted the VM; it does not wait for the node to join.
 	// If the machine has a VM already, that VM is returned and nothing is made. A VM whose deletion is under way is never
 	// returned: the answer is Aborted until it is gone, or a new VM.
-	// Uninitialized with `vm` set: the VM exists and InitializeMachine must follow.
+	// Uninitialized with `vm` set: the VM exists and InitializeMachine must follow. Uninitialized without `vm`, from a driver with
+	// `idempotent_create`: the creation has begun and goes on, and the message says what it waits for. That is no failure; the call is
+	// repeated every few seconds and goes on with what is there.
 	CreateMachine(context.Context, *CreateMachineRequest) (*CreateMachineResponse, error)
 	// Optional. Completes a VM that exists, with steps that the provider only allows afterwards (for example a network
-	// setting). Called after each creation, and whenever GetMachineStatus says Uninitialized.
+	// setting). Called after each creation, and whenever GetMachineStatus says Uninitialized. Uninitialized: it goes on, and the message
+	// says what it waits for; no failure, asked again every few seconds.
 	InitializeMachine(context.Context, *InitializeMachineRequest) (*InitializeMachineResponse, error)
 	// Finds the VM of a machine: by `machine.provider_id` if set, else by cluster, namespace, name and UID. A VM that is
 	// switched off exists. One whose deletion is under way exists until the provider cannot take that back, and may be answered

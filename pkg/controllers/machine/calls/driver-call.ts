@@ -21,6 +21,8 @@ const RETRIED_AS = {
 /** One of them. */
 export type CallKind = keyof typeof RETRIED_AS;
 
+/** When to ask again after a provider that has begun with a VM. */
+const UNDER_WAY_RETRY_MS = 5_000;
 /** When to try again after a call was given up by ourselves, or could not be prepared. */
 const GIVEN_UP_RETRY_MS = 5_000;
 
@@ -34,6 +36,8 @@ export interface DriverCall<K extends CallKind> {
   readonly send: (signal: AbortSignal) => Promise<ActivityResults[K]>;
   /** Shows the last failure on the copy; in every pass while the next attempt is waited for, so that a write that was lost is made up for. */
   readonly show: (failure: CallFailure) => void;
+  /** It goes on at the provider, in whose words: no failure. Such a call is asked again soon, and another process learns of it in the same way. */
+  readonly underWay?: (error: DriverError) => void;
   /** Its last failure, when another process has recorded one: what it had to wait for still holds. */
   readonly recorded?: () => { readonly error: DriverError; readonly agoMs: number } | undefined;
   /** It is being sent. */
@@ -158,9 +162,28 @@ export class DriverCalls {
       this.#retries.postpone(input, GIVEN_UP_RETRY_MS);
       throw error;
     }
+    if (call.underWay !== undefined && error.code === 'Uninitialized')
+      return this.#goOn(ctx, call.underWay, call, input, error);
     this.#note(ctx, call, input, error);
     this.#show(call, input);
     return requeue(this.#retries.waitMs(input), call.waitingFor.attempt);
+  }
+
+  #goOn<K extends CallKind>(
+    { log }: MachineContext,
+    show: (error: DriverError) => void,
+    { kind, resolved, waitingFor }: DriverCall<K>,
+    input: CallInput,
+    error: DriverError,
+  ): StepResult {
+    const waitMs = Math.max(UNDER_WAY_RETRY_MS, error.retryAfterMs ?? 0);
+    this.#retries.postpone(input, waitMs);
+    log.debug(
+      { call: kind, provider: resolved.driver.provider, err: error.detail },
+      'the provider goes on with the VM',
+    );
+    show(error);
+    return requeue(waitMs, waitingFor.answer);
   }
 
   /** Remembers a failure, and says so in the provider's words. */

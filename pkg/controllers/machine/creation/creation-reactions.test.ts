@@ -16,8 +16,8 @@ interface Repeated {
   readonly keepsState: boolean;
 }
 
-/** What follows from a code: the failure is shown and the call repeated, or creation goes on with another call. */
-type Reaction = Repeated | 'create' | 'initialize' | 'done';
+/** What follows from a code: the failure is shown and the call repeated, it is waited for, or creation goes on with another call. */
+type Reaction = Repeated | 'awaited' | 'create' | 'initialize' | 'done';
 
 const soon: Repeated = { atMost: 5, keepsState: true };
 const later: Repeated = { atMost: 180, keepsState: false };
@@ -41,7 +41,7 @@ const TABLE: Readonly<Record<Exclude<DriverCode, 'OK'>, Readonly<Record<Call, Re
   Unavailable: { status: soon, create: soon, initialize: soon },
   DataLoss: { status: later, create: later, initialize: soon },
   Unauthenticated: { status: later, create: later, initialize: soon },
-  Uninitialized: { status: 'initialize', create: later, initialize: soon },
+  Uninitialized: { status: 'initialize', create: 'awaited', initialize: 'awaited' },
 };
 
 const ROWS = Object.entries(TABLE).flatMap(([code, reactions]) =>
@@ -90,6 +90,31 @@ describe('a creation', () => {
   test('knows a reaction to every code', () => {
     expect(['OK', ...Object.keys(TABLE)]).toEqual([...DRIVER_CODES]);
   });
+
+  test.each(ROWS.filter(({ reaction }) => reaction === 'awaited'))(
+    'goes on at the provider after $code of $call, which is asked again every few seconds and is no failure',
+    async ({ code, call }) => {
+      const world = start();
+      failing(world, call, code, 12);
+
+      let last = await run(world);
+      for (let i = 0; i < 9; i++) {
+        expect(waitOf(last)).toBe(5 * SECOND);
+        world.clock.advance(waitOf(last));
+        last = await run(world);
+      }
+
+      const description = `The VM is being ${call === 'create' ? 'created' : 'initialized'}: words`;
+      expect(last.machine.status).toMatchObject({
+        lastKnownState: STATE,
+        lastOperation: { type: 'Create', state: 'Processing', description },
+      });
+      expect(last.machine.status?.lastOperation).not.toHaveProperty('errorCode');
+      expect(last.machine.status?.currentStatus?.phase ?? '').toBe('');
+      expect(callsOf(world, call)).toBe(10);
+      expect([world.events, world.warnings]).toEqual([[], []]);
+    },
+  );
 
   test.each(ROWS.filter(({ reaction }) => typeof reaction === 'object'))(
     'shows $code of $call, and repeats the call, with increasing delays',

@@ -175,14 +175,22 @@ describe('the creation timeout', () => {
     expect((await runFor(world, 2)).machine.status?.currentStatus?.phase).toBe('Failed');
   });
 
-  test.each([{ restarts: 0 }, { restarts: 3 }])(
-    'gives a VM that cannot be initialized its time once, over $restarts restarts',
-    async ({ restarts }) => {
+  test.each([
+    { restarts: 0, codes: ['Internal'] as const },
+    { restarts: 3, codes: ['Internal'] as const },
+    { restarts: 3, codes: ['Uninitialized'] as const },
+    { restarts: 3, codes: ['Uninitialized', 'Internal'] as const },
+  ])(
+    'gives a VM that is not initialized ($codes) its time once, over $restarts restarts',
+    async ({ restarts, codes }) => {
       const world = start();
       world.driver.methods.add('InitializeMachine');
       fail(world, 'create', 'Unavailable');
       world.driver.failures['create'] = world.driver.failures['create']?.slice(0, 10) ?? [];
-      fail(world, 'initialize', 'Internal');
+      world.driver.failures['initialize'] = Array.from({ length: 1_000 }, (_, i) => {
+        const code = codes[Math.min(Math.floor(i / 10), codes.length - 1)] ?? 'Internal';
+        return new DriverError(code, 'words');
+      });
       let minutes = 0;
       while (machineOf(world).spec.providerID === undefined && minutes < 19) {
         await runFor(world, 1);

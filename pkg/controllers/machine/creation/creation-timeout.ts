@@ -6,6 +6,7 @@ import type { Lister } from '../../../cache/lister.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
 import type { MachineMetrics } from '../metrics.ts';
+import { isUnderWay } from '../../machines/status-texts.ts';
 import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
 import { isBeingCreated, setOperation } from '../../machines/status.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
@@ -91,10 +92,15 @@ function explainFailure(deps: Deps, ctx: MachineContext, startMs: number, timeou
   const { lastOperation } = machine.status;
   const description = `Machine ${name} failed to join the cluster in ${formatDuration(timeoutMs)}.`;
   const hasCause = lastOperation?.type === 'Create' && lastOperation.state === 'Failed';
+  const told = isUnderWay(lastOperation) ? `${description} ${lastOperation?.description ?? ''}` : description;
   if (!hasCause) {
-    setOperation(machine, { type: lastOperation?.type ?? 'Create', state: 'Failed', description }, deps.clock.now());
+    setOperation(
+      machine,
+      { type: lastOperation?.type ?? 'Create', state: 'Failed', description: told },
+      deps.clock.now(),
+    );
   }
-  pass.event('CreationTimeout', hasCause ? `${description} ${lastOperation.description ?? ''}` : description);
+  pass.event('CreationTimeout', hasCause ? `${description} ${lastOperation.description ?? ''}` : told);
   pass.afterWrite(() => {
     log.warn({ ms: deps.clock.now() - startMs }, 'machine failed by creation timeout');
     if (phaseOf(observed) !== 'Pending') return;

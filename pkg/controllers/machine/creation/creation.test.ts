@@ -7,6 +7,7 @@ import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { ApiError } from '../../../kube/errors.ts';
+import { explain } from '../explain/explain.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 
@@ -326,6 +327,60 @@ describe('a class that cannot be used', () => {
 
     expect(seen.status?.currentStatus?.phase).toBe('Failed');
     expect(seen.status?.lastOperation?.description).toContain('MachineClass default/class-1 not found');
+  });
+});
+
+describe('a provider that takes its time', () => {
+  const goesOn = (why: string): DriverError => new DriverError('Uninitialized', why);
+
+  test('is asked again soon, and told of as no failure: what it waits for, and in the end VMCreated', async () => {
+    const world = start();
+    world.driver.failures = { create: [goesOn('host is being wiped'), goesOn('host is being wiped')] };
+
+    const first = await run(world);
+
+    expect(first.machine.status?.currentStatus?.phase ?? '').toBe('');
+    expect(first.machine.status?.lastOperation).toMatchObject({
+      type: 'Create',
+      state: 'Processing',
+      description: 'The VM is being created: host is being wiped',
+    });
+    expect(first.result).toMatchObject({ kind: 'requeue', afterMs: 5 * SECOND });
+    expect(explain(first.machine, 0)).toMatchObject({
+      reason: 'Creating',
+      message: 'The VM is being created: host is being wiped',
+      waitingFor: 'the provider to create the VM',
+    });
+    for (let i = 0; i < 100; i++) await world.pass(world.creation);
+    expect([world.driver.calls, world.writes]).toEqual([['status', 'create'], 1]);
+
+    // Whoever takes over: the same words again are no write.
+    world.restart();
+    world.clock.advance(5 * SECOND);
+    await run(world);
+    expect(world.writes).toBe(1);
+    world.clock.advance(5 * SECOND);
+    world.driver.failures = {};
+    const made = await run(world);
+    expect(made.machine.status?.currentStatus?.phase).toBe('Pending');
+    expect(world.events.map(({ reason }) => reason)).toEqual(['VMCreated']);
+    expect(world.warnings).toEqual([]);
+  });
+
+  test('is told of at the creation timeout, with what it waited for', async () => {
+    const world = start();
+    world.driver.failures['create'] = Array.from({ length: 300 }, () => goesOn('host is being wiped'));
+    await run(world);
+    world.clock.advance(20 * MINUTE);
+
+    const { machine: seen, events } = await world.pass(world.creation);
+
+    const description = 'Machine m-1 failed to join the cluster in 20m0s. The VM is being created: host is being wiped';
+    expect(seen.status).toMatchObject({
+      currentStatus: { phase: 'Failed' },
+      lastOperation: { type: 'Create', state: 'Failed', description },
+    });
+    expect(events).toMatchObject([{ reason: 'CreationTimeout', message: description }]);
   });
 });
 

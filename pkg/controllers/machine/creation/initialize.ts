@@ -1,13 +1,13 @@
 import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Lister } from '../../../cache/lister.ts';
-import type { Clock } from '../../../clock/clock.ts';
+import { toTimestamp, type Clock } from '../../../clock/clock.ts';
 import { repeatableTimeoutMs } from '../../../driver/deadlines.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import type { MachineMetrics } from '../metrics.ts';
 import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
-import { INITIALIZE_FAILED } from '../../machines/status-texts.ts';
+import { BEING_INITIALIZED, INITIALIZE_FAILED } from '../../machines/status-texts.ts';
 import { restartPhase, setFailure } from '../../machines/status.ts';
 import { keepState, type DriverCalls } from '../calls/driver-call.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
@@ -45,6 +45,7 @@ export const initialize = (deps: Deps): MachineStep => ({
       resolved,
       waitingFor: { answer: 'the VM to be initialized', attempt: 'the next attempt to initialize the VM' },
       send: (signal) => send(deps, ctx, resolved, signal),
+      underWay: (error) => showProgress(deps, ctx, error),
       show: (failure) => showFailure(deps, ctx, failure),
     });
     if (progress.kind === 'waiting') return progress.result;
@@ -82,13 +83,25 @@ function launchedAtMs({ activities, clock }: Deps, { observed }: MachineContext)
   return clock.now() - agoMs;
 }
 
+/** What the provider waits for; from when the VM was there is recorded, so that a restart does not give its time anew. */
+function showProgress(deps: Deps, ctx: MachineContext, error: DriverError): void {
+  const { machine, observed } = ctx;
+  keepState(machine, 'initialize', error);
+  if (initializingSinceMs(observed) === undefined) {
+    const lastUpdateTime = toTimestamp(launchedAtMs(deps, ctx));
+    machine.status.currentStatus = { ...machine.status.currentStatus, lastUpdateTime };
+  }
+  const description = `${BEING_INITIALIZED}${error.detail}`;
+  setFailure(machine, { type: 'Create', state: 'Processing', description }, deps.clock.now());
+}
+
 /** The same again is no write and no Event. */
 function showFailure(deps: Deps, ctx: MachineContext, { error }: CallFailure): void {
   const { machine, observed, pass } = ctx;
   keepState(machine, 'initialize', error);
   const description = `${INITIALIZE_FAILED}${error.message}. Initialize VM Instance`;
   // From here on the time to be initialized is recorded, so that a restart does not give it anew.
-  if (initializingSinceMs(observed) === undefined) restartPhase(machine, 'CrashLoopBackOff', launchedAtMs(deps, ctx));
+  restartPhase(machine, 'CrashLoopBackOff', initializingSinceMs(observed) ?? launchedAtMs(deps, ctx));
   setFailure(machine, { type: 'Create', state: 'Failed', errorCode: error.code, description }, deps.clock.now());
   if (machine.status.lastOperation?.description === observed.status?.lastOperation?.description) return;
   pass.event('InitializeFailed', description);

@@ -9,7 +9,7 @@ import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
 import { beginPhase, setFailure } from '../../machines/status.ts';
-import { CREATE_FAILED, INITIALIZE_FAILED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
+import { BEING_CREATED, CREATE_FAILED, INITIALIZE_FAILED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
 import { keepState, StaleCallError, type DriverCall, type DriverCalls } from '../calls/driver-call.ts';
 import type { UnansweredCreations } from '../calls/unanswered.ts';
 import { requireConfirmed } from '../identity/confirmation.ts';
@@ -70,6 +70,7 @@ function creationOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): D
     recorded: () => recordedFailure(deps, ctx),
     send: (signal) => findOrCreate(deps, ctx, observed, resolved, signal),
     ended: (error) => deps.unanswered.ended(ctx.machine, error, deps.clock.monotonicMs()),
+    underWay: (error) => showProgress(deps, ctx, error),
     unprepared: (error) => reportPreparation(deps, ctx, error),
     show: showIn(deps, ctx),
   };
@@ -163,6 +164,13 @@ function reportPreparation({ clock }: Deps, { machine }: MachineContext, error: 
   beginPhase(machine, 'CrashLoopBackOff', clock.now());
   const told = { type: 'Create', state: 'Failed', errorCode: 'PreparationFailed', description } as const;
   setFailure(machine, told, clock.now());
+}
+
+/** What the provider waits for. A phase that tells of an earlier failure stays until there is a VM; the last operation says that it is over. */
+function showProgress({ clock }: Pick<Deps, 'clock'>, { machine }: MachineContext, error: DriverError): void {
+  keepState(machine, 'create', error);
+  const description = `${BEING_CREATED}${error.detail}`;
+  setFailure(machine, { type: 'Create', state: 'Processing', description }, clock.now());
 }
 
 /** How a failure shows on the copy. The same again is no write and no Event. */

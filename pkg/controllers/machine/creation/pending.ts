@@ -2,6 +2,7 @@ import type { NodeAddress } from '../../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { MachineMetrics } from '../metrics.ts';
+import { isUnderWay } from '../../machines/status-texts.ts';
 import { beginPhase, isBeingCreated, setOperation } from '../../machines/status.ts';
 import type { UnansweredCreations } from '../calls/unanswered.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
@@ -46,11 +47,12 @@ export const pending = (deps: Deps): MachineStep => ({
   },
 });
 
-function report(deps: Deps, { machine, pass, log, resolved }: MachineContext, launched: Launched): void {
+function report(deps: Deps, { machine, observed, pass, log, resolved }: MachineContext, launched: Launched): void {
   const { uid, creationTimestamp } = machine.metadata;
   const nowMs = deps.clock.now();
   const tookMs = nowMs - (fromTimestamp(creationTimestamp) ?? nowMs);
-  const isNew = launched.how === 'created';
+  // One that took longer was begun by us, too.
+  const isNew = launched.how === 'created' || isUnderWay(observed.status?.lastOperation);
   if (isNew) pass.event('VMCreated', `VM ${launched.providerID} was created.`);
   else pass.event('VMAdopted', `VM ${launched.providerID} already existed and was adopted.`);
   pass.afterWrite(() => {

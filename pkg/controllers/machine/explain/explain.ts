@@ -8,7 +8,7 @@ import { deletionStageOf, textOfStage, type DeletionStage } from '../../machines
 import { describeHooks, hooksOf } from '../../machines/hooks.ts';
 import { holdOf, type Hold, type HoldKind } from '../../machines/replacement-hold.ts';
 import { describeConditions } from '../../machines/node-health.ts';
-import { CREATE_FAILED } from '../../machines/status-texts.ts';
+import { BEING_CREATED, BEING_INITIALIZED, CREATE_FAILED } from '../../machines/status-texts.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
 import { explainInPlace } from './in-place.ts';
 import { HEALTHY, type MachineExplanation, type Explanation } from './explanation.ts';
@@ -65,6 +65,11 @@ function explainPhase(machine: Machine): Explanation {
 }
 
 function explainCreating(machine: Machine): Explanation {
+  const description = descriptionOf(machine);
+  if (description.startsWith(BEING_CREATED))
+    return explanation('Creating', description, 'the provider to create the VM', 'The VM boots and joins as a Node.');
+  if (description.startsWith(BEING_INITIALIZED))
+    return explanation('Initializing', description, 'the provider to initialize the VM', 'It joins as a Node.');
   return providerIDOf(machine) === ''
     ? explanation(
         'Creating',

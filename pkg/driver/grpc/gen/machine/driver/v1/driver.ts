@@ -2673,7 +2673,9 @@ export const DriverServiceDefinition = {
      * replaced the placeholders. Resolves as soon as the provider has accepted the VM; it does not wait for the node to join.
      * If the machine has a VM already, that VM is returned and nothing is made. A VM whose deletion is under way is never
      * returned: the answer is Aborted until it is gone, or a new VM.
-     * Uninitialized with `vm` set: the VM exists and InitializeMachine must follow.
+     * Uninitialized with `vm` set: the VM exists and InitializeMachine must follow. Uninitialized without `vm`, from a driver with
+     * `idempotent_create`: the creation has begun and goes on, and the message says what it waits for. That is no failure; the call is
+     * repeated every few seconds and goes on with what is there.
      */
     createMachine: {
       name: "CreateMachine",
@@ -2685,7 +2687,8 @@ export const DriverServiceDefinition = {
     },
     /**
      * Optional. Completes a VM that exists, with steps that the provider only allows afterwards (for example a network
-     * setting). Called after each creation, and whenever GetMachineStatus says Uninitialized.
+     * setting). Called after each creation, and whenever GetMachineStatus says Uninitialized. Uninitialized: it goes on, and the message
+     * says what it waits for; no failure, asked again every few seconds.
      */
     initializeMachine: {
       name: "InitializeMachine",
@@ -2764,7 +2767,9 @@ export interface DriverServiceImplementation<CallContextExt = {}> {
    * replaced the placeholders. Resolves as soon as the provider has accepted the VM; it does not wait for the node to join.
    * If the machine has a VM already, that VM is returned and nothing is made. A VM whose deletion is under way is never
    * returned: the answer is Aborted until it is gone, or a new VM.
-   * Uninitialized with `vm` set: the VM exists and InitializeMachine must follow.
+   * Uninitialized with `vm` set: the VM exists and InitializeMachine must follow. Uninitialized without `vm`, from a driver with
+   * `idempotent_create`: the creation has begun and goes on, and the message says what it waits for. That is no failure; the call is
+   * repeated every few seconds and goes on with what is there.
    */
   createMachine(
     request: CreateMachineRequest,
@@ -2772,7 +2777,8 @@ export interface DriverServiceImplementation<CallContextExt = {}> {
   ): Promise<DeepPartial<CreateMachineResponse>>;
   /**
    * Optional. Completes a VM that exists, with steps that the provider only allows afterwards (for example a network
-   * setting). Called after each creation, and whenever GetMachineStatus says Uninitialized.
+   * setting). Called after each creation, and whenever GetMachineStatus says Uninitialized. Uninitialized: it goes on, and the message
+   * says what it waits for; no failure, asked again every few seconds.
    */
   initializeMachine(
     request: InitializeMachineRequest,
@@ -2830,7 +2836,9 @@ export interface DriverServiceClient<CallOptionsExt = {}> {
    * replaced the placeholders. Resolves as soon as the provider has accepted the VM; it does not wait for the node to join.
    * If the machine has a VM already, that VM is returned and nothing is made. A VM whose deletion is under way is never
    * returned: the answer is Aborted until it is gone, or a new VM.
-   * Uninitialized with `vm` set: the VM exists and InitializeMachine must follow.
+   * Uninitialized with `vm` set: the VM exists and InitializeMachine must follow. Uninitialized without `vm`, from a driver with
+   * `idempotent_create`: the creation has begun and goes on, and the message says what it waits for. That is no failure; the call is
+   * repeated every few seconds and goes on with what is there.
    */
   createMachine(
     request: DeepPartial<CreateMachineRequest>,
@@ -2838,7 +2846,8 @@ export interface DriverServiceClient<CallOptionsExt = {}> {
   ): Promise<CreateMachineResponse>;
   /**
    * Optional. Completes a VM that exists, with steps that the provider only allows afterwards (for example a network
-   * setting). Called after each creation, and whenever GetMachineStatus says Uninitialized.
+   * setting). Called after each creation, and whenever GetMachineStatus says Uninitialized. Uninitialized: it goes on, and the message
+   * says what it waits for; no failure, asked again every few seconds.
    */
   initializeMachine(
     request: DeepPartial<InitializeMachineRequest>,
