@@ -7,6 +7,8 @@ import type { Resource } from '../kube/resource.ts';
 export interface Labelled {
   readonly namespace?: string;
   readonly labelSelector: string;
+  /** Nothing but their metadata is sent. */
+  readonly metadataOnly?: true;
   readonly signal: AbortSignal;
 }
 

@@ -36,6 +36,8 @@ export interface ListOptions extends CallOptions {
   readonly continue?: string;
   readonly resourceVersion?: string;
   readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan';
+  /** As with one object. */
+  readonly metadataOnly?: true;
 }
 
 /** How an object is read. */

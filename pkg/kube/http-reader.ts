@@ -1,6 +1,6 @@
 import type { KubeObject, List } from '../apis/meta.ts';
 import { addressOf, queryOf } from './address.ts';
-import { METADATA } from './list-watch.ts';
+import { METADATA, METADATA_LIST } from './list-watch.ts';
 import type { GetOptions, ListOptions, ObjectRef, Reader } from './client.ts';
 import { normalised, normalisedList, type Resource } from './resource.ts';
 import { asServed } from './served-versions.ts';
@@ -33,7 +33,7 @@ export class HttpReader implements Reader {
   }
 
   async list<T extends KubeObject>(resource: Resource<T>, options: ListOptions = {}): Promise<List<T>> {
-    const { namespace, signal, timeoutMs, ...selection } = options;
+    const { namespace, signal, timeoutMs, metadataOnly, ...selection } = options;
     return await asServed(this.#transport, resource, signal, async (served) => {
       const list = await this.#transport.request<List<T>>({
         method: 'GET',
@@ -41,10 +41,11 @@ export class HttpReader implements Reader {
         lane: this.#lane,
         address: addressOf(served, { namespace }),
         query: queryOf(selection),
+        ...(metadataOnly === true ? { accept: METADATA_LIST } : {}),
         signal,
         timeoutMs,
       });
-      return normalisedList(served, list);
+      return metadataOnly === true ? list : normalisedList(served, list);
     });
   }
 }

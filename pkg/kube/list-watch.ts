@@ -44,7 +44,8 @@ export interface ListWatch<T extends KubeObject> {
   answeredSince(sinceMs: number, signal: AbortSignal): Promise<void>;
 }
 
-const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=1,application/json';
+/** The same of a list. */
+export const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=1,application/json';
 /** Asks for one object's metadata alone. */
 export const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=1,application/json';
 /** The server sends a bookmark about once a minute, so silence for longer than this means a dead connection. */

@@ -478,6 +478,50 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
       await expect(whole.getMachineStatus(request, callOf())).rejects.toMatchObject({ code: 'NotFound' });
     });
 
+    describe('of a kind that the class names no more', () => {
+      const edited = classOf('crash', {
+        ...providerSpec,
+        infrastructureRef: { ...templateOf(METAL), name: 'small' },
+        bootstrap: { dataSecretName: 'of-somebody' },
+      });
+
+      /** The Secret is made, then the infrastructure; not the Machine, which would say of which kind that is. */
+      async function begun(name: string, stack: AsyncDisposableStack): Promise<ClusterAPIDriver> {
+        const [dying, whole] = [await mortal(new CrashPoint(3, 'before')), await mortal(new CrashPoint(0, 'before'))];
+        for (const one of [dying, whole]) stack.defer(() => one.close());
+        await expect(dying.createMachine(requestOf(name, plain), callOf())).rejects.toThrow('the process has died');
+        expect(await all('simulated', name)).toHaveLength(1);
+        return whole;
+      }
+
+      test('what was made goes with its machine', async () => {
+        await using stack = new AsyncDisposableStack();
+        const whole = await begun('o-kept', stack);
+        const request = requestOf('o-kept', edited);
+        await whole.createMachine(request, callOf()).catch(() => undefined);
+
+        await eventually(async () => {
+          const answer = await whole.deleteMachine(request, callOf()).catch((err: unknown) => err);
+          expect(answer).toMatchObject({ code: 'NotFound' });
+        }, PATIENCE);
+
+        expect(await leftOf('o-kept')).toEqual([]);
+      });
+
+      test('what was made is listed, and goes, when the machine is forgotten', async () => {
+        await using stack = new AsyncDisposableStack();
+        const whole = await begun('o-forgotten', stack);
+        const request = requestOf('o-forgotten', edited);
+
+        const listed = await whole.listMachines(request, callOf());
+        const providerID = `cluster-api:///${NAMESPACE}/o-forgotten/u-o-forgotten`;
+        expect(listed).toContainEqual(expect.objectContaining({ providerID, machineUID: 'u-o-forgotten' }));
+        await whole.deleteMachine(stubOf('other', providerID, edited), callOf());
+
+        expect(await leftOf('o-forgotten')).toEqual([]);
+      });
+    });
+
     test('what somebody else made is in the way, and neither used nor deleted', async () => {
       await using stack = new AsyncDisposableStack();
       const whole = await mortal(new CrashPoint(0, 'before'));

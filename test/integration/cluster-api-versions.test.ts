@@ -11,6 +11,7 @@ import { CLUSTER_API_GROUP } from '../../pkg/apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
 import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
+import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { ClusterAPIDriver } from '../../pkg/drivers/cluster-api/driver.ts';
 import { apiVersionOf, clusterAPIMachines } from '../../pkg/kube/resource.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
@@ -262,6 +263,7 @@ function driverHere(kube: KubeSession): ClusterAPIDriver {
     reader,
     writer,
     servedAs: (resource) => apiVersionOf(transport.served.known(resource)),
+    clock: new SystemClock(),
     log: silentLogger,
     close: () => Promise.resolve(),
   });

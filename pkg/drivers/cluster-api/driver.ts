@@ -1,4 +1,5 @@
 import { readBootstrap } from '../../apis/cluster-api/bootstrap.ts';
+import { definitionNameOf } from '../../apis/cluster-api/contract.ts';
 import { readInfrastructure } from '../../apis/cluster-api/infrastructure.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted, refOf, type KubeObject } from '../../apis/meta.ts';
@@ -24,14 +25,16 @@ import { isMachineName, machineOf as identityOf, notFound, requireMachineName } 
 import { userDataOf } from '../spec-fields.ts';
 import { tellingFailures } from '../told-failure.ts';
 import { deletionWords, unprovisioned, type Told } from './failure.ts';
+import type { ServedKind } from './kinds.ts';
 import { classLabelOf, isMadeFor, marksOf, parsePlaceholderID, placeholderID, type Marks } from './marks.ts';
 import { nodeNameOf } from './node-name.ts';
 import { cloned, clonedFrom, machineOf, userDataSecret, userDataSecretName, type Plan } from './objects.ts';
 import { obstacleIn } from './pieces.ts';
+import { ProviderKinds } from './provider-kinds.ts';
 import { parseProviderSpec, templatesIn, type ClusterAPIProviderSpec } from './provider-spec.ts';
 import { isHeldByUs, nextRemoval } from './removal.ts';
-import { CLASS_LABEL, DELETION_HOOK } from './tags.ts';
-import { World, type FoundPiece } from './world.ts';
+import { CLASS_LABEL, DELETION_HOOK, MACHINE_UID_LABEL } from './tags.ts';
+import { strayPiece, World, type FoundPiece } from './world.ts';
 
 /** What the driver works with: the cluster whose Machines of Cluster API the machines are. */
 export interface ClusterAPIDriverParts {
@@ -58,14 +61,16 @@ type Subject = Pick<Marks, 'cluster' | 'machineName' | 'machineUID'> & { readonl
 
 /**
  * A driver whose VMs are Machines of Cluster API, on whatever infrastructure provider: it makes them with all that they name, and takes
- * them away. Whoever looks after them, our controller or Cluster API itself, makes no difference to it. It remembers nothing: names are
- * the machine's, and labels say whose an object is.
+ * them away. Whoever looks after them, our controller or Cluster API itself, makes no difference to it. It remembers nothing but, for a minute,
+ * which kinds of providers there are: names are the machine's, and labels say whose an object is.
  */
 export class ClusterAPIDriver implements Driver {
   readonly #parts: ClusterAPIDriverParts;
+  readonly #kinds: ProviderKinds;
 
   constructor(parts: ClusterAPIDriverParts) {
     this.#parts = parts;
+    this.#kinds = new ProviderKinds(parts);
   }
 
   async capabilities(): Promise<Capabilities> {
@@ -128,12 +133,15 @@ export class ClusterAPIDriver implements Driver {
       if (subject === undefined) throw notFound(identityOf(request, call));
       const world = this.#world(subject.namespace, call);
       let pieces = await this.#ours(world, subject, request);
-      if (pieces.length === 0) throw notFound(identityOf(request, call));
       const known = machineIn(pieces);
       const asked = new Set<string>();
       for (;;) {
+        if (pieces.length === 0) pieces = await this.#strays(subject, request, call);
         const next = nextRemoval(pieces);
-        if (next.kind === 'done') return { lastKnownState: undefined };
+        if (next.kind === 'done') {
+          if (asked.size === 0) throw notFound(identityOf(request, call));
+          return { lastKnownState: undefined };
+        }
         const { piece } = next;
         const step = `${next.kind} ${piece.object.metadata.uid}`;
         if (next.kind !== 'wait' && asked.has(step)) {
@@ -219,11 +227,18 @@ export class ClusterAPIDriver implements Driver {
     const labels = `${CLASS_LABEL}=${classLabelOf(name)}`;
     const objects: KubeObject[] = [...(await world.list(clusterAPIMachines, labels))];
     const { infrastructure, bootstrap } = templatesIn(machineClass.providerSpec);
+    const listed: Resource<KubeObject>[] = [];
     for (const template of [infrastructure, bootstrap]) {
       const kind = template && (await world.served(clonedFrom(template, '')));
-      if (kind !== undefined) objects.push(...(await world.list(kind.resource, labels)));
+      if (kind === undefined) continue;
+      objects.push(...(await world.list(kind.resource, labels)));
+      listed.push(kind.resource);
     }
     objects.push(...(await world.list(secrets, labels)));
+    const isListed = ({ resource }: ServedKind): boolean =>
+      listed.some(({ group, plural }) => group === resource.group && plural === resource.plural);
+    const others = await this.#kinds.list(namespace, labels, isListed, call.signal);
+    objects.push(...others.map(({ object }) => object));
     return objects.filter((object) => {
       const marks = marksOf(object);
       return marks?.cluster === call.cluster && marks.className === name;
@@ -239,6 +254,20 @@ export class ClusterAPIDriver implements Driver {
   ): Promise<readonly FoundPiece[]> {
     const pieces = await world.pieces(subject.machineName, templatesIn(machineClass.providerSpec), known);
     return pieces.filter(({ object }) => isMadeFor(object, subject));
+  }
+
+  /** What was made for a machine of a kind that its class named then, and names no more. */
+  async #strays(
+    subject: Subject,
+    { machineClass }: MachineRequest,
+    { signal }: DriverCall,
+  ): Promise<readonly FoundPiece[]> {
+    const { infrastructure, bootstrap } = templatesIn(machineClass.providerSpec);
+    const named = [infrastructure, bootstrap].map((one) => one && definitionNameOf(clonedFrom(one, '')));
+    const isNamed = ({ resource: { plural, group } }: ServedKind): boolean => named.includes(`${plural}.${group}`);
+    const labels = `${MACHINE_UID_LABEL}=${subject.machineUID}`;
+    const found = await this.#kinds.list(subject.namespace, labels, isNamed, signal);
+    return found.map(strayPiece).filter(({ object }) => isMadeFor(object, subject));
   }
 
   /** Everything that is not there yet; the Machine last, since providers begin with it. */

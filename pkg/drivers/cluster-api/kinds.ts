@@ -18,6 +18,18 @@ export interface ServedKind {
 export type Kind =
   ({ readonly kind: 'served' } & ServedKind) | { readonly kind: 'missing' | 'unclear'; readonly problem: string };
 
+/** Templates are cloned, and are nobody's clones. */
+const TEMPLATES = /templates$/;
+
+/** How objects of a definition are read, whose kind its metadata does not say; undefined for templates, and where it follows no contract. */
+export function kindOfDefinition({ metadata: { name, labels } }: KubeObject): ServedKind | undefined {
+  const contract = contractOf(labels);
+  const [plural = '', ...group] = name.split('.');
+  if (contract === undefined || TEMPLATES.test(plural)) return undefined;
+  const resource = providerResource({ group: group.join('.'), version: contract.version, plural, kind: plural });
+  return { resource, contract: contract.contract };
+}
+
 /** How objects of a kind are read, by the metadata of its definition; undefined: there is none. */
 export function kindBy(
   definition: KubeObject | undefined,

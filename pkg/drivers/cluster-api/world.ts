@@ -124,6 +124,11 @@ function cloneOf(template: ContractReference | undefined, name: string): Contrac
   return template && clonedFrom(template, name);
 }
 
+/** Something of a machine, of a kind that neither its class nor its Machine names. */
+export function strayPiece({ kind, object }: { readonly kind: ServedKind; readonly object: KubeObject }): FoundPiece {
+  return pieceOf('infrastructure', kind.resource, object, kind.contract);
+}
+
 function pieceOf<T extends KubeObject>(
   part: Piece['part'],
   resource: Resource<T>,

@@ -1,0 +1,69 @@
+import { CONTRACTS, contractLabel } from '../../apis/cluster-api/contract.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import type { Clock } from '../../clock/clock.ts';
+import type { Reader } from '../../kube/client.ts';
+import { isRefusal } from '../../kube/errors.ts';
+import { customResourceDefinitions } from '../../kube/resource.ts';
+import type { Logger } from '../../log/logger.ts';
+import { labelled } from '../labelled.ts';
+import { kindOfDefinition, type ServedKind } from './kinds.ts';
+
+/** For so long nobody looks again which kinds there are: a class that changes its kind does so among those that are there. */
+const KEPT_MS = 60_000;
+
+/**
+ * All kinds of providers that can be cloned. A class names one now; what was made of another that it named before, and has no Machine which
+ * names it, can be found in no other way: nobody has noted it but the object itself.
+ */
+export class ProviderKinds {
+  readonly #parts: { readonly reader: Reader; readonly clock: Clock; readonly log: Logger };
+  #known: { readonly kinds: readonly ServedKind[]; readonly atMs: number } | undefined;
+
+  constructor(parts: { readonly reader: Reader; readonly clock: Clock; readonly log: Logger }) {
+    this.#parts = parts;
+  }
+
+  /** Objects of all of them, but of those that `isLookedAt` says to be looked at anyway. What may not be listed has not been made either. */
+  async list(
+    namespace: string,
+    labelSelector: string,
+    isLookedAt: (kind: ServedKind) => boolean,
+    signal: AbortSignal,
+  ): Promise<readonly { readonly kind: ServedKind; readonly object: KubeObject }[]> {
+    const found: { kind: ServedKind; object: KubeObject }[] = [];
+    for (const kind of await this.#kinds(signal)) {
+      if (isLookedAt(kind)) continue;
+      const objects = await this.#permitted(kind.resource.plural, () =>
+        labelled(this.#parts.reader, kind.resource, { namespace, labelSelector, signal }),
+      );
+      found.push(...objects.map((object) => ({ kind, object })));
+    }
+    return found;
+  }
+
+  async #kinds(signal: AbortSignal): Promise<readonly ServedKind[]> {
+    const nowMs = this.#parts.clock.monotonicMs();
+    if (this.#known !== undefined && nowMs - this.#known.atMs < KEPT_MS) return this.#known.kinds;
+    const definitions = new Map<string, KubeObject>();
+    for (const contract of CONTRACTS) {
+      const which = { labelSelector: contractLabel(contract), metadataOnly: true, signal } as const;
+      const listed = await this.#permitted('customresourcedefinitions', () =>
+        labelled(this.#parts.reader, customResourceDefinitions, which),
+      );
+      for (const one of listed) definitions.set(one.metadata.name, one);
+    }
+    const kinds = [...definitions.values()].map(kindOfDefinition).filter((kind) => kind !== undefined);
+    this.#known = { kinds, atMs: nowMs };
+    return kinds;
+  }
+
+  async #permitted<T>(what: string, list: () => Promise<readonly T[]>): Promise<readonly T[]> {
+    try {
+      return await list();
+    } catch (err) {
+      if (!isRefusal(err)) throw err;
+      this.#parts.log.debug({ err, what }, 'could not look for what was made of a kind that its class named before');
+      return [];
+    }
+  }
+}
