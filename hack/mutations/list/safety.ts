@@ -665,14 +665,14 @@ export const SAFETY: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/safety/orphan-vms/left-behind.ts',
-    from: 'machine === undefined || names.has(machine) || ',
-    to: 'machine === undefined || ',
+    from: '![...apart].every((uid) => told.has(uid)) || ',
+    to: '',
     why: 'A driver that knows VMs by name alone deletes that of the Machine that has the name of one let go by force.',
     tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],
   },
   {
     file: 'pkg/controllers/safety/orphan-vms/left-behind.ts',
-    from: '(await this.#deps.isNameTaken(removal.machine, signal)) || ',
+    from: '(live !== undefined && !apart.has(live)) || ',
     to: '',
     why: 'A cache that is late costs the VM of a new Machine that has the name of one let go by force.',
     tests: ['pkg/controllers/safety/orphan-vms/controller.test.ts'],

@@ -73,10 +73,10 @@ class World {
   readonly forgotten: ForgottenMachines;
   machines: Machine[] | Error = [];
   isOwned = false;
-  /** Whether the caches show a Machine of a name that a note has. */
-  isTaken = false;
-  /** Whether a live read shows one. */
-  isNameTaken = false;
+  /** UIDs of the Machines of the name that a note has, as the caches show it. */
+  namesakes: readonly string[] = [];
+  /** UID of the one that a live read shows. */
+  liveNamesake: string | undefined;
   namesake: Machine | undefined;
   readonly oneClass = machineClass();
   readonly classes: MachineClass[] = [this.oneClass];
@@ -125,8 +125,9 @@ class World {
       recorder,
       log: silentLogger,
       isDryRun,
-      isTaken: () => this.isTaken,
-      isNameTaken: () => Promise.resolve(this.isNameTaken),
+      namesakes: () => this.namesakes,
+      isVMTaken: () => false,
+      liveNamesake: () => Promise.resolve(this.liveNamesake),
       collected: () => undefined,
     });
     this.#controller = new OrphanVMsController({
@@ -637,11 +638,51 @@ describe('the Node of a Machine that was let go by force', () => {
       expect(world.client.writes).not.toEqual([]);
     });
 
+    describe('whose name another Machine has by now', () => {
+      const OTHER: ListedMachine = { providerID: 'sim:///other', machineName: 'm-1', machineUID: 'u-new' };
+      const namesake = machine((m) => {
+        m.metadata.uid = 'u-new';
+        m.spec.providerID = OTHER.providerID;
+      });
+
+      function named(vm: ListedMachine): World {
+        const world = new World();
+        noted(world);
+        Object.assign(world, { machines: [namesake], namesakes: ['u-new'], liveNamesake: 'u-new' });
+        world.provider.listed = [VM, vm];
+        return world;
+      }
+
+      test('goes, once the VM of that one is listed with its UID', async () => {
+        const world = named(OTHER);
+
+        await looks(world);
+
+        const { uid } = machine().metadata;
+        expect(world.provider.deleted.map(({ metadata }) => metadata.uid)).toContain(uid);
+        expect(world.provider.deleted.map(({ metadata }) => metadata.uid)).not.toContain('u-new');
+      });
+
+      test.each<{ what: string; vm?: ListedMachine; change?: (world: World) => void }>([
+        { what: 'the VM of that one has no UID', vm: { ...OTHER, machineUID: undefined } },
+        { what: 'the VM of that one is not listed', vm: { ...OTHER, providerID: 'sim:///third' } },
+        { what: 'a third one has it in the caches', change: (world) => void (world.namesakes = ['u-new', 'u-3']) },
+        { what: 'a third one has it at the API server', change: (world) => void (world.liveNamesake = 'u-3') },
+      ])('has nothing deleted by name while $what', async ({ vm = OTHER, change }) => {
+        const world = named(vm);
+        change?.(world);
+
+        await looks(world);
+
+        expect(world.provider.deleted.filter(({ metadata }) => metadata.uid === machine().metadata.uid)).toEqual([]);
+      });
+    });
+
     test.each<{ what: string; isDryRun?: boolean; change: (world: World) => void }>([
-      { what: 'the caches show a Machine of its name', change: (world) => void (world.isTaken = true) },
+      { what: 'the caches show a Machine of its name', change: (world) => void (world.namesakes = ['u-new']) },
       {
         what: 'the API server shows a Machine of its name that the caches do not show yet',
-        change: (world) => void (world.isNameTaken = true),
+        change: (world) => void (world.liveNamesake = 'u-new'),
       },
       {
         what: 'there is a Machine of its name',

@@ -83,13 +83,12 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
   const leftBehind = new LeftBehind(ORPHAN_VMS_KEY, {
     ...told,
     activities,
-    isTaken: ({ machine, providerID }) =>
-      machines.byIndex('name', machine).length > 0 ||
-      (providerID !== undefined && machines.byIndex('providerID', providerID).length > 0),
-    isNameTaken: async (name, signal) => {
+    namesakes: (name) => machines.byIndex('name', name).map(({ metadata }) => metadata.uid),
+    isVMTaken: (providerID) => machines.byIndex('providerID', providerID).length > 0,
+    liveNamesake: async (name, signal) => {
       const place = { namespace: config.clusters.namespace, name };
       const live = await reader.get(machineResource, place, { signal, metadataOnly: true }).catch(ignoreNotFound);
-      return live !== undefined;
+      return live?.metadata.uid;
     },
     collected(machine) {
       ownerless.remove(machine.providerID);

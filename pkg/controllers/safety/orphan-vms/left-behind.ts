@@ -1,4 +1,5 @@
 import type { Activities } from '../../../activity/activity.ts';
+import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { accountOf } from '../../../driver/account.ts';
 import type { MachineOrStub } from '../../../driver/driver.ts';
@@ -23,10 +24,12 @@ export interface LeftBehindDeps {
   readonly log: Logger;
   /** Nothing is to be removed. */
   readonly isDryRun: boolean;
-  /** Whether a Machine has that name or that VM, as the caches show it: drivers that know VMs by name alone would take its VM. */
-  readonly isTaken: (removal: Named) => boolean;
-  /** Whether a Machine has that name, read live: the last look before something is deleted. Throws ApiError. */
-  readonly isNameTaken: (name: string, signal: AbortSignal) => Promise<boolean>;
+  /** UIDs of the Machines that have a name, as the caches show it: drivers that know VMs by name alone would take their VM. */
+  readonly namesakes: (name: string) => readonly string[];
+  /** Whether a Machine has that VM, as the caches show it. */
+  readonly isVMTaken: (providerID: string) => boolean;
+  /** UID of the Machine that has a name, read live: the last look before something is deleted. Throws ApiError. */
+  readonly liveNamesake: (name: string, signal: AbortSignal) => Promise<string | undefined>;
   /** A VM that was listed is gone: what is left of it can go too. */
   readonly collected: (machine: GoneMachine) => void;
 }
@@ -35,11 +38,15 @@ interface Task {
   readonly removal: Named;
   readonly access: ClassAccess;
   readonly wasListed: boolean;
+  /** UIDs of Machines of its name whose VMs cannot be taken for its. */
+  readonly apart: ReadonlySet<string>;
 }
 
 /**
  * What Machines that were let go by force have left behind, ports and disks without a VM too, which no list shows: as soon as the provider
- * lists their class again, its driver is asked to delete each once more, by name and UID, as it was while the Machine was there.
+ * lists their class again, its driver is asked to delete each once more, by name and UID, as it was while the Machine was there. Where a
+ * Machine has the name by now, only once a list shows its VM with its UID: the driver tells machines apart by that, and what is made for
+ * another UID is none of the old one's.
  */
 export class LeftBehind {
   readonly #deps: LeftBehindDeps;
@@ -67,11 +74,12 @@ export class LeftBehind {
 
   /** Begins the deletions that the classes note, unless they are under way or done. */
   clean(survey: Survey): void {
-    const { isDryRun, isTaken } = this.#deps;
+    const { isDryRun } = this.#deps;
     if (isDryRun) return;
     const listed = new Set(survey.lists.flatMap(({ vms }) => vms).map(({ providerID }) => providerID));
     const owned = presentIn({ ...survey, lists: [] });
-    const names = new Set(survey.machines.map(({ metadata }) => metadata.name));
+    const names = Map.groupBy(survey.machines, ({ metadata }) => metadata.name);
+    const told = toldApart(survey);
     const noted = new Set<string>();
     this.#waiting = 0;
     for (const access of survey.lists) {
@@ -79,10 +87,12 @@ export class LeftBehind {
         noted.add(removal.key);
         const { machine, providerID } = removal;
         const isOwned = providerID !== undefined && owned.has(providerID);
-        if (machine === undefined || names.has(machine) || isOwned || isTaken({ ...removal, machine })) continue;
+        if (machine === undefined || isOwned) continue;
+        const apart = new Set((names.get(machine) ?? []).map(({ metadata }) => metadata.uid));
+        if (![...apart].every((uid) => told.has(uid)) || this.#isTaken({ ...removal, machine }, apart)) continue;
         this.#waiting += 1;
         const wasListed = providerID !== undefined && listed.has(providerID);
-        this.#begin({ removal: { ...removal, machine }, access, wasListed });
+        this.#begin({ removal: { ...removal, machine }, access, wasListed, apart });
       }
     }
     if (survey.failures.length === 0) for (const key of this.#done) if (!noted.has(key)) this.#done.delete(key);
@@ -102,7 +112,7 @@ export class LeftBehind {
   }
 
   #begin(task: Task): void {
-    const { removal, access } = task;
+    const { removal, access, apart } = task;
     if (this.#done.has(removal.key) || this.#running.has(removal.key)) return;
     this.#running.set(removal.key, task);
     const { driver, machineClass, secretData } = access;
@@ -110,10 +120,16 @@ export class LeftBehind {
     const owner = { uid: removal.machineUID, key: this.#key, account };
     this.#deps.activities.startOrGet(owner, 'delete', async (signal) => {
       await driver.turn(machineClass, signal);
-      if ((await this.#deps.isNameTaken(removal.machine, signal)) || this.#deps.isTaken(removal))
+      const live = await this.#deps.liveNamesake(removal.machine, signal);
+      if ((live !== undefined && !apart.has(live)) || this.#isTaken(removal, apart))
         throw new DriverError('Canceled', 'a Machine has the name or the VM by now');
       await driver.delete({ machine: stubOf(removal, machineClass), machineClass, secretData }, signal);
     });
+  }
+
+  #isTaken({ machine, providerID }: Named, apart: ReadonlySet<string>): boolean {
+    const { namesakes, isVMTaken } = this.#deps;
+    return namesakes(machine).some((uid) => !apart.has(uid)) || (providerID !== undefined && isVMTaken(providerID));
   }
 
   #cleaned({ removal, access: { machineClass }, wasListed }: Task): void {
@@ -134,6 +150,14 @@ export class LeftBehind {
     recorder.event(failedToCleanUp(machineClass, removal.machine, err));
     log.warn(fields, 'could not delete what a forced removal had left');
   }
+}
+
+/** UIDs of Machines whose VM is listed with that UID. */
+function toldApart({ lists, machines }: Survey): ReadonlySet<string> {
+  const tagged = new Map(lists.flatMap(({ vms }) => vms).map((vm) => [vm.providerID, vm.machineUID]));
+  return new Set(
+    machines.filter((one) => tagged.get(providerIDOf(one)) === one.metadata.uid).map(({ metadata }) => metadata.uid),
+  );
 }
 
 function stubOf({ machine, machineUID, providerID }: Named, { metadata }: MachineClass): MachineOrStub {
