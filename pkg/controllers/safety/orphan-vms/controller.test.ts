@@ -554,8 +554,8 @@ describe('the Node of a Machine that was let go by force', () => {
       world.machines[0]!.spec.providerID = 'sim:///m-2';
       return noted(world);
     };
-    const looks = async (world: World): Promise<void> => {
-      world.provider.listed = [];
+    const looks = async (world: World, listed: readonly ListedMachine[] = []): Promise<void> => {
+      world.provider.listed = listed;
       for (let i = 0; i < 3; i++) {
         await world.look();
         world.clock.advance(GRACE_MS);
@@ -645,18 +645,17 @@ describe('the Node of a Machine that was let go by force', () => {
         m.spec.providerID = OTHER.providerID;
       });
 
-      function named(vm: ListedMachine): World {
+      function named(): World {
         const world = new World();
         noted(world);
         Object.assign(world, { machines: [namesake], namesakes: ['u-new'], liveNamesake: 'u-new' });
-        world.provider.listed = [VM, vm];
         return world;
       }
 
       test('goes, once the VM of that one is listed with its UID', async () => {
-        const world = named(OTHER);
+        const world = named();
 
-        await looks(world);
+        await looks(world, [OTHER]);
 
         const { uid } = machine().metadata;
         expect(world.provider.deleted.map(({ metadata }) => metadata.uid)).toContain(uid);
@@ -669,10 +668,10 @@ describe('the Node of a Machine that was let go by force', () => {
         { what: 'a third one has it in the caches', change: (world) => void (world.namesakes = ['u-new', 'u-3']) },
         { what: 'a third one has it at the API server', change: (world) => void (world.liveNamesake = 'u-3') },
       ])('has nothing deleted by name while $what', async ({ vm = OTHER, change }) => {
-        const world = named(vm);
+        const world = named();
         change?.(world);
 
-        await looks(world);
+        await looks(world, [vm]);
 
         expect(world.provider.deleted.filter(({ metadata }) => metadata.uid === machine().metadata.uid)).toEqual([]);
       });

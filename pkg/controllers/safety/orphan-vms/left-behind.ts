@@ -132,13 +132,14 @@ export class LeftBehind {
     return namesakes(machine).some((uid) => !apart.has(uid)) || (providerID !== undefined && isVMTaken(providerID));
   }
 
-  #cleaned({ removal, access: { machineClass }, wasListed }: Task): void {
+  #cleaned({ removal, access: { machineClass }, wasListed, apart }: Task): void {
     const { recorder, log, collected } = this.#deps;
     const { key, machine, nodeName = machine, providerID = '' } = removal;
     this.#done.add(key);
     recorder.event(cleanedUp(machineClass, machine));
     log.info(fieldsOf(removal, machineClass), 'deleted what a forced removal had left');
-    if (wasListed) collected({ name: machine, nodeName, providerID });
+    // Its Node may have the name of that of the other one: two lists without the VM say which is which.
+    if (wasListed && apart.size === 0) collected({ name: machine, nodeName, providerID });
   }
 
   #failed({ removal, access: { machineClass } }: Task, err: unknown): void {
