@@ -5,7 +5,7 @@ import { readInfrastructure } from '../../apis/cluster-api/infrastructure.ts';
 import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts';
 import type { KubeObject, ObjectMeta } from '../../apis/meta.ts';
 import { deletionWords, unprovisioned } from './failure.ts';
-import { kindBy } from './kinds.ts';
+import { kindBy, kindOfDefinition } from './kinds.ts';
 import { marked } from './marks.ts';
 import { nodeNameOf } from './node-name.ts';
 import { obstacleIn, type Piece } from './pieces.ts';
@@ -212,6 +212,20 @@ describe('a kind of a provider', () => {
     const found = kindBy(labels && definition(labels), reference);
 
     expect(found).toMatchObject({ kind, problem: expect.stringContaining(says) });
+  });
+
+  test.each([
+    { name: 'simmachines.infrastructure.cluster.x-k8s.io', isCloned: true },
+    { name: 'metalhosts.metal.example.org', isCloned: true },
+    { name: 'simmachinetemplates.infrastructure.cluster.x-k8s.io', isCloned: false },
+    { name: 'machines.cluster.x-k8s.io', isCloned: false },
+    { name: 'kubeadmcontrolplanes.controlplane.cluster.x-k8s.io', isCloned: false },
+  ])('of definition $name may be of clones: $isCloned', ({ name, isCloned }) => {
+    const { metadata } = definition({ 'cluster.x-k8s.io/v1beta2': 'v1' });
+    const [plural] = name.split('.');
+
+    expect(kindOfDefinition({ metadata: { ...metadata, name } })?.resource.plural).toBe(isCloned ? plural : undefined);
+    expect(kindOfDefinition({ metadata: { ...metadata, name, labels: {} } })).toBeUndefined();
   });
 
   test('is read in the version that its definition names', () => {

@@ -5,6 +5,7 @@ import {
   type Contract,
   type ContractReference,
 } from '../../apis/cluster-api/contract.ts';
+import { BOOTSTRAP_GROUP, INFRASTRUCTURE_GROUP } from '../../apis/cluster-api/keys.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { providerResource, type Resource } from '../../kube/resource.ts';
 
@@ -21,12 +22,21 @@ export type Kind =
 /** Templates are cloned, and are nobody's clones. */
 const TEMPLATES = /templates$/;
 
-/** How objects of a definition are read, whose kind its metadata does not say; undefined for templates, and where it follows no contract. */
+/** Cluster API's own kinds, whose definitions have these labels too: in groups under this one, but for those of providers. */
+const OWN = /(^|[.])cluster[.]x-k8s[.]io$/;
+const OF_PROVIDERS: ReadonlySet<string> = new Set([INFRASTRUCTURE_GROUP, BOOTSTRAP_GROUP]);
+
+/**
+ * How objects of a definition are read, whose kind its metadata does not say; undefined for templates and Cluster API's own kinds, and where
+ * it follows no contract.
+ */
 export function kindOfDefinition({ metadata: { name, labels } }: KubeObject): ServedKind | undefined {
   const contract = contractOf(labels);
-  const [plural = '', ...group] = name.split('.');
-  if (contract === undefined || TEMPLATES.test(plural)) return undefined;
-  const resource = providerResource({ group: group.join('.'), version: contract.version, plural, kind: plural });
+  const [plural = '', ...rest] = name.split('.');
+  const group = rest.join('.');
+  if (contract === undefined || TEMPLATES.test(plural) || (OWN.test(group) && !OF_PROVIDERS.has(group)))
+    return undefined;
+  const resource = providerResource({ group, version: contract.version, plural, kind: plural });
   return { resource, contract: contract.contract };
 }
 

@@ -18,6 +18,8 @@ const KEPT_MS = 60_000;
 export class ProviderKinds {
   readonly #parts: { readonly reader: Reader; readonly clock: Clock; readonly log: Logger };
   #known: { readonly kinds: readonly ServedKind[]; readonly atMs: number } | undefined;
+  /** Plurals with groups that may not be listed; asked for again when it is looked anew which kinds there are. */
+  readonly #refused = new Set<string>();
 
   constructor(parts: { readonly reader: Reader; readonly clock: Clock; readonly log: Logger }) {
     this.#parts = parts;
@@ -32,8 +34,9 @@ export class ProviderKinds {
   ): Promise<readonly { readonly kind: ServedKind; readonly object: KubeObject }[]> {
     const found: { kind: ServedKind; object: KubeObject }[] = [];
     for (const kind of await this.#kinds(signal)) {
-      if (isLookedAt(kind)) continue;
-      const objects = await this.#permitted(kind.resource.plural, () =>
+      const { plural, group } = kind.resource;
+      if (isLookedAt(kind) || this.#refused.has(`${plural}.${group}`)) continue;
+      const objects = await this.#permitted(`${plural}.${group}`, () =>
         labelled(this.#parts.reader, kind.resource, { namespace, labelSelector, signal }),
       );
       found.push(...objects.map((object) => ({ kind, object })));
@@ -44,6 +47,7 @@ export class ProviderKinds {
   async #kinds(signal: AbortSignal): Promise<readonly ServedKind[]> {
     const nowMs = this.#parts.clock.monotonicMs();
     if (this.#known !== undefined && nowMs - this.#known.atMs < KEPT_MS) return this.#known.kinds;
+    this.#refused.clear();
     const definitions = new Map<string, KubeObject>();
     for (const contract of CONTRACTS) {
       const which = { labelSelector: contractLabel(contract), metadataOnly: true, signal } as const;
@@ -62,6 +66,7 @@ export class ProviderKinds {
       return await list();
     } catch (err) {
       if (!isRefusal(err)) throw err;
+      this.#refused.add(what);
       this.#parts.log.debug({ err, what }, 'could not look for what was made of a kind that its class named before');
       return [];
     }
