@@ -342,8 +342,8 @@ export const GATE: readonly Mutation[] = [
   },
   {
     file: 'pkg/kube/patch.ts',
-    from: 'withPreconditions(change, { uid, resourceVersion }) }; } /**',
-    to: 'withPreconditions(change, { uid }) }; } /**',
+    from: 'withPreconditions(change, { uid, resourceVersion }), base }; } /**',
+    to: 'withPreconditions(change, { uid }), base }; } /**',
     why: 'Everything that is decided from what was read is written over what came since.',
     tests: ['pkg/kube/patch.test.ts'],
   },
@@ -356,8 +356,8 @@ export const GATE: readonly Mutation[] = [
   },
   {
     file: 'pkg/kube/patch.ts',
-    from: 'body: withPreconditions(change, { uid: base.metadata.uid }) };',
-    to: 'body: change };',
+    from: 'body: withPreconditions(change, { uid: base.metadata.uid }), base };',
+    to: 'body: change, base };',
     why: 'A patch goes to another object of the same name.',
     tests: ['pkg/kube/patch.test.ts'],
   },
