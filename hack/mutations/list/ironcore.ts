@@ -146,6 +146,20 @@ export const IRONCORE: readonly Mutation[] = [
     tests: ['pkg/controllers/ironcore/machine/decision.test.ts'],
   },
   {
+    file: 'pkg/controllers/ironcore/machine/machine-controller.ts',
+    from: "if (isLate) return requeue(SOON_MS, 'the Machine as it is now');",
+    to: '',
+    why: 'A machine is switched off, or loses a disk, by a cache that is late.',
+    tests: ['pkg/controllers/ironcore/machine/machine-controller.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/ironcore/pool-controller.ts',
+    from: 'this.#stop(name);',
+    to: '',
+    why: 'A pool that somebody else has taken over is served on while its Lease may not be read.',
+    tests: ['pkg/controllers/ironcore/pool-controller.test.ts'],
+  },
+  {
     file: 'pkg/controllers/ironcore/machine/same.ts',
     from: 'covers(shown, others, (a, b) => a === b)',
     to: 'covers(shown, wanted, (a, b) => a === b)',

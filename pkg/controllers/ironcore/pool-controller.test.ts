@@ -172,6 +172,23 @@ test('a Lease that may not be renewed is told, with what helps, and nothing is d
   expect(served.has('p')).toBe(false);
 });
 
+test.each([
+  { forMs: 39_999, isServed: true },
+  { forMs: 40_000, isServed: false },
+])('a pool whose Lease could not be renewed for $forMs ms is served: $isServed', async ({ forMs, isServed }) => {
+  show();
+  await pass();
+  leaseFailure = new ApiError(403, 'Forbidden', 'no');
+  clock.advance(forMs);
+
+  await expect(pass()).rejects.toBe(leaseFailure);
+
+  expect(served.has('p')).toBe(isServed);
+  leaseFailure = undefined;
+  await pass();
+  expect(served.has('p')).toBe(true);
+});
+
 test('of a pool that goes nothing is said', async () => {
   show({}, '1', { deletionTimestamp: '2026-01-01T00:00:00Z' });
 

@@ -23,6 +23,7 @@ import { requeue, waitFor, type StepResult } from '../../reconcile/result.ts';
 import type { Queue } from '../../workqueue/queue.ts';
 import type { PoolLeases } from './pool-lease.ts';
 import { poolStatus, type Probe } from './pool-status.ts';
+import { LEASE_SECONDS } from './pool-tenure.ts';
 import type { ServedPools } from './served-pools.ts';
 
 /** What pools are served with. */
@@ -111,6 +112,8 @@ export class PoolController {
     if (last !== undefined && atMs - last.atMs < HEARTBEAT_MS) return last;
     const other = await leases.renew(name, signal).catch((err: unknown) => {
       if (pool !== undefined && ApiError.is(err, 'NotFound', 'Forbidden', 'Invalid')) this.#tellLease(pool, err);
+      // Whoever else serves it has had the time to find that out.
+      if (last !== undefined && atMs - last.atMs >= LEASE_SECONDS * 1_000) this.#stop(name);
       throw err;
     });
     this.#serve(name, pool, other);
@@ -121,6 +124,11 @@ export class PoolController {
     const heartbeat = { atMs, probe };
     this.#heartbeats.set(name, heartbeat);
     return heartbeat;
+  }
+
+  #stop(name: string): void {
+    this.#deps.served.set(name, false);
+    this.#deps.metrics.served.set({ pool: name }, 0);
   }
 
   /** Without it nobody knows whose the pool is. */

@@ -15,7 +15,7 @@ import { GateClosedError } from '../../../gate/gate.ts';
 import { IRONCORE_NETWORK_INTERFACE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../../../indexes/machine-indexes.ts';
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
-import { Machine } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { Machine, Power } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeFilter } from '../../../ironcore-runtime/runtime.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
@@ -64,6 +64,7 @@ function world(machine: IronCoreMachine) {
     machines: async ({ id = '', labels = {} }: RuntimeFilter) =>
       structuredClone(store.list({ id, labelSelector: { ...labels } })),
     annotate: async () => undefined,
+    setPower: async (_of: string, id: string, power: Power) => store.setPower(id, power),
     delete: async (_of: string, id: string) => store.delete(id),
     create: async (_of: string, wanted: Machine) => {
       log.push(...client.writes.map(({ what }) => what));
@@ -249,4 +250,46 @@ test('nothing is claimed or made before it is known what machines without a Mach
   clock.advance(1_000);
   await pass();
   expect(store.made).toBe(1);
+});
+
+describe('what a late cache would have done to a machine is not done', () => {
+  const label = 'machinepoollet.ironcore.dev/machine-uid';
+  const add = (store: MachineStore, power = Power.POWER_ON): string =>
+    store.create(Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c', power } }))
+      .metadata.id;
+
+  test.each([
+    { live: 1, power: Power.POWER_OFF },
+    { live: 2, power: Power.POWER_ON },
+  ])('at generation 1 of $live it has power $power', async ({ live, power }) => {
+    const { store, client, pass } = world(machineOf({}, { power: 'Off' }, { generation: 1 }));
+    client.put(ironCoreMachines, machineOf({}, {}, { generation: live }));
+    const id = add(store);
+
+    await pass();
+
+    expect(store.get(id).spec.power).toBe(power);
+  });
+
+  test.each([
+    { live: 'younger', left: 1 },
+    { live: 'older', left: 2 },
+  ])(
+    'of two machines, of which the Machine has the $live and the cache says the younger, so many are left: $left',
+    async ({ live, left }) => {
+      const { store, client, machines, pass } = world(machineOf());
+      const ids = { older: add(store), younger: add(store) };
+      const having = (id: string | undefined): IronCoreMachine => ({
+        ...machineOf({}, {}, { resourceVersion: '2' }),
+        status: { machineID: `iri://${id}` },
+      });
+      machines.put(having(ids.younger));
+      client.put(ironCoreMachines, having(live === 'older' ? ids.older : ids.younger));
+
+      await pass();
+
+      expect(store.all()).toHaveLength(left);
+      expect(store.get(ids.younger)).toBeDefined();
+    },
+  );
 });

@@ -248,6 +248,11 @@ export class IronCoreMachineController {
     const { observed, poolName, runtime, signal } = pass;
     const { machine, duplicates, changes, waits } = decision;
     const { id } = machine.metadata;
+    const isLate =
+      (duplicates.length > 0 && !(await this.#isCurrent(observed, ({ status }) => status?.machineID ?? '', signal))) ||
+      (changes.some(({ kind }) => kind !== 'annotate') &&
+        !(await this.#isCurrent(observed, ({ metadata }) => metadata.generation, signal)));
+    if (isLate) return requeue(SOON_MS, 'the Machine as it is now');
     for (const duplicate of duplicates) {
       await removeMachine(runtime, keyOf(observed), duplicate, signal);
       const message = `The runtime has another machine for it: ${duplicate} is deleted, ${id} is kept`;
@@ -263,6 +268,16 @@ export class IronCoreMachineController {
     // What takes the place of something waits until that is gone.
     if (hasChanged) return requeue(SOON_MS, 'what was changed at the runtime');
     return waits.length > 0 ? requeue(LOOK_AGAIN_MS, waits.map(({ message }) => message).join('; ')) : stop;
+  }
+
+  /** A cache that is late would have what was just attached detached, and the machine deleted that has just taken the place of another. */
+  async #isCurrent(
+    observed: IronCoreMachine,
+    what: (machine: IronCoreMachine) => unknown,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const live = await this.#deps.reader.get(ironCoreMachines, refOf(observed), { signal }).catch(ignoreNotFound);
+    return live?.metadata.uid === observed.metadata.uid && !isBeingDeleted(live) && what(live) === what(observed);
   }
 
   async #delete(pass: Pass, { left, ids }: Decision & { readonly kind: 'delete' }): Promise<StepResult> {
