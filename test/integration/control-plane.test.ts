@@ -50,6 +50,23 @@ describe('the shared control plane', () => {
     });
   });
 
+  test('removes it also with what a manager that is gone has held', async () => {
+    let name = '';
+    {
+      await using mine = await namespace();
+      name = mine.name;
+      const metadata = { name: 'held', finalizers: ['machine.sapcloud.io/machine-controller-manager'] };
+      const type = { apiVersion: 'machine.sapcloud.io/v1alpha1', kind: 'MachineClass' };
+      const classes = `/apis/${type.apiVersion}/namespaces/${name}/machineclasses`;
+      await api.send('POST', classes, { ...type, metadata, providerSpec: {} });
+      await api.send('POST', `/api/v1/namespaces/${name}/secrets`, { metadata });
+    }
+    await eventually(async () => (await api.request(`/api/v1/namespaces/${name}`)).status === 404, {
+      timeoutMs: 60_000,
+      describe: `namespace ${name} to be gone`,
+    });
+  });
+
   test('has a kubeconfig that kubectl understands', async () => {
     const { kubeconfig, programs, url } = connect();
     const args = ['--kubeconfig', kubeconfig, 'get', 'namespace', 'default', '-o', 'name'];
