@@ -22,6 +22,7 @@ export function addressHandle(networkID: string, ip: string): string {
  */
 export class KeptUses {
   readonly #byPool = new Map<string, ReadonlyMap<string, string>>();
+  readonly #failures = new Map<string, string>();
 
   /** These machines at the runtime of a pool have no Machine; all that there are. */
   saw(pool: string, ownerless: readonly RuntimeMachine[]): void {
@@ -34,11 +35,23 @@ export class KeptUses {
       ),
     ]);
     this.#byPool.set(pool, new Map(uses));
+    this.#failures.delete(pool);
+  }
+
+  /** The runtime of a pool did not say what it has. */
+  failed(pool: string, why: string): void {
+    this.#failures.set(pool, why);
+  }
+
+  /** Why the runtime of a pool did not say what it has, when it was last asked; undefined: it did, or was not asked. */
+  whyNot(pool: string): string | undefined {
+    return this.#failures.get(pool);
   }
 
   /** The runtime of a pool is not looked at any more. */
   forget(pool: string): void {
     this.#byPool.delete(pool);
+    this.#failures.delete(pool);
   }
 
   /** Whether the runtime of a pool has been looked at. */

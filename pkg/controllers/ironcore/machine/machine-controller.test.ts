@@ -293,3 +293,14 @@ describe('what a late cache would have done to a machine is not done', () => {
     },
   );
 });
+
+test('a Machine that waits because the runtime does not say which machines it has tells why', async () => {
+  const { store, pass, keptUses, events } = world(machineOf());
+  keptUses.forget('p');
+  keptUses.failed('p', 'ListMachines: Internal: machine 7 has no spec');
+
+  await pass();
+
+  expect(store.made).toBe(0);
+  expect(events).toEqual([expect.stringMatching(/^RuntimeUnreachable: MachinePool p: .*machine 7 has no spec$/)]);
+});

@@ -33,7 +33,7 @@ export interface MachineControllerDeps extends SurroundingsDeps, ReportsDeps, Om
   /** Index: `pool`. */
   readonly machines: Lister<IronCoreMachine>;
   readonly pools: Lister<IronCoreMachinePool>;
-  readonly keptUses: Pick<KeptUses, 'knows' | 'holderOf'>;
+  readonly keptUses: Pick<KeptUses, 'knows' | 'whyNot' | 'holderOf'>;
   /** Pools that nobody else serves: of others nothing is touched. */
   readonly served: Pick<ServedPools, 'has'>;
   /** By pool. Machines of others are not looked at. */
@@ -127,7 +127,12 @@ export class IronCoreMachineController {
     // Before anything is claimed: what the runtime has may still use what the Machine no longer names.
     const existing = await this.#existing(pass);
     if (!isGoing && !this.#deps.keptUses.knows(poolName)) {
-      this.#deps.hurry(poolName);
+      const why = this.#deps.keptUses.whyNot(poolName);
+      if (why === undefined) this.#deps.hurry(poolName);
+      else if (existing.length === 0) {
+        const message = `MachinePool ${poolName}: its runtime does not say which machines it has: ${why}`;
+        await this.#tell(pass, { problem: { reason: 'RuntimeUnreachable', message } });
+      }
       return requeue(SOON_MS, 'the first look at all that the runtime has');
     }
     if (existing.length > 0) this.#uncertainty.forget(uid);

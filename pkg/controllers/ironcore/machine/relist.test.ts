@@ -167,15 +167,17 @@ describe('all machines of a runtime', () => {
   });
 
   test('are all woken when the runtime answers again', async () => {
-    const { look, add, state } = world([machineOf('a'), machineOf('b')]);
+    const { look, add, state, keptUses } = world([machineOf('a'), machineOf('b')]);
     add('a');
     await look();
 
     state.isAway = true;
     expect(await look()).toEqual({ afterMs: 5_000, woken: [] });
+    expect(keptUses.whyNot('p')).toBe('ListMachines: Unavailable: no such socket');
     state.isAway = false;
 
     expect(await look()).toEqual({ afterMs: 30_000, woken: ['ns/a', 'ns/b'] });
+    expect(keptUses.whyNot('p')).toBeUndefined();
   });
 });
 

@@ -35,7 +35,7 @@ export interface RelistDeps {
   readonly reader: Pick<Reader, 'get'>;
   readonly departures: Pick<Departures, 'has'>;
   readonly kept: Pick<KeptMachines, 'tell'>;
-  readonly keptUses: Pick<KeptUses, 'saw' | 'forget'>;
+  readonly keptUses: Pick<KeptUses, 'saw' | 'failed' | 'forget'>;
   readonly leftClaims: Pick<LeftClaims, 'release'>;
   readonly events: Pick<RuntimeEvents, 'tell'>;
   readonly metrics: Pick<IronCoreMetrics, 'machines'>;
@@ -90,8 +90,11 @@ export class Relist {
     this.#known.set(pool, known);
     const machines = await runtime.machines({}, signal).catch((err: unknown) => {
       if (!(err instanceof RuntimeError) || signal.aborted) throw err;
+      if (!known.isAway)
+        this.#deps.log.warn({ pool, err: err.message }, 'a runtime does not say which machines it has');
+      this.#deps.keptUses.failed(pool, err.message);
     });
-    // That it does not answer is what its MachinePool says.
+    // That it does not answer at all is what its MachinePool says.
     if (machines === undefined) {
       known.isAway = true;
       return requeue(AWAY_MS, 'the runtime to answer');
