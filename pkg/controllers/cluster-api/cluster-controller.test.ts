@@ -43,10 +43,15 @@ const infrastructure = (metadata: object = {}): Found => ({
 /** What is done for a Cluster, in order. */
 async function reconcile(
   cluster: ClusterAPICluster,
-  world: { machines?: readonly ClusterAPIMachine[]; found?: Found; isGone?: boolean } = {},
+  world: {
+    machines?: readonly ClusterAPIMachine[];
+    live?: readonly ClusterAPIMachine[];
+    found?: Found;
+    isGone?: boolean;
+  } = {},
   wrote: (body: unknown) => void = () => undefined,
 ): Promise<readonly string[]> {
-  const { machines = [], found = { kind: 'absent' }, isGone = true } = world;
+  const { machines = [], live = machines, found = { kind: 'absent' }, isGone = true } = world;
   const did: string[] = [];
   const deps = {
     clock: new FakeClock(),
@@ -58,6 +63,7 @@ async function reconcile(
       find: () => found,
       isGone: () => Promise.resolve(isGone),
     },
+    reader: { list: () => Promise.resolve({ items: live }) },
     isServed: () => true,
     servedAs: apiVersionOf,
     writer: {
@@ -128,6 +134,24 @@ describe('a Cluster', () => {
       title: 'leaves that of somebody else where it is',
       cluster: going(),
       world: { found: infrastructure(), isGone: false },
+      did: ['patch clusters 0'],
+    },
+    {
+      title: 'believes no cache that shows no Machine: its infrastructure stays',
+      cluster: going(),
+      world: { live: [machine('unseen')], found: infrastructure({ ownerReferences: [OWNER] }) },
+      did: ['tell WaitingForWorkersDeletion'],
+    },
+    {
+      title: 'believes no cache that shows no Machine: it stays itself',
+      cluster: going(),
+      world: { live: [machine('unseen')] },
+      did: ['tell WaitingForWorkersDeletion'],
+    },
+    {
+      title: 'does not wait for Machines of others',
+      cluster: going(),
+      world: { live: [{ ...machine('other'), spec: { clusterName: 'd' } }] },
       did: ['patch clusters 0'],
     },
     { title: 'goes last', cluster: going(), world: {}, did: ['patch clusters 0'] },

@@ -13,7 +13,7 @@ import { controllerOf, isBeingDeleted, refOf, type KubeObject } from '../../apis
 import type { Lister } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
 import { CONTROL } from '../../gate/gate.ts';
-import type { Writer } from '../../kube/client.ts';
+import type { Reader, Writer } from '../../kube/client.ts';
 import { ignoreNotFound } from '../../kube/errors.ts';
 import { replacing } from '../../kube/merge-change.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
@@ -30,6 +30,7 @@ export interface ClusterControllerDeps {
   /** Indexes: `cluster`. */
   readonly machines: Lister<ClusterAPIMachine>;
   readonly externals: Externals;
+  readonly reader: Reader;
   readonly writer: Writer;
   /** `apiVersion` under which a kind of Cluster API is served now. */
   readonly servedAs: (resource: Resource<KubeObject>) => string;
@@ -197,12 +198,7 @@ export class ClusterAPIClusterController {
       const { uid } = machine.metadata;
       await writer.delete('destroy', clusterAPIMachines, refOf(machine), { uid }, { signal }).catch(ignoreNotFound);
     }
-    if (machines.length > 0) {
-      const names = machines.map(({ metadata }) => metadata.name).toSorted();
-      const more = names.length > 5 ? ` and ${names.length - 5} more` : '';
-      const message = `Waiting for Machines to be gone: ${names.slice(0, 5).join(', ')}${more}`;
-      return await this.#waits(cluster, 'WaitingForWorkersDeletion', message, signal);
-    }
+    if (machines.length > 0) return await this.#waitsFor(cluster, machines, signal);
     const reference = cluster.spec?.infrastructureRef;
     const found = reference === undefined ? undefined : externals.find(cluster, reference);
     if (reference !== undefined && found !== undefined) {
@@ -213,6 +209,8 @@ export class ClusterAPIClusterController {
         return await this.#waits(cluster, 'WaitingForInfrastructureDeletion', message, signal);
       }
       if (found.kind === 'found' && !isBeingDeleted(found.object) && isOwnedBy(found.object, cluster)) {
+        const unseen = await this.#liveMachinesOf(cluster, signal);
+        if (unseen.length > 0) return await this.#waitsFor(cluster, unseen, signal);
         const { uid } = found.object.metadata;
         await writer.delete('destroy', found.resource, refOf(found.object), { uid }, { signal }).catch(ignoreNotFound);
       }
@@ -222,12 +220,26 @@ export class ClusterAPIClusterController {
         return requeue(LOOK_AGAIN_MS, `${what} to be gone`);
       }
     }
+    const unseen = await this.#liveMachinesOf(cluster, signal);
+    if (unseen.length > 0) return await this.#waitsFor(cluster, unseen, signal);
     const finalizers = (cluster.metadata.finalizers ?? []).filter((one) => one !== CLUSTER_FINALIZER);
     const patch = mergePatchIfUnchanged(cluster, { metadata: { finalizers } });
     await writer
       .patch('destroy', clusterAPIClusters, refOf(cluster), patch, { signal, clusters: [CONTROL] })
       .catch(ignoreNotFound);
     return stop;
+  }
+
+  async #waitsFor(
+    cluster: ClusterAPICluster,
+    machines: readonly ClusterAPIMachine[],
+    signal: AbortSignal,
+  ): Promise<StepResult> {
+    const names = machines.map(({ metadata }) => metadata.name).toSorted();
+    const more = names.length > 5 ? ` and ${names.length - 5} more` : '';
+    const message = `Waiting for Machines to be gone: ${names.slice(0, 5).join(', ')}${more}`;
+    await this.#waits(cluster, 'WaitingForWorkersDeletion', message, signal);
+    return requeue(LOOK_AGAIN_MS, message);
   }
 
   async #waits(cluster: ClusterAPICluster, reason: string, message: string, signal: AbortSignal): Promise<StepResult> {
@@ -257,6 +269,16 @@ export class ClusterAPIClusterController {
     const change = replacing<ClusterAPIClusterStatus>(before, after);
     if (change === null) return;
     await writer.patch('change', clusterAPIClusters, refOf(cluster), statusPatch(cluster, change), { signal });
+  }
+
+  /**
+   * Read live: a Machine that a late cache does not show would lose what it runs on, and could not go any more without its Cluster. Throws
+   * ApiError.
+   */
+  async #liveMachinesOf({ metadata }: ClusterAPICluster, signal: AbortSignal): Promise<readonly ClusterAPIMachine[]> {
+    const { namespace = '', name } = metadata;
+    const { items } = await this.#deps.reader.list(clusterAPIMachines, { namespace, signal });
+    return items.filter(({ spec }) => spec?.clusterName === name);
   }
 
   #machinesOf({ metadata }: ClusterAPICluster): readonly ClusterAPIMachine[] {
