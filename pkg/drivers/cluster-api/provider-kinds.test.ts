@@ -49,6 +49,8 @@ test('a kind that may not be listed is left out for a minute; what else fails is
   clock.advance(MINUTE);
   await look();
   expect(client.reads.filter((one) => one === 'hosts')).toHaveLength(3);
-  client.readFailure = new ApiError(500, 'InternalError', 'no');
-  await expect(look()).rejects.toThrow('no');
+  for (const reason of ['InternalError', 'Unauthorized', 'NotServed']) {
+    client.readFailure = new ApiError(500, reason, 'no');
+    await expect(look()).rejects.toThrow('no');
+  }
 });

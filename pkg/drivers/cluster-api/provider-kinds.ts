@@ -2,7 +2,7 @@ import { CONTRACTS, contractLabel } from '../../apis/cluster-api/contract.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Clock } from '../../clock/clock.ts';
 import type { Reader } from '../../kube/client.ts';
-import { isRefusal } from '../../kube/errors.ts';
+import { ApiError } from '../../kube/errors.ts';
 import { customResourceDefinitions } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
 import { labelled } from '../labelled.ts';
@@ -65,7 +65,8 @@ export class ProviderKinds {
     try {
       return await list();
     } catch (err) {
-      if (!isRefusal(err)) throw err;
+      // Not of a token that has just expired, or a version that is not served: there may be objects all the same.
+      if (!ApiError.is(err, 'Forbidden')) throw err;
       this.#refused.add(what);
       this.#parts.log.debug({ err, what }, 'could not look for what was made of a kind that its class named before');
       return [];
