@@ -40,6 +40,13 @@ describe('YAML with a mistake', () => {
     expect(allOf(err)).not.toContain(TOKEN.slice(7, 12));
   });
 
+  test('has no aliases where it must not have any, however few', () => {
+    const text = `a: &a [x]\nb: *a\n`;
+
+    expect(() => parseYaml(text, { mayAlias: false })).toThrow('line 2, column 5: aliases are not allowed');
+    expect(parseYaml(text)).toEqual({ a: ['x'], b: ['x'] });
+  });
+
   test('without a mistake is read', () => {
     expect(parseYaml('a: [1, {b: c}]')).toEqual({ a: [1, { b: 'c' }] });
   });

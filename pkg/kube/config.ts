@@ -159,7 +159,7 @@ const OF_THIS_HOST = {
 async function fromForeignHand(content: string): Promise<KubeConfig> {
   const config = new (await kubeConfigClass())();
   try {
-    const raw: unknown = parseYaml(content);
+    const raw: unknown = parseYaml(content, { mayAlias: false });
     if (typeof raw !== 'object' || raw === null) throw new ConfigError('it is no object');
     const { clusters = [], users = [] } = raw as RawKubeconfig;
     for (const { cluster } of clusters) {

@@ -232,7 +232,7 @@ test('a kubeconfig may be of no use, be mended, be replaced, and be gone: nothin
   await createMachine('turns', 'turns-1');
   await says('turns-1', 'NodeReady', 'Unknown', 'ConnectionDown', 'exec is not allowed');
   await storeKubeconfig('turns', wayAway().replace(/certificate-authority-data: .*/, 'insecure-skip-tls-verify: true'));
-  await says('turns-1', 'NodeReady', 'Unknown', 'ConnectionDown', 'insecure-skip-tls-verify is not allowed');
+  await says('turns-1', 'NodeReady', 'Unknown', 'ConnectionDown', 'take insecure-skip-tls-verify away');
   await storeKubeconfig('turns', wayAway());
   await says('turns-1', 'Available', 'True', 'Available');
 

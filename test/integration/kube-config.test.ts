@@ -82,8 +82,9 @@ describe('foreignEndpoint', () => {
     {
       what: 'certificates that nobody checks',
       text: content({ server, 'insecure-skip-tls-verify': true }),
-      says: 'insecure-skip-tls-verify is not allowed',
+      says: 'the certificate of the server must be verified',
     },
+    { what: 'aliases, which may come to anything', text: `a: &a [x]\nb: *a\n`, says: 'aliases are not allowed' },
   ])('refuses $what', async ({ text, says }) => {
     await expect(foreignEndpoint({ content: text, clock })).rejects.toThrow(says);
   });
