@@ -13,7 +13,7 @@ export function ironCoreMetrics(registry: Registry) {
     ),
     machines: gauge(
       'machinist_ironcore_runtime_machines',
-      'Machines that the runtime of a MachinePool of IronCore last showed, by whose they are: machine (of a Machine in the pool), none (their Machine is not there), other (not made for this MachinePool, or without the labels that say for whom).',
+      'Machines that the runtime of a MachinePool of IronCore last showed, by whose they are: machine (of a Machine in the pool), none (their Machine is not there), former (the same, made for a MachinePool that is not there), other (not made for this MachinePool, or without the labels that say for whom).',
       ['pool', 'owner'],
     ),
     served: gauge(
@@ -23,7 +23,7 @@ export function ironCoreMetrics(registry: Registry) {
     ),
     kept: gauge(
       'machinist_ironcore_machines_kept',
-      'Machines at the runtime of a MachinePool of IronCore that have no Machine and are kept, because nobody has seen that it was to be deleted, or because there are too many at once.',
+      'Machines at the runtime of a MachinePool of IronCore that have no Machine and are kept, because nobody has seen that it was to be deleted, because there are too many at once, or because they were made for a MachinePool that is not there.',
       ['pool'],
     ),
   };

@@ -47,6 +47,8 @@ export const CREATION_SENT_ANNOTATION = 'machine.sapcloud.io/creation-sent-at';
  * off when that Machine is gone.
  */
 export const CLAIMED_FOR_POOL_ANNOTATION = 'machine.sapcloud.io/claimed-for-pool';
+/** On MachinePools of IronCore, separated by commas: UIDs of MachinePools that were this one before, whose machines are its own. */
+export const FORMER_POOL_UIDS_ANNOTATION = 'machine.sapcloud.io/former-pool-uids';
 /** On Machines: what the API server refuses of all that their Node should have. It goes when nothing is refused any more. */
 export const NODE_SYNC_REFUSED_ANNOTATION = 'machine.sapcloud.io/node-sync-refused';
 /** On all kinds down to the Machine: creation timeout that overrides the spec, a Go duration. */

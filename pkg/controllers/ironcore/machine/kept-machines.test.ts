@@ -9,7 +9,7 @@ import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { ironCoreMachinePools } from '../../../kube/resource.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { ironCoreMetrics } from '../../../metrics/ironcore.ts';
-import { KeptMachines } from './kept-machines.ts';
+import { KeptMachines, type Kept } from './kept-machines.ts';
 
 const { signal } = new AbortController();
 const READY = { type: 'Ready', status: 'True', reason: 'r', message: 'm' } as const;
@@ -19,8 +19,9 @@ function poolWith(status: IronCoreMachinePool['status']): IronCoreMachinePool {
   return { metadata, ...(status !== undefined && { status }) };
 }
 
-function machine(name: string): RuntimeMachine {
+function machine(name: string, poolUID = 'uid'): RuntimeMachine {
   const labels = {
+    'downward-api.machinepoollet.ironcore.dev/machinepool-uid': poolUID,
     'machinepoollet.ironcore.dev/machine-namespace': 'ns',
     'machinepoollet.ironcore.dev/machine-name': name,
   };
@@ -39,11 +40,10 @@ function world(status: IronCoreMachinePool['status'] = { conditions: [READY] }) 
     event: (event: { reason: string; message: string }) => void events.push(`${event.reason}: ${event.message}`),
   };
   const kept = new KeptMachines({ writer: client, recorder, metrics, clock, log: silentLogger });
-  const tell = async (
-    verdict: Parameters<KeptMachines['tell']>[1],
-    release: Parameters<KeptMachines['tell']>[2] = 'none',
-  ) => await kept.tell(pool, verdict, release, signal);
-  return { client, events, metrics, tell };
+  const tell = async (verdict: Partial<Kept>, release: Parameters<KeptMachines['tell']>[2] = 'none') =>
+    await kept.tell(pool, { kept: [], why: undefined, former: [], ...verdict }, release, signal);
+  const leave = async () => await kept.leave(pool, signal);
+  return { client, events, metrics, tell, leave };
 }
 
 function statusIn(write: NotedWrite | undefined): IronCoreMachinePool['status'] {
@@ -100,4 +100,43 @@ test('what was told is not told again', async () => {
 
   expect(client.writes).toEqual([]);
   expect(events).toEqual([]);
+});
+
+test('machines of a MachinePool that is not there are told, with how they are made those of this one', async () => {
+  const { client, events, metrics, tell } = world();
+
+  await tell({
+    kept: [machine('a')],
+    why: 'DeletionNotSeen',
+    former: [machine('b', 'old'), machine('c', '$(reboot)')],
+  });
+
+  const condition = statusIn(client.writes[0])?.conditions?.at(-1);
+  expect(condition).toMatchObject({ type: 'MachinesKept', status: 'True', reason: 'DeletionNotSeen' });
+  expect(condition?.message).toContain('Kept (3): ns/a (id-a), ns/b (id-b), ns/c (id-c). ');
+  const command =
+    'kubectl annotate --overwrite machinepools.compute.ironcore.dev p machine.sapcloud.io/former-pool-uids=old. ';
+  expect(condition?.message).toContain(command);
+  expect(condition?.message).not.toContain('reboot');
+  expect(events).toHaveLength(1);
+  expect((await metrics.kept.get()).values).toEqual([{ labels: { pool: 'p' }, value: 3 }]);
+
+  const alone = world();
+  await alone.tell({ former: [machine('b', 'old')] });
+  expect(statusIn(alone.client.writes[0])?.conditions?.at(-1)).toMatchObject({ status: 'True', reason: 'FormerPool' });
+});
+
+test('the condition is not True any more when the pool is not served here', async () => {
+  const before = { type: 'MachinesKept', status: 'True', reason: 'DeletionNotSeen', message: 'Kept' } as const;
+  const { client, leave } = world({ conditions: [READY, before] });
+
+  await leave();
+
+  expect(statusIn(client.writes[0])?.conditions).toMatchObject([
+    READY,
+    { type: 'MachinesKept', status: 'Unknown', reason: 'NotServed' },
+  ]);
+  const without = world();
+  await without.leave();
+  expect(without.client.writes).toEqual([]);
 });

@@ -12,6 +12,7 @@ import type { Logger } from '../../../log/logger.ts';
 import type { IronCoreMetrics } from '../../../metrics/ironcore.ts';
 import { releaseHint, type Release } from '../../vms/orphan-release.ts';
 import { NAME_LABEL, NAMESPACE_LABEL } from './keys.ts';
+import { formerPoolHint } from './former-pools.ts';
 import type { KeptWhy, OwnerlessVerdict } from './ownerless.ts';
 
 /** What is told of kept machines with. */
@@ -28,7 +29,14 @@ export const KEPT = 'MachinesKept';
 /** So many are named. */
 const NAMED = 10;
 
-const WHY: Readonly<Record<KeptWhy, string>> = {
+/** What is kept, and why. */
+export interface Kept extends Pick<OwnerlessVerdict, 'kept' | 'why'> {
+  /** Besides: those that were made for MachinePools that are not there. */
+  readonly former: readonly RuntimeMachine[];
+}
+
+const WHY: Readonly<Record<KeptWhy | 'FormerPool', string>> = {
+  FormerPool: 'Machines at the runtime have no Machine, and were made for a MachinePool that is not there',
   DeletionNotSeen:
     'Machines at the runtime have no Machine, and nobody has seen that it was to be deleted: the API server may have been restored from a backup that is older than they are',
   TooManyAtOnce: 'Too many machines at the runtime lost their Machines at once',
@@ -43,22 +51,23 @@ export class KeptMachines {
   }
 
   /** Writes what has changed. Throws ApiError. */
-  async tell(
-    pool: IronCoreMachinePool,
-    { kept, why }: Pick<OwnerlessVerdict, 'kept' | 'why'>,
-    release: Release,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { writer, recorder, metrics, clock, log } = this.#deps;
+  async tell(pool: IronCoreMachinePool, verdict: Kept, release: Release, signal: AbortSignal): Promise<void> {
+    const { recorder, metrics, clock, log } = this.#deps;
     const { name } = pool.metadata;
+    const { former } = verdict;
+    const kept = [...verdict.kept, ...former];
+    const why = verdict.why ?? (former.length > 0 ? 'FormerPool' : undefined);
     metrics.kept.set({ pool: name }, kept.length);
     const conditions = pool.status?.conditions ?? [];
     const before = conditions.find(({ type }) => type === KEPT);
     if (why === undefined && before === undefined) return;
-    const hint =
-      release === 'given'
-        ? ''
-        : releaseHint(release, { kind: 'machinepools.compute.ironcore.dev', metadata: { name } });
+    const hints = [
+      ...(former.length > 0 ? [formerPoolHint(pool, former)] : []),
+      ...(release === 'given'
+        ? []
+        : [releaseHint(release, { kind: 'machinepools.compute.ironcore.dev', metadata: { name } })]),
+    ];
+    const hint = hints.join('. ');
     const after = keptCondition({ kept, why, hint }, before, clock.now());
     if (isSame(before, after)) return;
     if (why !== undefined) {
@@ -72,17 +81,37 @@ export class KeptMachines {
         message: `${WHY[why]}. They are kept; the condition of that name lists them. ${hint}`,
       });
     }
-    const status: IronCoreMachinePoolStatus = {
-      conditions: [...conditions.filter(({ type }) => type !== KEPT), after],
-    };
-    await writer
+    await this.#write(pool, after, signal);
+  }
+
+  /** Nothing is known of its runtime any more: somebody else serves the pool. Throws ApiError. */
+  async leave(pool: IronCoreMachinePool, signal: AbortSignal): Promise<void> {
+    const before = pool.status?.conditions?.find(({ type }) => type === KEPT);
+    if (before?.status !== 'True') return;
+    const message = `The pool is not served here any more, where machines were kept. ${before.message ?? ''}`;
+    const lastTransitionTime = toTimestamp(this.#deps.clock.now());
+    await this.#write(
+      pool,
+      { type: KEPT, status: 'Unknown', reason: 'NotServed', message, lastTransitionTime },
+      signal,
+    );
+  }
+
+  async #write(pool: IronCoreMachinePool, after: Condition, signal: AbortSignal): Promise<void> {
+    const others = (pool.status?.conditions ?? []).filter(({ type }) => type !== KEPT);
+    const status: IronCoreMachinePoolStatus = { conditions: [...others, after] };
+    await this.#deps.writer
       .patch('change', ironCoreMachinePools, refOf(pool), statusPatch(pool, status), { signal })
       .catch(ignoreNotFound);
   }
 }
 
 function keptCondition(
-  { kept, why, hint }: Pick<OwnerlessVerdict, 'kept' | 'why'> & { readonly hint: string },
+  {
+    kept,
+    why,
+    hint,
+  }: { readonly kept: readonly RuntimeMachine[]; readonly why: keyof typeof WHY | undefined; readonly hint: string },
   before: Condition | undefined,
   nowMs: number,
 ): Condition {

@@ -16,25 +16,33 @@ export function addressHandle(networkID: string, ip: string): string {
   return `address ${networkID} ${ip}`;
 }
 
+/** A machine at the runtime of a pool. */
+export interface Holder {
+  readonly id: string;
+  readonly pool: string;
+}
+
 /**
- * What machines without a Machine use at the runtimes of pools. The API server may have forgotten that: a volume that looks free there is
- * given to nobody while such a machine has it, and neither is an address.
+ * What machines without a Machine use at the runtimes of all pools of this process. The API server may have forgotten that: a volume that
+ * looks free there is given to nobody while such a machine has it, in whatever pool, and neither is an address.
  */
 export class KeptUses {
   readonly #byPool = new Map<string, ReadonlyMap<string, string>>();
   readonly #failures = new Map<string, string>();
 
-  /** These machines at the runtime of a pool have no Machine; all that there are. */
-  saw(pool: string, ownerless: readonly RuntimeMachine[]): void {
-    const uses = ownerless.flatMap(({ metadata: { id }, spec }) => [
-      ...spec.volumes.flatMap(({ connection }) =>
+  /** These machines at the runtime of a pool have no Machine; all that there are. `others` are of somebody else, whose networks may be others, too. */
+  saw(pool: string, ownerless: readonly RuntimeMachine[], others: readonly RuntimeMachine[] = []): void {
+    const volumes = [...ownerless, ...others].flatMap(({ metadata: { id }, spec }) =>
+      spec.volumes.flatMap(({ connection }) =>
         connection === undefined ? [] : [[volumeHandle(connection), id] as const],
       ),
-      ...spec.networkInterfaces.flatMap(({ networkId, ips }) =>
+    );
+    const addresses = ownerless.flatMap(({ metadata: { id }, spec }) =>
+      spec.networkInterfaces.flatMap(({ networkId, ips }) =>
         ips.map((ip) => [addressHandle(networkId, ip), id] as const),
       ),
-    ]);
-    this.#byPool.set(pool, new Map(uses));
+    );
+    this.#byPool.set(pool, new Map([...volumes, ...addresses]));
     this.#failures.delete(pool);
   }
 
@@ -59,8 +67,12 @@ export class KeptUses {
     return this.#byPool.has(pool);
   }
 
-  /** Id of the machine that uses something at the runtime of a pool; undefined: none that has no Machine. */
-  holderOf(pool: string, handle: string): string | undefined {
-    return this.#byPool.get(pool)?.get(handle);
+  /** What uses something at the runtime of any pool; undefined: none that has no Machine. */
+  holderOf(handle: string): Holder | undefined {
+    for (const [pool, uses] of this.#byPool) {
+      const id = uses.get(handle);
+      if (id !== undefined) return { id, pool };
+    }
+    return undefined;
   }
 }

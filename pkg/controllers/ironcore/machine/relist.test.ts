@@ -68,12 +68,15 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
       if (found === undefined) throw new ApiError(404, 'NotFound', 'there is none');
       return found;
     },
+    list: async () => ({ items: livePools }),
   } as unknown as Reader;
   const machines = new MemoryInformer([...cached], { pool: () => ['p'] });
   const departures = new Departures();
   const keptUses = new KeptUses();
-  const kept: { readonly count: number; readonly why: string | undefined }[] = [];
+  const kept: { readonly count: number; readonly why: string | undefined; readonly former?: number }[] = [];
+  const left: string[] = [];
   const pools = new MemoryInformer([pool]);
+  const livePools: IronCoreMachinePool[] = [pool];
   const metrics = ironCoreMetrics(new Registry());
   const relist = new Relist({
     runtimes: new Map([['p', runtime]]),
@@ -82,7 +85,11 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
     pools,
     reader,
     departures,
-    kept: { tell: async (_pool, verdict) => void kept.push({ count: verdict.kept.length, why: verdict.why }) },
+    kept: {
+      tell: async (_pool, { kept: all, why, former }) =>
+        void kept.push({ count: all.length, why, ...(former.length > 0 && { former: former.length }) }),
+      leave: async ({ metadata }) => void left.push(metadata.name),
+    },
     keptUses,
     leftClaims: { release: async () => state.leftClaimsMs },
     metrics,
@@ -121,9 +128,11 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
     clock,
     store,
     pools,
+    livePools,
     departures,
     departed,
     kept,
+    left,
     keptUses,
     metrics,
     look,
@@ -348,10 +357,106 @@ test('what machines without a Machine use is known after a look, until somebody 
   await look();
 
   const uses = ['volume ceph h', 'volume ceph other', 'address net 10.0.0.1', 'address other 10.0.0.1'];
-  expect(uses.map((handle) => keptUses.holderOf('p', handle))).toEqual([a, undefined, a, undefined]);
+  expect(uses.map((handle) => keptUses.holderOf(handle)?.id)).toEqual([a, undefined, a, undefined]);
   state.isServed = false;
   await look();
   expect(keptUses.knows('p')).toBe(false);
+});
+
+test('what machines use that were made by a machinepoollet, or for a MachinePool that is not there, is known, too', async () => {
+  const { store, look, add, keptUses } = world([]);
+  const [alien, former] = [add('a', 'uid-a', ''), add('b', 'uid-b', 'former')];
+  for (const id of [alien, former])
+    store.get(id).spec.volumes = [Volume.fromPartial({ name: 'v', connection: { driver: 'ceph', handle: id } })];
+
+  await look();
+
+  for (const id of [alien, former]) expect(keptUses.holderOf(`volume ceph ${id}`)).toEqual({ id, pool: 'p' });
+});
+
+test('what was said of a pool does not stay when somebody else serves it', async () => {
+  const { look, add, state, metrics, left } = world([]);
+  add('a');
+  await look();
+  metrics.kept.set({ pool: 'p' }, 1);
+  state.isServed = false;
+
+  await look();
+  await look();
+
+  expect(left).toEqual(['p']);
+  expect((await metrics.machines.get()).values).toEqual([]);
+  expect((await metrics.kept.get()).values).toEqual([]);
+});
+
+describe('a machine that was made for a MachinePool that is not there', () => {
+  const FORMER = { 'machine.sapcloud.io/former-pool-uids': 'gone, former' };
+  const RELEASE = 'safety.machine.sapcloud.io/delete-orphan-vms-until';
+  const annotated = (annotations: Record<string, string>, resourceVersion = '2'): IronCoreMachinePool => ({
+    metadata: { ...pool.metadata, resourceVersion, annotations },
+  });
+
+  test('is kept, and told, and does not go for a permission', async () => {
+    const { clock, look, add, deleted, departed, kept, metrics, pools } = world([]);
+    add('a', 'uid-a', 'former');
+    departed('uid-a');
+    pools.put(annotated({ [RELEASE]: toTimestamp(clock.now() + 3_600_000) }));
+
+    expect((await look()).afterMs).toBe(1_000);
+    clock.advance(10_000);
+    await look();
+
+    expect(deleted).toEqual([]);
+    expect(kept.at(-1)).toEqual({ count: 0, why: undefined, former: 1 });
+    expect((await metrics.machines.get()).values).toContainEqual({
+      labels: { pool: 'p', owner: 'former' },
+      value: 1,
+    });
+  });
+
+  test("is this one's when somebody has said so: kept until it is released", async () => {
+    const { clock, look, add, deleted, kept, pools } = world([]);
+    const id = add('a', 'uid-a', 'former');
+    pools.put(annotated(FORMER));
+    await look();
+    clock.advance(10_000);
+    await look();
+    expect(kept.at(-1)).toEqual({ count: 1, why: 'DeletionNotSeen' });
+
+    pools.put(annotated({ ...FORMER, [RELEASE]: toTimestamp(clock.now() + 3_600_000) }, '3'));
+    await look();
+
+    expect(deleted).toEqual([id]);
+  });
+
+  test.each([{ isCached: true }, { isCached: false }])(
+    'is not, whatever somebody has said, when it is there after all: known to the cache $isCached',
+    async ({ isCached }) => {
+      const { clock, look, add, deleted, pools, livePools } = world([]);
+      add('a', 'uid-a', 'former');
+      const other = { metadata: { ...meta('q', 'former'), namespace: '' } };
+      livePools.push(other);
+      if (isCached) pools.put(other);
+      pools.put(annotated({ ...FORMER, [RELEASE]: toTimestamp(clock.now() + 3_600_000) }));
+
+      await look();
+      clock.advance(10_000);
+      await look();
+
+      expect(deleted).toEqual([]);
+    },
+  );
+
+  test('is counted also while there is no MachinePool to tell of it', async () => {
+    const { clock, look, add, metrics, pools } = world([]);
+    add('a');
+    pools.remove('p');
+    await look();
+    clock.advance(10_000);
+    await look();
+
+    expect((await metrics.kept.get()).values).toEqual([{ labels: { pool: 'p' }, value: 1 }]);
+  });
 });
 
 test('the next look is when a claim that was left behind is due', async () => {

@@ -9,18 +9,19 @@ import { MachineState, Power, VolumeState } from '../../../ironcore-runtime/gen/
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import type { Reader } from '../../../kube/client.ts';
 import { ignoreNotFound } from '../../../kube/errors.ts';
-import { ironCoreMachines } from '../../../kube/resource.ts';
+import { ironCoreMachinePools, ironCoreMachines } from '../../../kube/resource.ts';
 import type { Logger } from '../../../log/logger.ts';
 import type { IronCoreMetrics } from '../../../metrics/ironcore.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { releaseOf } from '../../vms/orphan-release.ts';
 import type { ServedPools } from '../served-pools.ts';
 import type { Departures } from './departures.ts';
+import { formerUIDsOf, poolUIDOf } from './former-pools.ts';
 import type { KeptMachines } from './kept-machines.ts';
 import type { KeptUses } from './kept-uses.ts';
 import type { LeftClaims } from './left-claims.ts';
-import { MACHINE_FINALIZER, NAME_LABEL, NAMESPACE_LABEL, POOL_LABEL, UID_LABEL } from './keys.ts';
-import { judgeOwnerless, OWNERLESS_MS } from './ownerless.ts';
+import { MACHINE_FINALIZER, NAME_LABEL, NAMESPACE_LABEL, UID_LABEL } from './keys.ts';
+import { judgeOwnerless, OWNERLESS_MS, type Ownerless } from './ownerless.ts';
 import { isMachineOf, runtimeIDOf } from './runtime-id.ts';
 import type { RuntimeEvents } from './runtime-events.ts';
 
@@ -32,13 +33,13 @@ export interface RelistDeps {
   /** Index: `pool`. */
   readonly machines: Lister<IronCoreMachine>;
   readonly pools: Lister<IronCoreMachinePool>;
-  readonly reader: Pick<Reader, 'get'>;
+  readonly reader: Pick<Reader, 'get' | 'list'>;
   readonly departures: Pick<Departures, 'has'>;
-  readonly kept: Pick<KeptMachines, 'tell'>;
+  readonly kept: Pick<KeptMachines, 'tell' | 'leave'>;
   readonly keptUses: Pick<KeptUses, 'saw' | 'failed' | 'forget'>;
   readonly leftClaims: Pick<LeftClaims, 'release'>;
   readonly events: Pick<RuntimeEvents, 'tell'>;
-  readonly metrics: Pick<IronCoreMetrics, 'machines'>;
+  readonly metrics: Pick<IronCoreMetrics, 'machines' | 'kept'>;
   readonly clock: Clock;
   readonly log: Logger;
   /** What a Machine is at its runtime has changed. */
@@ -51,6 +52,13 @@ const UNSETTLED_MS = 5_000;
 const REST_MS = 30_000;
 /** How soon a runtime that does not answer is asked again. */
 const AWAY_MS = 5_000;
+
+/**
+ * Whose a machine at a runtime is: of a Machine; of none, and made for this MachinePool; of none, and made for a MachinePool that is not
+ * there; of anybody else.
+ */
+type Owner = 'machine' | 'none' | 'former' | 'other';
+const OWNERS: readonly Owner[] = ['machine', 'none', 'former', 'other'];
 
 /** Machines of a pool by the ids that they have at its runtime. */
 type ByID = ReadonlyMap<string, IronCoreMachine>;
@@ -82,8 +90,7 @@ export class Relist {
     if (runtime === undefined) return stop;
     if (!this.#deps.served.has(pool)) {
       // What it has seen is another's doing by the time it serves the pool again.
-      this.#known.delete(pool);
-      this.#deps.keptUses.forget(pool);
+      if (this.#known.has(pool)) await this.#leave(pool, signal);
       return waitFor('the pool to be served by this process');
     }
     const known = this.#known.get(pool) ?? { shapes: new Map(), ownerlessSinceMs: new Map(), isAway: false };
@@ -113,6 +120,17 @@ export class Relist {
     return requeue(isBusy ? SOON_MS : Math.min(restMs, leftClaimsMs), 'the next look at the runtime');
   }
 
+  /** Nothing is known of it any more, and nothing that was said of it stays. */
+  async #leave(poolName: string, signal: AbortSignal): Promise<void> {
+    const { keptUses, metrics, pools, kept } = this.#deps;
+    keptUses.forget(poolName);
+    for (const owner of OWNERS) metrics.machines.remove({ pool: poolName, owner });
+    metrics.kept.remove({ pool: poolName });
+    const pool = pools.get(poolName);
+    if (pool !== undefined) await kept.leave(pool, signal);
+    this.#known.delete(poolName);
+  }
+
   #wakeChanged(known: Known, machines: readonly RuntimeMachine[], byID: ByID): void {
     const shapes = new Map(
       machines.map((one) => {
@@ -135,42 +153,64 @@ export class Relist {
   ): Promise<boolean> {
     const { pools, clock, departures, kept, metrics } = this.#deps;
     const pool = pools.get(poolName);
-    const owners = Map.groupBy(machines, (one) => this.#ownerOf(one, pool?.metadata.uid, byID));
-    for (const owner of ['machine', 'none', 'other'] as const) {
-      metrics.machines.set({ pool: poolName, owner }, owners.get(owner)?.length ?? 0);
-    }
-    const none = owners.get('none') ?? [];
-    this.#deps.keptUses.saw(poolName, none);
-    const alone = none.filter(({ metadata }) => metadata.deletedAt === 0n);
+    const poolUIDs = new Set(pools.list().map(({ metadata }) => metadata.uid));
+    const ownUIDs = new Set(
+      pool === undefined ? [] : [...formerUIDsOf(pool).filter((uid) => !poolUIDs.has(uid)), pool.metadata.uid],
+    );
+    const owners = Map.groupBy(machines, (one) => this.#ownerOf(one, ownUIDs, poolUIDs, byID));
+    for (const owner of OWNERS) metrics.machines.set({ pool: poolName, owner }, owners.get(owner)?.length ?? 0);
+    const [none, former, other] = [owners.get('none') ?? [], owners.get('former') ?? [], owners.get('other') ?? []];
+    this.#deps.keptUses.saw(poolName, [...none, ...former], other);
+    const alone = [...none, ...former].filter(({ metadata }) => metadata.deletedAt === 0n);
     const before = known.ownerlessSinceMs;
     const nowMs = clock.monotonicMs();
     known.ownerlessSinceMs = new Map(alone.map(({ metadata: { id } }) => [id, before.get(id) ?? nowMs]));
-    if (pool === undefined) return false;
-    const ownerless = alone.map((machine) => {
-      return { machine, forMs: nowMs - (known.ownerlessSinceMs.get(machine.metadata.id) ?? nowMs) };
+    const withAge = (machine: RuntimeMachine): Ownerless => ({
+      machine,
+      forMs: nowMs - (known.ownerlessSinceMs.get(machine.metadata.id) ?? nowMs),
     });
+    const ownerless = alone.filter((one) => none.includes(one)).map(withAge);
+    const ofFormer = alone.filter((one) => former.includes(one)).map(withAge);
+    const isYoung = [...ownerless, ...ofFormer].some(({ forMs }) => forMs < OWNERLESS_MS);
+    const keptOfFormer = ofFormer.filter(({ forMs }) => forMs >= OWNERLESS_MS).map(({ machine }) => machine);
+    if (pool === undefined) {
+      // There is nothing to write a condition to.
+      metrics.kept.set({ pool: poolName }, keptOfFormer.length);
+      return isYoung;
+    }
     const release = releaseOf(pool, clock.now());
     const verdict = judgeOwnerless(ownerless, { wasDeleted: (uid) => departures.has(uid), release });
-    for (const machine of verdict.remove) await this.#removeIfOwnerless(poolName, machine, signal);
-    await kept.tell(pool, verdict, release, signal);
-    return verdict.remove.length > 0 || ownerless.some(({ forMs }) => forMs < OWNERLESS_MS);
+    for (const machine of verdict.remove) await this.#removeIfOwnerless(pool, machine, signal);
+    await kept.tell(pool, { ...verdict, former: keptOfFormer }, release, signal);
+    return verdict.remove.length > 0 || isYoung;
   }
 
   /** Whose a machine is. Others may use the same runtime, with the same labels. */
-  #ownerOf(machine: RuntimeMachine, poolUID: string | undefined, byID: ByID): 'machine' | 'none' | 'other' {
+  #ownerOf(machine: RuntimeMachine, ownUIDs: ReadonlySet<string>, poolUIDs: ReadonlySet<string>, byID: ByID): Owner {
     if (!isNamed(machine)) return keyOfOwner(machine, byID) === '' ? 'other' : 'machine';
     const owner = ownerIn(this.#deps.machines, machine);
     if (owner !== undefined && isHeld(owner)) return 'machine';
-    return poolUID !== undefined && machine.metadata.labels[POOL_LABEL] === poolUID ? 'none' : 'other';
+    const poolUID = poolUIDOf(machine);
+    if (ownUIDs.has(poolUID)) return 'none';
+    return poolUID === '' || poolUIDs.has(poolUID) ? 'other' : 'former';
   }
 
   /** The cache may be late: the API server is asked before anything is deleted. */
-  async #removeIfOwnerless(pool: string, machine: RuntimeMachine, signal: AbortSignal): Promise<void> {
+  async #removeIfOwnerless(
+    { metadata: { name: pool, uid } }: IronCoreMachinePool,
+    machine: RuntimeMachine,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { reader, runtimes, log } = this.#deps;
     const { id, labels } = machine.metadata;
     const ref = { namespace: labels[NAMESPACE_LABEL] ?? '', name: labels[NAME_LABEL] ?? '' };
     const live = await reader.get(ironCoreMachines, ref, { signal }).catch(ignoreNotFound);
     if (live?.metadata.uid === labels[UID_LABEL]) return;
+    if (poolUIDOf(machine) !== uid) {
+      // Of a former pool, as somebody has said: not if it is one that is there.
+      const { items } = await reader.list(ironCoreMachinePools, { signal });
+      if (items.some(({ metadata }) => metadata.uid === poolUIDOf(machine))) return;
+    }
     const gone = (err: unknown): void => {
       if (!RuntimeError.hasCode(err, 'NotFound')) throw err;
     };

@@ -56,7 +56,7 @@ export async function surroundingsOf(
     networkInterface: (name) => networkInterfaces.get(beside(name)),
     network: (name) => networks.get(beside(name)),
     prefixAddress: (name) => addresses.get(name),
-    keeperOf: (handle) => keptUses.holderOf(machine.spec.machinePoolRef?.name ?? '', handle),
+    keeperOf: (handle) => keptUses.holderOf(handle),
   };
 }
 

@@ -207,12 +207,12 @@ describe('what a Machine waits for', () => {
     },
     { around: volumeWith({ status: { state: 'Available' } }), why: 'Volume my-volume has no status.access' },
     {
-      around: { keeperOf: (handle) => (handle === 'volume ceph h' ? 'x' : undefined) },
-      why: 'Volume my-volume is in use by machine x at the runtime, which has no Machine: see condition MachinesKept of the MachinePool',
+      around: { keeperOf: (handle) => (handle === 'volume ceph h' ? { id: 'x', pool: 'q' } : undefined) },
+      why: 'Volume my-volume is in use by machine x at the runtime of MachinePool q, which has no Machine: see condition MachinesKept there, or delete it at the runtime',
     },
     {
-      around: { keeperOf: (handle) => (handle === 'address net-1 10.0.0.1' ? 'x' : undefined) },
-      why: 'NetworkInterface networkinterface-sample: 10.0.0.1 is in use by machine x at the runtime, which has no Machine: see condition MachinesKept of the MachinePool',
+      around: { keeperOf: (handle) => (handle === 'address net-1 10.0.0.1' ? { id: 'x', pool: 'q' } : undefined) },
+      why: 'NetworkInterface networkinterface-sample: 10.0.0.1 is in use by machine x at the runtime of MachinePool q, which has no Machine: see condition MachinesKept there, or delete it at the runtime',
     },
     {
       around: { secret: (name) => (name === 'access' ? undefined : SECRETS[name]) },

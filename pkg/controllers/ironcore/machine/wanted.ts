@@ -13,7 +13,7 @@ import { quantityAsNumber } from '../../../apis/quantity.ts';
 import { NetworkInterface, Volume } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeClass } from '../../../ironcore-runtime/runtime.ts';
 import { runtimeClassFor } from '../runtime-class.ts';
-import { addressHandle, volumeHandle } from './kept-uses.ts';
+import { addressHandle, volumeHandle, type Holder } from './kept-uses.ts';
 import { NETWORK_LABELS_ATTRIBUTE, NIC_LABELS_ATTRIBUTE, objectLabels, VOLUME_LABELS_ATTRIBUTE } from './keys.ts';
 
 /** Reasons why a Machine waits, as IronCore has them. */
@@ -35,8 +35,8 @@ export interface Surroundings {
   network(name: string): IronCoreNetwork | undefined;
   /** Address of a prefix of a NetworkInterface; undefined: it has none yet. */
   prefixAddress(name: string): string | undefined;
-  /** Id of the machine without a Machine that uses it; undefined: none does. */
-  keeperOf(handle: string): string | undefined;
+  /** The machine without a Machine that uses it; undefined: none does. */
+  keeperOf(handle: string): Holder | undefined;
 }
 
 /** What a Machine should be at its runtime. */
@@ -190,8 +190,11 @@ function networkInterfaceOf(
   };
 }
 
-function keptBy(what: string, id: string): string {
-  return `${what} is in use by machine ${id} at the runtime, which has no Machine: see condition MachinesKept of the MachinePool`;
+function keptBy(what: string, { id, pool }: Holder): string {
+  return (
+    `${what} is in use by machine ${id} at the runtime of MachinePool ${pool}, which has no Machine: see condition MachinesKept there, or ` +
+    'delete it at the runtime'
+  );
 }
 
 /** Why an object cannot be taken for one that was made for the Machine; undefined: it can, or need not. */
