@@ -64,6 +64,9 @@ export const isNotFound = (err: unknown): err is ApiError => ApiError.is(err, 'N
 export const isRefusal = (err: unknown): err is ApiError => ApiError.is(err, 'Forbidden', 'Unauthorized', 'NotServed');
 /** A server that is just starting refuses for a moment (0.7 to 2 s were seen) what it grants then; what it refuses for so long is meant. */
 export const REFUSAL_PATIENCE_MS = 10_000;
+/** The server refuses what is written: a permission, a quota, a webhook or a rule of the kind forbids it, until somebody changes one of the two. */
+export const isDenial = (err: unknown): err is ApiError =>
+  err instanceof ApiError && [400, 403, 422].includes(err.code);
 /** A precondition (uid, resourceVersion) did not hold. */
 export const isConflict = (err: unknown): err is ApiError => ApiError.is(err, 'Conflict');
 /** An object of that name exists already. */

@@ -8,7 +8,7 @@ import { keyBeside, refOf, type KubeObject } from '../../../apis/meta.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import type { Writer } from '../../../kube/client.ts';
-import { ApiError, ignoreNotFound, isAlreadyExists } from '../../../kube/errors.ts';
+import { ApiError, ignoreNotFound, isAlreadyExists, isDenial } from '../../../kube/errors.ts';
 import { mergePatchIfUnchanged } from '../../../kube/patch.ts';
 import { ironCoreNetworkInterfaces, ironCoreVolumes, type Resource } from '../../../kube/resource.ts';
 import { claimBy, networkInterfaceClaims, volumeClaims, type Claimable, type Claims } from './claims.ts';
@@ -24,7 +24,7 @@ export interface ClaimingDeps {
   readonly volumes: Lister<IronCoreVolume>;
   readonly networkInterfaces: Lister<IronCoreNetworkInterface>;
   readonly writer: Pick<Writer, 'create' | 'patch' | 'delete'>;
-  readonly reports: Pick<Reports, 'event'>;
+  readonly reports: Pick<Reports, 'event' | 'refused'>;
 }
 
 /** Claims of Machines on Volumes and NetworkInterfaces: what claims.ts decides on is done, and none is lost to another who wants it too. */
@@ -107,6 +107,13 @@ export class Claiming {
     for (const object of claims.claim) {
       const spec = resource.kind === 'Volume' ? { claimRef: claim } : { machineRef: claim, providerID: null };
       await this.#patch(resource, object, { metadata, spec }, signal);
+    }
+    for (const object of claims.note) {
+      await this.#patch(resource, object, { metadata }, signal).catch((err: unknown) => {
+        // It is needed only if the Machine ever loses its finalizer: the machine that there is is looked after all the same.
+        if (!isDenial(err)) throw err;
+        reports.refused(observed, err);
+      });
     }
     for (const object of claims.create) {
       await writer.create('create', resource, object, { signal }).catch((err: unknown) => {

@@ -21,6 +21,9 @@ const MADE = {
   ],
 };
 
+/** For which pool it was claimed. */
+const NOTED = { annotations: { 'machine.sapcloud.io/claimed-for-pool': 'p' } };
+
 function machineOf(spec: Partial<IronCoreMachine['spec']>): IronCoreMachine {
   return { metadata: { ...meta('m'), uid: UID }, spec: { machineClassRef: { name: 'c' }, ...spec } };
 }
@@ -33,6 +36,7 @@ function volume(name: string, claimedBy?: string, more: object = {}): IronCoreVo
 /** Names of what is done about these volumes by a Machine that names `a`, has `m-tmp` made for it, and has a disk of the pool. */
 function done(volumes: readonly IronCoreVolume[], mayLetGo = true): Record<string, readonly string[]> {
   const machine = machineOf({
+    machinePoolRef: { name: 'p' },
     volumes: [
       { name: 'root', localDisk: {} },
       { name: 'data', volumeRef: { name: 'a' } },
@@ -46,9 +50,9 @@ function done(volumes: readonly IronCoreVolume[], mayLetGo = true): Record<strin
   const claims = volumeClaims(machine, undefined, { get, own, mayLetGo });
   const names = (all: readonly { readonly metadata: { readonly name: string } }[]) =>
     all.map((one) => one.metadata.name);
-  const { claim, release, create } = claims;
+  const { claim, release, create, note } = claims;
   return Object.fromEntries(
-    Object.entries({ claim, release, create, delete: claims.delete })
+    Object.entries({ claim, note, release, create, delete: claims.delete })
       .map(([what, all]) => [what, names(all)] as const)
       .filter(([, all]) => all.length > 0),
   );
@@ -58,7 +62,17 @@ describe('a Volume', () => {
   const tmp = volume('m-tmp', UID, MADE);
   test.each([
     { what: 'that is named and free is claimed', volumes: [volume('a'), tmp], want: { claim: ['a'] } },
-    { what: 'that is claimed already stays', volumes: [volume('a', UID), tmp], want: {} },
+    { what: 'that is claimed already stays', volumes: [volume('a', UID, NOTED), tmp], want: {} },
+    {
+      what: 'that was claimed without a note of the pool gets it',
+      volumes: [volume('a', UID), tmp],
+      want: { note: ['a'] },
+    },
+    {
+      what: 'that was claimed with a note of another pool gets this one',
+      volumes: [volume('a', UID, { annotations: { 'machine.sapcloud.io/claimed-for-pool': 'q' } }), tmp],
+      want: { note: ['a'] },
+    },
     { what: 'of another Machine is not taken', volumes: [volume('a', 'other'), tmp], want: {} },
     {
       what: 'that is going is not taken',

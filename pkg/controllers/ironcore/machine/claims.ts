@@ -10,6 +10,7 @@ import type { IronCoreNetworkInterface } from '../../../apis/ironcore/network-in
 import type { OwnedReference } from '../../../apis/ironcore/reference.ts';
 import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
 import { COMPUTE_GROUP, IRONCORE_VERSION } from '../../../apis/ironcore/group.ts';
+import { CLAIMED_FOR_POOL_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { controllerOf, isBeingDeleted, type KubeObject } from '../../../apis/meta.ts';
 import type { New } from '../../../kube/client.ts';
 import { EPHEMERAL_ANNOTATION, EPHEMERAL_MANAGER } from './keys.ts';
@@ -18,6 +19,8 @@ import { EPHEMERAL_ANNOTATION, EPHEMERAL_MANAGER } from './keys.ts';
 export interface Claims<T extends KubeObject> {
   /** Free objects that become its own. */
   readonly claim: readonly T[];
+  /** Its own objects that do not say for which pool they were claimed: claimed by somebody else, or by an earlier version. */
+  readonly note: readonly T[];
   /** Its own objects that it no longer uses. */
   readonly release: readonly T[];
   /** Objects that are missing and are made for it. */
@@ -83,6 +86,7 @@ function claims<T extends KubeObject>(
   { named, claimOf }: Kind<T>,
 ): Claims<T> {
   const { uid } = machine.metadata;
+  const pool = machine.spec.machinePoolRef?.name;
   const names = new Set(named.map(({ name }) => name));
   const left = mayLetGo ? own.filter(({ metadata }) => !names.has(metadata.name)) : [];
   const isMade = (object: T): boolean =>
@@ -93,6 +97,12 @@ function claims<T extends KubeObject>(
       if (found === undefined || isBeingDeleted(found) || claimOf(found) !== undefined) return [];
       // What was not made for it is never taken for what should be.
       return made === undefined || isMade(found) ? [found] : [];
+    }),
+    note: named.flatMap(({ name }) => {
+      const found = get(name);
+      if (found === undefined || claimOf(found)?.uid !== uid) return [];
+      // What was made for it goes with it.
+      return isMade(found) || found.metadata.annotations?.[CLAIMED_FOR_POOL_ANNOTATION] === pool ? [] : [found];
     }),
     create: named.flatMap(({ name, made }) => (made === undefined || get(name) !== undefined ? [] : [made])),
     release: left.filter((object) => !isMade(object) && claimOf(object)?.uid === uid),

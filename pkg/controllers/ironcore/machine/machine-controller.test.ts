@@ -45,7 +45,7 @@ function machineOf(
 }
 
 /** A process that has just started. */
-function world(machine: IronCoreMachine) {
+function world(machine: IronCoreMachine, volumes: readonly IronCoreVolume[] = []) {
   const clock = new FakeClock();
   const store = new MachineStore();
   store.quantities.set('c', 100n);
@@ -79,7 +79,7 @@ function world(machine: IronCoreMachine) {
     machines,
     pools: new MemoryInformer([pool]),
     classes: { get: () => machineClass } as unknown as MemoryInformer<IronCoreMachineClass>,
-    volumes: new MemoryInformer<IronCoreVolume>([], IRONCORE_VOLUME_INDEXES),
+    volumes: new MemoryInformer<IronCoreVolume>(volumes, IRONCORE_VOLUME_INDEXES),
     networkInterfaces: new MemoryInformer<IronCoreNetworkInterface>([], IRONCORE_NETWORK_INTERFACE_INDEXES),
     networks: new MemoryInformer([]),
     reader: client,
@@ -303,4 +303,99 @@ test('a Machine that waits because the runtime does not say which machines it ha
 
   expect(store.made).toBe(0);
   expect(events).toEqual([expect.stringMatching(/^RuntimeUnreachable: MachinePool p: .*machine 7 has no spec$/)]);
+});
+
+describe('a Volume that was claimed without a note of the pool', () => {
+  const claimed: IronCoreVolume = {
+    metadata: meta('data'),
+    spec: { claimRef: { name: 'm', uid: 'uid-m' } },
+    status: { state: 'Available', access: { driver: 'ceph', handle: 'h' } },
+  };
+  const volumes = [{ name: 'data', device: 'oda', volumeRef: { name: 'data' } }];
+
+  test('gets it', async () => {
+    const { client, pass } = world(machineOf({}, { volumes }), [claimed]);
+
+    await pass();
+
+    expect(client.writes[0]).toMatchObject({
+      what: 'volumes/data',
+      resourceVersion: '1',
+      body: { metadata: { annotations: { 'machine.sapcloud.io/claimed-for-pool': 'p' } } },
+    });
+  });
+
+  test('holds up nothing when that is refused, which is told', async () => {
+    const { client, store, pass, events } = world(machineOf({}, { volumes }), [claimed]);
+    client.failures.push(new ApiError(403, 'Forbidden', 'no patch of volumes'));
+
+    await pass();
+
+    expect(store.made).toBe(1);
+    expect(events[0]).toMatch(/^ApiServerRefused: .*no patch of volumes/);
+  });
+});
+
+describe('what the API server refuses', () => {
+  const refusal = new ApiError(422, 'Invalid', 'admission webhook "guard" denied the request: hands off');
+  const going = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+
+  test('of a Machine that is going is told by its condition and an Event, with the words and what helps', async () => {
+    const { client, pass, events } = world(machineOf({}, {}, going));
+    client.failures.push(refusal);
+
+    await pass();
+
+    const status = JSON.stringify(client.writes.at(-1)?.body);
+    expect(status).toContain('"reason":"ApiServerRefused"');
+    expect(events).toEqual([
+      expect.stringMatching(/^ApiServerRefused: .*denied the request: hands off\. .*ironcore-machines\.yaml.*webhook/),
+    ]);
+  });
+
+  test('is told by an Event where the status is refused, too', async () => {
+    const { client, pass, events } = world(machineOf({}, {}, { finalizers: [] }));
+    client.failures.push(refusal, refusal);
+
+    await pass();
+
+    expect(events).toEqual([expect.stringMatching(/^ApiServerRefused: /)]);
+  });
+
+  test('makes no Machine unready that has its machine', async () => {
+    const machine = machineOf({}, {}, { finalizers: [] });
+    const { client, pass, events } = world({ ...machine, status: { machineID: 'iri://1' } });
+    client.failures.push(refusal);
+
+    await pass();
+
+    expect(events).toEqual([expect.stringMatching(/^ApiServerRefused: /)]);
+    expect(JSON.stringify(client.writes)).not.toContain('"conditions"');
+  });
+
+  test('is nothing that a conflict is', async () => {
+    const { client, pass, events } = world(machineOf({}, {}, going));
+    client.failures.push(new ApiError(409, 'Conflict', 'changed'));
+
+    await pass();
+
+    expect(events).toEqual([]);
+  });
+});
+
+test.each([
+  { metadata: {}, told: false },
+  { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' }, told: true },
+  { metadata: { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['other'] }, told: false },
+])('a Machine that somebody else manages is let alone; told that its deletion waits for them: $told', async (row) => {
+  const { store, client, pass, events } = world(
+    machineOf({ 'common.ironcore.dev/managed-by': 'me' }, {}, row.metadata),
+  );
+
+  await pass();
+
+  expect([store.made, client.writes]).toEqual([0, []]);
+  const want =
+    /^ManagedByAnother: .*managed-by=me.*machinepoollet.ironcore.dev\/machine stays: .*take the annotation off/;
+  expect(events.map((event) => want.test(event))).toEqual(row.told ? [true] : []);
 });

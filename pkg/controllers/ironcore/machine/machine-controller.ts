@@ -10,7 +10,7 @@ import { CONTROL, GateClosedError } from '../../../gate/gate.ts';
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
 import type { RuntimeMachine, WantedMachine } from '../../../ironcore-runtime/runtime.ts';
-import { ignoreNotFound } from '../../../kube/errors.ts';
+import { ignoreNotFound, isDenial } from '../../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged, type MergePatch } from '../../../kube/patch.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
@@ -87,22 +87,34 @@ export class IronCoreMachineController {
     if (observed === undefined || runtime === undefined) return stop;
     if (!served.has(poolName)) return waitFor('the pool to be served by this process');
     const { annotations, finalizers = [] } = observed.metadata;
-    if (annotations?.[MANAGED_BY_ANNOTATION] !== undefined) return stop;
     const isHeld = finalizers.includes(MACHINE_FINALIZER);
+    const manager = annotations?.[MANAGED_BY_ANNOTATION];
+    if (manager !== undefined) {
+      if (isBeingDeleted(observed) && isHeld) this.#tellManaged(observed, manager);
+      return stop;
+    }
     if (isBeingDeleted(observed) && !isHeld) return stop;
     const pool = pools.get(poolName);
     const isGoing = isBeingDeleted(observed);
     if (pool === undefined && !isGoing) return waitFor('the MachinePool to be created');
-    if (!isGoing && (await this.#prepare(observed, signal))) return requeue(0, 'the Machine to be seen');
-
     const pass = { observed, poolName, poolUID: pool?.metadata.uid ?? '', runtime, signal };
     try {
+      if (!isGoing && (await this.#prepare(observed, signal))) return requeue(0, 'the Machine to be seen');
       return await this.#run(pass);
     } catch (err) {
+      if (isDenial(err) && !signal.aborted) await this.#reports.tellRefusal(observed, err, signal);
       if (err instanceof RuntimeError && !signal.aborted)
         await this.#reports.tellTrouble(observed, poolName, err, signal);
       throw err;
     }
+  }
+
+  /** Its deletion waits for whoever manages it, or for nobody: only they may know of a machine of it. */
+  #tellManaged(observed: IronCoreMachine, manager: string): void {
+    const message =
+      `It is left alone for its annotation ${MANAGED_BY_ANNOTATION}=${manager}, so that its machine is not deleted here and its finalizer ` +
+      `${MACHINE_FINALIZER} stays: whoever manages it has to finish, or take the annotation off`;
+    this.#reports.event(observed, 'Warning', 'ManagedByAnother', message);
   }
 
   /** Adds the finalizer, and devices to volumes that have none. Says whether there was something to add. */

@@ -432,7 +432,7 @@ describe('a machine that was made for a MachinePool that is not there', () => {
   test.each([{ isCached: true }, { isCached: false }])(
     'is not, whatever somebody has said, when it is there after all: known to the cache $isCached',
     async ({ isCached }) => {
-      const { clock, look, add, deleted, pools, livePools } = world([]);
+      const { clock, look, add, deleted, kept, pools, livePools } = world([]);
       add('a', 'uid-a', 'former');
       const other = { metadata: { ...meta('q', 'former'), namespace: '' } };
       livePools.push(other);
@@ -444,8 +444,22 @@ describe('a machine that was made for a MachinePool that is not there', () => {
       await look();
 
       expect(deleted).toEqual([]);
+      expect(kept.at(-1)).toEqual({ count: 0, why: undefined });
     },
   );
+
+  test('is none of this one when one of its UID is there, whatever somebody has said', async () => {
+    const { clock, look, add, kept, pools } = world([]);
+    add('a', 'uid-a', 'former');
+    pools.put({ metadata: { ...meta('q', 'former'), namespace: '' } });
+    pools.put(annotated(FORMER));
+
+    await look();
+    clock.advance(10_000);
+    await look();
+
+    expect(kept.at(-1)).toEqual({ count: 0, why: undefined });
+  });
 
   test('is counted also while there is no MachinePool to tell of it', async () => {
     const { clock, look, add, metrics, pools } = world([]);

@@ -1,14 +1,15 @@
 import type { IronCoreMachine, IronCoreMachineStatus } from '../../../apis/ironcore/machine.ts';
-import { keyOf, refOf } from '../../../apis/meta.ts';
+import { isBeingDeleted, keyOf, refOf } from '../../../apis/meta.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { Writer } from '../../../kube/client.ts';
-import { ignoreNotFound } from '../../../kube/errors.ts';
+import { ignoreNotFound, type ApiError } from '../../../kube/errors.ts';
 import { replacing } from '../../../kube/merge-change.ts';
 import { statusPatch } from '../../../kube/patch.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
+import { runtimeIDOf } from './runtime-id.ts';
 import { statusOf, type Said } from './status.ts';
 
 /** What is told of Machines with. */
@@ -58,9 +59,38 @@ export class Reports {
     await this.tell(observed, { problem: { reason, message: `MachinePool ${pool}: ${err.message}` } }, signal);
   }
 
+  /**
+   * That the API server refuses what is to be written for it. A Machine that has its machine, and is not going, stays as ready as it is: an
+   * Event alone says so. Throws ApiError.
+   */
+  async tellRefusal(observed: IronCoreMachine, err: ApiError, signal: AbortSignal): Promise<void> {
+    const isRunning = runtimeIDOf(observed) !== '' && !isBeingDeleted(observed);
+    if (isRunning) return this.refused(observed, err);
+    const problem = { reason: REFUSED, message: refusalMessage(err) };
+    await this.tell(observed, { problem }, signal).catch(() => {
+      // What refuses may refuse the status, too.
+      this.refused(observed, err);
+    });
+  }
+
+  /** The Event alone. */
+  refused(observed: IronCoreMachine, err: ApiError): void {
+    this.event(observed, 'Warning', REFUSED, refusalMessage(err));
+  }
+
   event(object: IronCoreMachine, type: 'Normal' | 'Warning', reason: string, message: string): void {
     this.#deps.recorder.event({ object, type, reason, message });
   }
+}
+
+/** Reason of the condition and the Event about what the API server refuses. */
+const REFUSED = 'ApiServerRefused';
+
+function refusalMessage({ message }: ApiError): string {
+  return (
+    `The API server refuses what is to be read or written for it: ${message}. It is tried again. Apply deploy/rbac/ironcore-machines.yaml if a ` +
+    'permission is missing, or change the quota, webhook or policy that refuses'
+  );
 }
 
 /** Codes that say nothing about what was asked. */
