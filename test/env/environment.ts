@@ -25,6 +25,11 @@ export function connect(): Connection {
   return connection;
 }
 
+/** For tests whose Nodes have no kubelet: after 16 s without a heartbeat, kube-controller-manager would have them NotReady. */
+export const WITHOUT_KUBELETS = {
+  extraArguments: { 'kube-controller-manager': ['--controllers=-node-lifecycle-controller'] },
+} as const satisfies ControlPlaneOptions;
+
 /** A control plane for one test, with the CRDs in it: `await using plane = await privateControlPlane()`. Takes about 4 s. */
 export async function privateControlPlane(
   options: ControlPlaneOptions & { readonly crds?: CrdSet } = {},

@@ -18,7 +18,7 @@ import { Audit, type AuditedRequest } from '../cloud/audit.ts';
 import { normalised } from '../cluster-api/comparison.ts';
 import { definitions, startContestant } from '../cluster-api/contestant.ts';
 import { DriverProcess } from '../drivers/driver-process.ts';
-import { namespace, privateControlPlane, type TestNamespace } from '../env/environment.ts';
+import { namespace, privateControlPlane, type TestNamespace, WITHOUT_KUBELETS } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { OperatorSession } from './operator-session.ts';
 import { grant } from './shipped-roles.ts';
@@ -53,8 +53,7 @@ beforeAll(async () => {
   plane = await privateControlPlane({
     extraArguments: {
       'kube-apiserver': audit.arguments,
-      // Nobody renews the Leases of these Nodes, which are to stay as they are.
-      'kube-controller-manager': ['--controllers=*,-node-lifecycle-controller'],
+      ...WITHOUT_KUBELETS.extraArguments,
     },
   });
   stack.use(plane);

@@ -29,7 +29,7 @@ import { DIALECTS } from '../cluster-api/dialect.ts';
 import { describeContract } from '../drivers/contract.ts';
 import { DriverProcess } from '../drivers/driver-process.ts';
 import { callOf, classOf, requestOf, stubOf } from '../drivers/requests.ts';
-import { privateControlPlane } from '../env/environment.ts';
+import { privateControlPlane, WITHOUT_KUBELETS } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { SimProvider } from '../sim-provider.ts';
 import { KubeSession, openGate } from './kube-session.ts';
@@ -70,7 +70,7 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
 
   beforeAll(async () => {
     // Of its own: where both groups are served, kubectl takes `machine` for theirs.
-    plane = await privateControlPlane();
+    plane = await privateControlPlane(WITHOUT_KUBELETS);
     const { connection } = plane;
     api = connection.api();
     sim = new ContractSimulator(api, NAMESPACE);

@@ -21,7 +21,7 @@ import { definitionsIn } from '../cluster-api/dialect.ts';
 import { ContractSimulator, SIM_CONFIG, SIM_MACHINE, type SimKind } from '../contract-simulator.ts';
 import { DriverProcess } from '../drivers/driver-process.ts';
 import { callOf, classOf, requestOf } from '../drivers/requests.ts';
-import { privateControlPlane } from '../env/environment.ts';
+import { privateControlPlane, WITHOUT_KUBELETS } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { SimProvider } from '../sim-provider.ts';
 import { KubeSession } from './kube-session.ts';
@@ -49,7 +49,7 @@ let provider: SimProvider;
 let directory: string;
 
 beforeAll(async () => {
-  plane = await privateControlPlane();
+  plane = await privateControlPlane(WITHOUT_KUBELETS);
   api = plane.connection.api();
   user = new KubeSession(plane.connection);
   sim = new ContractSimulator(api, NAMESPACE);

@@ -13,7 +13,7 @@ import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { ContractSimulator, SIM_MACHINE } from '../contract-simulator.ts';
-import { connect, namespace, privateControlPlane, type TestNamespace } from '../env/environment.ts';
+import { connect, namespace, privateControlPlane, type TestNamespace, WITHOUT_KUBELETS } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { Program } from '../e2e/program.ts';
 import { FaultProxy } from '../proxy/fault-proxy.ts';
@@ -42,7 +42,7 @@ let proxy: FaultProxy;
 let manager: InProcessManager;
 
 beforeAll(async () => {
-  plane = await privateControlPlane();
+  plane = await privateControlPlane(WITHOUT_KUBELETS);
   stack.use(plane);
   home = plane.connection.api();
   stack.defer(() => home.close());

@@ -11,7 +11,7 @@ import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Event, Node } from '../../pkg/apis/wire.ts';
 import { DIALECTS, type Dialect } from '../cluster-api/dialect.ts';
 import { ContractSimulator, SIM_CLUSTER, SIM_CONFIG, SIM_MACHINE, type SimKind } from '../contract-simulator.ts';
-import { namespace, privateControlPlane, type TestNamespace } from '../env/environment.ts';
+import { namespace, privateControlPlane, type TestNamespace, WITHOUT_KUBELETS } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { OperatorSession } from './operator-session.ts';
 import { grant } from './shipped-roles.ts';
@@ -238,7 +238,7 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     phases.clear();
     waits.clear();
     // Of its own: where both groups are served, kubectl takes `machine` for theirs.
-    plane = await privateControlPlane();
+    plane = await privateControlPlane(WITHOUT_KUBELETS);
     const { connection } = plane;
     api = connection.api();
     await applyManifests(api, await dialect.definitions());
