@@ -60,10 +60,15 @@ export class WorkloadClusters implements Member {
     this.#options = options;
   }
 
-  /** Opens the way to the API server of a kubeconfig of a foreign hand, under a name that no other has. Throws ConfigError. */
+  /**
+   * Opens the way to the API server of a kubeconfig of a foreign hand, under a name that no other has. Throws ConfigError, and Error
+   * while one of that name is open.
+   */
   async open(cluster: Cluster, kubeconfig: string, options: WorkloadOptions): Promise<WorkloadCluster> {
     const { clock } = this.#options;
     const endpoint = await foreignEndpoint({ content: kubeconfig, clock });
+    // Before anything is started, which nobody would stop; nothing is awaited from here on.
+    if (this.#open.has(cluster)) throw new Error(`cluster ${cluster} is open already`);
     const probe = { resource: nodes, namespace: undefined };
     const opened = new OpenWorkload(accessTo(endpoint, { ...this.#options, cluster, probe }), this.#options, options);
     this.#open.set(cluster, opened);

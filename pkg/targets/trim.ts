@@ -1,9 +1,9 @@
 import type { Node, VolumeAttachment } from '../apis/wire.ts';
 
-/** What no decision needs of a Node is not kept: images and system details are most of its size. */
+/** What no decision needs of a Node is not kept: images are most of its size. */
 export function trimNode({ status, ...node }: Node): Node {
   if (status === undefined) return node;
-  const { conditions, addresses, capacity, allocatable, volumesAttached } = status;
+  const { conditions, addresses, capacity, allocatable, volumesAttached, nodeInfo } = status;
   return {
     ...node,
     status: {
@@ -12,6 +12,7 @@ export function trimNode({ status, ...node }: Node): Node {
       ...(capacity && { capacity }),
       ...(allocatable && { allocatable }),
       ...(volumesAttached && { volumesAttached }),
+      ...(nodeInfo && { nodeInfo }),
     },
   };
 }

@@ -208,6 +208,7 @@ function nodeConditions(seen: SeenNode, machine: ClusterAPIMachine): readonly Sa
         isBeingDeleted(machine) ? 'The Node is gone' : 'The Node was deleted: delete the Machine',
       );
     case 'unknown':
+    case 'undecided':
       return both('Unknown', 'InspectionFailed', seen.problem);
     case 'unreachable': {
       const last = (machine.status?.conditions ?? []).filter(({ type }) => types.includes(type));

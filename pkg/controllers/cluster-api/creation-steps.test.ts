@@ -7,9 +7,11 @@ import { NODE_CLUSTER_ANNOTATION } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { CLUSTER_API_MACHINE_INDEXES, NODE_INDEXES } from '../../indexes/machine-indexes.ts';
+import { ApiError } from '../../kube/errors.ts';
 import type { Target } from '../../targets/targets.ts';
-import { nodeOf } from './creation-steps.ts';
-import type { WorkingMachine } from './machine-pass.ts';
+import { trimNode } from '../../targets/trim.ts';
+import { creationSteps, nodeOf } from './creation-steps.ts';
+import type { MachinePass, StepDeps, WorkingMachine } from './machine-pass.ts';
 import type { NodeCluster } from './node-clusters.ts';
 import type { SeenInfrastructure } from './seen.ts';
 
@@ -53,6 +55,73 @@ test.each<{
 
   const pass = { machine: one as WorkingMachine, infrastructure, nodeCluster, cluster };
   expect(nodeOf({ machines, clock }, pass)).toMatchObject({ kind });
+});
+
+test('two Nodes with the provider id of a Machine are decided by the name that it knows', () => {
+  const twin = (name: string): Node =>
+    node((n) => void Object.assign(n, { metadata: { ...n.metadata, name }, spec: { providerID: ID } }));
+  const nodeCluster = { kind: 'reached', target: target(twin('a'), twin('b')), identity: undefined } as const;
+  const seen = [undefined, 'b', 'c'].map((known) => {
+    const one = machine('m', known);
+    const pass = { machine: one as WorkingMachine, infrastructure: ABSENT, nodeCluster, cluster };
+    return nodeOf({ machines: new MemoryInformer([one], CLUSTER_API_MACHINE_INDEXES), clock }, pass);
+  });
+
+  expect(seen).toMatchObject([
+    { kind: 'undecided' },
+    { kind: 'found', node: { metadata: { name: 'b' } } },
+    { kind: 'gone' },
+  ]);
+});
+
+const bare = node((n) => void Object.assign(n, { metadata: { ...n.metadata, name: 'n' }, spec: {} }));
+
+test.each<{ what: string; live: Node | ApiError; clusterGoes?: boolean; want: object }>([
+  { what: 'is not there', live: new ApiError(404, 'NotFound', 'no'), want: { kind: 'gone' } },
+  { what: 'has registered anew', live: bare, want: { kind: 'undecided' } },
+  { what: 'cannot be read', live: new ApiError(500, 'InternalError', 'no'), want: { kind: 'undecided' } },
+  { what: 'is in a cluster that goes', live: bare, clusterGoes: true, want: { kind: 'gone' } },
+])('a Node that the cache does not show, and that $what, is $want', async ({ live, clusterGoes = false, want }) => {
+  const one = machine('m', 'n');
+  const reader = { get: () => (live instanceof ApiError ? Promise.reject(live) : Promise.resolve(live)) };
+  const of = clusterGoes ? { ...cluster, metadata: { ...cluster.metadata, deletionTimestamp: 'now' } } : cluster;
+  const pass = {
+    machine: one,
+    infrastructure: ABSENT,
+    nodeCluster: { kind: 'reached', target: { ...empty, reader }, identity: undefined },
+    cluster: of,
+    problems: [],
+    again: [],
+    told: [],
+  } as unknown as MachinePass;
+  const deps = { machines: new MemoryInformer([one], CLUSTER_API_MACHINE_INDEXES), clock } as unknown as StepDeps;
+  const step = creationSteps(deps).find(({ name }) => name === 'node');
+  await Promise.allSettled([step?.run(pass)]);
+
+  expect(pass.node).toMatchObject(want);
+});
+
+test('what a Node says of its system is followed', async () => {
+  const one = { ...machine('m', 'n'), status: { nodeRef: { name: 'n' }, nodeInfo: { kubeletVersion: 'v1.33.0' } } };
+  const going = { ...one, metadata: { ...one.metadata, deletionTimestamp: 'now' } };
+  const nodeInfo = { kubeletVersion: 'v1.34.0' };
+  const upgraded = node((n) =>
+    Object.assign(n, { metadata: { ...n.metadata, name: 'n' }, spec: { providerID: ID }, status: { nodeInfo } }),
+  );
+  const pass = {
+    machine: going,
+    infrastructure: ABSENT,
+    nodeCluster: reached(target(trimNode(upgraded))),
+    cluster,
+    again: [],
+    told: [],
+  } as unknown as MachinePass;
+  const deps = { machines: new MemoryInformer([going], CLUSTER_API_MACHINE_INDEXES), clock } as unknown as StepDeps;
+  await creationSteps(deps)
+    .find(({ name }) => name === 'node')
+    ?.run(pass);
+
+  expect(pass.machine.status.nodeInfo).toEqual(nodeInfo);
 });
 
 test.each<{

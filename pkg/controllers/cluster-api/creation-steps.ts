@@ -14,6 +14,7 @@ import { next } from '../../reconcile/result.ts';
 import { certificatesExpiryOf } from './defaults.ts';
 import type { External } from './externals.ts';
 import type { MachinePass, MachineStep, StepDeps } from './machine-pass.ts';
+import { namedNode } from './named-node.ts';
 import { nodeChange } from './node-change.ts';
 import { isOutdated } from './outdated.ts';
 import { ownershipOf } from './ownership.ts';
@@ -113,7 +114,7 @@ function nodeStep(deps: StepDeps): MachineStep {
     name: 'node',
     async run(pass) {
       const { machine, told, signal, nodeCluster } = pass;
-      pass.node = nodeOf(deps, pass);
+      pass.node = await lookForNode(deps, pass);
       if (pass.node.kind === 'unreachable' && !pass.node.isOver) {
         pass.again.push({ afterMs: graceLeftMs(deps, pass), waitingFor: 'the cluster of its Node to answer' });
       }
@@ -127,12 +128,8 @@ function nodeStep(deps: StepDeps): MachineStep {
         machine.status.nodeRef = { name };
         told.push({ type: 'Normal', reason: 'SuccessfulSetNodeRef', message: `The Node is ${name}` });
       }
-      if (machine.status.nodeInfo === undefined) {
-        // Caches do not keep it.
-        const live = await target.reader.get(nodes, { name }, { signal }).catch(ignoreNotFound);
-        const { nodeInfo } = live?.status ?? {};
-        if (nodeInfo !== undefined) machine.status.nodeInfo = { ...nodeInfo };
-      }
+      const { nodeInfo } = pass.node.node.status ?? {};
+      if (nodeInfo !== undefined) machine.status.nodeInfo = { ...nodeInfo };
       if (isBeingDeleted(machine)) return next;
       const isInterruptible = pass.infrastructure.kind === 'found' && pass.infrastructure.report.interruptible;
       const outdated = isOutdated(machine, (reference) => deps.externals.find(machine, reference));
@@ -145,6 +142,19 @@ function nodeStep(deps: StepDeps): MachineStep {
       return next;
     },
   };
+}
+
+/** What the cache says, but that a Node is gone: a kubelet may have registered it anew. Throws ApiError. */
+async function lookForNode(deps: StepDeps, pass: MachinePass): Promise<SeenNode> {
+  const { machine, cluster, nodeCluster, signal } = pass;
+  const seen = nodeOf(deps, pass);
+  const name = machine.status.nodeRef?.name;
+  // The API server of a Cluster that goes may be no more, and its Nodes are let alone.
+  if (seen.kind !== 'gone' || name === undefined || nodeCluster.kind !== 'reached' || isBeingDeleted(cluster)) {
+    return seen;
+  }
+  pass.node = { kind: 'undecided', problem: `Whether Node ${name} is gone could not be read` };
+  return namedNode(machine, await nodeCluster.target.reader.get(nodes, { name }, { signal }).catch(ignoreNotFound));
 }
 
 /** What is known of Nodes is told for so long after their cluster was reached for the last time. */
@@ -187,7 +197,7 @@ export function nodeOf(
   if (known === undefined && found.length > 1) {
     const names = found.map(({ metadata }) => metadata.name).toSorted();
     const problem = `Nodes ${names.join(' and ')} have the same provider ID ${providerID}: delete the one that is none of this Machine`;
-    return { kind: 'unknown', problem };
+    return { kind: 'undecided', problem };
   }
   if (node !== undefined) return { kind: 'found', node };
   if (known !== undefined && nodeCluster.identity !== undefined && !isMarked(machine)) {

@@ -23,6 +23,7 @@ const found = (name: string, more: object = {}): SeenInfrastructure & SeenBootst
   ({ kind: 'found', external: { object: object(name, more), resource, contract: 'v1beta2' }, report: {} }) as never;
 const NODE: SeenNode = { kind: 'found', node: node((n) => void (n.metadata.name = 'n')) };
 
+const UNDECIDED: SeenNode = { kind: 'undecided', problem: 'p' };
 const UNREACHABLE: SeenNode = { kind: 'unreachable', why: 'w', isOver: true };
 
 interface World {
@@ -177,6 +178,19 @@ describe('a deletion', () => {
       change: { node: UNREACHABLE, deletion: { nodeDrainTimeoutSeconds: 5 } },
       did: [],
       waits: 'DrainingNode',
+    },
+    {
+      title: 'waits while it cannot be told which Node it is, whatever the timeout of the drain',
+      world: { now: Date.parse(START) + 5_000_000 },
+      change: { node: UNDECIDED, deletion: { nodeDrainTimeoutSeconds: 5 } },
+      did: [],
+      waits: 'DrainingNode',
+    },
+    {
+      title: 'does not wait to know the Node when the Cluster goes',
+      change: { node: UNDECIDED, cluster: object('c', { deletionTimestamp: START }) },
+      did: ['delete infra'],
+      waits: 'WaitingForInfrastructureDeletion',
     },
     {
       title: 'does not wait for the cluster when that goes',

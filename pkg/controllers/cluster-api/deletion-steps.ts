@@ -121,7 +121,7 @@ const located: MachineStep = {
 };
 
 /**
- * While nothing is known of the cluster of the Node, nothing is drained and nothing deleted, however long it takes: unless the Cluster goes as a
+ * While nothing is known of the cluster of the Node, or which Node it is, nothing is drained and nothing deleted, however long it takes: unless the Cluster goes as a
  * whole, or somebody has said that the Node need not be cared for.
  */
 const reachable: MachineStep = {
@@ -132,7 +132,9 @@ const reachable: MachineStep = {
     const isLetGo = [EXCLUDE_DRAIN_ANNOTATION, EXCLUDE_DETACH_ANNOTATION].every(
       (one) => annotations?.[one] !== undefined,
     );
-    if (node.kind !== 'unreachable' || isLetGo || isBeingDeleted(cluster)) return next;
+    if (isLetGo || isBeingDeleted(cluster)) return next;
+    if (node.kind === 'undecided') return waits(pass, 'DrainingNode', `Waiting to know its Node: ${node.problem}`);
+    if (node.kind !== 'unreachable') return next;
     return waits(pass, 'DrainingNode', `Waiting for the cluster of its Node: ${node.why}`);
   },
 };

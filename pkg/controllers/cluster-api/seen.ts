@@ -16,11 +16,12 @@ export type SeenInfrastructure = Seen<InfrastructureReport>;
 export type SeenBootstrap = Seen<BootstrapReport>;
 
 /**
- * The Node of a Machine, as a pass has found it. gone: there was one. unknown: it cannot be told which it is. unreachable: nothing is known of the
+ * The Node of a Machine, as a pass has found it. gone: there was one. unknown: none is its own as far as can be told. undecided: there is one, and
+ * that it is its own cannot be told yet: nothing is destroyed. unreachable: nothing is known of the
  * cluster that it is in; for so long (isOver) that what was known is not to be told any more.
  */
 export type SeenNode =
   | { readonly kind: 'found'; readonly node: Node }
   | { readonly kind: 'absent' | 'gone' | 'none' }
-  | { readonly kind: 'unknown'; readonly problem: string }
+  | { readonly kind: 'unknown' | 'undecided'; readonly problem: string }
   | { readonly kind: 'unreachable'; readonly why: string; readonly isOver: boolean };
