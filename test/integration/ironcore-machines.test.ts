@@ -175,8 +175,8 @@ async function running(name: string, at = runtime): Promise<RuntimeMachine> {
   return at.store.named(name);
 }
 
-async function gone(name: string): Promise<void> {
-  await eventually(async () => expect(await read('Machine', name)).toBeUndefined());
+async function gone(name: string, patience: { readonly timeoutMs?: number } = {}): Promise<void> {
+  await eventually(async () => expect(await read('Machine', name)).toBeUndefined(), patience);
 }
 
 async function eventsAbout(name: string): Promise<readonly Event[]> {
@@ -581,6 +581,45 @@ test('a pool that a machinepoollet serves is left to it, and taken over when tha
   await edit('Machine', name, { metadata: { finalizers: null } });
 });
 
+test('at the wrong address nothing is made, deleted or given back, and at the right one it goes on', async () => {
+  const name = 'mixed-up';
+  await using right = await IriRuntime.start({ name: 'right', classes: { [CLASS]: 1 } });
+  await using wrong = await IriRuntime.start({ name: 'wrong', classes: { [CLASS]: 1 } });
+  const serve = async ({ address }: IriRuntime): Promise<OperatorSession> =>
+    await OperatorSession.start({
+      connection: plane.connection,
+      subject: { user: 'machinist' },
+      namespace: ns.name,
+      controllers: 'ironcore.pools',
+      flags: { 'leader-elect': 'false', 'ironcore-pool': `${name}=${address}` },
+    });
+  await createVolume(name);
+  const volumes = [{ name: 'root', volumeRef: { name } }];
+  {
+    await using _session = await serve(right);
+    await createMachine(name, { machinePoolRef: { name }, volumes });
+    await running(name, right);
+  }
+
+  {
+    await using _session = await serve(wrong);
+    await edit('Machine', name, { spec: { power: 'Off' } });
+    await waits(name, 'WrongRuntime', 'runtime wrong');
+    await remove('Machine', name);
+    const looks = wrong.calls.length;
+    await eventually(() => expect(wrong.calls.length).toBeGreaterThan(looks + 10), { timeoutMs: 90_000 });
+    const reasons = async (): Promise<readonly unknown[]> => (await eventsAbout(name)).map(({ reason }) => reason);
+    await eventually(async () => expect(await reasons()).toContain('WrongRuntime'));
+    expect([wrong.changes, right.store.all().length]).toEqual([[], 1]);
+    expect((await read<IronCoreVolume>('Volume', name))?.spec?.claimRef).toMatchObject({ name });
+  }
+
+  await using _session = await serve(right);
+  await gone(name, { timeoutMs: 90_000 });
+  expect(right.store.all()).toEqual([]);
+  expect((await read<IronCoreVolume>('Volume', name))?.spec?.claimRef).toBeUndefined();
+}, 240_000);
+
 /*
  * The process dies at one of its mutations, or loses its answer, while a Machine with a volume and a network interface comes, is switched
  * off, and goes. Whoever comes next ends it. MACHINIST_CRASH_POINTS=all walks all points of each; without it, a sample.
@@ -666,7 +705,8 @@ async function lifeWith(n: number, point: Point): Promise<End> {
   await edit('Machine', name, { spec: { power: 'Off' } });
   await shows(name, ({ status }) => expect(status?.state).toBe('Shutdown'));
   await remove('Machine', name);
-  await gone(name);
+  // One whose deletion the process before has sent, and not noted, is looked for.
+  await gone(name, { timeoutMs: 90_000 });
   const texts = crash.texts;
   crash.die();
   await (await succession)[Symbol.asyncDispose]();

@@ -153,6 +153,20 @@ export const IRONCORE: readonly Mutation[] = [
     tests: ['pkg/controllers/ironcore/machine/machine-controller.test.ts'],
   },
   {
+    file: 'pkg/controllers/ironcore/machine/missing-machines.ts',
+    from: "if (right === '' || right === answering) return undefined;",
+    to: "if (right === answering || answering !== '') return undefined;",
+    why: 'Two addresses of pools are mixed up: every machine is made twice, and deletions leave theirs behind.',
+    tests: ['pkg/controllers/ironcore/machine/machine-controller.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/ironcore/machine/missing-machines.ts',
+    from: 'if (!isTooMany({ known: known.length, missing })) return undefined;',
+    to: 'return undefined;',
+    why: 'A runtime that lost its state has every deletion ended.',
+    tests: ['pkg/controllers/ironcore/machine/machine-controller.test.ts'],
+  },
+  {
     file: 'pkg/controllers/ironcore/pool-controller.ts',
     from: 'this.#stop(name);',
     to: '',

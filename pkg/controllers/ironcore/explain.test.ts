@@ -155,6 +155,16 @@ test.each<Row>([
     sinceMs: 60_000,
   },
   {
+    what: 'that is being deleted while too many machines of its pool are missing',
+    spec: PLACED,
+    status: { state: 'Running', conditions: [condition('Ready', 'False', 'MachinesLost', 'None of 3 is shown.')] },
+    metadata: { deletionTimestamp: EARLIER, finalizers: ['a/b'] },
+    reason: 'MachinesLost',
+    message: 'Machine is being deleted. None of 3 is shown.',
+    waitingFor: 'the machines of the pool to be seen, or given up',
+    sinceMs: 60_000,
+  },
+  {
     what: 'that is being deleted while its pool is silent',
     spec: PLACED,
     status: { state: 'Running' },

@@ -68,9 +68,21 @@ function mostTelling(waits: readonly Condition[]): Condition | undefined {
   return saysMore ? ready : other;
 }
 
+/** Reasons for which the deletion of a Machine does not go on, although its pool is ready. */
+const DOUBTS: ReadonlySet<string> = new Set(['WrongRuntime', 'MachinesLost']);
+
 function deleting({ metadata, status }: IronCoreMachine, lost: Stand['told'] | undefined): Stand['told'] {
   const held = (metadata.finalizers ?? []).join(', ');
   const state = shownState(status?.state ?? '');
+  const doubt = status?.conditions?.find(({ type, reason }) => type === 'Ready' && DOUBTS.has(reason));
+  if (lost === undefined && doubt !== undefined) {
+    return {
+      reason: doubt.reason,
+      message: `Machine is being deleted. ${doubt.message}`,
+      waitingFor: 'the machines of the pool to be seen, or given up',
+      nextStep: 'It goes when the pool has removed the machine and let go of it.',
+    };
+  }
   return {
     reason: 'Deleting',
     message: ['Machine is being deleted.', ...(lost === undefined ? [] : [lost.message]), state].join(' '),

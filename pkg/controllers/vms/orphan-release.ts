@@ -1,4 +1,7 @@
-import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import {
+  DELETE_ORPHAN_VMS_UNTIL_ANNOTATION,
+  GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 
@@ -9,8 +12,12 @@ const LONGEST_RELEASE_MS = 86_400_000;
 export type Release = 'given' | 'none' | 'malformed' | 'expired' | 'too-long';
 
 /** What the annotation of a MachineClass, or of a MachinePool of IronCore, permits at this moment. */
-export function releaseOf({ metadata }: Pick<KubeObject, 'metadata'>, nowMs: number): Release {
-  const text = metadata.annotations?.[DELETE_ORPHAN_VMS_UNTIL_ANNOTATION];
+export function releaseOf(
+  { metadata }: Pick<KubeObject, 'metadata'>,
+  nowMs: number,
+  annotation: string = DELETE_ORPHAN_VMS_UNTIL_ANNOTATION,
+): Release {
+  const text = metadata.annotations?.[annotation];
   if (text === undefined) return 'none';
   const untilMs = fromTimestamp(text);
   if (untilMs === undefined) return 'malformed';
@@ -36,8 +43,17 @@ export function releaseHint(release: Exclude<Release, 'given'>, annotated: Annot
   return `${RELEASE_PROBLEMS[release]}To have them deleted: ${releaseCommand(annotated)}`;
 }
 
+/** The same of machines of a MachinePool that its runtime does not show. */
+export function giveUpHint(release: Exclude<Release, 'given'>, annotated: Annotated): string {
+  const command = releaseCommand(annotated, GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION);
+  return `${RELEASE_PROBLEMS[release]}If they are gone for good: ${command}`;
+}
+
 /** The command that releases what is held, for an hour. */
-export function releaseCommand({ kind, metadata: { name, namespace } }: Annotated): string {
+export function releaseCommand(
+  { kind, metadata: { name, namespace } }: Annotated,
+  annotation: string = DELETE_ORPHAN_VMS_UNTIL_ANNOTATION,
+): string {
   const place = namespace === undefined ? '' : `-n ${namespace} `;
-  return `kubectl ${place}annotate --overwrite ${kind} ${name} ${DELETE_ORPHAN_VMS_UNTIL_ANNOTATION}=$(date -u -d '+1 hour' +%Y-%m-%dT%H:%M:%SZ)`;
+  return `kubectl ${place}annotate --overwrite ${kind} ${name} ${annotation}=$(date -u -d '+1 hour' +%Y-%m-%dT%H:%M:%SZ)`;
 }

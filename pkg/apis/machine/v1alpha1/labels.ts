@@ -141,6 +141,11 @@ export const PREFER_NO_SCHEDULE_KEY = 'deployment.machine.sapcloud.io/prefer-no-
 export const UNFREEZE_ANNOTATION = 'safety.machine.sapcloud.io/unfreeze';
 /** On MachineClasses and MachinePools of IronCore, an RFC 3339 time at most 24 hours ahead: until then any number of VMs without a Machine is deleted. */
 export const DELETE_ORPHAN_VMS_UNTIL_ANNOTATION = 'safety.machine.sapcloud.io/delete-orphan-vms-until';
+/**
+ * On Machines and MachinePools of IronCore, an RFC 3339 time at most 24 hours ahead: until then machines that the runtime does not show
+ * count as gone, however many they are and whichever runtime answers.
+ */
+export const GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION = 'safety.machine.sapcloud.io/give-up-missing-machines-until';
 /** What kubectl apply remembers; never copied. */
 export const LAST_APPLIED_CONFIGURATION_ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
 

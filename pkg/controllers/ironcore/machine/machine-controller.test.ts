@@ -9,7 +9,10 @@ import type { IronCoreMachineClass } from '../../../apis/ironcore/machine-class.
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import type { IronCoreNetworkInterface } from '../../../apis/ironcore/network-interface.ts';
 import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
-import { CREATION_SENT_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import {
+  CREATION_SENT_ANNOTATION,
+  GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
+} from '../../../apis/machine/v1alpha1/labels.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { IRONCORE_NETWORK_INTERFACE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../../../indexes/machine-indexes.ts';
@@ -45,7 +48,11 @@ function machineOf(
 }
 
 /** A process that has just started. */
-function world(machine: IronCoreMachine, volumes: readonly IronCoreVolume[] = []) {
+function world(
+  machine: IronCoreMachine,
+  volumes: readonly IronCoreVolume[] = [],
+  pool: IronCoreMachinePool = { metadata: { ...meta('p'), namespace: '' } },
+) {
   const clock = new FakeClock();
   const store = new MachineStore();
   store.quantities.set('c', 100n);
@@ -57,6 +64,7 @@ function world(machine: IronCoreMachine, volumes: readonly IronCoreVolume[] = []
   keptUses.saw('p', []);
   const refusals: Error[] = [];
   const events: string[] = [];
+  const poolEvents: string[] = [];
   const log: string[] = [];
   const runtime = {
     version: async () => ({ name: 'iri', version: '1' }),
@@ -74,7 +82,6 @@ function world(machine: IronCoreMachine, volumes: readonly IronCoreVolume[] = []
     },
   } as unknown as PoolRuntime;
   const machineClass: IronCoreMachineClass = { metadata: meta('c'), capabilities: { cpu: 1 } };
-  const pool: IronCoreMachinePool = { metadata: { ...meta('p'), namespace: '' } };
   const controller = new IronCoreMachineController({
     machines,
     pools: new MemoryInformer([pool]),
@@ -88,13 +95,14 @@ function world(machine: IronCoreMachine, volumes: readonly IronCoreVolume[] = []
     served: { has: () => isServed.now },
     keptUses,
     recorder: { event: ({ reason, message }) => void events.push(`${reason}: ${message}`) },
+    poolRecorder: { event: ({ reason, message }) => void poolEvents.push(`${reason}: ${message}`) },
     clock,
     hurry: () => undefined,
   });
-  const pass = async (): Promise<void> => {
-    await controller.reconcile('ns/m', signal).catch(() => undefined);
+  const pass = async (name = 'm'): Promise<void> => {
+    await controller.reconcile(`ns/${name}`, signal).catch(() => undefined);
   };
-  return { clock, store, client, machines, pass, isServed, keptUses, refusals, events, log };
+  return { clock, store, client, machines, pass, isServed, keptUses, refusals, events, poolEvents, log };
 }
 
 test('that a creation is about to be sent is written before it is', async () => {
@@ -170,21 +178,161 @@ test('a volume that the API server refuses to make holds up nothing else, and is
   expect(JSON.stringify(client.writes.at(-1)?.body)).toContain('Volume m-data does not exist');
 });
 
-test.each([
-  { lost: 5, made: 1 },
-  { lost: 6, made: 0 },
-])('of $lost machines that a runtime shows no more, so many are created anew: $made of 1', async ({ lost, made }) => {
-  const status = { machineID: 'iri://1' };
-  const { clock, store, machines, pass, events } = world({ ...machineOf(), status });
-  machines.put({ ...machineOf({}, {}, { ...meta('going'), deletionTimestamp: '2026-01-01T00:00:00Z' }), status });
-  for (let i = 1; i < lost; i++) machines.put({ ...machineOf({}, {}, meta(`other-${i}`)), status });
+const GONE_AT = '2026-01-01T00:00:00Z';
+const deletion = { deletionTimestamp: GONE_AT };
+const hasFinalizer = ({ client }: ReturnType<typeof world>, name = 'm'): boolean =>
+  !client.writes.some(
+    ({ what, body }) => what === `machines/${name}` && JSON.stringify(body).includes('"finalizers":[]'),
+  );
+const giveUp = (clock: FakeClock): Record<string, string> => ({
+  [GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION]: toTimestamp(clock.now() + 10 * MINUTE_MS),
+});
 
-  await pass();
-  clock.advance(MINUTE_MS);
-  await pass();
+describe('of a pool whose runtime does not show so many machines', () => {
+  const CASES = [
+    { lost: 1, shown: 0, isBelieved: true },
+    { lost: 2, shown: 0, isBelieved: false },
+    { lost: 5, shown: 1, isBelieved: true },
+    { lost: 6, shown: 1, isBelieved: false },
+  ];
 
-  expect(store.made).toBe(made);
-  expect(events.some((event) => event.startsWith('MachinesLost'))).toBe(made === 0);
+  /** Machine `m` and others have lost theirs; one was told to go, so that it is not missed. */
+  async function lose(lost: number, shown: number, own: object = {}, machine = machineOf()) {
+    const it = world({ ...machine, status: { machineID: 'iri://gone-0' } });
+    const { machines, store } = it;
+    for (let i = 1; i < lost; i++)
+      machines.put({
+        ...machineOf({}, {}, { ...meta(`other-${i}`), ...own }),
+        status: { machineID: `iri://gone-${i}` },
+      });
+    for (let i = 0; i < shown; i++) {
+      const { id } = store.create(Machine.fromPartial({ metadata: {}, spec: { class: 'c' } })).metadata;
+      machines.put({ ...machineOf({}, {}, meta(`there-${i}`)), status: { machineID: `iri://${id}` } });
+    }
+    const status = { machineID: 'iri://gone', state: 'Terminating' };
+    machines.put({ ...machineOf({}, {}, { ...meta('going'), ...deletion }), status });
+    await it.pass();
+    it.clock.advance(MINUTE_MS);
+    await it.pass();
+    return it;
+  }
+
+  test.each(CASES)(
+    'lost $lost, shown $shown: one is created anew: $isBelieved',
+    async ({ lost, shown, isBelieved }) => {
+      const { store, events } = await lose(lost, shown);
+
+      expect(store.made - shown).toBe(isBelieved ? 1 : 0);
+      expect(events.some((event) => event.startsWith('MachinesLost'))).toBe(!isBelieved);
+    },
+  );
+
+  test.each(CASES)('lost $lost, shown $shown: a deletion ends: $isBelieved', async ({ lost, shown, isBelieved }) => {
+    const it = await lose(lost, shown, deletion, machineOf({}, {}, deletion));
+
+    expect(hasFinalizer(it)).toBe(!isBelieved);
+    expect(it.events.some((event) => event.startsWith('MachinesLost'))).toBe(!isBelieved);
+  });
+
+  test('that are seen again: one that is still missing is looked for anew before its deletion ends', async () => {
+    const it = await lose(2, 0, {}, machineOf({}, {}, deletion));
+    expect(hasFinalizer(it)).toBe(true);
+    const { id } = it.store.create(Machine.fromPartial({ metadata: {}, spec: { class: 'c' } })).metadata;
+    it.machines.put({
+      ...machineOf({}, {}, { ...meta('other-1'), resourceVersion: '2' }),
+      status: { machineID: `iri://${id}` },
+    });
+
+    await it.pass();
+    it.clock.advance(29_999);
+    await it.pass();
+    expect(hasFinalizer(it)).toBe(true);
+
+    it.clock.advance(1);
+    await it.pass();
+    expect(hasFinalizer(it)).toBe(false);
+  });
+
+  test.each(['the Machine', 'the MachinePool'])('%s allows to give them up for a while', async (what) => {
+    const machine = { ...machineOf({}, {}, deletion), status: { machineID: 'iri://gone-0' } };
+    const annotations = giveUp(new FakeClock());
+    const pool = { metadata: { ...meta('p'), namespace: '', ...(what === 'the MachinePool' && { annotations }) } };
+    if (what === 'the Machine') Object.assign(machine.metadata, { annotations });
+    const it = world(machine, [], pool);
+    it.machines.put({ ...machineOf({}, {}, { ...meta('other'), ...deletion }), status: { machineID: 'iri://gone-1' } });
+
+    await it.pass();
+    it.clock.advance(MINUTE_MS);
+    await it.pass();
+
+    expect(hasFinalizer(it)).toBe(false);
+  });
+});
+
+test('of many Machines that are deleted at once each goes, when it was told to go by this process or the one before', async () => {
+  const it = world(machineOf());
+  const { store, machines, client, pass } = it;
+  const names = Array.from({ length: 8 }, (_, i) => `m-${i}`);
+  for (const name of names) {
+    const labels = { 'machinepoollet.ironcore.dev/machine-uid': `uid-${name}` };
+    const { id } = store.create(Machine.fromPartial({ metadata: { labels }, spec: { class: 'c' } })).metadata;
+    machines.put({ ...machineOf({}, {}, { ...meta(name), ...deletion }), status: { machineID: `iri://${id}` } });
+  }
+  for (const i of [1, 2, 3]) {
+    const status = { machineID: `iri://before-${i}`, state: 'Terminating' };
+    machines.put({ ...machineOf({}, {}, { ...meta(`before-${i}`), ...deletion }), status });
+    names.push(`before-${i}`);
+  }
+
+  for (const name of names) await pass(name);
+  expect(store.all()).toEqual([]);
+  it.clock.advance(5_000);
+  for (const name of names) await pass(name);
+
+  expect(names.filter((name) => hasFinalizer(it, name))).toEqual([]);
+  expect(client.writes.map(({ body }) => JSON.stringify(body)).filter((body) => body.includes('MachinesLost'))).toEqual(
+    [],
+  );
+});
+
+describe('a Machine whose machine another runtime has than the one that answers', () => {
+  test.each(['alive', 'being deleted'])('that is %s is kept as it is, and says so', async (what) => {
+    const metadata = what === 'alive' ? {} : deletion;
+    const it = world({ ...machineOf({}, {}, metadata), status: { machineID: 'other://7' } });
+
+    await it.pass();
+    it.clock.advance(MINUTE_MS);
+    await it.pass();
+
+    expect([it.store.made, hasFinalizer(it)]).toEqual([0, true]);
+    expect(it.events[0]).toMatch(
+      /^WrongRuntime: At the address of MachinePool p answers runtime iri, .* runtime other .*other:\/\/7/,
+    );
+    expect(it.poolEvents).toEqual([
+      expect.stringMatching(/^WrongRuntime: .* answers runtime iri.*give-up-missing-machines-until/),
+    ]);
+  });
+
+  test('goes on when it is given up', async () => {
+    const machine = machineOf(giveUp(new FakeClock()), {}, deletion);
+    const it = world({ ...machine, status: { machineID: 'other://7' } });
+
+    await it.pass();
+    it.clock.advance(MINUTE_MS);
+    await it.pass();
+
+    expect(hasFinalizer(it)).toBe(false);
+  });
+
+  test('is that of the one that answers, if that shows its machine by its label', async () => {
+    const it = world({ ...machineOf({}, {}, deletion), status: { machineID: 'other://7' } });
+    const labels = { 'machinepoollet.ironcore.dev/machine-uid': 'uid-m' };
+    it.store.create(Machine.fromPartial({ metadata: { labels }, spec: { class: 'c' } }));
+
+    await it.pass();
+
+    expect(it.store.all()).toEqual([]);
+  });
 });
 
 describe('a machine that lost the label with the UID of its Machine', () => {
@@ -197,7 +345,7 @@ describe('a machine that lost the label with the UID of its Machine', () => {
   test.each([
     { what: 'is found by its id, and no other one is made', labels: {}, scheme: 'iri', made: 1 },
     { what: 'of another Machine is not taken', labels: { [label]: 'uid-other' }, scheme: 'iri', made: 2 },
-    { what: 'of another runtime is not taken', labels: {}, scheme: 'other', made: 2 },
+    { what: 'of another runtime is not taken, and none is made', labels: {}, scheme: 'other', made: 1 },
   ])('$what', async ({ labels, scheme, made }) => {
     const { clock, store, machines, pass } = world(machineOf());
     const { id, machine } = known(store, labels);

@@ -21,15 +21,17 @@ import { decide, type Decision } from './decision.ts';
 import { withDevices } from './devices.ts';
 import type { KeptUses } from './kept-uses.ts';
 import { MACHINE_FINALIZER, MANAGED_BY_ANNOTATION, UID_LABEL } from './keys.ts';
+import { MissingMachines, type Doubt, type MissingMachinesDeps } from './missing-machines.ts';
 import { Reports, type ReportsDeps } from './reports.ts';
 import { isMachineOf, runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
 import { isUpToDate, type Said } from './status.ts';
 import { surroundingsOf, type SurroundingsDeps } from './surroundings.ts';
-import { Uncertainty } from './uncertainty.ts';
+import { Uncertainty, type Fate } from './uncertainty.ts';
 import { wantedOf, type Wanted } from './wanted.ts';
 
 /** What Machines are made real with. */
-export interface MachineControllerDeps extends SurroundingsDeps, ReportsDeps, Omit<ClaimingDeps, 'reports'> {
+export interface MachineControllerDeps
+  extends SurroundingsDeps, ReportsDeps, MissingMachinesDeps, Omit<ClaimingDeps, 'reports'> {
   /** Index: `pool`. */
   readonly machines: Lister<IronCoreMachine>;
   readonly pools: Lister<IronCoreMachinePool>;
@@ -45,8 +47,6 @@ export interface MachineControllerDeps extends SurroundingsDeps, ReportsDeps, Om
 
 /** How soon something that was begun at a runtime is looked at again. */
 const SOON_MS = 1_000;
-/** More machines that vanish at once are no mishap: the runtime has lost its state, or is another one, and what it had may come back. */
-const MOST_LOST = 5;
 /** How often what no watch tells of is looked for: Secrets, prefixes. */
 const LOOK_AGAIN_MS = 5_000;
 
@@ -60,6 +60,13 @@ interface Pass {
   readonly signal: AbortSignal;
 }
 
+/** What the runtime has for a Machine. */
+interface Look {
+  readonly existing: readonly RuntimeMachine[];
+  /** Name of the runtime; undefined: it was not asked. */
+  readonly answering: string | undefined;
+}
+
 /**
  * Makes Machines real at the runtimes of their pools. A pass looks at everything, decides one thing, does it, and tells:
  *
@@ -68,12 +75,16 @@ interface Pass {
 export class IronCoreMachineController {
   readonly #deps: MachineControllerDeps;
   readonly #uncertainty: Uncertainty;
+  readonly #missing: MissingMachines;
+  /** UIDs of Machines for which nothing was done at the last pass: the runtime was not believed. */
+  readonly #held = new Set<string>();
   readonly #reports: Reports;
   readonly #claiming: Claiming;
 
   constructor(deps: MachineControllerDeps) {
     this.#deps = deps;
     this.#uncertainty = new Uncertainty(deps);
+    this.#missing = new MissingMachines(deps);
     this.#reports = new Reports(deps);
     this.#claiming = new Claiming({ ...deps, reports: this.#reports });
   }
@@ -137,7 +148,12 @@ export class IronCoreMachineController {
     const { uid } = observed.metadata;
     const isGoing = isBeingDeleted(observed);
     // Before anything is claimed: what the runtime has may still use what the Machine no longer names.
-    const existing = await this.#existing(pass);
+    const { existing, answering } = await this.#look(pass);
+    if (existing.length > 0) this.#held.delete(uid);
+    else if (answering !== undefined) {
+      const doubt = this.#missing.wrongRuntime(observed, poolName, answering);
+      if (doubt !== undefined) return await this.#hold(pass, doubt);
+    }
     if (!isGoing && !this.#deps.keptUses.knows(poolName)) {
       const why = this.#deps.keptUses.whyNot(poolName);
       if (why === undefined) this.#deps.hurry(poolName);
@@ -148,9 +164,14 @@ export class IronCoreMachineController {
       return requeue(SOON_MS, 'the first look at all that the runtime has');
     }
     if (existing.length > 0) this.#uncertainty.forget(uid);
-    else if ((observed.status?.machineID ?? '') !== '') this.#uncertainty.vanished(uid, isGoing);
+    else if ((observed.status?.machineID ?? '') !== '') this.#uncertainty.vanished(uid, this.#fateOf(observed));
     else this.#uncertainty.recall(uid, fromTimestamp(observed.metadata.annotations?.[CREATION_SENT_ANNOTATION]));
     const isCertain = this.#uncertainty.leftMs(uid) === 0;
+    // Before anything is given back, made anew, or ended.
+    if (existing.length === 0 && this.#missing.isMissed(observed) && (isCertain || this.#held.has(uid))) {
+      const held = await this.#holdIfLost(pass);
+      if (held !== undefined) return held;
+    }
     if (!isGoing) await this.#claiming.claim(observed, existing, isCertain, signal);
     const wanted = isGoing ? NOTHING : await this.#wanted(pass, existing.length > 0);
     const decision = decide({
@@ -164,16 +185,44 @@ export class IronCoreMachineController {
     return await this.#do(pass, decision);
   }
 
-  /** All machines of the Machine: by the label with its UID, and by the id that it knows, for one whose labels were lost. */
-  async #existing({ observed, runtime, signal }: Pass): Promise<readonly RuntimeMachine[]> {
+  /**
+   * All machines of the Machine: by the label with its UID, and by the id that it knows, for one whose labels were lost. With the name of the
+   * runtime if it does not show the machine that is known.
+   */
+  async #look({ observed, runtime, signal }: Pass): Promise<Look> {
     const labelled = await runtime.machines({ labels: { [UID_LABEL]: observed.metadata.uid } }, signal);
     const id = runtimeIDOf(observed);
-    if (id === '' || labelled.some(({ metadata }) => metadata.id === id)) return labelled;
-    const { name } = await runtime.version(signal);
+    if (id === '' || labelled.some(({ metadata }) => metadata.id === id)) {
+      return { existing: labelled, answering: undefined };
+    }
+    const { name: answering } = await runtime.version(signal);
     // Another runtime may have given the id to somebody else.
-    if (name !== runtimeNameOf(observed)) return labelled;
+    if (answering !== runtimeNameOf(observed)) return { existing: labelled, answering };
     const known = await runtime.machines({ id }, signal);
-    return [...labelled, ...known.filter((one) => isMachineOf(observed, one))];
+    return { existing: [...labelled, ...known.filter((one) => isMachineOf(observed, one))], answering };
+  }
+
+  #fateOf(observed: IronCoreMachine): Fate {
+    if (!isBeingDeleted(observed)) return 'stay';
+    return this.#missing.isExpected(observed) ? 'going' : 'go';
+  }
+
+  /** Says why nothing is done, and that the look begins anew when that has ended. */
+  async #hold(pass: Pass, { reason, message }: Doubt): Promise<StepResult> {
+    const { uid } = pass.observed.metadata;
+    this.#held.add(uid);
+    this.#uncertainty.distrusted(uid);
+    await this.#tell(pass, { problem: { reason, message } });
+    return requeue(LOOK_AGAIN_MS, message);
+  }
+
+  /** Holds the Machine if the runtime shows too few of the pool's machines to be believed; undefined: it is. */
+  async #holdIfLost(pass: Pass): Promise<StepResult | undefined> {
+    const { observed, poolName, runtime, signal } = pass;
+    const doubt = await this.#missing.lost(observed, poolName, runtime, signal);
+    if (doubt !== undefined) return await this.#hold(pass, doubt);
+    this.#held.delete(observed.metadata.uid);
+    return undefined;
   }
 
   async #wanted({ observed, runtime, signal }: Pass, isThere: boolean): Promise<Wanted> {
@@ -209,14 +258,6 @@ export class IronCoreMachineController {
     const { name: scheme } = await runtime.version(signal);
     const { machineID = '' } = observed.status ?? {};
     if (machineID !== '') {
-      const lost = await this.#lostIn(pass);
-      if (lost > MOST_LOST) {
-        const message =
-          `The runtime shows ${lost} machines of MachinePool ${poolName} no more: none is created anew while there are more than ` +
-          `${MOST_LOST}. Bring them back, or delete Machines that are to be given up`;
-        await this.#tell(pass, { problem: { reason: 'MachinesLost', message } });
-        return requeue(LOOK_AGAIN_MS, message);
-      }
       this.#reports.event(
         observed,
         'Warning',
@@ -244,13 +285,6 @@ export class IronCoreMachineController {
     this.#reports.event(observed, 'Normal', 'Created', `Created machine ${id} in MachinePool ${poolName}`);
     // Switched off, where it is to be, and told what became of it.
     return requeue(0, 'the machine to be seen');
-  }
-
-  /** How many machines of the pool the runtime does not show although they were made: of its whole list, whatever it makes of labels. */
-  async #lostIn({ poolName, runtime, signal }: Pass): Promise<number> {
-    const shown = new Set((await runtime.machines({}, signal)).map(({ metadata }) => metadata.id));
-    const left = this.#deps.machines.byIndex('pool', poolName).filter((one) => !isBeingDeleted(one));
-    return left.map(runtimeIDOf).filter((id) => id !== '' && !shown.has(id)).length;
   }
 
   /** Resolves with the Machine as it is now; undefined when it is gone. */
@@ -301,6 +335,7 @@ export class IronCoreMachineController {
     const { observed, poolName, runtime, signal } = pass;
     for (const id of ids) await removeMachine(runtime, keyOf(observed), id, signal);
     this.#uncertainty.certain(observed.metadata.uid);
+    this.#missing.deleted(observed.metadata.uid);
     this.#deps.hurry(poolName);
     const [first] = left;
     const message = `Waiting for machine ${first?.metadata.id ?? ''} to be gone`;

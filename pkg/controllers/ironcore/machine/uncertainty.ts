@@ -5,7 +5,18 @@ export const CREATION_MS = 120_000;
 /** For so long a machine that is known, and that the runtime does not show any more, is looked for before it counts as gone. */
 const VANISHED_MS = 30_000;
 /** The same of a Machine that is being deleted. */
-const VANISHED_IN_DELETION_MS = 5_000;
+const VANISHED_IN_DELETION_MS = 15_000;
+/** The same of one that was told to go: that it is gone is what is expected. */
+const TOLD_TO_GO_MS = 5_000;
+
+/** What a machine that is not shown any more was about to do. */
+export type Fate = 'stay' | 'go' | 'going';
+
+const LOOK_MS: Readonly<Record<Fate, number>> = {
+  stay: VANISHED_MS,
+  go: VANISHED_IN_DELETION_MS,
+  going: TOLD_TO_GO_MS,
+};
 
 /** Until when it is not certain that the runtime has no machine for a Machine although it shows none. */
 export class Uncertainty {
@@ -34,9 +45,14 @@ export class Uncertainty {
   }
 
   /** A machine that was known is not shown. Counts from the first look. */
-  vanished(uid: string, isBeingDeleted: boolean): void {
+  vanished(uid: string, fate: Fate): void {
     if (this.#untilMs.has(uid)) return;
-    this.#untilMs.set(uid, this.#clock.monotonicMs() + (isBeingDeleted ? VANISHED_IN_DELETION_MS : VANISHED_MS));
+    this.#untilMs.set(uid, this.#clock.monotonicMs() + LOOK_MS[fate]);
+  }
+
+  /** What the runtime does not show is not to be trusted: when that has ended, the machine is looked for as if it had just vanished. */
+  distrusted(uid: string): void {
+    this.#untilMs.set(uid, this.#clock.monotonicMs() + VANISHED_MS);
   }
 
   /** The machine is seen, or its Machine is gone. */

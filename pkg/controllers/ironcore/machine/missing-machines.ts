@@ -1,0 +1,148 @@
+import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
+import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
+import {
+  CREATION_SENT_ANNOTATION,
+  GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
+} from '../../../apis/machine/v1alpha1/labels.ts';
+import { isBeingDeleted } from '../../../apis/meta.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import type { Clock } from '../../../clock/clock.ts';
+import { BoundedMap } from '../../../events/bounded-map.ts';
+import type { ObjectEvents } from '../../../events/event-sink.ts';
+import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
+import { giveUpHint, releaseOf, type Release } from '../../vms/orphan-release.ts';
+import { runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
+
+/** What is known of machines that are missing comes from here. */
+export interface MissingMachinesDeps {
+  /** Index: `pool`. */
+  readonly machines: Lister<IronCoreMachine>;
+  readonly pools: Lister<IronCoreMachinePool>;
+  readonly poolRecorder: ObjectEvents<IronCoreMachinePool>;
+  readonly clock: Clock;
+}
+
+/** Why nothing is done for a Machine although the runtime shows no machine of it. */
+export interface Doubt {
+  readonly reason: 'WrongRuntime' | 'MachinesLost';
+  readonly message: string;
+}
+
+/** More machines that vanish at once are no mishap: the runtime has lost its state, or is another one, and what it had may come back. */
+const MOST_LOST = 5;
+/** So many, if they are all: one alone may well be gone. */
+const FEWEST_OF_ALL = 2;
+/** Of so many it is remembered that they were deleted; the oldest are forgotten first, and count as missing. */
+const CAPACITY = 65_536;
+
+/** How many machines of a pool should be at its runtime, and how many of those it does not show. */
+interface Shortage {
+  readonly known: number;
+  readonly missing: number;
+}
+
+/** Whether so many are missing that the runtime is not believed. */
+function isTooMany({ known, missing }: Shortage): boolean {
+  return missing > MOST_LOST || (missing >= FEWEST_OF_ALL && missing === known);
+}
+
+/**
+ * Whether the machine of a Machine that is being deleted was told to go, as its status has it: that is written when the runtime has accepted
+ * the deletion, whoever sent it.
+ */
+function isToldToGo(machine: IronCoreMachine): boolean {
+  return isBeingDeleted(machine) && machine.status?.state === 'Terminating';
+}
+
+/**
+ * Whether it is believed that a machine is gone which the runtime does not show. A runtime that was started anew without its state, or one
+ * at whose address another one answers, shows none either, and what used a volume goes on using it. So it is asked who it is, and a machine
+ * counts as gone if it was told to go, or if few others are missing.
+ */
+export class MissingMachines {
+  readonly #deps: MissingMachinesDeps;
+  /** UIDs of Machines whose machine was seen, and whose deletion the runtime has accepted. */
+  readonly #deleted = new BoundedMap<string, true>(CAPACITY);
+  /** By pool, what was told last. */
+  readonly #told = new Map<string, string>();
+
+  constructor(deps: MissingMachinesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Its machine was seen, and the runtime has accepted that it goes, or says that it is gone. */
+  deleted(uid: string): void {
+    this.#deleted.set(uid, true);
+  }
+
+  /** Whether that its machine is not there is no news. */
+  isExpected(machine: IronCoreMachine): boolean {
+    return isToldToGo(machine) || this.#deleted.get(machine.metadata.uid) === true;
+  }
+
+  /** Whether that its machine is not there may be wrong: it had one, or one may have been made for what is being deleted. */
+  isMissed(machine: IronCoreMachine): boolean {
+    if (this.isExpected(machine)) return false;
+    if ((machine.status?.machineID ?? '') !== '') return true;
+    return isBeingDeleted(machine) && machine.metadata.annotations?.[CREATION_SENT_ANNOTATION] !== undefined;
+  }
+
+  /** Whether another runtime answers than the one that has its machine. `answering` is the name of the one that does. */
+  wrongRuntime(machine: IronCoreMachine, poolName: string, answering: string): Doubt | undefined {
+    const right = runtimeNameOf(machine);
+    if (right === '' || right === answering) return undefined;
+    const release = this.#releaseOf(machine, poolName);
+    if (release === 'given') return undefined;
+    const who = `At the address of MachinePool ${poolName} answers runtime ${answering}, and does not have what runtime ${right} has`;
+    const what =
+      'nothing is created, deleted or released for such Machines. See that the addresses of --ironcore-pool were not mixed up. ' +
+      giveUpHint(release, poolRef(poolName));
+    const pool = this.#deps.pools.get(poolName);
+    if (pool !== undefined && this.#told.get(poolName) !== who) {
+      this.#told.set(poolName, who);
+      const message = `${who}: ${what}`;
+      this.#deps.poolRecorder.event({ object: pool, type: 'Warning', reason: 'WrongRuntime', message });
+    }
+    return { reason: 'WrongRuntime', message: `${who} (${machine.status?.machineID ?? ''}): ${what}` };
+  }
+
+  /** Whether too many machines of the pool are missing in the runtime's whole list, whatever it makes of labels. Throws RuntimeError. */
+  async lost(
+    machine: IronCoreMachine,
+    poolName: string,
+    runtime: Pick<PoolRuntime, 'machines'>,
+    signal: AbortSignal,
+  ): Promise<Doubt | undefined> {
+    // Before the list: what is made meanwhile is not missing there.
+    const inPool = this.#deps.machines.byIndex('pool', poolName);
+    const shown = await runtime.machines({}, signal);
+    const ids = new Set(shown.map(({ metadata }) => metadata.id));
+    const known = inPool
+      .filter((one) => !this.isExpected(one))
+      .map(runtimeIDOf)
+      .filter((id) => id !== '');
+    const missing = known.filter((id) => !ids.has(id)).length;
+    if (!isTooMany({ known: known.length, missing })) return undefined;
+    const release = this.#releaseOf(machine, poolName);
+    if (release === 'given') return undefined;
+    const message =
+      `The runtime does not show ${missing} of ${known.length} machines of MachinePool ${poolName} that nobody has told to go: nothing is ` +
+      'created, deleted or released for them. See whether it has lost its state, or is another one of that name, and bring them back. ' +
+      giveUpHint(release, poolRef(poolName));
+    return { reason: 'MachinesLost', message };
+  }
+
+  /** What the pool allows for all of its Machines, or the Machine for itself. */
+  #releaseOf(machine: IronCoreMachine, poolName: string): Release {
+    const nowMs = this.#deps.clock.now();
+    const own = releaseOf(machine, nowMs, GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION);
+    const pool = this.#deps.pools.get(poolName);
+    if (own === 'given' || pool === undefined) return own;
+    const ofPool = releaseOf(pool, nowMs, GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION);
+    return ofPool === 'none' ? own : ofPool;
+  }
+}
+
+function poolRef(name: string): Parameters<typeof giveUpHint>[1] {
+  return { kind: 'machinepools.compute.ironcore.dev', metadata: { name } };
+}
