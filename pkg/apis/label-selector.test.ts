@@ -48,4 +48,26 @@ describe('matching labels', () => {
   ])('refuses $key $operator $values as the API server does', (requirement) => {
     expect(() => labelMatcher({ matchExpressions: [requirement] })).toThrow(InvalidSelectorError);
   });
+
+  test.each<{ what: string; selector: LabelSelector; says: string }>([
+    { what: 'a key that no label has', selector: { matchLabels: { 'app ': 'a' } }, says: '"app " is not the key' },
+    {
+      what: 'a key in an expression that no label has',
+      selector: { matchExpressions: [{ key: 'a b', operator: 'Exists' }] },
+      says: '"a b" is not the key',
+    },
+    { what: 'a value that no label has', selector: { matchLabels: { app: 'a b' } }, says: '"a b" is not the value' },
+    {
+      what: 'a value in an expression that no label has',
+      selector: { matchExpressions: [{ key: 'app', operator: 'In', values: ['a', '-'] }] },
+      says: '"-" is not the value',
+    },
+    {
+      what: 'an operator with a slip, whatever its values',
+      selector: { matchExpressions: [{ key: 'app', operator: 'Inn' as 'In', values: ['a'] }] },
+      says: 'unknown operator Inn at key app: one of In, NotIn, Exists, DoesNotExist',
+    },
+  ])('refuses $what, which would select nothing', ({ selector, says }) => {
+    expect(() => labelMatcher(selector)).toThrow(says);
+  });
 });

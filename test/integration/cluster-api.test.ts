@@ -563,7 +563,13 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     expect((await api.request(podPath('leaves'))).status).toBe(200);
 
     await edit(name, { metadata: { annotations: { [preDrain]: null } } });
-    await says(name, 'Deleting', 'True', 'DrainingNode', 'MachineDrainRule wrong: label selector: a In with 0 values');
+    await says(
+      name,
+      'Deleting',
+      'True',
+      'DrainingNode',
+      'MachineDrainRule wrong: label selector: operator In at key a needs values',
+    );
     expect((await api.request(podPath('leaves'))).status).toBe(200);
     await send('DELETE', 'machinedrainrules', 'wrong');
     await says(name, 'Deleting', 'True', 'WaitingForVolumeDetach', 'held');

@@ -101,7 +101,7 @@ describe('what a drain does about a pod', () => {
         drain: { behavior: 'Skip' },
         pods: [{ selector: { matchExpressions: [{ key: 'a', operator: 'Like' as 'In', values: ['b'] }] } }],
       },
-      why: 'a Like',
+      why: 'unknown operator Like at key a',
     },
     {
       what: 'a selector that is no selector, for other Machines',
@@ -112,7 +112,7 @@ describe('what a drain does about a pod', () => {
           { clusterSelector: { matchExpressions: [{ key: 'a', operator: 'In' }] } },
         ],
       },
-      why: 'a In with 0 values',
+      why: 'operator In at key a needs values',
     },
   ])('no drain begins with $what in any rule', ({ spec, why }) => {
     const invalid = (): unknown => podRulesOf([SKIP, rule('bad', spec)], MACHINE);

@@ -1,6 +1,7 @@
+import { isLabelKey, isLabelValue } from '../../apis/label-syntax.ts';
 import type { CloudCluster } from '../../apis/mirantis/cluster.ts';
 import type { AllowedLabel } from '../../apis/machine/v1alpha1/node-label-policy.ts';
-import { isLabelKey, isLabelValue, type Read } from './provider-value.ts';
+import type { Read } from './provider-value.ts';
 import { Reading } from './reading.ts';
 
 /** What a Cluster asks for, as far as we do anything about it. */

@@ -1,3 +1,4 @@
+import { isLabelKey, isLabelValue } from '../../apis/label-syntax.ts';
 import { PROVIDER_API_VERSION, type ClusterMachine } from '../../apis/mirantis/machine.ts';
 import { DELETION_POLICIES, type DeletionPolicy } from '../machines/deletion-policy.ts';
 import { Reading, type Problem } from './reading.ts';
@@ -36,18 +37,6 @@ const PATH = 'spec.providerSpec.value';
 /** The prose of the product's documentation spells the version so. */
 const OTHER_SPELLING = PROVIDER_API_VERSION.replace(/1$/, '');
 const KIND = 'OpenstackMachineProviderSpec';
-const LABEL_KEY = /^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
-const LABEL_VALUE = /^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$/;
-
-/** Whether something is the key of a label. */
-export function isLabelKey(text: unknown): text is string {
-  return typeof text === 'string' && LABEL_KEY.test(text);
-}
-
-/** Whether something is the value of a label. */
-export function isLabelValue(text: unknown): text is string {
-  return typeof text === 'string' && LABEL_VALUE.test(text);
-}
 
 /** Reads the value of a Machine; every problem is named at once. */
 export function readProviderValue(machine: Pick<ClusterMachine, 'spec'>): Read<ProviderValue> {
