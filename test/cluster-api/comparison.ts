@@ -1,4 +1,4 @@
-import { NODE_CLUSTER_ANNOTATION } from '../../pkg/apis/cluster-api/keys.ts';
+import { HAD_KUBECONFIG_ANNOTATION, NODE_CLUSTER_ANNOTATION } from '../../pkg/apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 
@@ -11,8 +11,9 @@ const DROPPED = new Set([
   'managedFields',
   'uid',
   'message',
-  // A note of ours: the core has none to compare.
+  // Notes of ours: the core has none to compare.
   NODE_CLUSTER_ANNOTATION,
+  HAD_KUBECONFIG_ANNOTATION,
 ]);
 /** Lists in which the place of an item says nothing, by what tells their items apart. */
 const SORTED: ReadonlyMap<string, string> = new Map([

@@ -7,7 +7,7 @@ import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
 import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import { kubeconfig } from '../../hack/control-plane/kubeconfig.ts';
-import { NODE_CLUSTER_ANNOTATION } from '../../pkg/apis/cluster-api/keys.ts';
+import { HAD_KUBECONFIG_ANNOTATION, NODE_CLUSTER_ANNOTATION } from '../../pkg/apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
@@ -103,6 +103,7 @@ async function createCluster(name: string, value?: string): Promise<void> {
   });
 }
 
+const clusterPath = (name: string): string => `/apis/cluster.x-k8s.io/v1beta2/namespaces/${ns.name}/clusters/${name}`;
 const unique = (name: string): string => `${ns.name}-${name}`;
 
 /** A Machine whose infrastructure is there. */
@@ -269,8 +270,23 @@ test('a kubeconfig that comes after the Node was found elsewhere takes nothing a
   await says('late-1', 'Deleting', 'True', 'DrainingNode', 'correct the Secret, or delete it');
   expect(await nodeOf(home, 'late-1')).toBeDefined();
   await home.send('DELETE', secretPath('late'));
+  await says('late-1', 'Deleting', 'True', 'DrainingNode', 'Secret late-kubeconfig is missing');
+  expect(await nodeOf(home, 'late-1')).toBeDefined();
+  await home.send('PATCH', clusterPath('late'), { metadata: { annotations: { [HAD_KUBECONFIG_ANNOTATION]: null } } });
   await machineGone('late-1');
   expect(await nodeOf(home, 'late-1')).toBeUndefined();
+});
+
+test('a Machine whose Node was never found waits for a Secret that is gone: its Node may have joined where that led to', async () => {
+  await createCluster('lost', wayAway());
+  await createMachine('lost', 'lost-1');
+  await says('lost-1', 'NodeReady', 'Unknown', 'NodeDoesNotExist');
+  await home.send('DELETE', secretPath('lost'));
+  await takeAway('lost-1');
+  await says('lost-1', 'Deleting', 'True', 'DrainingNode', 'Secret lost-kubeconfig is missing');
+  expect((await sim.read(SIM_MACHINE, 'lost-1'))?.metadata.deletionTimestamp).toBeUndefined();
+  await storeKubeconfig('lost', wayAway());
+  await machineGone('lost-1');
 });
 
 test('the Node of an older revision is tainted for as long as it is one, by what its owners say', async () => {

@@ -75,3 +75,5 @@ export const CLUSTER_FINALIZER = 'cluster.cluster.x-k8s.io';
 export const KUBECONFIG_SECRET_SUFFIX = '-kubeconfig';
 /** On Machines whose Nodes are in the cluster of such a Secret: UID of the Namespace kube-system in which they were found. */
 export const NODE_CLUSTER_ANNOTATION = 'cluster-api.machine.sapcloud.io/node-cluster';
+/** On Clusters that have, or had, such a Secret: without it their Machines wait. */
+export const HAD_KUBECONFIG_ANNOTATION = 'cluster-api.machine.sapcloud.io/had-kubeconfig';

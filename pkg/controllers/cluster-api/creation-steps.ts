@@ -2,7 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { readBootstrap } from '../../apis/cluster-api/bootstrap.ts';
 import type { ContractReference } from '../../apis/cluster-api/contract.ts';
-import { CLUSTER_NAME_LABEL, KUBECONFIG_SECRET_SUFFIX, NODE_CLUSTER_ANNOTATION } from '../../apis/cluster-api/keys.ts';
+import {
+  CLUSTER_NAME_LABEL,
+  HAD_KUBECONFIG_ANNOTATION,
+  KUBECONFIG_SECRET_SUFFIX,
+  NODE_CLUSTER_ANNOTATION,
+} from '../../apis/cluster-api/keys.ts';
 import { readInfrastructure } from '../../apis/cluster-api/infrastructure.ts';
 import type { DeprecatedStatus } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted, refOf } from '../../apis/meta.ts';
@@ -203,7 +208,8 @@ export function nodeOf(
   if (known !== undefined && nodeCluster.identity !== undefined && !isMarked(machine)) {
     const secretName = `${cluster.metadata.name}${KUBECONFIG_SECRET_SUFFIX}`;
     const why =
-      `Node ${known} was found elsewhere, before Secret ${secretName} led to a cluster in which it is not: correct the Secret, or delete it; ` +
+      `Node ${known} was found elsewhere, before Secret ${secretName} led to a cluster in which it is not: correct the Secret, or delete it ` +
+      `and annotation ${HAD_KUBECONFIG_ANNOTATION} of the Cluster; ` +
       `if the Node is no more, set annotation ${NODE_CLUSTER_ANNOTATION}=${nodeCluster.identity}`;
     return { kind: 'unreachable', why, isOver: true };
   }

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
+import { HAD_KUBECONFIG_ANNOTATION } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { GateClosedError } from '../../gate/gate.ts';
@@ -27,15 +28,21 @@ const machine = (metadata: object = {}): ClusterAPIMachine => ({
 /** What is written, and what writes to infrastructure fail with. */
 let writes: { readonly plural: string; readonly body: Record<string, unknown> }[];
 let failure: unknown;
+let clusterFailure: unknown;
 
 beforeEach(() => {
   writes = [];
   failure = undefined;
+  clusterFailure = undefined;
 });
 
 async function reconcile(
   object: ClusterAPIMachine,
-  { cluster = named('c'), isServed = true }: { cluster?: ClusterAPICluster | undefined; isServed?: boolean } = {},
+  {
+    cluster = named('c'),
+    isServed = true,
+    isApart = false,
+  }: { cluster?: ClusterAPICluster | undefined; isServed?: boolean; isApart?: boolean } = {},
 ): Promise<unknown> {
   const dropped: string[] = [];
   const resource = providerResource({ group: 'g', version: 'v1', plural: 'sims', kind: 'Sim' });
@@ -48,7 +55,15 @@ async function reconcile(
       drop: (user: string) => void dropped.push(user),
       find: () => ({ kind: 'found', object: named('i'), resource, contract: 'v1beta2' }),
     },
-    nodeClusters: { use: () => undefined, drop: () => undefined, of: () => ({ kind: 'none' }) },
+    nodeClusters: {
+      use: () => undefined,
+      drop: () => undefined,
+      isApart: () => isApart,
+      of: () => {
+        writes.push({ plural: 'looks', body: {} });
+        return { kind: 'none' };
+      },
+    },
     dataSecrets: { troubleWith: () => Promise.resolve(undefined) },
     drains: { forgetAll: () => undefined },
     target: undefined,
@@ -57,6 +72,7 @@ async function reconcile(
     servedAs: apiVersionOf,
     writer: {
       patch: (_intent: string, { plural }: { plural: string }, _ref: unknown, patch: Patch) => {
+        if (plural === 'clusters' && clusterFailure !== undefined) return Promise.reject(clusterFailure);
         if (plural === 'sims' && failure !== undefined) return Promise.reject(failure);
         writes.push({ plural, body: patch.body as Record<string, unknown> });
         return Promise.resolve(plural === 'sims' ? named('i') : object);
@@ -67,6 +83,43 @@ async function reconcile(
   const [ended] = await Promise.allSettled([controller.reconcile('ns/m', new AbortController().signal)]);
   return ended.status === 'rejected' ? ended.reason : dropped;
 }
+
+describe('a Cluster with a kubeconfig', () => {
+  const plurals = (): readonly string[] =>
+    writes.map(({ plural }) => plural).filter((one) => one === 'clusters' || one === 'looks');
+
+  test('remembers it before it is used', async () => {
+    await reconcile(machine(), { isApart: true });
+
+    expect(plurals()).toEqual(['clusters', 'looks']);
+    expect(writes[0]?.body).toMatchObject({ metadata: { annotations: { [HAD_KUBECONFIG_ANNOTATION]: 'true' } } });
+  });
+
+  test.each([
+    { what: 'without one', options: {} },
+    {
+      what: 'that remembers',
+      options: { isApart: true, cluster: named('c', { annotations: { [HAD_KUBECONFIG_ANNOTATION]: 'true' } }) },
+    },
+    { what: 'that goes', options: { isApart: true, cluster: named('c', { deletionTimestamp: 'now' }) } },
+  ])('one $what is not written', async ({ options }) => {
+    await reconcile(machine(), options);
+
+    expect(plurals()).toEqual(['looks']);
+  });
+
+  test('is not used while that is refused, and the Machine says why', async () => {
+    clusterFailure = new ApiError(422, 'Invalid', 'a webhook says no');
+    await reconcile({ ...machine(), spec: { ...machine().spec, providerID: 'sim:///1' } }, { isApart: true });
+
+    expect(plurals()).toEqual([]);
+    const told = writes.at(-1)?.body as Pick<ClusterAPIMachine, 'status'> | undefined;
+    expect(told?.status?.conditions?.find(({ type }) => type === 'NodeReady')).toMatchObject({
+      reason: 'ConnectionDown',
+      message: expect.stringContaining('a webhook says no'),
+    });
+  });
+});
 
 describe('a Machine', () => {
   test('is held before anything that it names is touched', async () => {
@@ -80,11 +133,11 @@ describe('a Machine', () => {
   test('owns what it names, then tells; one patch of each', async () => {
     await reconcile(machine());
 
-    expect(writes.map(({ plural, body }) => `${plural} ${Object.keys(body).join(' ')}`)).toEqual([
-      'sims metadata',
-      'machines metadata spec',
-      'machines status metadata',
-    ]);
+    expect(
+      writes
+        .filter(({ plural }) => plural !== 'looks')
+        .map(({ plural, body }) => `${plural} ${Object.keys(body).join(' ')}`),
+    ).toEqual(['sims metadata', 'machines metadata spec', 'machines status metadata']);
   });
 
   test.each([
@@ -94,7 +147,7 @@ describe('a Machine', () => {
     failure = err;
 
     expect(await reconcile(machine())).toBe(err);
-    expect(writes).toEqual([]);
+    expect(writes.filter(({ plural }) => plural !== 'looks')).toEqual([]);
   });
 
   test('says what else was refused', async () => {
@@ -138,9 +191,10 @@ describe('a Machine', () => {
     await reconcile(going, { cluster: { ...named('c'), spec: { paused: true } } });
     await reconcile(going, { cluster: named('') });
 
-    expect(writes.map(({ plural, body }) => `${plural} ${Object.keys(body).join(' ')}`)).toEqual([
-      'machines status metadata',
-      'machines status metadata',
-    ]);
+    expect(
+      writes
+        .filter(({ plural }) => plural !== 'looks')
+        .map(({ plural, body }) => `${plural} ${Object.keys(body).join(' ')}`),
+    ).toEqual(['machines status metadata', 'machines status metadata']);
   });
 });

@@ -4,19 +4,20 @@ import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
 import type { ContractReference } from '../../apis/cluster-api/contract.ts';
 import {
   CLUSTER_NAME_LABEL,
+  HAD_KUBECONFIG_ANNOTATION,
   MACHINE_FINALIZER,
   NODE_CLUSTER_ANNOTATION,
   PAUSED_ANNOTATION,
 } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts';
-import { isBeingDeleted, keyBeside, refOf } from '../../apis/meta.ts';
+import { isBeingDeleted, keyBeside, keyOf, refOf } from '../../apis/meta.ts';
 import { toTimestamp } from '../../clock/clock.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import { CONTROL, GateClosedError } from '../../gate/gate.ts';
-import { ignoreNotFound, isConflict } from '../../kube/errors.ts';
+import { ApiError, ignoreNotFound, isConflict } from '../../kube/errors.ts';
 import { replacing } from '../../kube/merge-change.ts';
-import { mergePatchIfUnchanged, statusPatch, type MergePatch } from '../../kube/patch.ts';
+import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch } from '../../kube/patch.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../../kube/resource.ts';
 import { requeue, runSteps, stop, type StepResult } from '../../reconcile/result.ts';
 import {
@@ -34,17 +35,20 @@ import { deletionSteps } from './deletion-steps.ts';
 import { queueKeyOf } from './keys.ts';
 import type { MachinePass, MachineStep, StepDeps, WorkingMachine } from './machine-pass.ts';
 import { newsOf } from './news.ts';
-import type { NodeClusters } from './node-clusters.ts';
+import type { NodeCluster, NodeClusters } from './node-clusters.ts';
 import { revisionOwnersOf } from './outdated.ts';
 import { ownersOfMachine } from './ownership.ts';
 
 /** What Machines of Cluster API are looked after with. */
 export interface MachineControllerDeps extends StepDeps {
   readonly clusters: Lister<ClusterAPICluster>;
-  readonly nodeClusters: Pick<NodeClusters, 'use' | 'drop' | 'of'>;
+  readonly nodeClusters: Pick<NodeClusters, 'use' | 'drop' | 'of' | 'isApart'>;
   readonly recorder: ObjectEvents<ClusterAPIMachine>;
   readonly isServed: (object: ClusterAPIMachine) => boolean;
 }
+
+/** When what was refused is tried again. */
+const AGAIN_MS = 20_000;
 
 /**
  * Looks after Machines of Cluster API: owns what they name, takes over what that says, finds their Nodes, and takes all of it away.
@@ -95,12 +99,13 @@ export class ClusterAPIMachineController {
     this.#adopt(machine, cluster);
     // One that goes has no use for them: they are obeyed all the same.
     if (!isBeingDeleted(observed)) machine.spec = withDefaults(machine.spec);
+    const refusal = await this.#rememberKubeconfig(cluster, signal);
     const pass: MachinePass = {
       observed,
       machine,
       cluster,
       key: user,
-      nodeCluster: nodeClusters.of(cluster, observed),
+      nodeCluster: refusal ?? nodeClusters.of(cluster, observed),
       signal,
       infrastructure: { kind: 'reading' },
       bootstrap: { kind: 'reading' },
@@ -109,7 +114,7 @@ export class ClusterAPIMachineController {
       deleting: undefined,
       problems: [],
       told: [],
-      again: [],
+      again: refusal === undefined ? [] : [{ afterMs: AGAIN_MS, waitingFor: refusal.why }],
     };
     const failures = await this.#run(pass);
     // It says nothing about the Machine: the next pass sees what has changed, or may write again.
@@ -123,6 +128,28 @@ export class ClusterAPIMachineController {
     if (availableMs !== undefined) pass.again.push({ afterMs: availableMs, waitingFor: 'minReadySeconds' });
     const [soonest] = pass.again.toSorted((a, b) => a.afterMs - b.afterMs);
     return soonest === undefined ? stop : requeue(soonest.afterMs, soonest.waitingFor);
+  }
+
+  /**
+   * Before its kubeconfig is used for the first time, a Cluster remembers that it has one: without, Machines whose Nodes nobody has marked would be
+   * looked for in another cluster when the Secret is gone, and go undrained. What refuses that keeps it from being used.
+   */
+  async #rememberKubeconfig(
+    cluster: ClusterAPICluster,
+    signal: AbortSignal,
+  ): Promise<(NodeCluster & { readonly kind: 'unreachable' }) | undefined> {
+    const { nodeClusters, writer } = this.#deps;
+    const isKnown = cluster.metadata.annotations?.[HAD_KUBECONFIG_ANNOTATION] !== undefined;
+    if (isKnown || isBeingDeleted(cluster) || !nodeClusters.isApart(keyOf(cluster))) return undefined;
+    const patch = mergePatch(cluster, { metadata: { annotations: { [HAD_KUBECONFIG_ANNOTATION]: 'true' } } });
+    try {
+      await writer.patch('change', clusterAPIClusters, refOf(cluster), patch, { signal });
+      return undefined;
+    } catch (err) {
+      if (!(err instanceof ApiError)) throw err;
+      const why = `annotation ${HAD_KUBECONFIG_ANNOTATION} cannot be written on Cluster ${cluster.metadata.name}: ${err.message}`;
+      return { kind: 'unreachable', why, sinceMs: Number.NEGATIVE_INFINITY };
+    }
   }
 
   /** A Machine shows its Cluster, and goes with it unless somebody else made it. */

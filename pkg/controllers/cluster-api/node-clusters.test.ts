@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
+import { HAD_KUBECONFIG_ANNOTATION } from '../../apis/cluster-api/keys.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Secret } from '../../apis/wire.ts';
 import type { Reader } from '../../kube/client.ts';
@@ -199,4 +200,11 @@ test('a cluster that does not answer is told with its Secret', async () => {
     why: 'the API server that Secret c-kubeconfig leads to: no answer',
     sinceMs: 7,
   });
+});
+
+test.each([
+  { what: 'has had one', annotations: { [HAD_KUBECONFIG_ANNOTATION]: 'true' }, want: { kind: 'unreachable' } },
+  { what: 'has had none', annotations: {}, want: { kind: 'reached', target: manager } },
+])('without a Secret, a Machine without a mark of a Cluster that $what is $want', ({ annotations, want }) => {
+  expect(nodeClusters().of(named('c', annotations), named('m'))).toMatchObject(want);
 });

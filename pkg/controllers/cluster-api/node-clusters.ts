@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto';
 
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
-import { KUBECONFIG_SECRET_SUFFIX, NODE_CLUSTER_ANNOTATION } from '../../apis/cluster-api/keys.ts';
+import {
+  HAD_KUBECONFIG_ANNOTATION,
+  KUBECONFIG_SECRET_SUFFIX,
+  NODE_CLUSTER_ANNOTATION,
+} from '../../apis/cluster-api/keys.ts';
 import { keyOf, type KubeObject } from '../../apis/meta.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
@@ -140,6 +144,12 @@ export class NodeClusters {
     if (!this.isApart(keyOf(cluster))) {
       if (mark !== undefined) {
         const why = `Secret ${secretName} is missing, and the Node is in the cluster that it led to: create it again`;
+        return { kind: 'unreachable', why, sinceMs };
+      }
+      if (cluster.metadata.annotations?.[HAD_KUBECONFIG_ANNOTATION] !== undefined) {
+        const why =
+          `Secret ${secretName} is missing, and Nodes are in the cluster that it led to: create it again, or remove annotation ` +
+          `${HAD_KUBECONFIG_ANNOTATION} of the Cluster when they are in the target cluster of the manager`;
         return { kind: 'unreachable', why, sinceMs };
       }
       const { target } = this.#deps;

@@ -1,0 +1,54 @@
+import { expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+
+import { SystemClock } from '../clock/system-clock.ts';
+import { HeldWork } from '../health/held-work.ts';
+import { silentLogger } from '../log/logger.ts';
+import { clockMetrics } from '../metrics/clock.ts';
+import { kubeMetrics } from '../metrics/kube.ts';
+import type { Outages } from '../gate/outages.ts';
+import { WorkloadClusters, type WorkloadOptions } from './workload-clusters.ts';
+
+const KUBECONFIG = JSON.stringify({
+  apiVersion: 'v1',
+  kind: 'Config',
+  clusters: [{ name: 'c', cluster: { server: 'https://away.invalid:6443' } }],
+  users: [{ name: 'u', user: { token: 't' } }],
+  contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+  'current-context': 'x',
+});
+
+test('of two openings of one cluster at once, the second is refused before it has started anything', async () => {
+  const registry = new Registry();
+  const clock = new SystemClock();
+  const probed: string[] = [];
+  const outages = {
+    add: ({ cluster }: { cluster: string }) => void probed.push(`add ${cluster}`),
+    remove: (cluster: string) => Promise.resolve(void probed.push(`remove ${cluster}`)),
+    state: () => undefined,
+    sawLife: () => undefined,
+  } as unknown as Outages;
+  const all = new WorkloadClusters({
+    userAgent: 'test',
+    qps: 1,
+    burst: 1,
+    clock,
+    log: silentLogger,
+    metrics: kubeMetrics(registry),
+    clockMetrics: clockMetrics(registry),
+    outages,
+    held: new HeldWork({ clock }),
+    freeze: true,
+    intercept: undefined,
+  });
+  const options = { gate: {}, changed: () => undefined } as unknown as WorkloadOptions;
+  const opened = await Promise.allSettled([1, 2].map(() => all.open('ns/c', KUBECONFIG, options)));
+  await all.stop();
+
+  expect(opened.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
+  expect(probed).toEqual(['add ns/c', 'remove ns/c']);
+  const again = await all.open('ns/c', KUBECONFIG, options);
+  again.close();
+  await all.stop();
+  expect(probed).toHaveLength(4);
+});
