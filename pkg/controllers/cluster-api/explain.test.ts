@@ -97,6 +97,33 @@ test.each<{ what: string; got: ReturnType<typeof explain>; want: object }>([
     want: { reason: 'DrainingNode', message: '2 Pods are left.', waitingFor: '2 Pods are left', sinceMs: 60_000 },
   },
   {
+    what: 'is held by our own hook',
+    got: explain(
+      [condition('Deleting', 'True', 'WaitingForPreTerminateHook', 'Waiting for hooks')],
+      {
+        ...HELD,
+        deletionTimestamp: THEN,
+        annotations: { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/machinist': '' },
+      },
+      cluster,
+      { waitForPreTerminateHookStartTime: SINCE },
+    ),
+    want: {
+      reason: 'WaitingForPreTerminateHook',
+      nextStep: expect.stringMatching(/drains its Node first: kubectl delete machine\.machine\.sapcloud\.io m$/),
+      sinceMs: 60_000,
+    },
+  },
+  {
+    what: "is held by somebody else's hook",
+    got: explain([condition('Deleting', 'True', 'WaitingForPreTerminateHook', 'Waiting for hooks')], {
+      ...HELD,
+      deletionTimestamp: THEN,
+      annotations: { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/other': '' },
+    }),
+    want: { nextStep: 'The infrastructure is deleted when those who set these annotations have removed them.' },
+  },
+  {
     what: 'goes, and nobody says why not yet',
     got: explain([], { ...HELD, deletionTimestamp: THEN }),
     want: { reason: 'Deleting', waitingFor: 'finalizers machine.cluster.x-k8s.io', sinceMs: 600_000 },

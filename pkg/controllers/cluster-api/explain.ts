@@ -4,6 +4,7 @@ import { MACHINE_FINALIZER } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
+import { DELETION_HOOK } from '../../drivers/cluster-api/tags.ts';
 
 /** Where a Machine of Cluster API stands. */
 export interface ClusterAPIExplanation {
@@ -109,7 +110,8 @@ function stand(machine: ClusterAPIMachine, cluster: KnownCluster): Told {
   return waiting(find) ?? running(machine, find);
 }
 
-function deleting({ metadata, status }: ClusterAPIMachine, condition: Condition | undefined): Told {
+function deleting(machine: ClusterAPIMachine, condition: Condition | undefined): Told {
+  const { metadata, status } = machine;
   const { deletionTimestamp, finalizers = [] } = metadata;
   const isTold = condition?.status === 'True';
   const known = isTold ? DELETION[condition.reason] : undefined;
@@ -118,9 +120,17 @@ function deleting({ metadata, status }: ClusterAPIMachine, condition: Condition 
     reason: isTold ? condition.reason : 'Deleting',
     message: isTold && condition.message !== '' ? sentence(condition.message) : 'Machine is being deleted.',
     waitingFor: known === undefined ? held : condition?.message,
-    nextStep: known?.next ?? 'It goes when all that holds it has let go of it.',
+    nextStep: ownHookRemedy(machine, known) ?? known?.next ?? 'It goes when all that holds it has let go of it.',
     since: (known?.startTime && status?.deletion?.[known.startTime]) ?? deletionTimestamp,
   };
+}
+
+/** Our own hook is not to be removed by hand: it holds the VM until the Node of its machine, which has the same name, is drained. */
+function ownHookRemedy({ metadata }: ClusterAPIMachine, waitsFor: object | undefined): string | undefined {
+  if (waitsFor !== DELETION['WaitingForPreTerminateHook'] || metadata.annotations?.[DELETION_HOOK] === undefined)
+    return undefined;
+  const command = `kubectl delete machine.machine.sapcloud.io ${metadata.name}`;
+  return `Leave annotation ${DELETION_HOOK} and delete its machine, which drains its Node first: ${command}`;
 }
 
 function waiting(find: (type: string) => Condition | undefined): Told | undefined {

@@ -26,11 +26,13 @@ test('a VM that somebody else wants deleted keeps its machine, which says so and
 
   const message = `Somebody has asked the provider to delete VM ${providerID}: it is being deleted. It is kept until this Machine is deleted.`;
   expect(conditionOf(kept)).toMatchObject({ status: 'True', message });
-  expect(eventsOf(kept)).toEqual([`${message} Delete this Machine: its Node is drained, then its VM is deleted.`]);
+  const remedy =
+    'Delete this Machine of machines.machine.sapcloud.io (`kubectl delete mc`): its Node is drained, then its VM is deleted.';
+  expect(eventsOf(kept)).toEqual([`${message} ${remedy}`]);
   expect(explain(kept.machine, 0)).toMatchObject({
     reason: 'DeletionRequested',
     message: expect.stringContaining(message),
-    nextStep: expect.stringContaining('Delete this Machine'),
+    nextStep: remedy,
   });
   expect([kept.phase, kept.machine.metadata.deletionTimestamp]).toEqual(['Running', undefined]);
 });

@@ -15,7 +15,8 @@ interface Deps {
 type Own = Deps & { readonly told: Map<string, string> };
 
 /** How somebody gets out of it: what was asked of the provider cannot be taken back there. */
-const REMEDY = 'Delete this Machine: its Node is drained, then its VM is deleted.';
+const REMEDY =
+  'Delete this Machine of machines.machine.sapcloud.io (`kubectl delete mc`): its Node is drained, then its VM is deleted.';
 
 /**
  * Says that somebody has asked the provider to delete the VM, which is kept for its Machine: condition and Event. It is not followed: the
