@@ -54,9 +54,7 @@ export async function foreignEndpoint({ content, clock }: ForeignKubeconfig): Pr
 async function endpointOf(what: string, read: () => Promise<KubeConfig>, clock: Clock): Promise<Endpoint> {
   let config = await read();
   const cluster = config.getCurrentCluster();
-  if (cluster === null) {
-    throw new ConfigError(`finding the cluster of the current context in ${what}`);
-  }
+  if (cluster === null) throw noCluster(what);
   if (!isServerURL(cluster.server))
     throw new ConfigError(`reading the server of ${what}: an address such as https://HOST:PORT is expected`);
 
@@ -70,6 +68,12 @@ async function endpointOf(what: string, read: () => Promise<KubeConfig>, clock: 
   };
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace;
   return new RefreshingEndpoint({ url: cluster.server, namespace, load, clock });
+}
+
+function noCluster(what: string): ConfigError {
+  return new ConfigError(
+    `the current context of ${what} names no cluster that is in it: set current-context to a context whose cluster is there`,
+  );
 }
 
 /** Whatever stands there may hold a password, so that it is not quoted when it is wrong. */
@@ -211,7 +215,7 @@ async function fromFile(config: KubeConfig, file: string): Promise<KubeConfig> {
 
 async function credentialsOf(config: KubeConfig): Promise<Credentials> {
   const cluster = config.getCurrentCluster();
-  if (cluster === null) throw new ConfigError('finding the cluster of the current context');
+  if (cluster === null) throw noCluster('the kubeconfig');
   // client-node refuses plain HTTP (a local `kubectl proxy`) unless TLS checks are off, which mean nothing there.
   if (cluster.server.startsWith('http:')) config.clusters = config.clusters.map((c) => ({ ...c, skipTLSVerify: true }));
 

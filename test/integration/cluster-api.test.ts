@@ -438,7 +438,7 @@ describe.each(DIALECTS)('where $version is served', (served) => {
       'Normal SuccessfulSetNodeRef The Node is waiting x1',
       'Warning BootstrapNotReady DataSecretEmpty: Secret own-data has nothing under key value: put the bootstrap data there x1',
       'Warning BootstrapNotReady DataSecretMissing: Secret own-data does not exist: create it, with the bootstrap data under key value x1',
-      'Warning InfrastructureNotReady DoesNotExist: SimMachine waiting does not exist: create it, or correct the reference x1',
+      'Warning InfrastructureNotReady DoesNotExist: SimMachine waiting does not exist: create it, or correct spec.infrastructureRef x1',
     ];
     await eventually(async () => expect(await told(name)).toEqual(events), { ...PATIENCE, describe: 'Events' });
     await remove(name);

@@ -167,7 +167,12 @@ export class ClusterAPIClusterController {
       if (found?.kind === 'absent') {
         return isProvisioned
           ? plain(type, 'False', 'Deleted', `${what} has been deleted`)
-          : plain(type, 'False', 'DoesNotExist', `${what} does not exist: create it, or correct the reference`);
+          : plain(
+              type,
+              'False',
+              'DoesNotExist',
+              `${what} does not exist: create it, or correct spec.infrastructureRef`,
+            );
       }
       return isProvisioned
         ? plain(type, 'True', 'Ready')

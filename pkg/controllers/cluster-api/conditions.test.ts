@@ -67,6 +67,15 @@ const said = (change: Partial<MachineFacts>, type: string): string => {
   return `${status} ${reason}`;
 };
 
+test.each<{ type: string; change: Partial<MachineFacts>; field: string }>([
+  { type: 'BootstrapConfigReady', change: { bootstrap: { kind: 'absent' } }, field: 'spec.bootstrap.configRef' },
+  { type: 'InfrastructureReady', change: { infrastructure: { kind: 'absent' } }, field: 'spec.infrastructureRef' },
+])('$type names the field $field of what does not exist', ({ type, change, field }) => {
+  const all = machineConditions(facts({ machine: machine(), ...change }), NOW_MS);
+
+  expect(all.find((one) => one.type === type)?.message).toContain(`does not exist: create it, or correct ${field}`);
+});
+
 test.each<{ what: string; change: Partial<MachineFacts>; type: string; want: string }>([
   { what: 'all is well', change: {}, type: 'Ready', want: 'True Ready' },
   { what: 'all is well', change: {}, type: 'Available', want: 'True Available' },
@@ -100,7 +109,7 @@ test.each<{ what: string; change: Partial<MachineFacts>; type: string; want: str
     what: 'no bootstrap is named',
     change: { machine: machine({ bootstrap: {} }) },
     type: 'BootstrapConfigReady',
-    want: 'False NotReady',
+    want: 'False NotNamed',
   },
   {
     what: 'the config is missing',
@@ -112,7 +121,7 @@ test.each<{ what: string; change: Partial<MachineFacts>; type: string; want: str
     what: 'no infrastructure is named',
     change: { infrastructure: { kind: 'none' } },
     type: 'InfrastructureReady',
-    want: 'False NotReady',
+    want: 'False NotNamed',
   },
   {
     what: 'it is not there yet',

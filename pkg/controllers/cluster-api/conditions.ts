@@ -128,12 +128,13 @@ function bootstrapReady({ machine, bootstrap, dataSecret }: MachineFacts): Said 
   if (bootstrap.kind === 'none') {
     return (machine.spec?.bootstrap?.dataSecretName ?? '') !== ''
       ? plain(type, 'True', 'DataSecretProvided')
-      : plain(type, 'False', 'NotReady', 'spec.bootstrap names neither a configRef nor a dataSecretName: name one');
+      : plain(type, 'False', 'NotNamed', 'spec.bootstrap names neither a configRef nor a dataSecretName: name one');
   }
   const { kind = '', name = '' } = machine.spec?.bootstrap?.configRef ?? {};
   return external(type, bootstrap, {
     isReady: isCreated,
     what: `${kind} ${name}`,
+    field: 'spec.bootstrap.configRef',
     waitsFor: `${kind} ${name} has not created its data Secret yet`,
     isGone: isBeingDeleted(machine),
   });
@@ -146,7 +147,7 @@ function infrastructureReady({ machine, infrastructure }: MachineFacts): Said {
     return plain(
       type,
       'False',
-      'NotReady',
+      'NotNamed',
       'spec.infrastructureRef is missing: name the object that makes the machine',
     );
   }
@@ -154,6 +155,7 @@ function infrastructureReady({ machine, infrastructure }: MachineFacts): Said {
   return external(type, infrastructure, {
     isReady: wasThere,
     what: `${kind} ${name}`,
+    field: 'spec.infrastructureRef',
     waitsFor: `${kind} ${name} is not provisioned yet`,
     isGone: wasThere || isBeingDeleted(machine),
   });
@@ -162,6 +164,8 @@ function infrastructureReady({ machine, infrastructure }: MachineFacts): Said {
 interface Words {
   readonly isReady: boolean;
   readonly what: string;
+  /** The field of the Machine that names it. */
+  readonly field: string;
   readonly waitsFor: string;
   /** It was there, or is not to be there any more. */
   readonly isGone: boolean;
@@ -170,7 +174,7 @@ interface Words {
 function external(
   type: string,
   seen: Seen<{ readonly ready: Condition | undefined }>,
-  { isReady, what, waitsFor, isGone }: Words,
+  { isReady, what, field, waitsFor, isGone }: Words,
 ): Said {
   switch (seen.kind) {
     case 'found': {
@@ -181,7 +185,7 @@ function external(
     case 'absent':
       return isGone
         ? plain(type, 'False', 'Deleted', `${what} has been deleted`)
-        : plain(type, 'False', 'DoesNotExist', `${what} does not exist: create it, or correct the reference`);
+        : plain(type, 'False', 'DoesNotExist', `${what} does not exist: create it, or correct ${field}`);
     case 'unknown':
       return plain(type, 'Unknown', 'InternalError', seen.problem);
     case 'foreign':

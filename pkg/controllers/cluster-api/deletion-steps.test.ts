@@ -8,7 +8,7 @@ import { ApiError } from '../../kube/errors.ts';
 import { providerResource } from '../../kube/resource.ts';
 import { runSteps } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
-import { attachedVolumes, deletionSteps, hooksOf, isOver } from './deletion-steps.ts';
+import { attachedVolumes, deletionSteps, describeProgress, hooksOf, isOver } from './deletion-steps.ts';
 import type { MachinePass, StepDeps, WorkingMachine } from './machine-pass.ts';
 import type { SeenBootstrap, SeenInfrastructure, SeenNode } from './seen.ts';
 
@@ -120,6 +120,17 @@ async function run(
 
 const OVER: Partial<MachinePass> = { infrastructure: { kind: 'absent' }, bootstrap: { kind: 'absent' } };
 const ALL_GONE = ['infra', 'config'];
+
+test.each([
+  { remainingPods: 2, blocked: [], says: '2 Pods are left' },
+  {
+    remainingPods: 1,
+    blocked: [{ pod: 'ns/keep', reason: 'completion', detail: '' }] as const,
+    says: '1 Pod is left; ns/keep (is not evicted: it is waited for until it completes)',
+  },
+])('of a drain it is said that $says', ({ says, ...progress }) => {
+  expect(describeProgress(progress)).toBe(says);
+});
 
 describe('a deletion', () => {
   test.each<{

@@ -11,6 +11,7 @@ import { isBeingDeleted, refOf, type KubeObject } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import type { DrainOutcome, DrainProgress } from '../../drain/drain.ts';
+import { mainWait } from '../../drain/progress-text.ts';
 import type { TrackedVolume } from '../../drain/volumes.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError, ignoreNotFound, isNotFound } from '../../kube/errors.ts';
@@ -355,10 +356,11 @@ function describe(outcome: DrainOutcome): string {
   return outcome.kind === 'incomplete' ? describeProgress(outcome.progress) : outcome.kind;
 }
 
-function describeProgress({ blocked, remainingPods }: DrainProgress): string {
-  const [first] = blocked;
-  const why = first === undefined ? '' : `; ${first.pod}: ${first.reason} ${first.detail}`;
-  return `${remainingPods} Pods are left${why}`;
+/** How many Pods are left, and what one of them waits for: `1 Pod is left; ns/a (waits for pods that go first)`. */
+export function describeProgress(progress: DrainProgress): string {
+  const { remainingPods } = progress;
+  const left = remainingPods === 1 ? '1 Pod is left' : `${remainingPods} Pods are left`;
+  return [left, mainWait(progress)].filter((part) => part !== undefined).join('; ');
 }
 
 function messageOf(err: unknown): string {

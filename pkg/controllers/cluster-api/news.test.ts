@@ -20,6 +20,11 @@ const waiting = condition('InfrastructureReady', 'False', 'NotReady', 'not yet')
 
 test.each<{ what: string; before?: readonly Condition[]; after: readonly Condition[]; want: readonly string[] }>([
   { what: 'something is missing', after: [missing], want: ['Warning InfrastructureNotReady DoesNotExist: create it'] },
+  {
+    what: 'nothing is named',
+    after: [condition('BootstrapConfigReady', 'False', 'NotNamed', 'name one')],
+    want: ['Warning BootstrapNotReady NotNamed: name one'],
+  },
   { what: 'it is still missing', before: [missing], after: [{ ...missing, message: 'in other words' }], want: [] },
   {
     what: 'it has come',

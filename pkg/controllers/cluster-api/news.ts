@@ -12,7 +12,14 @@ const EVENTS = {
 /** Of the Node only that it is out of reach: what else it says comes and goes, and stands in its own Events. */
 const OF_NODES: readonly string[] = ['NodeDeleted', 'ConnectionDown'];
 /** Somebody has to do something; all else comes by waiting. */
-const TROUBLE: readonly string[] = ['DoesNotExist', 'Deleted', 'DataSecretMissing', 'DataSecretEmpty', ...OF_NODES];
+const TROUBLE: readonly string[] = [
+  'NotNamed',
+  'DoesNotExist',
+  'Deleted',
+  'DataSecretMissing',
+  'DataSecretEmpty',
+  ...OF_NODES,
+];
 /** It is a problem, and told as one; or nobody knows yet. */
 const UNTOLD = 'InternalError';
 

@@ -166,8 +166,13 @@ describe('a machine that is not provisioned yet', () => {
       machine: [{ type: 'InfrastructureReady', status: 'True', reason: 'Ready', message: '' }],
       says: 'Uninitialized Machine m-1 is not provisioned yet: its infrastructure has not reported a provider ID',
     },
-    { says: 'Uninitialized Machine m-1 is not provisioned yet: nobody has looked at it' },
-    { ageMs: 60_001, says: 'Aborted Machine m-1 is not provisioned yet: nobody has looked at it' },
+    {
+      says: 'Uninitialized Machine m-1 is not provisioned yet: it waits for the controller of Cluster API to look at it',
+    },
+    {
+      ageMs: 60_001,
+      says: 'Aborted Machine m-1 is not provisioned yet: nobody has looked at it; see that a manager',
+    },
     { ageMs: 60_001, infra: ready('Foo'), says: 'Uninitialized SimMachine m-1 is not ready: Foo: told' },
   ])('is answered with $says', ({ infra, boot, machine: conditions = [], ageMs = 60_000, says }) => {
     const creationTimestamp = '2026-01-01T00:00:00Z';

@@ -65,8 +65,9 @@ export function unprovisioned({ machine, infrastructure, bootstrap, nowMs }: Unp
   }
   const { name, creationTimestamp } = machine.metadata;
   const ageMs = nowMs - (fromTimestamp(creationTimestamp) ?? nowMs);
-  const code = isPaused(machine) || (isUnseen(machine) && ageMs > NOTICED_WITHIN_MS) ? 'Aborted' : 'Uninitialized';
-  return new DriverError(code, `Machine ${name} is not provisioned yet: ${heldBy(machine)}`);
+  const isIgnored = isUnseen(machine) && ageMs > NOTICED_WITHIN_MS;
+  const code = isPaused(machine) || isIgnored ? 'Aborted' : 'Uninitialized';
+  return new DriverError(code, `Machine ${name} is not provisioned yet: ${heldBy(machine, isIgnored)}`);
 }
 
 function isPaused({ status }: ClusterAPIMachine): boolean {
@@ -86,11 +87,12 @@ export function deletionWords({ status }: ClusterAPIMachine): string {
   return why === undefined ? '' : `: ${words(why.reason, why.message)}`;
 }
 
-function heldBy(machine: ClusterAPIMachine): string {
+function heldBy(machine: ClusterAPIMachine, isIgnored: boolean): string {
   const { conditions = [] } = machine.status ?? {};
-  if (isUnseen(machine)) {
+  if (isIgnored) {
     return 'nobody has looked at it; see that a manager with --controllers=*,cluster-api runs, or Cluster API itself';
   }
+  if (isUnseen(machine)) return 'it waits for the controller of Cluster API to look at it';
   const holding = HOLDING.map(({ type, status: wrong }) =>
     conditions.find((one: Condition) => one.type === type && one.status === wrong),
   ).find((one) => one !== undefined);

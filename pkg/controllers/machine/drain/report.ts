@@ -7,7 +7,7 @@ import type { MachineContext } from '../context.ts';
 import type { News } from '../news.ts';
 import type { PassNotes } from '../pass-notes.ts';
 import { forceAtOf, type DeadlineDeps, type DrainPlan } from './plan.ts';
-import { describeProgress, isHeldUp, reasonOf } from './progress-text.ts';
+import { describeProgress, isHeldUp, reasonOf } from '../../../drain/progress-text.ts';
 import type { DrainRecord } from './record.ts';
 
 /** The status tells of a drain's progress at most so often, unless its reason changes. */

@@ -10,7 +10,7 @@ import type { DrainRules } from '../../machines/drain-rules.ts';
 import type { News } from '../news.ts';
 import { forceReasonOf, type ForceDeps } from './force.ts';
 import { deadlineOf, describeForce, forceAtOf, requestOf, type DrainPlan } from './plan.ts';
-import { blockOf, describeProgress, reasonOf } from './progress-text.ts';
+import { blockOf, describeProgress, reasonOf } from '../../../drain/progress-text.ts';
 import type { DrainPurpose, DrainRecord, ForceReason } from './record.ts';
 import { noteProgress, PROGRESS_MS, reportBlock } from './report.ts';
 

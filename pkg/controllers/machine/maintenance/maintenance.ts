@@ -22,7 +22,7 @@ import {
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { isWorthReporting, reasonFor } from '../../machines/node-refusal.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import { describeProgress, reasonOf } from '../drain/progress-text.ts';
+import { describeProgress, reasonOf } from '../../../drain/progress-text.ts';
 import { nextReportInMs } from '../drain/report.ts';
 import type { Drains, DrainState } from '../drain/session.ts';
 import type { News } from '../news.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import type { BlockedPod } from '../../../drain/drain.ts';
+import type { BlockedPod } from './drain.ts';
 import { blockOf, describeProgress, isHeldUp, reasonOf } from './progress-text.ts';
 
 const of = (pod: string, reason: BlockedPod['reason'], detail = ''): BlockedPod => ({ pod, reason, detail });

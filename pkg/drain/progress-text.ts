@@ -1,5 +1,5 @@
-import type { BlockedPod, DrainProgress } from '../../../drain/drain.ts';
-import { toTimestamp } from '../../../clock/clock.ts';
+import { toTimestamp } from '../clock/clock.ts';
+import type { BlockedPod, DrainProgress } from './drain.ts';
 
 /** So many pods are named; more would not fit into anybody's head. */
 const MAX_NAMED = 5;
@@ -42,6 +42,12 @@ export function describeProgress({ remainingPods, blocked }: DrainProgress, dead
   const list = named.length > 0 ? `: ${byReason(named)}${more}` : '';
   const end = deadlineMs === undefined ? '' : ` Remaining pods are deleted at ${toTimestamp(deadlineMs)}.`;
   return `Waiting for ${subject(remainingPods, told.length)}${list}.${end}`;
+}
+
+/** The pod that says most of why a drain goes on: `ns/a (PodDisruptionBudget x allows no eviction now)`. */
+export function mainWait({ blocked }: DrainProgress): string | undefined {
+  const [first] = mostImportant(blocked);
+  return first && byReason([first]);
 }
 
 /** Volumes may be waited for longer than their pods. */
