@@ -3,7 +3,7 @@ import path from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
 
-import { HAD_KUBECONFIG_ANNOTATION, NODE_CLUSTER_ANNOTATION } from '../../pkg/apis/cluster-api/keys.ts';
+import { DELETION_HOOK, HAD_KUBECONFIG_ANNOTATION, NODE_CLUSTER_ANNOTATION } from '../../pkg/apis/cluster-api/keys.ts';
 import * as labels from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from '../../pkg/controllers/machine-deployment/events.ts';
 import { IN_PLACE_REASONS, IN_PLACE_UPDATE } from '../../pkg/controllers/machine/in-place/reason.ts';
@@ -79,6 +79,7 @@ describe('texts that stay as in the original', () => {
       ...Object.values(kwokTags),
       ...Object.values(clusterAPITags),
       NODE_CLUSTER_ANNOTATION,
+      DELETION_HOOK,
       HAD_KUBECONFIG_ANNOTATION,
       ...ironCoreTags,
     ].filter((key) => !NOT_LISTED.includes(key));

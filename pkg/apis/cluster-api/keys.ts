@@ -38,6 +38,11 @@ export const CLONED_FROM_KIND_ANNOTATION = 'cluster.x-k8s.io/cloned-from-groupki
 export const PRE_DRAIN_HOOK_PREFIX = 'pre-drain.delete.hook.machine.cluster.x-k8s.io';
 /** The same: it holds the deletion of the infrastructure. */
 export const PRE_TERMINATE_HOOK_PREFIX = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io';
+/**
+ * On Machines of driver `cluster-api`: holds their infrastructure until it is asked to delete the machine. Nobody else drains their
+ * Nodes, so that one which is deleted by hand must not go before ours has. Whoever looks after them honours it, Cluster API's core too.
+ */
+export const DELETION_HOOK = `${PRE_TERMINATE_HOOK_PREFIX}/machinist`;
 /** On Machines: their Nodes are not drained. */
 export const EXCLUDE_DRAIN_ANNOTATION = 'machine.cluster.x-k8s.io/exclude-node-draining';
 /** On Pods: `skip` leaves them alone when their Node is drained, `wait-completed` waits until they have completed. */

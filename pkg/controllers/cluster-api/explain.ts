@@ -1,10 +1,9 @@
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
 import type { Condition } from '../../apis/cluster-api/condition.ts';
-import { MACHINE_FINALIZER } from '../../apis/cluster-api/keys.ts';
+import { DELETION_HOOK, MACHINE_FINALIZER } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
-import { DELETION_HOOK } from '../../drivers/cluster-api/tags.ts';
 
 /** Where a Machine of Cluster API stands. */
 export interface ClusterAPIExplanation {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { DELETION_HOOK } from '../../apis/cluster-api/keys.ts';
 import { readBootstrap } from '../../apis/cluster-api/bootstrap.ts';
 import { readInfrastructure } from '../../apis/cluster-api/infrastructure.ts';
 import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts';
@@ -10,7 +11,6 @@ import { marked } from './marks.ts';
 import { nodeNameOf } from './node-name.ts';
 import { obstacleIn, type Piece } from './pieces.ts';
 import { nextRemoval, PARTS, type Part } from './removal.ts';
-import { DELETION_HOOK } from './tags.ts';
 
 const marks = { cluster: 'c-1', className: 'small', machineName: 'm-1', machineUID: 'u-1' };
 const base: ObjectMeta = { name: 'm-1', namespace: 'shoot', uid: 'o', resourceVersion: '1', creationTimestamp: '' };

@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import { machine, machineClass } from '../../../test/builders.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
+import { DELETION_HOOK } from '../../apis/cluster-api/keys.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { ApiError } from '../../kube/errors.ts';
 import {
@@ -16,7 +17,6 @@ import { silentLogger } from '../../log/logger.ts';
 import { ClusterAPIDriver } from './driver.ts';
 import { marked } from './marks.ts';
 import { userDataSecretName } from './objects.ts';
-import { DELETION_HOOK } from './tags.ts';
 
 const GROUP = 'infrastructure.cluster.x-k8s.io';
 const { name: MACHINE, namespace, uid } = machine().metadata;

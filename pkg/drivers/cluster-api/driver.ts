@@ -1,6 +1,7 @@
 import { readBootstrap } from '../../apis/cluster-api/bootstrap.ts';
 import { definitionNameOf } from '../../apis/cluster-api/contract.ts';
 import { readInfrastructure } from '../../apis/cluster-api/infrastructure.ts';
+import { DELETION_HOOK } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted, refOf, type KubeObject } from '../../apis/meta.ts';
 import type { NodeAddress } from '../../apis/machine/v1alpha1/machine.ts';
@@ -33,7 +34,7 @@ import { obstacleIn } from './pieces.ts';
 import { ProviderKinds } from './provider-kinds.ts';
 import { parseProviderSpec, templatesIn, type ClusterAPIProviderSpec } from './provider-spec.ts';
 import { isHeldByUs, nextRemoval } from './removal.ts';
-import { CLASS_LABEL, DELETION_HOOK, MACHINE_UID_LABEL } from './tags.ts';
+import { CLASS_LABEL, MACHINE_UID_LABEL } from './tags.ts';
 import { strayPiece, World, type FoundPiece } from './world.ts';
 
 /** What the driver works with: the cluster whose Machines of Cluster API the machines are. */

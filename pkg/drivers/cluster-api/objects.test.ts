@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 
+import { DELETION_HOOK } from '../../apis/cluster-api/keys.ts';
 import { cloned, clonedFrom, machineOf, userDataSecret, type Plan } from './objects.ts';
 import { parseProviderSpec } from './provider-spec.ts';
-import { DELETION_HOOK } from './tags.ts';
 
 const infrastructureRef = { apiGroup: 'infrastructure.cluster.x-k8s.io', kind: 'SimMachineTemplate', name: 'small' };
 const configRef = { apiGroup: 'bootstrap.cluster.x-k8s.io', kind: 'SimConfigTemplate', name: 'w' };

@@ -3,6 +3,7 @@ import { cloneOf, type Clone, type CloneProblem, type Template } from '../../api
 import { definitionNameOf, type ContractReference } from '../../apis/cluster-api/contract.ts';
 import {
   CLUSTER_NAME_LABEL,
+  DELETION_HOOK,
   EXCLUDE_DETACH_ANNOTATION,
   EXCLUDE_DRAIN_ANNOTATION,
 } from '../../apis/cluster-api/keys.ts';
@@ -11,7 +12,6 @@ import type { Secret } from '../../apis/wire.ts';
 import type { New } from '../../kube/client.ts';
 import { marked, type Marks } from './marks.ts';
 import type { ClusterAPIProviderSpec } from './provider-spec.ts';
-import { DELETION_HOOK } from './tags.ts';
 
 /** What all objects of a machine have in common. */
 export interface Plan {

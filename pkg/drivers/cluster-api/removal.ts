@@ -1,5 +1,5 @@
+import { DELETION_HOOK } from '../../apis/cluster-api/keys.ts';
 import { isBeingDeleted, type KubeObject } from '../../apis/meta.ts';
-import { DELETION_HOOK } from './tags.ts';
 
 /**
  * What there may be of a machine, in the order in which it is deleted. The Secret, which a machine has read when it runs, goes first: of
