@@ -65,7 +65,7 @@ test('the Machines of a set are gone through once as long as neither they nor th
 
   expect(claimed).toEqual([own]);
   expect(claimedMachines({ machines }, SET)).toBe(claimed);
-  const other = machineSet((s) => void (s.spec.selector = { matchLabels: { pool: 'of others' } }));
+  const other = machineSet((s) => void (s.spec.selector = { matchLabels: { pool: 'of-others' } }));
   expect(claimedMachines({ machines }, other)).toEqual([]);
   machines.put(astray);
   expect(claimedMachines({ machines }, SET)).toEqual([own]);
