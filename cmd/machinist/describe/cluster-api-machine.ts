@@ -2,28 +2,29 @@ import type { ContractReference } from '../../../pkg/apis/cluster-api/contract.t
 import { PRE_DRAIN_HOOK_PREFIX, PRE_TERMINATE_HOOK_PREFIX } from '../../../pkg/apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../../pkg/apis/cluster-api/machine.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
-import { toTimestamp } from '../../../pkg/clock/clock.ts';
 import { hooksOf } from '../../../pkg/controllers/cluster-api/deletion-steps.ts';
 import { explainClusterAPIMachine, type KnownCluster } from '../../../pkg/controllers/cluster-api/explain.ts';
-import type { Reader } from '../../../pkg/kube/client.ts';
-import { ApiError, isNotFound } from '../../../pkg/kube/errors.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/kube/resource.ts';
 import type { DescribeOptions } from './command.ts';
-import { conditionOf, eventsOf, given, type DescribedCondition, type DescribedEvent } from './described.ts';
-import { ageOf, conditionLines, eventLines, fieldLines } from './layout.ts';
+import {
+  conditionOf,
+  eventsOf,
+  explanationOf,
+  given,
+  type DescribedCondition,
+  type DescribedEvent,
+  type DescribedExplanation,
+} from './described.ts';
+import { knownOf } from './known.ts';
+import { conditionLines, eventLines, explanationFields, fieldLines } from './layout.ts';
 import { printDescription } from './print-description.ts';
 
 /** What `machinist describe cluster-api-machine` tells; printed as it is with `-o json`. */
-export interface ClusterAPIDescription {
+export interface ClusterAPIDescription extends DescribedExplanation {
   readonly name: string;
   readonly namespace: string;
   readonly cluster: string;
   readonly phase: string;
-  readonly reason: string;
-  readonly message: string;
-  readonly waitingFor?: string;
-  readonly since?: string;
-  readonly nextStep: string;
   readonly deletionTimestamp?: string;
   readonly version?: string;
   readonly bootstrap: DescribedObject;
@@ -53,7 +54,8 @@ export async function describeClusterAPIMachine(name: string, options: DescribeO
     {
       resource: clusterAPIMachines,
       describe: async (reader, machine, told, nowMs) => {
-        const cluster = await clusterOf(reader, machine);
+        const { namespace = '' } = machine.metadata;
+        const cluster = await knownOf(reader, clusterAPIClusters, { namespace, name: machine.spec?.clusterName ?? '' });
         return clusterAPIDescription(machine, cluster, told, nowMs());
       },
       render: renderClusterAPI,
@@ -61,19 +63,6 @@ export async function describeClusterAPIMachine(name: string, options: DescribeO
     name,
     options,
   );
-}
-
-/** Who may not read Clusters is told of the Machine all the same. */
-async function clusterOf(reader: Reader, { metadata, spec }: ClusterAPIMachine): Promise<KnownCluster> {
-  const name = spec?.clusterName ?? '';
-  if (name === '') return 'unknown';
-  try {
-    return await reader.get(clusterAPIClusters, { namespace: metadata.namespace ?? '', name });
-  } catch (err) {
-    if (isNotFound(err)) return 'missing';
-    if (err instanceof ApiError && err.code !== 0) return 'unknown';
-    throw err;
-  }
 }
 
 /** Describes a Machine of Cluster API with its Cluster and its Events, as they were read at `nowMs`. */
@@ -84,7 +73,6 @@ export function clusterAPIDescription(
   nowMs: number,
 ): ClusterAPIDescription {
   const { metadata, spec = {}, status = {} } = machine;
-  const { reason, message, waitingFor, nextStep, sinceMs } = explainClusterAPIMachine(machine, cluster, nowMs);
   const { configRef, dataSecretName = '' } = spec.bootstrap ?? {};
   const secret = dataSecretName === '' ? undefined : `Secret ${dataSecretName}`;
   return {
@@ -92,11 +80,7 @@ export function clusterAPIDescription(
     namespace: metadata.namespace ?? '',
     cluster: spec.clusterName ?? '',
     phase: status.phase ?? '',
-    reason,
-    message,
-    ...given('waitingFor', waitingFor),
-    ...given('since', sinceMs === undefined ? undefined : toTimestamp(nowMs - sinceMs)),
-    nextStep,
+    ...explanationOf(explainClusterAPIMachine(machine, cluster, nowMs), nowMs),
     ...given('deletionTimestamp', metadata.deletionTimestamp),
     ...given('version', spec.version),
     bootstrap: objectOf(machine, nameOf(configRef) ?? secret, 'BootstrapConfigReady'),
@@ -121,7 +105,7 @@ function objectOf({ status }: ClusterAPIMachine, object: string | undefined, typ
 
 /** A description as text, in the layout of `kubectl describe`. Ages count to `nowMs`. */
 export function renderClusterAPI(description: ClusterAPIDescription, nowMs: number): string {
-  const { since, phase, hooks } = description;
+  const { phase, hooks } = description;
   return [
     ...fieldLines([
       ['Name', description.name],
@@ -129,11 +113,7 @@ export function renderClusterAPI(description: ClusterAPIDescription, nowMs: numb
       ['Cluster', description.cluster],
       ['Version', description.version],
       ['Phase', phase === '' ? '<none>' : phase],
-      ['Reason', description.reason],
-      ['Message', description.message],
-      ['Waiting For', description.waitingFor ?? '<nothing>'],
-      ['Since', since === undefined ? undefined : `${since} (${ageOf(since, nowMs)})`],
-      ['Next', description.nextStep],
+      ...explanationFields(description, nowMs),
       ['Deletion', description.deletionTimestamp],
       ['Bootstrap', objectText(description.bootstrap)],
       ['Infrastructure', objectText(description.infrastructure)],

@@ -1,4 +1,14 @@
 import type { Event } from '../../../pkg/apis/wire.ts';
+import { toTimestamp } from '../../../pkg/clock/clock.ts';
+
+/** Where an object stands, why, what it waits for, since when (RFC 3339), and what comes next. */
+export interface DescribedExplanation {
+  readonly reason: string;
+  readonly message: string;
+  readonly waitingFor?: string;
+  readonly since?: string;
+  readonly nextStep: string;
+}
 
 /** One condition. Times are RFC 3339, absent where nobody recorded them. */
 export interface DescribedCondition {
@@ -18,6 +28,27 @@ export interface DescribedEvent {
   readonly count: number;
   readonly first?: string;
   readonly last?: string;
+}
+
+/** An explanation that was given at `nowMs`, as it is described. */
+export function explanationOf(
+  explanation: {
+    readonly reason: string;
+    readonly message: string;
+    readonly waitingFor: string | undefined;
+    readonly sinceMs: number | undefined;
+    readonly nextStep: string;
+  },
+  nowMs: number,
+): DescribedExplanation {
+  const { reason, message, waitingFor, sinceMs, nextStep } = explanation;
+  return {
+    reason,
+    message,
+    ...given('waitingFor', waitingFor),
+    ...given('since', sinceMs === undefined ? undefined : toTimestamp(nowMs - sinceMs)),
+    nextStep,
+  };
 }
 
 /** A condition as it is described. */

@@ -2,20 +2,22 @@ import { NODE_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../pkg/apis/meta.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
-import { toTimestamp } from '../../../pkg/clock/clock.ts';
-import { conditionOf, eventsOf, given, type DescribedCondition, type DescribedEvent } from './described.ts';
+import {
+  conditionOf,
+  eventsOf,
+  explanationOf,
+  given,
+  type DescribedCondition,
+  type DescribedEvent,
+  type DescribedExplanation,
+} from './described.ts';
 import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
 
 /** What `machinist describe machine` tells; printed as it is with `-o json`. */
-export interface Description {
+export interface Description extends DescribedExplanation {
   readonly name: string;
   readonly namespace: string;
   readonly phase: string;
-  readonly reason: string;
-  readonly message: string;
-  readonly waitingFor?: string;
-  readonly since?: string;
-  readonly nextStep: string;
   readonly deletionTimestamp?: string;
   readonly providerID?: string;
   readonly node?: string;
@@ -39,18 +41,14 @@ export interface Description {
  */
 export function describe(machine: Machine, events: readonly Event[], nowMs: number, outage?: string): Description {
   const { metadata, spec, status } = machine;
-  const { phase, reason, message, waitingFor, sinceMs, nextStep } = explain(machine, nowMs, outage);
+  const explanation = explain(machine, nowMs, outage);
   const { type, state, errorCode, lastUpdateTime } = status?.lastOperation ?? {};
   const owner = controllerOf(machine);
   return {
     name: metadata.name,
     namespace: metadata.namespace ?? '',
-    phase,
-    reason,
-    message,
-    ...given('waitingFor', waitingFor),
-    ...given('since', sinceMs === undefined ? undefined : toTimestamp(nowMs - sinceMs)),
-    nextStep,
+    phase: explanation.phase,
+    ...explanationOf(explanation, nowMs),
     ...given('deletionTimestamp', metadata.deletionTimestamp),
     ...given('providerID', spec?.providerID),
     ...given('node', metadata.labels?.[NODE_LABEL]),

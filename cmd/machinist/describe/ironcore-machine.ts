@@ -1,13 +1,19 @@
 import type { AttachmentStatus, IronCoreMachine } from '../../../pkg/apis/ironcore/machine.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
-import { toTimestamp } from '../../../pkg/clock/clock.ts';
 import { explainIronCoreMachine, type KnownPool } from '../../../pkg/controllers/ironcore/explain.ts';
-import type { Reader } from '../../../pkg/kube/client.ts';
-import { ApiError, isNotFound } from '../../../pkg/kube/errors.ts';
 import { ironCoreMachinePools, ironCoreMachines } from '../../../pkg/kube/resource.ts';
 import type { DescribeOptions } from './command.ts';
-import { conditionOf, eventsOf, given, type DescribedCondition, type DescribedEvent } from './described.ts';
-import { ageOf, conditionLines, eventLines, fieldLines, tableLines } from './layout.ts';
+import {
+  conditionOf,
+  eventsOf,
+  explanationOf,
+  given,
+  type DescribedCondition,
+  type DescribedEvent,
+  type DescribedExplanation,
+} from './described.ts';
+import { knownOf } from './known.ts';
+import { ageOf, conditionLines, eventLines, explanationFields, fieldLines, tableLines } from './layout.ts';
 import { printDescription } from './print-description.ts';
 
 /** A volume or a network interface of a Machine of IronCore. */
@@ -20,16 +26,11 @@ export interface DescribedAttachment {
 }
 
 /** What `machinist describe ironcore-machine` tells; printed as it is with `-o json`. */
-export interface IronCoreDescription {
+export interface IronCoreDescription extends DescribedExplanation {
   readonly name: string;
   readonly namespace: string;
   readonly state: string;
   readonly power: string;
-  readonly reason: string;
-  readonly message: string;
-  readonly waitingFor?: string;
-  readonly since?: string;
-  readonly nextStep: string;
   readonly deletionTimestamp?: string;
   readonly machineClass: string;
   readonly pool?: string;
@@ -47,7 +48,7 @@ export async function describeIronCoreMachine(name: string, options: DescribeOpt
     {
       resource: ironCoreMachines,
       describe: async (reader, machine, told, nowMs) => {
-        const pool = await poolOf(reader, machine);
+        const pool = await knownOf(reader, ironCoreMachinePools, { name: machine.spec.machinePoolRef?.name ?? '' });
         return ironCoreDescription(machine, pool, told, nowMs());
       },
       render: renderIronCore,
@@ -55,19 +56,6 @@ export async function describeIronCoreMachine(name: string, options: DescribeOpt
     name,
     options,
   );
-}
-
-/** Who may not read pools is told of the Machine all the same. */
-async function poolOf(reader: Reader, { spec }: IronCoreMachine): Promise<KnownPool> {
-  const name = spec.machinePoolRef?.name ?? '';
-  if (name === '') return 'unknown';
-  try {
-    return await reader.get(ironCoreMachinePools, { name });
-  } catch (err) {
-    if (isNotFound(err)) return 'missing';
-    if (err instanceof ApiError && err.code !== 0) return 'unknown';
-    throw err;
-  }
 }
 
 /** Describes a Machine of IronCore with its pool and its Events, as they were read at `nowMs`. */
@@ -78,17 +66,12 @@ export function ironCoreDescription(
   nowMs: number,
 ): IronCoreDescription {
   const { metadata, spec, status = {} } = machine;
-  const { reason, message, waitingFor, nextStep, sinceMs } = explainIronCoreMachine(machine, pool, nowMs);
   return {
     name: metadata.name,
     namespace: metadata.namespace ?? '',
     state: status.state ?? '',
     power: spec.power ?? 'On',
-    reason,
-    message,
-    ...given('waitingFor', waitingFor),
-    ...given('since', sinceMs === undefined ? undefined : toTimestamp(nowMs - sinceMs)),
-    nextStep,
+    ...explanationOf(explainIronCoreMachine(machine, pool, nowMs), nowMs),
     ...given('deletionTimestamp', metadata.deletionTimestamp),
     machineClass: spec.machineClassRef.name,
     ...given('pool', spec.machinePoolRef?.name),
@@ -114,7 +97,7 @@ function attachments(
 
 /** A description as text, in the layout of `kubectl describe`. Ages count to `nowMs`. */
 export function renderIronCore(description: IronCoreDescription, nowMs: number): string {
-  const { since, state } = description;
+  const { state } = description;
   return [
     ...fieldLines([
       ['Name', description.name],
@@ -124,11 +107,7 @@ export function renderIronCore(description: IronCoreDescription, nowMs: number):
       ['Machine ID', description.machineID],
       ['Power', description.power],
       ['State', state === '' ? '<none>' : state],
-      ['Reason', description.reason],
-      ['Message', description.message],
-      ['Waiting For', description.waitingFor ?? '<nothing>'],
-      ['Since', since === undefined ? undefined : `${since} (${ageOf(since, nowMs)})`],
-      ['Next', description.nextStep],
+      ...explanationFields(description, nowMs),
       ['Deletion', description.deletionTimestamp],
     ]),
     ...attachmentLines('Volumes', description.volumes, nowMs),

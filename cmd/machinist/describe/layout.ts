@@ -1,12 +1,29 @@
 import { fromTimestamp } from '../../../pkg/clock/clock.ts';
-import type { DescribedCondition, DescribedEvent } from './described.ts';
+import type { DescribedCondition, DescribedEvent, DescribedExplanation } from './described.ts';
 import { humanDuration } from './human-duration.ts';
 
+/** A label and its value. */
+export type Field = readonly [label: string, value: string | undefined];
+
 /** Labels and values, as lines; those without a value are left out. */
-export function fieldLines(rows: readonly (readonly [label: string, value: string | undefined])[]): readonly string[] {
+export function fieldLines(rows: readonly Field[]): readonly string[] {
   const shown = rows.filter(([, value]) => value !== undefined);
   const width = Math.max(...shown.map(([label]) => label.length)) + 3;
-  return shown.map(([label, value]) => `${`${label}:`.padEnd(width)}${value ?? ''}`);
+  return shown.map(([label, value = '']) => `${`${label}:`.padEnd(width)}${onOneLine(value)}`);
+}
+
+/** Where an object stands. Ages count to `nowMs`. */
+export function explanationFields(
+  { reason, message, waitingFor, since, nextStep }: DescribedExplanation,
+  nowMs: number,
+): Field[] {
+  return [
+    ['Reason', reason],
+    ['Message', message],
+    ['Waiting For', waitingFor ?? '<nothing>'],
+    ['Since', since === undefined ? undefined : `${since} (${ageOf(since, nowMs)})`],
+    ['Next', nextStep],
+  ];
 }
 
 /** Conditions as a table. Ages count to `nowMs`. */
@@ -48,7 +65,7 @@ export function tableLines(
   const wide = `${title}:`;
   if (rows.length === 0) return [`${wide}  <none>`];
   const rules = header.map((cell) => '-'.repeat(cell.length));
-  const table = [header, rules, ...rows];
+  const table = [header, rules, ...rows.map((row) => row.map(onOneLine))];
   const widths = header.map((_cell, i) => Math.max(...table.map((row) => row[i]?.length ?? 0)));
   const line = (row: readonly string[]): string =>
     `  ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ')}`.trimEnd();
@@ -62,4 +79,9 @@ function conditionRow({ type, status, since, reason = '', message = '' }: Descri
 function eventRow({ type, reason, first, last, from, message, count }: DescribedEvent, nowMs: number): string[] {
   const age = count > 1 ? `${ageOf(last, nowMs)} (x${count} over ${ageOf(first, nowMs)})` : ageOf(last, nowMs);
   return [type, reason, age, from, message];
+}
+
+/** Some messages are lists, of one line for each item. */
+function onOneLine(text: string): string {
+  return text.replaceAll(/\s*\n\s*/g, ' ');
 }

@@ -32,7 +32,7 @@ const event = {
   involvedObject: {},
   type: 'Warning',
   reason: 'Unhealthy',
-  message: 'Node conditions: Ready is Unknown.\n',
+  message: 'Node conditions:\n  Ready is Unknown.\n',
   source: { component: 'machine-controller' },
   firstTimestamp: '2026-01-01T00:00:00Z',
   lastTimestamp: '2026-01-01T00:06:40Z',
@@ -105,7 +105,7 @@ Events:  <none>`);
         at: '2026-01-01T00:09:00Z',
       },
       conditions: [{ type: 'VMCreated' }, { type: 'NodeJoined' }, { type: 'Healthy', reason: 'ZoneUnhealthy' }],
-      events: [{ reason: 'Unhealthy', count: 3, message: 'Node conditions: Ready is Unknown.' }],
+      events: [{ reason: 'Unhealthy', count: 3, message: 'Node conditions:\n  Ready is Unknown.' }],
     });
     expect(describe(machine(), [], NOW)).not.toHaveProperty('waitingFor');
     expect(describe(machine(), [], NOW)).not.toHaveProperty('deletionTimestamp');

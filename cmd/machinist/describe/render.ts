@@ -1,4 +1,4 @@
-import { ageOf, conditionLines, eventLines, fieldLines } from './layout.ts';
+import { ageOf, conditionLines, eventLines, explanationFields, fieldLines } from './layout.ts';
 import type { Description } from './description.ts';
 
 /** A description as text, in the layout of `kubectl describe`. Ages count to `nowMs`. */
@@ -12,7 +12,7 @@ export function render(description: Description, nowMs: number): string {
 }
 
 function fields(description: Description, nowMs: number): readonly string[] {
-  const { lastOperation, since } = description;
+  const { lastOperation } = description;
   const { type = '', state = '', errorCode, at } = lastOperation ?? {};
   const code = errorCode === undefined ? '' : `, ${errorCode}`;
   return fieldLines([
@@ -23,11 +23,7 @@ function fields(description: Description, nowMs: number): readonly string[] {
     ['VM', description.providerID],
     ['Node', description.node],
     ['Phase', description.phase === '' ? '<none>' : description.phase],
-    ['Reason', description.reason],
-    ['Message', description.message],
-    ['Waiting For', description.waitingFor ?? '<nothing>'],
-    ['Since', since === undefined ? undefined : `${since} (${ageOf(since, nowMs)})`],
-    ['Next', description.nextStep],
+    ...explanationFields(description, nowMs),
     ['Deletion', description.deletionTimestamp],
     ['Last Operation', lastOperation === undefined ? undefined : `${type} ${state}${code} (${ageOf(at, nowMs)} ago)`],
   ]);

@@ -1,0 +1,23 @@
+import type { KubeObject } from '../../../pkg/apis/meta.ts';
+import type { ObjectRef, Reader } from '../../../pkg/kube/client.ts';
+import { ApiError, isNotFound } from '../../../pkg/kube/errors.ts';
+import type { Resource } from '../../../pkg/kube/resource.ts';
+
+/**
+ * What an object names; `missing`: there is none. `unknown`: it names nothing, or who asks may not read it, and is told of the object all
+ * the same. Throws ApiError when the server cannot be reached.
+ */
+export async function knownOf<T extends KubeObject>(
+  reader: Reader,
+  resource: Resource<T>,
+  ref: ObjectRef,
+): Promise<T | 'missing' | 'unknown'> {
+  if (ref.name === '') return 'unknown';
+  try {
+    return await reader.get(resource, ref);
+  } catch (err) {
+    if (isNotFound(err)) return 'missing';
+    if (err instanceof ApiError && err.code !== 0) return 'unknown';
+    throw err;
+  }
+}
