@@ -290,43 +290,43 @@ function controllersFrom(
 }
 
 function poolsFrom(items: readonly string[]): PoolAddress[] {
-  const pools = items.map((item) => {
-    const [, pool, address] = /^([^=]+)=((?:unix|dns):\/\/\/.+)$/.exec(item) ?? [];
-    if (pool === undefined || address === undefined) {
-      throw new FlagError(
-        `--ironcore-pool: ${JSON.stringify(item)} is not valid, <name>=<address> is expected, where the address begins with unix:/// or dns:///`,
-      );
-    }
-    return { pool, address };
-  });
-  const twice = pools.find((one, i) => pools.findIndex((other) => other.pool === one.pool) < i);
-  if (twice !== undefined)
-    throw new FlagError(
-      `--ironcore-pool: pool ${JSON.stringify(twice.pool)} is named twice; give each pool one address`,
-    );
-  return pools;
+  const pools = addressesFrom('--ironcore-pool', 'name', items);
+  refuseTwice('--ironcore-pool: pool', 'pool', pools);
+  return pools.map(({ name, address }) => ({ pool: name, address }));
 }
 
 function driversFrom(items: readonly string[], rates: readonly string[]): ProviderAddress[] {
-  const drivers = items.map((item) => {
-    const [, provider, address] = /^([^=]+)=((?:unix|dns):\/\/\/.+)$/.exec(item) ?? [];
-    if (provider === undefined || address === undefined) {
-      throw new FlagError(
-        `--driver: ${JSON.stringify(item)} is not valid, <provider>=<address> is expected, where the address begins with unix:/// or dns:///`,
-      );
-    }
-    return { provider, address };
-  });
+  const drivers = addressesFrom('--driver', 'provider', items);
   const qps = ratesFrom(
     rates,
-    drivers.map(({ provider }) => provider),
+    drivers.map(({ name }) => name),
   );
-  const twice = drivers.find((driver, i) => drivers.findIndex((other) => other.provider === driver.provider) < i);
-  if (twice !== undefined)
-    throw new FlagError(
-      `--driver: provider ${JSON.stringify(twice.provider)} is named twice; give each provider one address`,
-    );
-  return drivers.map((driver) => ({ ...driver, qps: qps.get(driver.provider) ?? 0 }));
+  refuseTwice('--driver: provider', 'provider', drivers);
+  return drivers.map(({ name, address }) => ({ provider: name, address, qps: qps.get(name) ?? 0 }));
+}
+
+/** Where somebody is reached, as a flag says it. */
+interface NamedAddress {
+  readonly name: string;
+  readonly address: string;
+}
+
+function addressesFrom(flag: string, placeholder: string, items: readonly string[]): NamedAddress[] {
+  return items.map((item) => {
+    const [, name, address] = /^([^=]+)=((?:unix|dns):\/\/\/.+)$/.exec(item) ?? [];
+    if (name === undefined || address === undefined) {
+      throw new FlagError(
+        `${flag}: ${JSON.stringify(item)} is not valid, <${placeholder}>=<address> is expected, where the address begins with unix:/// or dns:///`,
+      );
+    }
+    return { name, address };
+  });
+}
+
+function refuseTwice(what: string, noun: string, all: readonly NamedAddress[]): void {
+  const twice = all.find((one, i) => all.findIndex((other) => other.name === one.name) < i);
+  if (twice === undefined) return;
+  throw new FlagError(`${what} ${JSON.stringify(twice.name)} is named twice; give each ${noun} one address`);
 }
 
 /** Calls a second, by provider. */
