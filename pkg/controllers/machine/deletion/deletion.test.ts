@@ -1,35 +1,23 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { MINUTE, SECOND } from '../../../../test/durations.ts';
-import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
-import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
+import { machine, machineClass, node } from '../../../../test/builders.ts';
+import { worldInDeletion } from '../../../../test/fakes/deletion-world.ts';
+import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
+import { type PassSeen } from '../../../../test/fakes/machine-world.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import type { VolumeAttachment } from '../../../apis/wire.ts';
 
-const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const KEY = 'default/m-1';
-const READY = { type: 'Ready', status: 'True' };
 
 type Change = (m: ReturnType<typeof machine>) => void;
 
 /** A Machine whose deletion was asked for a moment ago, its VM and its Node. */
 function start(change: Change = () => undefined): FakeWorld {
-  const world = new FakeWorld();
-  world.driver.notFound = () => new DriverError('NotFound', 'no VM');
-  world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
-  world.classes.put(machineClass((c) => Object.assign(c.metadata, { finalizers: [FINALIZER] })));
-  world.secrets.put(secret());
-  world.machines.put(
-    machine((m) => {
-      m.metadata.finalizers = [FINALIZER];
-      m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
-      m.status.conditions = [READY];
-      change(m);
-    }),
-  );
+  const world = worldInDeletion(change);
   world.nodes.cache.put(node());
   return world;
 }

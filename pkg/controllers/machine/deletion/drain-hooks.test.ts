@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { HOUR } from '../../../../test/durations.ts';
-import { machine, machineClass, node, secret } from '../../../../test/builders.ts';
-import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
-import { DriverError } from '../../../driver/error.ts';
+import type { machine } from '../../../../test/builders.ts';
+import { node } from '../../../../test/builders.ts';
+import { worldInDeletion } from '../../../../test/fakes/deletion-world.ts';
+import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { machineConditions } from '../explain/conditions.ts';
 
-const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const KEY = 'default/m-1';
 const HOOK = 'pre-drain.hook.machine.sapcloud.io/backup';
 const OTHER = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/move-leader';
@@ -15,20 +15,10 @@ type Change = (m: ReturnType<typeof machine>) => void;
 
 /** A Machine that is being deleted, with hooks. */
 function start(hooks: readonly string[], change: Change = () => undefined): FakeWorld {
-  const world = new FakeWorld();
-  world.driver.notFound = () => new DriverError('NotFound', 'no VM');
-  world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
-  world.classes.put(machineClass((c) => Object.assign(c.metadata, { finalizers: [FINALIZER] })));
-  world.secrets.put(secret());
-  world.machines.put(
-    machine((m) => {
-      m.metadata.finalizers = [FINALIZER];
-      m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
-      m.metadata.annotations = Object.fromEntries(hooks.map((hook) => [hook, '']));
-      m.status.conditions = [{ type: 'Ready', status: 'True' }];
-      change(m);
-    }),
-  );
+  const world = worldInDeletion((m) => {
+    m.metadata.annotations = Object.fromEntries(hooks.map((hook) => [hook, '']));
+    change(m);
+  });
   world.nodes.cache.put(node());
   return world;
 }
