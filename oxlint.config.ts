@@ -4,7 +4,7 @@ import { defineConfig } from 'oxlint';
  * A folder of pkg imports only from tiers before its own in this list; folders of one tier do not know each other.
  * docs/development/architecture.md says what each is for.
  */
-const TIERS = [
+export const TIERS = [
   ['apis'],
   ['clock'],
   ['log'],
@@ -22,32 +22,40 @@ const TIERS = [
   ['autoscaler'],
 ];
 
-/** The same inside pkg/controllers: what controllers share lies below them, and no controller knows another. */
-const CONTROLLER_TIERS = [
-  ['machines', 'class-secrets'],
-  ['vms'],
-  ['replicas'],
-  [
-    'machine',
-    'machine-set',
-    'machine-deployment',
-    'machine-class',
-    'secret',
-    'safety',
-    'mirantis',
-    'cluster-api',
-    'ironcore',
-  ],
-];
+/** Folders of pkg that only commands import: no other folder of pkg knows a provider, or how drivers are proven. */
+const FOR_COMMANDS = ['drivers', 'conformance'];
 
-/** The same inside the machine controller, whose steps stand in folders by concern. */
-const MACHINE_TIERS = [
-  ['calls', 'tokens', 'failure', 'identity'],
-  ['node', 'drain'],
-  ['in-place', 'preservation', 'maintenance'],
-  ['explain', 'health', 'creation', 'deletion'],
-  ['record'],
-];
+/** Folders with an order of their own inside. What stands flat in one is bound by the order around it alone. */
+export const INNER_TIERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  /** No driver knows another. */
+  'pkg/drivers': [['local', 'sim', 'kwok', 'openstack', 'cluster-api', 'ironcore']],
+  /** What controllers share lies below them, and no controller knows another. */
+  'pkg/controllers': [
+    ['machines', 'class-secrets'],
+    ['vms'],
+    ['replicas'],
+    [
+      'machine',
+      'machine-set',
+      'machine-deployment',
+      'machine-class',
+      'secret',
+      'safety',
+      'mirantis',
+      'cluster-api',
+      'ironcore',
+    ],
+  ],
+  /** The steps of the machine controller stand in folders by concern. */
+  'pkg/controllers/machine': [
+    ['calls', 'tokens', 'failure', 'identity'],
+    ['node', 'drain'],
+    ['in-place', 'preservation', 'maintenance'],
+    ['explain', 'health', 'creation', 'deletion'],
+    ['record', 'preparation'],
+  ],
+  'pkg/controllers/safety': [['orphan-vms', 'overshoot', 'unmanaged-nodes']],
+};
 
 /** What no folder of pkg imports. */
 const ABOVE_PKG = ['cmd', 'hack', 'test'];
@@ -73,34 +81,36 @@ function laterThan(tiers: readonly (readonly string[])[]): { folder: string; lat
   );
 }
 
-function layer(folder: string, later: readonly string[]) {
+const everywhere = (folders: readonly string[]): string[] => folders.map((folder) => `**/${folder}/**`);
+/** By folder, the imports that it refuses; those inside a folder refuse what that one does, too. */
+const refused = new Map(
+  laterThan(TIERS).map(({ folder, later }) => {
+    const forCommands = FOR_COMMANDS.filter((other) => other !== folder);
+    return [`pkg/${folder}`, everywhere([...new Set([...later, ...forCommands, ...ABOVE_PKG])])];
+  }),
+);
+for (const [parent, tiers] of Object.entries(INNER_TIERS)) {
+  for (const { folder, later } of laterThan(tiers)) {
+    // From its files a neighbour is `../machine-set/`, from those of its folders `../../machine-set/`.
+    const neighbours = later.flatMap((other) => [`../${other}/**`, `../../${other}/**`]);
+    const around = (refused.get(parent) ?? []).map((pattern) =>
+      pattern.startsWith('../') ? `../${pattern}` : pattern,
+    );
+    refused.set(`${parent}/${folder}`, [...around, ...neighbours]);
+  }
+}
+const layers = [...refused].map(([folder, patterns]) => {
   const message = `${folder} imports only from the tiers before it (oxlint.config.ts).`;
-  const patterns = [{ group: [...later, ...EXCEPT], message }];
   return {
     files: [`${folder}/**`],
-    rules: { 'typescript/no-restricted-imports': ['error', { paths: [CLIENT_NODE], patterns }] },
+    rules: {
+      'typescript/no-restricted-imports': [
+        'error',
+        { paths: [CLIENT_NODE], patterns: [{ group: [...patterns, ...EXCEPT], message }] },
+      ],
+    },
   };
-}
-
-const everywhere = (folders: readonly string[]): string[] => folders.map((folder) => `**/${folder}/**`);
-const tiersOfPkg = laterThan(TIERS).map(({ folder, later }) => ({ folder, later: [...later, ...ABOVE_PKG] }));
-const aboveControllers = tiersOfPkg.find(({ folder }) => folder === 'controllers')?.later ?? [];
-/** A controller's folder is imported from its neighbours as `../machine-set/`, from their folders as `../../machine-set/`. */
-const aboveController = (later: readonly string[]): string[] => [
-  ...everywhere(aboveControllers),
-  ...later.flatMap((other) => [`../${other}/**`, `../../${other}/**`]),
-];
-const OTHER_CONTROLLERS = laterThan(CONTROLLER_TIERS).find(({ folder }) => folder === 'machine')?.later ?? [];
-const layers = [
-  ...tiersOfPkg.map(({ folder, later }) => layer(`pkg/${folder}`, everywhere(later))),
-  ...laterThan(CONTROLLER_TIERS).map(({ folder, later }) => layer(`pkg/controllers/${folder}`, aboveController(later))),
-  ...laterThan(MACHINE_TIERS).map(({ folder, later }) =>
-    layer(`pkg/controllers/machine/${folder}`, [
-      ...aboveController(OTHER_CONTROLLERS),
-      ...later.map((other) => `../${other}/**`),
-    ]),
-  ),
-];
+});
 
 const NETWORK = ['fetch', 'WebSocket', 'EventSource'].map((name) => ({
   name,
