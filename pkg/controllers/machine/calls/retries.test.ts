@@ -182,8 +182,8 @@ describe('ResourceExhausted', () => {
     retries.failed(input(), exhausted);
 
     expect(retries.waitMs(other)).toBe(15_000);
-    expect(retries.failureOf(other)).toEqual({ error: exhausted, isOwn: false });
-    expect(retries.failureOf(input())).toEqual({ error: exhausted, isOwn: true });
+    expect(retries.failureOf(other)).toEqual({ error: exhausted, isOwn: false, forMs: 0 });
+    expect(retries.failureOf(input())).toEqual({ error: exhausted, isOwn: true, forMs: 0 });
     expect(retries.waitMs(input({ machineUID: 'm-3', classUID: 'class-2' }))).toBe(0);
     expect(retries.waitMs(input({ machineUID: 'm-2', call: 'delete' }))).toBe(0);
   });
@@ -238,7 +238,7 @@ describe('ResourceExhausted', () => {
     retries.restore(input(), exhausted, 4_000);
 
     expect(retries.waitMs(other)).toBe(11_000);
-    expect(retries.failureOf(other)).toEqual({ error: exhausted, isOwn: false });
+    expect(retries.failureOf(other)).toEqual({ error: exhausted, isOwn: false, forMs: 0 });
     clock.advance(11_000);
     expect(retries.waitMs(other)).toBe(0);
   });

@@ -33,6 +33,8 @@ export interface CallFailure {
   readonly error: DriverError;
   /** Its own last failure, not one that it shares with its class. */
   readonly isOwn: boolean;
+  /** For so long it has had nothing but failures, as far as this process knows, in ms. */
+  readonly forMs: number;
 }
 
 /** A failed call that waits to be repeated. */
@@ -46,7 +48,8 @@ interface Attempt {
   readonly failures: number;
   /** How often in a row it had no answer in its time. */
   readonly timeouts: number;
-  /** Monotonic. */
+  /** Since when it has failed each time; monotonic, as the next. */
+  readonly sinceMs: number | undefined;
   readonly notBeforeMs: number;
   readonly fingerprint: string;
   readonly classUID: string;
@@ -54,7 +57,7 @@ interface Attempt {
 }
 
 /** Nothing is known of the call. */
-const NONE: Pick<Attempt, 'failures' | 'timeouts'> = { failures: 0, timeouts: 0 };
+const NONE: Pick<Attempt, 'failures' | 'timeouts' | 'sinceMs'> = { failures: 0, timeouts: 0, sinceMs: undefined };
 
 /** A class whose provider is out of something. */
 interface Exhaustion {
@@ -106,7 +109,9 @@ export class Retries {
   failureOf(input: CallInput): CallFailure | undefined {
     const attempt = this.#current(input);
     const error = attempt === undefined ? this.#exhaustionFor(input)?.error : attempt.error;
-    return error === undefined ? undefined : { error, isOwn: attempt !== undefined };
+    if (error === undefined) return undefined;
+    const nowMs = this.#clock.monotonicMs();
+    return { error, isOwn: attempt !== undefined, forMs: nowMs - (attempt?.sinceMs ?? nowMs) };
   }
 
   /** How often in a row the call has failed. */
@@ -121,8 +126,8 @@ export class Retries {
 
   /** The call was not made, or was no failure of the provider: it is made after `delayMs`, however often somebody looks. */
   postpone(input: CallInput, delayMs: number): void {
-    const { failures, timeouts } = this.#current(input) ?? NONE;
-    this.#remember(input, { failures, timeouts, error: undefined }, delayMs);
+    const { failures, timeouts, sinceMs } = this.#current(input) ?? NONE;
+    this.#remember(input, { failures, timeouts, sinceMs, error: undefined }, delayMs);
   }
 
   /** Remembers a failure; returns what follows from its code. */
@@ -132,7 +137,8 @@ export class Retries {
     const failures = known.failures + 1;
     const timeouts = isTimeout(error) ? known.timeouts + 1 : 0;
     const own = retry.perClass ? this.#exhaust(input.classUID, retry, error) : retry;
-    this.#remember(input, { failures, timeouts, error }, this.#delay(own, failures, error));
+    const sinceMs = known.sinceMs ?? this.#clock.monotonicMs();
+    this.#remember(input, { failures, timeouts, sinceMs, error }, this.#delay(own, failures, error));
     return retry;
   }
 
@@ -152,7 +158,7 @@ export class Retries {
     if (this.#attempts.get(input.machineUID)?.has(input.call) === true) return;
     const retry = retryOf(input.call, error.code, this.#resourceExhaustedMs);
     const leftMs = Math.max(0, retry.firstMs - Math.max(0, agoMs));
-    this.#remember(input, { failures: 1, timeouts: 0, error: undefined }, leftMs);
+    this.#remember(input, { ...NONE, failures: 1, error: undefined }, leftMs);
     if (!retry.perClass || leftMs === 0 || this.#exhausted.has(input.classUID)) return;
     const nowMs = this.#clock.monotonicMs();
     const { firstMs } = retry;
@@ -191,7 +197,7 @@ export class Retries {
 
   #remember(
     { machineUID, call, fingerprint, classUID }: CallInput,
-    attempt: Pick<Attempt, 'failures' | 'timeouts' | 'error'>,
+    attempt: Pick<Attempt, 'failures' | 'timeouts' | 'sinceMs' | 'error'>,
     waitMs: number,
   ): void {
     const attempts = this.#attempts.get(machineUID) ?? new Map<RetriedCall, Attempt>();

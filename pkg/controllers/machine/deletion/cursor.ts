@@ -78,10 +78,22 @@ export class DeletionCursor {
   }
 
   /** Shows why the copy stays at a stage; much the same text again is no write. True when it is news. */
-  stay({ machine, observed }: MachineContext, stage: DeletionStage, text: string): boolean {
-    const told = { type: 'Delete', state: 'Failed', description: describeStage(stage, text) } as const;
+  stay(ctx: MachineContext, stage: DeletionStage, text: string): boolean {
+    this.#tell(ctx, 'Failed', stage, text);
+    return ctx.machine.status.lastOperation?.description !== ctx.observed.status?.lastOperation?.description;
+  }
+
+  /**
+   * Shows what goes on at a stage, and is no failure; much the same text again is no write. Its words must differ from those of `stay`,
+   * or a failure that follows is no news.
+   */
+  goOn(ctx: MachineContext, stage: DeletionStage, text: string): void {
+    this.#tell(ctx, 'Processing', stage, text);
+  }
+
+  #tell({ machine }: MachineContext, state: 'Failed' | 'Processing', stage: DeletionStage, text: string): void {
+    const told = { type: 'Delete', state, description: describeStage(stage, text) } as const;
     setFailure(machine, wasNeverAsked(machine) ? { ...told, errorCode: 'NeverAsked' } : told, this.#deps.clock.now());
-    return machine.status.lastOperation?.description !== observed.status?.lastOperation?.description;
   }
 
   /**

@@ -1,11 +1,12 @@
 import { nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
+import { fromTimestamp, MINUTE_MS } from '../../../clock/clock.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { MachineMetrics } from '../metrics.ts';
 import { wasNeverAsked } from '../../machines/status.ts';
 import { keepState, StaleCallError, type DriverCall, type DriverCalls } from '../calls/driver-call.ts';
+import type { CallFailure } from '../calls/retries.ts';
 import type { UnansweredCreations } from '../calls/unanswered.ts';
 import { isUnresolved, type ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
@@ -13,6 +14,9 @@ import { sharedWith } from '../identity/identity-claims.ts';
 import type { ActivityResults, MachineActivities } from '../calls/results.ts';
 import { isAt, untilRecorded, type DeletionCursor } from './cursor.ts';
 import { orForcedRemoval, type ForcedRemovalDeps } from './forced-removal.ts';
+
+/** So long a deletion without an end is nothing that anybody has to look at. */
+const GOES_ON_MS = MINUTE_MS;
 
 interface Deps extends ForcedRemovalDeps {
   readonly machines: Lister<Machine>;
@@ -90,13 +94,25 @@ function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): D
     },
     sent: () => reportSharedID(deps, ctx),
     answerIn: ({ code, lastKnownState }) => (code === 'NotFound' ? { lastKnownState, found: false } : undefined),
-    show: ({ error }) => {
-      keepState(ctx.machine, 'delete', error);
-      const text = `Cloud provider message - ${error.message}.`;
-      // Much the same again is no write and no Event.
-      if (deps.cursor.stay(ctx, 'delete-vm', text)) ctx.pass.event('VMDeletionFailed', text);
-    },
+    show: (failure) => show(deps, ctx, failure),
   };
+}
+
+function show({ cursor }: Deps, ctx: MachineContext, failure: CallFailure): void {
+  const { error } = failure;
+  keepState(ctx.machine, 'delete', error);
+  if (goesOn(ctx, failure)) return cursor.goOn(ctx, 'delete-vm', `The VM is not gone yet: ${error.detail}.`);
+  const text = `Cloud provider message - ${error.message}.`;
+  // Much the same again is no write and no Event.
+  if (cursor.stay(ctx, 'delete-vm', text)) ctx.pass.event('VMDeletionFailed', text);
+}
+
+/**
+ * Whether nothing is wrong with a deletion that has no end yet: providers take their time, and drivers say Aborted meanwhile. A failure that
+ * was told, be it of another process, stands until the VM is gone.
+ */
+function goesOn({ observed }: MachineContext, { error, forMs }: CallFailure): boolean {
+  return error.code === 'Aborted' && forMs < GOES_ON_MS && observed.status?.lastOperation?.state !== 'Failed';
 }
 
 /**

@@ -556,6 +556,90 @@ describe('departure: a failed deletion of a VM is tried again from 5 s on; a pro
     expect(world.machines.get(KEY)).toBeUndefined();
   });
 
+  const GONE_SOON = new DriverError('Aborted', 'server s-1 is still being deleted');
+  const goesOn = 'The VM is not gone yet: server s-1 is still being deleted. Initiate VM deletion';
+
+  /** Passes up to the first call for the VM, and then for so long, whenever the next is due. */
+  async function deleteFor(world: FakeWorld, ms: number): Promise<void> {
+    const endMs = world.clock.now() + ms;
+    for (;;) {
+      const { result } = await run(world);
+      const afterMs = result.kind === 'requeue' ? result.afterMs : 0;
+      if (afterMs === 0 || world.clock.now() + afterMs > endMs) return world.clock.advance(endMs - world.clock.now());
+      world.clock.advance(afterMs);
+    }
+  }
+
+  test('and says Aborted because it takes its time is Processing for a minute, without an Event, and one write', async () => {
+    const world = start();
+    world.driver.failures['delete'] = Array.from({ length: 30 }, () => GONE_SOON);
+    await run(world);
+    world.drains.end({ kind: 'drained' });
+    await run(world);
+    const { writes } = world;
+    const told = world.machines.get(KEY)?.status?.lastOperation;
+
+    await deleteFor(world, MINUTE - SECOND);
+    expect(told).toMatchObject({ type: 'Delete', state: 'Processing', description: goesOn });
+    expect(world.machines.get(KEY)?.status?.lastOperation).toEqual(told);
+    expect(world.writes).toBe(writes);
+    expect(world.driver.calls.length).toBeGreaterThanOrEqual(12);
+    expect(world.events.map(({ reason }) => reason)).toEqual(['Drained']);
+
+    await deleteFor(world, 30 * SECOND);
+    expect(world.machines.get(KEY)?.status?.lastOperation).toMatchObject({
+      state: 'Failed',
+      description: `Cloud provider message - ${GONE_SOON.message}. Initiate VM deletion`,
+      lastUpdateTime: '2026-01-01T00:01:00Z',
+    });
+    expect(world.events.map(({ reason }) => reason)).toEqual(['Drained', 'VMDeletionFailed']);
+    expect(world.writes).toBe(writes + 1);
+  });
+
+  test('and says Aborted in other words each time is told them, and is Failed after the same minute', async () => {
+    const world = start();
+    const words = ['Machine m of Cluster API is being deleted', 'DevMachine m-x is going, and what it has with it'];
+    world.driver.failures['delete'] = Array.from(
+      { length: 30 },
+      (_, n) => new DriverError('Aborted', words[Math.floor(n / 4) % 2] ?? ''),
+    );
+    await run(world);
+    world.drains.end({ kind: 'drained' });
+    await run(world);
+    await deleteFor(world, 30 * SECOND);
+    const { state, lastUpdateTime } = world.machines.get(KEY)?.status?.lastOperation ?? {};
+    await deleteFor(world, 30 * SECOND);
+    await run(world);
+
+    expect({ state, lastUpdateTime }).toEqual({ state: 'Processing', lastUpdateTime: '2026-01-01T00:00:20Z' });
+    expect(world.machines.get(KEY)?.status?.lastOperation?.state).toBe('Failed');
+    expect(world.events.map(({ reason }) => reason)).toEqual(['Drained', 'VMDeletionFailed']);
+  });
+
+  test.each(['Internal', 'Unavailable'] as const)(
+    'and was told as failed (%s) stays so when it says Aborted then, also in the next process',
+    async (code) => {
+      const world = start((m) => {
+        m.status = {
+          ...m.status,
+          lastOperation: {
+            type: 'Delete',
+            state: 'Failed',
+            description: `Cloud provider message - ${new DriverError(code, 'x').message}. Initiate VM deletion`,
+            lastUpdateTime: '2025-12-31T23:59:00Z',
+          },
+          currentStatus: { phase: 'Terminating' },
+        };
+      });
+      world.driver.failures['delete'] = Array.from({ length: 30 }, () => GONE_SOON);
+      await deleteFor(world, 20 * SECOND);
+
+      expect(world.machines.get(KEY)?.status?.lastOperation?.state).toBe('Failed');
+      expect(description(world)).toContain('server s-1 is still being deleted');
+      expect(world.events.map(({ reason }) => reason)).toEqual(['VMDeletionFailed']);
+    },
+  );
+
   test('because there is nothing left is done', async () => {
     const world = start();
     world.driver.failures['delete'] = [new DriverError('NotFound', 'x')];
