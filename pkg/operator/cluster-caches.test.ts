@@ -12,6 +12,9 @@ import { createRegistry } from '../metrics/registry.ts';
 import { ClusterCaches } from './cluster-caches.ts';
 import type { ClusterAccess } from './clusters.ts';
 
+/** Of retryUntilDone: 5 s, jittered. */
+const LONGEST_JITTERED_PAUSE_MS = 5_000 * 1.25;
+
 /** Caches of a control cluster whose lists are refused with whatever `answer` says at that time. */
 function scene(answer: () => Error) {
   const clock = new FakeClock();
@@ -69,7 +72,8 @@ test('nothing begins without an optional kind before a server that was away has 
   answer = refusals;
   await clock.advanceAsync(REFUSAL_PATIENCE_MS);
   expect(outcome()).toBe('starting');
-  await clock.advanceAsync(REFUSAL_PATIENCE_MS);
+  // The first refusal comes up to a pause after the answer has changed, and the one that has lasted long enough up to another one.
+  await clock.advanceAsync(2 * LONGEST_JITTERED_PAUSE_MS);
   expect(outcome()).toBe('started');
   await caches.stop();
 });
