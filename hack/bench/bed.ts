@@ -8,6 +8,7 @@ import { applyManifests, parseManifests, readManifests } from '../control-plane/
 import type { Connection } from '../control-plane/connection.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { type Identity, writeKubeconfig } from '../control-plane/kubeconfig.ts';
+import { onSignals } from '../control-plane/on-signals.ts';
 import { freePort } from '../control-plane/ports.ts';
 import { LeaseGaps } from './lease-gaps.ts';
 import { type Launch, type Program, startProgram } from './programs.ts';
@@ -60,6 +61,13 @@ export async function startBed(options: BedOptions): Promise<Bed> {
   mkdirSync(logs, { recursive: true });
   await using opening = new AsyncDisposableStack();
   const plane = opening.use(await startControlPlane({ controllerManager: false, log: (line) => console.error(line) }));
+  const programs = new Set<Program>();
+  opening.use(
+    onSignals(() => {
+      for (const program of programs) void program.stop();
+      plane.run.endNow();
+    }),
+  );
   const { connection } = plane;
   const api = opening.adopt(connection.api(), (one) => one.close());
   await applyManifests(api, parseManifests(readFileSync(path.join(ROOT, 'deploy/namespace.yaml'), 'utf8')));
@@ -79,6 +87,7 @@ export async function startBed(options: BedOptions): Promise<Bed> {
     `--kubeconfig=${await connection.kubeconfigFor({ user: 'machinist-sim-driver' })}`,
     '--pod-stop-time=0s',
   ]);
+  programs.add(driver);
   opening.defer(() => driver.stop());
   const cloud = opening.use(new ControlClient(control));
   await cloud.answers();
@@ -106,6 +115,7 @@ export async function startBed(options: BedOptions): Promise<Bed> {
       ...(options.managerFlags ?? []),
     ]);
   let manager = startManager();
+  programs.add(manager);
   opening.defer(() => manager.stop());
   const others = { driver: driver.pid, 'kube-apiserver': plane.apiserver.pid ?? 0, etcd: plane.etcd.pid ?? 0 };
   const leases = opening.use(new LeaseGaps(connection));
@@ -122,7 +132,9 @@ export async function startBed(options: BedOptions): Promise<Bed> {
     },
     async restartManager() {
       await manager.stop();
+      programs.delete(manager);
       manager = startManager();
+      programs.add(manager);
     },
     [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   };

@@ -1,0 +1,42 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { expect, test } from '@jest/globals';
+
+const MODULE = path.join(import.meta.dirname, 'on-signals.ts');
+
+/** Runs `program` with `onSignals` imported, sends it `signal` when it has printed a line, and tells how it ended. */
+async function ended(program: string, signal: NodeJS.Signals) {
+  const source = `import { onSignals } from ${JSON.stringify(MODULE)}; setInterval(() => {}, 60_000); ${program}; console.log('ready');`;
+  const child = spawn(process.execPath, ['--input-type=module-typescript', '--eval', source], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+    if (output.includes('ready')) child.kill(signal);
+  });
+  const [code, by] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+  return { output: output.split('\n').filter((line) => line !== ''), code, by };
+}
+
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  'on %s ends what was started, and then the process by that signal',
+  async (signal) => {
+    expect(await ended(`onSignals(() => console.log('ended'))`, signal)).toEqual({
+      output: ['ready', 'ended'],
+      code: null,
+      by: signal,
+    });
+  },
+);
+
+test('leaves the end of the process to others that listen', async () => {
+  const program = `process.once('SIGINT', () => process.exit(3)); onSignals(() => console.log('ended'))`;
+  expect(await ended(program, 'SIGINT')).toEqual({ output: ['ready', 'ended'], code: 3, by: null });
+});
+
+test('calls nobody any more once it is disposed of', async () => {
+  const program = `onSignals(() => console.log('ended'))[Symbol.dispose]()`;
+  expect(await ended(program, 'SIGINT')).toEqual({ output: ['ready'], code: null, by: 'SIGINT' });
+});
