@@ -122,9 +122,13 @@ async function createMachine(cluster: string, name: string, metadata: object = {
   });
 }
 
-async function createNode(api: Api, name: string): Promise<void> {
+async function createNode(
+  api: Api,
+  name: string,
+  spec: object = { providerID: `sim://${unique(name)}` },
+): Promise<void> {
   const node = unique(name);
-  await api.send('POST', '/api/v1/nodes', { metadata: { name: node }, spec: { providerID: `sim://${node}` } });
+  await api.send('POST', '/api/v1/nodes', { metadata: { name: node }, spec });
   await api.send('PATCH', `/api/v1/nodes/${node}/status`, { status: { conditions: CONDITIONS } });
 }
 
@@ -275,6 +279,52 @@ test('a kubeconfig that comes after the Node was found elsewhere takes nothing a
   await home.send('PATCH', clusterPath('late'), { metadata: { annotations: { [HAD_KUBECONFIG_ANNOTATION]: null } } });
   await machineGone('late-1');
   expect(await nodeOf(home, 'late-1')).toBeUndefined();
+});
+
+test('a Node that registers anew, without its provider ID or under another name, is still drained; of two nothing is destroyed', async () => {
+  const nodePath = (name: string): string => `/api/v1/nodes/${unique(name)}`;
+  const pod = (name: string): string => `/api/v1/namespaces/${ns.name}/pods/on-${name}`;
+  const run = (name: string): Promise<unknown> =>
+    home.send('POST', path.dirname(pod(name)), {
+      metadata: { name: `on-${name}`, finalizers: ['sim/holds'] },
+      spec: { nodeName: unique(name), terminationGracePeriodSeconds: 0, containers: [{ name: 'c', image: 'i' }] },
+    });
+  const drains = async (machine: string, name: string): Promise<void> => {
+    const evicted = async () => (await find(home, pod(name)))?.metadata.deletionTimestamp !== undefined;
+    await eventually(evicted, { ...PATIENCE, describe: `the pod on ${name} to be evicted` });
+    await says(machine, 'Deleting', 'True', 'DrainingNode');
+    expect((await sim.read(SIM_MACHINE, machine))?.metadata.deletionTimestamp).toBeUndefined();
+    await home.send('PATCH', pod(name), { metadata: { finalizers: null } });
+    await machineGone(machine);
+    expect(await nodeOf(home, name)).toBeUndefined();
+  };
+  await createCluster('anew');
+  for (const name of ['anew-1', 'anew-2']) {
+    await createNode(home, name);
+    await createMachine('anew', name);
+    await says(name, 'Available', 'True', 'Available');
+    await home.send('DELETE', nodePath(name));
+    await says(name, 'NodeReady', 'False', 'NodeDeleted');
+  }
+
+  await createNode(home, 'anew-1', {});
+  await says('anew-1', 'NodeReady', 'Unknown', 'InspectionFailed', 'registered anew without a provider ID');
+  await run('anew-1');
+  await takeAway('anew-1');
+  await drains('anew-1', 'anew-1');
+
+  const spec = { providerID: `sim://${unique('anew-2')}` };
+  await createNode(home, 'anew-3', spec);
+  await shows('anew-2', (machine) => expect(machine?.status?.nodeRef).toEqual({ name: unique('anew-3') }));
+  for (const name of ['anew-4', 'anew-5']) await createNode(home, name, spec);
+  await home.send('DELETE', nodePath('anew-3'));
+  await says('anew-2', 'NodeReady', 'Unknown', 'InspectionFailed', 'have its provider ID');
+  await run('anew-4');
+  await takeAway('anew-2');
+  await says('anew-2', 'Deleting', 'True', 'DrainingNode', 'Waiting to know its Node');
+  expect((await sim.read(SIM_MACHINE, 'anew-2'))?.metadata.deletionTimestamp).toBeUndefined();
+  await home.send('DELETE', nodePath('anew-5'));
+  await drains('anew-2', 'anew-4');
 });
 
 test('a Machine whose Node was never found waits for a Secret that is gone: its Node may have joined where that led to', async () => {

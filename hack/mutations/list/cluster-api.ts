@@ -1,6 +1,7 @@
 import type { Mutation } from '../mutation.ts';
 
 const READING = ['pkg/apis/cluster-api/reading.test.ts'];
+const NAMED_NODE = ['pkg/controllers/cluster-api/named-node.test.ts'];
 const DELETION = ['pkg/controllers/cluster-api/deletion-steps.test.ts'];
 
 /** Cluster API. */
@@ -80,6 +81,41 @@ export const CLUSTER_API: readonly Mutation[] = [
     from: 'nodeCluster.identity !== undefined && !isMarked(machine)',
     to: 'false',
     why: 'A kubeconfig that comes late makes Nodes count as deleted, and servers go undrained.',
+    tests: ['pkg/controllers/cluster-api/creation-steps.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/cluster-api/named-node.ts',
+    from: "if (isBeingDeleted(machine)) return { kind: 'found', node: live };",
+    to: "if (isBeingDeleted(machine)) return { kind: 'gone' };",
+    why: 'A server goes undrained because its kubelet has registered anew.',
+    tests: NAMED_NODE,
+  },
+  {
+    file: 'pkg/controllers/cluster-api/named-node.ts',
+    from: 'said.every((one, at) => one === undefined || one === own[at])',
+    to: 'true',
+    why: 'The Node of another Machine is drained and deleted while it has no provider ID.',
+    tests: NAMED_NODE,
+  },
+  {
+    file: 'pkg/controllers/cluster-api/named-node.ts',
+    from: "if (nodes.length === 1) return { kind: 'found', node };",
+    to: "return { kind: 'found', node };",
+    why: 'Of two Nodes with the provider ID of a Machine any is drained, and Pods on the other one are lost.',
+    tests: NAMED_NODE,
+  },
+  {
+    file: 'pkg/controllers/cluster-api/named-node.ts',
+    from: 'if (holder !== undefined) { const { name } = holder.metadata;',
+    to: 'if (false) { const { name } = holder.metadata;',
+    why: 'The Node of one Machine is drained and deleted with another that has its provider ID.',
+    tests: NAMED_NODE,
+  },
+  {
+    file: 'pkg/controllers/cluster-api/creation-steps.ts',
+    from: "if (seen.kind !== 'gone' || name === undefined",
+    to: "if (true || seen.kind !== 'gone' || name === undefined",
+    why: 'A Node counts as gone that the API server has.',
     tests: ['pkg/controllers/cluster-api/creation-steps.test.ts'],
   },
   {

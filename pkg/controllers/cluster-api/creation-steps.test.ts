@@ -58,8 +58,6 @@ test.each<{
 });
 
 test('two Nodes with the provider id of a Machine are decided by the name that it knows', () => {
-  const twin = (name: string): Node =>
-    node((n) => void Object.assign(n, { metadata: { ...n.metadata, name }, spec: { providerID: ID } }));
   const nodeCluster = { kind: 'reached', target: target(twin('a'), twin('b')), identity: undefined } as const;
   const seen = [undefined, 'b', 'c'].map((known) => {
     const one = machine('m', known);
@@ -100,6 +98,52 @@ test.each<{ what: string; live: Node | ApiError; clusterGoes?: boolean; want: ob
 
   expect(pass.node).toMatchObject(want);
 });
+
+const twin = (name: string, providerID = ID): Node =>
+  node((n) => void Object.assign(n, { metadata: { ...n.metadata, name }, spec: { providerID } }));
+
+const TOLD = 'The Node is b: n is gone, and it has the provider ID';
+
+test.each([
+  {
+    what: 'one',
+    others: ['b'],
+    kind: 'found',
+    nodeRef: 'b',
+    told: [TOLD],
+  },
+  { what: 'two', others: ['b', 'c'], kind: 'undecided', nodeRef: 'n', told: [] },
+  { what: 'one that another Machine has', others: ['b'], holder: 'b', kind: 'undecided', nodeRef: 'n', told: [] },
+  { what: 'one while another Machine waits', others: ['b'], holder: 'x', kind: 'found', nodeRef: 'b', told: [TOLD] },
+])(
+  'a Machine whose Node is gone, with $what of its provider ID: $kind',
+  async ({ others, holder, kind, nodeRef, told }) => {
+    const one = { ...machine('m', 'n'), metadata: { ...machine('m').metadata, deletionTimestamp: 'now' } };
+    const copies = holder === undefined ? [] : [machine('copy', holder)];
+    const reader = { get: () => Promise.reject(new ApiError(404, 'NotFound', 'no')) };
+    const nodeCluster = {
+      kind: 'reached',
+      target: { ...target(...others.map((name) => twin(name))), reader },
+      identity: undefined,
+    };
+    const pass = {
+      machine: structuredClone(one),
+      infrastructure: ABSENT,
+      nodeCluster,
+      cluster,
+      problems: [],
+      again: [],
+      told: [],
+    } as unknown as MachinePass;
+    const machines = new MemoryInformer([one, ...copies], CLUSTER_API_MACHINE_INDEXES);
+    await creationSteps({ machines, clock } as unknown as StepDeps)
+      .find(({ name }) => name === 'node')
+      ?.run(pass);
+
+    expect([pass.node.kind, pass.machine.status.nodeRef?.name]).toEqual([kind, nodeRef]);
+    expect(pass.told.map(({ message }) => message)).toEqual(told);
+  },
+);
 
 test('what a Node says of its system is followed', async () => {
   const one = { ...machine('m', 'n'), status: { nodeRef: { name: 'n' }, nodeInfo: { kubeletVersion: 'v1.33.0' } } };

@@ -9,7 +9,7 @@ import {
   NODE_CLUSTER_ANNOTATION,
 } from '../../apis/cluster-api/keys.ts';
 import { readInfrastructure } from '../../apis/cluster-api/infrastructure.ts';
-import type { DeprecatedStatus } from '../../apis/cluster-api/machine.ts';
+import type { ClusterAPIMachine, DeprecatedStatus } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import { ignoreNotFound } from '../../kube/errors.ts';
@@ -129,9 +129,11 @@ function nodeStep(deps: StepDeps): MachineStep {
       if (identity !== undefined) {
         machine.metadata.annotations = { ...machine.metadata.annotations, [NODE_CLUSTER_ANNOTATION]: identity };
       }
-      if (machine.status.nodeRef === undefined) {
+      const before = machine.status.nodeRef?.name;
+      if (before !== name) {
         machine.status.nodeRef = { name };
-        told.push({ type: 'Normal', reason: 'SuccessfulSetNodeRef', message: `The Node is ${name}` });
+        const why = before === undefined ? '' : `: ${before} is gone, and it has the provider ID`;
+        told.push({ type: 'Normal', reason: 'SuccessfulSetNodeRef', message: `The Node is ${name}${why}` });
       }
       const { nodeInfo } = pass.node.node.status ?? {};
       if (nodeInfo !== undefined) machine.status.nodeInfo = { ...nodeInfo };
@@ -159,7 +161,21 @@ async function lookForNode(deps: StepDeps, pass: MachinePass): Promise<SeenNode>
     return seen;
   }
   pass.node = { kind: 'undecided', problem: `Whether Node ${name} is gone could not be read` };
-  return namedNode(machine, await nodeCluster.target.reader.get(nodes, { name }, { signal }).catch(ignoreNotFound));
+  const live = await nodeCluster.target.reader.get(nodes, { name }, { signal }).catch(ignoreNotFound);
+  const { providerID = '' } = machine.spec;
+  const others = nodeCluster.target.nodes.byIndex('providerID', providerID).filter((one) => one.metadata.name !== name);
+  const holder = othersWith(deps, machine).find(({ status }) =>
+    others.some(({ metadata }) => metadata.name === status?.nodeRef?.name),
+  );
+  return namedNode(machine, live, { nodes: others, holder });
+}
+
+/** The other Machines with the provider ID of this one. */
+function othersWith(
+  { machines }: Pick<StepDeps, 'machines'>,
+  { metadata, spec }: ClusterAPIMachine,
+): readonly ClusterAPIMachine[] {
+  return machines.byIndex('providerID', spec?.providerID ?? '').filter((other) => other.metadata.uid !== metadata.uid);
 }
 
 /** What is known of Nodes is told for so long after their cluster was reached for the last time. */
@@ -188,9 +204,7 @@ export function nodeOf(
   if (nodeCluster.kind === 'unreachable') {
     return { kind: 'unreachable', why: nodeCluster.why, isOver: graceLeftMs(deps, pass) === 0 };
   }
-  const holder = deps.machines
-    .byIndex('providerID', providerID)
-    .find((other) => other.metadata.uid !== machine.metadata.uid && other.status?.nodeRef !== undefined);
+  const holder = othersWith(deps, machine).find((other) => other.status?.nodeRef !== undefined);
   if (status.nodeRef === undefined && holder !== undefined) {
     const problem = `Machine ${holder.metadata.name} has provider ID ${providerID}, and its Node: delete this Machine, or make it anew without spec.providerID`;
     return { kind: 'unknown', problem };

@@ -24,6 +24,13 @@ const machine = (deletionTimestamp?: string): ClusterAPIMachine => ({
   status: { nodeRef: { name: 'n' } },
 });
 
+const named = (name: string, providerID?: string, annotations: Record<string, string> = {}) =>
+  node((n) => {
+    n.metadata = { ...n.metadata, name, annotations };
+    n.spec = providerID === undefined ? {} : { providerID };
+  });
+const ALONE = { nodes: [], holder: undefined };
+
 test.each<{
   what: string;
   providerID?: string;
@@ -43,11 +50,51 @@ test.each<{
     kinds: ['undecided', 'undecided'] as const,
   })),
 ])('a Node of the name in nodeRef $what is $kinds', ({ providerID, annotations = {}, isLive = true, kinds }) => {
-  const live = node((n) => {
-    n.metadata = { ...n.metadata, name: 'n', annotations };
-    n.spec = providerID === undefined ? {} : { providerID };
-  });
-  const seen = [machine(), machine('now')].map((one) => namedNode(one, isLive ? live : undefined).kind);
+  const live = isLive ? named('n', providerID, annotations) : undefined;
+  const seen = [machine(), machine('now')].map((one) => namedNode(one, live, ALONE).kind);
 
   expect(seen).toEqual(kinds);
+});
+
+const [A, B] = ['a', 'b'].map((name) => named(name, ID));
+const COPY = { ...machine(), metadata: { ...machine().metadata, name: 'copy' }, status: { nodeRef: { name: 'a' } } };
+
+test.each([
+  { what: 'one of another name', nodes: ['a'], want: { kind: 'found', node: A } },
+  {
+    what: 'two of other names',
+    nodes: ['b', 'a'],
+    want: {
+      kind: 'undecided',
+      problem: `Node n is gone, and Nodes a and b have its provider ID ${ID}: delete the one that is none of this Machine`,
+    },
+  },
+  {
+    what: 'one that another Machine has',
+    nodes: ['a'],
+    holder: COPY,
+    want: {
+      kind: 'undecided',
+      problem: `Node n is gone, and Node a has its provider ID ${ID}; Node a is that of Machine copy: delete the Machine that has no infrastructure of its own`,
+    },
+  },
+  {
+    what: 'one of another name, beside the one of its name without an ID',
+    nodes: ['a'],
+    live: named('n'),
+    want: {
+      kind: 'undecided',
+      problem: `Node n has registered anew without a provider ID, and Node a has its provider ID ${ID}: wait for the ID, or delete the Node that is none of this Machine`,
+    },
+  },
+  {
+    what: 'one of another name, beside the one of its name',
+    nodes: ['a'],
+    live: named('n', ID),
+    want: { kind: 'found' },
+  },
+])('of Nodes with the provider ID of a Machine, $what: $want.kind', ({ nodes, live, holder, want }) => {
+  const others = { nodes: [A, B].flatMap((one) => (one && nodes.includes(one.metadata.name) ? one : [])), holder };
+
+  for (const one of [machine(), machine('now')]) expect(namedNode(one, live, others)).toMatchObject(want);
 });

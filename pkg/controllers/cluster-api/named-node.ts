@@ -8,26 +8,66 @@ import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { SeenNode } from './seen.ts';
 
+/** Nodes of other names with the provider ID of a Machine, and another Machine that has one of them. */
+export interface OtherNodes {
+  readonly nodes: readonly Node[];
+  readonly holder: ClusterAPIMachine | undefined;
+}
+
 /**
  * What the Node that `status.nodeRef` names is to a Machine, where no Node with that name and its provider ID is cached; `live` was read just
- * now. A kubelet that registers anew has no provider ID until the cloud controller manager sets it: its Node is not gone, and Pods may run on
- * it. One that goes is drained by that name; as long as nothing says that it is another's.
+ * now. Nothing counts as gone on which Pods may run, and nothing is taken that may be another's:
+ *
+ * | Node of the name             | Nodes of other names with the provider ID | it is                                      |
+ * |------------------------------|-------------------------------------------|--------------------------------------------|
+ * | has the provider ID          | any                                       | found                                      |
+ * | has none: it registered anew | none                                      | undecided; of a Machine that goes it is found, unless it says that it is another's |
+ * | has none                     | some                                      | undecided                                  |
+ * | is gone, or another's        | none                                      | gone                                       |
+ * | is gone, or another's        | one, of no other Machine                  | found: the kubelet calls itself otherwise  |
+ * | is gone, or another's        | more, or one of another Machine           | undecided                                  |
  */
-export function namedNode(machine: ClusterAPIMachine, live: Node | undefined): SeenNode {
-  if (live === undefined) return { kind: 'gone' };
+export function namedNode(machine: ClusterAPIMachine, live: Node | undefined, others: OtherNodes): SeenNode {
+  const { providerID = '' } = live?.spec ?? {};
+  if (live === undefined || (providerID !== '' && providerID !== machine.spec?.providerID)) {
+    return renamed(machine, others);
+  }
   const { name } = live.metadata;
-  const { providerID = '' } = live.spec ?? {};
-  if (providerID !== '' && providerID === machine.spec?.providerID) return { kind: 'found', node: live };
-  if (providerID !== '') return { kind: 'gone' };
+  if (providerID !== '') return { kind: 'found', node: live };
   const holder = otherHolderOf(live, machine);
   if (holder !== undefined) {
     const problem = `Node ${name} has no provider ID, and its annotations say that it belongs to Machine ${holder}: wait for the ID, or delete the Node if its machine is no more`;
+    return { kind: 'undecided', problem };
+  }
+  if (others.nodes.length > 0) {
+    const problem = `Node ${name} has registered anew without a provider ID, and ${named(others)} ${its(machine)}: wait for the ID, or delete the Node that is none of this Machine`;
     return { kind: 'undecided', problem };
   }
   if (isBeingDeleted(machine)) return { kind: 'found', node: live };
   const problem = `Node ${name} has registered anew without a provider ID: waiting for the cloud controller manager to set it`;
   return { kind: 'undecided', problem };
 }
+
+function renamed(machine: ClusterAPIMachine, others: OtherNodes): SeenNode {
+  const { nodes, holder } = others;
+  const [node] = nodes;
+  if (node === undefined) return { kind: 'gone' };
+  const found = `Node ${machine.status?.nodeRef?.name} is gone, and ${named(others)} ${its(machine)}`;
+  if (holder !== undefined) {
+    const { name } = holder.metadata;
+    const problem = `${found}; Node ${holder.status?.nodeRef?.name} is that of Machine ${name}: delete the Machine that has no infrastructure of its own`;
+    return { kind: 'undecided', problem };
+  }
+  if (nodes.length === 1) return { kind: 'found', node };
+  return { kind: 'undecided', problem: `${found}: delete the one that is none of this Machine` };
+}
+
+function named({ nodes }: OtherNodes): string {
+  const names = nodes.map(({ metadata }) => metadata.name).toSorted();
+  return names.length === 1 ? `Node ${names[0]} has` : `Nodes ${names.join(' and ')} have`;
+}
+
+const its = ({ spec }: ClusterAPIMachine): string => `its provider ID ${spec?.providerID}`;
 
 /** The Machine that a Node says it belongs to, `namespace/name (Cluster)`; undefined: it does not say so of another one. */
 function otherHolderOf({ metadata }: Node, machine: ClusterAPIMachine): string | undefined {
