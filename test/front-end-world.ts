@@ -9,7 +9,7 @@ import type { CloudCluster } from '../pkg/apis/mirantis/cluster.ts';
 import type { MachinePool } from '../pkg/apis/mirantis/pool.ts';
 import { ClusterController } from '../pkg/controllers/mirantis/cluster-controller.ts';
 import { Clusters } from '../pkg/controllers/mirantis/clusters.ts';
-import { MirantisController } from '../pkg/controllers/mirantis/controller.ts';
+import { ClusterMachineController } from '../pkg/controllers/mirantis/machine-controller.ts';
 import { MadeClasses } from '../pkg/controllers/mirantis/made-classes.ts';
 import { PoolController } from '../pkg/controllers/mirantis/pool-controller.ts';
 import type { ObjectEvents } from '../pkg/events/event-sink.ts';
@@ -91,7 +91,7 @@ export class FrontEndWorld {
 
   /** A pass over a Machine of a process that knows nothing but what is there. */
   async pass(key: string): Promise<unknown> {
-    return await new MirantisController({ ...this.#deps(), classes: this.classes, nodes: undefined }).reconcile(
+    return await new ClusterMachineController({ ...this.#deps(), classes: this.classes, nodes: undefined }).reconcile(
       key,
       never,
     );

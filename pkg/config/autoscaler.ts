@@ -1,3 +1,4 @@
+import { isLoopback } from '../driver/grpc/address.ts';
 import type { ServerTlsFiles } from '../driver/grpc/reloaded-server-credentials.ts';
 import { isIP } from 'node:net';
 
@@ -126,10 +127,6 @@ function refuseUnprotected(
     throw new FlagError(
       '--autoscaler-client-name: names nobody, so every call would be refused; say which name clients show',
     );
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
 /** Reads `<min>:<max>:<namespace>.<name>`, as Gardener's fork has it; dots after the first belong to the name. */

@@ -23,3 +23,8 @@ function difference(before: unknown, after: unknown): unknown {
 function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/** Whether a change changes nothing. */
+export function isEmptyChange(change: object | null): boolean {
+  return change === null || Object.keys(change).length === 0;
+}

@@ -1,7 +1,7 @@
 import type { Mutation } from '../mutation.ts';
 
-const CONTROLLER = 'pkg/controllers/mirantis/controller.ts';
-const ITS_TEST = ['pkg/controllers/mirantis/controller.test.ts'];
+const CONTROLLER = 'pkg/controllers/mirantis/machine-controller.ts';
+const ITS_TEST = ['pkg/controllers/mirantis/machine-controller.test.ts'];
 
 const POOLS = 'pkg/controllers/mirantis/pool-controller.ts';
 const TEST_OF_POOLS = ['pkg/controllers/mirantis/pool-controller.test.ts'];
@@ -73,7 +73,7 @@ export const MIRANTIS: readonly Mutation[] = [
     tests: TEST_OF_POOLS,
   },
   {
-    file: 'pkg/controllers/mirantis/controller.ts',
+    file: 'pkg/controllers/mirantis/machine-controller.ts',
     from: 'isOfPool(machine) ||',
     to: '',
     why: 'A Machine of a pool that is gone is made once more, outside of the pool.',

@@ -1,13 +1,10 @@
+import { kindKeys } from '../../reconcile/kind-keys.ts';
+
 /** What the queue of the life cycle holds. */
-export type LifecycleKind = 'pool' | 'class' | 'machine';
+const KEYS = kindKeys('pool', 'class', 'machine');
 
 /** The key of an object in that queue. */
-export function lifecycleKeyOf(kind: LifecycleKind, key: string): string {
-  return `${kind} ${key}`;
-}
+export const lifecycleKeyOf = KEYS.queueKeyOf;
 
 /** The object that such a key is of. */
-export function lifecycleObjectOf(queueKey: string): { readonly kind: LifecycleKind; readonly key: string } {
-  const [kind = '', key = ''] = queueKey.split(' ');
-  return { kind: kind as LifecycleKind, key };
-}
+export const lifecycleObjectOf = KEYS.objectOf;

@@ -11,6 +11,7 @@ import { machineDeployments, machineSets } from '../../kube/resource.ts';
 import { requeue, stop, type StepResult } from '../../reconcile/result.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { invalidAnnotation, invalidSpec } from '../replicas/events.ts';
+import { statusChange } from '../replicas/status-change.ts';
 import { StatusPace } from '../replicas/status-pace.ts';
 import { isAvailable } from '../replicas/machine-state.ts';
 import { isUnfreezeRequested } from '../replicas/freeze-marks.ts';
@@ -45,7 +46,7 @@ import { EMPTY_SET } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
 import { hasOldMachines, isToBegin } from './rollout-begin.ts';
 import { orderHold, type UpdateState } from './update-order.ts';
-import { machineDeploymentStatusChange, statusOf, type Unsupported } from './status.ts';
+import { statusOf, type Unsupported } from './status.ts';
 import { claimedSets, observeWorld, ownedMachines, type World } from './world.ts';
 
 /** Without events a MachineDeployment is looked at again after this time, in case one was missed; the look writes nothing. */
@@ -285,7 +286,7 @@ export class MachineDeploymentController {
     const { clock, writer } = this.#deps;
     const world = observeWorld(this.#deps, deployment);
     const { newSet, oldSets, owned } = world;
-    const change = machineDeploymentStatusChange(
+    const change = statusChange(
       deployment.status,
       statusOf({
         deployment,

@@ -11,7 +11,8 @@ import {
   pauseProgress,
   progressOf,
 } from './progressing-condition.ts';
-import { machineDeploymentStatusChange, statusOf } from './status.ts';
+import { statusChange } from '../replicas/status-change.ts';
+import { statusOf } from './status.ts';
 import type { OwnedSet, MachineDeploymentStatusFacts } from './status.ts';
 
 const SINCE = '2026-01-01T00:00:00Z';
@@ -91,7 +92,7 @@ describe('counts', () => {
       d.status.conditions = [{ type: 'Available', status: 'True', reason: 'MinimumReplicasAvailable' }];
     });
 
-    expect(machineDeploymentStatusChange(stored.status, computed({ deployment: stored }))).toBeUndefined();
+    expect(statusChange(stored.status, computed({ deployment: stored }))).toBeUndefined();
   });
 });
 

@@ -1,5 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
-
 import type { Machine, MachineSummary } from '../../apis/machine/v1alpha1/machine.ts';
 import type {
   MachineDeployment,
@@ -8,7 +6,6 @@ import type {
 } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
-import type { MergePatch } from '../../kube/patch.ts';
 import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
 import { REPLACEMENT_HELD, replacementHold } from '../machines/replacement-held-condition.ts';
 import { countMachines, LISTED_FAILED_MACHINES, type MachineCounts } from '../replicas/machine-state.ts';
@@ -73,22 +70,6 @@ function newestFailures(failures: MachineSummary[]): MachineSummary[] {
   if (failures.length <= LISTED_FAILED_MACHINES) return failures;
   const failedMs = ({ lastOperation }: MachineSummary): number => fromTimestamp(lastOperation?.lastUpdateTime) ?? 0;
   return failures.toSorted((a, b) => failedMs(b) - failedMs(a)).slice(0, LISTED_FAILED_MACHINES);
-}
-
-/** The members that differ from the stored status, as a merge patch; undefined when nothing does. */
-export function machineDeploymentStatusChange(
-  stored: MachineDeploymentStatus | undefined,
-  wanted: MachineDeploymentStatus,
-): MergePatch<MachineDeploymentStatus> | undefined {
-  const change = Object.fromEntries(
-    Object.entries(wanted)
-      .filter(
-        ([member, value]) =>
-          !isSame(stored?.[member as keyof MachineDeploymentStatus], value) || isFirstCount(stored, value),
-      )
-      .map(([member, value]) => [member, Array.isArray(value) && value.length === 0 ? null : value]),
-  );
-  return Object.keys(change).length === 0 ? undefined : change;
 }
 
 function conditionsOf(
@@ -184,20 +165,4 @@ function withCondition(
   const condition = { type, ...wanted, lastUpdateTime: now, lastTransitionTime: since ?? now };
   if (before === undefined) return [...conditions, condition];
   return conditions.map((other) => (other.type === type ? condition : other));
-}
-
-/** The first status tells of zeros too: a column without a value looks like a controller that does not work. */
-function isFirstCount(stored: MachineDeploymentStatus | undefined, value: unknown): boolean {
-  return value === 0 && (stored?.observedGeneration ?? 0) === 0;
-}
-
-/** Go writers leave zero values out, or write them as null. */
-function isSame(stored: unknown, wanted: unknown): boolean {
-  return (isEmpty(stored) && isEmpty(wanted)) || isDeepStrictEqual(stored, wanted);
-}
-
-function isEmpty(value: unknown): boolean {
-  return (
-    value === undefined || value === null || value === 0 || value === '' || (Array.isArray(value) && value.length === 0)
-  );
 }

@@ -1,5 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
-
 import { PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine, MachineSummary } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet, MachineSetCondition, MachineSetStatus } from '../../apis/machine/v1alpha1/machine-set.ts';
@@ -10,6 +8,7 @@ import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import type { MergePatch } from '../../kube/patch.ts';
 import { INVALID_ANNOTATION, invalidAnnotations } from '../replicas/invalid-annotations.ts';
 import { countMachines, isPreservedFailed, LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
+import { isEmpty, statusChange } from '../replicas/status-change.ts';
 import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
 
 /** What a set's status is computed from. */
@@ -31,16 +30,8 @@ export interface MachineSetStatusFacts {
  * status already says it all. Conditions of other writers are kept.
  */
 export function machineSetStatusChange(facts: MachineSetStatusFacts): MergePatch<MachineSetStatus> | undefined {
-  const stored = facts.set.status ?? {};
-  const wanted = statusOf(facts);
-  const change = Object.fromEntries(
-    Object.entries(wanted)
-      .filter(
-        ([member, value]) => !isSame(stored[member as keyof MachineSetStatus], value) || isFirstCount(stored, value),
-      )
-      .map(([member, value]) => [member, Array.isArray(value) && value.length === 0 ? null : value]),
-  );
-  if (Object.keys(change).length === 0) return undefined;
+  const change = statusChange(facts.set.status, statusOf(facts));
+  if (change === undefined) return undefined;
   return { ...change, lastOperation: { lastUpdateTime: toTimestamp(facts.nowMs) } };
 }
 
@@ -166,20 +157,4 @@ function keepTime(
 function position(stored: readonly MachineSetCondition[], type: string): number {
   const index = stored.findIndex((condition) => condition.type === type);
   return index < 0 ? stored.length : index;
-}
-
-/** The first status tells of zeros too: a column without a value looks like a controller that does not work. */
-function isFirstCount(stored: MachineSetStatus, value: unknown): boolean {
-  return value === 0 && (stored.observedGeneration ?? 0) === 0;
-}
-
-/** Go writers leave zero values out, or write them as null. */
-function isEmpty(value: unknown): boolean {
-  return (
-    value === undefined || value === null || value === '' || value === 0 || (Array.isArray(value) && value.length === 0)
-  );
-}
-
-function isSame(stored: unknown, wanted: unknown): boolean {
-  return (isEmpty(stored) && isEmpty(wanted)) || isDeepStrictEqual(stored, wanted);
 }

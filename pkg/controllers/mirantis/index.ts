@@ -10,7 +10,7 @@ import type { Controller } from '../../reconcile/controller.ts';
 import type { Reconcile } from '../../reconcile/worker.ts';
 import { ClusterController } from './cluster-controller.ts';
 import { Clusters } from './clusters.ts';
-import { MirantisController } from './controller.ts';
+import { ClusterMachineController } from './machine-controller.ts';
 import { servedBy, type ServedKind } from './keys.ts';
 import { MadeClasses } from './made-classes.ts';
 import { PoolController } from './pool-controller.ts';
@@ -29,7 +29,7 @@ export function mirantis(operator: Operator): Controller {
   const clusters = new Clusters({ cloudClusters, clusterMachines, machineDeployments, machines });
   const shared = { clusterMachines, machines, clusters, madeClasses, reader, writer, targets, log };
   const recorder = operator.recorder(EVENT_SOURCE);
-  const machine = new MirantisController({
+  const machine = new ClusterMachineController({
     ...shared,
     classes,
     nodes,

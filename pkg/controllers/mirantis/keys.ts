@@ -1,19 +1,16 @@
 import { keyOf, type KubeObject } from '../../apis/meta.ts';
+import { kindKeys } from '../../reconcile/kind-keys.ts';
 
 /** Kinds that the front end serves: one queue for all of them, so that their passes take turns. */
-export const SERVED_KINDS = ['Machine', 'MachinePool', 'Cluster'] as const;
+const KEYS = kindKeys('Machine', 'MachinePool', 'Cluster');
 
 /** One of them. */
-export type ServedKind = (typeof SERVED_KINDS)[number];
+export type ServedKind = ReturnType<typeof KEYS.objectOf>['kind'];
 
-/** The key of an object in the queue: that of caches, with the kind in front. */
+/** The key of an object in the queue. */
 export function queueKeyOf(kind: ServedKind, object: KubeObject): string {
-  return `${kind}/${keyOf(object)}`;
+  return KEYS.queueKeyOf(kind, keyOf(object));
 }
 
 /** The kind, and the key of the object in caches. */
-export function servedBy(queueKey: string): { readonly kind: ServedKind; readonly key: string } {
-  const kind = SERVED_KINDS.find((one) => queueKey.startsWith(`${one}/`));
-  if (kind === undefined) throw new Error(`${queueKey} is the key of no kind that is served`);
-  return { kind, key: queueKey.slice(kind.length + 1) };
-}
+export const servedBy = KEYS.objectOf;

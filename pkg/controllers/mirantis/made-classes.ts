@@ -11,7 +11,6 @@ import type { New, Reader, Writer } from '../../kube/client.ts';
 import { ignoreNotFound, isAlreadyExists } from '../../kube/errors.ts';
 import { configMaps, machineClasses, secrets } from '../../kube/resource.ts';
 import { NEEDED_SETTINGS, readClusterSettings, type ClusterSettings } from './cluster-settings.ts';
-import { found } from './found.ts';
 import type { Read, WantedServer } from './provider-value.ts';
 import type { Problem } from './reading.ts';
 import { classFor, clusterNameOf, MADE_FOR } from './wanted.ts';
@@ -102,8 +101,8 @@ export class MadeClasses {
       return { problems: ['metadata.labels.cluster.sigs.k8s.io/cluster-name: must be the name of the Cluster'] };
     const ref = { namespace, name };
     const [settings, secret] = await Promise.all([
-      found(() => reader.get(configMaps, ref, { signal })),
-      found(() => reader.get(secrets, ref, { signal, metadataOnly: true })),
+      reader.get(configMaps, ref, { signal }).catch(ignoreNotFound),
+      reader.get(secrets, ref, { signal, metadataOnly: true }).catch(ignoreNotFound),
     ]);
     const missing = [
       ...(settings === undefined

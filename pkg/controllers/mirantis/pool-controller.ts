@@ -10,7 +10,7 @@ import type { Lister } from '../../cache/lister.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
-import { ignoreAlreadyExists, isAlreadyExists } from '../../kube/errors.ts';
+import { ignoreAlreadyExists, ignoreNotFound, isAlreadyExists } from '../../kube/errors.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { clusterMachines, machineDeployments, machinePools } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
@@ -21,7 +21,6 @@ import { readCluster } from './cluster-value.ts';
 import { updateOrderFor } from './cluster-wanted.ts';
 import type { Clusters } from './clusters.ts';
 import { tellChanges } from './events.ts';
-import { found } from './found.ts';
 import { isHeld, isRefused, isServed, lookAgain, type Synced } from './front-end.ts';
 import type { MadeClasses } from './made-classes.ts';
 import { poolStatusOf } from './pool-status.ts';
@@ -244,7 +243,7 @@ export class PoolController {
       await this.#tell({ object: pool, problems: [] }, signal);
       return waitFor('its MachineDeployment to be gone');
     }
-    const live = await found(() => reader.get(machineDeployments, refOf(pool), { signal }));
+    const live = await reader.get(machineDeployments, refOf(pool), { signal }).catch(ignoreNotFound);
     if (live !== undefined && claimOn(pool, live) === 'ours') {
       return lookAgain('the cache to show its MachineDeployment');
     }

@@ -20,7 +20,7 @@ import {
 } from '../../apis/mirantis/machine.ts';
 import { KAAS_GROUP, KAAS_VERSION, type MachinePool } from '../../apis/mirantis/pool.ts';
 import type { New } from '../../kube/client.ts';
-import { replacing } from '../../kube/merge-change.ts';
+import { isEmptyChange, replacing } from '../../kube/merge-change.ts';
 import type { MergePatch } from '../../kube/patch.ts';
 import { pauseChange } from './cluster-wanted.ts';
 import type { PoolValue } from './pool-value.ts';
@@ -113,15 +113,18 @@ export function deploymentChange(
   const isOfClass = spec.template.spec?.class?.name === className;
   const machine = {
     ...(!isOfClass && { class: { name: className } }),
-    ...(!isEmpty(labels) && { nodeTemplate: { metadata: { labels } } }),
+    ...(!isEmptyChange(labels) && { nodeTemplate: { metadata: { labels } } }),
   };
   const changed = {
     ...(scaleTo !== undefined && scaleTo !== spec.replicas && { replicas: scaleTo }),
-    ...(!isEmpty(machine) && { template: { spec: machine } }),
+    ...(!isEmptyChange(machine) && { template: { spec: machine } }),
     ...pause.spec,
   };
-  if (isEmpty(annotations) && isEmpty(changed)) return undefined;
-  return { ...(!isEmpty(annotations) && { metadata: { annotations } }), ...(!isEmpty(changed) && { spec: changed }) };
+  if (isEmptyChange(annotations) && isEmptyChange(changed)) return undefined;
+  return {
+    ...(!isEmptyChange(annotations) && { metadata: { annotations } }),
+    ...(!isEmptyChange(changed) && { spec: changed }),
+  };
 }
 
 /** Who was changed since both were equal; nothing when they still are. */
@@ -164,10 +167,10 @@ export function memberChange(pool: MachinePool, member: ClusterMachine): MergePa
   const labels = Object.fromEntries(
     Object.entries(memberLabels(pool)).filter(([key, text]) => member.metadata.labels?.[key] !== text),
   );
-  if (isEmpty(value as object) && isEmpty(labels)) return undefined;
+  if (isEmptyChange(value as object) && isEmptyChange(labels)) return undefined;
   return {
-    ...(!isEmpty(labels) && { metadata: { labels } }),
-    ...(!isEmpty(value as object) && { spec: { providerSpec: { value: value as object } } }),
+    ...(!isEmptyChange(labels) && { metadata: { labels } }),
+    ...(!isEmptyChange(value as object) && { spec: { providerSpec: { value: value as object } } }),
   };
 }
 
@@ -192,8 +195,4 @@ function policyOf({ machine: { deletionPolicy } }: PoolValue): Record<string, st
 
 function picked(from: Readonly<Record<string, string>> | undefined, keys: readonly string[]): Record<string, string> {
   return Object.fromEntries(Object.entries(from ?? {}).filter(([key]) => keys.includes(key)));
-}
-
-function isEmpty(change: object | null): boolean {
-  return change === null || Object.keys(change).length === 0;
 }

@@ -22,7 +22,7 @@ import {
   type ClusterMachine,
 } from '../../apis/mirantis/machine.ts';
 import type { New } from '../../kube/client.ts';
-import { replacing } from '../../kube/merge-change.ts';
+import { isEmptyChange, replacing } from '../../kube/merge-change.ts';
 import type { MergePatch } from '../../kube/patch.ts';
 import type { ClusterSettings } from './cluster-settings.ts';
 import type { ProviderValue, WantedServer } from './provider-value.ts';
@@ -167,13 +167,13 @@ export function changeFor(ours: Machine, value: ProviderValue, className: string
   const annotations = annotationChange(ours, value, isGoing ? [DELETION_POLICY_ANNOTATION] : OWN_ANNOTATIONS);
   const labels = isGoing ? {} : replacing(ours.spec.nodeTemplate?.metadata?.labels ?? {}, { ...value.nodeLabels });
   const isOfClass = isGoing || ours.spec.class?.name === className;
-  if (isEmpty(annotations) && isEmpty(labels) && isOfClass) return undefined;
+  if (isEmptyChange(annotations) && isEmptyChange(labels) && isOfClass) return undefined;
   return {
-    ...(!isEmpty(annotations) && { metadata: { annotations } }),
-    ...((!isEmpty(labels) || !isOfClass) && {
+    ...(!isEmptyChange(annotations) && { metadata: { annotations } }),
+    ...((!isEmptyChange(labels) || !isOfClass) && {
       spec: {
         ...(!isOfClass && { class: { name: className } }),
-        ...(!isEmpty(labels) && { nodeTemplate: { metadata: { labels } } }),
+        ...(!isEmptyChange(labels) && { nodeTemplate: { metadata: { labels } } }),
       },
     }),
   };
@@ -182,7 +182,7 @@ export function changeFor(ours: Machine, value: ProviderValue, className: string
 /** What has to change of our Machine of a pool; undefined: nothing. */
 export function changeOfPooled(ours: Machine, value: ProviderValue): MergePatch<Machine> | undefined {
   const annotations = annotationChange(ours, value, ours.metadata.deletionTimestamp === undefined ? OF_POOL : []);
-  return isEmpty(annotations) ? undefined : { metadata: { annotations } };
+  return isEmptyChange(annotations) ? undefined : { metadata: { annotations } };
 }
 
 function annotationChange(
@@ -193,10 +193,6 @@ function annotationChange(
   const picked = (from: Readonly<Record<string, string>> = {}): Record<string, string> =>
     Object.fromEntries(keys.flatMap((key) => (from[key] === undefined ? [] : [[key, from[key]]])));
   return replacing(picked(ours.metadata.annotations), picked(annotationsFor(value)));
-}
-
-function isEmpty(change: object | null): boolean {
-  return change === null || Object.keys(change).length === 0;
 }
 
 /** Members of the document by those of the class that hold them. */

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
+import { capital } from '../../../apis/capital.ts';
 import type { IronCoreMachine, IronCoreMachineStatus } from '../../../apis/ironcore/machine.ts';
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import { isBeingDeleted, keyOf, refOf } from '../../../apis/meta.ts';
@@ -383,7 +384,3 @@ const NOTHING: Wanted = {
   networkInterfaces: new Map(),
   hostname: undefined,
 };
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}

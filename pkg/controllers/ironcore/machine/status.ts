@@ -5,6 +5,7 @@ import {
   type IronCoreMachine,
   type IronCoreMachineStatus,
 } from '../../../apis/ironcore/machine.ts';
+import { capital } from '../../../apis/capital.ts';
 import type { Condition } from '../../../apis/ironcore/reference.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 import { MachineState, VolumeState } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
@@ -170,10 +171,6 @@ function attachedCondition(
     return { type, status: 'False', reason, message: `${capital(what)} ${name} is not attached (state: ${state})` };
   }
   return { type, status: 'True', reason: type, message: `All ${what}s are ready` };
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function mergedConditions(before: readonly Condition[], ours: readonly Plain[], now: string): readonly Condition[] {

@@ -29,5 +29,5 @@ test('a Machine is woken by an annotation of somebody, and not by the note of it
   machines.put(machineOf('2', { [CREATION_SENT_ANNOTATION]: '2026-01-01T00:00:00Z' }));
   expect(added).toEqual([]);
   machines.put(machineOf('3', { look: 'again' }));
-  expect(added).toEqual(['machine ns/m']);
+  expect(added).toEqual(['machine/ns/m']);
 });

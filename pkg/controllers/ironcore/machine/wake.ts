@@ -8,21 +8,17 @@ import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
 import { CREATION_SENT_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted, keyOf, type KubeObject } from '../../../apis/meta.ts';
 import type { Informer } from '../../../cache/lister.ts';
+import { kindKeys } from '../../../reconcile/kind-keys.ts';
 import type { Queue } from '../../../workqueue/queue.ts';
 
 /** What the queue holds: Machines, and pools whose runtimes are looked at. */
-export type MachineQueueKind = 'machine' | 'pool';
+const KEYS = kindKeys('machine', 'pool');
 
 /** The key of an object in that queue. */
-export function queueKeyOf(kind: MachineQueueKind, key: string): string {
-  return `${kind} ${key}`;
-}
+export const { queueKeyOf } = KEYS;
 
 /** The object that such a key is of. */
-export function queuedObject(queueKey: string): { readonly kind: MachineQueueKind; readonly key: string } {
-  const [kind = '', key = ''] = queueKey.split(' ');
-  return { kind: kind as MachineQueueKind, key };
-}
+export const queuedObject = KEYS.objectOf;
 
 /** What tells of changes. */
 export interface Watched {

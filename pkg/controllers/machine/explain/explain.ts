@@ -1,3 +1,4 @@
+import { capital } from '../../../apis/capital.ts';
 import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_FINALIZER, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
@@ -333,10 +334,6 @@ function descriptionOf({ status }: Machine): string {
 function nodeOf({ metadata }: Machine): string {
   const { [NODE_LABEL]: name = '' } = metadata.labels ?? {};
   return name === '' ? 'its Node' : `Node ${name}`;
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function sinceOf(machine: Machine): number | undefined {

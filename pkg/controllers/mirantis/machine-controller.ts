@@ -8,7 +8,7 @@ import type { Node } from '../../apis/wire.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
-import { isAlreadyExists } from '../../kube/errors.ts';
+import { ignoreNotFound, isAlreadyExists } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch } from '../../kube/patch.ts';
 import { clusterMachines, machines } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
@@ -18,7 +18,6 @@ import { asksMaintenance } from '../machines/maintenance.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import type { Clusters } from './clusters.ts';
 import { tellChanges } from './events.ts';
-import { found } from './found.ts';
 import { isHeld, isRefused, isServed, lookAgain, type Synced } from './front-end.ts';
 import type { MadeClasses } from './made-classes.ts';
 import { addressOf, providerStatusOf, wrongConditions } from './provider-status.ts';
@@ -37,7 +36,7 @@ import {
 } from './wanted.ts';
 
 /** What the front end is made of. */
-export interface MirantisDeps {
+export interface ClusterMachineControllerDeps {
   readonly clusterMachines: Lister<ClusterMachine>;
   readonly machines: Lister<Machine>;
   readonly classes: Lister<MachineClass>;
@@ -63,10 +62,10 @@ export interface MirantisDeps {
  * One that shows a Machine of a pool belongs to that Machine instead of the other way round; what is asked of it alone is passed on.
  * Each pass begins anew from what is there, so that any write may be the last one.
  */
-export class MirantisController {
-  readonly #deps: MirantisDeps;
+export class ClusterMachineController {
+  readonly #deps: ClusterMachineControllerDeps;
 
-  constructor(deps: MirantisDeps) {
+  constructor(deps: ClusterMachineControllerDeps) {
     this.#deps = deps;
   }
 
@@ -270,7 +269,7 @@ export class MirantisController {
 
   /** Whether the API server itself shows no Machine of it. */
   async #isGone(machine: ClusterMachine, signal: AbortSignal): Promise<boolean> {
-    const named = await found(() => this.#deps.reader.get(machines, refOf(machine), { signal }));
+    const named = await this.#deps.reader.get(machines, refOf(machine), { signal }).catch(ignoreNotFound);
     return named === undefined || !areOne(machine, named);
   }
 
