@@ -84,6 +84,7 @@ test.each([
   { way: 'The way of a deletion', least: 10 },
   { way: 'The way of a rollout', least: 15 },
   { way: 'The way of an outage', least: 3 },
+  { way: 'Machines of other APIs', least: 30 },
 ])('every file that the picture of "$way" names is there', async ({ way, least }) => {
   const text = await readFile(path.join(ROOT, 'docs/development/architecture.md'), 'utf8');
   const section = text.split(`\n## ${way}\n`)[1]?.split('\n## ')[0] ?? '';

@@ -15,7 +15,9 @@ import { clusterAPIDriverCommand } from '../../cmd/cluster-api-driver/cluster-ap
 import { ironCoreDriverCommand } from '../../cmd/ironcore-driver/ironcore-driver.ts';
 import { openStackDriverCommand } from '../../cmd/openstack-driver/openstack-driver.ts';
 import * as labels from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import { CONTROLLERS } from '../../pkg/config/config.ts';
 import { FLAGS, IGNORED_FLAGS } from '../../pkg/config/flags.ts';
+import { leasesOf } from '../../pkg/config/lease-groups.ts';
 import * as clusterAPITags from '../../pkg/drivers/cluster-api/tags.ts';
 import { TAGS as ironCoreTags } from '../../pkg/drivers/ironcore/tags.ts';
 import * as kwokTags from '../../pkg/drivers/kwok/tags.ts';
@@ -158,6 +160,13 @@ test.each(PAGES)('%s names commands of machinist that there are', (page) => {
       .flatMap(commandsIn)
       .filter((command) => !known.has(command)),
   ).toEqual([]);
+});
+
+test.each(CONTROLLERS)('the page on running names controller %s in the row of its Lease', (controller) => {
+  const [lease = ''] = leasesOf(new Set([controller]));
+  const row = read('docs/operations/running.md').match(new RegExp(`^\\| \`${lease}\` .*`, 'm'))?.[0] ?? '';
+
+  expect(row.split(/[^\w.-]+/)).toContain(controller);
 });
 
 test('these tests notice what there is not', () => {
