@@ -70,6 +70,20 @@ export const CLUSTER_API: readonly Mutation[] = [
     tests: DELETION,
   },
   {
+    file: 'pkg/controllers/cluster-api/deletion-steps.ts',
+    from: "if (node.metadata.uid !== nodeUID) return 'open';",
+    to: "if (node.metadata.uid !== nodeUID) return 'empty';",
+    why: 'A server goes with the Pods of a Node that has registered anew since it was drained.',
+    tests: DELETION,
+  },
+  {
+    file: 'pkg/controllers/cluster-api/deletion-steps.ts',
+    from: "node.spec?.unschedulable === true ? 'empty' : 'open'",
+    to: "'empty'",
+    why: 'A server goes with the Pods of a Node that was uncordoned since it was drained.',
+    tests: DELETION,
+  },
+  {
     file: 'pkg/controllers/cluster-api/node-clusters.ts',
     from: 'mark !== undefined && mark !== state.identity',
     to: 'false',

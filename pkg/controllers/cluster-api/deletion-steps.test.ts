@@ -21,14 +21,18 @@ const object = (name: string, more: object = {}): KubeObject => ({
 });
 const found = (name: string, more: object = {}): SeenInfrastructure & SeenBootstrap =>
   ({ kind: 'found', external: { object: object(name, more), resource, contract: 'v1beta2' }, report: {} }) as never;
-const NODE: SeenNode = { kind: 'found', node: node((n) => void (n.metadata.name = 'n')) };
+const nodeOf = (uid: string, unschedulable: boolean): SeenNode => ({
+  kind: 'found',
+  node: node((n) => void Object.assign(n, { metadata: { ...n.metadata, name: 'n', uid }, spec: { unschedulable } })),
+});
+const NODE = nodeOf('drained', true);
 
 const UNDECIDED: SeenNode = { kind: 'undecided', problem: 'p' };
 const UNREACHABLE: SeenNode = { kind: 'unreachable', why: 'w', isOver: true };
 
 interface World {
   readonly now?: number;
-  readonly drained?: 'running' | 'drained' | 'none';
+  readonly drained?: 'running' | 'drained' | 'node-gone' | 'none';
   readonly volumes?: readonly string[];
   /** PersistentVolumes of pods that stay. */
   readonly kept?: readonly string[];
@@ -78,7 +82,7 @@ async function run(
           ? undefined
           : drained === 'running'
             ? { state: 'running', sinceMs: 0 }
-            : { state: 'done', result: { kind: 'drained' }, settledAtMs: 0 },
+            : { state: 'done', result: { nodeUID: 'drained', outcome: { kind: drained } }, settledAtMs: 0 },
       startOrGet: () => void did.push('drain'),
       abort: () => undefined,
       forget: () => undefined,
@@ -220,6 +224,41 @@ describe('a deletion', () => {
       },
       did: ['delete infra'],
       waits: 'WaitingForInfrastructureDeletion',
+    },
+    {
+      title: 'drains a Node that has registered anew since',
+      change: { node: nodeOf('anew', false) },
+      did: ['drain'],
+      waits: 'DrainingNode',
+    },
+    {
+      title: 'drains a Node that somebody has uncordoned since',
+      change: { node: nodeOf('drained', false) },
+      did: ['drain'],
+      waits: 'DrainingNode',
+    },
+    {
+      title: 'waits to see what has become of a Node that the drain has not found',
+      world: { drained: 'node-gone' },
+      did: [],
+      waits: 'DrainingNode',
+    },
+    {
+      title: 'drains one that came in its place',
+      world: { drained: 'node-gone' },
+      change: { node: nodeOf('anew', false) },
+      did: ['drain'],
+      waits: 'DrainingNode',
+    },
+    {
+      title: 'drains none anew while it waits for hooks that need the machine without Pods',
+      change: {
+        node: nodeOf('anew', false),
+        annotations: { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io': '' },
+        deletionStatus: { waitForPreTerminateHookStartTime: START },
+      },
+      did: [],
+      waits: 'WaitingForPreTerminateHook',
     },
     { title: 'waits for volumes', world: { volumes: ['v'] }, did: [], waits: 'WaitingForVolumeDetach' },
     {

@@ -10,7 +10,7 @@ import type { ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts'
 import { isBeingDeleted, refOf, type KubeObject } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
-import type { DrainOutcome, DrainProgress } from '../../drain/drain.ts';
+import type { DrainOutcome, DrainProgress, DrainRequest } from '../../drain/drain.ts';
 import { mainWait } from '../../drain/progress-text.ts';
 import type { TrackedVolume } from '../../drain/volumes.ts';
 import { GateClosedError } from '../../gate/gate.ts';
@@ -20,13 +20,13 @@ import { next, waitFor, type StepResult } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
 import type { DrainedMachine } from '../machines/pod-rules.ts';
 import { NODE_DELETION_TIMEOUT_SECONDS } from './defaults.ts';
-import { targetOf, type MachinePass, type MachineStep, type StepDeps } from './machine-pass.ts';
+import { targetOf, type EndedDrain, type MachinePass, type MachineStep, type StepDeps } from './machine-pass.ts';
 import type { Seen } from './seen.ts';
 
 /** How often a drain or volumes that are still attached are looked at again. */
 const LOOK_AGAIN_MS = 20_000;
-/** When to go on after the gate was closed. */
-const GATE_RETRY_MS = 5_000;
+/** When to go on after the gate was closed, or a Node has gone that the cache still shows. */
+const SOON_MS = 5_000;
 /** A drain without a timeout is begun anew after so long, so that nothing of it is forgotten. */
 const DRAIN_ROUND_MS = 600_000;
 
@@ -178,15 +178,38 @@ function isTooLate({ infrastructure, machine }: MachinePass): boolean {
 function drainStep({ drains, drain, rules, clock }: StepDeps): MachineStep {
   /** What a running drain waits for, by the UID of its Machine. */
   const running = new Map<string, DrainProgress>();
+  const begin = (pass: MachinePass, target: Target, node: Node, leftMs: number | undefined): void => {
+    const { uid } = pass.machine.metadata;
+    const { name: nodeName, uid: nodeUID } = node.metadata;
+    const request: DrainRequest = {
+      target,
+      nodeName,
+      nodeUID,
+      barrier: 'cordon',
+      rules: (asked) => rules.of(drainedMachine(pass), target, asked),
+      force: false,
+      deadlineMs: clock.now() + (leftMs ?? DRAIN_ROUND_MS),
+      // A budget is respected for as long as the Machine says, and no Pod is deleted instead.
+      maxEvictRetries: Number.MAX_SAFE_INTEGER,
+      pvDetachTimeoutMs: DRAIN_ROUND_MS,
+      pvReattachTimeoutMs: LOOK_AGAIN_MS,
+    };
+    drains.startOrGet({ uid, key: pass.key, account: undefined }, 'drain', (signal) =>
+      drain(request, signal, (progress) => void running.set(uid, progress))
+        .then((outcome) => ({ nodeUID, outcome }))
+        .finally(() => running.delete(uid)),
+    );
+  };
   return {
     name: 'drain',
     run(pass) {
-      const { machine, key } = pass;
+      const { machine } = pass;
       const { uid, annotations } = machine.metadata;
       const target = targetOf(pass);
       if (pass.node.kind !== 'found' || target === undefined) return next;
       if (annotations?.[EXCLUDE_DRAIN_ANNOTATION] !== undefined || isTooLate(pass)) return next;
-      const node = pass.node.node.metadata;
+      const { node } = pass.node;
+      const { name } = node.metadata;
       const seconds = machine.spec.deletion?.nodeDrainTimeoutSeconds;
       const since = started(pass, 'nodeDrainStartTime', clock.now());
       const activity = drains.get(uid, 'drain');
@@ -197,49 +220,42 @@ function drainStep({ drains, drain, rules, clock }: StepDeps): MachineStep {
       }
       const leftMs = seconds === undefined || seconds === 0 ? undefined : timeLeftMs(since, seconds, clock.now());
       if (leftMs !== undefined) pass.again.push({ afterMs: leftMs, waitingFor: 'the drain timeout' });
-      if (activity === undefined) {
-        drains.startOrGet({ uid, key, account: undefined }, 'drain', (signal) =>
-          drain(
-            {
-              target,
-              nodeName: node.name,
-              nodeUID: node.uid,
-              barrier: 'cordon',
-              rules: (asked) => rules.of(drainedMachine(pass), target, asked),
-              force: false,
-              deadlineMs: clock.now() + (leftMs ?? DRAIN_ROUND_MS),
-              // A budget is respected for as long as the Machine says, and no Pod is deleted instead.
-              maxEvictRetries: Number.MAX_SAFE_INTEGER,
-              pvDetachTimeoutMs: DRAIN_ROUND_MS,
-              pvReattachTimeoutMs: LOOK_AGAIN_MS,
-            },
-            signal,
-            (progress) => void running.set(uid, progress),
-          ).finally(() => running.delete(uid)),
-        );
-        return waits(pass, 'DrainingNode', `Draining Node ${node.name}`, LOOK_AGAIN_MS);
-      }
-      if (activity.state === 'running') {
+      if (activity?.state === 'running') {
         const progress = running.get(uid);
         const why = progress === undefined ? '' : `: ${describeProgress(progress)}`;
-        return waits(pass, 'DrainingNode', `Draining Node ${node.name}${why}`, LOOK_AGAIN_MS);
+        return waits(pass, 'DrainingNode', `Draining Node ${name}${why}`, LOOK_AGAIN_MS);
       }
-      if (activity.state === 'done' && activity.result.kind !== 'incomplete') {
-        if (
-          activity.result.kind === 'drained' &&
-          pass.observed.status?.deletion?.waitForNodeVolumeDetachStartTime === undefined
-        ) {
-          pass.told.push({ type: 'Normal', reason: 'SuccessfulDrainNode', message: `Node ${node.name} is drained` });
+      const stands = activity?.state === 'done' ? standOf(activity.result, node) : undefined;
+      if (stands === 'empty') {
+        if (pass.observed.status?.deletion?.waitForNodeVolumeDetachStartTime === undefined) {
+          pass.told.push({ type: 'Normal', reason: 'SuccessfulDrainNode', message: `Node ${name} is drained` });
         }
         return next;
       }
       drains.forget(uid, 'drain');
-      const isGate = activity.state === 'failed' && activity.error instanceof GateClosedError;
-      pass.again.push({ afterMs: isGate ? GATE_RETRY_MS : LOOK_AGAIN_MS, waitingFor: 'the next attempt to drain' });
-      const why = activity.state === 'failed' ? messageOf(activity.error) : describe(activity.result);
-      return waits(pass, 'DrainingNode', `Draining Node ${node.name}: ${why}`);
+      if (activity === undefined || stands === 'open') {
+        begin(pass, target, node, leftMs);
+        const again = stands === 'open' ? ' once more: it has registered anew, or takes Pods again' : '';
+        return waits(pass, 'DrainingNode', `Draining Node ${name}${again}`, LOOK_AGAIN_MS);
+      }
+      const isSoon = stands === 'gone' || (activity.state === 'failed' && activity.error instanceof GateClosedError);
+      pass.again.push({ afterMs: isSoon ? SOON_MS : LOOK_AGAIN_MS, waitingFor: 'the next attempt to drain' });
+      const why = activity.state === 'failed' ? messageOf(activity.error) : describe(activity.result.outcome);
+      return waits(pass, 'DrainingNode', `Draining Node ${name}: ${why}`);
     },
   };
+}
+
+/**
+ * What a drain that has ended says of the Node as it is now. empty: it is drained, and takes no Pods. open: it was drained, and another has
+ * its name since, or somebody has uncordoned it: Pods may be on it. gone: the API server has it no more, and the cache will tell what it has.
+ * left: Pods are.
+ */
+function standOf({ nodeUID, outcome }: EndedDrain, node: Node): 'empty' | 'open' | 'gone' | 'left' {
+  if (outcome.kind === 'incomplete') return 'left';
+  if (node.metadata.uid !== nodeUID) return 'open';
+  if (outcome.kind === 'node-gone') return 'gone';
+  return node.spec?.unschedulable === true ? 'empty' : 'open';
 }
 
 function detachStep({ clock, rules, keptVolumes }: StepDeps): MachineStep {
@@ -353,7 +369,7 @@ function timeLeftMs(since: string, seconds: number, nowMs: number): number {
 }
 
 function describe(outcome: DrainOutcome): string {
-  return outcome.kind === 'incomplete' ? describeProgress(outcome.progress) : outcome.kind;
+  return outcome.kind === 'incomplete' ? describeProgress(outcome.progress) : 'it is not there any more';
 }
 
 /** How many Pods are left, and what one of them waits for: `1 Pod is left; ns/a (waits for pods that go first)`. */

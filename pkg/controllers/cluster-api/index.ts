@@ -1,7 +1,7 @@
 import { ActivityRegistry } from '../../activity/registry.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted, keyBeside, keyOf } from '../../apis/meta.ts';
-import type { Drain, DrainOutcome } from '../../drain/drain.ts';
+import type { Drain } from '../../drain/drain.ts';
 import type { KeptVolumes } from '../../drain/kept-volumes.ts';
 import { eventsAbout } from '../../events/event-sink.ts';
 import { clusterAPIMachines } from '../../kube/resource.ts';
@@ -15,6 +15,7 @@ import { DataSecrets } from './data-secrets.ts';
 import { Externals } from './externals.ts';
 import { queueKeyOf, servedBy } from './keys.ts';
 import { ClusterAPIMachineController, type MachineControllerDeps } from './machine-controller.ts';
+import type { EndedDrain } from './machine-pass.ts';
 import { NodeClusters } from './node-clusters.ts';
 import { servedWith } from './served.ts';
 import { wakeClusterAPI, wakeOfNodes } from './wake.ts';
@@ -38,7 +39,7 @@ export function clusterAPI(
   const { clusterAPIMachines: machines, clusterAPIClusters: clusters, definitions } = caches;
   const { writer, targets, gate } = operator.under(MACHINE_LEASE);
   const [target] = targets.all();
-  const drains = new ActivityRegistry<{ drain: DrainOutcome }>({
+  const drains = new ActivityRegistry<{ drain: EndedDrain }>({
     clock,
     log,
     metrics: metrics.activity,

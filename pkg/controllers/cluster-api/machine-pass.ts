@@ -16,8 +16,14 @@ import type { Externals } from './externals.ts';
 import type { NodeCluster } from './node-clusters.ts';
 import type { SeenBootstrap, SeenInfrastructure, SeenNode } from './seen.ts';
 
+/** How the drain of a Node ended, and of which one: another may register under its name. */
+export interface EndedDrain {
+  readonly nodeUID: string;
+  readonly outcome: DrainOutcome;
+}
+
 /** Long work of Machines of Cluster API. */
-export type MachineDrains = ActivityRegistry<{ drain: DrainOutcome }>;
+export type MachineDrains = ActivityRegistry<{ drain: EndedDrain }>;
 
 /** What the steps work with. */
 export interface StepDeps {
