@@ -281,20 +281,61 @@ test('a kubeconfig that comes after the Node was found elsewhere takes nothing a
   expect(await nodeOf(home, 'late-1')).toBeUndefined();
 });
 
+const nodePath = (name: string): string => `/api/v1/nodes/${unique(name)}`;
+const podOn = (name: string): string => `/api/v1/namespaces/${ns.name}/pods/on-${name}`;
+
+/** A Pod on that Node, which does not go before it is let go. */
+async function createPod(name: string): Promise<void> {
+  await home.send('POST', path.dirname(podOn(name)), {
+    metadata: { name: `on-${name}`, finalizers: ['sim/holds'] },
+    spec: { nodeName: unique(name), terminationGracePeriodSeconds: 0, containers: [{ name: 'c', image: 'i' }] },
+  });
+}
+
+/** Resolves when the Pod on that Node has been evicted, and lets it go. */
+async function evicted(machine: string, name: string): Promise<void> {
+  const isGoing = async () => (await find(home, podOn(name)))?.metadata.deletionTimestamp !== undefined;
+  await eventually(isGoing, { ...PATIENCE, describe: `the pod on ${name} to be evicted` });
+  await says(machine, 'Deleting', 'True', 'DrainingNode');
+  expect((await sim.read(SIM_MACHINE, machine))?.metadata.deletionTimestamp).toBeUndefined();
+  await home.send('PATCH', podOn(name), { metadata: { finalizers: null } });
+}
+
+test('a Node that registers anew after its drain is drained once more before its machine goes', async () => {
+  const name = 'twice-1';
+  const attachments = '/apis/storage.k8s.io/v1/volumeattachments';
+  const attachment = `${attachments}/${unique(name)}`;
+  await createCluster('twice');
+  await createNode(home, name);
+  await createMachine('twice', name);
+  await says(name, 'Available', 'True', 'Available');
+  await home.send('POST', attachments, {
+    metadata: { name: unique(name) },
+    spec: { attacher: 'sim', nodeName: unique(name), source: { persistentVolumeName: `pv-${unique(name)}` } },
+  });
+  await home.send('PATCH', `${attachment}/status`, { status: { attached: true } });
+  await takeAway(name);
+  await says(name, 'Deleting', 'True', 'WaitingForVolumeDetach');
+
+  // A pass between the two would find that there is no Node to drain any more.
+  const paused = (value: string | null) => ({ metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } });
+  await home.send('PATCH', machines(name), paused(''));
+  await says(name, 'Paused', 'True', 'Paused');
+  await home.send('DELETE', nodePath(name));
+  await createNode(home, name);
+  await createPod(name);
+  await home.send('PATCH', machines(name), paused(null));
+  await evicted(name, name);
+  await says(name, 'Deleting', 'True', 'WaitingForVolumeDetach');
+  expect((await nodeOf(home, name))?.spec).toMatchObject({ unschedulable: true });
+  await home.send('DELETE', attachment);
+  await machineGone(name);
+  expect(await nodeOf(home, name)).toBeUndefined();
+});
+
 test('a Node that registers anew, without its provider ID or under another name, is still drained; of two nothing is destroyed', async () => {
-  const nodePath = (name: string): string => `/api/v1/nodes/${unique(name)}`;
-  const pod = (name: string): string => `/api/v1/namespaces/${ns.name}/pods/on-${name}`;
-  const run = (name: string): Promise<unknown> =>
-    home.send('POST', path.dirname(pod(name)), {
-      metadata: { name: `on-${name}`, finalizers: ['sim/holds'] },
-      spec: { nodeName: unique(name), terminationGracePeriodSeconds: 0, containers: [{ name: 'c', image: 'i' }] },
-    });
   const drains = async (machine: string, name: string): Promise<void> => {
-    const evicted = async () => (await find(home, pod(name)))?.metadata.deletionTimestamp !== undefined;
-    await eventually(evicted, { ...PATIENCE, describe: `the pod on ${name} to be evicted` });
-    await says(machine, 'Deleting', 'True', 'DrainingNode');
-    expect((await sim.read(SIM_MACHINE, machine))?.metadata.deletionTimestamp).toBeUndefined();
-    await home.send('PATCH', pod(name), { metadata: { finalizers: null } });
+    await evicted(machine, name);
     await machineGone(machine);
     expect(await nodeOf(home, name)).toBeUndefined();
   };
@@ -309,7 +350,7 @@ test('a Node that registers anew, without its provider ID or under another name,
 
   await createNode(home, 'anew-1', {});
   await says('anew-1', 'NodeReady', 'Unknown', 'InspectionFailed', 'registered anew without a provider ID');
-  await run('anew-1');
+  await createPod('anew-1');
   await takeAway('anew-1');
   await drains('anew-1', 'anew-1');
 
@@ -319,7 +360,7 @@ test('a Node that registers anew, without its provider ID or under another name,
   for (const name of ['anew-4', 'anew-5']) await createNode(home, name, spec);
   await home.send('DELETE', nodePath('anew-3'));
   await says('anew-2', 'NodeReady', 'Unknown', 'InspectionFailed', 'have its provider ID');
-  await run('anew-4');
+  await createPod('anew-4');
   await takeAway('anew-2');
   await says('anew-2', 'Deleting', 'True', 'DrainingNode', 'Waiting to know its Node');
   expect((await sim.read(SIM_MACHINE, 'anew-2'))?.metadata.deletionTimestamp).toBeUndefined();
