@@ -88,13 +88,16 @@ describe('a set with too many machines', () => {
   test(
     'is frozen for a moment by a fast scale-down, with one Event each',
     async () => {
-      await using cloud = await SimulatedCloud.start({ site, latencyMs: { ...QUICK, delete: 3_000 } });
+      await using cloud = await SimulatedCloud.start({ site });
       await using pool = await Pool.create({ site, cloud, replicas: 6 });
       await using _manager = await InProcessManager.start({ ...pool.access, flags: EAGER });
       await pool.untilUp(6, PATIENCE);
 
+      // The machines are there for as long as it takes to count them.
+      cloud.setFaults([{ method: 'DeleteMachine', effect: 'fail' }]);
       await pool.scale(2);
       await untilMarked(pool, FROZEN);
+      cloud.setFaults([]);
       await untilMarked(pool, FREE);
       await pool.untilUp(2, PATIENCE);
 

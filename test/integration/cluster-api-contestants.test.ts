@@ -239,7 +239,7 @@ async function expectSame(when: string): Promise<void> {
       const [ours, core] = await both(picture);
       expect({ when, is: ours }).toEqual({ when, is: core });
     },
-    { timeoutMs: 10_000, describe: `the same ${when}` },
+    { ...PATIENCE, describe: `the same ${when}` },
   );
 }
 

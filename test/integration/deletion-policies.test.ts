@@ -40,10 +40,10 @@ afterAll(async () => {
 });
 
 /** A Running machine with two pods on its Node. */
-async function occupied(policy: DeletionPolicy): Promise<string> {
+async function occupied(policy: DeletionPolicy, drainTimeout = '5m'): Promise<string> {
   const name = await world.create((m) => {
     m.metadata.annotations = { [DELETION_POLICY_ANNOTATION]: policy };
-    Object.assign(m.spec, { drainTimeout: '2s', maxEvictRetries: 0 });
+    Object.assign(m.spec, { drainTimeout, maxEvictRetries: 0 });
   });
   await world.settled(name);
   for (let i = 0; i < 2; i++) await workload.pod(name);
@@ -84,7 +84,7 @@ describe('deletion policies', () => {
   });
 
   test('graceful, then unsafe: a budget keeps VM and pods past the drain timeout, until the policy is weakened', async () => {
-    const name = await occupied('graceful');
+    const name = await occupied('graceful', '2s');
     await workload.forbidEvictions(2);
     world.takeRequests();
 

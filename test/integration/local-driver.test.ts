@@ -144,7 +144,7 @@ describe('local machines', () => {
     const log = (): string => readFileSync(join(machine?.folder ?? '', 'kubelet.log'), 'utf8');
 
     await eventually(() => log().includes('asked for the client to provide credentials'), {
-      timeoutMs: 15_000,
+      timeoutMs: 60_000,
       describe: log,
     });
 

@@ -9,7 +9,7 @@ import type { Lister } from '../../pkg/cache/lister.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import type { Driver } from '../../pkg/driver/driver.ts';
 import { Simulation } from '../../pkg/drivers/sim/simulation.ts';
-import { isNotFound } from '../../pkg/kube/errors.ts';
+import { ignoreNotFound, isNotFound } from '../../pkg/kube/errors.ts';
 import { mergePatch } from '../../pkg/kube/patch.ts';
 import { machineClasses, machines, secrets } from '../../pkg/kube/resource.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
@@ -219,7 +219,8 @@ export class MachineWorld implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const left = (await this.user.reader.list(machines, { namespace: this.namespace })).items;
-    for (const one of left) await this.delete(one.metadata.name);
+    // One that is on its way already may have gone since it was listed.
+    for (const one of left) await this.delete(one.metadata.name).catch(ignoreNotFound);
     for (const one of left) await this.gone(one.metadata.name);
     await this.#disposables.disposeAsync();
   }

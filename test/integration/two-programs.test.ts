@@ -87,6 +87,12 @@ async function allowReplacements(count: string): Promise<void> {
   await annotate({ [MAX_REPLACEMENTS_ANNOTATION]: count });
 }
 
+/** What machine controllers have seen of that: until then they replace one machine at a time. */
+function replacementsSeenBy(machines: InProcessManager): string | undefined {
+  const deployment = machines.operator.caches.machineDeployments.get(`${pool.namespace}/pool`);
+  return deployment?.metadata.annotations?.[MAX_REPLACEMENTS_ANNOTATION];
+}
+
 /** Lets a machine's VM lose its power. */
 async function fail(name: string): Promise<void> {
   const vm = (await cloud.vms()).find(({ machineName }) => machineName === name);
@@ -128,6 +134,7 @@ describe('two programs, each as a user with its own shipped role', () => {
       await using machines = await startMachineControllers();
       const [sick = ''] = await pool.untilUp(2, PATIENCE);
       await allowReplacements('0');
+      await eventually(() => replacementsSeenBy(machines) === '0', PATIENCE);
 
       await fail(sick);
       await eventually(async () => {
