@@ -37,7 +37,7 @@ test('an informer catches up with a server that was restarted and has forgotten 
   await eventually(() => informer.get(keyOf(later)) !== undefined);
   // Its old place in history is gone: answered by an ERROR event inside of a watch, not by a status.
   expect(kube.requests.filter(({ code }) => code === 410)).toEqual([]);
-}, 90_000);
+});
 
 test('an informer follows a server whose data were set back to an older state', async () => {
   await using plane = await privateControlPlane({ controllerManager: false });
@@ -60,4 +60,4 @@ test('an informer follows a server whose data were set back to an older state', 
   await using admin = new KubeSession(plane.connection);
   const found = await eventually(() => admin.writer.create('create', secrets, secret('found')), { timeoutMs: 20_000 });
   await eventually(() => informer.get(keyOf(found)) !== undefined);
-}, 120_000);
+});

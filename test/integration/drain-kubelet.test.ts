@@ -42,7 +42,7 @@ test('waits for pods of a real kubelet to stop in their own time, and deletes th
   expect(cluster.sent.slice(before).map(({ verb, resource }) => `${verb} ${resource}`)).toContain('delete pods');
   expect(cluster.sent.slice(before).map(({ resource }) => resource)).not.toContain('pods/eviction');
   expect(await cluster.podsOf('kubelet-1')).toEqual([]);
-}, 120_000);
+});
 
 /** A pod that the kubelet has started, and that takes a few seconds to stop. */
 async function runningPod(cluster: DrainCluster, node: Node): Promise<Pod> {

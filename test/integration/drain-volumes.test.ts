@@ -77,7 +77,9 @@ describe('a drain of pods with volumes', () => {
     const waitsFor = (reason: string): Promise<unknown> =>
       eventually(() => seen.at(-1)?.blocked.some((blocked) => blocked.reason === reason), { describe: reason });
 
-    const drained = cluster.drain(cluster.request(node, {}, 60 * 60_000), never, (progress) => seen.push(progress));
+    const patient = { pvDetachTimeoutMs: 20 * 60_000, pvReattachTimeoutMs: 20 * 60_000 };
+    const request = cluster.request(node, patient, 60 * 60_000);
+    const drained = cluster.drain(request, never, (progress) => seen.push(progress));
     await waitsFor('volume-detach');
     await eventually(async () => (await cluster.podsOf(node.metadata.name)).length === 1);
     const whileFirst = await cluster.podsOf(node.metadata.name);
@@ -92,7 +94,7 @@ describe('a drain of pods with volumes', () => {
     await expect(drained).resolves.toEqual({ kind: 'drained' });
     expect(whileFirst[0]?.spec?.volumes?.[0]?.persistentVolumeClaim?.claimName).toBe('low');
     expect(whileFirst.map(({ metadata }) => metadata.name)).not.toContain(plain.metadata.name);
-  }, 60_000);
+  });
 
   test('gives up a volume that does not come off, and one that nobody wants, each in its time', async () => {
     await using control = await plane();
@@ -106,10 +108,11 @@ describe('a drain of pods with volumes', () => {
     cluster.endPods(node.metadata.name);
     const reasons: string[] = [];
 
-    const drained = cluster.drain(cluster.request(node), never, ({ blocked }) => {
+    const request = cluster.request(node, { pvDetachTimeoutMs: 240_000 });
+    const drained = cluster.drain(request, never, ({ blocked }) => {
       for (const { reason, detail } of volumesIn(blocked)) reasons.push(`${reason} ${detail}`);
     });
-    await eventually(() => reasons.includes(`volume-detach ${unwanted}`), { timeoutMs: 20_000 });
+    await eventually(() => reasons.includes(`volume-detach ${unwanted}`));
     await cluster.delete(`${ATTACHMENTS}/${loose}`);
 
     await expect(drained).resolves.toEqual({ kind: 'drained' });
@@ -118,7 +121,7 @@ describe('a drain of pods with volumes', () => {
       `volume-detach ${unwanted}`,
       `volume-reattach ${unwanted}`,
     ]);
-  }, 60_000);
+  });
 
   test('waits for no volume that is not attached, and recognises one by the id that the driver knows', async () => {
     await using control = await plane();
@@ -145,5 +148,5 @@ describe('a drain of pods with volumes', () => {
     expect(outcome).toEqual({ kind: 'drained' });
     expect(waited).toEqual(new Set([disk]));
     expect(waited).not.toContain(share);
-  }, 60_000);
+  });
 });

@@ -154,7 +154,7 @@ describe('a drain', () => {
     expect(fewest).toBe(2);
     expect(reasons).toContain('disruption-budget pdb');
     await eventually(async () => (await cluster.podsOf(other.metadata.name)).length === 3);
-  }, 60_000);
+  });
 
   test('ends at its deadline under a budget that allows nothing, names it, and deletes nothing', async () => {
     await using cluster = await DrainCluster.open();
@@ -162,7 +162,7 @@ describe('a drain', () => {
     const pod = await cluster.pod(node.metadata.name);
     await cluster.budget(1, { healthy: 1, allowed: 0 });
 
-    const outcome = await cluster.drain(cluster.request(node, { maxEvictRetries: 1 }, 2 * 60_000), never);
+    const outcome = await cluster.drain(cluster.request(node, { maxEvictRetries: 1 }, 6 * 60_000), never);
 
     const blocked = [
       { pod: `${cluster.namespace}/${pod.metadata.name}`, reason: 'misconfigured-disruption-budget', detail: 'pdb' },
@@ -172,7 +172,7 @@ describe('a drain', () => {
     expect(left?.metadata.uid).toBe(pod.metadata.uid);
     expect(left?.metadata.deletionTimestamp).toBeUndefined();
     expect(evictions(cluster)).toBeGreaterThan(3);
-  }, 30_000);
+  });
 
   test('deletes a pod once its last eviction was refused', async () => {
     await using cluster = await DrainCluster.open();
@@ -189,7 +189,7 @@ describe('a drain', () => {
     expect(outcome).toEqual({ kind: 'drained' });
     expect(evictions(cluster)).toBe(2);
     expect(await cluster.podsOf(node.metadata.name)).toEqual([]);
-  }, 30_000);
+  });
 
   test('waits for pods that end slowly, without asking twice', async () => {
     await using cluster = await DrainCluster.open();
@@ -275,7 +275,7 @@ describe('a forced drain', () => {
     expect(outcome).toEqual({ kind: 'drained' });
     expect(await cluster.podsOf(node.metadata.name)).toEqual([]);
     expect(evictions(cluster)).toBe(0);
-  }, 30_000);
+  });
 
   test('waits for nothing: not for a pod that a finalizer holds', async () => {
     await using cluster = await DrainCluster.open();
@@ -348,7 +348,7 @@ describe('a drain that cannot go on', () => {
     const asked = evictions(cluster);
     await cluster.clock.sleep(60_000, never);
     expect(evictions(cluster)).toBe(asked);
-  }, 30_000);
+  });
 
   test.each([
     { what: 'never answers', intercept: (): Promise<never> => new Promise(() => undefined) },

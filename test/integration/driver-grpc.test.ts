@@ -302,7 +302,7 @@ describe('a driver behind gRPC', () => {
 
     expect(await outcome).toMatchObject({ code: 'Unavailable', unanswered: true });
     await served[Symbol.asyncDispose]();
-  }, 15_000);
+  });
 });
 
 async function missing(): Promise<never> {

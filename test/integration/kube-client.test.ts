@@ -229,7 +229,7 @@ describe('preconditions', () => {
     await expect(kube.writer.evict(other)).rejects.toMatchObject({ code: 409, reason: 'Conflict' });
     await kube.writer.evict(pod, { gracePeriodSeconds: 0 });
     await expect(kube.reader.get(pods, refOf(pod))).rejects.toMatchObject({ reason: 'NotFound' });
-  }, 20_000);
+  });
 
   test('a strategic patch of a Node merges conditions by type and refuses another UID', async () => {
     const node = await create(nodes, { metadata: { name: uniqueName() } });

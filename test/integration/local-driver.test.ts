@@ -104,7 +104,7 @@ describe('local machines', () => {
     await driver.deleteMachine(request(userData), callOf());
     expect(machines()).toEqual([]);
     expect(existsSync(machine?.folder ?? '')).toBe(false);
-  }, 150_000);
+  });
 
   test('are found again when the driver died before it wrote down which process it had started', async () => {
     const userData = userDataWith(await bootstrapToken(cluster));
@@ -135,7 +135,7 @@ describe('local machines', () => {
     expect(readdirSync(join(state(), 'vms'))).toEqual([]);
     expect(elsewhere.filter((path) => existsSync(path))).toEqual([]);
     await expect(driver.getMachineStatus(request(userData), callOf())).rejects.toMatchObject({ code: 'NotFound' });
-  }, 90_000);
+  });
 
   test('cannot join with a token that is not known, and are there all the same', async () => {
     const userData = userDataWith('zzzzzz.0123456789abcdef');
@@ -150,7 +150,7 @@ describe('local machines', () => {
 
     await expect(readiness()).rejects.toThrow('404');
     await expect(driver.getMachineStatus(request(userData), callOf())).resolves.toMatchObject({ nodeName: name });
-  }, 90_000);
+  });
 
   test('are refused when the token was not filled in', async () => {
     await expect(driver.createMachine(request(userDataWith('<<BOOTSTRAP_TOKEN>>')), callOf())).rejects.toMatchObject({
@@ -176,5 +176,5 @@ describe('local machines', () => {
     expect(machines()).toEqual([]);
     await start();
     expect(await driver.listMachines(request(userData), callOf())).toEqual([]);
-  }, 60_000);
+  });
 });

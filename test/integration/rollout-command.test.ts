@@ -87,7 +87,7 @@ describe('machinist rollout', () => {
     expect((await rollout(world, status({ ...WATCH, revision: 1 }))).stderr).toBe(
       'error: desired revision (1) is different from the running revision (3)\n',
     );
-  }, 120_000);
+  });
 
   test.each(['status', 'history', 'pause'])(
     'tells in one line that no server can be reached, instead of ending unawares: %s',
@@ -103,7 +103,6 @@ describe('machinist rollout', () => {
         stderr: expect.stringMatching(/^Unable to connect to the server: .*ECONNREFUSED.*\n$/),
       });
     },
-    60_000,
   );
 
   test('pauses, resumes and restarts', async () => {
@@ -127,7 +126,7 @@ describe('machinist rollout', () => {
       expect(world.running().map(({ metadata }) => metadata.uid)).not.toContain(before?.metadata.uid);
       expect(world.running()).toHaveLength(1);
     }, PATIENCE);
-  }, 120_000);
+  });
 
   test('ends with code 1 when there is nothing to show, or it takes too long', async () => {
     await using world = await MachineSetWorld.start({ startMs: 600_000 });
@@ -148,7 +147,7 @@ describe('machinist rollout', () => {
     expect(late.stdout).toContain('Waiting for machine deployment "d"');
     expect(once).toMatchObject({ code: 0, stdout: expect.stringContaining('0 of 1 updated replicas are available') });
     expect(gone).toMatchObject({ code: 1, stderr: 'error: object has been deleted\n' });
-  }, 120_000);
+  });
 });
 
 test('a rollout that fails says of which machine and why, once', async () => {
@@ -169,7 +168,7 @@ test('a rollout that fails says of which machine and why, once', async () => {
 
   expect(code).toBe(0);
   expect(stdout.match(/machine fails/g)).toHaveLength(1);
-}, 120_000);
+});
 
 describe('kubectl', () => {
   test('scales, waits for availability, and shows zeros from the first status on', async () => {
@@ -188,5 +187,5 @@ describe('kubectl', () => {
     expect(waited).toBe(`${POOL} condition met\n`);
     await eventually(() => expect(world.running()).toHaveLength(2), PATIENCE);
     expect(explained).toContain('orchestrationType');
-  }, 120_000);
+  });
 });
