@@ -25,7 +25,7 @@ import { eventually } from '../expect/eventually.ts';
 import { openGate } from './kube-session.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 
-const PATIENCE = { timeoutMs: 45_000 };
+const PATIENCE = { timeoutMs: 90_000 };
 const ANNOTATIONS = { [NODE_GROUP_MIN_ANNOTATION]: '0', [NODE_GROUP_MAX_ANNOTATION]: '5' };
 
 let directory: string;

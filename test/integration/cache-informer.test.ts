@@ -56,7 +56,7 @@ async function expectEqualToLive(informer: ReflectedInformer<Secret>, labelSelec
       const live = await admin.reader.list(secrets, { namespace: ns.name, labelSelector });
       expect(versions(informer.list())).toEqual(versions(live.items));
     },
-    { timeoutMs: 20_000 },
+    { timeoutMs: 60_000 },
   );
 }
 
@@ -392,7 +392,7 @@ describe('an informer whose server refuses', () => {
     );
     const object = await put(secret({ batch }));
 
-    await eventually(() => informer.get(keyOf(object)) !== undefined, { timeoutMs: 30_000 });
+    await eventually(() => informer.get(keyOf(object)) !== undefined, { timeoutMs: 60_000 });
   });
 });
 

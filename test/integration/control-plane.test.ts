@@ -46,7 +46,7 @@ describe('the shared control plane', () => {
     }
 
     await eventually(async () => (await api.request(`/api/v1/namespaces/${name}`)).status === 404, {
-      timeoutMs: 20_000,
+      timeoutMs: 60_000,
     });
   });
 

@@ -57,7 +57,7 @@ async function runningPod(cluster: DrainCluster, node: Node): Promise<Pod> {
     },
   });
   await eventually(async () => (await cluster.get<Pod>(cluster.podPath(pod))).status?.phase === 'Running', {
-    timeoutMs: 30_000,
+    timeoutMs: 60_000,
     describe: 'the pod to run',
   });
   return pod;

@@ -19,7 +19,7 @@ import { eventually } from '../expect/eventually.ts';
 import { InPlaceAgents } from './in-place-agents.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 
-const PATIENCE = { timeoutMs: 45_000 };
+const PATIENCE = { timeoutMs: 90_000 };
 /** Of the same template but for what an agent can change on a running machine. */
 const VERSION_2 = { spec: { template: { metadata: { annotations: { version: '2' } } } } };
 const VERSION_1 = { spec: { template: { metadata: { annotations: { version: null } } } } };

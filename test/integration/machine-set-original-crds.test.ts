@@ -336,7 +336,7 @@ test('whatever the original definitions store, nothing crashes: a condition tell
       const told = broken.map(({ message }, i) => [i, message, conditions.get(`x-${i}`)] as const);
       expect(told.filter(([, message, text]) => text?.includes(message) !== true)).toEqual([]);
     },
-    { timeoutMs: 30_000 },
+    { timeoutMs: 60_000 },
   );
   expect(broken.length).toBeGreaterThan(50);
   expect(world.machines.list()).toEqual([]);

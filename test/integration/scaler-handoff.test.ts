@@ -10,7 +10,7 @@ import { machineDeployments, machines, machineSets } from '../../pkg/kube/resour
 import { eventually } from '../expect/eventually.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 
-const PATIENCE = { timeoutMs: 45_000 };
+const PATIENCE = { timeoutMs: 90_000 };
 const EARLIER = '2026-01-01T00:00:00Z';
 const NOW = '2026-01-02T00:00:00Z';
 

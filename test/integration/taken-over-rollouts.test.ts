@@ -17,7 +17,7 @@ import { machineDeployments, machines, machineSets } from '../../pkg/kube/resour
 import { eventually } from '../expect/eventually.ts';
 import { MachineSetWorld, TARGET } from './machine-set-world.ts';
 
-const PATIENCE = { timeoutMs: 45_000 };
+const PATIENCE = { timeoutMs: 90_000 };
 const labels = { pool: 'd' };
 
 /** A template as a typed Go writer stores it: zeros and nulls where nothing was said. */
