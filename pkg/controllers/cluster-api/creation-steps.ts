@@ -10,10 +10,10 @@ import {
 } from '../../apis/cluster-api/keys.ts';
 import { readInfrastructure } from '../../apis/cluster-api/infrastructure.ts';
 import type { ClusterAPIMachine, DeprecatedStatus } from '../../apis/cluster-api/machine.ts';
-import { isBeingDeleted, refOf } from '../../apis/meta.ts';
+import { isBeingDeleted, refOf, type KubeObject, type OwnerReference } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import { ignoreNotFound } from '../../kube/errors.ts';
-import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
+import { mergePatch, mergePatchIfUnchanged, type MergePatch } from '../../kube/patch.ts';
 import { clusterAPIMachines, nodes } from '../../kube/resource.ts';
 import { next } from '../../reconcile/result.ts';
 import { certificatesExpiryOf } from './defaults.ts';
@@ -30,7 +30,10 @@ export function creationSteps(deps: StepDeps): readonly MachineStep[] {
   return [bootstrapStep(deps), infrastructureStep(deps), dataSecretStep(deps), nodeStep(deps), certificates];
 }
 
-function bootstrapStep(deps: StepDeps): MachineStep {
+/** What objects of providers are looked at with. */
+type LookDeps = Pick<StepDeps, 'externals' | 'servedAs' | 'writer'>;
+
+function bootstrapStep(deps: LookDeps): MachineStep {
   return {
     name: 'bootstrap',
     async run(pass) {
@@ -59,7 +62,7 @@ function bootstrapStep(deps: StepDeps): MachineStep {
   };
 }
 
-function infrastructureStep(deps: StepDeps): MachineStep {
+function infrastructureStep(deps: LookDeps): MachineStep {
   return {
     name: 'infrastructure',
     async run(pass) {
@@ -86,7 +89,7 @@ function infrastructureStep(deps: StepDeps): MachineStep {
 }
 
 /** Nobody needs the data of a machine that has started. */
-function dataSecretStep({ dataSecrets }: StepDeps): MachineStep {
+function dataSecretStep({ dataSecrets }: Pick<StepDeps, 'dataSecrets'>): MachineStep {
   return {
     name: 'data-secret',
     async run(pass) {
@@ -114,7 +117,7 @@ const certificates: MachineStep = {
   },
 };
 
-function nodeStep(deps: StepDeps): MachineStep {
+function nodeStep(deps: Pick<StepDeps, 'machines' | 'externals' | 'clock'>): MachineStep {
   return {
     name: 'node',
     async run(pass) {
@@ -144,7 +147,7 @@ function nodeStep(deps: StepDeps): MachineStep {
       if (change === undefined) return next;
       const { node } = pass.node;
       // Taints are a list that was made of the Node as it was seen.
-      const patch = (change.spec === undefined ? mergePatch : mergePatchIfUnchanged)(node, change as object);
+      const patch = (change.spec === undefined ? mergePatch : mergePatchIfUnchanged)(node, change);
       await target.writer.patch('change', nodes, { name }, patch, { signal });
       return next;
     },
@@ -152,7 +155,7 @@ function nodeStep(deps: StepDeps): MachineStep {
 }
 
 /** What the cache says, but that a Node is gone: a kubelet may have registered it anew. Throws ApiError. */
-async function lookForNode(deps: StepDeps, pass: MachinePass): Promise<SeenNode> {
+async function lookForNode(deps: Pick<StepDeps, 'machines' | 'clock'>, pass: MachinePass): Promise<SeenNode> {
   const { machine, cluster, nodeCluster, signal } = pass;
   const seen = nodeOf(deps, pass);
   const name = machine.status.nodeRef?.name;
@@ -237,7 +240,7 @@ function isMarked({ metadata }: MachinePass['machine']): boolean {
 
 /** Finds an object that the Machine names, owns it, and reads what it says. */
 async function look<Report>(
-  deps: StepDeps,
+  deps: LookDeps,
   pass: MachinePass,
   reference: ContractReference | undefined,
   read: (object: External['object'], contract: External['contract']) => Report,
@@ -257,22 +260,22 @@ async function look<Report>(
 
 /** Makes the Machine the one owner of the object, with the label of its Cluster. */
 async function own(
-  { writer }: StepDeps,
+  { writer }: Pick<StepDeps, 'writer'>,
   { machine, signal }: MachinePass,
   external: External,
-  references: readonly object[],
+  references: readonly OwnerReference[],
 ): Promise<External> {
   const { object, resource } = external;
   const { labels = {}, ownerReferences = [] } = object.metadata;
   const clusterName = machine.spec.clusterName ?? '';
   const isOwned = isDeepStrictEqual(new Set(ownerReferences), new Set(references));
   if (isBeingDeleted(object) || (isOwned && labels[CLUSTER_NAME_LABEL] === clusterName)) return external;
-  const change = {
+  const change: MergePatch<KubeObject> = {
     metadata: {
       labels: { [CLUSTER_NAME_LABEL]: clusterName },
       ...(!isOwned && { ownerReferences: references }),
     },
-  } as object;
+  };
   const patch = mergePatchIfUnchanged(object, change);
   return { ...external, object: await writer.patch('change', resource, refOf(object), patch, { signal }) };
 }

@@ -175,7 +175,12 @@ function isTooLate({ infrastructure, machine }: MachinePass): boolean {
   return infrastructure.kind !== 'found' || isBeingDeleted(infrastructure.external.object);
 }
 
-function drainStep({ drains, drain, rules, clock }: StepDeps): MachineStep {
+function drainStep({
+  drains,
+  drain,
+  rules,
+  clock,
+}: Pick<StepDeps, 'drains' | 'drain' | 'rules' | 'clock'>): MachineStep {
   /** What a running drain waits for, by the UID of its Machine. */
   const running = new Map<string, DrainProgress>();
   const begin = (pass: MachinePass, target: Target, node: Node, leftMs: number | undefined): void => {
@@ -258,7 +263,7 @@ function standOf({ nodeUID, outcome }: EndedDrain, node: Node): 'empty' | 'open'
   return node.spec?.unschedulable === true ? 'empty' : 'open';
 }
 
-function detachStep({ clock, rules, keptVolumes }: StepDeps): MachineStep {
+function detachStep({ clock, rules, keptVolumes }: Pick<StepDeps, 'clock' | 'rules' | 'keptVolumes'>): MachineStep {
   return {
     name: 'detach-volumes',
     async run(pass) {
@@ -287,7 +292,7 @@ function detachStep({ clock, rules, keptVolumes }: StepDeps): MachineStep {
 
 /** Deletes an object that the Machine owns, and waits until it is gone. That of somebody else is let alone. */
 function removal(
-  { externals, writer }: StepDeps,
+  { externals, writer }: Pick<StepDeps, 'externals' | 'writer'>,
   name: string,
   reason: string,
   of: (pass: MachinePass) => readonly [Seen<unknown>, ContractReference | undefined],
@@ -320,7 +325,7 @@ function removal(
   };
 }
 
-function nodeRemoval({ clock }: StepDeps): MachineStep {
+function nodeRemoval({ clock }: Pick<StepDeps, 'clock'>): MachineStep {
   return {
     name: 'node-removal',
     async run(pass): Promise<StepResult> {

@@ -3,7 +3,7 @@ import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../../apis/clus
 import type { Lister } from '../../cache/lister.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Clock } from '../../clock/clock.ts';
-import type { Reader, Writer } from '../../kube/client.ts';
+import type { Writer } from '../../kube/client.ts';
 import type { Resource } from '../../kube/resource.ts';
 import type { ActivityRegistry } from '../../activity/registry.ts';
 import type { Drain, DrainOutcome } from '../../drain/drain.ts';
@@ -25,13 +25,12 @@ export interface EndedDrain {
 /** Long work of Machines of Cluster API. */
 export type MachineDrains = ActivityRegistry<{ drain: EndedDrain }>;
 
-/** What the steps work with. */
+/** What the steps work with, each with its part of it. */
 export interface StepDeps {
   /** Indexes: CLUSTER_API_MACHINE_INDEXES. */
   readonly machines: Lister<ClusterAPIMachine>;
   readonly externals: Externals;
   readonly dataSecrets: Pick<DataSecrets, 'troubleWith'>;
-  readonly reader: Reader;
   readonly writer: Writer;
   /** `apiVersion` under which a kind of Cluster API is served now. */
   readonly servedAs: (resource: Resource<KubeObject>) => string;

@@ -163,14 +163,14 @@ export function memberFor(pool: MachinePool, ours: Machine): New<ClusterMachine>
 /** What has to change of such a Machine so that it says what its pool says; undefined: nothing. */
 export function memberChange(pool: MachinePool, member: ClusterMachine): MergePatch<ClusterMachine> | undefined {
   const before = member.spec?.providerSpec?.value;
-  const value = replacing<unknown>(before, valueOfMember(pool, before));
+  const value = replacing(before, valueOfMember(pool, before));
   const labels = Object.fromEntries(
     Object.entries(memberLabels(pool)).filter(([key, text]) => member.metadata.labels?.[key] !== text),
   );
-  if (isEmptyChange(value as object) && isEmptyChange(labels)) return undefined;
+  if (isEmptyChange(value) && isEmptyChange(labels)) return undefined;
   return {
     ...(!isEmptyChange(labels) && { metadata: { labels } }),
-    ...(!isEmptyChange(value as object) && { spec: { providerSpec: { value: value as object } } }),
+    ...(!isEmptyChange(value) && { spec: { providerSpec: { value: value } } }),
   };
 }
 
