@@ -117,7 +117,7 @@ function machineDeployment({ machines, autoscaler }: DemoOptions): object {
 }
 
 /** Whether pods belong to what is shown. */
-export function hasPods({ autoscaler, driver }: DemoOptions): boolean {
+function hasPods({ autoscaler, driver }: DemoOptions): boolean {
   return autoscaler || driver === 'kwok';
 }
 

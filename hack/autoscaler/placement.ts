@@ -17,7 +17,7 @@ export interface Placement {
 }
 
 /** Whether the pod may run there and fits: node selector, taints and requests, as the scheduler's filters see them. */
-export function accepts(place: Place, pod: Pod): boolean {
+function accepts(place: Place, pod: Pod): boolean {
   const selector = Object.entries(pod.spec?.nodeSelector ?? {});
   return (
     selector.every(([key, value]) => place.labels[key] === value) &&

@@ -59,12 +59,12 @@ export async function goBuild(spec: ProgramSpec, target: string, options: GoBuil
 }
 
 /** "kube-apiserver 1.36.3" */
-export function label(spec: ProgramSpec): string {
+function label(spec: ProgramSpec): string {
   return `${spec.name} ${pinnedVersion(spec)}`;
 }
 
 /** Turns Go's words into what is wrong and what helps. Decided by what Go and the kernel are known to print. */
-export function explainBuildFailure(spec: ProgramSpec, output: string): ControlPlaneError {
+function explainBuildFailure(spec: ProgramSpec, output: string): ControlPlaneError {
   const tail = output.trim().split('\n').slice(-15).join('\n');
   if (/no space left on device|disk quota exceeded/i.test(output)) {
     const remedy = 'free about 4 GB in the Go build cache and the cache folder (GOCACHE, XDG_CACHE_HOME) and try again';

@@ -19,7 +19,7 @@ export interface ProcessIdentity {
 export type Liveness = 'alive' | 'dead' | 'unknown';
 
 /** The boot and pid namespace of this process. Two containers on one machine have different scopes. */
-export function currentScope(): string {
+function currentScope(): string {
   if (process.platform !== 'linux') return process.platform;
   return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${readlinkSync('/proc/self/ns/pid')}`;
 }

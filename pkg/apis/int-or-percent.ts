@@ -6,7 +6,7 @@ export const PERCENT_PATTERN = '^[0-9]{1,9}%$';
 const PERCENT = new RegExp(PERCENT_PATTERN);
 
 /** True for a whole number from 0 to the largest 32-bit integer. */
-export function isCount(value: unknown): value is number {
+function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_INT32;
 }
 

@@ -82,7 +82,7 @@ export function instancesOf(facts: GroupFacts): readonly Instance[] {
 }
 
 /** Whether a Machine counts for no replica any more, or will not for long. */
-export function isLeaving(machine: Machine, { chosen, nowMs }: Pick<GroupFacts, 'chosen' | 'nowMs'>): boolean {
+function isLeaving(machine: Machine, { chosen, nowMs }: Pick<GroupFacts, 'chosen' | 'nowMs'>): boolean {
   if (isTerminating(machine) || chosen.has(machine.metadata.name)) return true;
   return isFailed(machine) && !isPreserved(machine, nowMs);
 }

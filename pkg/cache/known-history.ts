@@ -127,7 +127,7 @@ export async function compareLastChange(kind: HistoricKind, signal: AbortSignal)
 }
 
 /** Whether objects of that name, as they were at the resourceVersion of a change, bear it out. */
-export function isShownBy(
+function isShownBy(
   { uid, resourceVersion, isDeletion }: LastChange,
   items: readonly { readonly metadata: { readonly uid: string; readonly resourceVersion: string } }[],
 ): boolean {

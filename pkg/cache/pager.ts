@@ -3,7 +3,7 @@ import { isExpired } from '../kube/errors.ts';
 import type { ListWatch } from '../kube/list-watch.ts';
 
 /** Objects a page: what client-go uses. */
-export const PAGE_SIZE = 500;
+const PAGE_SIZE = 500;
 
 /** A complete list, as of `resourceVersion`. */
 export interface Listed<T> {

@@ -25,7 +25,7 @@ export const CONTROLLERS = [
 ] as const;
 
 /** Those that run only where they are named. */
-export const ON_REQUEST: ReadonlySet<ControllerName> = new Set([
+const ON_REQUEST: ReadonlySet<ControllerName> = new Set([
   'mirantis',
   'cluster-api',
   'ironcore.scheduler',

@@ -5,7 +5,7 @@ import { hasErrno } from '../driver/errno.ts';
 import { identityOf, isAlive, type ProcessIdentity } from './process-identity.ts';
 
 /** The directory is used by another driver that still runs. */
-export class StateDirectoryError extends Error {
+class StateDirectoryError extends Error {
   override readonly name = 'StateDirectoryError';
 }
 

@@ -12,7 +12,7 @@ import { RefreshingEndpoint, type ConnectionSettings, type Credentials, type End
 import { isGeneratedClients, NO_GENERATED_CLIENTS } from './generated-clients.ts';
 
 /** The flag value that names the service account of the pod. */
-export const IN_CLUSTER = 'inClusterConfig';
+const IN_CLUSTER = 'inClusterConfig';
 
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 

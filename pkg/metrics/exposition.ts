@@ -46,7 +46,7 @@ export function prefersOpenMetrics(accept: string): boolean {
  * The same in OpenMetrics 1.0, which differs in what is said of a family: a counter is called without `_total`, one whose samples do not
  * end so cannot be called a counter, and quotes in help are escaped. There are no empty lines, and there is an end.
  */
-export function toOpenMetrics(text: string): string {
+function toOpenMetrics(text: string): string {
   const lines = text.split('\n').filter((line) => line !== '');
   const counters = new Set(lines.flatMap((line) => /^# TYPE (\S+) counter$/.exec(line)?.[1] ?? []));
   const told = lines.map((line) => {

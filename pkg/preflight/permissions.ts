@@ -64,7 +64,7 @@ export const MIRANTIS_ROLES = 'deploy/rbac/mirantis.yaml';
 export const CLUSTER_API_ROLES = 'deploy/rbac/cluster-api.yaml';
 
 /** The shipped file that grants all that the scheduler for IronCore's Machines needs. */
-export const IRONCORE_SCHEDULER_ROLES = 'deploy/rbac/ironcore-scheduler.yaml';
+const IRONCORE_SCHEDULER_ROLES = 'deploy/rbac/ironcore-scheduler.yaml';
 
 /** The shipped file that grants all that serving its pools needs. */
 const IRONCORE_POOLS_ROLES = 'deploy/rbac/ironcore-pools.yaml';
@@ -73,7 +73,7 @@ const IRONCORE_POOLS_ROLES = 'deploy/rbac/ironcore-pools.yaml';
 const IRONCORE_MACHINES_ROLES = 'deploy/rbac/ironcore-machines.yaml';
 
 /** The shipped file that grants what looking after its pools and classes needs beside that. */
-export const IRONCORE_LIFECYCLE_ROLES = 'deploy/rbac/ironcore-lifecycle.yaml';
+const IRONCORE_LIFECYCLE_ROLES = 'deploy/rbac/ironcore-lifecycle.yaml';
 
 /** What does not work without the kinds that the front end can do without. */
 export const LOST_WITHOUT_CLUSTERS = 'maintenance waits for no Cluster, and Clusters limit no labels';

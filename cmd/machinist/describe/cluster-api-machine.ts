@@ -66,7 +66,7 @@ export async function describeClusterAPIMachine(name: string, options: DescribeO
 }
 
 /** Describes a Machine of Cluster API with its Cluster and its Events, as they were read at `nowMs`. */
-export function clusterAPIDescription(
+function clusterAPIDescription(
   machine: ClusterAPIMachine,
   cluster: KnownCluster,
   events: readonly Event[],
@@ -104,7 +104,7 @@ function objectOf({ status }: ClusterAPIMachine, object: string | undefined, typ
 }
 
 /** A description as text, in the layout of `kubectl describe`. Ages count to `nowMs`. */
-export function renderClusterAPI(description: ClusterAPIDescription, nowMs: number): string {
+function renderClusterAPI(description: ClusterAPIDescription, nowMs: number): string {
   const { phase, hooks } = description;
   return [
     ...fieldLines([

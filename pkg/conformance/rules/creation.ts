@@ -135,7 +135,7 @@ const INVALID_ARGUMENT = 3;
 const REFUSED_CREDENTIALS: readonly number[] = [INVALID_ARGUMENT, 7, 16];
 
 /** Names of the members that two values do not have alike, the innermost ones. */
-export function differingMembers(good: unknown, bad: unknown, name = ''): readonly string[] {
+function differingMembers(good: unknown, bad: unknown, name = ''): readonly string[] {
   if (JSON.stringify(good) === JSON.stringify(bad)) return [];
   if (!isObject(good) || !isObject(bad)) return name === '' ? [] : [name];
   const names = new Set([...Object.keys(good), ...Object.keys(bad)]);

@@ -14,7 +14,7 @@ import { templateHash } from './template-hash.ts';
 import { claimedSets } from './world.ts';
 
 /** What is stored as MachineSets of the present template never has that template. */
-export class ChangedTemplateError extends Error {
+class ChangedTemplateError extends Error {
   override readonly name = 'ChangedTemplateError';
 
   constructor(set: string) {

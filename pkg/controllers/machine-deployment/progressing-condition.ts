@@ -16,7 +16,7 @@ export type ProgressingUpdate = Pick<MachineDeploymentCondition, 'status' | 'rea
 /** A rollout is on: the set of the new template exists. */
 const NEW_SET_CREATED = 'NewMachineSetCreated';
 const FOUND_NEW_SET = 'FoundNewMachineSet';
-export const NEW_SET_AVAILABLE = 'NewMachineSetAvailable';
+const NEW_SET_AVAILABLE = 'NewMachineSetAvailable';
 const SET_UPDATED = 'MachineSetUpdated';
 const DEADLINE_EXCEEDED = 'ProgressDeadlineExceeded';
 const SET_CREATE_ERROR = 'MachineSetCreateError';
@@ -38,7 +38,7 @@ const NOT_JUDGED: ReadonlySet<string | undefined> = new Set([
 const DEADLINE_SLACK_MS = 1_000;
 
 /** The present condition `Progressing`. */
-export function progressingOf(deployment: MachineDeployment): MachineDeploymentCondition | undefined {
+function progressingOf(deployment: MachineDeployment): MachineDeploymentCondition | undefined {
   return deployment.status?.conditions?.find(({ type }) => type === 'Progressing');
 }
 

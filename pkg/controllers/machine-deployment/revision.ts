@@ -51,7 +51,7 @@ export function revisionOf({ metadata }: Annotated): number {
 }
 
 /** The revision that the set of the present template should have: one more than the highest old one. */
-export function nextRevision(oldSets: readonly MachineSet[]): number {
+function nextRevision(oldSets: readonly MachineSet[]): number {
   return 1 + Math.max(0, ...oldSets.map(revisionOf));
 }
 

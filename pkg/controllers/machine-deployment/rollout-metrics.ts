@@ -58,7 +58,7 @@ export function rolloutMetrics(registry: Registry, source: RolloutSource): void 
  * How long rollouts take. One began when its MachineSet was made; one back to an earlier set, after the last scrape without a rollout. A
  * process that has seen no such scrape goes by the Machines: there was no rollout back as long as only one side had any.
  */
-export class RolloutAges {
+class RolloutAges {
   readonly #machinesOf: (set: MachineSet) => readonly Machine[];
   /** When there was no rollout for the last time, by the UID of the MachineDeployment. */
   readonly #restedMs = new Map<string, number>();

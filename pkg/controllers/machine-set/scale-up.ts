@@ -11,7 +11,7 @@ import type { MachineSetDeps } from './deps.ts';
 /** How many POSTs are under way at once, at most. */
 const CREATIONS_AT_ONCE = 50;
 /** A pass ends after so many, for everything else that the set needs; the next one goes on. */
-export const CREATIONS_A_PASS = 200;
+const CREATIONS_A_PASS = 200;
 
 /** One round of creations. */
 export interface ScaleUp {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock/clock.ts';
 
 /** A size that falls so soon after it rose, or while it already swings, may rise again. */
-export const SWING_MS = 5_000;
+const SWING_MS = 5_000;
 
 interface Size {
   replicas: number;

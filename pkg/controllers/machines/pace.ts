@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock/clock.ts';
 
 /** So many machines of a zone that become unhealthy together share a cause. */
-export const BURST_MACHINES = 3;
+const BURST_MACHINES = 3;
 
 /** What the pace of replacing one machine follows from. */
 export interface PaceFacts {

@@ -52,7 +52,7 @@ export function podRulesOf(rules: readonly MachineDrainRule[], machine: DrainedM
 }
 
 /** What the label of a pod says, in any spelling that Cluster API takes; undefined: nothing. */
-export function ruleByLabel({ metadata }: Pod): PodRule | undefined {
+function ruleByLabel({ metadata }: Pod): PodRule | undefined {
   const value = metadata.labels?.[POD_DRAIN_LABEL]?.toLowerCase().replace('-', '');
   if (value === 'skip') return { behavior: 'stays' };
   return value === 'waitcompleted' ? { behavior: 'completes' } : undefined;

@@ -31,7 +31,7 @@ import type { DeletionPolicy } from '../machines/deletion-policy.ts';
 /** Value of the label of what is made here. */
 export const MADE_FOR = 'mirantis';
 /** Name of the driver in the classes that are made here. */
-export const PROVIDER = 'OpenStack';
+const PROVIDER = 'OpenStack';
 
 /** What the product does without a policy. */
 const DEFAULT_POLICY: DeletionPolicy = 'unsafe';
@@ -57,7 +57,7 @@ export function copiedLabelsOf({ metadata: { labels = {} } }: Pick<KubeObject, '
 }
 
 /** Whether `ours` was made for that very Machine. */
-export function isMadeFor(machine: ClusterMachine, ours: Machine): boolean {
+function isMadeFor(machine: ClusterMachine, ours: Machine): boolean {
   return controllerOf(ours)?.uid === machine.metadata.uid;
 }
 

@@ -23,7 +23,7 @@ export function isAvailable(machine: Machine): boolean {
 }
 
 /** Counts as ready: `Running`. */
-export function isReady(machine: Machine): boolean {
+function isReady(machine: Machine): boolean {
   return !isTerminating(machine) && phaseOf(machine) === 'Running';
 }
 

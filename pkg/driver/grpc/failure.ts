@@ -43,7 +43,7 @@ export function fromFailure(failure: Failure, vm?: VirtualMachine): DriverError 
 }
 
 /** Number of a code on the wire; the order of DRIVER_CODES is that of the contract. */
-export function numberOf(code: DriverCode): Code {
+function numberOf(code: DriverCode): Code {
   return DRIVER_CODES.indexOf(code) as Code; // 0-17, as the enum
 }
 

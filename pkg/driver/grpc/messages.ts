@@ -14,7 +14,7 @@ import type * as wire from './gen/machine/driver/v1/driver.ts';
 export const CONTRACT_VERSION = 'v1';
 
 /** What a call without a timeout gets. */
-export const DEFAULT_TIMEOUT_MS = 600_000;
+const DEFAULT_TIMEOUT_MS = 600_000;
 
 const OPTIONAL_METHODS = ['InitializeMachine', 'ListMachines', 'GetVolumeIDs'] as const;
 type OptionalMethod = (typeof OPTIONAL_METHODS)[number];

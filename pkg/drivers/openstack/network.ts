@@ -169,14 +169,7 @@ export class Network {
 }
 
 /** The body of the request for a port. */
-export function portBody({
-  name,
-  networkID,
-  description,
-  subnetIDs,
-  securityGroupIDs,
-  addressPairs,
-}: WantedPort): object {
+function portBody({ name, networkID, description, subnetIDs, securityGroupIDs, addressPairs }: WantedPort): object {
   return {
     name,
     network_id: networkID,

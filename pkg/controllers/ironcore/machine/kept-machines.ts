@@ -25,7 +25,7 @@ export interface KeptMachinesDeps {
 }
 
 /** Type of the condition of a MachinePool, and reason of the Event about it. */
-export const KEPT = 'MachinesKept';
+const KEPT = 'MachinesKept';
 /** So many are named. */
 const NAMED = 10;
 

@@ -50,7 +50,7 @@ export interface UnhealthyCondition {
 }
 
 /** The condition that will force the drain first, or does already. */
-export function unhealthyCondition(node: Node, nowMs: number): UnhealthyCondition | undefined {
+function unhealthyCondition(node: Node, nowMs: number): UnhealthyCondition | undefined {
   const found: UnhealthyCondition[] = [];
   for (const { type, status, lastTransitionTime } of node.status?.conditions ?? []) {
     const forceAfterMs = (fromTimestamp(lastTransitionTime) ?? nowMs) + BROKEN_AFTER_MS - nowMs;

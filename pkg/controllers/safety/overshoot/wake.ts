@@ -9,7 +9,7 @@ import type { Queue } from '../../../workqueue/queue.ts';
 import { isUnfreezeRequested, deploymentFreeze, setFreeze, type FreezeMarks } from '../../replicas/freeze-marks.ts';
 
 /** The one key of the loop. */
-export const OVERSHOOT_KEY = 'overshooting';
+const OVERSHOOT_KEY = 'overshooting';
 
 /** Machines come and go by hundreds: they are counted together. */
 const GATHER_MS = 100;
