@@ -104,10 +104,7 @@ async function reconcile(api: Api, driver: Driver, object: DemoMachine, signal: 
   }
   if (object.spec?.providerID === undefined) {
     const { spec } = await api.send<ClusterAPIMachine>('GET', `${MACHINES}/${owner.name}`);
-    const secret = `/api/v1/namespaces/${NAMESPACE}/secrets/${spec?.bootstrap?.dataSecretName ?? ''}`;
-    const data = bootstrapDataIn(await api.send<Secret>('GET', secret));
-    if (data === undefined) throw new Error(`the Secret of ${name} has no key value`);
-    const secretData = { userData: data.value };
+    const secretData = { userData: await userDataIn(api, spec?.bootstrap?.dataSecretName) };
     await driver.createMachine({ ...request, secretData }, call);
     await patch({ metadata: { uid }, spec: { providerID: `${NODE_FORM}${name}` } });
     return;
@@ -120,6 +117,17 @@ async function reconcile(api: Api, driver: Driver, object: DemoMachine, signal: 
       conditions: [{ type: 'Ready', status: 'True', reason: 'Provisioned', message: '' }],
     },
   });
+}
+
+/** What a machine starts with. Rejects with what a provider is to say of a Machine whose Secret is not as it should be. */
+export async function userDataIn(api: Pick<Api, 'request'>, secret: string | undefined): Promise<Uint8Array> {
+  if (secret === undefined) throw new Error('waiting for bootstrap data: the Machine names no Secret yet');
+  const { status, body } = await api.request(`/api/v1/namespaces/${NAMESPACE}/secrets/${secret}`);
+  if (status === 404) throw new Error(`Secret ${secret} does not exist in namespace ${NAMESPACE}: create it`);
+  if (status !== 200) throw new Error(`Secret ${secret} cannot be read: the API server answered ${status}`);
+  const data = bootstrapDataIn(body as Secret); // by the API server's word
+  if (data === undefined) throw new Error(`Secret ${secret} has nothing under key value: put the bootstrap data there`);
+  return data.value;
 }
 
 /** The Machine of an object says so too: as its condition InfrastructureReady. */

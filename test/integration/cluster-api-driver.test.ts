@@ -485,6 +485,15 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
         bootstrap: { dataSecretName: 'of-somebody' },
       });
 
+      beforeAll(async () => {
+        await api.send('POST', COLLECTIONS.secrets, {
+          apiVersion: 'v1',
+          kind: 'Secret',
+          metadata: { name: 'of-somebody', namespace: NAMESPACE },
+          stringData: { value: '#!/bin/sh' },
+        });
+      });
+
       /** The Secret is made, then the infrastructure; not the Machine, which would say of which kind that is. */
       async function begun(name: string, stack: AsyncDisposableStack): Promise<ClusterAPIDriver> {
         const [dying, whole] = [await mortal(new CrashPoint(3, 'before')), await mortal(new CrashPoint(0, 'before'))];

@@ -174,16 +174,35 @@ describe('a machine that is not provisioned yet', () => {
       says: 'Aborted Machine m-1 is not provisioned yet: nobody has looked at it; see that a manager',
     },
     { ageMs: 60_001, infra: ready('Foo'), says: 'Uninitialized SimMachine m-1 is not ready: Foo: told' },
-  ])('is answered with $says', ({ infra, boot, machine: conditions = [], ageMs = 60_000, says }) => {
+    {
+      infra: { failureReason: 'CreateError', failureMessage: '404 {"kind":"Status"}' },
+      machine: [{ type: 'BootstrapConfigReady', status: 'False', reason: 'DataSecretMissing', message: 'create it' }],
+      says: 'InvalidArgument providerSpec.bootstrap.dataSecretName: create it',
+    },
+    {
+      infra: ready('Foo'),
+      machine: [{ type: 'BootstrapConfigReady', status: 'False', reason: 'DataSecretEmpty', message: 'fill it' }],
+      givenSecret: 'another',
+      says: 'InvalidArgument Machine m-1: fill it',
+    },
+    {
+      infra: ready('Foo'),
+      machine: [{ type: 'BootstrapConfigReady', status: 'True', reason: 'DataSecretProvided', message: '' }],
+      says: 'Uninitialized SimMachine m-1 is not ready: Foo: told',
+    },
+  ])('is answered with $says', (row) => {
+    const { infra, boot, machine: conditions = [], ageMs = 60_000, givenSecret = 'given', says } = row;
     const creationTimestamp = '2026-01-01T00:00:00Z';
     const machine = {
       metadata: { ...base, creationTimestamp },
+      spec: { bootstrap: { dataSecretName: 'given' } },
       status: { conditions } as unknown as ClusterAPIMachineStatus,
     };
     const error = unprovisioned({
       machine,
       infrastructure: infra && infrastructure(infra),
       bootstrap: boot && bootstrap(boot),
+      givenSecret,
       nowMs: Date.parse(creationTimestamp) + ageMs,
     });
 

@@ -8,6 +8,7 @@ import type { KubeObject } from '../../apis/meta.ts';
 import { ApiError } from '../../kube/errors.ts';
 import {
   apiVersionOf,
+  clusterAPIClusters,
   clusterAPIMachines,
   customResourceDefinitions,
   providerResource,
@@ -124,6 +125,32 @@ test.each([
     code: 'Aborted',
   });
   expect(client.writes).toHaveLength(writes);
+});
+
+test('without the Secret that the class names nothing is made, and who named it is told', async () => {
+  const client = new MemoryClient();
+  client.put(clusterAPIClusters, named('c'));
+  const naming = {
+    ...REQUEST.machineClass,
+    providerSpec: {
+      clusterName: 'c',
+      infrastructureRef: { apiGroup: GROUP, kind: 'SimMachineTemplate', name: 't' },
+      bootstrap: { dataSecretName: 'given' },
+    },
+  };
+  const create = async (): Promise<unknown> =>
+    await driverOf(client).createMachine({ ...REQUEST, machineClass: naming }, CALL);
+
+  await expect(create()).rejects.toMatchObject({
+    code: 'InvalidArgument',
+    detail:
+      `providerSpec.bootstrap.dataSecretName: there is no Secret given in namespace ${namespace}: ` +
+      'create it, with the bootstrap data under key value, or correct the name',
+  });
+  client.put(secrets, named('given'));
+  // The next thing that is missing.
+  await expect(create()).rejects.toMatchObject({ detail: expect.stringContaining('providerSpec.infrastructureRef') });
+  expect(client.writes).toEqual([]);
 });
 
 test.each([

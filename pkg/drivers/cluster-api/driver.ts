@@ -25,7 +25,7 @@ import { driverFailure } from '../api-failure.ts';
 import { isMachineName, machineOf as identityOf, notFound, requireMachineName } from '../machine-identity.ts';
 import { userDataOf } from '../spec-fields.ts';
 import { tellingFailures } from '../told-failure.ts';
-import { deletionWords, unprovisioned, type Told } from './failure.ts';
+import { deletionWords, GIVEN_SECRET_PATH, unprovisioned, type Told } from './failure.ts';
 import type { ServedKind } from './kinds.ts';
 import { classLabelOf, isMadeFor, marksOf, parsePlaceholderID, placeholderID, type Marks } from './marks.ts';
 import { nodeNameOf } from './node-name.ts';
@@ -98,7 +98,8 @@ export class ClusterAPIDriver implements Driver {
       if (userData !== undefined) await this.#own(world, machine, call);
       const vm = vmOf(machine);
       if (vm !== undefined) return { ...vm, lastKnownState: undefined };
-      throw unprovisioned({ machine, ...toldIn(pieces), nowMs: this.#parts.clock.now() });
+      const givenSecret = spec.bootstrap.from === 'secret' ? spec.bootstrap.name : undefined;
+      throw unprovisioned({ machine, ...toldIn(pieces), givenSecret, nowMs: this.#parts.clock.now() });
     });
   }
 
@@ -275,6 +276,7 @@ export class ClusterAPIDriver implements Driver {
   async #make(world: World, plan: Plan, userData: string | undefined, call: DriverCall): Promise<ClusterAPIMachine> {
     const { spec, marks } = plan;
     await requireCluster(world, plan);
+    await requireDataSecret(world, plan);
     const clones = await this.#clones(world, plan);
     if (userData !== undefined) await this.#ensure(world, secrets, userDataSecret(plan, userData), plan, call);
     for (const { resource, object } of clones) await this.#ensure(world, resource, object, plan, call);
@@ -381,6 +383,14 @@ async function requireCluster(world: World, { namespace, spec }: Plan): Promise<
   if ((await world.read(clusterAPIClusters, clusterName)) !== undefined) return;
   const problem = `there is no Cluster ${clusterName} in namespace ${namespace}: create it, or correct the name`;
   throw new DriverError('InvalidArgument', `providerSpec.clusterName: ${problem}`);
+}
+
+/** Throws InvalidArgument unless the Secret is there that the class names; what is in it is its Machine's to say. */
+async function requireDataSecret(world: World, { namespace, spec: { bootstrap } }: Plan): Promise<void> {
+  if (bootstrap.from !== 'secret') return;
+  if ((await world.read(secrets, bootstrap.name, { metadataOnly: true })) !== undefined) return;
+  const problem = `there is no Secret ${bootstrap.name} in namespace ${namespace}: create it, with the bootstrap data under key value, or correct the name`;
+  throw new DriverError('InvalidArgument', `${GIVEN_SECRET_PATH}: ${problem}`);
 }
 
 function inTheWay({ kind, what }: NonNullable<ReturnType<typeof obstacleIn>>): DriverError {

@@ -17,9 +17,14 @@ export interface Unprovisioned {
   readonly machine: ClusterAPIMachine;
   readonly infrastructure: Told<InfrastructureReport> | undefined;
   readonly bootstrap: Told<BootstrapReport> | undefined;
+  /** The Secret that the class names for bootstrap data. */
+  readonly givenSecret: string | undefined;
   /** Time, in ms since the epoch. */
   readonly nowMs: number;
 }
+
+/** Where a class names a Secret with bootstrap data. */
+export const GIVEN_SECRET_PATH = 'providerSpec.bootstrap.dataSecretName';
 
 /** A Machine that nobody has looked at for so long is looked after by nobody. */
 const NOTICED_WITHIN_MS = 60_000;
@@ -29,6 +34,9 @@ const CODES: Readonly<Record<string, DriverCode>> = {
   InsufficientResources: 'ResourceExhausted',
   InvalidConfiguration: 'InvalidArgument',
 };
+
+/** Reasons of condition BootstrapConfigReady: no infrastructure comes of a Machine while its Secret is so. */
+const OF_DATA_SECRETS: readonly string[] = ['DataSecretMissing', 'DataSecretEmpty'];
 
 /** Conditions of a Machine that say why nothing comes of it, and in which status. */
 const HOLDING = [
@@ -44,13 +52,17 @@ const HOLDING = [
  *
  * | what says it                                       | code                                                                     |
  * |----------------------------------------------------|--------------------------------------------------------------------------|
+ * | what its data Secret lacks                         | InvalidArgument: whatever the provider says follows from that            |
  * | failureReason, or condition Ready that is not True | of InsufficientResources ResourceExhausted, of InvalidConfiguration      |
  * |                                                    | InvalidArgument; other failures Internal, other conditions Uninitialized |
  * | condition Paused of the Machine                    | Aborted                                                                  |
  * | other conditions of it                             | Uninitialized                                                            |
  * | nothing                                            | Uninitialized, and Aborted after a minute                                |
  */
-export function unprovisioned({ machine, infrastructure, bootstrap, nowMs }: Unprovisioned): DriverError {
+export function unprovisioned(known: Unprovisioned): DriverError {
+  const { machine, infrastructure, bootstrap, nowMs } = known;
+  const lack = lackOfDataSecret(known);
+  if (lack !== undefined) return new DriverError('InvalidArgument', lack);
   const told = [infrastructure, bootstrap].filter((one) => one !== undefined);
   for (const { what, report } of told) {
     if (report.failure === undefined) continue;
@@ -68,6 +80,16 @@ export function unprovisioned({ machine, infrastructure, bootstrap, nowMs }: Unp
   const isIgnored = isUnseen(machine) && ageMs > NOTICED_WITHIN_MS;
   const code = isPaused(machine) || isIgnored ? 'Aborted' : 'Uninitialized';
   return new DriverError(code, `Machine ${name} is not provisioned yet: ${heldBy(machine, isIgnored)}`);
+}
+
+function lackOfDataSecret({ machine: { metadata, spec, status }, givenSecret }: Unprovisioned): string | undefined {
+  const told = status?.conditions?.find(
+    ({ type, status: value, reason }) =>
+      type === 'BootstrapConfigReady' && value === 'False' && OF_DATA_SECRETS.includes(reason),
+  );
+  if (told === undefined) return undefined;
+  const isGiven = givenSecret !== undefined && spec?.bootstrap?.dataSecretName === givenSecret;
+  return `${isGiven ? GIVEN_SECRET_PATH : `Machine ${metadata.name}`}: ${told.message}`;
 }
 
 function isPaused({ status }: ClusterAPIMachine): boolean {
