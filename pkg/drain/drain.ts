@@ -26,8 +26,12 @@ export type VolumeIDOf = (pvSpec: unknown, signal: AbortSignal) => Promise<strin
  * What a drain does about a pod. leaves: it is sent away, when all pods of lower order have gone. completes: it is waited for, and not sent
  * away; its order is 0. stays: it is let alone.
  */
-export type PodRule =
-  { readonly behavior: 'leaves'; readonly order: number } | { readonly behavior: 'completes' | 'stays' };
+export type PodRule = (
+  { readonly behavior: 'leaves'; readonly order: number } | { readonly behavior: 'completes' | 'stays' }
+) & {
+  /** What says so, for people: `MachineDrainRule x`; absent: nobody has asked for it. */
+  readonly by?: string;
+};
 
 /** One drain: usable for deletion, in-place update, preservation and maintenance alike. */
 export interface DrainRequest {
@@ -76,7 +80,10 @@ export interface BlockedPod {
     | 'order'
     | 'completion'
     | 'ending';
-  /** Name of the PodDisruptionBudget or volumes, the error's text, when the grace ends (a timestamp), or what holds the pod. */
+  /**
+   * Name of the PodDisruptionBudget or volumes, the error's text, when the grace ends (a timestamp), what holds the pod, or what says that it
+   * is to go later, or not to be sent away.
+   */
   readonly detail: string;
 }
 

@@ -140,8 +140,9 @@ class DrainRun {
       const pods = turns.flatMap(podsIn);
       for (const pod of pods) seen.add(pod.metadata.uid);
       progress.expect(pods);
-      for (const pod of turns.slice(1).flatMap(podsIn)) progress.block(pod, 'order', '');
-      for (const turn of turns) await this.#take(turn, signal);
+      const by = (pod: Pod): string => ruleOf?.(pod).by ?? '';
+      for (const pod of turns.slice(1).flatMap(podsIn)) progress.block(pod, 'order', by(pod));
+      for (const turn of turns) await this.#take(turn, by, signal);
       const late = this.#pods.all().filter((pod) => !seen.has(pod.metadata.uid) && this.#isLate(pod, barrierMs));
       turns = turnsOf(late, ruleOf);
     }
@@ -160,11 +161,11 @@ class DrainRun {
   }
 
   /** Sends the pods of one turn away and waits for the others of it. */
-  async #take(turn: PodTurn, signal: AbortSignal): Promise<void> {
+  async #take(turn: PodTurn, by: (pod: Pod) => string, signal: AbortSignal): Promise<void> {
     for (const pod of podsIn(turn)) this.#parts.progress.unblock(pod);
     await Promise.all([
       this.#sendAway(turn.leaving, signal),
-      ...turn.completing.map((pod) => this.#evictor.untilCompleted(pod, signal)),
+      ...turn.completing.map((pod) => this.#evictor.untilCompleted(pod, by(pod), signal)),
     ]);
   }
 

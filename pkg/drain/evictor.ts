@@ -103,10 +103,10 @@ export class Evictor {
     progress.finish(pod);
   }
 
-  /** Waits until the pod has completed by itself, or is gone. Asks for nothing. */
-  async untilCompleted(pod: Pod, signal: AbortSignal): Promise<void> {
+  /** Waits until the pod has completed by itself, or is gone, as `by` says. Asks for nothing. */
+  async untilCompleted(pod: Pod, by: string, signal: AbortSignal): Promise<void> {
     const { feed, progress } = this.#parts;
-    progress.block(pod, 'completion', '');
+    progress.block(pod, 'completion', by);
     const hasEnded = (): boolean => {
       const current = feed.get(pod.metadata.uid);
       return current === undefined || hasCompleted(current);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { BlockedPod } from './drain.ts';
-import { blockOf, describeProgress, isHeldUp, reasonOf } from './progress-text.ts';
+import { blockOf, describeProgress, isHeldUp, mainHold, mainWait, reasonOf } from './progress-text.ts';
 
 const of = (pod: string, reason: BlockedPod['reason'], detail = ''): BlockedPod => ({ pod, reason, detail });
 
@@ -39,6 +39,12 @@ describe('what a drain waits for, in words', () => {
       says: 'Waiting for volumes of pods that are gone: a/1 (volume pv-1 is not attached elsewhere yet).',
     },
     {
+      what: 'rules and labels that hold pods back',
+      pods: 3,
+      blocked: [of('a/1', 'order', 'MachineDrainRule late'), of('a/2', 'order'), of('a/3', 'completion', 'label x')],
+      says: 'Waiting for 3 pods: a/3 (is not evicted: it is waited for until it completes, as label x says); a/1 (waits for pods that go first, as MachineDrainRule late says); a/2 (waits for pods that go first).',
+    },
+    {
       what: 'more pods than anybody reads',
       pods: 9,
       blocked: [1, 2, 3, 4, 5, 6, 7].map((i) => of(`a/${i}`, 'error', 'no answer')),
@@ -52,6 +58,24 @@ describe('what a drain waits for, in words', () => {
     const text = describeProgress({ remainingPods: 1, blocked: [] }, Date.parse('2026-01-01T02:00:00Z'));
 
     expect(text).toBe('Waiting for 1 pod. Remaining pods are deleted at 2026-01-01T02:00:00Z.');
+  });
+});
+
+describe('what holds a drain up, whose pod it ever is', () => {
+  test.each([
+    { blocked: [of('a/1', 'ending', 'soon'), of('a/2', 'order', 'x'), of('a/3', 'turn')], hold: undefined },
+    { blocked: [], hold: undefined },
+    {
+      blocked: [of('a/1', 'ending', 'soon'), of('a/2', 'disruption-budget', 'web')],
+      hold: 'PodDisruptionBudget web allows no eviction now',
+    },
+    // What the condition does not say would be told with each look.
+    { blocked: [of('a/1', 'completion', 'x'), of('a/2', 'turn')], hold: undefined },
+  ])('is $hold', ({ blocked, hold }) => {
+    const progress = { remainingPods: blocked.length, blocked };
+
+    expect(mainHold(progress)).toBe(hold);
+    expect(mainWait(progress) ?? '').toContain(hold ?? '');
   });
 });
 

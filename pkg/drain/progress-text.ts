@@ -23,12 +23,19 @@ const REASONS: Record<BlockedPod['reason'], Wording> = {
   'volume-detach': { say: (volumes) => `volume ${volumes} is still attached here`, isBlock: false },
   'volume-reattach': { say: (volumes) => `volume ${volumes} is not attached elsewhere yet`, isBlock: false },
   turn: { say: () => 'waits for its turn: pods with volumes are evicted one by one', isBlock: false },
-  completion: { say: () => 'is not evicted: it is waited for until it completes', isBlock: false },
-  order: { say: () => 'waits for pods that go first', isBlock: false },
+  completion: { say: (by) => `is not evicted: it is waited for until it completes${because(by)}`, isBlock: false },
+  order: { say: (by) => `waits for pods that go first${because(by)}`, isBlock: false },
   ending: { say: (until) => `terminating, has until ${until}`, isBlock: false },
 };
 
+/** Nothing holds up a pod that has to wait for these. */
+const TAKES_TIME: readonly BlockedPod['reason'][] = ['ending', 'turn', 'order'];
+
 const RANKS = Object.keys(REASONS);
+
+function because(by: string): string {
+  return by === '' ? '' : `, as ${by} says`;
+}
 
 /**
  * What a drain waits for: `Waiting for 9 pods: ns/a, ns/b (PodDisruptionBudget x allows no eviction now); …; and 4 more.` The same words
@@ -56,6 +63,16 @@ function subject(pods: number, told: number): string {
   return `${pods} ${pods === 1 ? 'pod' : 'pods'}`;
 }
 
+/**
+ * What `mainWait` says without whose pod it is: pods come and go while it stays. Undefined while they only take the time that they were
+ * given, or wait for one another.
+ */
+export function mainHold({ blocked }: DrainProgress): string | undefined {
+  const [first] = mostImportant(blocked);
+  if (first === undefined || TAKES_TIME.includes(first.reason)) return undefined;
+  return REASONS[first.reason].say(first.detail);
+}
+
 /** Pods that wait for the same are told of together. */
 function byReason(named: readonly BlockedPod[]): string {
   const pods = new Map<string, string[]>();
@@ -79,7 +96,7 @@ function mostImportant(blocked: readonly BlockedPod[]): BlockedPod[] {
  */
 export function reasonOf({ blocked }: DrainProgress): string {
   const reasons = blocked.flatMap(({ reason, detail }) => {
-    if (reason === 'ending' || reason === 'turn' || reason === 'order') return [];
+    if (TAKES_TIME.includes(reason)) return [];
     return reason.endsWith('disruption-budget') ? [`${reason} ${detail}`] : [reason];
   });
   return [...new Set(reasons)].toSorted().join(', ');

@@ -66,7 +66,7 @@ describe('rules for drains', () => {
   test('are obeyed from when their kind is served to when it is not', async () => {
     const { definitions, state, of } = world([skip('a')]);
     definitions.put(DEFINITION);
-    expect(await of()).toEqual({ behavior: 'stays' });
+    expect(await of()).toEqual({ behavior: 'stays', by: 'MachineDrainRule a' });
 
     definitions.remove(DEFINITION.metadata.name);
 
@@ -105,8 +105,8 @@ describe('rules for drains', () => {
     const byTeam = world([skip('a', { matchLabels: { team: 'a' } })]);
     for (const { definitions } of [byName, byTeam]) definitions.put(DEFINITION);
 
-    expect(await byName.of()).toEqual({ behavior: 'stays' });
-    expect(await byTeam.of()).toEqual({ behavior: 'stays' });
+    expect(await byName.of()).toEqual({ behavior: 'stays', by: 'MachineDrainRule a' });
+    expect(await byTeam.of()).toEqual({ behavior: 'stays', by: 'MachineDrainRule a' });
     expect([byName.state.listed, byTeam.state.listed]).toEqual([0, 1]);
   });
 });

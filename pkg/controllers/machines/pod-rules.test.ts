@@ -36,16 +36,20 @@ const ALL = [OF_TEAM, OF_NAMESPACE, SKIP, OF_WINDOWS, LATE];
 describe('what a drain does about a pod', () => {
   test.each<{ what: string; pod: Pod; namespaceLabels?: Record<string, string>; want: object }>([
     { what: 'leaves without a rule for it', pod: pod({}), want: { behavior: 'leaves', order: 0 } },
-    { what: 'stays by its label', pod: pod({ 'cluster.x-k8s.io/drain': 'skip' }), want: { behavior: 'stays' } },
+    {
+      what: 'stays by its label',
+      pod: pod({ 'cluster.x-k8s.io/drain': 'skip' }),
+      want: { behavior: 'stays', by: 'label cluster.x-k8s.io/drain' },
+    },
     {
       what: 'stays by its label as the API spells it',
       pod: pod({ 'cluster.x-k8s.io/drain': 'Skip' }),
-      want: { behavior: 'stays' },
+      want: { behavior: 'stays', by: 'label cluster.x-k8s.io/drain' },
     },
     {
       what: 'completes by its label',
       pod: pod({ 'cluster.x-k8s.io/drain': 'wait-completed' }),
-      want: { behavior: 'completes' },
+      want: { behavior: 'completes', by: 'label cluster.x-k8s.io/drain' },
     },
     {
       what: 'leaves with a label that means nothing',
@@ -55,20 +59,28 @@ describe('what a drain does about a pod', () => {
     {
       what: 'obeys its label before any rule',
       pod: pod({ 'cluster.x-k8s.io/drain': 'wait-completed', app: 'log' }),
-      want: { behavior: 'completes' },
+      want: { behavior: 'completes', by: 'label cluster.x-k8s.io/drain' },
     },
-    { what: 'stays by a rule', pod: pod({ app: 'log' }), want: { behavior: 'stays' } },
+    {
+      what: 'stays by a rule',
+      pod: pod({ app: 'log' }),
+      want: { behavior: 'stays', by: `MachineDrainRule ${SKIP.metadata.name}` },
+    },
     {
       what: 'obeys the first rule by name',
       pod: pod({ app: 'log', tier: 'db' }),
-      want: { behavior: 'leaves', order: 10 },
+      want: { behavior: 'leaves', order: 10, by: `MachineDrainRule ${LATE.metadata.name}` },
     },
-    { what: 'completes by the name of its namespace', pod: pod({}, 'jobs'), want: { behavior: 'completes' } },
+    {
+      what: 'completes by the name of its namespace',
+      pod: pod({}, 'jobs'),
+      want: { behavior: 'completes', by: `MachineDrainRule ${OF_NAMESPACE.metadata.name}` },
+    },
     {
       what: 'stays by the labels of Machine, Cluster, pod and namespace',
       pod: pod({ app: 'web' }),
       namespaceLabels: { team: 'a' },
-      want: { behavior: 'stays' },
+      want: { behavior: 'stays', by: `MachineDrainRule ${OF_TEAM.metadata.name}` },
     },
     {
       what: 'leaves where one of them differs',

@@ -54,8 +54,9 @@ export function podRulesOf(rules: readonly MachineDrainRule[], machine: DrainedM
 /** What the label of a pod says, in any spelling that Cluster API takes; undefined: nothing. */
 function ruleByLabel({ metadata }: Pod): PodRule | undefined {
   const value = metadata.labels?.[POD_DRAIN_LABEL]?.toLowerCase().replace('-', '');
-  if (value === 'skip') return { behavior: 'stays' };
-  return value === 'waitcompleted' ? { behavior: 'completes' } : undefined;
+  const by = `label ${POD_DRAIN_LABEL}`;
+  if (value === 'skip') return { behavior: 'stays', by };
+  return value === 'waitcompleted' ? { behavior: 'completes', by } : undefined;
 }
 
 function readRule({ metadata, spec }: MachineDrainRule): Omit<ReadRule, 'rule'> & { readonly behaviour: PodRule } {
@@ -65,7 +66,7 @@ function readRule({ metadata, spec }: MachineDrainRule): Omit<ReadRule, 'rule'> 
     );
     const pods = (spec?.pods ?? []).map((one) => [matcher(one.selector), matcher(one.namespaceSelector)] as const);
     return {
-      behaviour: behaviourOf(spec?.drain),
+      behaviour: { ...behaviourOf(spec?.drain), by: `MachineDrainRule ${metadata.name}` },
       isFor: ({ labels, clusterLabels }) =>
         machines.length === 0 || machines.some(([own, cluster]) => own(labels) && cluster(clusterLabels)),
       takes: (pod, namespaceLabels) =>
