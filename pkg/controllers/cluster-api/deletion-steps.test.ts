@@ -4,6 +4,7 @@ import { node } from '../../../test/builders.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Node, VolumeAttachment } from '../../apis/wire.ts';
+import type { BlockedPod, DrainOutcome } from '../../drain/drain.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { providerResource } from '../../kube/resource.ts';
 import { runSteps } from '../../reconcile/result.ts';
@@ -32,7 +33,7 @@ const UNREACHABLE: SeenNode = { kind: 'unreachable', why: 'w', isOver: true };
 
 interface World {
   readonly now?: number;
-  readonly drained?: 'running' | 'drained' | 'node-gone' | 'none';
+  readonly drained?: 'running' | 'drained' | 'node-gone' | 'none' | 'failed' | BlockedPod['reason'];
   readonly volumes?: readonly string[];
   /** PersistentVolumes of pods that stay. */
   readonly kept?: readonly string[];
@@ -40,11 +41,40 @@ interface World {
   readonly nodeFailure?: ApiError;
 }
 
+/** A drain that has come so far; or has ended while a Pod was held for that reason. */
+function drainIn(drained: World['drained']): object | undefined {
+  switch (drained) {
+    case 'none':
+      return undefined;
+    case 'running':
+      return { state: 'running', sinceMs: 0 };
+    case 'failed':
+      return { state: 'failed', error: new Error('no rules'), settledAtMs: 0 };
+    case 'drained':
+    case 'node-gone':
+    case undefined:
+      return endedWith({ kind: drained ?? 'drained' });
+    default: {
+      const blocked = [{ pod: 'ns/a', reason: drained, detail: 'x' }];
+      return endedWith({ kind: 'incomplete', progress: { remainingPods: 1, blocked } });
+    }
+  }
+}
+
+function endedWith(outcome: DrainOutcome): object {
+  return { state: 'done', result: { nodeUID: 'drained', outcome }, settledAtMs: 0 };
+}
+
 /** What the steps do for a Machine, in order; and what it waits for. */
 async function run(
   { now = Date.parse(START), drained = 'drained', volumes = [], kept = [], gone = [], nodeFailure }: World,
   change: Partial<MachinePass> & { annotations?: object; deletion?: object; deletionStatus?: object },
-): Promise<{ readonly did: string[]; readonly waits: string | undefined; readonly isHeld: boolean }> {
+): Promise<{
+  readonly did: string[];
+  readonly waits: string | undefined;
+  readonly told: string | undefined;
+  readonly isHeld: boolean;
+}> {
   const did: string[] = [];
   const clock = new FakeClock();
   clock.advance(now - clock.now());
@@ -77,12 +107,7 @@ async function run(
     rules: { of: () => Promise.resolve(() => ({ behavior: 'leaves', order: 0 })) },
     keptVolumes: () => Promise.resolve(kept.map((name) => ({ name, id: undefined }))),
     drains: {
-      get: () =>
-        drained === 'none'
-          ? undefined
-          : drained === 'running'
-            ? { state: 'running', sinceMs: 0 }
-            : { state: 'done', result: { nodeUID: 'drained', outcome: { kind: drained } }, settledAtMs: 0 },
+      get: () => drainIn(drained),
       startOrGet: () => void did.push('drain'),
       abort: () => undefined,
       forget: () => undefined,
@@ -119,7 +144,13 @@ async function run(
     ...change,
   };
   await runSteps(deletionSteps(deps), pass);
-  return { did, waits: pass.deleting?.reason, isHeld: machine.metadata.finalizers?.length === 1 };
+  const { reason, event } = pass.deleting ?? {};
+  return {
+    did,
+    waits: reason,
+    told: event && `${event.type} ${event.reason}`,
+    isHeld: machine.metadata.finalizers?.length === 1,
+  };
 }
 
 const OVER: Partial<MachinePass> = { infrastructure: { kind: 'absent' }, bootstrap: { kind: 'absent' } };
@@ -129,11 +160,34 @@ test.each([
   { remainingPods: 2, blocked: [], says: '2 Pods are left' },
   {
     remainingPods: 1,
-    blocked: [{ pod: 'ns/keep', reason: 'completion', detail: '' }] as const,
-    says: '1 Pod is left; ns/keep (is not evicted: it is waited for until it completes)',
+    blocked: [{ pod: 'ns/keep', reason: 'completion', detail: 'MachineDrainRule jobs' }] as const,
+    says: '1 Pod is left; ns/keep (is not evicted: it is waited for until it completes, as MachineDrainRule jobs says)',
   },
 ])('of a drain it is said that $says', ({ says, ...progress }) => {
   expect(describeProgress(progress)).toBe(says);
+});
+
+test.each<{ what: string; world?: World; change?: Parameters<typeof run>[1]; told: string | undefined }>([
+  {
+    what: 'a hook',
+    change: { annotations: { [`${PRE_DRAIN}/x`]: '' } },
+    told: 'Normal WaitingForPreDrainHook',
+  },
+  {
+    what: 'a hook after the drain',
+    change: { annotations: { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io': '' } },
+    told: 'Normal WaitingForPreTerminateHook',
+  },
+  { what: 'volumes', world: { volumes: ['v'] }, told: 'Normal WaitingForVolumeDetach' },
+  { what: 'a cluster that cannot be reached', change: { node: UNREACHABLE }, told: 'Warning DrainBlocked' },
+  { what: 'a drain that has begun', world: { drained: 'none' }, told: undefined },
+  { what: 'a drain that has failed', world: { drained: 'failed' }, told: 'Warning DrainBlocked' },
+  { what: 'Pods that a budget holds', world: { drained: 'disruption-budget' }, told: 'Warning DrainBlocked' },
+  { what: 'Pods that a rule holds', world: { drained: 'completion' }, told: 'Normal DrainBlocked' },
+  { what: 'Pods that are ending', world: { drained: 'ending' }, told: undefined },
+  { what: 'its infrastructure', world: {}, told: undefined },
+])('an Event tells of a deletion that waits for $what: $told', async ({ world = {}, change = {}, told }) => {
+  expect((await run(world, change)).told).toBe(told);
 });
 
 describe('a deletion', () => {
@@ -305,7 +359,7 @@ describe('a deletion', () => {
   ])('$title', async ({ world = {}, change = {}, did, waits }) => {
     const ended = await run(world, change);
 
-    expect(ended).toEqual({ did, waits, isHeld: waits !== undefined });
+    expect(ended).toMatchObject({ did, waits, isHeld: waits !== undefined });
   });
 
   test('is tried again while the Node resists and there is time', async () => {

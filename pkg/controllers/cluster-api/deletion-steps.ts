@@ -11,7 +11,7 @@ import { isBeingDeleted, refOf, type KubeObject } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import type { DrainOutcome, DrainProgress, DrainRequest } from '../../drain/drain.ts';
-import { mainWait } from '../../drain/progress-text.ts';
+import { isHeldUp, mainHold, mainWait } from '../../drain/progress-text.ts';
 import type { TrackedVolume } from '../../drain/volumes.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError, ignoreNotFound, isNotFound } from '../../kube/errors.ts';
@@ -20,7 +20,14 @@ import { next, waitFor, type StepResult } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
 import type { DrainedMachine } from '../machines/pod-rules.ts';
 import { NODE_DELETION_TIMEOUT_SECONDS } from './defaults.ts';
-import { targetOf, type EndedDrain, type MachinePass, type MachineStep, type StepDeps } from './machine-pass.ts';
+import {
+  targetOf,
+  type EndedDrain,
+  type MachinePass,
+  type MachineStep,
+  type StepDeps,
+  type Waiting,
+} from './machine-pass.ts';
 import type { Seen } from './seen.ts';
 
 /** How often a drain or volumes that are still attached are looked at again. */
@@ -136,7 +143,9 @@ const reachable: MachineStep = {
     if (isLetGo || isBeingDeleted(cluster)) return next;
     if (node.kind === 'undecided') return waits(pass, 'DrainingNode', `Waiting to know its Node: ${node.problem}`);
     if (node.kind !== 'unreachable') return next;
-    return waits(pass, 'DrainingNode', `Waiting for the cluster of its Node: ${node.why}`);
+    const text = 'Waiting for the cluster of its Node';
+    const event = { type: 'Warning', reason: 'DrainBlocked', why: text } as const;
+    return waits(pass, 'DrainingNode', `${text}: ${node.why}`, { event });
   },
 };
 
@@ -159,7 +168,7 @@ function hooks(
       if (held.length === 0) return next;
       started(pass, startTime, clock.now());
       const message = `Waiting for hooks to be removed: ${held.join(', ')}`;
-      return waits(pass, reason, message);
+      return waits(pass, reason, message, { event: { type: 'Normal', reason } });
     },
   };
 }
@@ -228,7 +237,8 @@ function drainStep({
       if (activity?.state === 'running') {
         const progress = running.get(uid);
         const why = progress === undefined ? '' : `: ${describeProgress(progress)}`;
-        return waits(pass, 'DrainingNode', `Draining Node ${name}${why}`, LOOK_AGAIN_MS);
+        const event = progress && eventOf(progress);
+        return waits(pass, 'DrainingNode', `Draining Node ${name}${why}`, { againMs: LOOK_AGAIN_MS, event });
       }
       const stands = activity?.state === 'done' ? standOf(activity.result, node) : undefined;
       if (stands === 'empty') {
@@ -241,12 +251,14 @@ function drainStep({
       if (activity === undefined || stands === 'open') {
         begin(pass, target, node, leftMs);
         const again = stands === 'open' ? ' once more: it has registered anew, or takes Pods again' : '';
-        return waits(pass, 'DrainingNode', `Draining Node ${name}${again}`, LOOK_AGAIN_MS);
+        return waits(pass, 'DrainingNode', `Draining Node ${name}${again}`, { againMs: LOOK_AGAIN_MS });
       }
-      const isSoon = stands === 'gone' || (activity.state === 'failed' && activity.error instanceof GateClosedError);
+      const isGate = activity.state === 'failed' && activity.error instanceof GateClosedError;
+      const isSoon = stands === 'gone' || isGate;
       pass.again.push({ afterMs: isSoon ? SOON_MS : LOOK_AGAIN_MS, waitingFor: 'the next attempt to drain' });
-      const why = activity.state === 'failed' ? messageOf(activity.error) : describe(activity.result.outcome);
-      return waits(pass, 'DrainingNode', `Draining Node ${name}: ${why}`);
+      const [why, event] =
+        activity.state === 'failed' ? toldOfFailure(activity.error, isGate) : toldOfRest(activity.result.outcome);
+      return waits(pass, 'DrainingNode', `Draining Node ${name}: ${why}`, { event });
     },
   };
 }
@@ -285,7 +297,9 @@ function detachStep({ clock, rules, keptVolumes }: Pick<StepDeps, 'clock' | 'rul
       const limit = seconds === undefined || seconds === 0 ? LOOK_AGAIN_MS : timeLeftMs(since, seconds, clock.now());
       pass.again.push({ afterMs: Math.min(limit, LOOK_AGAIN_MS), waitingFor: 'volumes to be detached' });
       const message = `Waiting for volumes to be detached: ${volumes.slice(0, 5).join(', ')}`;
-      return waits(pass, 'WaitingForVolumeDetach', message);
+      return waits(pass, 'WaitingForVolumeDetach', message, {
+        event: { type: 'Normal', reason: 'WaitingForVolumeDetach' },
+      });
     },
   };
 }
@@ -306,7 +320,7 @@ function removal(
       const { signal, machine } = pass;
       if (seen.kind === 'absent') {
         if (await externals.isGone(machine, reference, signal)) return next;
-        return waits(pass, reason, `${what} is not gone yet`, LOOK_AGAIN_MS);
+        return waits(pass, reason, `${what} is not gone yet`, { againMs: LOOK_AGAIN_MS });
       }
       if (seen.kind !== 'found') return next;
       const { object, resource } = seen.external;
@@ -363,8 +377,13 @@ function started({ machine }: MachinePass, name: StartTime, nowMs: number): stri
   return since;
 }
 
-function waits(pass: MachinePass, reason: string, message: string, againMs?: number): StepResult {
-  pass.deleting = { reason, message };
+function waits(
+  pass: MachinePass,
+  reason: string,
+  message: string,
+  { againMs, event }: { readonly againMs?: number; readonly event?: Waiting['event'] } = {},
+): StepResult {
+  pass.deleting = { reason, message, ...(event !== undefined && { event }) };
   if (againMs !== undefined) pass.again.push({ afterMs: againMs, waitingFor: message });
   return waitFor(message);
 }
@@ -373,8 +392,16 @@ function timeLeftMs(since: string, seconds: number, nowMs: number): number {
   return Math.max(0, (fromTimestamp(since) ?? nowMs) + seconds * 1_000 - nowMs);
 }
 
-function describe(outcome: DrainOutcome): string {
-  return outcome.kind === 'incomplete' ? describeProgress(outcome.progress) : 'it is not there any more';
+/** What a drain has left, in words, and what is told of it. */
+function toldOfRest(outcome: DrainOutcome): readonly [string, Waiting['event']] {
+  if (outcome.kind !== 'incomplete') return ['it is not there any more', undefined];
+  return [describeProgress(outcome.progress), eventOf(outcome.progress)];
+}
+
+/** Why a drain has failed. What was given up at a closed gate goes on by itself. */
+function toldOfFailure(err: unknown, isGate: boolean): readonly [string, Waiting['event']] {
+  const why = messageOf(err);
+  return [why, isGate ? undefined : { type: 'Warning', reason: 'DrainBlocked', why }];
 }
 
 /** How many Pods are left, and what one of them waits for: `1 Pod is left; ns/a (waits for pods that go first)`. */
@@ -382,6 +409,14 @@ export function describeProgress(progress: DrainProgress): string {
   const { remainingPods } = progress;
   const left = remainingPods === 1 ? '1 Pod is left' : `${remainingPods} Pods are left`;
   return [left, mainWait(progress)].filter((part) => part !== undefined).join('; ');
+}
+
+/** Pods that only take the time that they were given are no news. */
+function eventOf(progress: DrainProgress): Waiting['event'] {
+  const why = mainHold(progress);
+  return why === undefined
+    ? undefined
+    : { type: isHeldUp(progress) ? 'Warning' : 'Normal', reason: 'DrainBlocked', why };
 }
 
 function messageOf(err: unknown): string {

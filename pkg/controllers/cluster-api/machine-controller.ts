@@ -179,7 +179,8 @@ export class ClusterAPIMachineController {
     const written = await this.#writeMain(observed, machine, signal);
     if (written === undefined || isReleased) return;
     await this.#writeStatus(observed, machine, written, signal);
-    const news = newsOf(observed, machine, [...pass.problems, ...problemsIn(pass)]);
+    const { deleting } = pass;
+    const news = newsOf(observed, machine, { problems: [...pass.problems, ...problemsIn(pass)], deleting });
     for (const told of [...pass.told, ...news]) this.#deps.recorder.event({ object: observed, ...told });
   }
 

@@ -54,6 +54,14 @@ export interface Told {
   readonly message: string;
 }
 
+/** What a deletion waits for. */
+export interface Waiting {
+  readonly reason: string;
+  readonly message: string;
+  /** It does not pass by itself, or not soon: an Event tells it, once for each reason, and once for each text of `why`, which the message has. */
+  readonly event?: Pick<Told, 'type' | 'reason'> & { readonly why?: string };
+}
+
 /** One pass over one Machine. Steps change the copy and note what they found; the controller writes it. */
 export interface MachinePass {
   readonly observed: ClusterAPIMachine;
@@ -68,7 +76,7 @@ export interface MachinePass {
   node: SeenNode;
   /** What keeps the machine from starting with its bootstrap data. */
   dataSecret: DataSecretTrouble | undefined;
-  deleting: { readonly reason: string; readonly message: string } | undefined;
+  deleting: Waiting | undefined;
   readonly problems: string[];
   readonly told: Told[];
   /** When to run again although nothing wakes the pass. */

@@ -2,11 +2,12 @@ import { expect, test } from '@jest/globals';
 
 import type { Condition } from '../../apis/cluster-api/condition.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
+import type { Waiting } from './machine-pass.ts';
 import { newsOf } from './news.ts';
 
 const machine = (conditions: readonly Condition[], metadata: object = {}): ClusterAPIMachine => ({
   metadata: { name: 'm', uid: 'u', resourceVersion: '1', creationTimestamp: '', ...metadata },
-  status: { conditions },
+  status: { conditions, nodeRef: { name: 'n' } },
 });
 const condition = (type: string, status: Condition['status'], reason: string, message = ''): Condition => ({
   type,
@@ -15,6 +16,7 @@ const condition = (type: string, status: Condition['status'], reason: string, me
   message,
   lastTransitionTime: '2026-01-01T00:00:00Z',
 });
+const NOTHING = { problems: [], deleting: undefined };
 const missing = condition('InfrastructureReady', 'False', 'DoesNotExist', 'create it');
 const waiting = condition('InfrastructureReady', 'False', 'NotReady', 'not yet');
 
@@ -41,21 +43,82 @@ test.each<{ what: string; before?: readonly Condition[]; after: readonly Conditi
     want: ['Warning NodeLost NodeDeleted'],
   },
 ])('when $what, $want is told', ({ before = [], after, want }) => {
-  const told = newsOf(machine(before), machine(after), []);
+  const told = newsOf(machine(before), machine(after), NOTHING);
 
   expect(told.map(({ type, reason, message }) => `${type} ${reason} ${message}`)).toEqual(want);
 });
 
 test('of a Machine that goes nothing is told that it has lost', () => {
-  expect(newsOf(machine([]), machine([missing], { deletionTimestamp: 'now' }), [])).toEqual([]);
+  expect(newsOf(machine([]), machine([missing], { deletionTimestamp: 'now' }), NOTHING)).toEqual([]);
 });
 
 test('each problem is told once, and by nothing else', () => {
   const before = machine([condition('Ready', 'False', 'NotReady', '* Problem: old\n* NodeHealthy: x')]);
   const foreign = { ...waiting, message: 'new' };
 
-  expect(newsOf(before, machine([foreign]), ['old', 'new'])).toEqual([
+  expect(newsOf(before, machine([foreign]), { ...NOTHING, problems: ['old', 'new'] })).toEqual([
     { type: 'Warning', reason: 'Problem', message: 'new' },
   ]);
-  expect(newsOf(before, machine([]), ['old'])).toEqual([]);
+  expect(newsOf(before, machine([]), { ...NOTHING, problems: ['old'] })).toEqual([]);
+});
+
+test.each(['NodeDeleted', 'ConnectionDown'])('a Machine whose Node was never found has lost none: %s', (reason) => {
+  const { metadata, status } = machine([condition('NodeReady', 'Unknown', reason, 'the kubeconfig is of no use')]);
+  const never = { metadata, status: { conditions: status?.conditions ?? [] } };
+
+  expect(newsOf(machine([]), never, NOTHING)).toEqual([
+    { type: 'Warning', reason: 'NodeNotFound', message: `${reason}: the kubeconfig is of no use` },
+  ]);
+});
+
+test.each<{ what: string; before?: Condition; after: Waiting; want: readonly string[] }>([
+  {
+    what: 'waits for a hook',
+    after: {
+      reason: 'WaitingForPreDrainHook',
+      message: 'for hooks: a, b',
+      event: { type: 'Normal', reason: 'WaitingForPreDrainHook' },
+    },
+    want: ['Normal WaitingForPreDrainHook for hooks: a, b'],
+  },
+  {
+    what: 'still waits for one of them',
+    before: condition('Deleting', 'True', 'WaitingForPreDrainHook', 'for hooks: a, b'),
+    after: {
+      reason: 'WaitingForPreDrainHook',
+      message: 'for hooks: b',
+      event: { type: 'Normal', reason: 'WaitingForPreDrainHook' },
+    },
+    want: [],
+  },
+  {
+    what: 'is drained',
+    after: { reason: 'DrainingNode', message: 'Draining Node n: 2 Pods are left' },
+    want: [],
+  },
+  {
+    what: 'waits for Pods from now on',
+    before: condition('Deleting', 'True', 'DrainingNode', 'Draining Node n: 2 Pods are left'),
+    after: {
+      reason: 'DrainingNode',
+      message: 'Draining Node n: 2 Pods are left; ns/a (held)',
+      event: { type: 'Warning', reason: 'DrainBlocked', why: 'held' },
+    },
+    want: ['Warning DrainBlocked Draining Node n: 2 Pods are left; ns/a (held)'],
+  },
+  {
+    what: 'waits for another Pod for the same reason',
+    before: condition('Deleting', 'True', 'DrainingNode', 'Draining Node n: 2 Pods are left; ns/a (held)'),
+    after: {
+      reason: 'DrainingNode',
+      message: 'Draining Node n: 1 Pod is left; ns/b (held)',
+      event: { type: 'Warning', reason: 'DrainBlocked', why: 'held' },
+    },
+    want: [],
+  },
+])('when a deletion $what, $want is told', ({ before, after, want }) => {
+  const going = machine([], { deletionTimestamp: 'now' });
+  const told = newsOf(machine(before === undefined ? [] : [before]), going, { ...NOTHING, deleting: after });
+
+  expect(told.map(({ type, reason, message }) => `${type} ${reason} ${message}`)).toEqual(want);
 });

@@ -1,7 +1,7 @@
 import type { Condition } from '../../apis/cluster-api/condition.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
-import type { Told } from './machine-pass.ts';
+import type { Told, Waiting } from './machine-pass.ts';
 
 /** By condition, the Event that tells why it is not True. */
 const EVENTS = {
@@ -11,6 +11,8 @@ const EVENTS = {
 } as const;
 /** Of the Node only that it is out of reach: what else it says comes and goes, and stands in its own Events. */
 const OF_NODES: readonly string[] = ['NodeDeleted', 'ConnectionDown'];
+/** The same of a Machine whose Node was never found: none is lost. */
+const NO_NODE = 'NodeNotFound';
 /** Somebody has to do something; all else comes by waiting. */
 const TROUBLE: readonly string[] = [
   'NotNamed',
@@ -24,18 +26,19 @@ const TROUBLE: readonly string[] = [
 const UNTOLD = 'InternalError';
 
 /**
- * What is to be told after a pass, beside what its steps tell: why a condition is not True, once for each change of its reason, and problems, once
- * for each that condition Ready has not said before.
+ * What is to be told after a pass, beside what its steps tell: why a condition is not True, once for each change of its reason; what a deletion
+ * waits for that may take long; and problems, once for each that condition Ready has not said before.
  */
 export function newsOf(
   before: ClusterAPIMachine,
   after: ClusterAPIMachine,
-  problems: readonly string[],
+  { problems, deleting }: { readonly problems: readonly string[]; readonly deleting: Waiting | undefined },
 ): readonly Told[] {
   const told = conditionOf(before, 'Ready')?.message ?? '';
   const news = problems.filter((problem) => !told.includes(problem)).join('; ');
   return [
     ...Object.entries(EVENTS).flatMap(([type, event]) => waitsFor(before, after, type, event, problems) ?? []),
+    ...heldUp(conditionOf(before, 'Deleting'), deleting),
     ...(news === '' ? [] : [{ type: 'Warning', reason: 'Problem', message: news } as const]),
   ];
 }
@@ -52,7 +55,16 @@ function waitsFor(
   if (type === 'NodeReady' && !OF_NODES.includes(now.reason)) return undefined;
   if (problems.includes(now.message) || conditionOf(before, type)?.reason === now.reason) return undefined;
   const message = now.message === '' ? now.reason : `${now.reason}: ${now.message}`;
-  return { type: TROUBLE.includes(now.reason) ? 'Warning' : 'Normal', reason: event, message };
+  const hasNone = type === 'NodeReady' && after.status?.nodeRef === undefined;
+  return { type: TROUBLE.includes(now.reason) ? 'Warning' : 'Normal', reason: hasNone ? NO_NODE : event, message };
+}
+
+/** What condition Deleting has said before is no news: neither to the next process. */
+function heldUp(before: Condition | undefined, deleting: Waiting | undefined): readonly Told[] {
+  if (deleting?.event === undefined) return [];
+  const { type, reason, why = '' } = deleting.event;
+  const isKnown = before?.status === 'True' && before.reason === deleting.reason && before.message.includes(why);
+  return isKnown ? [] : [{ type, reason, message: deleting.message }];
 }
 
 function conditionOf({ status }: ClusterAPIMachine, wanted: string): Condition | undefined {
