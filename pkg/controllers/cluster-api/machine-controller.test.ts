@@ -27,11 +27,13 @@ const machine = (metadata: object = {}): ClusterAPIMachine => ({
 
 /** What is written, and what writes to infrastructure fail with. */
 let writes: { readonly plural: string; readonly body: Record<string, unknown> }[];
+let events: string[];
 let failure: unknown;
 let clusterFailure: unknown;
 
 beforeEach(() => {
   writes = [];
+  events = [];
   failure = undefined;
   clusterFailure = undefined;
 });
@@ -67,7 +69,9 @@ async function reconcile(
     dataSecrets: { troubleWith: () => Promise.resolve(undefined) },
     drains: { forgetAll: () => undefined },
     target: undefined,
-    recorder: { event: () => undefined },
+    recorder: {
+      event: ({ reason, message }: { reason: string; message: string }) => events.push(`${reason} ${message}`),
+    },
     isServed: () => isServed,
     servedAs: apiVersionOf,
     writer: {
@@ -184,6 +188,7 @@ describe('a Machine', () => {
     await reconcile(machine({ annotations }), { cluster: { ...named('c'), spec: { paused } } });
 
     expect(writes.map(({ body }) => body)).toMatchObject([{ status: { conditions: [{ type: 'Paused', message }] } }]);
+    expect(events).toEqual([`Paused Nothing is done, not even a deletion: ${message}`]);
   });
 
   test('that is paused, or has no Cluster, is told so once, also while it goes', async () => {

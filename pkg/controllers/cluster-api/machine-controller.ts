@@ -240,6 +240,9 @@ export class ClusterAPIMachineController {
     }
     const patch = statusPatch(observed, { conditions });
     await this.#deps.writer.patch('change', clusterAPIMachines, refOf(observed), patch, { signal });
+    if (before.some(({ type, status }) => type === 'Paused' && status === 'True')) return stop;
+    const message = `Nothing is done, not even a deletion: ${pauses}`;
+    this.#deps.recorder.event({ object: observed, type: 'Normal', reason: 'Paused', message });
     return stop;
   }
 

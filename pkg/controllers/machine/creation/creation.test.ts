@@ -167,6 +167,23 @@ describe('a new machine', () => {
     expect(world.events.map(({ reason }) => reason)).toEqual(['VMAdopted']);
   });
 
+  test.each([
+    { code: 'Aborted', told: 'VMCreated' },
+    { code: 'Internal', told: 'VMAdopted' },
+  ])('whose creation was answered with $code, and whose VM is there then, tells $told', async ({ code, told }) => {
+    const world = start((m) => {
+      m.status = {
+        currentStatus: { phase: 'CrashLoopBackOff' },
+        lastOperation: { type: 'Create', state: 'Failed', errorCode: code, description: 'Cluster c is paused' },
+      };
+    });
+    world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
+
+    await run(world);
+
+    expect(world.events.map(({ reason }) => reason)).toEqual([told]);
+  });
+
   test('trusts its record when the provider cannot tell', async () => {
     const world = start((m) => {
       m.spec.providerID = 'sim:///m-1';

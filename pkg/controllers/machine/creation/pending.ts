@@ -1,4 +1,4 @@
-import type { NodeAddress } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { LastOperation, NodeAddress } from '../../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { MachineMetrics } from '../metrics.ts';
@@ -49,10 +49,11 @@ export const pending = (deps: Deps): MachineStep => ({
 
 function report(deps: Deps, { machine, observed, pass, log, resolved }: MachineContext, launched: Launched): void {
   const { uid, creationTimestamp } = machine.metadata;
+  const { lastOperation } = observed.status ?? {};
   const nowMs = deps.clock.now();
   const tookMs = nowMs - (fromTimestamp(creationTimestamp) ?? nowMs);
-  // One that took longer was begun by us, too.
-  const isNew = launched.how === 'created' || isUnderWay(observed.status?.lastOperation);
+  // One that took longer was begun by us, too, and so was one whose creation has stopped halfway, or was held up.
+  const isNew = launched.how === 'created' || isUnderWay(lastOperation) || hasStopped(lastOperation);
   if (isNew) pass.event('VMCreated', `VM ${launched.providerID} was created.`);
   else pass.event('VMAdopted', `VM ${launched.providerID} already existed and was adopted.`);
   pass.afterWrite(() => {
@@ -60,6 +61,11 @@ function report(deps: Deps, { machine, observed, pass, log, resolved }: MachineC
     log.info({ providerID: launched.providerID, ms: tookMs }, isNew ? 'created a VM' : 'adopted a VM');
     if (isNew) deps.metrics.created(machine, resolved?.machineClass, tookMs);
   });
+}
+
+/** Whether a driver has begun with a VM, and said that it did not come to an end. */
+function hasStopped(operation: LastOperation | undefined): boolean {
+  return operation?.type === 'Create' && operation.state === 'Failed' && operation.errorCode === 'Aborted';
 }
 
 /** One that a Node need not know: its kubelet sees the addresses of its host. */
