@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -417,12 +418,13 @@ function keptBy(
 
 async function applyObjects(running: Running): Promise<void> {
   const { controlPlane } = running;
-  const userData = kubeconfig({
-    url: controlPlane.url,
-    ca: controlPlane.connection.ca,
-    identity: { token: '<<BOOTSTRAP_TOKEN>>' },
+  const { url, connection } = controlPlane;
+  const joiningWith = (token: string): string => kubeconfig({ url, ca: connection.ca, identity: { token } });
+  const token = `${randomBytes(3).toString('hex')}.${randomBytes(8).toString('hex')}`;
+  const files = writeManifests(running.place.directory, running.options, {
+    userData: joiningWith('<<BOOTSTRAP_TOKEN>>'),
+    first: { token, userData: joiningWith(token) },
   });
-  const files = writeManifests(running.place.directory, running.options, userData);
   await kubectl(running, ['apply', ...files.flatMap((file) => ['-f', file])]);
   const { machines, autoscaler } = running.options;
   const size = autoscaler ? `0 to ${machines}` : machines;

@@ -7,7 +7,7 @@ import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
 import { NODE_GROUP_MAX_ANNOTATION, NODE_GROUP_MIN_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { DemoOptions } from './command.ts';
 import { ironCoreObjects } from './ironcore-objects.ts';
-import { DEMO_CLUSTER, DEMO_TEMPLATE, providerObjects } from './provider-objects.ts';
+import { DEMO_CLUSTER, DEMO_TEMPLATE, firstMachine, providerObjects, type FirstMachine } from './provider-objects.ts';
 
 /** Namespace of the demo's objects: the one of the shipped roles. */
 export const NAMESPACE = 'machinist';
@@ -21,7 +21,11 @@ export const WEB = { name: 'web', cpu: '300m', podsPerMachine: 3 };
 const PLAIN = { aliasDuplicateObjects: false, lineWidth: 0 };
 
 /** Writes the demo's objects as YAML files and returns the paths of those to apply first. */
-export function writeManifests(directory: string, options: DemoOptions, userData: string): readonly string[] {
+export function writeManifests(
+  directory: string,
+  options: DemoOptions,
+  { userData, first }: { readonly userData: string; readonly first: FirstMachine },
+): readonly string[] {
   const write = (name: string, ...objects: readonly object[]): string => writeManifest(directory, name, objects);
   const start = [
     ...(options.api === 'cluster-api' ? [write('cluster-api.yaml', ...providerObjects(NAMESPACE).objects)] : []),
@@ -31,6 +35,7 @@ export function writeManifests(directory: string, options: DemoOptions, userData
     write('workers.yaml', machineDeployment(options)),
     ...(hasPods(options) ? [write('web.yaml', web(options))] : []),
   ];
+  if (options.api === 'cluster-api') write('first-machine.yaml', ...firstMachine(NAMESPACE, first));
   write('broken-class.yaml', {
     ...machineClass('workers-b', options),
     providerSpec: { size: 42, color: 'blue' },

@@ -9,13 +9,23 @@ export const PROVIDER_VERSION = 'v1alpha1';
 /** The Cluster of the demo. */
 export const DEMO_CLUSTER = 'demo';
 
+/** The name of the Machine that a user may add, and of what it is made of. */
+export const FIRST = 'first';
+
+/** What that one starts with. */
+export interface FirstMachine {
+  /** A bootstrap token, with which `userData` joins. */
+  readonly token: string;
+  readonly userData: string;
+}
+
 /** What the demo brings along for Cluster API: definitions of the provider, then a Cluster and a template. */
 export function providerObjects(namespace: string): {
   readonly definitions: readonly object[];
   readonly objects: readonly object[];
 } {
   return {
-    definitions: [definition(DEMO_MACHINE.kind), definition(DEMO_TEMPLATE.kind)],
+    definitions: [definition(DEMO_MACHINE.kind, MACHINE_COLUMNS), definition(DEMO_TEMPLATE.kind, TEMPLATE_COLUMNS)],
     objects: [
       {
         apiVersion: CLUSTER_API_VERSIONED,
@@ -33,7 +43,62 @@ export function providerObjects(namespace: string): {
   };
 }
 
-function definition(kind: string): object {
+/** What `kubectl get` shows. */
+interface Column {
+  readonly name: string;
+  readonly type: 'string' | 'date';
+  readonly jsonPath: string;
+}
+
+const AGE: Column = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
+const READY = '.status.conditions[?(@.type=="Ready")]';
+const MACHINE_COLUMNS: readonly Column[] = [
+  { name: 'Machine', type: 'string', jsonPath: '.metadata.ownerReferences[?(@.kind=="Machine")].name' },
+  { name: 'ProviderID', type: 'string', jsonPath: '.spec.providerID' },
+  { name: 'Ready', type: 'string', jsonPath: `${READY}.status` },
+  { name: 'Message', type: 'string', jsonPath: `${READY}.message` },
+  AGE,
+];
+const TEMPLATE_COLUMNS: readonly Column[] = [
+  { name: 'Size', type: 'string', jsonPath: '.spec.template.spec.size' },
+  AGE,
+];
+
+/** A Machine of Cluster API without a MachineDeployment, with all that it names; and the token with which its kubelet joins. */
+export function firstMachine(namespace: string, { token, userData }: FirstMachine): readonly object[] {
+  const [id, secret] = token.split('.');
+  const spec = {
+    clusterName: DEMO_CLUSTER,
+    version: 'v1.34.0',
+    bootstrap: { dataSecretName: `${FIRST}-userdata` },
+    infrastructureRef: { ...DEMO_MACHINE, name: FIRST },
+  };
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: `bootstrap-token-${id}`, namespace: 'kube-system' },
+      type: 'bootstrap.kubernetes.io/token',
+      stringData: { 'token-id': id, 'token-secret': secret, 'usage-bootstrap-authentication': 'true' },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: `${FIRST}-userdata`, namespace },
+      type: 'cluster.x-k8s.io/secret',
+      stringData: { value: userData },
+    },
+    {
+      apiVersion: `${INFRASTRUCTURE_GROUP}/${PROVIDER_VERSION}`,
+      kind: DEMO_MACHINE.kind,
+      metadata: { name: FIRST, namespace },
+      spec: {},
+    },
+    { apiVersion: CLUSTER_API_VERSIONED, kind: 'Machine', metadata: { name: FIRST, namespace }, spec },
+  ];
+}
+
+function definition(kind: string, additionalPrinterColumns: readonly Column[]): object {
   const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -51,6 +116,7 @@ function definition(kind: string): object {
           name: PROVIDER_VERSION,
           served: true,
           storage: true,
+          additionalPrinterColumns,
           subresources: { status: {} },
           schema: { openAPIV3Schema: { type: 'object', properties: { spec: open, status: open } } },
         },

@@ -1,5 +1,6 @@
 import type { DemoApi, DemoDriver } from './command.ts';
 import { machineNames, SPARE } from './ironcore-objects.ts';
+import { DEMO_CLUSTER, FIRST } from './provider-objects.ts';
 
 /** What the printed list needs to know. Paths as they are typed by the user. */
 export interface DemoPlaces {
@@ -28,7 +29,19 @@ const killKubelet = (directory: string): string => `
                                           a machine dies: Unknown after some 15 s, Failed 30 s later, replaced`;
 const CLUSTER_API = `
   k get machines.cluster.x-k8s.io,demomachines
-                                          the same machines, as Cluster API and its provider have them`;
+                                          the same machines, as Cluster API and its provider have them
+  m describe cluster-api-machine $(k get mc -o name | head -1 | cut -d/ -f2)
+                                          one of them, explained`;
+const firstMachine = (directory: string): string => `
+  k apply -f ${directory}/manifests/first-machine.yaml
+                                          a Machine of Cluster API without a MachineDeployment becomes a Node
+  k annotate machines.cluster.x-k8s.io ${FIRST} pre-drain.delete.hook.machine.cluster.x-k8s.io/me=
+  k delete machines.cluster.x-k8s.io ${FIRST} --wait=false
+                                          its hook holds it, as m describe cluster-api-machine ${FIRST} says
+  k annotate machines.cluster.x-k8s.io ${FIRST} pre-drain.delete.hook.machine.cluster.x-k8s.io/me-
+                                          drained, deleted, and its Node with it
+  k patch cluster ${DEMO_CLUSTER} --type=merge -p '{"spec":{"paused":true}}'
+                                          nothing is done about its Machines; on again with false`;
 const FAIL_NODE = `
   k label $(k get nodes -o name | head -1) node-not-ready.stage.kwok.x-k8s.io=true
                                           a Node fails: Unknown at once, Failed 30 s later, replaced, and its
@@ -70,7 +83,7 @@ ${autoscaler ? PODS : scaleTo(machines + 2, `more machines; fewer with --replica
   k apply -f ${directory}/manifests/broken-class.yaml
 ${autoscaler ? MORE_PODS : scaleTo(machines + 3, 'after the roll: the class is broken, new machines say why')}
   k apply -f ${directory}/manifests/class-b.yaml
-                                          fixed: they come up, without a restart`;
+                                          fixed: they come up, without a restart${api === 'cluster-api' ? firstMachine(directory) : ''}`;
 }
 
 function withIronCore({ directory }: DemoPlaces): string {
