@@ -8,6 +8,7 @@ import {
   classFindings,
   clockFinding,
   clusterFinding,
+  contextFindings,
   driverFinding,
   exitCodeOf,
   fieldFindings,
@@ -146,6 +147,15 @@ describe('what preflight finds', () => {
       remedy: /crds\/ironcore\/compute\.ironcore\.dev_machine(s|pools)\.yaml, or leave ironcore\.scheduler out/,
     },
     { what: 'a front end that nobody tells', found: ofFrontEnd(error), want: ['fail', 'fail', 'fail'], remedy: /crds/ },
+    { what: 'the namespace of the kubeconfig', found: contextFindings('x', 'x'), want: [] },
+    { what: 'one that was asked for', found: contextFindings('x', 'machinist'), want: [] },
+    { what: 'the default of a kubeconfig that names none', found: contextFindings('default', undefined), want: [] },
+    {
+      what: 'the default where the kubeconfig names another',
+      found: contextFindings('default', 'machinist'),
+      want: ['warn'],
+      remedy: /^give --namespace=machinist here and to run/,
+    },
     { what: 'a namespace', found: namespaceFindings('x', { value: namespaceOf() }), want: ['ok'] },
     {
       what: 'one that there is not',

@@ -70,6 +70,9 @@ export function clusterFinding(cluster: string, server: string, version: Found<s
   };
 }
 
+/** Of `--namespace`. */
+const DEFAULT_NAMESPACE = 'default';
+
 /**
  * Whether the namespace of the Machines is there. Whoever may not read it is told nothing: roles of a namespace that does not exist grant
  * nothing, and that is told of permissions.
@@ -94,6 +97,17 @@ export function namespaceFindings(name: string, found: Found<KubeObject | undefi
       remedy: ENDING,
     },
   ];
+}
+
+/**
+ * Whether another namespace is looked at than the kubeconfig means. As in `run`, its context does not count, and without `--namespace` it is
+ * that of the original: whoever forgets the flag is told of permissions that are missing in a namespace that nobody has thought of.
+ */
+export function contextFindings(name: string, ofContext: string | undefined): Finding[] {
+  if (name !== DEFAULT_NAMESPACE || ofContext === undefined || ofContext === '' || ofContext === name) return [];
+  const detail = `${name} is looked at, although the kubeconfig names ${ofContext}: run does not ask its context either`;
+  const remedy = `give --namespace=${ofContext} here and to run, unless the Machines are in ${name}`;
+  return [{ check: 'namespace', status: 'warn', detail, remedy }];
 }
 
 /** An answer of the API server, by our own wall clock; its own time has whole seconds. */

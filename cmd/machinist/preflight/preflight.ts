@@ -32,6 +32,7 @@ import {
   classFindings,
   clockFinding,
   clusterFinding,
+  contextFindings,
   type DatedAnswer,
   driverFinding,
   exitCodeOf,
@@ -159,6 +160,7 @@ async function lookAtControl(
     const hasKinds = isOwn && 'value' in served && served.value.verbs.has(machineClasses.plural);
     return [
       ...(first === undefined ? [] : [clockFinding(skewMsOf(first))]),
+      ...contextFindings(namespace, control.endpoint.namespace),
       ...namespaceFindings(namespace, ofNamespace),
       ...(isOwn ? kindFindings(served, config.leases.has(MACHINE_LEASE)) : []),
       ...ofOthers,

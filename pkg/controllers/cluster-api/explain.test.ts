@@ -44,7 +44,17 @@ test.each<{ what: string; got: ReturnType<typeof explain>; want: object }>([
   {
     what: 'nobody looks after',
     got: explain([], {}),
-    want: { reason: 'NotLookedAt', waitingFor: 'a manager', sinceMs: 600_000 },
+    want: {
+      reason: 'NotLookedAt',
+      waitingFor: 'a manager',
+      sinceMs: 600_000,
+      nextStep: expect.stringContaining('needs label cluster.x-k8s.io/watch-filter=x, which it does not have.'),
+    },
+  },
+  {
+    what: 'nobody looks after, in a namespace, with a label',
+    got: explain([], { namespace: 'ns', labels: { 'cluster.x-k8s.io/watch-filter': 'mine' } }),
+    want: { nextStep: expect.stringMatching(/--namespace=ns, .*watch-filter=x; it has mine\.$/) },
   },
   {
     what: 'has no Cluster',

@@ -1,6 +1,6 @@
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
 import type { Condition } from '../../apis/cluster-api/condition.ts';
-import { DELETION_HOOK, MACHINE_FINALIZER } from '../../apis/cluster-api/keys.ts';
+import { DELETION_HOOK, MACHINE_FINALIZER, WATCH_FILTER_LABEL } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
@@ -101,12 +101,18 @@ function stand(machine: ClusterAPIMachine, cluster: KnownCluster): Told {
       reason: 'NotLookedAt',
       message: 'Nobody looks after the Machine yet.',
       waitingFor: 'a manager',
-      nextStep: 'See that one runs: machinist run --controllers=*,cluster-api, or the core of Cluster API.',
+      nextStep: `See that one runs: machinist run --controllers=*,cluster-api --namespace=${metadata.namespace ?? ''}, or the core of Cluster API. With --cluster-api-watch-filter=x the Machine needs label ${WATCH_FILTER_LABEL}=x${filterOf(metadata)}.`,
       since: metadata.creationTimestamp,
     };
   }
   if (isBeingDeleted(machine)) return deleting(machine, find('Deleting'));
   return waiting(find) ?? running(machine, find);
+}
+
+/** What it has now. */
+function filterOf({ labels }: ClusterAPIMachine['metadata']): string {
+  const value = labels?.[WATCH_FILTER_LABEL];
+  return value === undefined ? ', which it does not have' : `; it has ${value}`;
 }
 
 function deleting(machine: ClusterAPIMachine, condition: Condition | undefined): Told {

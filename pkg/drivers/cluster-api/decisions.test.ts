@@ -171,7 +171,7 @@ describe('a machine that is not provisioned yet', () => {
     },
     {
       ageMs: 60_001,
-      says: 'Aborted Machine m-1 is not provisioned yet: nobody has looked at it; see that a manager',
+      says: 'Aborted Machine m-1 is not provisioned yet: nobody has looked at it; see that a manager with --controllers=*,cluster-api and its --namespace runs',
     },
     { ageMs: 60_001, infra: ready('Foo'), says: 'Uninitialized SimMachine m-1 is not ready: Foo: told' },
     {

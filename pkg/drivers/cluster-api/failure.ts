@@ -112,7 +112,7 @@ export function deletionWords({ status }: ClusterAPIMachine): string {
 function heldBy(machine: ClusterAPIMachine, isIgnored: boolean): string {
   const { conditions = [] } = machine.status ?? {};
   if (isIgnored) {
-    return 'nobody has looked at it; see that a manager with --controllers=*,cluster-api runs, or Cluster API itself';
+    return 'nobody has looked at it; see that a manager with --controllers=*,cluster-api and its --namespace runs, whose --cluster-api-watch-filter lets it through, or Cluster API itself';
   }
   if (isUnseen(machine)) return 'it waits for the controller of Cluster API to look at it';
   const holding = HOLDING.map(({ type, status: wrong }) =>
