@@ -15,6 +15,11 @@ export interface SimKind {
   readonly kind: string;
 }
 
+/** The kind of the templates that such objects are made of. */
+export function templateOf({ apiGroup, kind }: SimKind): SimKind {
+  return { apiGroup, kind: `${kind}Template` };
+}
+
 /** An object of such a kind. */
 export type SimObject = KubeObject & {
   readonly spec?: Readonly<Record<string, unknown>>;

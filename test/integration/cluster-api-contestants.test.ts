@@ -14,6 +14,7 @@ import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
+import { attachVolume, detachVolume } from '../attachments.ts';
 import { Audit, type AuditedRequest } from '../cloud/audit.ts';
 import { normalised } from '../cluster-api/comparison.ts';
 import { definitions, startContestant } from '../cluster-api/contestant.ts';
@@ -297,7 +298,7 @@ test('what becomes of a Machine is the same as with the core of Cluster API', as
   await both(async (side) => {
     await createPod(`${side}-stays`, `${side}-worker`, { 'cluster.x-k8s.io/drain': 'skip' });
     await createPod(`${side}-leaves`, `${side}-worker`);
-    await attach(`${side}-volume`, `${side}-worker`);
+    await attachVolume(api, `${side}-volume`, `${side}-worker`);
     await api.send('DELETE', pathOf(CORE, 'machines', `${side}-worker`));
     await says(`${side}-worker`, 'Deleting', 'True', 'WaitingForPreDrainHook');
   });
@@ -314,7 +315,7 @@ test('what becomes of a Machine is the same as with the core of Cluster API', as
   });
   await expectSame('while its volumes are attached');
   await both(async (side) => {
-    await detach(`${side}-volume`);
+    await detachVolume(api, `${side}-volume`);
     await says(`${side}-worker`, 'Deleting', 'True', 'WaitingForPreTerminateHook');
   });
   await expectSame('while a hook holds its infrastructure');
@@ -510,7 +511,6 @@ describe('machines of a MachineDeployment', () => {
 });
 
 const podPath = (name: string): string => `/api/v1/namespaces/${namespaceOf(sideOf(name))}/pods/${name}`;
-const ATTACHMENTS = '/apis/storage.k8s.io/v1/volumeattachments';
 
 async function nodeShows(name: string, look: (node: Node) => unknown): Promise<void> {
   await eventually(
@@ -541,15 +541,4 @@ async function isBeingDeleted(pod: string): Promise<void> {
     ...PATIENCE,
     describe: `${pod} to be evicted`,
   });
-}
-
-async function attach(name: string, nodeName: string): Promise<void> {
-  const spec = { attacher: 'sim.example.com', nodeName, source: { persistentVolumeName: name } };
-  await api.send('POST', ATTACHMENTS, { metadata: { name }, spec });
-  await api.send('PATCH', `${ATTACHMENTS}/${name}/status`, { status: { attached: true } });
-}
-
-async function detach(name: string): Promise<void> {
-  await api.send('PATCH', `${ATTACHMENTS}/${name}`, { metadata: { finalizers: null } });
-  await api.request(`${ATTACHMENTS}/${name}`, { method: 'DELETE' });
 }

@@ -24,7 +24,7 @@ import { apiVersionOf } from '../../pkg/kube/resource.ts';
 import { Transport, type RequestRecord } from '../../pkg/kube/transport.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
 import { CrashPoint, POINTS, type Point } from '../cloud/crash-point.ts';
-import { ContractSimulator, SIM_CONFIG, SIM_MACHINE, type SimKind } from '../contract-simulator.ts';
+import { ContractSimulator, SIM_CONFIG, SIM_MACHINE, templateOf } from '../contract-simulator.ts';
 import { DIALECTS } from '../cluster-api/dialect.ts';
 import { describeContract } from '../drivers/contract.ts';
 import { DriverProcess } from '../drivers/driver-process.ts';
@@ -41,7 +41,6 @@ const PATIENCE = { timeoutMs: 60_000 };
 const USER = 'machinist-cluster-api-driver';
 /** Of another provider, in a group of its own, under the older contract. */
 const METAL = { apiGroup: 'metal.example.org', kind: 'MetalHost' } as const;
-const templateOf = ({ apiGroup, kind }: SimKind): SimKind => ({ apiGroup, kind: `${kind}Template` });
 const providerSpec = { clusterName: 'c', infrastructureRef: { ...templateOf(SIM_MACHINE), name: 'small' } };
 
 describe.each(DIALECTS)('where $version is served', (dialect) => {

@@ -15,10 +15,11 @@ import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { ClusterAPIDriver } from '../../pkg/drivers/cluster-api/driver.ts';
 import { apiVersionOf, clusterAPIMachines } from '../../pkg/kube/resource.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
+import { attachVolume, detachVolume } from '../attachments.ts';
 import { ConversionWebhook } from '../cluster-api/conversion.ts';
 import { definitions } from '../cluster-api/contestant.ts';
 import { definitionsIn } from '../cluster-api/dialect.ts';
-import { ContractSimulator, SIM_CONFIG, SIM_MACHINE, type SimKind } from '../contract-simulator.ts';
+import { ContractSimulator, SIM_CONFIG, SIM_MACHINE, templateOf } from '../contract-simulator.ts';
 import { DriverProcess } from '../drivers/driver-process.ts';
 import { callOf, classOf, requestOf } from '../drivers/requests.ts';
 import { privateControlPlane, WITHOUT_KUBELETS } from '../env/environment.ts';
@@ -32,7 +33,6 @@ const NAMESPACE = 'shoot';
 const PATIENCE = { timeoutMs: 60_000 };
 const OLDER = `${CLUSTER_API_GROUP}/v1beta1`;
 const NEWER = `${CLUSTER_API_GROUP}/v1beta2`;
-const templateOf = ({ apiGroup, kind }: SimKind): SimKind => ({ apiGroup, kind: `${kind}Template` });
 const providerSpec = {
   clusterName: 'c',
   infrastructureRef: { ...templateOf(SIM_MACHINE), name: 'small' },
@@ -236,10 +236,7 @@ test('timeouts of a Machine of v1beta1 are durations, and end what a budget or a
   const name = 'timed';
   await userMachine(name, { nodeDrainTimeout: '5s', nodeVolumeDetachTimeout: '1500ms', nodeDeletionTimeout: '10s' });
   await protectedPod('stays', name);
-  const attachments = '/apis/storage.k8s.io/v1/volumeattachments';
-  const spec = { attacher: 'sim.example.com', nodeName: name, source: { persistentVolumeName: 'stuck' } };
-  await post(attachments, { metadata: { name: 'stuck' }, spec });
-  await api.send('PATCH', `${attachments}/stuck/status`, { status: { attached: true } });
+  await attachVolume(api, 'stuck', name);
 
   const begunMs = Date.now();
   await api.send('DELETE', `${theirs('machines')}/${name}`);
@@ -253,7 +250,7 @@ test('timeouts of a Machine of v1beta1 are durations, and end what a budget or a
   await gone(`${theirs('machines')}/${name}`, `/api/v1/nodes/${name}`);
   expect(await sim.read(SIM_MACHINE, name)).toBeUndefined();
   expect(Date.now() - begunMs).toBeGreaterThan(6_000);
-  await api.send('DELETE', `${attachments}/stuck`);
+  await detachVolume(api, 'stuck');
 });
 
 /** A driver in this process, of which every answer can be looked at. */

@@ -9,6 +9,7 @@ import type { ClusterAPICluster } from '../../pkg/apis/cluster-api/cluster.ts';
 import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Event, Node } from '../../pkg/apis/wire.ts';
+import { attachVolume, detachVolume } from '../attachments.ts';
 import { DIALECTS, type Dialect } from '../cluster-api/dialect.ts';
 import { ContractSimulator, SIM_CLUSTER, SIM_CONFIG, SIM_MACHINE, type SimKind } from '../contract-simulator.ts';
 import { namespace, privateControlPlane, type TestNamespace, WITHOUT_KUBELETS } from '../env/environment.ts';
@@ -179,8 +180,6 @@ async function nodeShows(
 
 const podPath = (name: string): string => `/api/v1/namespaces/${ns.name}/pods/${name}`;
 
-const ATTACHMENTS = '/apis/storage.k8s.io/v1/volumeattachments';
-
 async function pod(name: string, nodeName: string, labels: object = {}): Promise<void> {
   await api.send('POST', `/api/v1/namespaces/${ns.name}/pods`, {
     metadata: { name, labels: { app: name, ...labels } },
@@ -189,18 +188,6 @@ async function pod(name: string, nodeName: string, labels: object = {}): Promise
   // Budgets protect only what runs.
   const conditions = [{ type: 'Ready', status: 'True' }];
   await api.send('PATCH', `${podPath(name)}/status`, { status: { phase: 'Running', conditions } });
-}
-
-async function volume(name: string, nodeName: string): Promise<void> {
-  const spec = { attacher: 'sim.example.com', nodeName, source: { persistentVolumeName: name } };
-  await api.send('POST', ATTACHMENTS, { metadata: { name }, spec });
-  await api.send('PATCH', `${ATTACHMENTS}/${name}/status`, { status: { attached: true } });
-}
-
-/** What a CSI attacher does when the volume is off. */
-async function detach(name: string): Promise<void> {
-  await api.send('PATCH', `${ATTACHMENTS}/${name}`, { metadata: { finalizers: null } });
-  await api.request(`${ATTACHMENTS}/${name}`, { method: 'DELETE' });
 }
 
 /** More than there are mutations in the life of a Machine. */
@@ -556,7 +543,7 @@ describe.each(DIALECTS)('where $version is served', (served) => {
       spec: { drain: { behavior: 'Skip' }, pods: [{ selector: { matchExpressions: [{ key: 'a', operator: 'In' }] } }] },
     });
     await api.send('PATCH', `/api/v1/namespaces/${ns.name}`, { metadata: { labels: { team: 'a' } } });
-    await volume('held', name);
+    await attachVolume(api, 'held', name);
     await send('DELETE', 'machines', name);
     await says(name, 'Deleting', 'True', 'WaitingForPreDrainHook', preDrain);
     expect((await readNode(name))?.spec?.unschedulable).not.toBe(true);
@@ -579,7 +566,7 @@ describe.each(DIALECTS)('where $version is served', (served) => {
       await api.send('DELETE', podPath(stays), { gracePeriodSeconds: 0 });
     }
     await send('DELETE', 'machinedrainrules', 'kept');
-    await detach('held');
+    await detachVolume(api, 'held');
     await says(name, 'Deleting', 'True', 'WaitingForPreTerminateHook', preTerminate);
     expect((await sim.read(SIM_MACHINE, name))?.metadata.deletionTimestamp).toBeUndefined();
     await edit(name, { metadata: { annotations: { [preTerminate]: null } } });
@@ -593,13 +580,13 @@ describe.each(DIALECTS)('where $version is served', (served) => {
       metadata: { name: 'none' },
       spec: { minAvailable: 1, selector: { matchLabels: { app: 'stays' } } },
     });
-    await volume('stuck', held);
+    await attachVolume(api, 'stuck', held);
     await send('DELETE', 'machines', held);
     await machineGone(held);
     expect(waits.get(held)?.slice(0, 2)).toEqual(['DrainingNode', 'WaitingForVolumeDetach']);
     expect((await api.request(podPath('stays'))).status).toBe(200);
     await api.send('DELETE', podPath('stays'), { gracePeriodSeconds: 0 });
-    await detach('stuck');
+    await detachVolume(api, 'stuck');
   });
 
   test('nothing is written about what is paused, and nobody is fought with', async () => {

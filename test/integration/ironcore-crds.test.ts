@@ -12,30 +12,9 @@ import type { IronCoreMachine } from '../../pkg/apis/ironcore/machine.ts';
 import type { IronCoreMachineClass } from '../../pkg/apis/ironcore/machine-class.ts';
 import type { IronCoreMachinePool } from '../../pkg/apis/ironcore/machine-pool.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
+import { DOCUMENTED_MACHINE } from '../documented-ironcore-machine.ts';
 import { causesOf } from './crds-api.ts';
 import { missingFields } from './missing-fields.ts';
-
-/** The example of IronCore's documentation. */
-const DOCUMENTED = `
-apiVersion: compute.ironcore.dev/v1alpha1
-kind: Machine
-metadata:
-  name: machine-sample
-spec:
-  machineClassRef:
-    name: machineclass-sample
-  image: my-image
-  volumes:
-    - name: rootdisk # first disk is the root disk
-      volumeRef:
-        name: my-volume
-  networkInterfaces:
-    - name: primary
-      networkInterfaceRef:
-        name: networkinterface-sample
-  ignitionRef:
-    name: my-ignition-secret
-`;
 
 type New<T extends KubeObject> = Omit<T, 'metadata'> & {
   readonly apiVersion: string;
@@ -230,7 +209,7 @@ describe('types and CRDs have the same fields', () => {
 });
 
 test('the documented example is taken unchanged, and is on unless it says otherwise', async () => {
-  const [documented] = parseManifests(DOCUMENTED) as unknown as [Item & { spec: object }];
+  const [documented] = parseManifests(DOCUMENTED_MACHINE) as unknown as [Item & { spec: object }];
 
   const answer = await create(documented);
 

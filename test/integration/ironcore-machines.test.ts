@@ -20,6 +20,7 @@ import { MachineState, Power } from '../../pkg/ironcore-runtime/gen/ironcore/mac
 import type { RuntimeMachine } from '../../pkg/ironcore-runtime/runtime.ts';
 import { CrashPoint, POINTS, type Point } from '../cloud/crash-point.ts';
 import { Poollet } from '../cloud/ironcore-others.ts';
+import { DOCUMENTED_MACHINE } from '../documented-ironcore-machine.ts';
 import { namespace, type TestNamespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { IriRuntime } from '../../pkg/ironcore-runtime/sim/runtime.ts';
@@ -30,28 +31,6 @@ const ROOT = path.join(import.meta.dirname, '../..');
 const CLASS = 'machineclass-sample';
 const POOL = 'pool-sample';
 const EVERY = process.env['MACHINIST_CRASH_POINTS'] === 'all';
-
-/** As the document of IronCore has it. */
-const DOCUMENT = `
-apiVersion: compute.ironcore.dev/v1alpha1
-kind: Machine
-metadata:
-  name: machine-sample
-spec:
-  machineClassRef:
-    name: machineclass-sample
-  image: my-image
-  volumes:
-    - name: rootdisk # first disk is the root disk
-      volumeRef:
-        name: my-volume
-  networkInterfaces:
-    - name: primary
-      networkInterfaceRef:
-        name: networkinterface-sample
-  ignitionRef:
-    name: my-ignition-secret
-`;
 
 let plane: ControlPlane;
 let api: Api;
@@ -202,7 +181,7 @@ test("the document's example becomes a machine of its class, with its image, vol
   });
   await createSecret('my-ignition-secret', { 'ignition.yaml': 'systemd: {}' });
 
-  await api.send('POST', collection('Machine'), load(DOCUMENT));
+  await api.send('POST', collection('Machine'), load(DOCUMENTED_MACHINE));
 
   const { metadata, spec } = await running('machine-sample');
   const machine = await read<IronCoreMachine>('Machine', 'machine-sample');
