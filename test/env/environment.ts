@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 
-import type { Api } from '../../hack/control-plane/api.ts';
 import type { Connection } from '../../hack/control-plane/connection.ts';
 import {
   startControlPlane,
@@ -8,9 +7,10 @@ import {
   type ControlPlaneOptions,
 } from '../../hack/control-plane/control-plane.ts';
 import { shared, SHARED_VARIABLE } from '../../hack/control-plane/shared.ts';
-import type { ObjectMeta } from '../../pkg/apis/meta.ts';
+import type { KubeObject } from '../../pkg/apis/meta.ts';
 import { eventually } from '../expect/eventually.ts';
 import { applyCrds, type CrdSet } from './crds.ts';
+import { erase } from './erase.ts';
 
 /**
  * The control plane that all test files of this run share: CRDs applied, kube-controller-manager running. Namespaces keep the
@@ -44,7 +44,7 @@ export async function privateControlPlane(
   }
 }
 
-/** A namespace that belongs to one test; disposing asks for its deletion and does not wait. */
+/** A namespace that belongs to one test; disposing removes it with all that is in it, whatever finalizers hold that. */
 export interface TestNamespace extends AsyncDisposable {
   readonly name: string;
 }
@@ -53,55 +53,15 @@ export interface TestNamespace extends AsyncDisposable {
 export async function namespace(connection: Connection = connect()): Promise<TestNamespace> {
   const name = `t-${randomBytes(5).toString('hex')}`;
   const api = connection.api();
-  await expectStatus(api, 201, 'POST', '/api/v1/namespaces', { metadata: { name } });
+  const { metadata } = await api.send<KubeObject>('POST', '/api/v1/namespaces', { metadata: { name } });
   const account = `/api/v1/namespaces/${name}/serviceaccounts/default`;
-  await eventually(() => expectStatus(api, 200, 'GET', account), { describe: `service account in ${name}` });
+  await eventually(() => api.send('GET', account), { describe: `service account in ${name}` });
   return {
     name,
     async [Symbol.asyncDispose]() {
-      await expectStatus(api, 200, 'DELETE', `/api/v1/namespaces/${name}`);
-      await letGo(api, name);
+      await api.send('DELETE', `/api/v1/namespaces/${name}`);
+      await erase(connection, { name, createdAt: metadata.resourceVersion });
       await api.close();
     },
   };
-}
-
-/** Kinds whose objects a manager holds by finalizers: with their collections, where `*` is a namespace. */
-const HELD: readonly string[] = [
-  ...['machines', 'machinesets', 'machinedeployments', 'machineclasses'].map(
-    (plural) => `/apis/machine.sapcloud.io/v1alpha1/namespaces/*/${plural}`,
-  ),
-  '/api/v1/namespaces/*/secrets',
-];
-
-/**
- * Takes away the finalizers of a test's manager, which is gone: else kube-controller-manager empties the namespace every few seconds anew, by
- * some seventy requests, until the run ends.
- */
-async function letGo(api: Api, namespaceName: string): Promise<void> {
-  for (const held of HELD) {
-    const collection = held.replace('*', namespaceName);
-    const { body } = await api.request(collection);
-    const { items = [] } = body as { items?: readonly { metadata: ObjectMeta }[] }; // none where the kind is not there
-    for (const { metadata } of items) {
-      if (metadata.finalizers === undefined) continue;
-      await api.request(`${collection}/${metadata.name}`, {
-        method: 'PATCH',
-        contentType: 'application/merge-patch+json',
-        body: { metadata: { finalizers: null } },
-      });
-    }
-  }
-}
-
-async function expectStatus(
-  api: Api,
-  expected: number,
-  method: 'GET' | 'POST' | 'DELETE',
-  path: string,
-  body?: unknown,
-): Promise<void> {
-  const answer = await api.request(path, { method, ...(body === undefined ? {} : { body }) });
-  if (answer.status === expected) return;
-  throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
 }

@@ -4,8 +4,10 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { Api } from '../../hack/control-plane/api.ts';
+import { machineClasses } from '../../pkg/kube/resource.ts';
 import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
+import { KubeSession } from './kube-session.ts';
 
 describe('the shared control plane', () => {
   let api: Api;
@@ -38,33 +40,34 @@ describe('the shared control plane', () => {
     expect(status).toBe(201);
   });
 
-  test('removes the namespace at the end of the test', async () => {
-    let name: string;
-    {
-      await using mine = await namespace();
-      name = mine.name;
-    }
-
-    await eventually(async () => (await api.request(`/api/v1/namespaces/${name}`)).status === 404, {
-      timeoutMs: 60_000,
-    });
-  });
-
-  test('removes it also with what a manager that is gone has held', async () => {
+  test('removes the namespace at the end of the test, with all that is in it, and tells those who watch', async () => {
+    await using session = new KubeSession(connect());
+    const seen = session.informer(machineClasses, {});
+    await seen.waitForSync(session.signal);
+    await using other = await namespace();
+    const collections: string[] = [];
     let name = '';
     {
       await using mine = await namespace();
       name = mine.name;
-      const metadata = { name: 'held', finalizers: ['machine.sapcloud.io/machine-controller-manager'] };
-      const type = { apiVersion: 'machine.sapcloud.io/v1alpha1', kind: 'MachineClass' };
-      const classes = `/apis/${type.apiVersion}/namespaces/${name}/machineclasses`;
-      await api.send('POST', classes, { ...type, metadata, providerSpec: {} });
-      await api.send('POST', `/api/v1/namespaces/${name}/secrets`, { metadata });
+      for (const ns of [name, other.name]) {
+        const metadata = { name: 'held', finalizers: ['machine.sapcloud.io/machine-controller-manager'] };
+        const type = { apiVersion: 'machine.sapcloud.io/v1alpha1', kind: 'MachineClass' };
+        const classes = `/apis/${type.apiVersion}/namespaces/${ns}/machineclasses`;
+        const secrets = `/api/v1/namespaces/${ns}/secrets`;
+        await api.send('POST', classes, { ...type, metadata, providerSpec: {} });
+        await api.send('POST', secrets, { metadata });
+        collections.push(classes, secrets);
+      }
+      await eventually(() => seen.get(`${name}/held`) !== undefined && seen.get(`${other.name}/held`) !== undefined);
     }
-    await eventually(async () => (await api.request(`/api/v1/namespaces/${name}`)).status === 404, {
-      timeoutMs: 60_000,
-      describe: `namespace ${name} to be gone`,
-    });
+
+    const answers = await Promise.all([name, other.name].map((ns) => api.request(`/api/v1/namespaces/${ns}`)));
+    expect(answers.map(({ status }) => status)).toEqual([404, 200]);
+    const left = await Promise.all(collections.map((path) => api.send<{ items: unknown[] }>('GET', path)));
+    expect(left.map(({ items }) => items.length)).toEqual([0, 0, 1, 1]);
+    await eventually(() => seen.get(`${name}/held`) === undefined);
+    expect(seen.get(`${other.name}/held`)).toBeDefined();
   });
 
   test('has a kubeconfig that kubectl understands', async () => {
