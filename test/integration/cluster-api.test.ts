@@ -645,8 +645,17 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     const { uid } = (await cluster()).metadata;
     const { metadata } = (await sim.read(SIM_CLUSTER, 'i')) ?? {};
     expect(metadata?.ownerReferences).toEqual([{ apiVersion: dialect.apiVersion, kind: 'Cluster', name: 'i', uid }]);
+    await running('left', { clusterName: 'i' });
     await send('DELETE', 'clusters', 'i');
     await gone(() => sim.read(SIM_CLUSTER, 'i'), 'SimCluster i');
+    expect((await readNode('left'))?.spec?.unschedulable).toBeUndefined();
+    await eventually(
+      async () => expect((await told('left')).join()).toContain('Warning NodeLeft Node left is left: '),
+      {
+        ...PATIENCE,
+        describe: 'the Event about the Node',
+      },
+    );
   });
 
   test('whenever the manager dies, the next one goes on: one infrastructure for each Machine, deleted in order, and nothing left', async () => {

@@ -144,6 +144,7 @@ async function run(
     ...change,
   };
   await runSteps(deletionSteps(deps), pass);
+  did.push(...pass.told.flatMap((one) => (one.reason === 'SuccessfulDrainNode' ? [] : [`tell ${one.reason}`])));
   const { reason, event } = pass.deleting ?? {};
   return {
     did,
@@ -235,10 +236,10 @@ describe('a deletion', () => {
       waits: 'WaitingForInfrastructureDeletion',
     },
     {
-      title: 'lets the Node alone when the Cluster goes',
+      title: 'lets the Node alone when the Cluster goes, and tells of it',
       world: { drained: 'none', gone: ALL_GONE },
       change: { ...OVER, cluster: object('c', { deletionTimestamp: START }) },
-      did: [],
+      did: ['tell NodeLeft'],
       waits: undefined,
     },
     {
@@ -349,6 +350,17 @@ describe('a deletion', () => {
       waits: 'WaitingForBootstrapDeletion',
     },
     { title: 'deletes the Node last', world: { gone: ALL_GONE }, change: OVER, did: ['delete node'], waits: undefined },
+    {
+      title: 'tells of no Node that goes with its cluster',
+      world: { gone: ALL_GONE },
+      change: {
+        ...OVER,
+        cluster: object('c', { deletionTimestamp: START }),
+        nodeCluster: { kind: 'reached', target: {} as Target, identity: 'u' },
+      },
+      did: [],
+      waits: undefined,
+    },
     {
       title: 'goes on without a Node that cannot be deleted in time',
       world: { gone: ALL_GONE, nodeFailure: new ApiError(500, 'InternalError', 'no'), now: Date.parse(START) + 10_000 },

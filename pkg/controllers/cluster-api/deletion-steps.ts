@@ -361,11 +361,18 @@ function nodeRemoval({ clock }: Pick<StepDeps, 'clock'>): MachineStep {
   };
 }
 
+/** Lets go of the Machine. A Node in the target cluster of the manager does not go with a Cluster that is deleted, and is told of. */
 const release: MachineStep = {
   name: 'release',
-  run({ machine }) {
+  run({ machine, cluster, node, nodeCluster, told }) {
     const { finalizers = [] } = machine.metadata;
     machine.metadata.finalizers = finalizers.filter((one) => one !== MACHINE_FINALIZER);
+    const isAtHome = nodeCluster.kind === 'reached' && nodeCluster.identity === undefined;
+    if (node.kind === 'found' && isAtHome && isBeingDeleted(cluster)) {
+      const { name } = node.node.metadata;
+      const message = `Node ${name} is left: Nodes are not deleted with Cluster ${cluster.metadata.name}, and it is in the target cluster of the manager, which stays: kubectl delete node ${name}`;
+      told.push({ type: 'Warning', reason: 'NodeLeft', message });
+    }
     return next;
   },
 };

@@ -177,10 +177,11 @@ export class ClusterAPIMachineController {
     const { observed, machine, signal } = pass;
     const isReleased = isBeingDeleted(observed) && !isHeld(machine);
     const written = await this.#writeMain(observed, machine, signal);
-    if (written === undefined || isReleased) return;
-    await this.#writeStatus(observed, machine, written, signal);
+    if (written === undefined) return;
+    if (!isReleased) await this.#writeStatus(observed, machine, written, signal);
     const { deleting } = pass;
-    const news = newsOf(observed, machine, { problems: [...pass.problems, ...problemsIn(pass)], deleting });
+    const problems = [...pass.problems, ...problemsIn(pass)];
+    const news = isReleased ? [] : newsOf(observed, machine, { problems, deleting });
     for (const told of [...pass.told, ...news]) this.#deps.recorder.event({ object: observed, ...told });
   }
 
