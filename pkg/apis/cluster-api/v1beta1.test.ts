@@ -18,6 +18,14 @@ const named = { apiGroup: GROUP, kind: 'SimMachine', name: 'i', version: 'v1alph
 const condition = { type: 'Ready', status: 'True', reason: 'Up', message: '', lastTransitionTime: 't' };
 const older = { type: 'Ready', status: 'False', severity: 'Info', reason: 'Down', lastTransitionTime: 't' };
 
+test('when hooks began to be waited for cannot be said, and is not sent again and again', () => {
+  const times = { nodeDrainStartTime: 't', waitForPreDrainHookStartTime: 't', waitForPreTerminateHookStartTime: 't' };
+
+  expect(machineToV1beta1({ status: { deletion: times } })).toEqual({
+    status: { deletion: { nodeDrainStartTime: 't' } },
+  });
+});
+
 /** What of the older version says what in the newer one, and the other way round. */
 const MACHINES: readonly { readonly what: string; readonly v1beta1: object; readonly v1beta2: object }[] = [
   {

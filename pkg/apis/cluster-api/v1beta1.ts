@@ -17,6 +17,7 @@ import type { ClusterAPIMachine } from './machine.ts';
  *   status.deprecated.v1beta1.*                  status.conditions, failureReason, failureMessage
  *   status.failureDomains [{name, …}]            {<name>: {…}}
  *   spec.minReadySeconds, status.failureDomain   cannot be said: spec.failureDomain is also the one that is used
+ *   status.deletion.waitForPre…HookStartTime     cannot be said: the reason of condition Deleting tells that a hook is waited for
  */
 
 type Members = Readonly<Record<string, unknown>>;
@@ -146,12 +147,18 @@ function machineStatusFrom(status: Members): Members {
 }
 
 function machineStatusTo(status: Members): Members {
-  const { initialization, nodeRef, failureDomain: _unknown, ...rest } = status;
+  const { initialization, nodeRef, deletion, failureDomain: _unknown, ...rest } = status;
+  const {
+    waitForPreDrainHookStartTime: _drain,
+    waitForPreTerminateHookStartTime: _end,
+    ...times
+  } = membersOf(deletion);
   const { infrastructureProvisioned, bootstrapDataSecretCreated } = membersOf(initialization);
   const name = textOf(membersOf(nodeRef)['name']);
   return {
     ...conditionsTo(rest),
     ...said({
+      deletion: deletion === undefined ? undefined : times,
       infrastructureReady: infrastructureProvisioned,
       bootstrapReady: bootstrapDataSecretCreated,
       nodeRef: name === undefined ? undefined : { apiVersion: 'v1', kind: 'Node', name },

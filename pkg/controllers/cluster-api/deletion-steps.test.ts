@@ -68,7 +68,12 @@ function endedWith(outcome: DrainOutcome): object {
 /** What the steps do for a Machine, in order; and what it waits for. */
 async function run(
   { now = Date.parse(START), drained = 'drained', volumes = [], kept = [], gone = [], nodeFailure }: World,
-  change: Partial<MachinePass> & { annotations?: object; deletion?: object; deletionStatus?: object },
+  change: Partial<MachinePass> & {
+    annotations?: object;
+    deletion?: object;
+    deletionStatus?: object;
+    conditions?: object[];
+  },
 ): Promise<{
   readonly did: string[];
   readonly waits: string | undefined;
@@ -124,7 +129,7 @@ async function run(
       bootstrap: { configRef: { apiGroup: 'g', kind: 'Sim', name: 'config' } },
       deletion: change.deletion,
     },
-    status: { deletion: change.deletionStatus },
+    status: { deletion: change.deletionStatus, conditions: change.conditions },
   } as unknown as WorkingMachine;
   const pass: MachinePass = {
     observed: machine,
@@ -304,6 +309,16 @@ describe('a deletion', () => {
       change: { node: nodeOf('anew', false) },
       did: ['drain'],
       waits: 'DrainingNode',
+    },
+    {
+      title: 'drains none anew while it waits for such hooks, where no time of that is stored',
+      world: { drained: 'none' },
+      change: {
+        annotations: { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io': '' },
+        conditions: [{ type: 'Deleting', status: 'True', reason: 'WaitingForPreTerminateHook', message: '' }],
+      },
+      did: [],
+      waits: 'WaitingForPreTerminateHook',
     },
     {
       title: 'drains none anew while it waits for hooks that need the machine without Pods',

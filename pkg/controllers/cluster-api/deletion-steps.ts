@@ -179,8 +179,11 @@ function drainedMachine({ machine, cluster }: MachinePass): DrainedMachine {
 }
 
 /** Nobody reaches a Node whose machine is going. */
-function isTooLate({ infrastructure, machine }: MachinePass): boolean {
+function isTooLate({ infrastructure, machine, observed }: MachinePass): boolean {
   if (machine.status.deletion?.waitForPreTerminateHookStartTime !== undefined) return true;
+  // The older version stores no such time.
+  const said = observed.status?.conditions?.find(({ type }) => type === 'Deleting');
+  if (said?.reason === PRE_TERMINATE.reason) return true;
   return infrastructure.kind !== 'found' || isBeingDeleted(infrastructure.external.object);
 }
 
