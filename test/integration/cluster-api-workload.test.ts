@@ -11,6 +11,7 @@ import { HAD_KUBECONFIG_ANNOTATION, NODE_CLUSTER_ANNOTATION } from '../../pkg/ap
 import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
+import { JumpingClock } from '../cloud/jumping-clock.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { ContractSimulator, SIM_MACHINE } from '../contract-simulator.ts';
 import { connect, namespace, privateControlPlane, type TestNamespace, WITHOUT_KUBELETS } from '../env/environment.ts';
@@ -40,6 +41,7 @@ let pods: TestNamespace;
 let sim: ContractSimulator;
 let proxy: FaultProxy;
 let manager: InProcessManager;
+const clock = new JumpingClock();
 
 beforeAll(async () => {
   plane = await privateControlPlane(WITHOUT_KUBELETS);
@@ -63,6 +65,7 @@ beforeAll(async () => {
     await InProcessManager.start({
       kubeconfig: await plane.connection.kubeconfigFor({ user: 'machinist' }),
       namespace: ns.name,
+      clock,
       flags: {
         controllers: 'cluster-api',
         'machine-safety-apiserver-statuscheck-period': '2s',
@@ -220,6 +223,11 @@ test('a cluster that does not answer holds its own Machines, and nobody else', a
   await takeAway('here-1');
   await machineGone('here-1');
   expect(await nodeOf(home, 'here-1')).toBeUndefined();
+  // Two minutes later nobody knows how the Node is; that is all.
+  clock.aheadMs = 120_000;
+  await home.send('PATCH', machines('silent-1'), { metadata: { labels: { 'node.cluster.x-k8s.io/x': 'z' } } });
+  await says('silent-1', 'NodeReady', 'Unknown', 'ConnectionDown', 'Secret silent-kubeconfig leads to');
+  await says('silent-1', 'Deleting', 'True', 'DrainingNode', 'Secret silent-kubeconfig leads to');
   expect((await sim.read(SIM_MACHINE, 'silent-1'))?.metadata.deletionTimestamp).toBeUndefined();
 
   proxy.set('up');
