@@ -35,5 +35,7 @@ export default {
   testSequencer: '<rootDir>/hack/test/longest-first.ts',
   // What jest's loader of ES modules never frees; a worker that is started anew costs two seconds.
   workerIdleMemoryLimit: '1GB',
+  // With half a second, as usual, a busy machine has workers told of as leaking that hold nothing and have not had their turn yet.
+  workerGracefulExitTimeout: 10_000,
   reporters: ['default', '<rootDir>/hack/summary-reporter.js'],
 };
