@@ -14,6 +14,13 @@ export const CLUSTER_API: readonly Mutation[] = [
     tests: ['pkg/apis/cluster-api/v1beta1.test.ts'],
   },
   {
+    file: 'pkg/apis/cluster-api/v1beta1.ts',
+    from: 'nodeInfo: nodeInfo === undefined ? undefined : system,',
+    to: 'nodeInfo,',
+    why: 'Each sign of life of a Node is a write of its Machine that changes nothing.',
+    tests: ['pkg/apis/cluster-api/v1beta1.test.ts'],
+  },
+  {
     file: 'pkg/kube/wire-change.ts',
     from: 'if (isDeepStrictEqual(before, after)) return undefined;',
     to: '',

@@ -26,6 +26,12 @@ test('when hooks began to be waited for cannot be said, and is not sent again an
   });
 });
 
+test('nor what kubelets tell of swap', () => {
+  const status = { nodeInfo: { osImage: 'o', swap: { capacity: 1 } } };
+
+  expect(machineToV1beta1({ status })).toEqual({ status: { nodeInfo: { osImage: 'o' } } });
+});
+
 /** What of the older version says what in the newer one, and the other way round. */
 const MACHINES: readonly { readonly what: string; readonly v1beta1: object; readonly v1beta2: object }[] = [
   {

@@ -18,6 +18,7 @@ import type { ClusterAPIMachine } from './machine.ts';
  *   status.failureDomains [{name, …}]            {<name>: {…}}
  *   spec.minReadySeconds, status.failureDomain   cannot be said: spec.failureDomain is also the one that is used
  *   status.deletion.waitForPre…HookStartTime     cannot be said: the reason of condition Deleting tells that a hook is waited for
+ *   status.nodeInfo.swap                         cannot be said
  */
 
 type Members = Readonly<Record<string, unknown>>;
@@ -147,7 +148,8 @@ function machineStatusFrom(status: Members): Members {
 }
 
 function machineStatusTo(status: Members): Members {
-  const { initialization, nodeRef, deletion, failureDomain: _unknown, ...rest } = status;
+  const { initialization, nodeRef, nodeInfo, deletion, failureDomain: _unknown, ...rest } = status;
+  const { swap: _swap, ...system } = membersOf(nodeInfo);
   const {
     waitForPreDrainHookStartTime: _drain,
     waitForPreTerminateHookStartTime: _end,
@@ -159,6 +161,7 @@ function machineStatusTo(status: Members): Members {
     ...conditionsTo(rest),
     ...said({
       deletion: deletion === undefined ? undefined : times,
+      nodeInfo: nodeInfo === undefined ? undefined : system,
       infrastructureReady: infrastructureProvisioned,
       bootstrapReady: bootstrapDataSecretCreated,
       nodeRef: name === undefined ? undefined : { apiVersion: 'v1', kind: 'Node', name },
