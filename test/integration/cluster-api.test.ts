@@ -145,8 +145,9 @@ async function remove(name: string): Promise<void> {
   await machineGone(name);
 }
 
+/** An owner of a group that is not served: where it can look for the owner, and does not find it, garbage collection deletes the object. */
 function creatorReference(kind: string): object {
-  return { apiVersion: dialect.apiVersion, kind, name: 'creator', uid: 'uid-of-creator' };
+  return { apiVersion: 'controlplane.cluster.x-k8s.io/v1', kind, name: 'creator', uid: 'uid-of-creator' };
 }
 
 /** Resolves when the Machine is the only owner of the object, which shows its Cluster. */
