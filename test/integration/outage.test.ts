@@ -11,8 +11,8 @@ import { Program } from '../e2e/program.ts';
 import { eventually } from '../expect/eventually.ts';
 import { FaultProxy } from '../proxy/fault-proxy.ts';
 
-const PATIENCE = { timeoutMs: 60_000, intervalMs: 100 };
-const TEST_MS = 240_000;
+const PATIENCE = { timeoutMs: 120_000, intervalMs: 100 };
+const TEST_MS = 480_000;
 /**
  * Outages are short here, and leadership survives that of the control cluster. A probe may take a third of the timeout: on a busy host less
  * than this would be an outage too.
@@ -68,10 +68,14 @@ async function startManager(flags: Readonly<Record<string, string>> = {}): Promi
 }
 
 async function untilOutage(manager: InProcessManager, cluster: string, isOngoing: boolean): Promise<void> {
-  await eventually(
-    async () => (await manager.metric('machinist_cluster_outage', `cluster="${cluster}"`)) === (isOngoing ? 1 : 0),
-    { ...PATIENCE, describe: `${cluster} to ${isOngoing ? 'have an outage' : 'be alive'}` },
-  );
+  let readiness = '';
+  const look = async (): Promise<boolean> => {
+    if ((await manager.metric('machinist_cluster_outage', `cluster="${cluster}"`)) === (isOngoing ? 1 : 0)) return true;
+    readiness = await (await fetch(`${manager.url}/readyz?verbose`)).text();
+    return false;
+  };
+  const describe = (): string => `${cluster} to ${isOngoing ? 'have an outage' : 'be alive'}; it says:\n${readiness}`;
+  await eventually(look, { ...PATIENCE, describe });
 }
 
 async function conditionOf(type: string): Promise<string | undefined> {
