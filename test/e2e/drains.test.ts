@@ -37,22 +37,21 @@ describe('machines whose pods are guarded by budgets', () => {
       await kubectl('label', 'machine', 'solo', 'force-deletion=true');
       await kubectl('wait', 'machine/solo', '--for=delete', DRAINED);
       await kubectl('wait', 'machine/web', '--for=delete', DRAINED);
+      await eventually(async () => {
+        const nodes = (await podsOf(installation, 'web')).map(({ spec }) => spec?.nodeName);
+        expect(nodes).toEqual(['spare', 'spare']);
+      }, LATER);
       stop.abort();
       const fewest = await replaced;
 
       expect(fewest).toBe(1);
       expect(guarded.map(({ metadata }) => metadata.deletionTimestamp)).toEqual([undefined]);
-      expect((await podsOf(installation, 'web')).map(({ spec }) => spec?.nodeName)).toEqual(['spare', 'spare']);
-      const web = await events(installation, 'web');
-      expect(web.map(({ reason }) => reason)).toEqual(expect.arrayContaining(['DrainBlocked', 'Drained', 'VMDeleted']));
+      const web = await eventsWith(installation, 'web', ['DrainBlocked', 'Drained', 'VMDeleted']);
       expect(web.map(({ reason }) => reason)).not.toContain('DrainForced');
       expect(web.find(({ reason }) => reason === 'DrainBlocked')?.message).toMatch(
         /^Waiting for [12] pods?: machinist\/web-[01] \(PodDisruptionBudget web allows no eviction now\)/,
       );
-      const solo = await events(installation, 'solo');
-      expect(solo.map(({ reason }) => reason)).toEqual(
-        expect.arrayContaining(['DrainBlocked', 'DrainForced', 'Drained', 'VMDeleted']),
-      );
+      await eventsWith(installation, 'solo', ['DrainBlocked', 'DrainForced', 'Drained', 'VMDeleted']);
       await kubectl('delete', 'poddisruptionbudgets', '--all');
       await kubectl('delete', 'pods', '--all', DRAINED);
     }),
@@ -117,7 +116,16 @@ interface Told {
   readonly message: string;
 }
 
-async function events({ kubectl }: Installation, name: string): Promise<readonly Told[]> {
+/** The Events on a machine, once these are among them. */
+async function eventsWith(
+  { kubectl }: Installation,
+  name: string,
+  reasons: readonly string[],
+): Promise<readonly Told[]> {
   const selector = `--field-selector=involvedObject.kind=Machine,involvedObject.name=${name}`;
-  return (JSON.parse(await kubectl('get', 'events', selector, '-o', 'json')) as { items: Told[] }).items; // an EventList
+  return await eventually(async () => {
+    const { items } = JSON.parse(await kubectl('get', 'events', selector, '-o', 'json')) as { items: Told[] }; // an EventList
+    expect(items.map(({ reason }) => reason)).toEqual(expect.arrayContaining([...reasons]));
+    return items;
+  }, LATER);
 }

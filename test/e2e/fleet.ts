@@ -6,7 +6,7 @@ import { isBeingDeleted } from '../../pkg/apis/meta.ts';
 import { eventually } from '../expect/eventually.ts';
 import type { Installation } from './installation.ts';
 
-const JOIN_MS = 60_000;
+const JOIN_MS = 90_000;
 
 /**
  * Waits until exactly these machines, or that many, exist, all Running and of this class if one is named, each with one VM and a Ready Node of its own, and nothing

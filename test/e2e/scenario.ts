@@ -5,9 +5,9 @@ import { Installation, type InstallationOptions } from './installation.ts';
 import { allLeftovers } from './leftovers.ts';
 import { machineClass, userDataSecret } from './manifests.ts';
 
-const START_MS = 120_000;
-const SCENARIO_MS = 180_000;
-const REMOVAL_MS = 60_000;
+const START_MS = 180_000;
+const SCENARIO_MS = 300_000;
+const REMOVAL_MS = 90_000;
 const KINDS = 'machinedeployments,machinesets,machines,machineclasses,secrets';
 
 /** Makes the body of a test out of what it does with an installation. */
