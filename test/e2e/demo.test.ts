@@ -13,11 +13,11 @@ import { Program, ROOT } from './program.ts';
 
 /** There is one demo in a checkout, so these tests stay in one file: files may run side by side. */
 const PLACE = join(ROOT, '.demo');
-const UP_MS = 90_000;
+const UP_MS = 240_000;
 const PATIENCE = { timeoutMs: 90_000 };
 const UP = 'all machines are Running and their Nodes Ready';
 
-jest.setTimeout(180_000);
+jest.setTimeout(600_000);
 
 /** Built before any test's time begins. */
 await resolveProgram('kwok');

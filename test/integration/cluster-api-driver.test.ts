@@ -283,12 +283,14 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
       await eventually(async () => expect((await ours()).status?.currentStatus?.phase).toBe('Running'), PATIENCE);
 
       // Its provider has taken its time, which is no trouble.
-      const told = await api.send<{ items: (KubeObject & { type: string; reason: string })[] }>(
-        'GET',
-        `/api/v1/namespaces/${NAMESPACE}/events?fieldSelector=involvedObject.name=g-held,involvedObject.kind=Machine`,
-      );
-      expect(told.items.filter(({ type }) => type === 'Warning')).toEqual([]);
-      expect(told.items.map(({ reason }) => reason)).toContain('VMCreated');
+      await eventually(async () => {
+        const told = await api.send<{ items: (KubeObject & { type: string; reason: string })[] }>(
+          'GET',
+          `/api/v1/namespaces/${NAMESPACE}/events?fieldSelector=involvedObject.name=g-held,involvedObject.kind=Machine`,
+        );
+        expect(told.items.filter(({ type }) => type === 'Warning')).toEqual([]);
+        expect(told.items.map(({ reason }) => reason)).toContain('VMCreated');
+      }, PATIENCE);
 
       await api.send('DELETE', `${COLLECTIONS.theirs}/g-held`);
       await eventually(async () => {

@@ -326,7 +326,9 @@ describe.each(DIALECTS)('where $version is served', (served) => {
       'NodeHealthy',
       'Ready',
     ]);
-    expect((await readNode(name))?.metadata.labels).toMatchObject({ 'cluster.x-k8s.io/interruptible': '' });
+    await eventually(async () => {
+      expect((await readNode(name))?.metadata.labels).toMatchObject({ 'cluster.x-k8s.io/interruptible': '' });
+    }, PATIENCE);
 
     // Once provisioned, it stays so.
     await sim.report(SIM_MACHINE, name, {

@@ -227,9 +227,11 @@ test('taints and labels keep Machines out that do not tolerate or ask for them',
   await createMachines(['elsewhere'], { machinePoolSelector: { zone: 'z2' } });
 
   await settle({ zoned: 1, tainted: 1, waits: 1 });
-  expect(await conditionOf('elsewhere')).toMatchObject({
-    message: 'No MachinePool takes it: 1 tainted, 1 without the labels of machinePoolSelector',
-  });
+  await eventually(async () =>
+    expect(await conditionOf('elsewhere')).toMatchObject({
+      message: 'No MachinePool takes it: 1 tainted, 1 without the labels of machinePoolSelector',
+    }),
+  );
   await removePools('tainted', 'zoned');
 });
 

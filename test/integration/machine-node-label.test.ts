@@ -33,7 +33,7 @@ describe('a Machine whose label `node` somebody has changed', () => {
       await label(world, name, value);
       await eventually(async () => expect((await world.read(name)).metadata.labels?.[NODE_LABEL]).toBe(name), PATIENCE);
     }
-    expect(await told(world, name)).toContain('NodeLabelCorrected');
+    await eventually(async () => expect(await told(world, name)).toContain('NodeLabelCorrected'), PATIENCE);
 
     await world.cloud.nodes?.setReadiness(name, 'unknown');
     await world.inPhase(name, 'Unknown');

@@ -72,8 +72,10 @@ test('a Node is given the labels that the policy of the namespace allows, as soo
     );
   }, PATIENCE);
   expect(await labels()).toEqual([undefined, undefined]);
-  const told = (await reader.list(events, { namespace: world.namespace })).items;
-  expect(told.filter(({ reason }) => reason === 'NodeSyncRefused')).toHaveLength(1);
+  await eventually(async () => {
+    const told = (await reader.list(events, { namespace: world.namespace })).items;
+    expect(told.filter(({ reason }) => reason === 'NodeSyncRefused')).toHaveLength(1);
+  }, PATIENCE);
 
   await allow([{ key: 'tier' }]);
   await eventually(async () => expect(await labels()).toEqual(['db', undefined]), PATIENCE);
