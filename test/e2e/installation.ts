@@ -17,7 +17,8 @@ import { LocalMachines } from './local-machines.ts';
 import { NAMESPACE } from './manifests.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const KUBECTL_TIMEOUT_MS = 60_000;
+/** Longer than any command is told to wait. */
+const KUBECTL_TIMEOUT_MS = 180_000;
 const TAIL_LINES = 80;
 
 /** What is installed. */

@@ -78,7 +78,7 @@ describe('while machines fail and unrelated events arrive, the provider is asked
       });
       // Of a class that is out of something not every machine is tried.
       await eventually(async () => times.machines > 0 && (await pool.machines()).length === MACHINES, {
-        timeoutMs: 60_000,
+        timeoutMs: 240_000,
       });
       const names = (await pool.machines()).map(({ metadata }) => metadata.name);
       expect(names).toHaveLength(MACHINES);
@@ -89,7 +89,7 @@ describe('while machines fail and unrelated events arrive, the provider is asked
         Array.from({ length: EVENTS }, (_, i) => () => pool.touch('machines', names[i % MACHINES] ?? '', String(i))),
       );
       // The second attempts fall between and after the events.
-      await eventually(() => times.pauses.some((pauses) => pauses.length > 0), { timeoutMs: 60_000 });
+      await eventually(() => times.pauses.some((pauses) => pauses.length > 0), { timeoutMs: 240_000 });
 
       const passes = (await manager.metric('machinist_reconcile_passes_total', 'controller="machine"')) - passesBefore;
       expect(passes).toBeGreaterThan(MACHINES);

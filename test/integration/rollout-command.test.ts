@@ -16,7 +16,7 @@ import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 
-const SAYS_MS = 45_000;
+const SAYS_MS = 90_000;
 const PATIENCE = { timeoutMs: 90_000 };
 const CLASS_2 = { spec: { template: { spec: { class: { kind: 'MachineClass', name: 'c2' } } } } };
 const POOL = 'machinedeployment.machine.sapcloud.io/d';
