@@ -101,6 +101,7 @@ describe("the autoscaler's port of a manager", () => {
     const status = strategicPatch(ready, change, 'status');
     await world.user.writer.patch('change', nodes, { name: first }, status);
     await eventually(async () => {
+      await world.setReady(first); // its kubelet goes on
       const { nodeBytes } = await calls.nodeGroupTemplateNodeInfo({ id });
       expect(Buffer.from(nodeBytes).includes('3900m')).toBe(true);
       const { annotations } = (await world.get(machineClasses, 'c')).metadata;

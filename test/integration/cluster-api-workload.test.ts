@@ -14,7 +14,7 @@ import type { Node } from '../../pkg/apis/wire.ts';
 import { JumpingClock } from '../cloud/jumping-clock.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { ContractSimulator, SIM_MACHINE } from '../contract-simulator.ts';
-import { connect, namespace, privateControlPlane, type TestNamespace, WITHOUT_KUBELETS } from '../env/environment.ts';
+import { namespace, privateControlPlane, type TestNamespace, WITHOUT_KUBELETS } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { Program } from '../e2e/program.ts';
 import { FaultProxy } from '../proxy/fault-proxy.ts';
@@ -33,8 +33,9 @@ const CONDITIONS = [
 
 const stack = new AsyncDisposableStack();
 let plane: ControlPlane;
+/** The other one, where no kubelet keeps a Node Ready either. */
+let other: ControlPlane;
 let home: Api;
-/** The other one. */
 let away: Api;
 let ns: TestNamespace;
 let pods: TestNamespace;
@@ -51,11 +52,13 @@ beforeAll(async () => {
   stack.use(plane);
   home = plane.connection.api();
   stack.defer(() => home.close());
-  away = connect().api();
+  other = await privateControlPlane(WITHOUT_KUBELETS);
+  stack.use(other);
+  away = other.connection.api();
   stack.defer(() => away.close());
   await applyManifests(home, readManifests(path.join(import.meta.dirname, '../../crds/cluster-api')));
   ns = stack.use(await namespace(plane.connection));
-  pods = stack.use(await namespace());
+  pods = stack.use(await namespace(other.connection));
   for (const role of ['control-machine-controller', 'target', 'cluster-api'] as const) await grant(home, role, ns.name);
   sim = new ContractSimulator(home, ns.name);
   await home.send('POST', `/api/v1/namespaces/${ns.name}/secrets`, {
@@ -63,7 +66,7 @@ beforeAll(async () => {
     stringData: { value: '#cloud-config' },
   });
   await sim.install(SIM_MACHINE, 'v1beta2');
-  proxy = stack.use(await FaultProxy.start(connect().url));
+  proxy = stack.use(await FaultProxy.start(other.url));
   manager = stack.use(
     await InProcessManager.start({
       kubeconfig: await plane.connection.kubeconfigFor({ user: 'machinist' }),
@@ -86,7 +89,7 @@ const secretPath = (cluster: string): string => `/api/v1/namespaces/${ns.name}/s
 
 /** A kubeconfig that leads to the other API server. */
 function wayAway(url = proxy.url): string {
-  const { ca, adminToken } = connect();
+  const { ca, adminToken } = other.connection;
   return kubeconfig({ url, ca, identity: { token: adminToken } });
 }
 
@@ -252,7 +255,7 @@ test('a kubeconfig may be of no use, be mended, be replaced, and be gone: nothin
   await storeKubeconfig('turns', wayAway());
   await says('turns-1', 'Available', 'True', 'Available');
 
-  await storeKubeconfig('turns', wayAway(connect().url));
+  await storeKubeconfig('turns', wayAway(other.url));
   await eventually(() => proxy.open === 0, { ...PATIENCE, describe: 'the old connection to be closed' });
   await home.send('PATCH', machines('turns-1'), { metadata: { labels: { 'node.cluster.x-k8s.io/x': 'z' } } });
   await eventually(

@@ -126,7 +126,10 @@ describe('a machine set', () => {
     const name = world.running()[0]?.metadata.name ?? '';
     await world.setReady(name);
     await world.setPhase(name, 'Failed');
-    await eventually(async () => (await world.get(machineSets, 's')).status?.failedMachines?.length === 1);
+    await eventually(async () => {
+      await world.setReady(name); // its kubelet goes on
+      return (await world.get(machineSets, 's')).status?.failedMachines?.length === 1;
+    });
     await eventually(() => world.manager.count('get', 'nodes') > 0);
 
     expect(world.machines.list().map(({ metadata }) => metadata.deletionTimestamp)).toEqual([undefined]);
