@@ -11,11 +11,13 @@ const common = {
   transform: { '^.+\\.ts$': '<rootDir>/hack/jest-strip-types.js' },
 };
 
+const TIMEOUT = '<rootDir>/test/env/timeout.ts';
+
 /** Levels whose tests use the real control plane; jest starts it before the first test of any of them. */
 const withControlPlane = {
   globalSetup: '<rootDir>/test/env/global-setup.ts',
   globalTeardown: '<rootDir>/test/env/global-teardown.ts',
-  setupFilesAfterEnv: ['<rootDir>/test/env/timeout.ts'],
+  setupFilesAfterEnv: [TIMEOUT],
 };
 
 function level(displayName, folders, more = {}) {
@@ -25,7 +27,7 @@ function level(displayName, folders, more = {}) {
 /** One project a level: `--selectProjects unit`; a path alone selects the projects that it belongs to. */
 export default {
   projects: [
-    level('unit', '{cmd,pkg,hack,test/expect}', { setupFilesAfterEnv: ['<rootDir>/test/env/properties.ts'] }),
+    level('unit', '{cmd,pkg,hack,test/expect}', { setupFilesAfterEnv: [TIMEOUT, '<rootDir>/test/env/properties.ts'] }),
     level('integration', 'test/integration', withControlPlane),
     level('faults', 'test/faults', withControlPlane),
     level('e2e', 'test/e2e', withControlPlane),

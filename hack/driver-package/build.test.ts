@@ -31,7 +31,7 @@ beforeAll(async () => {
   await symlink(path.join(place, 'machinist-driver'), path.join(modules, 'machinist-driver'));
   for (const name of ['commander', '@types'])
     await symlink(path.join(ROOT, 'node_modules', name), path.join(modules, name));
-}, 60_000);
+});
 afterAll(async () => {
   await rm(path.dirname(place), { recursive: true, force: true });
 });
@@ -89,7 +89,7 @@ test('a new driver in TypeScript keeps the contract, with a main of ten lines', 
   expect(counts).toMatchObject({ passed: RULES.length, failed: 0, notApplicable: 0 });
   const main = await readFile(path.join(place, 'main.ts'), 'utf8');
   expect(main.split('\n').filter((line) => line !== '').length).toBeLessThanOrEqual(10);
-}, 60_000);
+});
 
 test('it shows what it was asked, and ends in order', async () => {
   const socket = path.join(place, 't');
@@ -112,7 +112,7 @@ test('it shows what it was asked, and ends in order', async () => {
   expect(text).toContain('machinist_driver_served_seconds_count{method="GetMachineStatus",code="NotFound"} 1');
   expect(text).toContain('machinist_driver_serving{method="GetMachineStatus"} 0');
   expect(await running.end('SIGTERM')).toBe(0);
-}, 60_000);
+});
 
 test('a new driver and what the documentation shows have the types of the package', async () => {
   const [snippet, other] = await Promise.all(
@@ -132,7 +132,7 @@ test('a new driver and what the documentation shows have the types of the packag
   const text = await readFile(driver, 'utf8');
   await writeFile(driver, text.replace('idempotentCreate: true, ', "idempotentCreate: 'yes', "));
   expect(await check()).toMatch(/driver\.ts.*Type 'string' is not assignable to type 'boolean'/);
-}, 60_000);
+});
 
 test('the sources say how to get the package where they are installed as it, and the package does not', async () => {
   const prepare = (folder: string): Promise<unknown> =>
@@ -144,4 +144,4 @@ test('the sources say how to get the package where they are installed as it, and
     await readFile(path.join(place, 'node_modules/machinist-driver/package.json'), 'utf8'),
   );
   expect(about).not.toHaveProperty('private');
-}, 60_000);
+});

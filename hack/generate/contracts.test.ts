@@ -18,4 +18,4 @@ test('the folders of the generated contracts hold nothing else', async () => {
     .map((entry) => path.relative(ROOT, path.join(entry.parentPath, entry.name)));
 
   expect(have.toSorted()).toEqual([...files.keys()].toSorted());
-}, 30_000);
+});

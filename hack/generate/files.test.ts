@@ -18,7 +18,7 @@ test('all generated files are current: otherwise run `npm run generate`', async 
     const have = await readFile(path.join(ROOT, file), 'utf8');
     expect({ file, isCurrent: have === want }).toEqual({ file, isCurrent: true });
   }
-}, 60_000);
+});
 
 test.each(['crds', 'crds/mirantis', 'crds/cluster-api', 'crds/ironcore', 'test/crds-original'])(
   '%s holds nothing but what is generated',
@@ -36,7 +36,7 @@ test('kubectl, which reads YAML 1.1, reads the definitions as they are meant: On
     if (!file.endsWith('.yaml')) continue;
     expect({ file, objects: read(text, '1.1') }).toEqual({ file, objects: read(text, '1.2') });
   }
-}, 60_000);
+});
 
 test('every field of the CRDs has a description', () => {
   const all = [...DEFINITIONS, ...IRONCORE_DEFINITIONS];

@@ -15,4 +15,4 @@ test('the page says what the flags take', async () => {
 
   expect(page).toContain(String.raw`"\*", or a comma list`);
   expect(page).toContain(String.raw`\<provider>=\<address>`);
-}, 60_000);
+});

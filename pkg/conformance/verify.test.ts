@@ -37,7 +37,7 @@ const PASSWORD = 'correct-horse-battery';
 const never = new AbortController().signal;
 
 // Dozens of drivers are tried side by side, on hosts that others share.
-jest.setTimeout(120_000);
+jest.setTimeout(600_000);
 
 type Secret = Readonly<Record<string, Uint8Array>>;
 

@@ -134,7 +134,7 @@ describe('a client of a runtime', () => {
     // gRPC waits a moment between attempts to connect.
     const classes = await eventually(() => client.classes(CALL));
     expect(classes).toHaveLength(1);
-  }, 30_000);
+  });
 });
 
 describe('a call that is refused', () => {

@@ -4,13 +4,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 
 const SHARED = path.resolve(import.meta.dirname, '../../../examples/drivers/shared');
 const SERVES = `echo '{"msg":"serving"}'; exec sleep 600`;
-
-// The scripts wait for what they start and end.
-jest.setTimeout(60_000);
 
 let folder: string;
 let started: number[];

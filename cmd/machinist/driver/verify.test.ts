@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { serve } from '../../../test/drivers/served.ts';
 import { SystemClock } from '../../../pkg/clock/system-clock.ts';
@@ -13,9 +13,6 @@ import { Faults } from '../../../pkg/drivers/sim/faults.ts';
 import { DEFAULT_SETTINGS } from '../../../pkg/drivers/sim/settings.ts';
 import type { VerifyCommandOptions } from './command.ts';
 import { verifyDriver } from './verify.ts';
-
-// One of the drivers is waited for, on hosts that others share.
-jest.setTimeout(60_000);
 
 let directory: string;
 beforeAll(async () => {

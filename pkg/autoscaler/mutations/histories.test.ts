@@ -99,7 +99,7 @@ test('whatever is lost, repeated or concurrent: each Machine is named once, each
     }),
     { numRuns: Number(process.env['MACHINIST_HISTORIES'] ?? 100) },
   );
-}, 60_000);
+});
 
 /** A change of the MachineDeployment's spec; `call` is undefined for one by kubectl. */
 interface Applied {

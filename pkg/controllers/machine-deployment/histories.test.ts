@@ -89,7 +89,7 @@ test('whatever happens, in whatever order it is seen: never too many, never too 
     }),
     { numRuns: Number(process.env['MACHINIST_HISTORIES'] ?? 200) },
   );
-}, 60_000);
+});
 
 test('a machine that a person would give up first does not hide that another one is unavailable', () => {
   const history = new History();

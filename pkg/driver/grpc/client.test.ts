@@ -71,5 +71,4 @@ test.each(DRIVERS)(
       await rm(directory, { recursive: true, force: true });
     }
   },
-  30_000,
 );
