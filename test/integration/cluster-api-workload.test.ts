@@ -25,7 +25,7 @@ import { grant } from './shipped-roles.ts';
  * lead to, by a network that can fail.
  */
 
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 const CONDITIONS = [
   { type: 'Ready', status: 'True' },
   ...['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => ({ type, status: 'False' })),
@@ -74,8 +74,9 @@ beforeAll(async () => {
       clock,
       flags: {
         controllers: 'cluster-api',
-        'machine-safety-apiserver-statuscheck-period': '2s',
-        'machine-safety-apiserver-statuscheck-timeout': '2s',
+        'machine-safety-apiserver-statuscheck-period': '3s',
+        // A probe may take a third of it, and takes long on a busy host.
+        'machine-safety-apiserver-statuscheck-timeout': '9s',
       },
     }),
   );

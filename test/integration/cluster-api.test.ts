@@ -17,7 +17,7 @@ import { eventually } from '../expect/eventually.ts';
 import { OperatorSession } from './operator-session.ts';
 import { grant } from './shipped-roles.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
+const PATIENCE = { timeoutMs: 120_000 };
 const EXPIRY = 'machine.cluster.x-k8s.io/certificates-expiry';
 const HEALTHY = ['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => ({ type, status: 'False' }));
 
@@ -752,7 +752,7 @@ describe.each(DIALECTS)('where $version is served', (served) => {
       expect(order).not.toContain(-1);
       expect(texts.at(-1)).toMatch(/^PATCH machines/);
     }
-  });
+  }, 900_000);
 
   test('uses every verb that its roles grant, and is refused nothing but the kind that no role grants', () => {
     const manifests = readManifests(path.join(import.meta.dirname, '../../deploy/rbac'));
