@@ -414,7 +414,7 @@ async function allRunning(className: string, replicas: number): Promise<readonly
       );
       return items;
     },
-    { timeoutMs: 120_000 },
+    { timeoutMs: 300_000 },
   );
 }
 
@@ -427,7 +427,7 @@ async function takenDown(): Promise<void> {
       const secrets = (await api.send<{ items: Secret[] }>('GET', SECRETS)).items;
       expect([items, await pool.machines(), secrets]).toEqual([[], [], []]);
     },
-    { timeoutMs: 120_000 },
+    { timeoutMs: 300_000 },
   );
 }
 
@@ -449,7 +449,7 @@ test('20 machines of a MachineDeployment come, are rolled and go, and leave noth
   expect(namesOf(await pool.machines())).toEqual(namesOf(second));
 
   await takenDown();
-}, 400_000);
+}, 1_200_000);
 
 test('machines that a taint drives out of their pool are replaced in another one', async () => {
   await clear();
@@ -485,7 +485,7 @@ test('machines that a taint drives out of their pool are replaced in another one
       expect(namesOf(after).filter((name) => namesOf(before).includes(name))).toEqual([]);
       expect(await poolsUsed()).toEqual(['right', 'right']);
     },
-    { timeoutMs: 120_000 },
+    { timeoutMs: 300_000 },
   );
   await takenDown();
-}, 400_000);
+}, 1_200_000);
