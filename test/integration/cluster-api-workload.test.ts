@@ -74,7 +74,7 @@ beforeAll(async () => {
       clock,
       flags: {
         controllers: 'cluster-api',
-        'machine-safety-apiserver-statuscheck-period': '3s',
+        'machine-safety-apiserver-statuscheck-period': '9s',
         // A probe may take a third of it, and takes long on a busy host.
         'machine-safety-apiserver-statuscheck-timeout': '9s',
       },

@@ -19,7 +19,7 @@ const TEST_MS = 480_000;
  */
 const FLAGS = {
   'machine-safety-apiserver-statuscheck-timeout': '9s',
-  'machine-safety-apiserver-statuscheck-period': '5s',
+  'machine-safety-apiserver-statuscheck-period': '9s',
   'leader-elect': 'true',
   'leader-elect-lease-duration': '240s',
   'leader-elect-renew-deadline': '200s',
