@@ -74,8 +74,8 @@ async function untilOutage(manager: InProcessManager, cluster: string, isOngoing
     readiness = await (await fetch(`${manager.url}/readyz?verbose`)).text();
     return false;
   };
-  const describe = (): string => `${cluster} to ${isOngoing ? 'have an outage' : 'be alive'}; it says:\n${readiness}`;
-  await eventually(look, { ...PATIENCE, describe });
+  const found = (): string => `${cluster} to ${isOngoing ? 'have an outage' : 'be alive'}; it says:\n${readiness}`;
+  await eventually(look, { ...PATIENCE, describe: found });
 }
 
 async function conditionOf(type: string): Promise<string | undefined> {
