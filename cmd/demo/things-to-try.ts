@@ -101,9 +101,8 @@ function withIronCore({ directory }: DemoPlaces): string {
   kill -CONT $(cat ${directory}/runtime.pid)
                                           it answers again, and its Machines are as they were
   kill -KILL $(cat ${directory}/runtime.pid)
-                                          the runtime is started again without its machines: a single one is made
-                                          anew after 30 s (MachineLost); several are not, and MachinesLost says why,
-                                          and how they are given up
+                                          the runtime is started again without its machines: none is made anew,
+                                          for they may still run; MachinesLost says so, and how they are given up
   k delete machines.compute.ironcore.dev ${first}
                                           gone with its machine; its Volume and NetworkInterface are free again`;
 }

@@ -18,7 +18,7 @@ export class UnusableAnswerError extends Error {
 const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*$/;
 
 /** Throws UnusableAnswerError, as the others here do. */
-export function versionFrom({ runtimeName, runtimeVersion }: VersionResponse): RuntimeVersion {
+export function versionFrom({ runtimeName, runtimeVersion }: VersionResponse): Omit<RuntimeVersion, 'connection'> {
   if (!SCHEME.test(runtimeName)) {
     throw new UnusableAnswerError(`the runtime's name is ${JSON.stringify(runtimeName)}, with which no URI can begin`);
   }

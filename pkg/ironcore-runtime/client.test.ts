@@ -54,7 +54,7 @@ async function create(labels: Record<string, string> = UID): Promise<string> {
 
 describe('a client of a runtime', () => {
   test('asks for its name once, and for its classes', async () => {
-    expect(await client.version(CALL)).toEqual({ name: 'sim', version: '1.0.0' });
+    expect(await client.version(CALL)).toEqual({ name: 'sim', version: '1.0.0', connection: 0 });
     await client.version(CALL);
 
     expect(runtime.asked('Version')).toEqual([{ version: 'v1alpha1' }]);
@@ -126,6 +126,7 @@ describe('a client of a runtime', () => {
   });
 
   test('finds the runtime again after it was away', async () => {
+    const { connection } = await client.version(CALL);
     await runtime.kill();
     await expect(client.classes(CALL)).rejects.toMatchObject({ code: 'Unavailable' });
 
@@ -134,6 +135,8 @@ describe('a client of a runtime', () => {
     // gRPC waits a moment between attempts to connect.
     const classes = await eventually(() => client.classes(CALL));
     expect(classes).toHaveLength(1);
+    expect((await client.version(CALL)).connection).not.toBe(connection);
+    expect((await client.version(CALL)).connection).toBe((await client.version(CALL)).connection);
   });
 });
 

@@ -62,21 +62,23 @@ export class RuntimeClient implements IronCoreRuntime {
   readonly #client: MachineRuntimeClient;
   /** Of the present connection; undefined until it is known. */
   #version: RuntimeVersion | undefined;
+  /** How many connections were lost. */
+  #losses = 0;
 
   constructor({ address, clock, log, observe = () => undefined }: RuntimeClientParts) {
     this.#clock = clock;
     this.#observe = observe;
     this.#connection = new DriverConnection(address, log.child({ runtime: address.target }), () => {
       this.#version = undefined;
+      this.#losses += 1;
     });
     this.#client = createClient(MachineRuntimeDefinition, this.#connection.channel);
   }
 
   async version(call: RuntimeCall): Promise<RuntimeVersion> {
     if (this.#version !== undefined) return this.#version;
-    const version = await this.#read('Version', call, versionFrom, (o) =>
-      this.#client.version({ version: VERSION }, o),
-    );
+    const said = await this.#read('Version', call, versionFrom, (o) => this.#client.version({ version: VERSION }, o));
+    const version = { ...said, connection: this.#losses };
     this.#version = version;
     this.#connection.watch();
     return version;

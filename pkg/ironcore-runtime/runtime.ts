@@ -43,6 +43,8 @@ export interface RuntimeVersion {
   /** The scheme of `status.machineID`. */
   readonly name: string;
   readonly version: string;
+  /** Another number after each loss of the connection: with the same one the same process has answered all the time. */
+  readonly connection: number;
 }
 
 /** Limits of one call. */

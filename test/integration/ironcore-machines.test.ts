@@ -323,6 +323,7 @@ test('of two Machines that want one volume the first has it, and the second when
 
   await remove('Machine', 'first');
   await waits('first', 'Terminating', 'to be gone');
+  await eventually(() => expect(runtime.asked('DeleteMachine')).toHaveLength(1));
   expect(created('second')).toBe(0);
   runtime.store.settle();
 

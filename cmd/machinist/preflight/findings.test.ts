@@ -61,7 +61,7 @@ const FRONT_END = ['machines', 'clusters', 'machinepools'];
 const ofFrontEnd = (found: Parameters<typeof foreignKindFinding>[1]): readonly Finding[] =>
   foreignKindsOf(new Set(['mirantis'])).map((kind) => foreignKindFinding(kind, found));
 const POOL = { pool: 'p', address: 'unix:///r' };
-const VERSION = { name: 'sim', version: '1' };
+const VERSION = { name: 'sim', version: '1', connection: 0 };
 const ofIronCore = (found: Parameters<typeof foreignKindFinding>[1]): readonly Finding[] =>
   foreignKindsOf(new Set(['ironcore.scheduler'])).map((kind) => foreignKindFinding(kind, found));
 const ofClusterAPI = (found: Parameters<typeof foreignKindFinding>[1]): readonly Finding[] =>

@@ -161,9 +161,16 @@ export const IRONCORE: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/ironcore/machine/missing-machines.ts',
-    from: 'if (!isTooMany({ known: known.length, missing })) return undefined;',
-    to: 'return undefined;',
+    from: 'const isMany = isTooMany({ known: known.length, missing });',
+    to: 'const isMany = false;',
     why: 'A runtime that lost its state has every deletion ended.',
+    tests: ['pkg/controllers/ironcore/machine/machine-controller.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/ironcore/machine/sightings.ts',
+    from: 'connection !== undefined && seen.connection === connection',
+    to: 'connection !== undefined',
+    why: 'A runtime that was started without its state has the only machine of a pool made twice.',
     tests: ['pkg/controllers/ironcore/machine/machine-controller.test.ts'],
   },
   {

@@ -17,6 +17,7 @@ import { LeftClaims } from './machine/left-claims.ts';
 import { IronCoreMachineController } from './machine/machine-controller.ts';
 import { ownerIn, Relist } from './machine/relist.ts';
 import { RuntimeEvents } from './machine/runtime-events.ts';
+import { Sightings } from './machine/sightings.ts';
 import { queuedObject, queueKeyOf, wakeMachines } from './machine/wake.ts';
 import { PoolController } from './pool-controller.ts';
 import { PoolHealth } from './pool-health.ts';
@@ -147,6 +148,7 @@ function ironCoreMachinesOf(operator: Operator, served: ServedPools): Controller
     runtimes,
     served,
     keptUses: new KeptUses(),
+    sightings: new Sightings(),
     reader,
     writer,
     clock,

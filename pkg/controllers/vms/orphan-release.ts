@@ -34,7 +34,7 @@ const RELEASE_PROBLEMS: Readonly<Record<Exclude<Release, 'given'>, string>> = {
 
 /** What is annotated, as kubectl is told it. */
 export interface Annotated {
-  readonly kind: 'machineclass' | 'machinepools.compute.ironcore.dev';
+  readonly kind: 'machineclass' | 'machinepools.compute.ironcore.dev' | 'machines.compute.ironcore.dev';
   readonly metadata: Pick<KubeObject['metadata'], 'name' | 'namespace'>;
 }
 
@@ -43,7 +43,7 @@ export function releaseHint(release: Exclude<Release, 'given'>, annotated: Annot
   return `${RELEASE_PROBLEMS[release]}To have them deleted: ${releaseCommand(annotated)}`;
 }
 
-/** The same of machines of a MachinePool that its runtime does not show. */
+/** The same of machines of a MachinePool, or of one, that its runtime does not show. */
 export function giveUpHint(release: Exclude<Release, 'given'>, annotated: Annotated): string {
   const command = releaseCommand(annotated, GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION);
   return `${RELEASE_PROBLEMS[release]}If they are gone for good: ${command}`;

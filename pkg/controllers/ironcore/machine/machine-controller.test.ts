@@ -19,12 +19,14 @@ import { IRONCORE_NETWORK_INTERFACE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
 import { Machine, Power } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
-import type { RuntimeFilter } from '../../../ironcore-runtime/runtime.ts';
+import type { ObjectMetadata } from '../../../ironcore-runtime/gen/ironcore/meta/v1alpha1/meta.ts';
+import type { RuntimeFilter, RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
 import { MACHINE_FINALIZER } from './keys.ts';
 import { KeptUses } from './kept-uses.ts';
 import { IronCoreMachineController } from './machine-controller.ts';
+import { Sightings } from './sightings.ts';
 
 const { signal } = new AbortController();
 const MINUTE_MS = 60_000;
@@ -60,20 +62,32 @@ function world(
   client.put(ironCoreMachines, machine);
   const machines = new MemoryInformer([machine], { pool: () => ['p'] });
   const isServed = { now: true };
+  const it = { connection: 0 };
+  const sightings = new Sightings();
   const keptUses = new KeptUses();
   keptUses.saw('p', []);
   const refusals: Error[] = [];
+  const deletions: Error[] = [];
   const events: string[] = [];
   const poolEvents: string[] = [];
   const log: string[] = [];
   const runtime = {
-    version: async () => ({ name: 'iri', version: '1' }),
+    version: async () => ({ name: 'iri', version: '1', connection: it.connection }),
     classes: async () => [{ name: 'c', resources: {}, quantity: 100 }],
     machines: async ({ id = '', labels = {} }: RuntimeFilter) =>
       structuredClone(store.list({ id, labelSelector: { ...labels } })),
     annotate: async () => undefined,
     setPower: async (_of: string, id: string, power: Power) => store.setPower(id, power),
-    delete: async (_of: string, id: string) => store.delete(id),
+    delete: async (_of: string, id: string) => {
+      log.push(...client.writes.map(({ what }) => what));
+      const refusal = deletions.shift();
+      if (refusal !== undefined) {
+        // The cache learns what was written.
+        machines.put(await client.get(ironCoreMachines, { namespace: 'ns', name: 'm' }));
+        throw refusal;
+      }
+      store.delete(id);
+    },
     create: async (_of: string, wanted: Machine) => {
       log.push(...client.writes.map(({ what }) => what));
       const refusal = refusals.shift();
@@ -94,6 +108,7 @@ function world(
     runtimes: new Map([['p', runtime]]),
     served: { has: () => isServed.now },
     keptUses,
+    sightings,
     recorder: { event: ({ reason, message }) => void events.push(`${reason}: ${message}`) },
     poolRecorder: { event: ({ reason, message }) => void poolEvents.push(`${reason}: ${message}`) },
     clock,
@@ -102,7 +117,22 @@ function world(
   const pass = async (name = 'm'): Promise<void> => {
     await controller.reconcile(`ns/${name}`, signal).catch(() => undefined);
   };
-  return { clock, store, client, machines, pass, isServed, keptUses, refusals, events, poolEvents, log };
+  return {
+    it,
+    sightings,
+    clock,
+    store,
+    client,
+    machines,
+    pass,
+    isServed,
+    keptUses,
+    refusals,
+    deletions,
+    events,
+    poolEvents,
+    log,
+  };
 }
 
 test('that a creation is about to be sent is written before it is', async () => {
@@ -188,6 +218,90 @@ const giveUp = (clock: FakeClock): Record<string, string> => ({
   [GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION]: toTimestamp(clock.now() + 10 * MINUTE_MS),
 });
 
+/** A machine at the runtime. */
+const shownAs = (id: string, metadata: Partial<ObjectMetadata> = {}): RuntimeMachine =>
+  Machine.fromPartial({ metadata: { id, ...metadata }, spec: {}, status: {} }) as RuntimeMachine; // All three parts are given.
+
+describe('the only machine of a pool, which the runtime does not show any more,', () => {
+  const CASES = [
+    { what: 'was there on this connection', shown: shownAs('gone'), connection: 0, isBelieved: true },
+    {
+      what: 'was there before the runtime or its state was another',
+      shown: shownAs('gone'),
+      connection: 1,
+      isBelieved: false,
+    },
+    {
+      what: 'was seen going, whatever came since',
+      shown: shownAs('gone', { deletedAt: 1n }),
+      connection: 1,
+      isBelieved: true,
+    },
+    { what: 'was not seen by this process', shown: shownAs('other'), connection: 0, isBelieved: false },
+  ];
+
+  async function look(machine: IronCoreMachine, { shown, connection }: (typeof CASES)[number]) {
+    const found = world({ ...machine, status: { machineID: 'iri://gone' } });
+    found.sightings.saw('p', { machines: [shown], connection: 0 });
+    found.it.connection = connection;
+    await found.pass();
+    found.clock.advance(MINUTE_MS);
+    await found.pass();
+    return found;
+  }
+
+  test.each(CASES)('and which $what: one is created anew: $isBelieved', async (row) => {
+    const { store, events } = await look(machineOf(), row);
+
+    expect(store.made).toBe(row.isBelieved ? 1 : 0);
+    const told =
+      /MachinesLost: The runtime does not show iri:\/\/gone, .*kubectl -n ns annotate .* machines.compute.ironcore.dev m .*give-up-missing/;
+    expect(events.some((event) => told.test(event))).toBe(!row.isBelieved);
+  });
+
+  test.each(CASES)('and which $what: its deletion ends: $isBelieved', async (row) => {
+    const it = await look(machineOf({}, {}, deletion), row);
+
+    expect(hasFinalizer(it)).toBe(!row.isBelieved);
+  });
+});
+
+describe('that a machine is told to go', () => {
+  const isNoted = ({ client }: { client: MemoryClient }): boolean[] =>
+    client.writes.flatMap(({ body }) => {
+      const { status } = body as { readonly status?: { readonly state?: string } };
+      return status?.state === undefined ? [] : [status.state === 'Terminating'];
+    });
+  function deleting(err?: Error) {
+    const found = world({ ...machineOf({}, {}, deletion), status: { machineID: 'iri://1', state: 'Running' } });
+    const labels = { 'machinepoollet.ironcore.dev/machine-uid': 'uid-m' };
+    found.store.create(Machine.fromPartial({ metadata: { labels }, spec: { class: 'c' } }));
+    if (err !== undefined) found.deletions.push(err);
+    return found;
+  }
+
+  test('is written before, for whoever comes after this process', async () => {
+    const it = deleting();
+
+    await it.pass();
+
+    expect(it.log).toEqual(['machines/m/status']);
+    expect(isNoted(it)).toEqual([true]);
+  });
+
+  test.each([
+    new RuntimeError('DeleteMachine', 'FailedPrecondition', 'locked', { isMutation: true }),
+    new RuntimeError('DeleteMachine', 'Unavailable', 'reset', { isMutation: true }),
+  ])('is taken back when nobody knows that it goes: $code', async (err) => {
+    const it = deleting(err);
+
+    await it.pass();
+
+    expect(isNoted(it)).toEqual([true, false]);
+    expect(it.store.all()).toHaveLength(1);
+  });
+});
+
 describe('of a pool whose runtime does not show so many machines', () => {
   const CASES = [
     { lost: 1, shown: 0, isBelieved: true },
@@ -199,7 +313,8 @@ describe('of a pool whose runtime does not show so many machines', () => {
   /** Machine `m` and others have lost theirs; one was told to go, so that it is not missed. */
   async function lose(lost: number, shown: number, own: object = {}, machine = machineOf()) {
     const it = world({ ...machine, status: { machineID: 'iri://gone-0' } });
-    const { machines, store } = it;
+    const { machines, store, sightings } = it;
+    sightings.saw('p', { machines: [shownAs('gone-0')], connection: 0 });
     for (let i = 1; i < lost; i++)
       machines.put({
         ...machineOf({}, {}, { ...meta(`other-${i}`), ...own }),

@@ -22,10 +22,11 @@ import { decide, type Decision } from './decision.ts';
 import { withDevices } from './devices.ts';
 import type { KeptUses } from './kept-uses.ts';
 import { MACHINE_FINALIZER, MANAGED_BY_ANNOTATION, UID_LABEL } from './keys.ts';
-import { MissingMachines, type Doubt, type MissingMachinesDeps } from './missing-machines.ts';
+import { MissingMachines, TOLD_TO_GO, type Doubt, type MissingMachinesDeps } from './missing-machines.ts';
 import { Reports, type ReportsDeps } from './reports.ts';
 import { isMachineOf, runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
-import { isUpToDate, type Said } from './status.ts';
+import { lookAt, type Sightings } from './sightings.ts';
+import { isUpToDate, stateOf, type Said } from './status.ts';
 import { surroundingsOf, type SurroundingsDeps } from './surroundings.ts';
 import { Uncertainty, type Fate } from './uncertainty.ts';
 import { wantedOf, type Wanted } from './wanted.ts';
@@ -37,6 +38,7 @@ export interface MachineControllerDeps
   readonly machines: Lister<IronCoreMachine>;
   readonly pools: Lister<IronCoreMachinePool>;
   readonly keptUses: Pick<KeptUses, 'knows' | 'whyNot' | 'holderOf'>;
+  readonly sightings: Pick<Sightings, 'saw' | 'vouchesFor' | 'toldToGo'>;
   /** Pools that nobody else serves: of others nothing is touched. */
   readonly served: Pick<ServedPools, 'has'>;
   /** By pool. Machines of others are not looked at. */
@@ -190,8 +192,11 @@ export class IronCoreMachineController {
    * All machines of the Machine: by the label with its UID, and by the id that it knows, for one whose labels were lost. With the name of the
    * runtime if it does not show the machine that is known.
    */
-  async #look({ observed, runtime, signal }: Pass): Promise<Look> {
-    const labelled = await runtime.machines({ labels: { [UID_LABEL]: observed.metadata.uid } }, signal);
+  async #look({ observed, poolName, runtime, signal }: Pass): Promise<Look> {
+    const { sightings } = this.#deps;
+    const shown = await lookAt(runtime, { labels: { [UID_LABEL]: observed.metadata.uid } }, signal);
+    sightings.saw(poolName, shown);
+    const labelled = shown.machines;
     const id = runtimeIDOf(observed);
     if (id === '' || labelled.some(({ metadata }) => metadata.id === id)) {
       return { existing: labelled, answering: undefined };
@@ -334,14 +339,34 @@ export class IronCoreMachineController {
 
   async #delete(pass: Pass, { left, ids }: Decision & { readonly kind: 'delete' }): Promise<StepResult> {
     const { observed, poolName, runtime, signal } = pass;
-    for (const id of ids) await removeMachine(runtime, keyOf(observed), id, signal);
-    this.#uncertainty.certain(observed.metadata.uid);
-    this.#missing.deleted(observed.metadata.uid);
-    this.#deps.hurry(poolName);
+    const { sightings, hurry } = this.#deps;
+    const { uid } = observed.metadata;
     const [first] = left;
     const message = `Waiting for machine ${first?.metadata.id ?? ''} to be gone`;
-    await this.#tell(pass, { problem: { reason: 'Terminating', message } }, { state: 'Terminating' });
+    // Before it is told to go: whoever comes after this process takes it for gone then, when it is not shown any more.
+    await this.#tell(pass, { problem: { reason: 'Terminating', message } }, { state: TOLD_TO_GO });
+    for (const id of ids) {
+      await removeMachine(runtime, keyOf(observed), id, signal).catch(async (err: unknown) => {
+        await this.#takeBack(pass, first, err);
+        throw err;
+      });
+      sightings.toldToGo(poolName, id, uid);
+    }
+    this.#uncertainty.certain(uid);
+    this.#missing.deleted(uid);
+    hurry(poolName);
     return requeue(SOON_MS, message);
+  }
+
+  /** The runtime has not accepted that the machine goes, so that it is no news of it that counts, should it lose its state. */
+  async #takeBack(
+    { observed, poolName, signal }: Pass,
+    shown: RuntimeMachine | undefined,
+    err: unknown,
+  ): Promise<void> {
+    if (!(err instanceof RuntimeError) || shown === undefined || signal.aborted) return;
+    const state = stateOf(shown.status.state) ?? 'Pending';
+    await this.#reports.tellTrouble(observed, poolName, err, signal, { state });
   }
 
   /** Nothing is left at the runtime: what was used is free again, and the Machine may go. */

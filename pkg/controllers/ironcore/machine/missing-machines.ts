@@ -12,6 +12,7 @@ import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
 import { giveUpHint, releaseOf, type Release } from '../../vms/orphan-release.ts';
 import { runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
+import { lookAt, type Sightings } from './sightings.ts';
 
 /** What is known of machines that are missing comes from here. */
 export interface MissingMachinesDeps {
@@ -19,6 +20,7 @@ export interface MissingMachinesDeps {
   readonly machines: Lister<IronCoreMachine>;
   readonly pools: Lister<IronCoreMachinePool>;
   readonly poolRecorder: ObjectEvents<IronCoreMachinePool>;
+  readonly sightings: Pick<Sightings, 'saw' | 'vouchesFor'>;
   readonly clock: Clock;
 }
 
@@ -30,7 +32,7 @@ export interface Doubt {
 
 /** More machines that vanish at once are no mishap: the runtime has lost its state, or is another one, and what it had may come back. */
 const MOST_LOST = 5;
-/** So many, if they are all: one alone may well be gone. */
+/** So many, if they are all. */
 const FEWEST_OF_ALL = 2;
 /** Of so many it is remembered that they were deleted; the oldest are forgotten first, and count as missing. */
 const CAPACITY = 65_536;
@@ -46,18 +48,19 @@ function isTooMany({ known, missing }: Shortage): boolean {
   return missing > MOST_LOST || (missing >= FEWEST_OF_ALL && missing === known);
 }
 
-/**
- * Whether the machine of a Machine that is being deleted was told to go, as its status has it: that is written when the runtime has accepted
- * the deletion, whoever sent it.
- */
+/** State of a Machine whose machine is told to go; of one that refuses it is taken back. */
+export const TOLD_TO_GO = 'Terminating';
+
+/** Whether the machine of a Machine that is being deleted was told to go, as its status has it, whoever has told it. */
 function isToldToGo(machine: IronCoreMachine): boolean {
-  return isBeingDeleted(machine) && machine.status?.state === 'Terminating';
+  return isBeingDeleted(machine) && machine.status?.state === TOLD_TO_GO;
 }
 
 /**
  * Whether it is believed that a machine is gone which the runtime does not show. A runtime that was started anew without its state, or one
  * at whose address another one answers, shows none either, and what used a volume goes on using it. So it is asked who it is, and a machine
- * counts as gone if it was told to go, or if few others are missing.
+ * counts as gone if it was told to go, or if few others are missing and it was seen to go, or there, by the connection that does not show it
+ * any more.
  */
 export class MissingMachines {
   readonly #deps: MissingMachinesDeps;
@@ -106,25 +109,39 @@ export class MissingMachines {
     return { reason: 'WrongRuntime', message: `${who} (${machine.status?.machineID ?? ''}): ${what}` };
   }
 
-  /** Whether too many machines of the pool are missing in the runtime's whole list, whatever it makes of labels. Throws RuntimeError. */
+  /**
+   * Whether too many machines of the pool are missing in the runtime's whole list, whatever it makes of labels, or nothing but that says that
+   * this one is gone. Throws RuntimeError.
+   */
   async lost(
     machine: IronCoreMachine,
     poolName: string,
-    runtime: Pick<PoolRuntime, 'machines'>,
+    runtime: Pick<PoolRuntime, 'version' | 'machines'>,
     signal: AbortSignal,
   ): Promise<Doubt | undefined> {
+    const { machines, sightings } = this.#deps;
     // Before the list: what is made meanwhile is not missing there.
-    const inPool = this.#deps.machines.byIndex('pool', poolName);
-    const shown = await runtime.machines({}, signal);
-    const ids = new Set(shown.map(({ metadata }) => metadata.id));
+    const inPool = machines.byIndex('pool', poolName);
+    const shown = await lookAt(runtime, {}, signal);
+    sightings.saw(poolName, shown);
+    const ids = new Set(shown.machines.map(({ metadata }) => metadata.id));
     const known = inPool
       .filter((one) => !this.isExpected(one))
       .map(runtimeIDOf)
       .filter((id) => id !== '');
     const missing = known.filter((id) => !ids.has(id)).length;
-    if (!isTooMany({ known: known.length, missing })) return undefined;
+    const isMany = isTooMany({ known: known.length, missing });
+    const id = runtimeIDOf(machine);
+    if (!isMany && (id === '' || sightings.vouchesFor(poolName, { id }, shown.connection))) return undefined;
     const release = this.#releaseOf(machine, poolName);
     if (release === 'given') return undefined;
+    if (!isMany) {
+      const message =
+        `The runtime does not show ${machine.status?.machineID ?? ''}, and nobody has seen it go: nothing is created, deleted or released for it, ` +
+        'because the runtime, or what looks at it here, was started anew since it was there. See whether it has lost its state, or has an older ' +
+        `one, and bring it back. ${giveUpHint(release, machineRef(machine))}`;
+      return { reason: 'MachinesLost', message };
+    }
     const message =
       `The runtime does not show ${missing} of ${known.length} machines of MachinePool ${poolName} that nobody has told to go: nothing is ` +
       'created, deleted or released for them. See whether it has lost its state, or is another one of that name, and bring them back. ' +
@@ -145,4 +162,8 @@ export class MissingMachines {
 
 function poolRef(name: string): Parameters<typeof giveUpHint>[1] {
   return { kind: 'machinepools.compute.ironcore.dev', metadata: { name } };
+}
+
+function machineRef({ metadata: { name, namespace } }: IronCoreMachine): Parameters<typeof giveUpHint>[1] {
+  return { kind: 'machines.compute.ironcore.dev', metadata: { name, ...(namespace !== undefined && { namespace }) } };
 }

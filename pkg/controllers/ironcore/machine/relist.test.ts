@@ -23,6 +23,7 @@ import { Departures } from './departures.ts';
 import { KeptUses } from './kept-uses.ts';
 import { ownerIn, Relist } from './relist.ts';
 import { RuntimeEvents } from './runtime-events.ts';
+import { Sightings } from './sightings.ts';
 
 const { signal } = new AbortController();
 const meta = (name: string, uid: string) => ({
@@ -49,6 +50,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
   const events: object[] = [];
   const state = { isAway: false, isMute: false, isServed: true, leftClaimsMs: Infinity };
   const runtime = {
+    version: async () => ({ name: 'iri', version: '1', connection: 0 }),
     machines: async () => {
       if (state.isAway) throw new RuntimeError('ListMachines', 'Unavailable', 'no such socket', { isMutation: false });
       return structuredClone(store.all());
@@ -73,6 +75,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
   const machines = new MemoryInformer([...cached], { pool: () => ['p'] });
   const departures = new Departures();
   const keptUses = new KeptUses();
+  const sightings = new Sightings();
   const kept: { readonly count: number; readonly why: string | undefined; readonly former?: number }[] = [];
   const left: string[] = [];
   const pools = new MemoryInformer([pool]);
@@ -91,6 +94,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
       leave: async ({ metadata }) => void left.push(metadata.name),
     },
     keptUses,
+    sightings,
     leftClaims: { release: async () => state.leftClaimsMs },
     metrics,
     events: new RuntimeEvents({

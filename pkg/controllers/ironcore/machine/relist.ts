@@ -24,6 +24,7 @@ import { MACHINE_FINALIZER, NAME_LABEL, NAMESPACE_LABEL, UID_LABEL } from './key
 import { judgeOwnerless, OWNERLESS_MS, type Ownerless } from './ownerless.ts';
 import { isMachineOf, runtimeIDOf } from './runtime-id.ts';
 import type { RuntimeEvents } from './runtime-events.ts';
+import { lookAt, type Sightings } from './sightings.ts';
 
 /** What the machines of pools are looked at with. */
 export interface RelistDeps {
@@ -37,6 +38,7 @@ export interface RelistDeps {
   readonly departures: Pick<Departures, 'has'>;
   readonly kept: Pick<KeptMachines, 'tell' | 'leave'>;
   readonly keptUses: Pick<KeptUses, 'saw' | 'failed' | 'forget'>;
+  readonly sightings: Pick<Sightings, 'saw' | 'toldToGo' | 'forget'>;
   readonly leftClaims: Pick<LeftClaims, 'release'>;
   readonly events: Pick<RuntimeEvents, 'tell'>;
   readonly metrics: Pick<IronCoreMetrics, 'machines' | 'kept'>;
@@ -95,17 +97,19 @@ export class Relist {
     }
     const known = this.#known.get(pool) ?? { shapes: new Map(), ownerlessSinceMs: new Map(), isAway: false };
     this.#known.set(pool, known);
-    const machines = await runtime.machines({}, signal).catch((err: unknown) => {
+    const shown = await lookAt(runtime, {}, signal).catch((err: unknown) => {
       if (!(err instanceof RuntimeError) || signal.aborted) throw err;
       if (!known.isAway)
         this.#deps.log.warn({ pool, err: err.message }, 'a runtime does not say which machines it has');
       this.#deps.keptUses.failed(pool, err.message);
     });
     // That it does not answer at all is what its MachinePool says.
-    if (machines === undefined) {
+    if (shown === undefined) {
       known.isAway = true;
       return requeue(AWAY_MS, 'the runtime to answer');
     }
+    this.#deps.sightings.saw(pool, shown);
+    const { machines } = shown;
     const inPool = this.#deps.machines.byIndex('pool', pool);
     const byID = new Map(inPool.map((machine) => [runtimeIDOf(machine), machine]));
     this.#wakeChanged(known, machines, byID);
@@ -122,8 +126,9 @@ export class Relist {
 
   /** Nothing is known of it any more, and nothing that was said of it stays. */
   async #leave(poolName: string, signal: AbortSignal): Promise<void> {
-    const { keptUses, metrics, pools, kept } = this.#deps;
+    const { keptUses, sightings, metrics, pools, kept } = this.#deps;
     keptUses.forget(poolName);
+    sightings.forget(poolName);
     for (const owner of OWNERS) metrics.machines.remove({ pool: poolName, owner });
     metrics.kept.remove({ pool: poolName });
     const pool = pools.get(poolName);
@@ -201,7 +206,7 @@ export class Relist {
     machine: RuntimeMachine,
     signal: AbortSignal,
   ): Promise<void> {
-    const { reader, runtimes, log } = this.#deps;
+    const { reader, runtimes, sightings, log } = this.#deps;
     const { id, labels } = machine.metadata;
     const ref = { namespace: labels[NAMESPACE_LABEL] ?? '', name: labels[NAME_LABEL] ?? '' };
     const live = await reader.get(ironCoreMachines, ref, { signal }).catch(ignoreNotFound);
@@ -215,6 +220,7 @@ export class Relist {
       if (!RuntimeError.hasCode(err, 'NotFound')) throw err;
     };
     await runtimes.get(pool)?.delete(machineKey(machine), id, signal).catch(gone);
+    sightings.toldToGo(pool, id, labels[UID_LABEL] ?? '');
     log.warn({ pool, runtimeMachine: id, machine: machineKey(machine) }, 'deleted a machine whose Machine is gone');
   }
 }

@@ -54,9 +54,15 @@ export class Reports {
   }
 
   /** That its runtime cannot be reached, or has refused something. Throws ApiError. */
-  async tellTrouble(observed: IronCoreMachine, pool: string, err: RuntimeError, signal: AbortSignal): Promise<void> {
+  async tellTrouble(
+    observed: IronCoreMachine,
+    pool: string,
+    err: RuntimeError,
+    signal: AbortSignal,
+    more: Partial<IronCoreMachineStatus> = {},
+  ): Promise<void> {
     const reason = UNREACHABLE.has(err.code) ? 'RuntimeUnreachable' : 'RuntimeRefused';
-    await this.tell(observed, { problem: { reason, message: `MachinePool ${pool}: ${err.message}` } }, signal);
+    await this.tell(observed, { problem: { reason, message: `MachinePool ${pool}: ${err.message}` } }, signal, more);
   }
 
   /**

@@ -24,7 +24,7 @@ const STATES: Readonly<Record<MachineState, string>> = {
 };
 
 /** A state in words; undefined: IRI did not have it when this was written. */
-function stateOf(state: number): string | undefined {
+export function stateOf(state: number): string | undefined {
   return STATES[state as MachineState]; // Any number can come from the wire.
 }
 

@@ -1,0 +1,68 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { Machine, MachineState } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
+import { UID_LABEL } from './keys.ts';
+import { lookAt, Sightings } from './sightings.ts';
+
+const { signal } = new AbortController();
+const there = (id: string, uid = 'u'): RuntimeMachine =>
+  Machine.fromPartial({ metadata: { id, labels: { [UID_LABEL]: uid } }, spec: {}, status: {} }) as RuntimeMachine; // Whole.
+const going = (id: string, uid = 'u'): RuntimeMachine => {
+  const machine = there(id, uid);
+  return { ...machine, metadata: { ...machine.metadata, deletedAt: 1n } };
+};
+const terminating = (id: string): RuntimeMachine => {
+  const machine = there(id);
+  return { ...machine, status: { ...machine.status, state: MachineState.MACHINE_TERMINATING } };
+};
+
+describe('that a machine is gone is vouched for by', () => {
+  test.each([
+    { what: 'the connection that has shown it', machines: [there('a')], now: 1, id: true, uid: true },
+    { what: 'no other connection', machines: [there('a')], now: 2, id: false, uid: false },
+    {
+      what: 'nobody who does not know by which connection',
+      machines: [there('a')],
+      now: undefined,
+      id: false,
+      uid: false,
+    },
+    { what: 'that it was going', machines: [going('a')], now: 2, id: true, uid: true },
+    { what: 'that it was terminating', machines: [terminating('a')], now: 2, id: true, uid: true },
+    { what: 'all machines of its Machine only', machines: [going('a'), there('b')], now: 2, id: true, uid: false },
+    { what: 'no other machine', machines: [there('b', 'v')], now: 1, id: false, uid: false },
+  ])('$what', ({ machines, now, id, uid }) => {
+    const sightings = new Sightings();
+
+    sightings.saw('p', { machines, connection: 1 });
+
+    expect([sightings.vouchesFor('p', { id: 'a' }, now), sightings.vouchesFor('p', { uid: 'u' }, now)]).toEqual([
+      id,
+      uid,
+    ]);
+    expect(sightings.vouchesFor('q', { id: 'a' }, now)).toBe(false);
+  });
+
+  test('whoever told it to go, also when it is still there at first', () => {
+    const sightings = new Sightings();
+    sightings.saw('p', { machines: [there('a')], connection: 1 });
+
+    sightings.toldToGo('p', 'a', 'u');
+    sightings.saw('p', { machines: [there('a')], connection: 1 });
+
+    expect(sightings.vouchesFor('p', { id: 'a' }, 2)).toBe(true);
+    sightings.forget('p');
+    expect(sightings.vouchesFor('p', { id: 'a' }, 2)).toBe(false);
+  });
+});
+
+test('a connection that was lost during a look is none', async () => {
+  let connection = 0;
+  const runtime = {
+    version: async () => ({ name: 'iri', version: '1', connection: connection++ }),
+    machines: async () => [],
+  };
+
+  expect((await lookAt(runtime, {}, signal)).connection).toBeUndefined();
+});

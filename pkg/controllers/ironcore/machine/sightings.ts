@@ -1,0 +1,96 @@
+import { BoundedMap } from '../../../events/bounded-map.ts';
+import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
+import { MachineState } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import type { RuntimeFilter, RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
+import { UID_LABEL } from './keys.ts';
+
+/** What a runtime has answered. */
+export interface Shown {
+  readonly machines: readonly RuntimeMachine[];
+  /** See RuntimeVersion; undefined: it was lost meanwhile. */
+  readonly connection: number | undefined;
+}
+
+/** Asks a runtime for machines, and by which connection it answers. Throws RuntimeError. */
+export async function lookAt(
+  runtime: Pick<PoolRuntime, 'version' | 'machines'>,
+  filter: RuntimeFilter,
+  signal: AbortSignal,
+): Promise<Shown> {
+  const before = await runtime.version(signal);
+  const machines = await runtime.machines(filter, signal);
+  const { connection } = await runtime.version(signal);
+  return { machines, connection: connection === before.connection ? connection : undefined };
+}
+
+/** A machine, or all of one Machine, as seen last. */
+interface Sighting {
+  readonly connection: number | undefined;
+  /** It was told to go, by whomever. */
+  readonly isGoing: boolean;
+}
+
+/** So many are remembered for each pool; those that were not seen for longest are forgotten first, and nothing vouches for them then. */
+const CAPACITY = 32_768;
+
+/**
+ * What this process has seen at the runtimes of pools. That a runtime does not show a machine proves nothing: it may have been started anew
+ * without its state, or with that of yesterday, or be another one. It is believed of one that was seen going, or that the same process at the
+ * other end has shown before: whoever lost its state was started again, and the connection is another one.
+ */
+export class Sightings {
+  readonly #byPool = new Map<string, BoundedMap<string, Sighting>>();
+
+  /** The runtime of a pool shows these. */
+  saw(pool: string, { machines, connection }: Shown): void {
+    const seen = this.#of(pool);
+    for (const [uid, all] of Map.groupBy(machines, ({ metadata }) => metadata.labels[UID_LABEL] ?? '')) {
+      let areGoing = true;
+      for (const machine of all) {
+        const key = idKey(machine.metadata.id);
+        const isGoing = isShownGoing(machine) || seen.get(key)?.isGoing === true;
+        seen.set(key, { connection, isGoing });
+        areGoing &&= isGoing;
+      }
+      if (uid !== '') seen.set(uidKey(uid), { connection, isGoing: areGoing });
+    }
+  }
+
+  /** The runtime of a pool has accepted that a machine goes: that of the Machine with this UID. */
+  toldToGo(pool: string, id: string, uid: string): void {
+    const seen = this.#of(pool);
+    for (const key of [idKey(id), uidKey(uid)]) {
+      seen.set(key, { connection: seen.get(key)?.connection, isGoing: true });
+    }
+  }
+
+  /** What is seen from now on at the runtime of a pool has nothing to do with what was before. */
+  forget(pool: string): void {
+    this.#byPool.delete(pool);
+  }
+
+  /** Whether a machine is gone that this connection does not show. */
+  vouchesFor(pool: string, what: { readonly id: string } | { readonly uid: string }, connection?: number): boolean {
+    const seen = this.#of(pool).get('id' in what ? idKey(what.id) : uidKey(what.uid));
+    if (seen === undefined) return false;
+    return seen.isGoing || (connection !== undefined && seen.connection === connection);
+  }
+
+  #of(pool: string): BoundedMap<string, Sighting> {
+    const found = this.#byPool.get(pool) ?? new BoundedMap<string, Sighting>(2 * CAPACITY);
+    this.#byPool.set(pool, found);
+    return found;
+  }
+}
+
+function isShownGoing({ metadata, status }: RuntimeMachine): boolean {
+  return metadata.deletedAt !== 0n || status.state === MachineState.MACHINE_TERMINATING;
+}
+
+function idKey(id: string): string {
+  return `id ${id}`;
+}
+
+function uidKey(uid: string): string {
+  return `uid ${uid}`;
+}
