@@ -167,6 +167,13 @@ export const IRONCORE: readonly Mutation[] = [
     tests: ['pkg/controllers/ironcore/machine/machine-controller.test.ts'],
   },
   {
+    file: 'pkg/controllers/ironcore/machine/left-claims.ts',
+    from: 'else if (this.#isGone(pool, one, connection)) await',
+    to: 'else if (connection !== -1) await',
+    why: 'A volume is given to another machine while one uses it that a runtime without its state does not show.',
+    tests: ['pkg/controllers/ironcore/machine/left-claims.test.ts'],
+  },
+  {
     file: 'pkg/controllers/ironcore/machine/sightings.ts',
     from: 'connection !== undefined && seen.connection === connection',
     to: 'connection !== undefined',

@@ -11,6 +11,7 @@ import { ClassLife } from './class-life.ts';
 import { Eviction } from './eviction.ts';
 import { lifecycleObjectOf } from './lifecycle-keys.ts';
 import { Departures } from './machine/departures.ts';
+import { HeldClaims } from './machine/held-claims.ts';
 import { KeptMachines } from './machine/kept-machines.ts';
 import { KeptUses } from './machine/kept-uses.ts';
 import { LeftClaims } from './machine/left-claims.ts';
@@ -166,7 +167,11 @@ function ironCoreMachinesOf(operator: Operator, served: ServedPools): Controller
     departures,
     metrics,
     kept: new KeptMachines({ ...shared, metrics, recorder: shared.poolRecorder }),
-    leftClaims: new LeftClaims({ ...shared, departures }),
+    leftClaims: new LeftClaims({
+      ...shared,
+      departures,
+      held: new HeldClaims({ ...shared, recorder: shared.poolRecorder }),
+    }),
     events: new RuntimeEvents({ ...shared, machineOf: (machine) => ownerIn(shared.machines, machine) }),
     wake: (key) => wake(queueKeyOf('machine', key)),
   });

@@ -143,7 +143,8 @@ export const UNFREEZE_ANNOTATION = 'safety.machine.sapcloud.io/unfreeze';
 export const DELETE_ORPHAN_VMS_UNTIL_ANNOTATION = 'safety.machine.sapcloud.io/delete-orphan-vms-until';
 /**
  * On Machines and MachinePools of IronCore, an RFC 3339 time at most 24 hours ahead: until then machines that the runtime does not show
- * count as gone, however many they are and whichever runtime answers.
+ * count as gone, however many they are and whichever runtime answers. On Volumes and NetworkInterfaces: that of the Machine that is gone
+ * and has claimed them.
  */
 export const GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION = 'safety.machine.sapcloud.io/give-up-missing-machines-until';
 /** What kubectl apply remembers; never copied. */

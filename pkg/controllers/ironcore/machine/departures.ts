@@ -1,4 +1,5 @@
 import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
+import { CREATION_SENT_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { BoundedMap } from '../../../events/bounded-map.ts';
 import { runtimeIDOf } from './runtime-id.ts';
@@ -12,26 +13,42 @@ const CAPACITY = 65_536;
  * this is a second source beside its absence. In memory only: what a process does not know is kept.
  */
 export class Departures {
-  /** With whether a machine of theirs was known, as it was last seen. */
-  readonly #seen = new BoundedMap<string, boolean>(CAPACITY);
+  /** What was known then of their machines. */
+  readonly #seen = new BoundedMap<string, Departure>(CAPACITY);
 
   /** Takes note of a Machine, if it is being deleted. */
   saw(machine: IronCoreMachine | undefined): void {
-    if (machine !== undefined && isBeingDeleted(machine))
-      this.#seen.set(machine.metadata.uid, runtimeIDOf(machine) !== '');
+    if (machine === undefined || !isBeingDeleted(machine)) return;
+    const { uid, annotations } = machine.metadata;
+    const id = runtimeIDOf(machine);
+    this.#seen.set(uid, { id, wasAskedFor: id !== '' || annotations?.[CREATION_SENT_ANNOTATION] !== undefined });
   }
 
   has(uid: string): boolean {
     return this.#seen.get(uid) !== undefined;
   }
 
-  /** Whether it is known to have had its machine: no creation of it was without an answer then. */
-  hadMachine(uid: string): boolean {
-    return this.#seen.get(uid) === true;
+  /** The id of its machine, if it is known to have had one: no creation of it was without an answer then. */
+  machineOf(uid: string): string | undefined {
+    const { id = '' } = this.#seen.get(uid) ?? {};
+    return id === '' ? undefined : id;
+  }
+
+  /** Whether it went before any machine was asked for. */
+  wentWithoutMachine(uid: string): boolean {
+    return this.#seen.get(uid)?.wasAskedFor === false;
   }
 
   /** The API server was set back: perhaps just because of these deletions. */
   clear(): void {
     this.#seen.clear();
   }
+}
+
+/** A Machine as it was last seen. */
+interface Departure {
+  /** Of its machine; empty: none is known. */
+  readonly id: string;
+  /** Whether a machine may have been made for it. */
+  readonly wasAskedFor: boolean;
 }

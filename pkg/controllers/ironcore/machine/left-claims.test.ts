@@ -1,9 +1,10 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { MemoryClient } from '../../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../../test/memory-informer.ts';
 import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
+import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import type { IronCoreNetworkInterface } from '../../../apis/ironcore/network-interface.ts';
 import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
 import { IRONCORE_NETWORK_INTERFACE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../../../indexes/machine-indexes.ts';
@@ -13,6 +14,7 @@ import { ironCoreMachines } from '../../../kube/resource.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { Departures } from './departures.ts';
 import { LeftClaims } from './left-claims.ts';
+import { Sightings } from './sightings.ts';
 
 const { signal } = new AbortController();
 const MINUTE_MS = 60_000;
@@ -38,17 +40,35 @@ const nic: IronCoreNetworkInterface = {
 };
 const machine: IronCoreMachine = { metadata: meta('m'), spec: { machineClassRef: { name: 'c' } } };
 
+const POOL: IronCoreMachinePool = { metadata: { ...meta('p'), namespace: '' } };
+const UID = { 'machinepoollet.ironcore.dev/machine-uid': 'uid-m' };
+const gone: IronCoreMachine = {
+  ...machine,
+  metadata: { ...machine.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
+};
+
 function at(parts: Parameters<(typeof Machine)['fromPartial']>[0]): RuntimeMachine {
   const whole = Machine.fromPartial({ metadata: { id: 'x' }, spec: {}, status: {}, ...parts });
   return whole as RuntimeMachine; // All three parts are given.
 }
 
-function world({ volumes = [volume()], cached = [] as IronCoreMachine[], live = [] as IronCoreMachine[] } = {}) {
+function world({
+  volumes = [volume()],
+  pool = POOL,
+  cached = [] as IronCoreMachine[],
+  live = [] as IronCoreMachine[],
+} = {}) {
   const clock = new FakeClock();
+  const pools = new MemoryInformer([pool]);
   const client = new MemoryClient();
   client.put(ironCoreMachines, ...live);
   const departures = new Departures();
+  const sightings = new Sightings();
+  const held: (readonly string[])[] = [];
   const claims = new LeftClaims({
+    pools,
+    sightings,
+    held: { tell: async (_pool, all) => void held.push(all), leave: async () => undefined },
     machines: new MemoryInformer(cached),
     volumes: new MemoryInformer(volumes, IRONCORE_VOLUME_INDEXES),
     networkInterfaces: new MemoryInformer([nic], IRONCORE_NETWORK_INTERFACE_INDEXES),
@@ -58,14 +78,18 @@ function world({ volumes = [volume()], cached = [] as IronCoreMachine[], live = 
     clock,
     log: silentLogger,
   });
-  const look = async (machines: readonly RuntimeMachine[] = []) => await claims.release('p', machines, signal);
+  const look = async (machines: readonly RuntimeMachine[] = [], connection = 0): Promise<number> => {
+    sightings.saw('p', { machines, connection });
+    return await claims.release('p', { machines, connection }, signal);
+  };
   const freed = () => client.writes.map(({ what }) => what);
-  return { clock, client, departures, look, freed };
+  return { clock, client, departures, sightings, held, look, freed };
 }
 
 test('claims of a Machine that is gone are taken off when no creation of it can be on its way any more', async () => {
   const { clock, client, look, freed } = world();
 
+  await look([at({ metadata: { id: 'x', labels: UID } })]);
   expect(await look()).toBe(2 * MINUTE_MS);
   clock.advance(2 * MINUTE_MS - 1);
   expect(await look()).toBe(1);
@@ -81,13 +105,9 @@ test('claims of a Machine that is gone are taken off when no creation of it can 
 
 test('those of one that was seen to go with its machine made are taken off after ten seconds', async () => {
   const { clock, departures, look, freed } = world();
-  const deletionTimestamp = '2026-01-01T00:00:00Z';
-  departures.saw({
-    ...machine,
-    metadata: { ...machine.metadata, deletionTimestamp },
-    status: { machineID: 'iri://1' },
-  });
+  departures.saw({ ...gone, status: { machineID: 'iri://x' } });
 
+  await look([at({})]);
   expect(await look()).toBe(10_000);
   clock.advance(10_000);
   await look();
@@ -116,7 +136,7 @@ test.each([
 test.each([
   {
     what: 'a machine of the Machine',
-    by: at({ metadata: { id: 'x', labels: { 'machinepoollet.ironcore.dev/machine-uid': 'uid-m' } } }),
+    by: at({ metadata: { id: 'x', labels: UID } }),
   },
   {
     what: 'a machine that lost its labels',
@@ -126,7 +146,8 @@ test.each([
     }),
   },
 ])('a claim on what $what uses stays, and its time begins anew', async ({ by }) => {
-  const { clock, look, freed } = world();
+  const { clock, departures, look, freed } = world();
+  departures.saw({ ...gone, status: {} });
 
   await look([by]);
   clock.advance(3 * MINUTE_MS);
@@ -140,11 +161,69 @@ test.each([
 });
 
 test('a claim by a Machine of the same name that is another one is not mistaken for it', async () => {
-  const { clock, look, freed } = world({ cached: [{ ...machine, metadata: { ...machine.metadata, uid: 'uid-new' } }] });
+  const { clock, departures, look, freed } = world({
+    cached: [{ ...machine, metadata: { ...machine.metadata, uid: 'uid-new' } }],
+  });
+  departures.saw({ ...gone, status: {} });
 
   await look();
   clock.advance(2 * MINUTE_MS);
   await look();
 
   expect(freed()).toHaveLength(2);
+});
+
+describe('claims of a Machine that is gone, of whose machine nothing is shown,', () => {
+  const machineID = 'iri://x';
+  const sent = { 'machine.sapcloud.io/creation-sent-at': '2026-01-01T00:00:00Z' };
+  const there = at({ metadata: { id: 'x', labels: UID } });
+  const going = at({ metadata: { id: 'x', labels: UID, deletedAt: 1n } });
+  const other = at({ metadata: { id: 'y' } });
+
+  test.each([
+    { what: 'are held where this process has never seen it', saw: [], departed: { status: { machineID } }, held: true },
+    {
+      what: 'are held where the runtime was another one since',
+      saw: [there],
+      departed: { status: { machineID } },
+      held: true,
+    },
+    { what: 'are held where another machine was seen', saw: [other], departed: { status: { machineID } }, held: true },
+    { what: 'are held where nothing is known of the Machine', saw: [], departed: undefined, held: true },
+    {
+      what: 'are held where a creation may have been sent',
+      saw: [],
+      departed: { metadata: { ...gone.metadata, annotations: sent } },
+      held: true,
+    },
+    { what: 'are free where it was seen going', saw: [going], departed: { status: { machineID } }, held: false },
+    { what: 'are free where none was ever asked for', saw: [], departed: {}, held: false },
+  ])('$what', async ({ saw, departed, held: isHeld }) => {
+    const { clock, departures, look, freed, held } = world();
+    if (departed !== undefined) departures.saw({ ...gone, ...departed });
+
+    await look(saw, 0);
+    await look([], 1);
+    clock.advance(3 * MINUTE_MS);
+    await look([], 1);
+
+    expect(freed()).toHaveLength(isHeld ? 0 : 2);
+    const texts = ['Volume ns/v (of Machine m)', 'NetworkInterface ns/n (of Machine m)'];
+    expect(held.at(-1)).toEqual(isHeld ? texts : []);
+  });
+
+  test.each(['the MachinePool', 'the Volume'])('are given up when %s allows it', async (what) => {
+    const until = { 'safety.machine.sapcloud.io/give-up-missing-machines-until': '2026-01-01T00:30:00Z' };
+    const { clock, look, freed } = world(
+      what === 'the Volume'
+        ? { volumes: [volume({ ...FOR_POOL, ...until })] }
+        : { pool: { metadata: { ...POOL.metadata, annotations: until } } },
+    );
+
+    await look();
+    clock.advance(3 * MINUTE_MS);
+    await look();
+
+    expect(freed()).toEqual(what === 'the Volume' ? ['volumes/v'] : ['volumes/v', 'networkinterfaces/n']);
+  });
 });

@@ -1,7 +1,9 @@
 import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
+import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import type { IronCoreNetworkInterface } from '../../../apis/ironcore/network-interface.ts';
 import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
 import type { OwnedReference } from '../../../apis/ironcore/reference.ts';
+import { GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { keyBeside, keyOf } from '../../../apis/meta.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { Clock } from '../../../clock/clock.ts';
@@ -10,11 +12,14 @@ import type { Reader, Writer } from '../../../kube/client.ts';
 import { ignoreNotFound } from '../../../kube/errors.ts';
 import { ironCoreMachines, ironCoreNetworkInterfaces, ironCoreVolumes, type Resource } from '../../../kube/resource.ts';
 import type { Logger } from '../../../log/logger.ts';
+import { releaseOf } from '../../vms/orphan-release.ts';
 import { claimOf, releaseClaim, type Used } from './claiming.ts';
 import type { Departures } from './departures.ts';
+import type { HeldClaims } from './held-claims.ts';
 import { volumeHandle } from './kept-uses.ts';
 import { UID_LABEL } from './keys.ts';
 import { OWNERLESS_MS } from './ownerless.ts';
+import type { Shown, Sightings } from './sightings.ts';
 import { CREATION_MS } from './uncertainty.ts';
 
 /** What claims that Machines have left behind are found and taken off with. */
@@ -23,7 +28,10 @@ export interface LeftClaimsDeps {
   /** Index of both: `claimedForPool`. */
   readonly volumes: Lister<IronCoreVolume>;
   readonly networkInterfaces: Lister<IronCoreNetworkInterface>;
-  readonly departures: Pick<Departures, 'hadMachine'>;
+  readonly pools: Lister<IronCoreMachinePool>;
+  readonly departures: Pick<Departures, 'machineOf' | 'wentWithoutMachine'>;
+  readonly sightings: Pick<Sightings, 'vouchesFor'>;
+  readonly held: Pick<HeldClaims, 'tell' | 'leave'>;
   readonly reader: Pick<Reader, 'get'>;
   readonly writer: Pick<Writer, 'patch'>;
   readonly clock: Clock;
@@ -34,6 +42,10 @@ export interface LeftClaimsDeps {
  * Gives back what Machines have claimed that went without giving it back: their finalizer was taken away. Only claims that were made here
  * for Machines of a pool that is served here. The runtime must not show that anything uses them, for as long as a creation without an
  * answer may still be carried out, and the API server itself must say that the Machine is gone.
+ *
+ * That a runtime shows nothing is what one that lost its state does, too, or another one at its address. So the machine must have been seen
+ * going, or there by the connection that does not show it any more, or none was ever asked for. What nobody vouches for is held and told,
+ * until somebody gives it up.
  */
 export class LeftClaims {
   readonly #deps: LeftClaimsDeps;
@@ -45,7 +57,7 @@ export class LeftClaims {
   }
 
   /** One look, with all machines at the runtime of the pool. Resolves with the time until the next one is due. Throws ApiError. */
-  async release(pool: string, machines: readonly RuntimeMachine[], signal: AbortSignal): Promise<number> {
+  async release(pool: string, { machines, connection }: Shown, signal: AbortSignal): Promise<number> {
     const { volumes, networkInterfaces } = this.#deps;
     const uses = usesOf(machines);
     const left = [
@@ -59,13 +71,37 @@ export class LeftClaims {
     const sinceMs = new Map(left.map(({ key }) => [key, before?.get(key) ?? nowMs]));
     this.#sinceMs.set(pool, sinceMs);
     const waits = [Infinity];
+    const held: LeftOne[] = [];
     for (const one of left) {
-      const waitMs = this.#deps.departures.hadMachine(one.claim.uid) ? OWNERLESS_MS : CREATION_MS;
+      const waitMs = this.#deps.departures.machineOf(one.claim.uid) === undefined ? CREATION_MS : OWNERLESS_MS;
       const leftMs = (sinceMs.get(one.key) ?? nowMs) + waitMs - nowMs;
       if (leftMs > 0) waits.push(leftMs);
-      else await this.#release(pool, one, signal);
+      else if (this.#isGone(pool, one, connection)) await this.#release(pool, one, signal);
+      else held.push(one);
     }
+    const ofPool = this.#deps.pools.get(pool);
+    if (ofPool !== undefined) await this.#deps.held.tell(ofPool, held.map(textOf), signal);
     return Math.min(...waits);
+  }
+
+  /** Somebody else serves the pool. Throws ApiError. */
+  async leave(poolName: string, signal: AbortSignal): Promise<void> {
+    this.#sinceMs.delete(poolName);
+    const pool = this.#deps.pools.get(poolName);
+    if (pool !== undefined) await this.#deps.held.leave(pool, signal);
+  }
+
+  /** Whether anything but the silence of the runtime says that the machine of a Machine that is gone is gone, too. */
+  #isGone(pool: string, { claim: { uid }, object }: LeftOne, connection: number | undefined): boolean {
+    const { pools, departures, sightings, clock } = this.#deps;
+    const isGivenUp = [pools.get(pool), object].some(
+      (one) => one !== undefined && releaseOf(one, clock.now(), GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION) === 'given',
+    );
+    if (isGivenUp || departures.wentWithoutMachine(uid)) return true;
+    const id = departures.machineOf(uid);
+    const wasSeen = sightings.vouchesFor(pool, { uid }, connection);
+    // One that lost its label is known by its id.
+    return wasSeen || (id !== undefined && sightings.vouchesFor(pool, { id }, connection));
   }
 
   #leftOf<T extends Used>(
@@ -96,8 +132,14 @@ export class LeftClaims {
   }
 }
 
+/** What is claimed, and for whom, in words. */
+function textOf({ kind, object, claim }: LeftOne): string {
+  return `${kind} ${keyOf(object)} (of Machine ${claim.name})`;
+}
+
 /** A claim that is of nobody who is there. */
 interface LeftOne {
+  readonly kind: string;
   readonly key: string;
   readonly object: Used;
   readonly claim: OwnedReference;
@@ -107,7 +149,7 @@ interface LeftOne {
 function leftOne<T extends Used>(resource: Resource<T>, object: T): LeftOne {
   const claim = claimOf(object) ?? { name: '', uid: '' };
   const free: LeftOne['free'] = (writer, signal) => releaseClaim(writer, claim.uid, resource, object, signal);
-  return { key: `${object.metadata.uid} ${claim.uid}`, object, claim, free };
+  return { kind: resource.kind, key: `${object.metadata.uid} ${claim.uid}`, object, claim, free };
 }
 
 /** What the machines at a runtime use. */

@@ -95,7 +95,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
     },
     keptUses,
     sightings,
-    leftClaims: { release: async () => state.leftClaimsMs },
+    leftClaims: { release: async () => state.leftClaimsMs, leave: async (name) => void left.push(`claims of ${name}`) },
     metrics,
     events: new RuntimeEvents({
       machineOf: (machine) => ownerIn(machines, machine),
@@ -388,7 +388,7 @@ test('what was said of a pool does not stay when somebody else serves it', async
   await look();
   await look();
 
-  expect(left).toEqual(['p']);
+  expect(left).toEqual(['p', 'claims of p']);
   expect((await metrics.machines.get()).values).toEqual([]);
   expect((await metrics.kept.get()).values).toEqual([]);
 });

@@ -39,7 +39,7 @@ export interface RelistDeps {
   readonly kept: Pick<KeptMachines, 'tell' | 'leave'>;
   readonly keptUses: Pick<KeptUses, 'saw' | 'failed' | 'forget'>;
   readonly sightings: Pick<Sightings, 'saw' | 'toldToGo' | 'forget'>;
-  readonly leftClaims: Pick<LeftClaims, 'release'>;
+  readonly leftClaims: Pick<LeftClaims, 'release' | 'leave'>;
   readonly events: Pick<RuntimeEvents, 'tell'>;
   readonly metrics: Pick<IronCoreMetrics, 'machines' | 'kept'>;
   readonly clock: Clock;
@@ -120,19 +120,20 @@ export class Relist {
     await this.#deps.events.tell(pool, runtime, machines, signal);
     const isBusy = isCleaning || machines.some(isOnItsWay);
     const restMs = machines.some(isUnsettled) ? UNSETTLED_MS : REST_MS;
-    const leftClaimsMs = await this.#deps.leftClaims.release(pool, machines, signal);
+    const leftClaimsMs = await this.#deps.leftClaims.release(pool, shown, signal);
     return requeue(isBusy ? SOON_MS : Math.min(restMs, leftClaimsMs), 'the next look at the runtime');
   }
 
   /** Nothing is known of it any more, and nothing that was said of it stays. */
   async #leave(poolName: string, signal: AbortSignal): Promise<void> {
-    const { keptUses, sightings, metrics, pools, kept } = this.#deps;
+    const { keptUses, sightings, leftClaims, metrics, pools, kept } = this.#deps;
     keptUses.forget(poolName);
     sightings.forget(poolName);
     for (const owner of OWNERS) metrics.machines.remove({ pool: poolName, owner });
     metrics.kept.remove({ pool: poolName });
     const pool = pools.get(poolName);
     if (pool !== undefined) await kept.leave(pool, signal);
+    await leftClaims.leave(poolName, signal);
     this.#known.delete(poolName);
   }
 

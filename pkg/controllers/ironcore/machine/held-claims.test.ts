@@ -1,0 +1,60 @@
+import { expect, test } from '@jest/globals';
+
+import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
+import { MemoryClient } from '../../../../test/memory-client.ts';
+import type { IronCoreMachinePool, IronCoreMachinePoolStatus } from '../../../apis/ironcore/machine-pool.ts';
+import { silentLogger } from '../../../log/logger.ts';
+import { HeldClaims } from './held-claims.ts';
+
+const { signal } = new AbortController();
+
+function world(status: IronCoreMachinePoolStatus = {}) {
+  const client = new MemoryClient();
+  const events: string[] = [];
+  const recorder = {
+    event: ({ reason, message }: { readonly reason: string; readonly message: string }) =>
+      void events.push(`${reason}: ${message}`),
+  };
+  const held = new HeldClaims({ writer: client, recorder, clock: new FakeClock(), log: silentLogger });
+  const pool: IronCoreMachinePool = {
+    metadata: { name: 'p', uid: 'u', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' },
+    status,
+  };
+  const conditions = (): IronCoreMachinePoolStatus['conditions'] =>
+    (client.writes.at(-1)?.body as { status: IronCoreMachinePoolStatus } | undefined)?.status.conditions;
+  return { client, events, held, pool, conditions };
+}
+
+test('what is held is told by the MachinePool, with what helps, beside its other conditions, once', async () => {
+  const ready = { type: 'Ready', status: 'True', reason: 'HeartbeatReceived', message: 'm' } as const;
+  const { events, held, pool, conditions } = world({ conditions: [ready] });
+
+  await held.tell(pool, ['Volume ns/v (of Machine m)'], signal);
+
+  const told = conditions() ?? [];
+  expect(told).toMatchObject([ready, { type: 'ClaimsHeld', status: 'True', reason: 'MachineNotSeenGone' }]);
+  const help =
+    /kubectl annotate --overwrite machinepools.compute.ironcore.dev p safety.*give-up-missing-machines-until/;
+  expect(told[1]?.message).toMatch(help);
+  expect(told[1]?.message).toContain('Held (1): Volume ns/v (of Machine m). ');
+  expect(events).toEqual([expect.stringMatching(help)]);
+  const again = world({ conditions: told });
+  await again.held.tell(again.pool, ['Volume ns/v (of Machine m)'], signal);
+  expect([again.client.writes, again.events]).toEqual([[], []]);
+});
+
+test('nothing is written where none was ever held, and the condition ends with the last one', async () => {
+  const { client, held, pool } = world();
+  await held.tell(pool, [], signal);
+  expect(client.writes).toEqual([]);
+
+  const before = { type: 'ClaimsHeld', status: 'True', reason: 'MachineNotSeenGone', message: 'm' } as const;
+  const ended = world({ conditions: [before] });
+  await ended.held.tell(ended.pool, [], signal);
+  expect(ended.conditions()).toMatchObject([{ status: 'False', reason: 'NoneHeld' }]);
+  expect(ended.events).toEqual([]);
+
+  const left = world({ conditions: [before] });
+  await left.held.leave(left.pool, signal);
+  expect(left.conditions()).toMatchObject([{ status: 'Unknown', reason: 'NotServed' }]);
+});

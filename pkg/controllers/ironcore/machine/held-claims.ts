@@ -1,0 +1,72 @@
+import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
+import { GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Clock } from '../../../clock/clock.ts';
+import type { ObjectEvents } from '../../../events/event-sink.ts';
+import type { Writer } from '../../../kube/client.ts';
+import type { Logger } from '../../../log/logger.ts';
+import { giveUpHint, releaseOf } from '../../vms/orphan-release.ts';
+import { leavePool, poolCondition, says, tellPool, type Said } from './pool-condition.ts';
+
+/** What is told of held claims with. */
+export interface HeldClaimsDeps {
+  readonly writer: Pick<Writer, 'patch'>;
+  readonly recorder: ObjectEvents<IronCoreMachinePool>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Type of the condition of a MachinePool, and reason of the Event about it. */
+const HELD = 'ClaimsHeld';
+const REASON = 'MachineNotSeenGone';
+/** So many are named. */
+const NAMED = 10;
+const WHY =
+  'Machines are gone without giving back what they had claimed, and the runtime shows no machine of them, but nobody has seen these go: the ' +
+  'runtime may have lost its state, or another one may answer, while they still use it';
+
+/** Tells of Volumes and NetworkInterfaces that stay claimed by Machines that are gone: condition and Event of the MachinePool, log. */
+export class HeldClaims {
+  readonly #deps: HeldClaimsDeps;
+
+  constructor(deps: HeldClaimsDeps) {
+    this.#deps = deps;
+  }
+
+  /** `held`: each in words. Writes what has changed. Throws ApiError. */
+  async tell(pool: IronCoreMachinePool, held: readonly string[], signal: AbortSignal): Promise<void> {
+    const { writer, recorder, clock, log } = this.#deps;
+    const isHeld = held.length > 0;
+    if (!isHeld && poolCondition(pool, HELD) === undefined) return;
+    const nowMs = clock.now();
+    const release = releaseOf(pool, nowMs, GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION);
+    const { name } = pool.metadata;
+    const hint =
+      release === 'given'
+        ? ''
+        : ` ${giveUpHint(release, { kind: 'machinepools.compute.ironcore.dev', metadata: { name } })}`;
+    const more = held.length > NAMED ? ` and ${held.length - NAMED} more` : '';
+    const named = held.slice(0, NAMED);
+    const said: Said = isHeld
+      ? {
+          type: HELD,
+          status: 'True',
+          reason: REASON,
+          message: `${WHY}. Held (${held.length}): ${named.join(', ')}${more}.${hint}`,
+        }
+      : { type: HELD, status: 'False', reason: 'NoneHeld', message: 'Nothing is claimed by a Machine that is gone' };
+    if (says(pool, said)) return;
+    if (isHeld) {
+      log.warn({ pool: name, count: held.length, named }, 'held what Machines that are gone had claimed');
+      // Without numbers and names, so that equal ones are one Event.
+      const message = `${WHY}. The condition of that name lists them.${hint}`;
+      recorder.event({ object: pool, type: 'Warning', reason: HELD, message });
+    }
+    await tellPool(writer, pool, said, nowMs, signal);
+  }
+
+  /** Nothing is known of its runtime any more: somebody else serves the pool. Throws ApiError. */
+  async leave(pool: IronCoreMachinePool, signal: AbortSignal): Promise<void> {
+    const { writer, clock } = this.#deps;
+    await leavePool(writer, pool, { type: HELD, what: 'claims were held' }, clock.now(), signal);
+  }
+}

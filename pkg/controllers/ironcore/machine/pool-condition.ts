@@ -1,0 +1,55 @@
+import type { IronCoreMachinePool, IronCoreMachinePoolStatus } from '../../../apis/ironcore/machine-pool.ts';
+import type { Condition } from '../../../apis/ironcore/reference.ts';
+import { refOf } from '../../../apis/meta.ts';
+import { toTimestamp } from '../../../clock/clock.ts';
+import type { Writer } from '../../../kube/client.ts';
+import { ignoreNotFound } from '../../../kube/errors.ts';
+import { statusPatch } from '../../../kube/patch.ts';
+import { ironCoreMachinePools } from '../../../kube/resource.ts';
+
+/** What a MachinePool says under this type of condition. */
+export function poolCondition({ status }: IronCoreMachinePool, type: string): Condition | undefined {
+  return status?.conditions?.find((one) => one.type === type);
+}
+
+/** A condition without its time. */
+export type Said = Omit<Condition, 'lastTransitionTime'>;
+
+/** Whether a MachinePool says so already. */
+export function says(pool: IronCoreMachinePool, { type, status, reason, message }: Said): boolean {
+  const before = poolCondition(pool, type);
+  return before?.status === status && before.reason === reason && before.message === message;
+}
+
+/** Writes a condition of a MachinePool beside the others, unless the pool says so already or has changed. Throws ApiError. */
+export async function tellPool(
+  writer: Pick<Writer, 'patch'>,
+  pool: IronCoreMachinePool,
+  said: Said,
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (says(pool, said)) return;
+  const before = poolCondition(pool, said.type);
+  const since = before?.status === said.status ? before.lastTransitionTime : undefined;
+  const after = { ...said, lastTransitionTime: since ?? toTimestamp(nowMs) };
+  const others = (pool.status?.conditions ?? []).filter(({ type }) => type !== said.type);
+  const status: IronCoreMachinePoolStatus = { conditions: [...others, after] };
+  await writer
+    .patch('change', ironCoreMachinePools, refOf(pool), statusPatch(pool, status), { signal })
+    .catch(ignoreNotFound);
+}
+
+/** The same of one that is no longer known to be so: somebody else serves the pool. `what` was the case here. Throws ApiError. */
+export async function leavePool(
+  writer: Pick<Writer, 'patch'>,
+  pool: IronCoreMachinePool,
+  { type, what }: { readonly type: string; readonly what: string },
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const before = poolCondition(pool, type);
+  if (before?.status !== 'True') return;
+  const message = `The pool is not served here any more, where ${what}. ${before.message}`;
+  await tellPool(writer, pool, { type, status: 'Unknown', reason: 'NotServed', message }, nowMs, signal);
+}
