@@ -7,14 +7,14 @@ import type { IronCoreRuntime, RuntimeCall } from './runtime.ts';
 const { signal } = new AbortController();
 
 /** A gate that is open for so long, a runtime that does nothing, and what both were asked. */
-function world(remainingMs: number) {
+function world(remainingMs: number, leftMs?: () => number) {
   const admitted: unknown[] = [];
   const calls: { readonly method: string; readonly timeoutMs: number }[] = [];
   const gate: Gate = {
     admit: async (intent, clusters) => {
       admitted.push([intent, clusters]);
       if (remainingMs === 0) throw new GateClosedError('fenced', undefined, 'closed');
-      return { remainingMs, fencingToken: 1n };
+      return { remainingMs, fencingToken: 1n, ...(leftMs !== undefined && { leftMs }) };
     },
   };
   const runtime = new Proxy({} as IronCoreRuntime, {
@@ -66,6 +66,21 @@ describe('a runtime behind the gate', () => {
     await run(gated);
 
     expect(calls).toEqual([{ method, timeoutMs: 2_500 }]);
+  });
+
+  test.each(CHANGES)('gives $method no more time than is left when it is sent', async ({ method, run }) => {
+    const { gated, calls } = world(2_500, () => 700);
+
+    await run(gated);
+
+    expect(calls).toEqual([{ method, timeoutMs: 700 }]);
+  });
+
+  test.each(CHANGES)('does not send $method when leadership has ended since it was asked', async ({ run }) => {
+    const { gated, calls } = world(2_500, () => 0);
+
+    await expect(run(gated)).rejects.toThrow(GateClosedError);
+    expect(calls).toEqual([]);
   });
 
   test.each(CHANGES)('does not send $method when it is closed', async ({ run }) => {

@@ -1,4 +1,4 @@
-import { CONTROL, type Gate } from '../gate/gate.ts';
+import { CONTROL, GateClosedError, type Gate } from '../gate/gate.ts';
 import type { Interceptor } from '../gate/interceptor.ts';
 import type { Event } from './gen/ironcore/event/v1alpha1/event.ts';
 import type {
@@ -136,8 +136,15 @@ export class GatedRuntime implements PoolRuntime {
     signal: AbortSignal,
     send: (call: RuntimeCall) => Promise<T>,
   ): Promise<T> {
-    const { remainingMs } = await this.#gate.admit('destroy', [CONTROL], signal);
-    const timeoutMs = Math.min(MUTATION_TIMEOUT_MS, remainingMs);
-    return await this.#interceptor({ text: `IRI ${method} ${of}` }, () => send({ signal, timeoutMs }));
+    const text = `IRI ${method} ${of}`;
+    const { remainingMs, leftMs = () => remainingMs } = await this.#gate.admit('destroy', [CONTROL], signal);
+    return await this.#interceptor({ text }, async () => {
+      // Right before it is sent: a process that was paused since has less time, or none.
+      const timeoutMs = Math.min(MUTATION_TIMEOUT_MS, leftMs());
+      if (timeoutMs <= 0) {
+        throw new GateClosedError('fenced', undefined, `${text}: leadership may have passed on before it was sent`);
+      }
+      return await send({ signal, timeoutMs });
+    });
   }
 }

@@ -119,7 +119,7 @@ export const IRONCORE: readonly Mutation[] = [
   },
   {
     file: 'pkg/ironcore-runtime/gated-runtime.ts',
-    from: 'Math.min(MUTATION_TIMEOUT_MS, remainingMs)',
+    from: 'Math.min(MUTATION_TIMEOUT_MS, leftMs())',
     to: 'MUTATION_TIMEOUT_MS',
     why: 'A runtime carries out a change of a former leader.',
     tests: ['pkg/ironcore-runtime/gated-runtime.test.ts'],
