@@ -27,6 +27,7 @@ function world(remainingMs: number, leftMs?: () => number) {
   });
   const sent: string[] = [];
   const gated = new GatedRuntime({
+    address: 'unix:///r.sock',
     runtime,
     gate,
     interceptor: async ({ text }, send) => {

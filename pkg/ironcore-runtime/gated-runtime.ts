@@ -24,6 +24,8 @@ const MUTATION_TIMEOUT_MS = 30_000;
  * (`namespace/name`), and throws GateClosedError before anything is sent.
  */
 export interface PoolRuntime {
+  /** Where it is, as `--ironcore-pool` has it; without files of TLS. */
+  readonly address: string;
   version(signal: AbortSignal): Promise<RuntimeVersion>;
   classes(signal: AbortSignal): Promise<readonly RuntimeClass[]>;
   /** See IronCoreRuntime, as for all the others. */
@@ -47,6 +49,7 @@ export interface PoolRuntime {
 
 /** What a gated runtime is built from. */
 export interface GatedRuntimeParts {
+  readonly address: string;
   readonly runtime: IronCoreRuntime;
   readonly gate: Gate;
   readonly interceptor?: Interceptor | undefined;
@@ -57,11 +60,13 @@ export interface GatedRuntimeParts {
  * for which the fence is open by what is known then: a runtime gives up before anybody else can lead.
  */
 export class GatedRuntime implements PoolRuntime {
+  readonly address: string;
   readonly #runtime: IronCoreRuntime;
   readonly #gate: Gate;
   readonly #interceptor: Interceptor;
 
-  constructor({ runtime, gate, interceptor }: GatedRuntimeParts) {
+  constructor({ address, runtime, gate, interceptor }: GatedRuntimeParts) {
+    this.address = address;
     this.#runtime = runtime;
     this.#gate = gate;
     this.#interceptor = interceptor ?? ((_mutation, send) => send());

@@ -42,7 +42,7 @@ export function openRuntimes(options: RuntimesOptions): OpenedRuntimes {
       log,
       observe: ({ method, code, ms }) => metrics.calls.observe({ pool, method, code }, ms / 1_000),
     });
-    return { pool, client, runtime: new GatedRuntime({ runtime: client, gate, interceptor }) };
+    return { pool, client, runtime: new GatedRuntime({ address: address.target, runtime: client, gate, interceptor }) };
   });
   return {
     byPool: new Map(opened.map(({ pool, runtime }) => [pool, runtime])),

@@ -11,6 +11,7 @@ import { ANNOTATION_RULES, invalidAnnotations, type AnnotatedKind } from './inva
 const WITHOUT_RULE = {
   'what controllers record': [
     keys.CREATION_SENT_ANNOTATION,
+    keys.CREATION_SENT_TO_ANNOTATION,
     keys.CLAIMED_FOR_POOL_ANNOTATION,
     keys.NODE_SYNC_REFUSED_ANNOTATION,
     keys.LAST_APPLIED_NODE_PRESERVE_ANNOTATION,

@@ -42,6 +42,8 @@ export const TRIGGER_DELETION_ANNOTATION = 'node.machine.sapcloud.io/trigger-del
  * VM; while it is there, a call that was not answered is not repeated.
  */
 export const CREATION_SENT_ANNOTATION = 'machine.sapcloud.io/creation-sent-at';
+/** On Machines of IronCore, beside it: the runtime that it was sent to, by its name and the address of its pool. */
+export const CREATION_SENT_TO_ANNOTATION = 'machine.sapcloud.io/creation-sent-to';
 /**
  * On Volumes and NetworkInterfaces of IronCore: MachinePool of the Machine that has claimed them. Whoever serves the pool takes the claim
  * off when that Machine is gone.

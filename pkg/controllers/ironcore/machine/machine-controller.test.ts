@@ -11,6 +11,7 @@ import type { IronCoreNetworkInterface } from '../../../apis/ironcore/network-in
 import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
 import {
   CREATION_SENT_ANNOTATION,
+  CREATION_SENT_TO_ANNOTATION,
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
@@ -72,6 +73,7 @@ function world(
   const poolEvents: string[] = [];
   const log: string[] = [];
   const runtime = {
+    address: 'unix:///p.sock',
     version: async () => ({ name: 'iri', version: '1', connection: it.connection }),
     classes: async () => [{ name: 'c', resources: {}, quantity: 100 }],
     machines: async ({ id = '', labels = {} }: RuntimeFilter) =>
@@ -143,7 +145,12 @@ test('that a creation is about to be sent is written before it is', async () => 
   expect(store.made).toBe(1);
   expect(log).toEqual(['machines/m']);
   expect(client.writes[0]?.body).toEqual({
-    metadata: { annotations: { [CREATION_SENT_ANNOTATION]: toTimestamp(clock.now()) } },
+    metadata: {
+      annotations: {
+        [CREATION_SENT_ANNOTATION]: toTimestamp(clock.now()),
+        [CREATION_SENT_TO_ANNOTATION]: 'iri at unix:///p.sock',
+      },
+    },
   });
 });
 
@@ -159,6 +166,66 @@ test('a creation that the process before has sent is looked for for two minutes 
   clock.advance(1);
   await pass();
   expect(store.made).toBe(1);
+});
+
+describe('a creation without an answer, sent by the process before to', () => {
+  const sent = (recipient: string): Record<string, string> => ({
+    [CREATION_SENT_ANNOTATION]: toTimestamp(new FakeClock().now()),
+    [CREATION_SENT_TO_ANNOTATION]: recipient,
+  });
+  const CASES = [
+    { what: 'the runtime that answers', recipient: 'iri at unix:///p.sock', isHeld: false },
+    { what: 'a runtime of another name', recipient: 'other at unix:///p.sock', isHeld: true },
+    { what: 'a runtime of the same name elsewhere', recipient: 'iri at unix:///q.sock', isHeld: true },
+  ];
+
+  test.each(CASES)('$what: another one is not sent: $isHeld', async ({ recipient, isHeld }) => {
+    const { clock, store, pass, events } = world(machineOf(sent(recipient)));
+
+    await pass();
+    clock.advance(3 * MINUTE_MS);
+    await pass();
+
+    expect(store.made).toBe(isHeld ? 0 : 1);
+    const told =
+      /^WrongRuntime: .* was sent to runtime .*MachinePool p has iri at unix:\/\/\/p.sock now.*-n ns .* m .*give-up/;
+    expect(events.some((event) => told.test(event))).toBe(isHeld);
+  });
+
+  test.each(CASES)('$what: the deletion of its Machine waits: $isHeld', async ({ recipient, isHeld }) => {
+    const it = world(machineOf(sent(recipient), {}, deletion));
+
+    await it.pass();
+    it.clock.advance(3 * MINUTE_MS);
+    await it.pass();
+
+    expect(hasFinalizer(it)).toBe(isHeld);
+  });
+
+  test('a runtime that is given up is sent to another one', async () => {
+    const { clock, store, pass } = world(machineOf({ ...sent('other at x'), ...giveUp(new FakeClock()) }));
+
+    await pass();
+    clock.advance(3 * MINUTE_MS);
+    await pass();
+
+    expect(store.made).toBe(1);
+  });
+});
+
+test.each([
+  { err: new RuntimeError('CreateMachine', 'ResourceExhausted', 'full', { isMutation: true }), isNoted: false },
+  { err: new GateClosedError('fenced', undefined, 'closed'), isNoted: false },
+  { err: new RuntimeError('CreateMachine', 'Unavailable', 'reset', { isMutation: true }), isNoted: true },
+])('a creation that ended with $err.message is noted: $isNoted', async ({ err, isNoted }) => {
+  const it = world(machineOf());
+  it.refusals.push(err);
+
+  await it.pass();
+
+  const { metadata } = await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' });
+  const { [CREATION_SENT_ANNOTATION]: at, [CREATION_SENT_TO_ANNOTATION]: to } = metadata.annotations ?? {};
+  expect([typeof at, typeof to].includes('string')).toBe(isNoted);
 });
 
 test('a note without an answer is no creation', async () => {

@@ -4,14 +4,14 @@ import { capital } from '../../../apis/capital.ts';
 import type { IronCoreMachine, IronCoreMachineStatus } from '../../../apis/ironcore/machine.ts';
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import { isBeingDeleted, keyOf, refOf } from '../../../apis/meta.ts';
-import { CREATION_SENT_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import { CREATION_SENT_ANNOTATION, CREATION_SENT_TO_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
 import { CONTROL, GateClosedError } from '../../../gate/gate.ts';
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
 import type { RuntimeMachine, WantedMachine } from '../../../ironcore-runtime/runtime.ts';
-import { ignoreNotFound, isDenial } from '../../../kube/errors.ts';
+import { ApiError, ignoreNotFound, isDenial } from '../../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged, type MergePatch } from '../../../kube/patch.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
@@ -22,7 +22,7 @@ import { decide, type Decision } from './decision.ts';
 import { withDevices } from './devices.ts';
 import type { KeptUses } from './kept-uses.ts';
 import { MACHINE_FINALIZER, MANAGED_BY_ANNOTATION, UID_LABEL } from './keys.ts';
-import { MissingMachines, TOLD_TO_GO, type Doubt, type MissingMachinesDeps } from './missing-machines.ts';
+import { MissingMachines, recipientOf, TOLD_TO_GO, type Doubt, type MissingMachinesDeps } from './missing-machines.ts';
 import { Reports, type ReportsDeps } from './reports.ts';
 import { isMachineOf, runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
 import { lookAt, type Sightings } from './sightings.ts';
@@ -147,7 +147,7 @@ export class IronCoreMachineController {
   }
 
   async #run(pass: Pass): Promise<StepResult> {
-    const { observed, poolName, poolUID, signal } = pass;
+    const { observed, poolName, poolUID, runtime, signal } = pass;
     const { uid } = observed.metadata;
     const isGoing = isBeingDeleted(observed);
     // Before anything is claimed: what the runtime has may still use what the Machine no longer names.
@@ -155,6 +155,10 @@ export class IronCoreMachineController {
     if (existing.length > 0) this.#held.delete(uid);
     else if (answering !== undefined) {
       const doubt = this.#missing.wrongRuntime(observed, poolName, answering);
+      if (doubt !== undefined) return await this.#hold(pass, doubt);
+    } else if (wasSent(observed)) {
+      const { name } = await runtime.version(signal);
+      const doubt = this.#missing.sentElsewhere(observed, poolName, recipientOf(name, runtime));
       if (doubt !== undefined) return await this.#hold(pass, doubt);
     }
     if (!isGoing && !this.#deps.keptUses.knows(poolName)) {
@@ -275,7 +279,7 @@ export class IronCoreMachineController {
     // Whoever comes after this process must not send another one too soon, nor let go of what the machine uses. The note itself may have no
     // answer: nothing was sent then.
     this.#uncertainty.certain(uid);
-    const marked = await this.#markCreationSent(observed, signal);
+    const marked = await this.#markCreation(observed, recipientOf(scheme, runtime), signal);
     if (marked === undefined || isBeingDeleted(marked)) return requeue(0, 'the deletion of the Machine');
     this.#uncertainty.creating(uid);
     let id: string;
@@ -283,7 +287,13 @@ export class IronCoreMachineController {
       id = await runtime.create(keyOf(observed), machine, signal);
     } catch (err) {
       const isUnsent = err instanceof GateClosedError;
-      if (isUnsent || (err instanceof RuntimeError && !err.unanswered)) this.#uncertainty.certain(uid);
+      if (isUnsent || (err instanceof RuntimeError && !err.unanswered)) {
+        this.#uncertainty.certain(uid);
+        // Where it stays, whoever comes after this process waits, and takes no other runtime for the one that it was sent to.
+        await this.#markCreation(observed, undefined, signal).catch((why: unknown) => {
+          if (!(why instanceof ApiError || why instanceof GateClosedError)) throw why;
+        });
+      }
       throw err;
     }
     this.#deps.hurry(poolName);
@@ -293,10 +303,20 @@ export class IronCoreMachineController {
     return requeue(0, 'the machine to be seen');
   }
 
-  /** Resolves with the Machine as it is now; undefined when it is gone. */
-  async #markCreationSent(observed: IronCoreMachine, signal: AbortSignal): Promise<IronCoreMachine | undefined> {
+  /**
+   * Notes that a creation is sent to a runtime, or, without one, that none was. Resolves with the Machine as it is now; undefined when it is
+   * gone. Throws ApiError.
+   */
+  async #markCreation(
+    observed: IronCoreMachine,
+    recipient: string | undefined,
+    signal: AbortSignal,
+  ): Promise<IronCoreMachine | undefined> {
     const { clock, writer } = this.#deps;
-    const annotations = { [CREATION_SENT_ANNOTATION]: toTimestamp(clock.now()) };
+    const annotations = {
+      [CREATION_SENT_ANNOTATION]: recipient === undefined ? null : toTimestamp(clock.now()),
+      [CREATION_SENT_TO_ANNOTATION]: recipient ?? null,
+    };
     const patch = mergePatch(observed, { metadata: { annotations } });
     return await writer.patch('change', ironCoreMachines, refOf(observed), patch, { signal }).catch(ignoreNotFound);
   }
@@ -409,3 +429,8 @@ const NOTHING: Wanted = {
   networkInterfaces: new Map(),
   hostname: undefined,
 };
+
+/** Whether a creation was sent of which nobody knows what became. */
+function wasSent({ metadata, status }: IronCoreMachine): boolean {
+  return (status?.machineID ?? '') === '' && metadata.annotations?.[CREATION_SENT_TO_ANNOTATION] !== undefined;
+}

@@ -2,6 +2,7 @@ import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import {
   CREATION_SENT_ANNOTATION,
+  CREATION_SENT_TO_ANNOTATION,
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
@@ -110,6 +111,22 @@ export class MissingMachines {
   }
 
   /**
+   * Whether a creation that nobody has answered was sent to another runtime than the one that answers: `here`, as `recipientOf` has it. Its
+   * machine may be there, and this one never shows it.
+   */
+  sentElsewhere(machine: IronCoreMachine, poolName: string, here: string): Doubt | undefined {
+    const { [CREATION_SENT_TO_ANNOTATION]: recipient = here } = machine.metadata.annotations ?? {};
+    if (recipient === here || (machine.status?.machineID ?? '') !== '') return undefined;
+    const release = this.#releaseOf(machine, poolName);
+    if (release === 'given') return undefined;
+    const message =
+      `A creation without an answer was sent to runtime ${recipient}, and MachinePool ${poolName} has ${here} now: a machine may be at the ` +
+      'former, and nothing is created or released here. See that the addresses of --ironcore-pool were not mixed up. ' +
+      giveUpHint(release, machineRef(machine));
+    return { reason: 'WrongRuntime', message };
+  }
+
+  /**
    * Whether too many machines of the pool are missing in the runtime's whole list, whatever it makes of labels, or nothing but that says that
    * this one is gone. Throws RuntimeError.
    */
@@ -166,4 +183,9 @@ function poolRef(name: string): Parameters<typeof giveUpHint>[1] {
 
 function machineRef({ metadata: { name, namespace } }: IronCoreMachine): Parameters<typeof giveUpHint>[1] {
   return { kind: 'machines.compute.ironcore.dev', metadata: { name, ...(namespace !== undefined && { namespace }) } };
+}
+
+/** A runtime in words that are the same whenever it is asked: its name, and where it is. */
+export function recipientOf(name: string, { address }: Pick<PoolRuntime, 'address'>): string {
+  return `${name} at ${address}`;
 }

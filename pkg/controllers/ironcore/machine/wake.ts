@@ -5,7 +5,7 @@ import type { IronCoreMachineClass } from '../../../apis/ironcore/machine-class.
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import type { IronCoreNetwork, IronCoreNetworkInterface } from '../../../apis/ironcore/network-interface.ts';
 import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
-import { CREATION_SENT_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import { CREATION_SENT_ANNOTATION, CREATION_SENT_TO_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted, keyOf, type KubeObject } from '../../../apis/meta.ts';
 import type { Informer } from '../../../cache/lister.ts';
 import { kindKeys } from '../../../reconcile/kind-keys.ts';
@@ -76,7 +76,7 @@ export function wakeMachines(watched: Watched, queue: Queue): void {
 function partsOf(machine: IronCoreMachine | undefined): unknown {
   if (machine === undefined) return undefined;
   const { deletionTimestamp, finalizers, annotations = {}, uid } = machine.metadata;
-  // It is written before each creation: one that is refused would be tried again at once.
-  const { [CREATION_SENT_ANNOTATION]: _sent, ...others } = annotations;
+  // They are written before each creation: one that is refused would be tried again at once.
+  const { [CREATION_SENT_ANNOTATION]: _sent, [CREATION_SENT_TO_ANNOTATION]: _to, ...others } = annotations;
   return { deletionTimestamp, finalizers, annotations: others, uid, spec: machine.spec };
 }
