@@ -20,6 +20,8 @@ export class RuntimeError extends Error {
   readonly code: RuntimeCode;
   /** Why, without the code; of a long text the middle is left out. */
   readonly detail: string;
+  /** Whether something was to be changed, not looked at. */
+  readonly isMutation: boolean;
   /** True for a mutation that may or may not have happened. */
   readonly unanswered: boolean;
 
@@ -28,6 +30,7 @@ export class RuntimeError extends Error {
     super(`${method}: ${code}: ${short}`, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.detail = short;
+    this.isMutation = options.isMutation;
     this.unanswered = options.isMutation && MAY_HAVE_HAPPENED.has(code);
   }
 

@@ -117,6 +117,15 @@ test.each<Row>([
     sinceMs: 60_000,
   },
   {
+    what: 'that runs, and whose runtime refuses a change',
+    spec: PLACED,
+    status: { state: 'Running', conditions: [condition('Ready', 'True', 'RuntimeRefused', 'AttachVolume: locked')] },
+    reason: 'RuntimeRefused',
+    message: 'AttachVolume: locked. Its state is Running.',
+    waitingFor: 'condition Ready',
+    sinceMs: 60_000,
+  },
+  {
     what: 'that runs',
     spec: PLACED,
     status: { state: 'Running', conditions: [condition('Scheduled', 'True', 'Placed'), RUNNING] },

@@ -47,7 +47,9 @@ function stand(machine: IronCoreMachine, pool: KnownPool): Stand {
   const asWanted = isOff || (spec.power !== 'Off' && state === 'Running');
   // One that is switched off is not ready, and waits for nothing.
   const isWait = ({ type, reason }: Condition): boolean => !(isOff && type === 'Ready' && reason === 'NotReady');
-  const waits = (status?.conditions ?? []).filter((one) => one.status !== 'True' && one !== scheduled && isWait(one));
+  // What the runtime refuses leaves a machine as ready as it was.
+  const isTrouble = (one: Condition): boolean => one.status !== 'True' || one.reason === 'RuntimeRefused';
+  const waits = (status?.conditions ?? []).filter((one) => isTrouble(one) && one !== scheduled && isWait(one));
   const first = mostTelling(waits);
   if (lost !== undefined)
     return { told: { ...lost, message: `${lost.message} ${shownState(state)}` }, since: sinceOf(pool) };

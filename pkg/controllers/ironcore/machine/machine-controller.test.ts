@@ -4,7 +4,7 @@ import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { MachineStore } from '../../../ironcore-runtime/sim/store.ts';
 import { MemoryClient } from '../../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../../test/memory-informer.ts';
-import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
+import type { IronCoreMachine, IronCoreMachineStatus } from '../../../apis/ironcore/machine.ts';
 import type { IronCoreMachineClass } from '../../../apis/ironcore/machine-class.ts';
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import type { IronCoreNetworkInterface } from '../../../apis/ironcore/network-interface.ts';
@@ -69,6 +69,7 @@ function world(
   keptUses.saw('p', []);
   const refusals: Error[] = [];
   const deletions: Error[] = [];
+  const troubles: RuntimeError[] = [];
   const events: string[] = [];
   const poolEvents: string[] = [];
   const log: string[] = [];
@@ -76,10 +77,17 @@ function world(
     address: 'unix:///p.sock',
     version: async () => ({ name: 'iri', version: '1', connection: it.connection }),
     classes: async () => [{ name: 'c', resources: {}, quantity: 100 }],
-    machines: async ({ id = '', labels = {} }: RuntimeFilter) =>
-      structuredClone(store.list({ id, labelSelector: { ...labels } })),
+    machines: async ({ id = '', labels = {} }: RuntimeFilter) => {
+      const [trouble] = troubles;
+      if (trouble?.isMutation === false) throw trouble;
+      return structuredClone(store.list({ id, labelSelector: { ...labels } }));
+    },
     annotate: async () => undefined,
-    setPower: async (_of: string, id: string, power: Power) => store.setPower(id, power),
+    setPower: async (_of: string, id: string, power: Power) => {
+      const [trouble] = troubles;
+      if (trouble?.isMutation === true) throw trouble;
+      store.setPower(id, power);
+    },
     delete: async (_of: string, id: string) => {
       log.push(...client.writes.map(({ what }) => what));
       const refusal = deletions.shift();
@@ -131,6 +139,7 @@ function world(
     keptUses,
     refusals,
     deletions,
+    troubles,
     events,
     poolEvents,
     log,
@@ -710,6 +719,35 @@ describe('what the API server refuses', () => {
     await pass();
 
     expect(events).toEqual([]);
+  });
+});
+
+describe('a Machine whose runtime', () => {
+  const locked = new RuntimeError('UpdateMachinePower', 'FailedPrecondition', 'locked', { isMutation: true });
+  const reset = new RuntimeError('UpdateMachinePower', 'Unavailable', 'reset', { isMutation: true });
+  const away = new RuntimeError('ListMachines', 'Unavailable', 'reset', { isMutation: false });
+  const garbage = new RuntimeError('ListMachines', 'Internal', 'garbage', { isMutation: false });
+
+  test.each([
+    { what: 'cannot be reached', err: away, has: true, ready: 'Unknown RuntimeUnreachable' },
+    { what: 'answers garbage', err: garbage, has: true, ready: 'Unknown RuntimeRefused' },
+    { what: 'refuses a change', err: locked, has: true, ready: 'True RuntimeRefused' },
+    { what: 'was lost during a change', err: reset, has: true, ready: 'Unknown RuntimeUnreachable' },
+    { what: 'cannot be reached, and has no machine yet', err: away, has: false, ready: 'False RuntimeUnreachable' },
+  ])('$what is $ready', async ({ err, has, ready }) => {
+    const machine = machineOf({}, { power: 'Off' });
+    const it = world(has ? { ...machine, status: { machineID: 'iri://7', state: 'Running' } } : machine);
+    const labels = { 'machinepoollet.ironcore.dev/machine-uid': 'uid-m' };
+    if (has) it.store.create(Machine.fromPartial({ metadata: { labels }, spec: { class: 'c' } }));
+    it.troubles.push(err);
+
+    await it.pass();
+
+    const [status] = it.client.writes.slice(-1).map(({ body }) => (body as { status: IronCoreMachineStatus }).status);
+    const told = status?.conditions?.find(({ type }) => type === 'Ready');
+    expect(`${told?.status} ${told?.reason}`).toBe(ready);
+    expect(status?.state ?? 'Running').toBe(has ? 'Running' : 'Pending');
+    expect(it.events).toEqual([expect.stringContaining(`: MachinePool p: ${err.message}`)]);
   });
 });
 

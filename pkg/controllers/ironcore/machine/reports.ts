@@ -53,7 +53,10 @@ export class Reports {
     }
   }
 
-  /** That its runtime cannot be reached, or has refused something. Throws ApiError. */
+  /**
+   * That its runtime cannot be reached, or has refused something. A Machine that has its machine, and is not going, is no less ready for it:
+   * nobody knows where a look failed, and where a change was refused it is as it was. Throws ApiError.
+   */
   async tellTrouble(
     observed: IronCoreMachine,
     pool: string,
@@ -61,8 +64,12 @@ export class Reports {
     signal: AbortSignal,
     more: Partial<IronCoreMachineStatus> = {},
   ): Promise<void> {
-    const reason = UNREACHABLE.has(err.code) ? 'RuntimeUnreachable' : 'RuntimeRefused';
-    await this.tell(observed, { problem: { reason, message: `MachinePool ${pool}: ${err.message}` } }, signal, more);
+    const reason = UNREACHABLE.has(err.code) ? 'RuntimeUnreachable' : REFUSED_BY_RUNTIME;
+    const message = `MachinePool ${pool}: ${err.message}`;
+    const isThere = runtimeIDOf(observed) !== '' && !isBeingDeleted(observed);
+    const isAsBefore = err.isMutation && reason === REFUSED_BY_RUNTIME;
+    const status = isAsBefore ? (observed.status?.state === 'Running' ? 'True' : 'False') : 'Unknown';
+    await this.tell(observed, { problem: { reason, message, ...(isThere && { status }) } }, signal, more);
   }
 
   /**
@@ -89,6 +96,7 @@ export class Reports {
   }
 }
 
+const REFUSED_BY_RUNTIME = 'RuntimeRefused';
 /** Reason of the condition and the Event about what the API server refuses. */
 const REFUSED = 'ApiServerRefused';
 

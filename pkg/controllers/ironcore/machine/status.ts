@@ -36,8 +36,15 @@ export interface Said {
   /** `<runtime>://<id>`; undefined: none is known. */
   readonly machineID: string | undefined;
   readonly waits: readonly Wait[];
-  /** What else keeps it, in place of what is waited for. */
-  readonly problem: { readonly reason: string; readonly message: string } | undefined;
+  /** What else keeps it, in place of what is waited for. Without a status it is not ready for it. */
+  readonly problem: Problem | undefined;
+}
+
+/** Why a Machine is not as it should be, and whether it is ready all the same. */
+export interface Problem {
+  readonly reason: string;
+  readonly message: string;
+  readonly status?: Condition['status'];
 }
 
 /** The types of conditions that are written here; those of others are left alone. */
