@@ -130,7 +130,6 @@ describe('a Volume', () => {
           namespace: 'ns',
           labels: { a: 'b' },
           ...MADE,
-          ownerReferences: [{ ...MADE.ownerReferences[0], blockOwnerDeletion: true }],
         },
         spec: {
           volumePoolSelector: { 'topology.ironcore.dev/zone': 'z' },

@@ -175,7 +175,7 @@ function madeFor(
           name: owner,
           uid,
           controller: true,
-          blockOwnerDeletion: true,
+          // Without blockOwnerDeletion, which some API servers let nobody write who may not change the finalizers of Machines.
         },
       ],
     },
