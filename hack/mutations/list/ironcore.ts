@@ -161,7 +161,7 @@ export const IRONCORE: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/ironcore/machine/missing-machines.ts',
-    from: 'const isMany = isTooMany({ known: known.length, missing });',
+    from: 'const isMany = isTooMany({ known, missing });',
     to: 'const isMany = false;',
     why: 'A runtime that lost its state has every deletion ended.',
     tests: ['pkg/controllers/ironcore/machine/machine-controller.test.ts'],

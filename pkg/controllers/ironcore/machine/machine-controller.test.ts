@@ -70,6 +70,7 @@ function world(
   const refusals: Error[] = [];
   const deletions: Error[] = [];
   const troubles: RuntimeError[] = [];
+  let lists = 0;
   const events: string[] = [];
   const poolEvents: string[] = [];
   const log: string[] = [];
@@ -80,6 +81,7 @@ function world(
     machines: async ({ id = '', labels = {} }: RuntimeFilter) => {
       const [trouble] = troubles;
       if (trouble?.isMutation === false) throw trouble;
+      if (id === '' && Object.keys(labels).length === 0) lists += 1;
       return structuredClone(store.list({ id, labelSelector: { ...labels } }));
     },
     annotate: async () => undefined,
@@ -124,11 +126,14 @@ function world(
     clock,
     hurry: () => undefined,
   });
-  const pass = async (name = 'm'): Promise<void> => {
-    await controller.reconcile(`ns/${name}`, signal).catch(() => undefined);
+  /** Resolves with the time until the next one, if it is told. */
+  const pass = async (name = 'm'): Promise<number | undefined> => {
+    const result = await controller.reconcile(`ns/${name}`, signal).catch(() => undefined);
+    return result?.kind === 'requeue' ? result.afterMs : undefined;
   };
   return {
     it,
+    lists: () => lists,
     sightings,
     clock,
     store,
@@ -423,6 +428,28 @@ describe('of a pool whose runtime does not show so many machines', () => {
 
     expect(hasFinalizer(it)).toBe(!isBelieved);
     expect(it.events.some((event) => event.startsWith('MachinesLost'))).toBe(!isBelieved);
+  });
+
+  test('one list is enough for all that are held, which are looked at ever less often', async () => {
+    const it = world({ ...machineOf(), status: { machineID: 'iri://gone-0' } });
+    const names = ['m', ...Array.from({ length: 9 }, (_, i) => `other-${i}`)];
+    for (const [i, name] of names.entries())
+      it.machines.put({
+        ...machineOf({}, {}, { ...meta(name), resourceVersion: '2' }),
+        status: { machineID: `iri://gone-${i}` },
+      });
+    for (const name of names) await it.pass(name);
+    it.clock.advance(MINUTE_MS);
+
+    await Promise.all(names.map((name) => it.pass(name)));
+
+    expect(it.lists()).toBe(1);
+    const waits: unknown[] = [];
+    for (let i = 0; i < 5; i++) {
+      it.clock.advance(MINUTE_MS);
+      waits.push(await it.pass());
+    }
+    expect(waits).toEqual([10_000, 20_000, 40_000, 60_000, 60_000]);
   });
 
   test('that are seen again: one that is still missing is looked for anew before its deletion ends', async () => {

@@ -52,6 +52,8 @@ export interface MachineControllerDeps
 const SOON_MS = 1_000;
 /** How often what no watch tells of is looked for: Secrets, prefixes. */
 const LOOK_AGAIN_MS = 5_000;
+/** The same of what has not changed for a while. */
+const MOST_LOOK_MS = 60_000;
 
 /** One pass over one Machine. */
 interface Pass {
@@ -79,8 +81,8 @@ export class IronCoreMachineController {
   readonly #deps: MachineControllerDeps;
   readonly #uncertainty: Uncertainty;
   readonly #missing: MissingMachines;
-  /** UIDs of Machines for which nothing was done at the last pass: the runtime was not believed. */
-  readonly #held = new Set<string>();
+  /** By UID, for how many passes nothing was done for a Machine: the runtime was not believed. */
+  readonly #held = new Map<string, number>();
   readonly #reports: Reports;
   readonly #claiming: Claiming;
 
@@ -220,10 +222,12 @@ export class IronCoreMachineController {
   /** Says why nothing is done, and that the look begins anew when that has ended. */
   async #hold(pass: Pass, { reason, message }: Doubt): Promise<StepResult> {
     const { uid } = pass.observed.metadata;
-    this.#held.add(uid);
+    const passes = this.#held.get(uid) ?? 0;
+    this.#held.set(uid, passes + 1);
     this.#uncertainty.distrusted(uid);
     await this.#tell(pass, { problem: { reason, message } });
-    return requeue(LOOK_AGAIN_MS, message);
+    // What the runtime shows again, and what somebody allows, wakes it at once.
+    return requeue(Math.min(LOOK_AGAIN_MS * 2 ** passes, MOST_LOOK_MS), message);
   }
 
   /** Holds the Machine if the runtime shows too few of the pool's machines to be believed; undefined: it is. */
@@ -396,6 +400,7 @@ export class IronCoreMachineController {
     const left = finalizers.filter((one) => one !== MACHINE_FINALIZER);
     await this.#write(observed, { metadata: { finalizers: left } }, signal, 'destroy');
     this.#uncertainty.forget(uid);
+    this.#held.delete(uid);
     return stop;
   }
 

@@ -35,6 +35,8 @@ export interface Doubt {
 const MOST_LOST = 5;
 /** So many, if they are all. */
 const FEWEST_OF_ALL = 2;
+/** For so long what is missing holds other Machines of the pool, too, without another list. */
+const LIST_MS = 5_000;
 /** Of so many it is remembered that they were deleted; the oldest are forgotten first, and count as missing. */
 const CAPACITY = 65_536;
 
@@ -42,10 +44,12 @@ const CAPACITY = 65_536;
 interface Shortage {
   readonly known: number;
   readonly missing: number;
+  /** By which the runtime has said so. */
+  readonly connection: number | undefined;
 }
 
 /** Whether so many are missing that the runtime is not believed. */
-function isTooMany({ known, missing }: Shortage): boolean {
+function isTooMany({ known, missing }: Pick<Shortage, 'known' | 'missing'>): boolean {
   return missing > MOST_LOST || (missing >= FEWEST_OF_ALL && missing === known);
 }
 
@@ -67,6 +71,8 @@ export class MissingMachines {
   readonly #deps: MissingMachinesDeps;
   /** UIDs of Machines whose machine was seen, and whose deletion the runtime has accepted. */
   readonly #deleted = new BoundedMap<string, true>(CAPACITY);
+  /** By pool, the last list of all machines. */
+  readonly #lists = new Map<string, { readonly sinceMs: number; readonly found: Promise<Shortage> }>();
   /** By pool, what was told last. */
   readonly #told = new Map<string, string>();
 
@@ -136,6 +142,48 @@ export class MissingMachines {
     runtime: Pick<PoolRuntime, 'version' | 'machines'>,
     signal: AbortSignal,
   ): Promise<Doubt | undefined> {
+    const { known, missing, connection } = await this.#shortage(poolName, runtime, signal);
+    const isMany = isTooMany({ known, missing });
+    const id = runtimeIDOf(machine);
+    if (!isMany && (id === '' || this.#deps.sightings.vouchesFor(poolName, { id }, connection))) return undefined;
+    const release = this.#releaseOf(machine, poolName);
+    if (release === 'given') return undefined;
+    if (!isMany) {
+      const message =
+        `The runtime does not show ${machine.status?.machineID ?? ''}, and nobody has seen it go: nothing is created, deleted or released for it, ` +
+        'because the runtime, or what looks at it here, was started anew since it was there. See whether it has lost its state, or has an older ' +
+        `one, and bring it back. ${giveUpHint(release, machineRef(machine))}`;
+      return { reason: 'MachinesLost', message };
+    }
+    const message =
+      `The runtime does not show ${missing} of ${known} machines of MachinePool ${poolName} that nobody has told to go: nothing is ` +
+      'created, deleted or released for them. See whether it has lost its state, or is another one of that name, and bring them back. ' +
+      giveUpHint(release, poolRef(poolName));
+    return { reason: 'MachinesLost', message };
+  }
+
+  /** What is missing at the runtime of a pool. One list is enough for all Machines to be held; before one of them is given up there is another. */
+  async #shortage(
+    poolName: string,
+    runtime: Pick<PoolRuntime, 'version' | 'machines'>,
+    signal: AbortSignal,
+  ): Promise<Shortage> {
+    const { clock } = this.#deps;
+    const last = this.#lists.get(poolName);
+    if (last !== undefined && clock.monotonicMs() - last.sinceMs < LIST_MS) {
+      const found = await last.found.catch(() => undefined); // Whoever has asked tells.
+      if (found !== undefined && isTooMany(found)) return found;
+    }
+    const found = this.#list(poolName, runtime, signal);
+    this.#lists.set(poolName, { sinceMs: clock.monotonicMs(), found });
+    return await found;
+  }
+
+  async #list(
+    poolName: string,
+    runtime: Pick<PoolRuntime, 'version' | 'machines'>,
+    signal: AbortSignal,
+  ): Promise<Shortage> {
     const { machines, sightings } = this.#deps;
     // Before the list: what is made meanwhile is not missing there.
     const inPool = machines.byIndex('pool', poolName);
@@ -147,23 +195,7 @@ export class MissingMachines {
       .map(runtimeIDOf)
       .filter((id) => id !== '');
     const missing = known.filter((id) => !ids.has(id)).length;
-    const isMany = isTooMany({ known: known.length, missing });
-    const id = runtimeIDOf(machine);
-    if (!isMany && (id === '' || sightings.vouchesFor(poolName, { id }, shown.connection))) return undefined;
-    const release = this.#releaseOf(machine, poolName);
-    if (release === 'given') return undefined;
-    if (!isMany) {
-      const message =
-        `The runtime does not show ${machine.status?.machineID ?? ''}, and nobody has seen it go: nothing is created, deleted or released for it, ` +
-        'because the runtime, or what looks at it here, was started anew since it was there. See whether it has lost its state, or has an older ' +
-        `one, and bring it back. ${giveUpHint(release, machineRef(machine))}`;
-      return { reason: 'MachinesLost', message };
-    }
-    const message =
-      `The runtime does not show ${missing} of ${known.length} machines of MachinePool ${poolName} that nobody has told to go: nothing is ` +
-      'created, deleted or released for them. See whether it has lost its state, or is another one of that name, and bring them back. ' +
-      giveUpHint(release, poolRef(poolName));
-    return { reason: 'MachinesLost', message };
+    return { known: known.length, missing, connection: shown.connection };
   }
 
   /** What the pool allows for all of its Machines, or the Machine for itself. */

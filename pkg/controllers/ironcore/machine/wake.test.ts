@@ -2,8 +2,26 @@ import { expect, test } from '@jest/globals';
 
 import { MemoryInformer } from '../../../../test/memory-informer.ts';
 import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
+import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import { CREATION_SENT_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { wakeMachines, type Watched } from './wake.ts';
+
+function watchedOf(machines: MemoryInformer<IronCoreMachine>) {
+  const none = (): MemoryInformer<never> => new MemoryInformer<never>();
+  return {
+    machines,
+    pools: new MemoryInformer<IronCoreMachinePool>([poolOf('1')]),
+    classes: none(),
+    volumes: none(),
+    networkInterfaces: none(),
+    networks: none(),
+    served: new Set(['p']),
+  } satisfies Watched;
+}
+
+function poolOf(resourceVersion: string, annotations: Record<string, string> = {}): IronCoreMachinePool {
+  return { metadata: { name: 'p', uid: 'p', resourceVersion, creationTimestamp: '', annotations } };
+}
 
 function machineOf(resourceVersion: string, annotations: Record<string, string> = {}): IronCoreMachine {
   const metadata = { name: 'm', namespace: 'ns', uid: 'u', resourceVersion, creationTimestamp: '', annotations };
@@ -11,18 +29,9 @@ function machineOf(resourceVersion: string, annotations: Record<string, string> 
 }
 
 test('a Machine is woken by an annotation of somebody, and not by the note of its creation, which would be repeated at once', () => {
-  const none = (): MemoryInformer<never> => new MemoryInformer<never>();
   const machines = new MemoryInformer([machineOf('1')], { pool: () => ['p'] });
   const added: string[] = [];
-  const watched = {
-    machines,
-    pools: none(),
-    classes: none(),
-    volumes: none(),
-    networkInterfaces: none(),
-    networks: none(),
-    served: new Set(['p']),
-  } satisfies Watched;
+  const watched = watchedOf(machines);
   wakeMachines(watched, { add: (key) => void added.push(key), addAfter: () => undefined });
   added.length = 0;
 
@@ -30,4 +39,16 @@ test('a Machine is woken by an annotation of somebody, and not by the note of it
   expect(added).toEqual([]);
   machines.put(machineOf('3', { look: 'again' }));
   expect(added).toEqual(['machine/ns/m']);
+});
+
+test('Machines of a pool are woken when somebody gives up what its runtime does not show, and by no other annotation', () => {
+  const watched = watchedOf(new MemoryInformer([machineOf('1')], { pool: () => ['p'] }));
+  const added: string[] = [];
+  wakeMachines(watched, { add: (key) => void added.push(key), addAfter: () => undefined });
+  added.length = 0;
+
+  watched.pools.put(poolOf('2', { look: 'again' }));
+  expect(added).toEqual(['pool/p']);
+  watched.pools.put(poolOf('3', { 'safety.machine.sapcloud.io/give-up-missing-machines-until': 'soon' }));
+  expect(added.slice(1)).toEqual(['pool/p', 'machine/ns/m']);
 });

@@ -5,7 +5,11 @@ import type { IronCoreMachineClass } from '../../../apis/ironcore/machine-class.
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import type { IronCoreNetwork, IronCoreNetworkInterface } from '../../../apis/ironcore/network-interface.ts';
 import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
-import { CREATION_SENT_ANNOTATION, CREATION_SENT_TO_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import {
+  CREATION_SENT_ANNOTATION,
+  CREATION_SENT_TO_ANNOTATION,
+  GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION as GIVE_UP,
+} from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted, keyOf, type KubeObject } from '../../../apis/meta.ts';
 import type { Informer } from '../../../cache/lister.ts';
 import { kindKeys } from '../../../reconcile/kind-keys.ts';
@@ -58,7 +62,8 @@ export function wakeMachines(watched: Watched, queue: Queue): void {
     if (!isDeepStrictEqual(old?.metadata.annotations, current.metadata.annotations)) {
       queue.add(queueKeyOf('pool', current.metadata.name));
     }
-    if (old !== undefined) return;
+    const isSame = old?.metadata.annotations?.[GIVE_UP] === current.metadata.annotations?.[GIVE_UP];
+    if (old !== undefined && isSame) return;
     for (const machine of machines.byIndex('pool', current.metadata.name)) wake(machine);
   });
   classes.onChange(wakeNamed('class'));
