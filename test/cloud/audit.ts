@@ -2,10 +2,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** What is noted, each without bodies. */
+import type { Preconditions } from '../../pkg/kube/client.ts';
+
+/** What is noted: bodies only of what destroys. */
 const RULES = {
   /** Mutations only: Events have no consequences, and reviews are questions. */
   mutations: `  - { level: None, resources: [{ group: "", resources: [events] }, { group: authorization.k8s.io }] }
+  - { level: Request, verbs: [delete] }
+  - { level: Request, resources: [{ group: "", resources: [pods/eviction] }] }
   - { level: Metadata, verbs: [create, update, patch, delete, deletecollection] }
 `,
   /** All requests for objects. */
@@ -31,6 +35,8 @@ export interface AuditedMutation {
   readonly receivedMs: number;
   /** Groups of who sent it. */
   readonly groups: readonly string[];
+  /** Of a deletion or an eviction: what the object must be, or the server refuses. */
+  readonly preconditions: Partial<Preconditions>;
 }
 
 /** One request for objects that the API server has answered. */
@@ -45,7 +51,12 @@ export interface AuditedRequest {
   readonly code: number;
 }
 
+interface DeleteOptions {
+  readonly preconditions?: Partial<Preconditions>;
+}
+
 interface AuditLine {
+  readonly requestObject?: DeleteOptions & { readonly deleteOptions?: DeleteOptions };
   readonly objectRef?: {
     readonly apiGroup?: string;
     readonly resource?: string;
@@ -74,12 +85,13 @@ export class Audit implements Disposable {
 
   /** All mutations so far, in the order of their answers. */
   mutations(): readonly AuditedMutation[] {
-    return this.#lines().map(({ verb, requestURI, responseStatus, requestReceivedTimestamp, user }) => ({
+    return this.#lines().map(({ verb, requestURI, responseStatus, requestReceivedTimestamp, user, requestObject }) => ({
       verb,
       uri: requestURI,
       code: responseStatus?.code ?? 0,
       receivedMs: Date.parse(requestReceivedTimestamp),
       groups: user.groups ?? [],
+      preconditions: requestObject?.deleteOptions?.preconditions ?? requestObject?.preconditions ?? {},
     }));
   }
 
