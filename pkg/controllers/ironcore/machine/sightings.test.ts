@@ -29,7 +29,7 @@ describe('that a machine is gone is vouched for by', () => {
       uid: false,
     },
     { what: 'that it was going', machines: [going('a')], now: 2, id: true, uid: true },
-    { what: 'that it was terminating', machines: [terminating('a')], now: 2, id: true, uid: true },
+    { what: 'no guest that was shutting down', machines: [terminating('a')], now: 2, id: false, uid: false },
     { what: 'all machines of its Machine only', machines: [going('a'), there('b')], now: 2, id: true, uid: false },
     { what: 'no other machine', machines: [there('b', 'v')], now: 1, id: false, uid: false },
   ])('$what', ({ machines, now, id, uid }) => {

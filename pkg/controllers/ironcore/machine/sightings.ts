@@ -1,6 +1,5 @@
 import { BoundedMap } from '../../../events/bounded-map.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
-import { MachineState } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeFilter, RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { UID_LABEL } from './keys.ts';
 
@@ -26,7 +25,7 @@ export async function lookAt(
 /** A machine, or all of one Machine, as seen last. */
 interface Sighting {
   readonly connection: number | undefined;
-  /** It was told to go, by whomever. */
+  /** It was told to go, by whomever. That it is terminating does not say so: a guest that shuts down is, and is started again. */
   readonly isGoing: boolean;
 }
 
@@ -46,9 +45,9 @@ export class Sightings {
     const seen = this.#of(pool);
     for (const [uid, all] of Map.groupBy(machines, ({ metadata }) => metadata.labels[UID_LABEL] ?? '')) {
       let areGoing = true;
-      for (const machine of all) {
-        const key = idKey(machine.metadata.id);
-        const isGoing = isShownGoing(machine) || seen.get(key)?.isGoing === true;
+      for (const { metadata } of all) {
+        const key = idKey(metadata.id);
+        const isGoing = metadata.deletedAt !== 0n || seen.get(key)?.isGoing === true;
         seen.set(key, { connection, isGoing });
         areGoing &&= isGoing;
       }
@@ -81,10 +80,6 @@ export class Sightings {
     this.#byPool.set(pool, found);
     return found;
   }
-}
-
-function isShownGoing({ metadata, status }: RuntimeMachine): boolean {
-  return metadata.deletedAt !== 0n || status.state === MachineState.MACHINE_TERMINATING;
 }
 
 function idKey(id: string): string {
