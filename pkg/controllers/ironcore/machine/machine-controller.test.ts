@@ -455,6 +455,8 @@ describe('of a pool whose runtime does not show so many machines', () => {
   test('that are seen again: one that is still missing is looked for anew before its deletion ends', async () => {
     const it = await lose(2, 0, {}, machineOf({}, {}, deletion));
     expect(hasFinalizer(it)).toBe(true);
+    // As long as those that are held for a while are left alone.
+    it.clock.advance(MINUTE_MS);
     const { id } = it.store.create(Machine.fromPartial({ metadata: {}, spec: { class: 'c' } })).metadata;
     it.machines.put({
       ...machineOf({}, {}, { ...meta('other-1'), resourceVersion: '2' }),

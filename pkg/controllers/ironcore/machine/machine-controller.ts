@@ -181,7 +181,7 @@ export class IronCoreMachineController {
       const held = await this.#holdIfLost(pass);
       if (held !== undefined) return held;
     }
-    if (!isGoing) await this.#claiming.claim(observed, existing, isCertain, signal);
+    if (!isGoing) await this.#claiming.claim(observed, existing, this.#uncertainty.leftMs(uid) === 0, signal);
     const wanted = isGoing ? NOTHING : await this.#wanted(pass, existing.length > 0);
     const decision = decide({
       machine: observed,
@@ -235,7 +235,9 @@ export class IronCoreMachineController {
     const { observed, poolName, runtime, signal } = pass;
     const doubt = await this.#missing.lost(observed, poolName, runtime, signal);
     if (doubt !== undefined) return await this.#hold(pass, doubt);
-    this.#held.delete(observed.metadata.uid);
+    const { uid } = observed.metadata;
+    // What a runtime that is believed again shows may come one after the other, and the last pass may have been a minute ago.
+    if (this.#held.delete(uid)) this.#uncertainty.distrusted(uid);
     return undefined;
   }
 
