@@ -19,7 +19,7 @@ import { GateClosedError } from '../../../gate/gate.ts';
 import { IRONCORE_NETWORK_INTERFACE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../../../indexes/machine-indexes.ts';
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
-import { Machine, Power } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { Machine, MachineState, Power } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { ObjectMetadata } from '../../../ironcore-runtime/gen/ironcore/meta/v1alpha1/meta.ts';
 import type { RuntimeFilter, RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { ApiError } from '../../../kube/errors.ts';
@@ -103,7 +103,10 @@ function world(
     create: async (_of: string, wanted: Machine) => {
       log.push(...client.writes.map(({ what }) => what));
       const refusal = refusals.shift();
-      if (refusal !== undefined) throw refusal;
+      if (refusal !== undefined) {
+        machines.put(await client.get(ironCoreMachines, { namespace: 'ns', name: 'm' }));
+        throw refusal;
+      }
       return store.create(Machine.fromPartial(wanted)).metadata.id;
     },
   } as unknown as PoolRuntime;
@@ -777,6 +780,34 @@ describe('a Machine whose runtime', () => {
     expect(`${told?.status} ${told?.reason}`).toBe(ready);
     expect(status?.state ?? 'Running').toBe(has ? 'Running' : 'Pending');
     expect(it.events).toEqual([expect.stringContaining(`: MachinePool p: ${err.message}`)]);
+  });
+
+  test('refuses a change of a machine that has stopped shows it as stopped', async () => {
+    const it = world({ ...machineOf({}, { power: 'Off' }), status: { machineID: 'iri://1', state: 'Running' } });
+    const labels = { 'machinepoollet.ironcore.dev/machine-uid': 'uid-m' };
+    const { status } = it.store.create(Machine.fromPartial({ metadata: { labels }, spec: { class: 'c' } }));
+    status.state = MachineState.MACHINE_SUSPENDED;
+    it.troubles.push(locked);
+
+    await it.pass();
+
+    expect(it.client.writes.map(({ body }) => body)).toMatchObject([
+      { status: { state: 'Shutdown', conditions: [{ status: 'False', reason: 'RuntimeRefused' }, {}, {}] } },
+    ]);
+  });
+
+  test('refuses to create a machine anew has none that is ready', async () => {
+    const it = world({ ...machineOf(), status: { machineID: 'iri://gone', state: 'Running' } });
+    it.sightings.saw('p', { machines: [shownAs('gone')], connection: 0 });
+    it.refusals.push(new RuntimeError('CreateMachine', 'ResourceExhausted', 'full', { isMutation: true }));
+    await it.pass();
+    it.clock.advance(MINUTE_MS);
+
+    await it.pass();
+
+    const { status } = await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' });
+    expect(status?.machineID).toBe('');
+    expect(status?.conditions?.[0]).toMatchObject({ type: 'Ready', status: 'False', reason: 'RuntimeRefused' });
   });
 });
 

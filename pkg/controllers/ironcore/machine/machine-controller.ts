@@ -341,7 +341,15 @@ export class IronCoreMachineController {
       const message = `The runtime has another machine for it: ${duplicate} is deleted, ${id} is kept`;
       this.#reports.event(observed, 'Warning', 'DuplicateMachine', message);
     }
-    for (const change of changes) await carryOut(runtime, keyOf(observed), id, change, signal);
+    for (const change of changes) {
+      await carryOut(runtime, keyOf(observed), id, change, signal).catch(async (err: unknown) => {
+        // What is refused may be so for ever, and the machine may stop meanwhile.
+        const seen = isUpToDate(machine) ? machine : undefined;
+        if (err instanceof RuntimeError && !signal.aborted)
+          await this.#reports.tellTrouble(observed, poolName, err, signal, { seen });
+        throw err;
+      });
+    }
     const hasChanged = duplicates.length + changes.length > 0;
     const [seen = machine] = hasChanged ? await runtime.machines({ id }, signal) : [machine];
     const { name: scheme } = await runtime.version(signal);

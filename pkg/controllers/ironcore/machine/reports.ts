@@ -4,13 +4,14 @@ import type { Lister } from '../../../cache/lister.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { RuntimeError } from '../../../ironcore-runtime/error.ts';
+import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import type { Writer } from '../../../kube/client.ts';
 import { ignoreNotFound, type ApiError } from '../../../kube/errors.ts';
 import { replacing } from '../../../kube/merge-change.ts';
 import { statusPatch } from '../../../kube/patch.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
 import { runtimeIDOf } from './runtime-id.ts';
-import { statusOf, type Said } from './status.ts';
+import { statusOf, stateOf, type Said } from './status.ts';
 
 /** What is told of Machines with. */
 export interface ReportsDeps {
@@ -23,6 +24,8 @@ export interface ReportsDeps {
 /** What Machines say of themselves: status and Events. */
 export class Reports {
   readonly #deps: ReportsDeps;
+  /** Errors that were told, by whoever knew most of them. */
+  readonly #told = new WeakSet<RuntimeError>();
 
   constructor(deps: ReportsDeps) {
     this.#deps = deps;
@@ -55,21 +58,26 @@ export class Reports {
 
   /**
    * That its runtime cannot be reached, or has refused something. A Machine that has its machine, and is not going, is no less ready for it:
-   * nobody knows where a look failed, and where a change was refused it is as it was. Throws ApiError.
+   * nobody knows where a look failed, and where a change was refused it is as it was `seen`, or before. Once for each error. Throws ApiError.
    */
   async tellTrouble(
     observed: IronCoreMachine,
     pool: string,
     err: RuntimeError,
     signal: AbortSignal,
-    more: Partial<IronCoreMachineStatus> = {},
+    { seen, ...more }: Partial<IronCoreMachineStatus> & { readonly seen?: RuntimeMachine | undefined } = {},
   ): Promise<void> {
+    if (this.#told.has(err)) return;
+    this.#told.add(err);
     const reason = UNREACHABLE.has(err.code) ? 'RuntimeUnreachable' : REFUSED_BY_RUNTIME;
     const message = `MachinePool ${pool}: ${err.message}`;
-    const isThere = runtimeIDOf(observed) !== '' && !isBeingDeleted(observed);
+    // Before a machine is created anew, that of the one before is taken off.
+    const current = this.#deps.machines.get(keyOf(observed)) ?? observed;
+    const isThere = runtimeIDOf(current) !== '' && !isBeingDeleted(observed);
     const isAsBefore = err.isMutation && reason === REFUSED_BY_RUNTIME;
-    const status = isAsBefore ? (observed.status?.state === 'Running' ? 'True' : 'False') : 'Unknown';
-    await this.tell(observed, { problem: { reason, message, ...(isThere && { status }) } }, signal, more);
+    const state = seen === undefined ? current.status?.state : stateOf(seen.status.state);
+    const status = isAsBefore ? (state === 'Running' ? 'True' : 'False') : 'Unknown';
+    await this.tell(observed, { seen, problem: { reason, message, ...(isThere && { status }) } }, signal, more);
   }
 
   /**
