@@ -29,17 +29,17 @@ test('what is held is told by the MachinePool, with what helps, beside its other
   const ready = { type: 'Ready', status: 'True', reason: 'HeartbeatReceived', message: 'm' } as const;
   const { events, held, pool, conditions } = world({ conditions: [ready] });
 
-  await held.tell(pool, ['Volume ns/v (of Machine m)'], signal);
+  await held.tell(pool, ['Volume ns/v (of Machine m)', 'Volume ns/a (of Machine n)'], signal);
 
   const told = conditions() ?? [];
   expect(told).toMatchObject([ready, { type: 'ClaimsHeld', status: 'True', reason: 'MachineNotSeenGone' }]);
   const help =
     /kubectl annotate --overwrite machinepools.compute.ironcore.dev p safety.*give-up-missing-machines-until/;
   expect(told[1]?.message).toMatch(help);
-  expect(told[1]?.message).toContain('Held (1): Volume ns/v (of Machine m). ');
+  expect(told[1]?.message).toContain('Held (2): Volume ns/a (of Machine n), Volume ns/v (of Machine m). ');
   expect(events).toEqual([expect.stringMatching(help)]);
   const again = world({ conditions: told });
-  await again.held.tell(again.pool, ['Volume ns/v (of Machine m)'], signal);
+  await again.held.tell(again.pool, ['Volume ns/a (of Machine n)', 'Volume ns/v (of Machine m)'], signal);
   expect([again.client.writes, again.events]).toEqual([[], []]);
 });
 

@@ -45,7 +45,8 @@ export class HeldClaims {
         ? ''
         : ` ${giveUpHint(release, { kind: 'machinepools.compute.ironcore.dev', metadata: { name } })}`;
     const more = held.length > NAMED ? ` and ${held.length - NAMED} more` : '';
-    const named = held.slice(0, NAMED);
+    // Equal ones in whatever order are one message.
+    const named = held.toSorted().slice(0, NAMED);
     const said: Said = isHeld
       ? {
           type: HELD,

@@ -51,8 +51,8 @@ export class KeptMachines {
   async tell(pool: IronCoreMachinePool, verdict: Kept, release: Release, signal: AbortSignal): Promise<void> {
     const { writer, recorder, metrics, clock, log } = this.#deps;
     const { name } = pool.metadata;
-    const { former } = verdict;
-    const kept = [...verdict.kept, ...former];
+    const former = verdict.former.toSorted(byName);
+    const kept = [...verdict.kept, ...former].toSorted(byName);
     const why = verdict.why ?? (former.length > 0 ? 'FormerPool' : undefined);
     metrics.kept.set({ pool: name }, kept.length);
     if (why === undefined && poolCondition(pool, KEPT) === undefined) return;
@@ -98,6 +98,11 @@ function keptCondition({
       ? 'Every machine at the runtime has its Machine'
       : `${WHY[why]}. Kept (${kept.length}): ${kept.slice(0, NAMED).map(nameOf).join(', ')}${more}. ${hint}`;
   return { type: KEPT, status, reason: why ?? 'NoneKept', message };
+}
+
+/** Runtimes may show them in another order each time. */
+function byName(a: RuntimeMachine, b: RuntimeMachine): number {
+  return nameOf(a) < nameOf(b) ? -1 : 1;
 }
 
 /** `ns/name (id)`: its Machine as it was, and how the runtime calls it. */
