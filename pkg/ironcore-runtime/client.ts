@@ -221,7 +221,11 @@ function failureOf(
 ): RuntimeError {
   const options = { isMutation };
   if (signal.aborted) return new RuntimeError(method, 'Canceled', `was aborted: ${messageOf(signal.reason)}`, options);
-  if (timedOut) return new RuntimeError(method, 'DeadlineExceeded', `was not answered in ${timeoutMs} ms`, options);
+  if (timedOut) {
+    // A change has as long as leadership lasts, which is another time each time: what is the same trouble is told in the same words.
+    const within = isMutation ? 'time' : `${timeoutMs} ms`;
+    return new RuntimeError(method, 'DeadlineExceeded', `was not answered in ${within}`, options);
+  }
   // One after the other: the Secrets of volumes have the same members.
   const hide = (text: string): string => secrets.reduce(withoutSecrets, text);
   if (err instanceof UnusableAnswerError) {
