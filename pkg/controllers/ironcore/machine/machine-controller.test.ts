@@ -19,7 +19,12 @@ import { GateClosedError } from '../../../gate/gate.ts';
 import { IRONCORE_NETWORK_INTERFACE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../../../indexes/machine-indexes.ts';
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
-import { Machine, MachineState, Power } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import {
+  Machine,
+  MachineState,
+  Power,
+  type Volume,
+} from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { ObjectMetadata } from '../../../ironcore-runtime/gen/ironcore/meta/v1alpha1/meta.ts';
 import type { RuntimeFilter, RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { ApiError } from '../../../kube/errors.ts';
@@ -69,6 +74,7 @@ function world(
   keptUses.saw('p', []);
   const refusals: Error[] = [];
   const deletions: Error[] = [];
+  const attachments: Error[] = [];
   const troubles: RuntimeError[] = [];
   let lists = 0;
   const events: string[] = [];
@@ -85,6 +91,11 @@ function world(
       return structuredClone(store.list({ id, labelSelector: { ...labels } }));
     },
     annotate: async () => undefined,
+    attachVolume: async (_of: string, id: string, volume: Volume) => {
+      const refusal = attachments.shift();
+      if (refusal !== undefined) throw refusal;
+      store.attachVolume(id, volume);
+    },
     setPower: async (_of: string, id: string, power: Power) => {
       const [trouble] = troubles;
       if (trouble?.isMutation === true) throw trouble;
@@ -147,6 +158,7 @@ function world(
     keptUses,
     refusals,
     deletions,
+    attachments,
     troubles,
     events,
     poolEvents,
@@ -794,6 +806,23 @@ describe('a Machine whose runtime', () => {
     expect(it.client.writes.map(({ body }) => body)).toMatchObject([
       { status: { state: 'Shutdown', conditions: [{ status: 'False', reason: 'RuntimeRefused' }, {}, {}] } },
     ]);
+  });
+
+  test('refuses a volume has it switched off all the same', async () => {
+    const volumes = [{ name: 'v', device: 'odb', localDisk: { sizeLimit: '1Gi' } }];
+    const it = world({
+      ...machineOf({}, { power: 'Off', volumes }),
+      status: { machineID: 'iri://1', state: 'Running' },
+    });
+    const labels = { 'machinepoollet.ironcore.dev/machine-uid': 'uid-m' };
+    const machine = it.store.create(Machine.fromPartial({ metadata: { labels }, spec: { class: 'c' } }));
+    const refused = new RuntimeError('AttachVolume', 'InvalidArgument', 'no such driver', { isMutation: true });
+    it.attachments.push(refused);
+
+    await it.pass();
+
+    expect(machine.spec.power).toBe(Power.POWER_OFF);
+    expect(it.events).toEqual([expect.stringContaining(refused.message)]);
   });
 
   test('refuses to create a machine anew has none that is ready', async () => {

@@ -18,7 +18,7 @@ import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/resu
 import type { ServedPools } from '../served-pools.ts';
 import { carryOut, removeMachine } from './carry-out.ts';
 import { Claiming, type ClaimingDeps } from './claiming.ts';
-import { decide, type Decision } from './decision.ts';
+import { decide, type Change, type Decision } from './decision.ts';
 import { withDevices } from './devices.ts';
 import type { KeptUses } from './kept-uses.ts';
 import { MACHINE_FINALIZER, MANAGED_BY_ANNOTATION, UID_LABEL } from './keys.ts';
@@ -341,15 +341,7 @@ export class IronCoreMachineController {
       const message = `The runtime has another machine for it: ${duplicate} is deleted, ${id} is kept`;
       this.#reports.event(observed, 'Warning', 'DuplicateMachine', message);
     }
-    for (const change of changes) {
-      await carryOut(runtime, keyOf(observed), id, change, signal).catch(async (err: unknown) => {
-        // What is refused may be so for ever, and the machine may stop meanwhile.
-        const seen = isUpToDate(machine) ? machine : undefined;
-        if (err instanceof RuntimeError && !signal.aborted)
-          await this.#reports.tellTrouble(observed, poolName, err, signal, { seen });
-        throw err;
-      });
-    }
+    await this.#carryOut(pass, machine, changes);
     const hasChanged = duplicates.length + changes.length > 0;
     const [seen = machine] = hasChanged ? await runtime.machines({ id }, signal) : [machine];
     const { name: scheme } = await runtime.version(signal);
@@ -359,6 +351,29 @@ export class IronCoreMachineController {
     // What takes the place of something waits until that is gone.
     if (hasChanged) return requeue(SOON_MS, 'what was changed at the runtime');
     return waits.length > 0 ? requeue(LOOK_AGAIN_MS, waits.map(({ message }) => message).join('; ')) : stop;
+  }
+
+  /** Does at the runtime all that it does not refuse. Throws what it refuses first, when the Machine has told so. */
+  async #carryOut(pass: Pass, machine: RuntimeMachine, changes: readonly Change[]): Promise<void> {
+    const { observed, poolName, runtime, signal } = pass;
+    let refusal: RuntimeError | undefined;
+    for (const change of changes) {
+      // By its annotations a machine says which spec it is of.
+      if (refusal !== undefined && change.kind === 'annotate') break;
+      try {
+        await carryOut(runtime, keyOf(observed), machine.metadata.id, change, signal);
+      } catch (err) {
+        if (!(err instanceof RuntimeError)) throw err;
+        refusal ??= err;
+        // Nobody knows what else would become of it.
+        if (err.unanswered) break;
+      }
+    }
+    if (refusal === undefined) return;
+    // What is refused may be so for ever, and the machine may stop meanwhile.
+    const seen = isUpToDate(machine) ? machine : undefined;
+    if (!signal.aborted) await this.#reports.tellTrouble(observed, poolName, refusal, signal, { seen });
+    throw refusal;
   }
 
   /** A cache that is late would have what was just attached detached, and the machine deleted that has just taken the place of another. */
