@@ -563,6 +563,13 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     expect((await api.request(podPath('leaves'))).status).toBe(200);
     await send('DELETE', 'machinedrainrules', 'wrong');
     await says(name, 'Deleting', 'True', 'WaitingForVolumeDetach', 'held');
+    await eventually(
+      async () => {
+        const blocked = (await told(name)).filter((one) => one.includes('DrainBlocked Draining Node'));
+        expect(blocked).toEqual([expect.stringMatching(/^Warning .*: MachineDrainRule wrong: .* x1$/)]);
+      },
+      { ...PATIENCE, describe: 'one Event of the rule that is wrong' },
+    );
     expect((await api.request(podPath('leaves'))).status).toBe(404);
     for (const stays of ['skipped', 'kept']) {
       expect((await api.request(podPath(stays))).status).toBe(200);

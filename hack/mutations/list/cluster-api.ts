@@ -120,6 +120,20 @@ export const CLUSTER_API: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/cluster-api/named-node.ts',
+    from: " || infrastructure === 'gone'",
+    to: '',
+    why: 'The Node of the next machine on a host goes with the Machine that had the host before.',
+    tests: NAMED_NODE,
+  },
+  {
+    file: 'pkg/controllers/cluster-api/deletion-steps.ts',
+    from: 'if (restMs > 0) {',
+    to: 'if (false) {',
+    why: 'A drain that fails at once is begun and told many times a second.',
+    tests: DELETION,
+  },
+  {
+    file: 'pkg/controllers/cluster-api/named-node.ts',
     from: "if (nodes.length === 1) return { kind: 'found', node };",
     to: "return { kind: 'found', node };",
     why: 'Of two Nodes with the provider ID of a Machine any is drained, and Pods on the other one are lost.',

@@ -80,6 +80,25 @@ test.each<{ what: string; change: Partial<MachineFacts>; type: string; want: str
   { what: 'all is well', change: {}, type: 'Ready', want: 'True Ready' },
   { what: 'all is well', change: {}, type: 'Available', want: 'True Available' },
   { what: 'all is well', change: {}, type: 'Deleting', want: 'False NotDeleting' },
+  {
+    what: 'a pass of a deletion has failed',
+    change: {
+      machine: machine(
+        {},
+        { conditions: [{ type: 'Deleting', status: 'True', reason: 'DrainingNode', message: '' }] },
+        { deletionTimestamp: 'now' },
+      ),
+      problems: ['p'],
+    },
+    type: 'Deleting',
+    want: 'True DrainingNode',
+  },
+  {
+    what: 'the first pass of a deletion has failed',
+    change: { machine: machine({}, {}, { deletionTimestamp: 'now' }), problems: ['p'] },
+    type: 'Deleting',
+    want: 'True InternalError',
+  },
   { what: 'a Secret is given', change: {}, type: 'BootstrapConfigReady', want: 'True DataSecretProvided' },
   {
     what: 'there is no Secret of that name',

@@ -242,8 +242,13 @@ const READY_REASONS = { True: 'NodeReady', False: 'NodeNotReady', Unknown: 'Node
 
 const unreported = (type: string): string => `Node.${type} is not reported`;
 
-function deleting({ deleting: waits, machine }: MachineFacts): Said {
+/** What a pass could not look at, because it has failed before, is as it was. */
+function deleting({ deleting: waits, machine, problems }: MachineFacts): Said {
   if (!isBeingDeleted(machine)) return plain('Deleting', 'False', 'NotDeleting');
+  if (waits === undefined && problems.length > 0) {
+    const before = machine.status?.conditions?.find(({ type, status }) => type === 'Deleting' && status === 'True');
+    return before ?? plain('Deleting', 'True', 'InternalError', problems.join('; '));
+  }
   return plain('Deleting', 'True', waits?.reason ?? 'DeletionCompleted', waits?.message ?? '');
 }
 

@@ -34,6 +34,11 @@ const reached = (of: Target): NodeCluster => ({ kind: 'reached', target: of, ide
 const lost = (agoMs: number): NodeCluster => ({ kind: 'unreachable', why: 'w', sinceMs: clock.monotonicMs() - agoMs });
 
 const ABSENT: SeenInfrastructure = { kind: 'absent' };
+const THERE = { kind: 'found', external: { object: machine('i') }, report: {} } as unknown as SeenInfrastructure;
+const GOING = {
+  kind: 'found',
+  external: { object: { metadata: { ...machine('i').metadata, deletionTimestamp: 'now' } } },
+} as unknown as SeenInfrastructure;
 const FOREIGN: SeenInfrastructure = { kind: 'foreign', problem: 'it belongs to Machine first' };
 
 test.each<{
@@ -104,7 +109,15 @@ const twin = (name: string, providerID = ID): Node =>
 
 const TOLD = 'The Node is b: n is gone, and it has the provider ID';
 
-test.each([
+test.each<{
+  what: string;
+  others: readonly string[];
+  holder?: string;
+  infrastructure?: SeenInfrastructure;
+  kind: string;
+  nodeRef: string;
+  told: readonly string[];
+}>([
   {
     what: 'one',
     others: ['b'],
@@ -115,9 +128,25 @@ test.each([
   { what: 'two', others: ['b', 'c'], kind: 'undecided', nodeRef: 'n', told: [] },
   { what: 'one that another Machine has', others: ['b'], holder: 'b', kind: 'undecided', nodeRef: 'n', told: [] },
   { what: 'one while another Machine waits', others: ['b'], holder: 'x', kind: 'found', nodeRef: 'b', told: [TOLD] },
+  ...[ABSENT, GOING].map((infrastructure) => ({
+    what: `one, and infrastructure that is ${infrastructure === ABSENT ? 'gone' : 'going'}`,
+    others: ['b'],
+    infrastructure,
+    kind: 'gone',
+    nodeRef: 'n',
+    told: [],
+  })),
+  {
+    what: 'one, and infrastructure that is being read',
+    others: ['b'],
+    infrastructure: { kind: 'reading' } as const,
+    kind: 'undecided',
+    nodeRef: 'n',
+    told: [],
+  },
 ])(
   'a Machine whose Node is gone, with $what of its provider ID: $kind',
-  async ({ others, holder, kind, nodeRef, told }) => {
+  async ({ others, holder, infrastructure = THERE, kind, nodeRef, told }) => {
     const one = { ...machine('m', 'n'), metadata: { ...machine('m').metadata, deletionTimestamp: 'now' } };
     const copies = holder === undefined ? [] : [machine('copy', holder)];
     const reader = { get: () => Promise.reject(new ApiError(404, 'NotFound', 'no')) };
@@ -128,7 +157,7 @@ test.each([
     };
     const pass = {
       machine: structuredClone(one),
-      infrastructure: ABSENT,
+      infrastructure,
       nodeCluster,
       cluster,
       problems: [],

@@ -19,11 +19,11 @@ import { next } from '../../reconcile/result.ts';
 import { certificatesExpiryOf } from './defaults.ts';
 import type { External } from './externals.ts';
 import type { MachinePass, MachineStep, StepDeps } from './machine-pass.ts';
-import { namedNode } from './named-node.ts';
+import { namedNode, type OtherNodes } from './named-node.ts';
 import { nodeChange } from './node-change.ts';
 import { isOutdated } from './outdated.ts';
 import { ownershipOf } from './ownership.ts';
-import type { Seen, SeenNode } from './seen.ts';
+import type { Seen, SeenInfrastructure, SeenNode } from './seen.ts';
 
 /** What is done in each pass, in this order: a step that fails keeps none of the others from running. */
 export function creationSteps(deps: StepDeps): readonly MachineStep[] {
@@ -156,7 +156,7 @@ function nodeStep(deps: Pick<StepDeps, 'machines' | 'externals' | 'clock'>): Mac
 
 /** What the cache says, but that a Node is gone: a kubelet may have registered it anew. Throws ApiError. */
 async function lookForNode(deps: Pick<StepDeps, 'machines' | 'clock'>, pass: MachinePass): Promise<SeenNode> {
-  const { machine, cluster, nodeCluster, signal } = pass;
+  const { machine, cluster, nodeCluster, infrastructure, signal } = pass;
   const seen = nodeOf(deps, pass);
   const name = machine.status.nodeRef?.name;
   // The API server of a Cluster that goes may be no more, and its Nodes are let alone.
@@ -170,7 +170,12 @@ async function lookForNode(deps: Pick<StepDeps, 'machines' | 'clock'>, pass: Mac
   const holder = othersWith(deps, machine).find(({ status }) =>
     others.some(({ metadata }) => metadata.name === status?.nodeRef?.name),
   );
-  return namedNode(machine, live, { nodes: others, holder });
+  return namedNode(machine, live, { nodes: others, holder, infrastructure: standOf(infrastructure) });
+}
+
+function standOf(infrastructure: SeenInfrastructure): OtherNodes['infrastructure'] {
+  if (infrastructure.kind === 'reading' || infrastructure.kind === 'unknown') return 'unknown';
+  return infrastructure.kind === 'found' && !isBeingDeleted(infrastructure.external.object) ? 'there' : 'gone';
 }
 
 /** The other Machines with the provider ID of this one. */

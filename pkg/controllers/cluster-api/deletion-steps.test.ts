@@ -33,6 +33,9 @@ const UNREACHABLE: SeenNode = { kind: 'unreachable', why: 'w', isOver: true };
 
 interface World {
   readonly now?: number;
+  /** Since when the drain has ended. */
+  readonly restedMs?: number;
+  readonly infrastructureFailure?: ApiError;
   readonly drained?: 'running' | 'drained' | 'node-gone' | 'none' | 'failed' | BlockedPod['reason'];
   readonly volumes?: readonly string[];
   /** PersistentVolumes of pods that stay. */
@@ -42,32 +45,41 @@ interface World {
 }
 
 /** A drain that has come so far; or has ended while a Pod was held for that reason. */
-function drainIn(drained: World['drained']): object | undefined {
+function drainIn(drained: World['drained'], settledAtMs: number): object | undefined {
   switch (drained) {
     case 'none':
       return undefined;
     case 'running':
       return { state: 'running', sinceMs: 0 };
     case 'failed':
-      return { state: 'failed', error: new Error('no rules'), settledAtMs: 0 };
+      return { state: 'failed', error: new Error('no rules'), settledAtMs };
     case 'drained':
     case 'node-gone':
     case undefined:
-      return endedWith({ kind: drained ?? 'drained' });
+      return endedWith({ kind: drained ?? 'drained' }, settledAtMs);
     default: {
       const blocked = [{ pod: 'ns/a', reason: drained, detail: 'x' }];
-      return endedWith({ kind: 'incomplete', progress: { remainingPods: 1, blocked } });
+      return endedWith({ kind: 'incomplete', progress: { remainingPods: 1, blocked } }, settledAtMs);
     }
   }
 }
 
-function endedWith(outcome: DrainOutcome): object {
-  return { state: 'done', result: { nodeUID: 'drained', outcome }, settledAtMs: 0 };
+function endedWith(outcome: DrainOutcome, settledAtMs: number): object {
+  return { state: 'done', result: { nodeUID: 'drained', outcome }, settledAtMs };
 }
 
 /** What the steps do for a Machine, in order; and what it waits for. */
 async function run(
-  { now = Date.parse(START), drained = 'drained', volumes = [], kept = [], gone = [], nodeFailure }: World,
+  {
+    now = Date.parse(START),
+    drained = 'drained',
+    restedMs = 0,
+    volumes = [],
+    kept = [],
+    gone = [],
+    nodeFailure,
+    infrastructureFailure,
+  }: World,
   change: Partial<MachinePass> & {
     annotations?: object;
     deletion?: object;
@@ -77,7 +89,9 @@ async function run(
 ): Promise<{
   readonly did: string[];
   readonly waits: string | undefined;
+  readonly says: string | undefined;
   readonly told: string | undefined;
+  readonly isToldDrained: true | undefined;
   readonly isHeld: boolean;
 }> {
   const did: string[] = [];
@@ -106,13 +120,15 @@ async function run(
     writer: {
       delete: (_intent: string, _resource: unknown, { name }: { name: string }) => {
         did.push(`delete ${name}`);
-        return Promise.resolve(object(name));
+        return infrastructureFailure === undefined
+          ? Promise.resolve(object(name))
+          : Promise.reject(infrastructureFailure);
       },
     },
     rules: { of: () => Promise.resolve(() => ({ behavior: 'leaves', order: 0 })) },
     keptVolumes: () => Promise.resolve(kept.map((name) => ({ name, id: undefined }))),
     drains: {
-      get: () => drainIn(drained),
+      get: () => drainIn(drained, clock.monotonicMs() - restedMs),
       startOrGet: () => void did.push('drain'),
       abort: () => undefined,
       forget: () => undefined,
@@ -148,12 +164,15 @@ async function run(
     again: [],
     ...change,
   };
-  await runSteps(deletionSteps(deps), pass);
+  const [ended] = await Promise.allSettled([runSteps(deletionSteps(deps), pass)]);
+  if (ended.status === 'rejected' && ended.reason !== infrastructureFailure) throw ended.reason;
   did.push(...pass.told.flatMap((one) => (one.reason === 'SuccessfulDrainNode' ? [] : [`tell ${one.reason}`])));
-  const { reason, event } = pass.deleting ?? {};
+  const { reason, message, event } = pass.deleting ?? {};
   return {
     did,
     waits: reason,
+    says: message,
+    isToldDrained: pass.told.some((one) => one.reason === 'SuccessfulDrainNode') || undefined,
     told: event && `${event.type} ${event.reason}`,
     isHeld: machine.metadata.finalizers?.length === 1,
   };
@@ -293,10 +312,24 @@ describe('a deletion', () => {
     },
     {
       title: 'drains a Node that somebody has uncordoned since',
+      world: { restedMs: 5_000 },
       change: { node: nodeOf('drained', false) },
       did: ['drain'],
       waits: 'DrainingNode',
     },
+    {
+      title: 'does not drain it at once, for whoever has done so may do it again',
+      world: { restedMs: 4_999 },
+      change: { node: nodeOf('drained', false) },
+      did: [],
+      waits: 'DrainingNode',
+    },
+    ...[19_999, 20_000].map((restedMs) => ({
+      title: `tries again after a drain that has failed, not before 20 s: after ${restedMs} ms`,
+      world: { drained: 'failed', restedMs } as const,
+      did: restedMs < 20_000 ? [] : ['drain'],
+      waits: 'DrainingNode',
+    })),
     {
       title: 'waits to see what has become of a Node that the drain has not found',
       world: { drained: 'node-gone' },
@@ -395,12 +428,47 @@ describe('a deletion', () => {
     await expect(run({ gone: ALL_GONE, nodeFailure }, OVER)).rejects.toThrow('no');
   });
 
+  test('that is refused says so', async () => {
+    const infrastructureFailure = new ApiError(403, 'Forbidden', 'no');
+
+    const ended = await run({ infrastructureFailure }, {});
+
+    expect(ended).toMatchObject({ waits: 'WaitingForInfrastructureDeletion', says: 'Deleting Sim infra: no' });
+  });
+
+  test.each([
+    { reason: 'DrainingNode', isToldDrained: true },
+    { reason: 'WaitingForInfrastructureDeletion', isToldDrained: undefined },
+  ])('that its Node is drained is told once: after $reason $isToldDrained', async ({ reason, isToldDrained }) => {
+    const ended = await run({}, { conditions: [{ type: 'Deleting', status: 'True', reason, message: '' }] });
+
+    expect(ended.isToldDrained).toBe(isToldDrained);
+  });
+
+  test.each([
+    { what: 'nothing', message: undefined, says: 'Draining Node n' },
+    { what: 'what holds it', message: 'Draining Node n: x', says: 'Draining Node n: x' },
+    { what: 'what holds another Node', message: 'Draining Node n1: x', says: 'Draining Node n' },
+    { what: 'another thing', message: 'Waiting for the cluster of its Node: x', says: 'Draining Node n' },
+  ])('a drain that begins after $what was said says: $says', async ({ message, says }) => {
+    const conditions =
+      message === undefined ? [] : [{ type: 'Deleting', status: 'True', reason: 'DrainingNode', message }];
+
+    for (const world of [
+      { drained: 'none' },
+      { drained: 'running' },
+      { drained: 'failed', restedMs: 20_000 },
+    ] as const) {
+      expect((await run(world, { conditions })).says).toBe(says);
+    }
+  });
+
   test('an object of somebody else is let alone', async () => {
     const foreign = { kind: 'foreign', problem: 'p' } as const;
 
     const ended = await run({ gone: [] }, { infrastructure: foreign, bootstrap: foreign });
 
-    expect(ended).toEqual({ did: ['delete node'], waits: undefined, isHeld: false });
+    expect(ended).toMatchObject({ did: ['delete node'], waits: undefined, isHeld: false });
   });
 
   test.each([{ seen: { kind: 'reading' } as const }, { seen: { kind: 'unknown', problem: 'p' } as const }])(
@@ -408,7 +476,7 @@ describe('a deletion', () => {
     async ({ seen }) => {
       for (const change of [{ infrastructure: seen }, { bootstrap: seen }]) {
         const ended = await run({ drained: 'none', gone: ALL_GONE }, change);
-        expect(ended).toEqual({ did: [], waits: 'WaitingForInfrastructureDeletion', isHeld: true });
+        expect(ended).toMatchObject({ did: [], waits: 'WaitingForInfrastructureDeletion', isHeld: true });
       }
     },
   );

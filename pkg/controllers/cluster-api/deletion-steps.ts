@@ -1,3 +1,4 @@
+import type { Activity } from '../../activity/activity.ts';
 import type { ContractReference } from '../../apis/cluster-api/contract.ts';
 import {
   EXCLUDE_DETACH_ANNOTATION,
@@ -10,7 +11,7 @@ import type { ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts'
 import { isBeingDeleted, refOf, type KubeObject } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
-import type { DrainOutcome, DrainProgress, DrainRequest } from '../../drain/drain.ts';
+import type { DrainProgress, DrainRequest } from '../../drain/drain.ts';
 import { isHeldUp, mainHold, mainWait } from '../../drain/progress-text.ts';
 import type { TrackedVolume } from '../../drain/volumes.ts';
 import { GateClosedError } from '../../gate/gate.ts';
@@ -32,10 +33,13 @@ import type { Seen } from './seen.ts';
 
 /** How often a drain or volumes that are still attached are looked at again. */
 const LOOK_AGAIN_MS = 20_000;
-/** When to go on after the gate was closed, or a Node has gone that the cache still shows. */
+/** When to go on after the gate was closed, a Node has gone that the cache still shows, or somebody has uncordoned one. */
 const SOON_MS = 5_000;
 /** A drain without a timeout is begun anew after so long, so that nothing of it is forgotten. */
 const DRAIN_ROUND_MS = 600_000;
+
+/** Reason while the infrastructure is being deleted. */
+const OF_INFRASTRUCTURE = 'WaitingForInfrastructureDeletion';
 
 type StartTime = keyof NonNullable<ClusterAPIMachineStatus['deletion']>;
 
@@ -66,7 +70,7 @@ export function deletionSteps(deps: StepDeps): readonly MachineStep[] {
     ofNode(drainStep(deps)),
     ofNode(detachStep(deps)),
     hooks(deps, PRE_TERMINATE),
-    removal(deps, 'infrastructure', 'WaitingForInfrastructureDeletion', (pass) => [
+    removal(deps, 'infrastructure', OF_INFRASTRUCTURE, (pass) => [
       pass.infrastructure,
       pass.machine.spec.infrastructureRef,
     ]),
@@ -122,7 +126,7 @@ const located: MachineStep = {
       if (seen.kind !== 'unknown' && seen.kind !== 'reading') continue;
       const what = `${reference?.kind} ${reference?.name}`;
       const why = seen.kind === 'unknown' ? seen.problem : 'it is being read';
-      return waits(pass, 'WaitingForInfrastructureDeletion', `It cannot be told whether ${what} is there: ${why}`);
+      return waits(pass, OF_INFRASTRUCTURE, `It cannot be told whether ${what} is there: ${why}`);
     }
     return next;
   },
@@ -239,31 +243,69 @@ function drainStep({
       if (leftMs !== undefined) pass.again.push({ afterMs: leftMs, waitingFor: 'the drain timeout' });
       if (activity?.state === 'running') {
         const progress = running.get(uid);
-        const why = progress === undefined ? '' : `: ${describeProgress(progress)}`;
+        const said =
+          progress === undefined ? saidBefore(pass, name) : `Draining Node ${name}: ${describeProgress(progress)}`;
         const event = progress && eventOf(progress);
-        return waits(pass, 'DrainingNode', `Draining Node ${name}${why}`, { againMs: LOOK_AGAIN_MS, event });
+        return waits(pass, 'DrainingNode', said, { againMs: LOOK_AGAIN_MS, event });
       }
       const stands = activity?.state === 'done' ? standOf(activity.result, node) : undefined;
       if (stands === 'empty') {
-        if (pass.observed.status?.deletion?.waitForNodeVolumeDetachStartTime === undefined) {
+        if (!isKnownToBeDrained(pass)) {
           pass.told.push({ type: 'Normal', reason: 'SuccessfulDrainNode', message: `Node ${name} is drained` });
         }
         return next;
       }
-      drains.forget(uid, 'drain');
-      if (activity === undefined || stands === 'open') {
-        begin(pass, target, node, leftMs);
-        const again = stands === 'open' ? ' once more: it has registered anew, or takes Pods again' : '';
-        return waits(pass, 'DrainingNode', `Draining Node ${name}${again}`, { againMs: LOOK_AGAIN_MS });
+      if (activity !== undefined) {
+        const restMs = activity.settledAtMs + restMsAfter(activity, node) - clock.monotonicMs();
+        if (restMs > 0) {
+          const [why, event] = stands === 'open' ? [ONCE_MORE, undefined] : toldOfEnd(activity);
+          pass.again.push({ afterMs: restMs, waitingFor: 'the next attempt to drain' });
+          return waits(pass, 'DrainingNode', `Draining Node ${name}${why}`, { event });
+        }
+        drains.forget(uid, 'drain');
       }
-      const isGate = activity.state === 'failed' && activity.error instanceof GateClosedError;
-      const isSoon = stands === 'gone' || isGate;
-      pass.again.push({ afterMs: isSoon ? SOON_MS : LOOK_AGAIN_MS, waitingFor: 'the next attempt to drain' });
-      const [why, event] =
-        activity.state === 'failed' ? toldOfFailure(activity.error, isGate) : toldOfRest(activity.result.outcome);
-      return waits(pass, 'DrainingNode', `Draining Node ${name}: ${why}`, { event });
+      begin(pass, target, node, leftMs);
+      const said = stands === 'open' ? `Draining Node ${name}${ONCE_MORE}` : saidBefore(pass, name);
+      return waits(pass, 'DrainingNode', said, { againMs: LOOK_AGAIN_MS });
     },
   };
+}
+
+type EndedActivity = Exclude<Activity<EndedDrain>, { readonly state: 'running' }>;
+
+/** Why a Node is drained that was drained. */
+const ONCE_MORE = ' once more: it has registered anew, or takes Pods again';
+
+/**
+ * How long a drain rests that did not empty the Node. Each pass wakes the next by what it writes, so that one that fails at once, or a Node that
+ * somebody uncordons whenever it is cordoned, would be begun again and again without that.
+ */
+function restMsAfter(activity: EndedActivity, node: Node): number {
+  if (activity.state === 'failed') return activity.error instanceof GateClosedError ? SOON_MS : LOOK_AGAIN_MS;
+  switch (standOf(activity.result, node)) {
+    case 'open':
+      return node.metadata.uid === activity.result.nodeUID ? SOON_MS : 0;
+    case 'gone':
+      return SOON_MS;
+    default:
+      return LOOK_AGAIN_MS;
+  }
+}
+
+/** A drain that has only just begun has no news: what was said of this Node last stands, so that it is not told again in each round. */
+function saidBefore({ observed }: MachinePass, name: string): string {
+  const text = `Draining Node ${name}`;
+  const said = observed.status?.conditions?.find(
+    ({ type, reason }) => type === 'Deleting' && reason === 'DrainingNode',
+  );
+  const isOfIt = [':', ONCE_MORE].some((more) => said?.message.startsWith(`${text}${more}`) === true);
+  return isOfIt ? (said?.message ?? text) : text;
+}
+
+/** Whether that was told, and what comes after it is tried again. */
+function isKnownToBeDrained({ observed: { status } }: MachinePass): boolean {
+  const said = status?.conditions?.find(({ type }) => type === 'Deleting')?.reason;
+  return status?.deletion?.waitForNodeVolumeDetachStartTime !== undefined || said === OF_INFRASTRUCTURE;
 }
 
 /**
@@ -334,7 +376,11 @@ function removal(
         const clusters = target === undefined ? [] : [target.cluster];
         const left = await writer
           .delete('destroy', resource, refOf(object), { uid }, { signal, clusters })
-          .catch(ignoreNotFound);
+          .catch(ignoreNotFound)
+          .catch((err: unknown) => {
+            waits(pass, reason, `Deleting ${what}: ${messageOf(err)}`);
+            throw err;
+          });
         if (left === undefined && (await externals.isGone(machine, reference, signal))) return next;
       }
       return waits(pass, reason, `Waiting for ${what} to be gone`);
@@ -402,16 +448,16 @@ function timeLeftMs(since: string, seconds: number, nowMs: number): number {
   return Math.max(0, (fromTimestamp(since) ?? nowMs) + seconds * 1_000 - nowMs);
 }
 
-/** What a drain has left, in words, and what is told of it. */
-function toldOfRest(outcome: DrainOutcome): readonly [string, Waiting['event']] {
-  if (outcome.kind !== 'incomplete') return ['it is not there any more', undefined];
-  return [describeProgress(outcome.progress), eventOf(outcome.progress)];
-}
-
-/** Why a drain has failed. What was given up at a closed gate goes on by itself. */
-function toldOfFailure(err: unknown, isGate: boolean): readonly [string, Waiting['event']] {
-  const why = messageOf(err);
-  return [why, isGate ? undefined : { type: 'Warning', reason: 'DrainBlocked', why }];
+/** What a drain has left, or why it has failed, in words, and what is told of it. What was given up at a closed gate goes on by itself. */
+function toldOfEnd(activity: EndedActivity): readonly [string, Waiting['event']] {
+  if (activity.state === 'failed') {
+    const why = messageOf(activity.error);
+    const isGate = activity.error instanceof GateClosedError;
+    return [`: ${why}`, isGate ? undefined : { type: 'Warning', reason: 'DrainBlocked', why }];
+  }
+  const { outcome } = activity.result;
+  if (outcome.kind !== 'incomplete') return [': it is not there any more', undefined];
+  return [`: ${describeProgress(outcome.progress)}`, eventOf(outcome.progress)];
 }
 
 /** How many Pods are left, and what one of them waits for: `1 Pod is left; ns/a (waits for pods that go first)`. */

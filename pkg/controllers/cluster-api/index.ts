@@ -105,10 +105,14 @@ export function clusterAPI(
             wakeOfNodes({ machines, nodes, volumeAttachments, isIn }, queue);
           },
         }),
-      // A drain that rules have ended is not taken up by itself.
+      // A drain that rules have ended is taken up at once.
       (queue) =>
         void rules.onChange(() => {
-          for (const one of machines.list()) if (isBeingDeleted(one)) queue.add(queueKeyOf('Machine', keyOf(one)));
+          for (const one of machines.list().filter(isBeingDeleted)) {
+            const { uid } = one.metadata;
+            if (drains.get(uid, 'drain')?.state === 'failed') drains.forget(uid, 'drain');
+            queue.add(queueKeyOf('Machine', keyOf(one)));
+          }
         }),
       (queue) => {
         const { nodes, secrets } = caches;

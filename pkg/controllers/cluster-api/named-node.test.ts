@@ -29,7 +29,7 @@ const named = (name: string, providerID?: string, annotations: Record<string, st
     n.metadata = { ...n.metadata, name, annotations };
     n.spec = providerID === undefined ? {} : { providerID };
   });
-const ALONE = { nodes: [], holder: undefined };
+const ALONE = { nodes: [], holder: undefined, infrastructure: 'there' } as const;
 
 test.each<{
   what: string;
@@ -93,8 +93,19 @@ test.each([
     live: named('n', ID),
     want: { kind: 'found' },
   },
-])('of Nodes with the provider ID of a Machine, $what: $want.kind', ({ nodes, live, holder, want }) => {
-  const others = { nodes: [A, B].flatMap((one) => (one && nodes.includes(one.metadata.name) ? one : [])), holder };
+  { what: 'one, without its infrastructure', nodes: ['a'], infrastructure: 'gone' as const, want: { kind: 'gone' } },
+  {
+    what: 'one, before it is known whether there is its infrastructure',
+    nodes: ['a'],
+    infrastructure: 'unknown' as const,
+    want: {
+      kind: 'undecided',
+      problem: `Node n is gone, and Node a has its provider ID ${ID}: waiting to know whether its infrastructure is there`,
+    },
+  },
+])('of Nodes with the provider ID of a Machine, $what: $want.kind', ({ live, holder, want, ...given }) => {
+  const nodes = [A, B].flatMap((one) => (one && given.nodes.includes(one.metadata.name) ? one : []));
+  const others = { nodes, holder, infrastructure: given.infrastructure ?? ('there' as const) };
 
   for (const one of [machine(), machine('now')]) expect(namedNode(one, live, others)).toMatchObject(want);
 });

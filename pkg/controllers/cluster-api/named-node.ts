@@ -12,6 +12,8 @@ import type { SeenNode } from './seen.ts';
 export interface OtherNodes {
   readonly nodes: readonly Node[];
   readonly holder: ClusterAPIMachine | undefined;
+  /** Of the Machine. gone: it is not there, or goes. unknown: that cannot be told yet. */
+  readonly infrastructure: 'there' | 'gone' | 'unknown';
 }
 
 /**
@@ -26,6 +28,9 @@ export interface OtherNodes {
  * | is gone, or another's        | none                                      | gone                                       |
  * | is gone, or another's        | one, of no other Machine                  | found: the kubelet calls itself otherwise  |
  * | is gone, or another's        | more, or one of another Machine           | undecided                                  |
+ *
+ * Where the infrastructure of the Machine is not there any more, Nodes of other names are none of its own, and it is gone: providers give IDs
+ * of their hosts to the next machine, which would lose its Node.
  */
 export function namedNode(machine: ClusterAPIMachine, live: Node | undefined, others: OtherNodes): SeenNode {
   const { providerID = '' } = live?.spec ?? {};
@@ -49,10 +54,13 @@ export function namedNode(machine: ClusterAPIMachine, live: Node | undefined, ot
 }
 
 function renamed(machine: ClusterAPIMachine, others: OtherNodes): SeenNode {
-  const { nodes, holder } = others;
+  const { nodes, holder, infrastructure } = others;
   const [node] = nodes;
-  if (node === undefined) return { kind: 'gone' };
+  if (node === undefined || infrastructure === 'gone') return { kind: 'gone' };
   const found = `Node ${machine.status?.nodeRef?.name} is gone, and ${named(others)} ${its(machine)}`;
+  if (infrastructure === 'unknown') {
+    return { kind: 'undecided', problem: `${found}: waiting to know whether its infrastructure is there` };
+  }
   if (holder !== undefined) {
     const { name } = holder.metadata;
     const problem = `${found}; Node ${holder.status?.nodeRef?.name} is that of Machine ${name}: delete the Machine that has no infrastructure of its own`;
