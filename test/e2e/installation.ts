@@ -15,6 +15,7 @@ import { applyCrds, type CrdSet } from '../env/crds.ts';
 import { KubeSession } from '../integration/kube-session.ts';
 import { LocalMachines } from './local-machines.ts';
 import { NAMESPACE } from './manifests.ts';
+import { feed } from '../processes/feed.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 /** Longer than any command is told to wait. */
@@ -189,7 +190,7 @@ export class Installation implements AsyncDisposable {
   async #kubectl(args: readonly string[], input: string): Promise<string> {
     const all = ['--kubeconfig', this.#kubeconfig, ...args];
     const running = promisify(execFile)(this.#program('kubectl'), all, { timeout: KUBECTL_TIMEOUT_MS });
-    running.child.stdin?.end(input);
+    feed(running.child, input);
     try {
       return (await running).stdout;
     } catch (err) {

@@ -7,6 +7,7 @@ import { resolveProgram } from '../../hack/control-plane/binaries.ts';
 import { Component } from '../../hack/control-plane/component.ts';
 import { openRun } from '../../hack/control-plane/ledger.ts';
 import { freePort } from '../../hack/control-plane/ports.ts';
+import { feed } from '../processes/feed.ts';
 
 /** What a Prometheus is told. */
 export interface PrometheusOptions {
@@ -118,6 +119,6 @@ export async function promtool(args: readonly string[], input = ''): Promise<Ver
     const child = execFile(path, [...args], (err, stdout, stderr) => {
       resolve({ code: err === null ? 0 : Number(err.code ?? 1), output: stdout + stderr });
     });
-    child.stdin?.end(input);
+    feed(child, input);
   });
 }

@@ -21,6 +21,7 @@ import { Program } from '../e2e/program.ts';
 import { eventually } from '../expect/eventually.ts';
 import { parseFlags } from '../parse-flags.ts';
 import { moveTo } from './shipped-roles.ts';
+import { feed } from '../processes/feed.ts';
 
 /*
  * What deploy/ ships for an installation: the layouts of kustomize and the chart of Helm, which render the same objects; the API server
@@ -450,6 +451,6 @@ async function apply(manifests: readonly Manifest[]): Promise<string[]> {
     '-f',
     '-',
   ]);
-  kubectl.child.stdin?.end(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests }));
+  feed(kubectl.child, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests }));
   return (await kubectl).stdout.trim().split('\n');
 }
