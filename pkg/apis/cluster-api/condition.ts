@@ -11,6 +11,14 @@ export interface Condition {
 /** What a condition says. */
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
+/** The condition of that type in the status of an object that we read as its definition has it; undefined: it has none. */
+export function conditionOf(
+  { status }: { readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined },
+  wanted: string,
+): Condition | undefined {
+  return status?.conditions?.find(({ type }) => type === wanted);
+}
+
 /** Of a condition of the older contract that gives none. */
 const NO_REASON = 'NoReasonReported';
 /** What the API server takes for one: a word. */

@@ -1,4 +1,5 @@
 import type { Activity } from '../../activity/activity.ts';
+import { conditionOf } from '../../apis/cluster-api/condition.ts';
 import type { ContractReference } from '../../apis/cluster-api/contract.ts';
 import {
   EXCLUDE_DETACH_ANNOTATION,
@@ -186,8 +187,7 @@ function drainedMachine({ machine, cluster }: MachinePass): DrainedMachine {
 function isTooLate({ infrastructure, machine, observed }: MachinePass): boolean {
   if (machine.status.deletion?.waitForPreTerminateHookStartTime !== undefined) return true;
   // The older version stores no such time.
-  const said = observed.status?.conditions?.find(({ type }) => type === 'Deleting');
-  if (said?.reason === PRE_TERMINATE.reason) return true;
+  if (conditionOf(observed, 'Deleting')?.reason === PRE_TERMINATE.reason) return true;
   return infrastructure.kind !== 'found' || isBeingDeleted(infrastructure.external.object);
 }
 
@@ -295,17 +295,15 @@ function restMsAfter(activity: EndedActivity, node: Node): number {
 /** A drain that has only just begun has no news: what was said of this Node last stands, so that it is not told again in each round. */
 function saidBefore({ observed }: MachinePass, name: string): string {
   const text = `Draining Node ${name}`;
-  const said = observed.status?.conditions?.find(
-    ({ type, reason }) => type === 'Deleting' && reason === 'DrainingNode',
-  );
-  const isOfIt = [':', ONCE_MORE].some((more) => said?.message.startsWith(`${text}${more}`) === true);
-  return isOfIt ? (said?.message ?? text) : text;
+  const said = conditionOf(observed, 'Deleting');
+  if (said?.reason !== 'DrainingNode') return text;
+  return [':', ONCE_MORE].some((more) => said.message.startsWith(`${text}${more}`)) ? said.message : text;
 }
 
 /** Whether that was told, and what comes after it is tried again. */
-function isKnownToBeDrained({ observed: { status } }: MachinePass): boolean {
-  const said = status?.conditions?.find(({ type }) => type === 'Deleting')?.reason;
-  return status?.deletion?.waitForNodeVolumeDetachStartTime !== undefined || said === OF_INFRASTRUCTURE;
+function isKnownToBeDrained({ observed }: MachinePass): boolean {
+  if (observed.status?.deletion?.waitForNodeVolumeDetachStartTime !== undefined) return true;
+  return conditionOf(observed, 'Deleting')?.reason === OF_INFRASTRUCTURE;
 }
 
 /**

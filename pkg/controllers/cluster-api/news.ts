@@ -1,4 +1,4 @@
-import type { Condition } from '../../apis/cluster-api/condition.ts';
+import { conditionOf, type Condition } from '../../apis/cluster-api/condition.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Told, Waiting } from './machine-pass.ts';
@@ -65,8 +65,4 @@ function heldUp(before: Condition | undefined, deleting: Waiting | undefined): r
   const { type, reason, why = '' } = deleting.event;
   const isKnown = before?.status === 'True' && before.reason === deleting.reason && before.message.includes(why);
   return isKnown ? [] : [{ type, reason, message: deleting.message }];
-}
-
-function conditionOf({ status }: ClusterAPIMachine, wanted: string): Condition | undefined {
-  return status?.conditions?.find(({ type }) => type === wanted);
 }
