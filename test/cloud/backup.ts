@@ -4,6 +4,7 @@ import { join } from 'node:path';
 
 import { etcdDirectory } from '../../hack/control-plane/arguments.ts';
 import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
+import { halt } from '../processes/halt.ts';
 
 /** The data of a control plane at one moment, to which it can be set back. */
 export class Backup implements AsyncDisposable {
@@ -18,8 +19,8 @@ export class Backup implements AsyncDisposable {
   /** Copies the files of etcd while it stands still: what a crash would leave, which it starts from. */
   static async take(plane: ControlPlane): Promise<Backup> {
     const directory = await mkdtemp(join(tmpdir(), 'backup-'));
-    plane.etcd.kill('SIGSTOP');
     try {
+      await halt(plane.etcd);
       await cp(etcdDirectory(plane.directory), directory, { recursive: true });
     } finally {
       plane.etcd.kill('SIGCONT');

@@ -53,12 +53,12 @@ export class CloudProcess implements CloudConsole, AsyncDisposable {
     await running?.control[Symbol.asyncDispose]();
   }
 
-  /** SIGSTOP. */
-  pause(): void {
-    this.#running?.driver.freeze();
+  /** Resolves when it stands still. */
+  async pause(): Promise<void> {
+    await this.#running?.driver.freeze();
   }
 
-  /** SIGCONT. */
+  /** Lets it go on. */
   resume(): void {
     this.#running?.driver.thaw();
   }

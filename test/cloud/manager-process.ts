@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 
+import { halt } from '../processes/halt.ts';
 import { programFile } from '../processes/program-file.ts';
 import { flagsOf, type RunOptions } from './manager.ts';
 
@@ -48,9 +49,14 @@ export class ManagerProcess implements AsyncDisposable {
     return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
-  /** SIGSTOP and SIGCONT: a process that is paused, and resumed. */
-  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
-    this.#child.kill(signal);
+  /** Stops the process in its tracks, if it has not ended; resolves when it stands still. */
+  async pause(): Promise<void> {
+    await halt(this.#child);
+  }
+
+  /** Lets a paused process go on. */
+  resume(): void {
+    this.#child.kill('SIGCONT');
   }
 
   /** Resolves when it has ended by itself. */

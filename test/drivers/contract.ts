@@ -168,7 +168,7 @@ export function describeContract(driver: DriverUnderTest): void {
 
       test('leaves a mutation unanswered when it is killed in the middle, and answers its successor', async () => {
         await client.capabilities(callOf().signal);
-        running.freeze();
+        await running.freeze();
         const outcome = client.createMachine(request(two), callOf()).catch((err: unknown) => err);
 
         await running.end('SIGKILL');

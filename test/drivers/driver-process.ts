@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
+import { halt } from '../processes/halt.ts';
 import { programFile } from '../processes/program-file.ts';
 
 /** A driver's command, running as its own process. */
@@ -43,8 +44,8 @@ export class DriverProcess implements AsyncDisposable {
   }
 
   /** Stops the process in its tracks; it answers nothing until it is killed or goes on. */
-  freeze(): void {
-    this.#child.kill('SIGSTOP');
+  async freeze(): Promise<void> {
+    await halt(this.#child);
   }
 
   /** Lets a frozen process go on. */

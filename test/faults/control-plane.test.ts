@@ -10,6 +10,7 @@ import { startControlPlane, type ControlPlane } from '../../hack/control-plane/c
 import { identityOf } from '../../hack/control-plane/process-identity.ts';
 import { bootstrapToken, startKubelet } from '../env/kubelet.ts';
 import { eventually } from '../expect/eventually.ts';
+import { halt } from '../processes/halt.ts';
 
 /** Kubelets, and those who miss them, share the host with other tests. */
 const PATIENCE = { timeoutMs: 90_000 };
@@ -124,7 +125,7 @@ describe('a control plane', () => {
   );
 
   test('answers no more while the API server is paused and goes on afterwards', async () => {
-    plane.apiserver.kill('SIGSTOP');
+    await halt(plane.apiserver);
     await expect(admin.request('/readyz', { timeoutMs: 300 })).rejects.toMatchObject({ name: 'TimeoutError' });
 
     plane.apiserver.kill('SIGCONT');

@@ -157,13 +157,13 @@ test(
     await using former = await ManagerProcess.start({ ...pool.access, driver: beside, flags: SHORT_LEASE });
     await eventually(() => still?.held.count === MACHINES, { ...PATIENCE, describe: 'all creations to be asked for' });
 
-    former.signal('SIGSTOP');
+    await former.pause();
     await using next = await ManagerProcess.start({ ...pool.access, flags: { ...LONG_LEASE, ...QUICK_LOOKS } });
     await pool.untilUp(MACHINES, PATIENCE);
     const before = identitiesOf(await pool.machines());
     still?.resume();
     await eventually(() => still?.held.made === MACHINES, { ...PATIENCE, describe: 'the late creations' });
-    former.signal('SIGCONT');
+    former.resume();
     await former.ended();
     await eventually(() => cloud.deleted === MACHINES, { ...PATIENCE, describe: 'second VMs to be taken away' });
     await pool.untilUp(MACHINES, PATIENCE);

@@ -18,6 +18,7 @@ import { Site } from '../cloud/site.ts';
 import { identitiesOf } from '../cloud/trial.ts';
 import { eventually } from '../expect/eventually.ts';
 import { grant } from '../integration/shipped-roles.ts';
+import { halt } from '../processes/halt.ts';
 
 /*
  * One manager process lives through everything that its neighbours can suffer, one after the other, while its pool grows and shrinks:
@@ -136,8 +137,8 @@ test('a manager lives through all that its neighbours can suffer, and neither re
   let size = FEW;
   let told = '';
   let atRest: number | undefined;
-  const paused = async (stop: () => void, goOn: () => void): Promise<void> => {
-    stop();
+  const paused = async (stop: () => Promise<void>, goOn: () => void): Promise<void> => {
+    await stop();
     await sleep(PAUSE_MS);
     goOn();
   };
@@ -183,14 +184,14 @@ test('a manager lives through all that its neighbours can suffer, and neither re
   const { etcd, apiserver } = site.plane;
   await during('etcd stands still', () =>
     paused(
-      () => etcd.kill('SIGSTOP'),
+      () => halt(etcd),
       () => etcd.kill('SIGCONT'),
     ),
   );
   await during('etcd is killed', () => restarted('etcd'));
   await during('the API server stands still', () =>
     paused(
-      () => apiserver.kill('SIGSTOP'),
+      () => halt(apiserver),
       () => apiserver.kill('SIGCONT'),
     ),
   );

@@ -112,14 +112,14 @@ class Lane {
     const first = await this.#leading();
     const what = await this.#change(attempt);
     await sleep(this.#chance.below(WORK_MS, attempt, 'pause'));
-    first.process.signal('SIGSTOP');
+    await first.process.pause();
     const isLeading = !first.process.hasEnded && !first.process.output.includes('lost leadership');
     this.#successor = await this.#start();
     await this.#untilLedBy(this.#successor);
     await sleep(this.#chance.below(WORK_MS, attempt, 'resume'));
     const before = first.process.output.length;
     const resumedMs = performance.timeOrigin + performance.now();
-    first.process.signal('SIGCONT');
+    first.process.resume();
     await first.process.ended();
     const endedAfterMs = performance.timeOrigin + performance.now() - resumedMs;
     const tookMs = spanOf(first.process.output.slice(before));

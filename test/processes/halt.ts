@@ -1,0 +1,50 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+
+import { errnoOf } from '../../hack/control-plane/errno.ts';
+import { eventually } from '../expect/eventually.ts';
+
+/** A process that is halted by its parent: a ChildProcess, or a program of the control plane. */
+export interface Haltable {
+  readonly pid?: number | undefined;
+  kill(signal: 'SIGSTOP'): unknown;
+}
+
+/** States of a thread that runs no more, see proc_pid_stat(5): stopped, and what is left of one that has ended. */
+const STILL = new Set(['T', 'Z', 'X']);
+
+/**
+ * Halts a process (SIGSTOP), and resolves when it stands still or has ended. The signal alone is not enough: the kernel stops thread by thread,
+ * and one that runs on another core may answer a request or write a file after kill(2) has returned. `SIGCONT` lets it go on.
+ */
+export async function halt(target: Haltable): Promise<void> {
+  target.kill('SIGSTOP');
+  await eventually(() => target.pid === undefined || statesOf(target.pid).every((state) => STILL.has(state)), {
+    describe: () => `process ${target.pid} to stand still`,
+  });
+}
+
+/** The state of each thread; where there is no /proc, that of the process. None when it has gone. */
+function statesOf(pid: number): string[] {
+  if (process.platform !== 'linux') {
+    return [
+      execFileSync('ps', ['-o', 'state=', '-p', String(pid)], { encoding: 'utf8' })
+        .trim()
+        .charAt(0),
+    ];
+  }
+  return (unlessGone(() => readdirSync(`/proc/${pid}/task`)) ?? []).flatMap((thread) => {
+    const stat = unlessGone(() => readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8'));
+    return stat === undefined ? [] : [stat.charAt(stat.lastIndexOf(')') + 2)];
+  });
+}
+
+/** Undefined when the process, or this thread of it, has gone. */
+function unlessGone<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (err) {
+    if (errnoOf(err) === 'ENOENT' || errnoOf(err) === 'ESRCH') return undefined;
+    throw err;
+  }
+}
