@@ -2,6 +2,7 @@ import type { Mutation } from '../mutation.ts';
 
 const READING = ['pkg/apis/cluster-api/reading.test.ts'];
 const NAMED_NODE = ['pkg/controllers/cluster-api/named-node.test.ts'];
+const CLAIMS = ['pkg/controllers/cluster-api/provider-id-claims.test.ts'];
 const DELETION = ['pkg/controllers/cluster-api/deletion-steps.test.ts'];
 
 /** Cluster API. */
@@ -141,8 +142,8 @@ export const CLUSTER_API: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/cluster-api/named-node.ts',
-    from: 'if (holder !== undefined) { const { name } = holder.metadata;',
-    to: 'if (false) { const { name } = holder.metadata;',
+    from: "if (contest !== undefined) return { kind: 'undecided',",
+    to: "if (false) return { kind: 'undecided',",
     why: 'The Node of one Machine is drained and deleted with another that has its provider ID.',
     tests: NAMED_NODE,
   },
@@ -169,10 +170,24 @@ export const CLUSTER_API: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/cluster-api/creation-steps.ts',
-    from: 'if (status.nodeRef === undefined && holder !== undefined) {',
-    to: 'if (false) {',
+    from: 'if (contested !== undefined) return contested;',
+    to: '',
     why: 'The deletion of a copy of a Machine takes the Node of the first one along.',
     tests: ['pkg/controllers/cluster-api/creation-steps.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/cluster-api/provider-id-claims.ts',
+    from: "backing === 'gone' || backing === 'silent'",
+    to: 'false',
+    why: 'A Machine whose host was given on takes along the Node of the next machine on it.',
+    tests: CLAIMS,
+  },
+  {
+    file: 'pkg/controllers/cluster-api/provider-id-claims.ts',
+    from: "kind: backing === 'gone' ? 'unknown' : 'undecided'",
+    to: "kind: 'unknown'",
+    why: 'A server goes undrained whose Node another Machine has that has no infrastructure any more.',
+    tests: CLAIMS,
   },
   {
     file: 'pkg/controllers/cluster-api/creation-steps.ts',

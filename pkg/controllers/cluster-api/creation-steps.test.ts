@@ -8,6 +8,7 @@ import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { CLUSTER_API_MACHINE_INDEXES, NODE_INDEXES } from '../../indexes/machine-indexes.ts';
 import { ApiError } from '../../kube/errors.ts';
+import { clusterAPIMachines } from '../../kube/resource.ts';
 import type { Target } from '../../targets/targets.ts';
 import { trimNode } from '../../targets/trim.ts';
 import { creationSteps, nodeOf } from './creation-steps.ts';
@@ -19,7 +20,7 @@ const ID = 'sim:///1';
 
 const machine = (name: string, nodeName?: string): ClusterAPIMachine => ({
   metadata: { name, namespace: 'ns', uid: `uid-of-${name}`, resourceVersion: '1', creationTimestamp: '' },
-  spec: { providerID: ID },
+  spec: { providerID: ID, infrastructureRef: { apiGroup: 'g', kind: 'Sim', name: 'i' } },
   status: nodeName === undefined ? {} : { nodeRef: { name: nodeName } },
 });
 
@@ -41,10 +42,23 @@ const GOING = {
 } as unknown as SeenInfrastructure;
 const FOREIGN: SeenInfrastructure = { kind: 'foreign', problem: 'it belongs to Machine first' };
 
+/** What is asked for other Machines: their infrastructure is there, or is not. */
+const depsOf = (machines: readonly ClusterAPIMachine[], others: 'there' | 'absent' = 'absent'): StepDeps => {
+  const object = { ...machine('i'), spec: { providerID: ID } };
+  const found = { kind: 'found', object, resource: clusterAPIMachines, contract: 'v1beta2' };
+  return {
+    machines: new MemoryInformer([...machines], CLUSTER_API_MACHINE_INDEXES),
+    externals: { find: () => (others === 'there' ? found : { kind: 'absent' }) },
+    servedAs: () => 'cluster.x-k8s.io/v1beta2',
+    clock,
+  } as unknown as StepDeps;
+};
+
 test.each<{
   what: string;
   own?: string;
   other?: ClusterAPIMachine;
+  others?: 'there';
   infrastructure?: SeenInfrastructure;
   kind: string;
 }>([
@@ -52,22 +66,37 @@ test.each<{
   { what: 'that it has already', own: 'n', other: machine('copy'), kind: 'found' },
   { what: 'that a copy of it says is its own too', own: 'n', other: machine('copy', 'n'), kind: 'found' },
   { what: 'that the Machine has of which it is a copy', other: machine('first', 'n'), kind: 'unknown' },
+  {
+    what: 'that one has whose infrastructure is gone, while this one has its own',
+    other: machine('first', 'n'),
+    infrastructure: THERE,
+    kind: 'undecided',
+  },
+  {
+    what: 'that it has, but whose VM is that of another by now',
+    own: 'n',
+    other: machine('next'),
+    others: 'there',
+    kind: 'unknown',
+  },
   { what: 'of infrastructure of another Machine', own: 'n', infrastructure: FOREIGN, kind: 'none' },
-])('the Node with the provider id of a Machine, $what, is $kind', ({ own, other, infrastructure = ABSENT, kind }) => {
-  const one = machine('m', own);
-  const nodeCluster = { kind: 'reached', target: withNode, identity: undefined } as const;
-  const machines = new MemoryInformer([one, ...(other === undefined ? [] : [other])], CLUSTER_API_MACHINE_INDEXES);
+])(
+  'the Node with the provider id of a Machine, $what, is $kind',
+  ({ own, other, others, infrastructure = ABSENT, kind }) => {
+    const one = machine('m', own);
+    const nodeCluster = { kind: 'reached', target: withNode, identity: undefined } as const;
 
-  const pass = { machine: one as WorkingMachine, infrastructure, nodeCluster, cluster };
-  expect(nodeOf({ machines, clock }, pass)).toMatchObject({ kind });
-});
+    const pass = { machine: one as WorkingMachine, infrastructure, nodeCluster, cluster };
+    expect(nodeOf(depsOf([one, ...(other === undefined ? [] : [other])], others), pass)).toMatchObject({ kind });
+  },
+);
 
 test('two Nodes with the provider id of a Machine are decided by the name that it knows', () => {
   const nodeCluster = { kind: 'reached', target: target(twin('a'), twin('b')), identity: undefined } as const;
   const seen = [undefined, 'b', 'c'].map((known) => {
     const one = machine('m', known);
     const pass = { machine: one as WorkingMachine, infrastructure: ABSENT, nodeCluster, cluster };
-    return nodeOf({ machines: new MemoryInformer([one], CLUSTER_API_MACHINE_INDEXES), clock }, pass);
+    return nodeOf(depsOf([one]), pass);
   });
 
   expect(seen).toMatchObject([
@@ -97,8 +126,7 @@ test.each<{ what: string; live: Node | ApiError; clusterGoes?: boolean; want: ob
     again: [],
     told: [],
   } as unknown as MachinePass;
-  const deps = { machines: new MemoryInformer([one], CLUSTER_API_MACHINE_INDEXES), clock } as unknown as StepDeps;
-  const step = creationSteps(deps).find(({ name }) => name === 'node');
+  const step = creationSteps(depsOf([one])).find(({ name }) => name === 'node');
   await Promise.allSettled([step?.run(pass)]);
 
   expect(pass.node).toMatchObject(want);
@@ -164,8 +192,7 @@ test.each<{
       again: [],
       told: [],
     } as unknown as MachinePass;
-    const machines = new MemoryInformer([one, ...copies], CLUSTER_API_MACHINE_INDEXES);
-    await creationSteps({ machines, clock } as unknown as StepDeps)
+    await creationSteps(depsOf([one, ...copies]))
       .find(({ name }) => name === 'node')
       ?.run(pass);
 
@@ -189,8 +216,7 @@ test('what a Node says of its system is followed', async () => {
     again: [],
     told: [],
   } as unknown as MachinePass;
-  const deps = { machines: new MemoryInformer([going], CLUSTER_API_MACHINE_INDEXES), clock } as unknown as StepDeps;
-  await creationSteps(deps)
+  await creationSteps(depsOf([going]))
     .find(({ name }) => name === 'node')
     ?.run(pass);
 
@@ -232,7 +258,6 @@ test.each<{
     nodeCluster,
     cluster,
   };
-  const machines = new MemoryInformer([one], CLUSTER_API_MACHINE_INDEXES);
 
-  expect(nodeOf({ machines, clock }, pass)).toMatchObject(want);
+  expect(nodeOf(depsOf([one]), pass)).toMatchObject(want);
 });

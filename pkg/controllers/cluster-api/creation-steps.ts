@@ -10,7 +10,7 @@ import {
 } from '../../apis/cluster-api/keys.ts';
 import { readInfrastructure } from '../../apis/cluster-api/infrastructure.ts';
 import type { ClusterAPIMachine, DeprecatedStatus } from '../../apis/cluster-api/machine.ts';
-import { isBeingDeleted, refOf, type KubeObject, type OwnerReference } from '../../apis/meta.ts';
+import { isBeingDeleted, refOf, type KubeObject } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import { ignoreNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged, type MergePatch } from '../../kube/patch.ts';
@@ -19,10 +19,11 @@ import { next } from '../../reconcile/result.ts';
 import { certificatesExpiryOf } from './defaults.ts';
 import type { External } from './externals.ts';
 import type { MachinePass, MachineStep, StepDeps } from './machine-pass.ts';
-import { namedNode, type OtherNodes } from './named-node.ts';
+import { namedNode, WHICH_NODE, type OtherNodes } from './named-node.ts';
 import { nodeChange } from './node-change.ts';
 import { isOutdated } from './outdated.ts';
 import { ownershipOf } from './ownership.ts';
+import { contestedNode, contestOf, type Claim } from './provider-id-claims.ts';
 import type { Seen, SeenInfrastructure, SeenNode } from './seen.ts';
 
 /** What is done in each pass, in this order: a step that fails keeps none of the others from running. */
@@ -117,7 +118,10 @@ const certificates: MachineStep = {
   },
 };
 
-function nodeStep(deps: Pick<StepDeps, 'machines' | 'externals' | 'clock'>): MachineStep {
+/** What is asked for Nodes, and for whose they are. */
+type NodeDeps = Pick<StepDeps, 'machines' | 'externals' | 'servedAs' | 'clock'>;
+
+function nodeStep(deps: NodeDeps): MachineStep {
   return {
     name: 'node',
     async run(pass) {
@@ -155,7 +159,7 @@ function nodeStep(deps: Pick<StepDeps, 'machines' | 'externals' | 'clock'>): Mac
 }
 
 /** What the cache says, but that a Node is gone: a kubelet may have registered it anew. Throws ApiError. */
-async function lookForNode(deps: Pick<StepDeps, 'machines' | 'clock'>, pass: MachinePass): Promise<SeenNode> {
+async function lookForNode(deps: NodeDeps, pass: MachinePass): Promise<SeenNode> {
   const { machine, cluster, nodeCluster, infrastructure, signal } = pass;
   const seen = nodeOf(deps, pass);
   const name = machine.status.nodeRef?.name;
@@ -167,10 +171,13 @@ async function lookForNode(deps: Pick<StepDeps, 'machines' | 'clock'>, pass: Mac
   const live = await nodeCluster.target.reader.get(nodes, { name }, { signal }).catch(ignoreNotFound);
   const { providerID = '' } = machine.spec;
   const others = nodeCluster.target.nodes.byIndex('providerID', providerID).filter((one) => one.metadata.name !== name);
-  const holder = othersWith(deps, machine).find(({ status }) =>
-    others.some(({ metadata }) => metadata.name === status?.nodeRef?.name),
+  const claim = { machine, infrastructure };
+  const rivals = rivalsOf(deps, machine);
+  const holder = rivals.find((rival) =>
+    others.some(({ metadata }) => metadata.name === rival.machine.status?.nodeRef?.name),
   );
-  return namedNode(machine, live, { nodes: others, holder, infrastructure: standOf(infrastructure) });
+  const contest = holder && contestOf(claim, holder);
+  return namedNode(machine, live, { nodes: others, contest, infrastructure: standOf(infrastructure) });
 }
 
 function standOf(infrastructure: SeenInfrastructure): OtherNodes['infrastructure'] {
@@ -179,11 +186,14 @@ function standOf(infrastructure: SeenInfrastructure): OtherNodes['infrastructure
 }
 
 /** The other Machines with the provider ID of this one. */
-function othersWith(
-  { machines }: Pick<StepDeps, 'machines'>,
-  { metadata, spec }: ClusterAPIMachine,
-): readonly ClusterAPIMachine[] {
-  return machines.byIndex('providerID', spec?.providerID ?? '').filter((other) => other.metadata.uid !== metadata.uid);
+function rivalsOf(deps: NodeDeps, { metadata, spec }: ClusterAPIMachine): readonly Claim[] {
+  return deps.machines
+    .byIndex('providerID', spec?.providerID ?? '')
+    .filter((other) => other.metadata.uid !== metadata.uid)
+    .map((machine) => ({
+      machine,
+      infrastructure: see(deps, machine, machine.spec?.infrastructureRef, readInfrastructure),
+    }));
 }
 
 /** What is known of Nodes is told for so long after their cluster was reached for the last time. */
@@ -195,11 +205,11 @@ function graceLeftMs({ clock }: Pick<StepDeps, 'clock'>, { nodeCluster }: Pick<M
 }
 
 /**
- * The one Node with the provider id; once it was found, whether that one is still there. None while another Machine has that Node, or the
- * infrastructure: a Machine may have been copied with its provider id, and must not take the Node of the first one along.
+ * The one Node with the provider id; once it was found, whether that one is still there. None while it may be another Machine's, or the
+ * infrastructure is: a Machine may have been copied with its provider id, and must not take the Node of the first one along.
  */
 export function nodeOf(
-  deps: Pick<StepDeps, 'machines' | 'clock'>,
+  deps: NodeDeps,
   pass: Pick<MachinePass, 'machine' | 'infrastructure' | 'nodeCluster' | 'cluster'>,
 ): SeenNode {
   const { machine, infrastructure, nodeCluster, cluster } = pass;
@@ -212,18 +222,15 @@ export function nodeOf(
   if (nodeCluster.kind === 'unreachable') {
     return { kind: 'unreachable', why: nodeCluster.why, isOver: graceLeftMs(deps, pass) === 0 };
   }
-  const holder = othersWith(deps, machine).find((other) => other.status?.nodeRef !== undefined);
-  if (status.nodeRef === undefined && holder !== undefined) {
-    const problem = `Machine ${holder.metadata.name} has provider ID ${providerID}, and its Node: delete this Machine, or make it anew without spec.providerID`;
-    return { kind: 'unknown', problem };
-  }
+  const contested = contestedNode({ machine, infrastructure }, rivalsOf(deps, machine));
+  if (contested !== undefined) return contested;
   const found = nodeCluster.target.nodes.byIndex('providerID', providerID);
   const known = status.nodeRef?.name;
   const isKnown = ({ metadata }: Node): boolean => metadata.name === known;
   const node = known === undefined ? found[0] : found.find(isKnown);
   if (known === undefined && found.length > 1) {
     const names = found.map(({ metadata }) => metadata.name).toSorted();
-    const problem = `Nodes ${names.join(' and ')} have the same provider ID ${providerID}: delete the one that is none of this Machine`;
+    const problem = `Nodes ${names.join(' and ')} have the same provider ID ${providerID}: ${WHICH_NODE}`;
     return { kind: 'undecided', problem };
   }
   if (node !== undefined) return { kind: 'found', node };
@@ -243,34 +250,51 @@ function isMarked({ metadata }: MachinePass['machine']): boolean {
   return metadata.annotations?.[NODE_CLUSTER_ANNOTATION] !== undefined;
 }
 
-/** Finds an object that the Machine names, owns it, and reads what it says. */
-async function look<Report>(
-  deps: LookDeps,
-  pass: MachinePass,
+/** How what an object says is read. */
+type Read<Report> = (object: External['object'], contract: External['contract']) => Report;
+
+/** Finds an object that a Machine names, and reads what it says. */
+function see<Report>(
+  { externals, servedAs }: Pick<StepDeps, 'externals' | 'servedAs'>,
+  machine: ClusterAPIMachine,
   reference: ContractReference | undefined,
-  read: (object: External['object'], contract: External['contract']) => Report,
-): Promise<Seen<Report>> {
+  read: Read<Report>,
+): Seen<Report> {
   if (reference === undefined) return { kind: 'none' };
-  const found = deps.externals.find(pass.machine, reference);
+  const found = externals.find(machine, reference);
   if (found.kind !== 'found') return found;
-  const ownership = ownershipOf(found.object, pass.machine, deps.servedAs(clusterAPIMachines));
+  const ownership = ownershipOf(found.object, machine, servedAs(clusterAPIMachines));
   if ('foreign' in ownership) {
     const { kind, name } = ownership.foreign;
     const problem = `${reference.kind} ${reference.name} belongs to ${kind} ${name}: name an object of its own in the Machine`;
     return { kind: 'foreign', problem };
   }
-  const external = isBeingDeleted(pass.machine) ? found : await own(deps, pass, found, ownership.references);
+  return { kind: 'found', external: found, report: read(found.object, found.contract) };
+}
+
+/** The same of the Machine of a pass, which becomes the owner of the object. */
+async function look<Report>(
+  deps: LookDeps,
+  pass: MachinePass,
+  reference: ContractReference | undefined,
+  read: Read<Report>,
+): Promise<Seen<Report>> {
+  const seen = see(deps, pass.machine, reference, read);
+  if (seen.kind !== 'found' || isBeingDeleted(pass.machine)) return seen;
+  const external = await own(deps, pass, seen.external);
   return { kind: 'found', external, report: read(external.object, external.contract) };
 }
 
 /** Makes the Machine the one owner of the object, with the label of its Cluster. */
 async function own(
-  { writer }: Pick<StepDeps, 'writer'>,
+  { writer, servedAs }: Pick<StepDeps, 'writer' | 'servedAs'>,
   { machine, signal }: MachinePass,
   external: External,
-  references: readonly OwnerReference[],
 ): Promise<External> {
   const { object, resource } = external;
+  const ownership = ownershipOf(object, machine, servedAs(clusterAPIMachines));
+  if ('foreign' in ownership) return external;
+  const { references } = ownership;
   const { labels = {}, ownerReferences = [] } = object.metadata;
   const clusterName = machine.spec.clusterName ?? '';
   const isOwned = isDeepStrictEqual(new Set(ownerReferences), new Set(references));

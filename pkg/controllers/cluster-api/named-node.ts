@@ -8,10 +8,15 @@ import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { SeenNode } from './seen.ts';
 
-/** Nodes of other names with the provider ID of a Machine, and another Machine that has one of them. */
+/** What tells which of several Nodes with one provider ID is that of a machine. */
+export const WHICH_NODE =
+  'delete the one whose status.nodeInfo.systemUUID and addresses are not those that the provider shows for this VM';
+
+/** Nodes of other names with the provider ID of a Machine. */
 export interface OtherNodes {
   readonly nodes: readonly Node[];
-  readonly holder: ClusterAPIMachine | undefined;
+  /** What is known of another Machine that has one of them; undefined: none has. */
+  readonly contest: string | undefined;
   /** Of the Machine. gone: it is not there, or goes. unknown: that cannot be told yet. */
   readonly infrastructure: 'there' | 'gone' | 'unknown';
 }
@@ -45,7 +50,7 @@ export function namedNode(machine: ClusterAPIMachine, live: Node | undefined, ot
     return { kind: 'undecided', problem };
   }
   if (others.nodes.length > 0) {
-    const problem = `Node ${name} has registered anew without a provider ID, and ${named(others)} ${its(machine)}: wait for the ID, or delete the Node that is none of this Machine`;
+    const problem = `Node ${name} has registered anew without a provider ID, and ${named(others)} ${its(machine)}: wait for the ID, or ${WHICH_NODE}`;
     return { kind: 'undecided', problem };
   }
   if (isBeingDeleted(machine)) return { kind: 'found', node: live };
@@ -54,20 +59,16 @@ export function namedNode(machine: ClusterAPIMachine, live: Node | undefined, ot
 }
 
 function renamed(machine: ClusterAPIMachine, others: OtherNodes): SeenNode {
-  const { nodes, holder, infrastructure } = others;
+  const { nodes, contest, infrastructure } = others;
   const [node] = nodes;
   if (node === undefined || infrastructure === 'gone') return { kind: 'gone' };
   const found = `Node ${machine.status?.nodeRef?.name} is gone, and ${named(others)} ${its(machine)}`;
   if (infrastructure === 'unknown') {
     return { kind: 'undecided', problem: `${found}: waiting to know whether its infrastructure is there` };
   }
-  if (holder !== undefined) {
-    const { name } = holder.metadata;
-    const problem = `${found}; Node ${holder.status?.nodeRef?.name} is that of Machine ${name}: delete the Machine that has no infrastructure of its own`;
-    return { kind: 'undecided', problem };
-  }
+  if (contest !== undefined) return { kind: 'undecided', problem: `${found}. ${contest}` };
   if (nodes.length === 1) return { kind: 'found', node };
-  return { kind: 'undecided', problem: `${found}: delete the one that is none of this Machine` };
+  return { kind: 'undecided', problem: `${found}: ${WHICH_NODE}` };
 }
 
 function named({ nodes }: OtherNodes): string {

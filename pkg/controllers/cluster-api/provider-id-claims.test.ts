@@ -1,0 +1,107 @@
+import { expect, test } from '@jest/globals';
+
+import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
+import { contestedNode, contestOf, type Claim } from './provider-id-claims.ts';
+import type { SeenInfrastructure } from './seen.ts';
+
+const ID = 'sim:///1';
+
+const machine = (name: string, nodeName?: string, isProvisioned = false): ClusterAPIMachine => ({
+  metadata: { name, namespace: 'ns', uid: `uid-of-${name}`, resourceVersion: '1', creationTimestamp: '' },
+  spec: { providerID: ID, infrastructureRef: { apiGroup: 'g', kind: 'Sim', name: `i-${name}` } },
+  status: {
+    ...(nodeName !== undefined && { nodeRef: { name: nodeName } }),
+    ...(isProvisioned && { initialization: { infrastructureProvisioned: true } }),
+  },
+});
+const seen = (providerID?: string, deletionTimestamp?: string): SeenInfrastructure =>
+  ({
+    kind: 'found',
+    external: { object: { metadata: { ...machine('i').metadata, deletionTimestamp } } },
+    report: { providerID },
+  }) as unknown as SeenInfrastructure;
+
+const REPORTS = seen(ID);
+const SILENT = seen();
+const OTHER_ID = seen('sim:///2');
+const GOING = seen(ID, 'now');
+const ABSENT: SeenInfrastructure = { kind: 'absent' };
+const FOREIGN: SeenInfrastructure = { kind: 'foreign', problem: 'p' };
+const READING: SeenInfrastructure = { kind: 'reading' };
+
+test.each<{ what: string; own: Claim; rivals: readonly Claim[]; kind: string | undefined }>([
+  {
+    what: 'alone',
+    own: { machine: machine('m'), infrastructure: ABSENT },
+    rivals: [],
+    kind: undefined,
+  },
+  ...[ABSENT, GOING, FOREIGN, SILENT, OTHER_ID].flatMap((infrastructure) =>
+    [undefined, 'n'].map((node) => ({
+      what: `of ${node} without the VM, beside one whose infrastructure reports the ID`,
+      own: { machine: machine('m', node), infrastructure },
+      rivals: [{ machine: machine('other'), infrastructure: REPORTS }],
+      kind: 'unknown',
+    })),
+  ),
+  {
+    what: 'that has lost its infrastructure, beside one that is still being read',
+    own: { machine: machine('m', 'n'), infrastructure: ABSENT },
+    rivals: [{ machine: machine('other'), infrastructure: READING }],
+    kind: 'undecided',
+  },
+  {
+    what: 'that has lost its infrastructure and has the Node, beside one without any',
+    own: { machine: machine('m', 'n'), infrastructure: ABSENT },
+    rivals: [{ machine: machine('other', 'n'), infrastructure: ABSENT }],
+    kind: undefined,
+  },
+  {
+    what: 'without infrastructure, beside one that has the Node',
+    own: { machine: machine('m'), infrastructure: FOREIGN },
+    rivals: [{ machine: machine('other', 'n'), infrastructure: ABSENT }],
+    kind: 'unknown',
+  },
+  ...[REPORTS, SILENT, READING].map((infrastructure) => ({
+    what: 'whose VM may have the Node, beside one that has it and nothing else',
+    own: { machine: machine('m'), infrastructure },
+    rivals: [{ machine: machine('other', 'n'), infrastructure: ABSENT }],
+    kind: 'undecided',
+  })),
+  {
+    what: 'whose infrastructure has reported the ID before',
+    own: { machine: machine('m', undefined, true), infrastructure: SILENT },
+    rivals: [{ machine: machine('other'), infrastructure: REPORTS }],
+    kind: undefined,
+  },
+  {
+    what: 'that has Node and infrastructure',
+    own: { machine: machine('m', 'n'), infrastructure: REPORTS },
+    rivals: [{ machine: machine('other', 'n'), infrastructure: REPORTS }],
+    kind: undefined,
+  },
+])('a Machine $what: its Node is $kind', ({ own, rivals, kind }) => {
+  expect(contestedNode(own, rivals)?.kind).toBe(kind);
+});
+
+test('both Machines are named, what speaks for each, and two sources before any is deleted', () => {
+  const own = { machine: machine('m'), infrastructure: REPORTS };
+
+  expect(contestOf(own, { machine: machine('first', 'n'), infrastructure: ABSENT })).toBe(
+    `Machines ns/m and ns/first have the same provider ID ${ID} (Node n): Sim i-m of ns/m reports it; Sim i-first of ns/first is gone. ` +
+      'Delete neither before two sources say that the VM is not its own: the provider, which knows for which object it made the VM, and ' +
+      'status.nodeInfo.systemUUID of Node n, which is that of the VM',
+  );
+});
+
+test.each([
+  { what: 'is gone', infrastructure: ABSENT },
+  { what: 'goes', infrastructure: GOING },
+  { what: "is another's", infrastructure: FOREIGN },
+  { what: 'has not reported it', infrastructure: SILENT },
+  { what: 'cannot be read yet', infrastructure: READING },
+])('of infrastructure it is said that it $what', ({ what, infrastructure }) => {
+  const text = contestOf({ machine: machine('m'), infrastructure }, { machine: machine('o'), infrastructure: REPORTS });
+
+  expect(text).toContain(`Sim i-m of ns/m ${what}; Sim i-o of ns/o reports it.`);
+});

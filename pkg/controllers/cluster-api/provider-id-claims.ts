@@ -1,0 +1,77 @@
+import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import type { SeenInfrastructure, SeenNode } from './seen.ts';
+
+/** A Machine that names a provider ID, and its infrastructure. */
+export interface Claim {
+  readonly machine: ClusterAPIMachine;
+  readonly infrastructure: SeenInfrastructure;
+}
+
+/**
+ * What the infrastructure of a Machine says for it. reports: its own object is there, and has the provider ID. silent: it is there, and has not.
+ * gone: there is none of its own, or it goes. unknown: that cannot be told yet.
+ */
+type Backing = 'reports' | 'silent' | 'gone' | 'unknown';
+
+/**
+ * Whether the Node with the provider ID of a Machine may be that of another Machine with this ID; undefined: it may not. A Machine takes no Node
+ * along, nor destroys what it may run on, that may be another's:
+ *
+ * | infrastructure of the Machine | another Machine with the ID                     | it is                                       |
+ * |-------------------------------|-------------------------------------------------|---------------------------------------------|
+ * | is gone, or does not report   | has infrastructure that reports it              | unknown: the Node is let alone              |
+ * | is gone, or does not report   | has infrastructure of which nothing is known yet | undecided                                   |
+ * | is gone                       | has the Node, and this one has none             | unknown: nothing that it could take along   |
+ * | is there, or nothing is known | has the Node, and this one has none             | undecided: the Node may run on its VM       |
+ */
+export function contestedNode(own: Claim, rivals: readonly Claim[]): SeenNode | undefined {
+  const backing = backingOf(own);
+  if (backing === 'gone' || backing === 'silent') {
+    const [reporting] = rivals.filter((rival) => backingOf(rival) === 'reports');
+    if (reporting !== undefined) return { kind: 'unknown', problem: contestOf(own, reporting) };
+    const [unread] = rivals.filter((rival) => backingOf(rival) === 'unknown');
+    if (unread !== undefined) return { kind: 'undecided', problem: contestOf(own, unread) };
+  }
+  const holder = rivals.find(({ machine }) => machine.status?.nodeRef !== undefined);
+  if (holder === undefined || own.machine.status?.nodeRef !== undefined) return undefined;
+  return { kind: backing === 'gone' ? 'unknown' : 'undecided', problem: contestOf(own, holder) };
+}
+
+/** What is known of two Machines with one provider ID, and how to find out whose VM it is. To delete the wrong one destroys it. */
+export function contestOf(own: Claim, rival: Claim): string {
+  const [a, b] = [own, rival].map(nameOf);
+  const { providerID } = own.machine.spec ?? {};
+  const node = (own.machine.status?.nodeRef ?? rival.machine.status?.nodeRef)?.name;
+  const [where, which] = node === undefined ? ['', 'its Node'] : [` (Node ${node})`, `Node ${node}`];
+  return (
+    `Machines ${a} and ${b} have the same provider ID ${providerID}${where}: ${[own, rival].map(standOf).join('; ')}. ` +
+    `Delete neither before two sources say that the VM is not its own: the provider, which knows for which object it made the VM, and ` +
+    `status.nodeInfo.systemUUID of ${which}, which is that of the VM`
+  );
+}
+
+function nameOf({ machine: { metadata } }: Claim): string {
+  return `${metadata.namespace}/${metadata.name}`;
+}
+
+function standOf(claim: Claim): string {
+  const { machine, infrastructure } = claim;
+  const { kind, name } = machine.spec?.infrastructureRef ?? { kind: 'infrastructure', name: '' };
+  const what = `${kind} ${name}`.trim();
+  const says: Record<Backing, string> = {
+    reports: `reports it`,
+    silent: `has not reported it`,
+    gone: infrastructure.kind === 'foreign' ? "is another's" : infrastructure.kind === 'found' ? 'goes' : 'is gone',
+    unknown: 'cannot be read yet',
+  };
+  return `${what} of ${nameOf(claim)} ${says[backingOf(claim)]}`;
+}
+
+function backingOf({ machine: { spec, status }, infrastructure }: Claim): Backing {
+  if (infrastructure.kind === 'reading' || infrastructure.kind === 'unknown') return 'unknown';
+  if (infrastructure.kind !== 'found' || isBeingDeleted(infrastructure.external.object)) return 'gone';
+  const isKnown = status?.initialization?.infrastructureProvisioned === true;
+  const reported = infrastructure.report.providerID ?? (isKnown ? spec?.providerID : undefined);
+  return reported === spec?.providerID ? 'reports' : 'silent';
+}
