@@ -606,7 +606,7 @@ test('at the wrong address nothing is made, deleted or given back, and at the ri
  * off, and goes. Whoever comes next ends it. MACHINIST_CRASH_POINTS=all walks all points of each; without it, a sample.
  */
 describe('whatever the process dies of', () => {
-  const all = Array.from({ length: 15 }, (_, i) => i + 1).flatMap((n) => POINTS.map((point) => ({ n, point })));
+  const all = Array.from({ length: 17 }, (_, i) => i + 1).flatMap((n) => POINTS.map((point) => ({ n, point })));
   // Each second mutation, at one point each.
   const lives = EVERY ? all : all.filter((_, i) => i % 6 === Math.floor(i / 6) % 3);
 

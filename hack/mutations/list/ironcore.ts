@@ -167,6 +167,27 @@ export const IRONCORE: readonly Mutation[] = [
     tests: ['pkg/controllers/ironcore/machine/machine-controller.test.ts'],
   },
   {
+    file: 'pkg/controllers/ironcore/machine/missing-machines.ts',
+    from: "return note === 'sent' && !isMany;",
+    to: 'return !isMany;',
+    why: 'A runtime that loses its state over a deletion has its volumes given to others while the machine runs.',
+    tests: ['pkg/controllers/ironcore/machine/machine-controller.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/ironcore/machine/sightings.ts',
+    from: 'first <= last && youngest > createdAt',
+    to: 'first <= last',
+    why: 'A runtime with the state of yesterday is believed that the machines of today are gone.',
+    tests: ['pkg/controllers/ironcore/machine/sightings.test.ts'],
+  },
+  {
+    file: 'pkg/controllers/ironcore/machine/deletion-note.ts',
+    from: ' || uid !== machine.metadata.uid',
+    to: '',
+    why: 'A Machine that was copied with its annotations goes without its machine.',
+    tests: ['pkg/controllers/ironcore/machine/machine-controller.test.ts'],
+  },
+  {
     file: 'pkg/controllers/ironcore/machine/left-claims.ts',
     from: 'else if (this.#isGone(pool, one, connection)) await',
     to: 'else if (connection !== -1) await',

@@ -44,6 +44,8 @@ export const TRIGGER_DELETION_ANNOTATION = 'node.machine.sapcloud.io/trigger-del
 export const CREATION_SENT_ANNOTATION = 'machine.sapcloud.io/creation-sent-at';
 /** On Machines of IronCore, beside it: the runtime that it was sent to, by its name and the address of its pool. */
 export const CREATION_SENT_TO_ANNOTATION = 'machine.sapcloud.io/creation-sent-to';
+/** On Machines of IronCore that are being deleted: whether their runtime was told to delete their machine, and their own UID. */
+export const DELETION_SENT_ANNOTATION = 'machine.sapcloud.io/deletion-sent';
 /**
  * On Volumes and NetworkInterfaces of IronCore: MachinePool of the Machine that has claimed them. Whoever serves the pool takes the claim
  * off when that Machine is gone.

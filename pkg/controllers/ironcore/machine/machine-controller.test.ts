@@ -12,6 +12,7 @@ import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
 import {
   CREATION_SENT_ANNOTATION,
   CREATION_SENT_TO_ANNOTATION,
+  DELETION_SENT_ANNOTATION,
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
@@ -76,6 +77,8 @@ function world(
   const deletions: Error[] = [];
   const attachments: Error[] = [];
   const troubles: RuntimeError[] = [];
+  /** Besides those in the store. */
+  const shown: RuntimeMachine[] = [];
   let lists = 0;
   const events: string[] = [];
   const poolEvents: string[] = [];
@@ -88,7 +91,8 @@ function world(
       const [trouble] = troubles;
       if (trouble?.isMutation === false) throw trouble;
       if (id === '' && Object.keys(labels).length === 0) lists += 1;
-      return structuredClone(store.list({ id, labelSelector: { ...labels } }));
+      const others = id === '' && Object.keys(labels).length === 0 ? shown : [];
+      return structuredClone([...store.list({ id, labelSelector: { ...labels } }), ...others]);
     },
     annotate: async () => undefined,
     attachVolume: async (_of: string, id: string, volume: Volume) => {
@@ -160,6 +164,7 @@ function world(
     deletions,
     attachments,
     troubles,
+    shown,
     events,
     poolEvents,
     log,
@@ -362,39 +367,157 @@ describe('the only machine of a pool, which the runtime does not show any more,'
   });
 });
 
+const label = 'machinepoollet.ironcore.dev/machine-uid';
+const noted = (note: string, uid = 'uid-m'): Record<string, string> => ({
+  [DELETION_SENT_ANNOTATION]: `${note} ${uid}`,
+});
+
 describe('that a machine is told to go', () => {
-  const isNoted = ({ client }: { client: MemoryClient }): boolean[] =>
+  const notes = ({ client }: { client: MemoryClient }): unknown[] =>
     client.writes.flatMap(({ body }) => {
-      const { status } = body as { readonly status?: { readonly state?: string } };
-      return status?.state === undefined ? [] : [status.state === 'Terminating'];
+      const { metadata } = body as { readonly metadata?: { readonly annotations?: Record<string, unknown> } };
+      return metadata?.annotations === undefined ? [] : [metadata.annotations[DELETION_SENT_ANNOTATION]];
     });
-  function deleting(err?: Error) {
-    const found = world({ ...machineOf({}, {}, deletion), status: { machineID: 'iri://1', state: 'Running' } });
-    const labels = { 'machinepoollet.ironcore.dev/machine-uid': 'uid-m' };
-    found.store.create(Machine.fromPartial({ metadata: { labels }, spec: { class: 'c' } }));
+  function deleting(err?: Error, annotations = {}) {
+    const found = world({
+      ...machineOf(annotations, {}, deletion),
+      status: { machineID: 'iri://1', state: 'Running' },
+    });
+    found.store.create(Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } }));
     if (err !== undefined) found.deletions.push(err);
     return found;
   }
+  const refused = new RuntimeError('DeleteMachine', 'FailedPrecondition', 'locked', { isMutation: true });
+  const reset = new RuntimeError('DeleteMachine', 'Unavailable', 'reset', { isMutation: true });
+  const fenced = new GateClosedError('fenced', undefined, 'closed');
 
-  test('is written before, for whoever comes after this process', async () => {
+  test('is written before, for whoever comes after this process, and after that it was accepted', async () => {
     const it = deleting();
 
     await it.pass();
 
-    expect(it.log).toEqual(['machines/m/status']);
-    expect(isNoted(it)).toEqual([true]);
+    expect(it.log).toEqual(['machines/m', 'machines/m/status']);
+    expect(notes(it)).toEqual(['sent uid-m', 'accepted uid-m']);
+  });
+
+  test('is not told if it cannot be written', async () => {
+    const it = deleting();
+    it.client.failures.push(new ApiError(403, 'Forbidden', 'no patch of machines'));
+
+    await it.pass();
+
+    expect(it.store.all()).toHaveLength(1);
   });
 
   test.each([
-    new RuntimeError('DeleteMachine', 'FailedPrecondition', 'locked', { isMutation: true }),
-    new RuntimeError('DeleteMachine', 'Unavailable', 'reset', { isMutation: true }),
-  ])('is taken back when nobody knows that it goes: $code', async (err) => {
+    { err: refused, note: null },
+    { err: fenced, note: null },
+    { err: reset, note: 'unanswered uid-m' },
+  ])('and that it is not known to go then: $err.message', async ({ err, note }) => {
     const it = deleting(err);
 
     await it.pass();
 
-    expect(isNoted(it)).toEqual([true, false]);
+    expect(notes(it)).toEqual(['sent uid-m', note]);
     expect(it.store.all()).toHaveLength(1);
+  });
+
+  test.each([
+    { err: reset, taken: [] },
+    { err: refused, taken: [null] },
+  ])('of what was accepted before only a refusal is written: $err.message', async ({ err, taken }) => {
+    const it = deleting(err, noted('accepted'));
+
+    await it.pass();
+
+    expect(notes(it)).toEqual(taken);
+  });
+
+  test.each([
+    { err: fenced, note: null },
+    { err: reset, note: 'unanswered uid-m' },
+  ])('what could not be written then is when the machine is not shown any more: $err.message', async (row) => {
+    const it = deleting();
+    it.client.failures.push(undefined, undefined, new ApiError(0, 'Unreachable', 'reset'));
+    it.deletions.push(row.err);
+    await it.pass();
+    for (const { metadata } of it.store.all()) it.store.forget(metadata.id);
+    it.it.connection = 1;
+
+    await it.pass();
+    it.clock.advance(MINUTE_MS);
+    await it.pass();
+
+    expect(notes(it).at(-1)).toEqual(row.note);
+    expect(hasFinalizer(it)).toBe(true);
+  });
+});
+
+describe('a Machine that is being deleted, whose machine was not shown to this process: its deletion ends', () => {
+  const going = { machineID: 'iri://gone', state: 'Running' };
+
+  test.each([
+    { what: 'was told to go', note: noted('sent'), others: 0, ends: true },
+    { what: 'was told to go, as another Machine says', note: noted('sent', 'uid-other'), others: 0, ends: false },
+    { what: 'has accepted it', note: noted('accepted'), others: 0, ends: true },
+    { what: 'has not answered', note: noted('unanswered'), others: 0, ends: false },
+    { what: 'was told something else', note: noted('believed'), others: 0, ends: false },
+    { what: 'was told nothing', note: {}, others: 0, ends: false },
+    { what: 'was told to go, and does not show five others', note: noted('sent'), others: 5, ends: false },
+    { what: 'has accepted it, and does not show five others', note: noted('accepted'), others: 5, ends: true },
+  ])('$ends, when the runtime $what', async ({ note, others, ends }) => {
+    const it = world({ ...machineOf(note, {}, deletion), status: going });
+    for (let i = 0; i < others; i++)
+      it.machines.put({ ...machineOf({}, {}, meta(`other-${i}`)), status: { machineID: `iri://other-${i}` } });
+
+    await it.pass();
+    it.clock.advance(MINUTE_MS);
+    await it.pass();
+
+    expect(hasFinalizer(it)).toBe(!ends);
+    expect(it.events.some((event) => event.startsWith('MachinesLost'))).toBe(!ends);
+  });
+
+  test('never, because its guest was shutting down when it was last shown', async () => {
+    const it = world({ ...machineOf({}, {}, deletion), status: { ...going, state: 'Terminating' } });
+
+    await it.pass();
+    it.clock.advance(MINUTE_MS);
+    await it.pass();
+
+    expect(hasFinalizer(it)).toBe(true);
+  });
+});
+
+describe('of ten deletions that the runtime has not answered those end whose machines are gone', () => {
+  const CASES = [
+    { what: 'on the connection that has shown them', connection: 0, survivor: undefined, ends: true },
+    { what: 'while a younger machine is still shown by the next connection', connection: 1, survivor: 11n, ends: true },
+    { what: 'not while only an older one is', connection: 1, survivor: 9n, ends: false },
+    { what: 'not when the next connection shows none', connection: 1, survivor: undefined, ends: false },
+  ];
+
+  test.each(CASES)('$what', async ({ connection, survivor, ends }) => {
+    const it = world(machineOf());
+    const names = Array.from({ length: 10 }, (_, i) => `m-${i}`);
+    for (const name of names) {
+      const machine = machineOf(noted('unanswered', `uid-${name}`), {}, { ...meta(name), ...deletion });
+      it.machines.put({ ...machine, status: { machineID: `iri://id-${name}` } });
+    }
+    const shown = names.map((name) => shownAs(`id-${name}`, { createdAt: 10n, labels: { [label]: `uid-${name}` } }));
+    const beside = survivor === undefined ? [] : [shownAs('survivor', { createdAt: survivor })];
+    it.sightings.saw('p', { machines: [...shown, ...beside], connection: 0 });
+    it.it.connection = connection;
+    it.shown.push(...beside);
+
+    for (const name of names) await it.pass(name);
+    it.clock.advance(MINUTE_MS);
+    for (const name of names) await it.pass(name);
+
+    expect(names.filter((name) => hasFinalizer(it, name))).toHaveLength(ends ? 0 : 10);
+    const told =
+      /^MachinesLost: The runtime was told to delete iri:\/\/id-m-\d, and has not answered; .* does not show 10 of 1\d machines of .*Waiting for it to show this one, .*-n ns annotate .* m-\d .*give-up/;
+    expect(it.events.filter((event) => told.test(event))).toHaveLength(ends ? 0 : 10);
   });
 });
 
@@ -420,8 +543,8 @@ describe('of a pool whose runtime does not show so many machines', () => {
       const { id } = store.create(Machine.fromPartial({ metadata: {}, spec: { class: 'c' } })).metadata;
       machines.put({ ...machineOf({}, {}, meta(`there-${i}`)), status: { machineID: `iri://${id}` } });
     }
-    const status = { machineID: 'iri://gone', state: 'Terminating' };
-    machines.put({ ...machineOf({}, {}, { ...meta('going'), ...deletion }), status });
+    const going = machineOf(noted('accepted', 'uid-going'), {}, { ...meta('going'), ...deletion });
+    machines.put({ ...going, status: { machineID: 'iri://gone' } });
     await it.pass();
     it.clock.advance(MINUTE_MS);
     await it.pass();
@@ -514,9 +637,10 @@ test('of many Machines that are deleted at once each goes, when it was told to g
     machines.put({ ...machineOf({}, {}, { ...meta(name), ...deletion }), status: { machineID: `iri://${id}` } });
   }
   for (const i of [1, 2, 3]) {
-    const status = { machineID: `iri://before-${i}`, state: 'Terminating' };
-    machines.put({ ...machineOf({}, {}, { ...meta(`before-${i}`), ...deletion }), status });
-    names.push(`before-${i}`);
+    const name = `before-${i}`;
+    const machine = machineOf(noted('accepted', `uid-${name}`), {}, { ...meta(name), ...deletion });
+    machines.put({ ...machine, status: { machineID: `iri://${name}` } });
+    names.push(name);
   }
 
   for (const name of names) await pass(name);
@@ -571,7 +695,6 @@ describe('a Machine whose machine another runtime has than the one that answers'
 });
 
 describe('a machine that lost the label with the UID of its Machine', () => {
-  const label = 'machinepoollet.ironcore.dev/machine-uid';
   const known = (store: MachineStore, labels: Record<string, string>): { id: string; machine: IronCoreMachine } => {
     const { id } = store.create(Machine.fromPartial({ metadata: { labels }, spec: { class: 'c' } })).metadata;
     return { id, machine: { ...machineOf(), status: { machineID: `iri://${id}` } } };
@@ -636,7 +759,6 @@ test('nothing is claimed or made before it is known what machines without a Mach
 });
 
 describe('what a late cache would have done to a machine is not done', () => {
-  const label = 'machinepoollet.ironcore.dev/machine-uid';
   const add = (store: MachineStore, power = Power.POWER_ON): string =>
     store.create(Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c', power } }))
       .metadata.id;

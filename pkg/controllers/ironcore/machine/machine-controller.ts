@@ -4,7 +4,11 @@ import { capital } from '../../../apis/capital.ts';
 import type { IronCoreMachine, IronCoreMachineStatus } from '../../../apis/ironcore/machine.ts';
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import { isBeingDeleted, keyOf, refOf } from '../../../apis/meta.ts';
-import { CREATION_SENT_ANNOTATION, CREATION_SENT_TO_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import {
+  CREATION_SENT_ANNOTATION,
+  CREATION_SENT_TO_ANNOTATION,
+  DELETION_SENT_ANNOTATION,
+} from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
 import { CONTROL, GateClosedError } from '../../../gate/gate.ts';
@@ -20,9 +24,10 @@ import { carryOut, removeMachine } from './carry-out.ts';
 import { Claiming, type ClaimingDeps } from './claiming.ts';
 import { decide, type Change, type Decision } from './decision.ts';
 import { withDevices } from './devices.ts';
+import { deletionNoteOf, deletionNoteText, type DeletionNote } from './deletion-note.ts';
 import type { KeptUses } from './kept-uses.ts';
 import { MACHINE_FINALIZER, MANAGED_BY_ANNOTATION, UID_LABEL } from './keys.ts';
-import { MissingMachines, recipientOf, TOLD_TO_GO, type Doubt, type MissingMachinesDeps } from './missing-machines.ts';
+import { MissingMachines, recipientOf, type Doubt, type MissingMachinesDeps } from './missing-machines.ts';
 import { Reports, type ReportsDeps } from './reports.ts';
 import { isMachineOf, runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
 import { lookAt, type Sightings } from './sightings.ts';
@@ -38,7 +43,7 @@ export interface MachineControllerDeps
   readonly machines: Lister<IronCoreMachine>;
   readonly pools: Lister<IronCoreMachinePool>;
   readonly keptUses: Pick<KeptUses, 'knows' | 'whyNot' | 'holderOf'>;
-  readonly sightings: Pick<Sightings, 'saw' | 'vouchesFor' | 'toldToGo'>;
+  readonly sightings: Pick<Sightings, 'saw' | 'vouchesFor' | 'remembers' | 'toldToGo'>;
   /** Pools that nobody else serves: of others nothing is touched. */
   readonly served: Pick<ServedPools, 'has'>;
   /** By pool. Machines of others are not looked at. */
@@ -176,6 +181,7 @@ export class IronCoreMachineController {
     else if ((observed.status?.machineID ?? '') !== '') this.#uncertainty.vanished(uid, this.#fateOf(observed));
     else this.#uncertainty.recall(uid, fromTimestamp(observed.metadata.annotations?.[CREATION_SENT_ANNOTATION]));
     const isCertain = this.#uncertainty.leftMs(uid) === 0;
+    if (existing.length === 0) await this.#noteDeletion(pass, this.#missing.deletionOf(observed));
     // Before anything is given back, made anew, or ended.
     if (existing.length === 0 && this.#missing.isMissed(observed) && (isCertain || this.#held.has(uid))) {
       const held = await this.#holdIfLost(pass);
@@ -392,8 +398,9 @@ export class IronCoreMachineController {
     const { uid } = observed.metadata;
     const [first] = left;
     const message = `Waiting for machine ${first?.metadata.id ?? ''} to be gone`;
-    // Before it is told to go: whoever comes after this process takes it for gone then, when it is not shown any more.
-    await this.#tell(pass, { problem: { reason: 'Terminating', message } }, { state: TOLD_TO_GO });
+    // Before it is told to go, for whoever comes after this process. What it has accepted once stays so.
+    if (ids.length > 0 && this.#missing.deletionOf(observed) !== 'accepted') await this.#noteDeletion(pass, 'sent');
+    await this.#tell(pass, { problem: { reason: 'Terminating', message } }, { state: 'Terminating' });
     for (const id of ids) {
       await removeMachine(runtime, keyOf(observed), id, signal).catch(async (err: unknown) => {
         await this.#takeBack(pass, first, err);
@@ -402,18 +409,41 @@ export class IronCoreMachineController {
       sightings.toldToGo(poolName, id, uid);
     }
     this.#uncertainty.certain(uid);
-    this.#missing.deleted(uid);
+    await this.#noteDeletion(pass, 'accepted');
     hurry(poolName);
     return requeue(SOON_MS, message);
   }
 
-  /** The runtime has not accepted that the machine goes, so that it is no news of it that counts, should it lose its state. */
-  async #takeBack(
-    { observed, poolName, signal }: Pass,
-    shown: RuntimeMachine | undefined,
-    err: unknown,
-  ): Promise<void> {
-    if (!(err instanceof RuntimeError) || shown === undefined || signal.aborted) return;
+  /** Notes what is known of the deletion, unless the Machine says so already. Throws ApiError. */
+  async #noteDeletion({ observed, signal }: Pass, note: DeletionNote): Promise<void> {
+    const { machines, writer } = this.#deps;
+    const { uid } = observed.metadata;
+    const isKnown = this.#missing.deletionOf(observed) === note;
+    // What is about to be sent is not sent before that is written.
+    this.#missing.deletion(uid, note === 'sent' && !isKnown ? 'none' : note);
+    const current = machines.get(keyOf(observed)) ?? observed;
+    if (isKnown && deletionNoteOf(current) === note) return;
+    const annotations = { [DELETION_SENT_ANNOTATION]: deletionNoteText(observed, note) };
+    const patch = mergePatch(observed, { metadata: { annotations } });
+    await writer.patch('change', ironCoreMachines, refOf(observed), patch, { signal }).catch(ignoreNotFound);
+    this.#missing.deletion(uid, note);
+  }
+
+  /**
+   * The runtime has not accepted that the machine goes, so that it is no news of it that counts, should it lose its state. What cannot be
+   * written now, because leadership or the API server was lost, is known to this process and written later; the next one finds it as sent.
+   */
+  async #takeBack(pass: Pass, shown: RuntimeMachine | undefined, err: unknown): Promise<void> {
+    const { observed, poolName, signal } = pass;
+    const isRefused = err instanceof GateClosedError || (err instanceof RuntimeError && !err.unanswered);
+    // What it has accepted once it was told again because it goes on being shown.
+    const isAccepted = this.#missing.deletionOf(observed) === 'accepted';
+    const note = isRefused ? 'none' : isAccepted ? 'accepted' : 'unanswered';
+    await this.#noteDeletion(pass, note).catch((why: unknown) => {
+      if (!(signal.aborted || why instanceof ApiError || why instanceof GateClosedError)) throw why;
+    });
+    if (signal.aborted) return;
+    if (!(err instanceof RuntimeError) || shown === undefined) return;
     const state = stateOf(shown.status.state) ?? 'Pending';
     await this.#reports.tellTrouble(observed, poolName, err, signal, { state });
   }

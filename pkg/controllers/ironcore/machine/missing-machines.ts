@@ -12,6 +12,7 @@ import { BoundedMap } from '../../../events/bounded-map.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
 import { giveUpHint, releaseOf, type Release } from '../../vms/orphan-release.ts';
+import { deletionNoteOf, type DeletionNote } from './deletion-note.ts';
 import { runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
 import { lookAt, type Sightings } from './sightings.ts';
 
@@ -21,7 +22,7 @@ export interface MissingMachinesDeps {
   readonly machines: Lister<IronCoreMachine>;
   readonly pools: Lister<IronCoreMachinePool>;
   readonly poolRecorder: ObjectEvents<IronCoreMachinePool>;
-  readonly sightings: Pick<Sightings, 'saw' | 'vouchesFor'>;
+  readonly sightings: Pick<Sightings, 'saw' | 'vouchesFor' | 'remembers'>;
   readonly clock: Clock;
 }
 
@@ -37,7 +38,7 @@ const MOST_LOST = 5;
 const FEWEST_OF_ALL = 2;
 /** For so long what is missing holds other Machines of the pool, too, without another list. */
 const LIST_MS = 5_000;
-/** Of so many it is remembered that they were deleted; the oldest are forgotten first, and count as missing. */
+/** So many are remembered; of the oldest only what is noted at them counts. */
 const CAPACITY = 65_536;
 
 /** How many machines of a pool should be at its runtime, and how many of those it does not show. */
@@ -53,24 +54,16 @@ function isTooMany({ known, missing }: Pick<Shortage, 'known' | 'missing'>): boo
   return missing > MOST_LOST || (missing >= FEWEST_OF_ALL && missing === known);
 }
 
-/** State of a Machine whose machine is told to go; of one that refuses it is taken back. */
-export const TOLD_TO_GO = 'Terminating';
-
-/** Whether the machine of a Machine that is being deleted was told to go, as its status has it, whoever has told it. */
-function isToldToGo(machine: IronCoreMachine): boolean {
-  return isBeingDeleted(machine) && machine.status?.state === TOLD_TO_GO;
-}
-
 /**
  * Whether it is believed that a machine is gone which the runtime does not show. A runtime that was started anew without its state, or one
  * at whose address another one answers, shows none either, and what used a volume goes on using it. So it is asked who it is, and a machine
- * counts as gone if it was told to go, or if few others are missing and it was seen to go, or there, by the connection that does not show it
- * any more.
+ * counts as gone if it was told to go, as deletion-note.ts has it, or if few others are missing and it was seen to go, or there, by the
+ * connection that does not show it any more.
  */
 export class MissingMachines {
   readonly #deps: MissingMachinesDeps;
-  /** UIDs of Machines whose machine was seen, and whose deletion the runtime has accepted. */
-  readonly #deleted = new BoundedMap<string, true>(CAPACITY);
+  /** What this process knows of deletions, by UID: newer than what their Machines say. */
+  readonly #notes = new BoundedMap<string, DeletionNote>(CAPACITY);
   /** By pool, the last list of all machines. */
   readonly #lists = new Map<string, { readonly sinceMs: number; readonly found: Promise<Shortage> }>();
   /** By pool, what was told last. */
@@ -80,14 +73,19 @@ export class MissingMachines {
     this.#deps = deps;
   }
 
-  /** Its machine was seen, and the runtime has accepted that it goes, or says that it is gone. */
-  deleted(uid: string): void {
-    this.#deleted.set(uid, true);
+  /** What became of the deletion of its machine, whether or not that could be written. */
+  deletion(uid: string, note: DeletionNote): void {
+    this.#notes.set(uid, note);
+  }
+
+  /** What is known of the deletion of its machine. */
+  deletionOf(machine: IronCoreMachine): DeletionNote {
+    return isBeingDeleted(machine) ? (this.#notes.get(machine.metadata.uid) ?? deletionNoteOf(machine)) : 'none';
   }
 
   /** Whether that its machine is not there is no news. */
   isExpected(machine: IronCoreMachine): boolean {
-    return isToldToGo(machine) || this.#deleted.get(machine.metadata.uid) === true;
+    return this.deletionOf(machine) === 'accepted';
   }
 
   /** Whether that its machine is not there may be wrong: it had one, or one may have been made for what is being deleted. */
@@ -144,22 +142,52 @@ export class MissingMachines {
   ): Promise<Doubt | undefined> {
     const { known, missing, connection } = await this.#shortage(poolName, runtime, signal);
     const isMany = isTooMany({ known, missing });
-    const id = runtimeIDOf(machine);
-    if (!isMany && (id === '' || this.#deps.sightings.vouchesFor(poolName, { id }, connection))) return undefined;
+    const note = this.deletionOf(machine);
+    if (this.#isBelieved(machine, poolName, { note, isMany, connection })) return undefined;
     const release = this.#releaseOf(machine, poolName);
     if (release === 'given') return undefined;
+    const { machineID = '' } = machine.status ?? {};
+    if (note !== 'none') {
+      const answer = note === 'sent' ? 'whoever did so has not noted an answer' : 'has not answered';
+      const message =
+        `The runtime was told to delete ${machineID === '' ? 'its machine' : machineID}, and ${answer}; since then it was started anew, and does not ` +
+        `show ${missing} of ${known} machines of MachinePool ${poolName} whose deletion it has not accepted. Waiting for it to show this one, ` +
+        'which is then deleted, or a younger one that was there beside it. If it has lost its state, or has an older one, bring that back. ' +
+        giveUpHint(release, machineRef(machine));
+      return { reason: 'MachinesLost', message };
+    }
     if (!isMany) {
       const message =
-        `The runtime does not show ${machine.status?.machineID ?? ''}, and nobody has seen it go: nothing is created, deleted or released for it, ` +
+        `The runtime does not show ${machineID}, and nobody has seen it go: nothing is created, deleted or released for it, ` +
         'because the runtime, or what looks at it here, was started anew since it was there. See whether it has lost its state, or has an older ' +
         `one, and bring it back. ${giveUpHint(release, machineRef(machine))}`;
       return { reason: 'MachinesLost', message };
     }
     const message =
-      `The runtime does not show ${missing} of ${known} machines of MachinePool ${poolName} that nobody has told to go: nothing is ` +
+      `The runtime does not show ${missing} of ${known} machines of MachinePool ${poolName} whose deletion it has not accepted: nothing is ` +
       'created, deleted or released for them. See whether it has lost its state, or is another one of that name, and bring them back. ' +
       giveUpHint(release, poolRef(poolName));
     return { reason: 'MachinesLost', message };
+  }
+
+  /** Whether a machine is gone that the runtime does not show. */
+  #isBelieved(
+    machine: IronCoreMachine,
+    poolName: string,
+    {
+      note,
+      isMany,
+      connection,
+    }: Pick<Shortage, 'connection'> & { readonly note: DeletionNote; readonly isMany: boolean },
+  ): boolean {
+    const { sightings } = this.#deps;
+    const id = runtimeIDOf(machine);
+    const what = id === '' ? { uid: machine.metadata.uid } : { id };
+    const isVouchedFor = sightings.vouchesFor(poolName, what, connection);
+    if (note === 'none') return !isMany && (id === '' || isVouchedFor);
+    // Many may have been told to go at once, and the same process at the other end, or what it still has, says that it has lost nothing.
+    if (isVouchedFor || (id !== '' && sightings.remembers(poolName, id, connection))) return true;
+    return note === 'sent' && !isMany;
   }
 
   /** What is missing at the runtime of a pool. One list is enough for all Machines to be held; before one of them is given up there is another. */

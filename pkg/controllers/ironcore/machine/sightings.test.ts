@@ -57,6 +57,45 @@ describe('that a machine is gone is vouched for by', () => {
   });
 });
 
+describe('the runtime has kept its state since a machine was made', () => {
+  const madeAt = (id: string, createdAt: bigint): RuntimeMachine => {
+    const machine = there(id);
+    return { ...machine, metadata: { ...machine.metadata, createdAt } };
+  };
+  const a = madeAt('a', 10n);
+  const older = madeAt('b', 10n);
+  const younger = madeAt('b', 11n);
+
+  test.each([
+    { what: 'shows a younger one that was beside it', before: [a, younger], after: [younger], keeps: true },
+    { what: 'shows one that is as old', before: [a, older], after: [older], keeps: false },
+    { what: 'shows a younger one that nobody saw beside it', before: [a], after: [younger], keeps: false },
+    { what: 'shows nothing', before: [a, younger], after: [], keeps: false },
+    { what: 'does not say how old it is', before: [madeAt('a', 0n), younger], after: [younger], keeps: false },
+    { what: 'has never shown it', before: [younger], after: [younger], keeps: false },
+  ])('$keeps, when it $what', ({ before, after, keeps }) => {
+    const sightings = new Sightings();
+    sightings.saw('p', { machines: before, connection: 1 });
+
+    sightings.saw('p', { machines: after, connection: 2 });
+
+    expect(sightings.remembers('p', 'a', 2)).toBe(keeps);
+    expect(sightings.remembers('q', 'a', 2)).toBe(false);
+    expect(sightings.remembers('p', 'a', undefined)).toBe(false);
+    expect(sightings.remembers('p', 'a', 3)).toBe(false);
+  });
+
+  test('not because of one that was made since', () => {
+    const sightings = new Sightings();
+    sightings.saw('p', { machines: [a], connection: 1 });
+
+    sightings.saw('p', { machines: [younger], connection: 2 });
+    sightings.saw('p', { machines: [younger], connection: 3 });
+
+    expect(sightings.remembers('p', 'a', 3)).toBe(false);
+  });
+});
+
 test('a connection that was lost during a look is none', async () => {
   let connection = 0;
   const runtime = {

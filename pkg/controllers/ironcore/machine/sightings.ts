@@ -25,8 +25,19 @@ export async function lookAt(
 /** A machine, or all of one Machine, as seen last. */
 interface Sighting {
   readonly connection: number | undefined;
+  /** The first connection that has shown it. */
+  readonly first: number | undefined;
+  /** When it was made, by the runtime's clock, in nanoseconds; 0: it does not say, or it is about all of a Machine. */
+  readonly createdAt: bigint;
   /** It was told to go, by whomever. That it is terminating does not say so: a guest that shuts down is, and is started again. */
   readonly isGoing: boolean;
+}
+
+/** Machines that a connection shows. */
+interface Witnesses {
+  readonly connection: number;
+  /** When the youngest was made, by the connection that has shown it first. */
+  readonly youngest: Map<number, bigint>;
 }
 
 /** So many are remembered for each pool; those that were not seen for longest are forgotten first, and nothing vouches for them then. */
@@ -39,19 +50,22 @@ const CAPACITY = 32_768;
  */
 export class Sightings {
   readonly #byPool = new Map<string, BoundedMap<string, Sighting>>();
+  readonly #witnesses = new Map<string, Witnesses>();
 
   /** The runtime of a pool shows these. */
   saw(pool: string, { machines, connection }: Shown): void {
     const seen = this.#of(pool);
+    this.#witness(pool, { machines, connection });
     for (const [uid, all] of Map.groupBy(machines, ({ metadata }) => metadata.labels[UID_LABEL] ?? '')) {
       let areGoing = true;
       for (const { metadata } of all) {
         const key = idKey(metadata.id);
         const isGoing = metadata.deletedAt !== 0n || seen.get(key)?.isGoing === true;
-        seen.set(key, { connection, isGoing });
+        const first = seen.get(key)?.first ?? connection;
+        seen.set(key, { connection, first, createdAt: metadata.createdAt, isGoing });
         areGoing &&= isGoing;
       }
-      if (uid !== '') seen.set(uidKey(uid), { connection, isGoing: areGoing });
+      if (uid !== '') seen.set(uidKey(uid), { connection, first: undefined, createdAt: 0n, isGoing: areGoing });
     }
   }
 
@@ -59,13 +73,15 @@ export class Sightings {
   toldToGo(pool: string, id: string, uid: string): void {
     const seen = this.#of(pool);
     for (const key of [idKey(id), uidKey(uid)]) {
-      seen.set(key, { connection: seen.get(key)?.connection, isGoing: true });
+      const before = seen.get(key) ?? { connection: undefined, first: undefined, createdAt: 0n };
+      seen.set(key, { ...before, isGoing: true });
     }
   }
 
   /** What is seen from now on at the runtime of a pool has nothing to do with what was before. */
   forget(pool: string): void {
     this.#byPool.delete(pool);
+    this.#witnesses.delete(pool);
   }
 
   /** Whether a machine is gone that this connection does not show. */
@@ -73,6 +89,31 @@ export class Sightings {
     const seen = this.#of(pool).get('id' in what ? idKey(what.id) : uidKey(what.uid));
     if (seen === undefined) return false;
     return seen.isGoing || (connection !== undefined && seen.connection === connection);
+  }
+
+  /**
+   * Whether the state that the runtime has by this connection is younger than a machine that it does not show, as this process has seen it: it
+   * shows a younger one that was there beside it. A state of before would have neither; so whoever has told the runtime that the machine is to
+   * go was heard.
+   */
+  remembers(pool: string, id: string, connection?: number): boolean {
+    const { connection: last, createdAt = 0n } = this.#of(pool).get(idKey(id)) ?? {};
+    const witnesses = this.#witnesses.get(pool);
+    if (last === undefined || createdAt === 0n || connection === undefined) return false;
+    if (witnesses?.connection !== connection) return false;
+    return [...witnesses.youngest].some(([first, youngest]) => first <= last && youngest > createdAt);
+  }
+
+  /** Connections are numbered in their order. */
+  #witness(pool: string, { machines, connection }: Shown): void {
+    if (connection === undefined) return;
+    const before = this.#witnesses.get(pool);
+    const youngest = before?.connection === connection ? before.youngest : new Map<number, bigint>();
+    this.#witnesses.set(pool, { connection, youngest });
+    for (const { metadata } of machines) {
+      const first = this.#of(pool).get(idKey(metadata.id))?.first ?? connection;
+      if (metadata.createdAt > (youngest.get(first) ?? 0n)) youngest.set(first, metadata.createdAt);
+    }
   }
 
   #of(pool: string): BoundedMap<string, Sighting> {

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { MemoryInformer } from '../../../../test/memory-informer.ts';
 import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
-import { CREATION_SENT_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import { CREATION_SENT_ANNOTATION, DELETION_SENT_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { wakeMachines, type Watched } from './wake.ts';
 
 function watchedOf(machines: MemoryInformer<IronCoreMachine>) {
@@ -28,7 +28,7 @@ function machineOf(resourceVersion: string, annotations: Record<string, string> 
   return { metadata, spec: { machineClassRef: { name: 'c' }, machinePoolRef: { name: 'p' } } };
 }
 
-test('a Machine is woken by an annotation of somebody, and not by the note of its creation, which would be repeated at once', () => {
+test('a Machine is woken by an annotation of somebody, and not by the notes of its creation and deletion, which would be repeated at once', () => {
   const machines = new MemoryInformer([machineOf('1')], { pool: () => ['p'] });
   const added: string[] = [];
   const watched = watchedOf(machines);
@@ -36,8 +36,9 @@ test('a Machine is woken by an annotation of somebody, and not by the note of it
   added.length = 0;
 
   machines.put(machineOf('2', { [CREATION_SENT_ANNOTATION]: '2026-01-01T00:00:00Z' }));
+  machines.put(machineOf('3', { [DELETION_SENT_ANNOTATION]: 'sent u' }));
   expect(added).toEqual([]);
-  machines.put(machineOf('3', { look: 'again' }));
+  machines.put(machineOf('4', { look: 'again' }));
   expect(added).toEqual(['machine/ns/m']);
 });
 

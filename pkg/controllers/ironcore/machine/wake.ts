@@ -8,6 +8,7 @@ import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
 import {
   CREATION_SENT_ANNOTATION,
   CREATION_SENT_TO_ANNOTATION,
+  DELETION_SENT_ANNOTATION,
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION as GIVE_UP,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted, keyOf, type KubeObject } from '../../../apis/meta.ts';
@@ -81,7 +82,12 @@ export function wakeMachines(watched: Watched, queue: Queue): void {
 function partsOf(machine: IronCoreMachine | undefined): unknown {
   if (machine === undefined) return undefined;
   const { deletionTimestamp, finalizers, annotations = {}, uid } = machine.metadata;
-  // They are written before each creation: one that is refused would be tried again at once.
-  const { [CREATION_SENT_ANNOTATION]: _sent, [CREATION_SENT_TO_ANNOTATION]: _to, ...others } = annotations;
+  // They are written before each creation and deletion: one that is refused would be tried again at once.
+  const {
+    [CREATION_SENT_ANNOTATION]: _sent,
+    [CREATION_SENT_TO_ANNOTATION]: _to,
+    [DELETION_SENT_ANNOTATION]: _deletion,
+    ...others
+  } = annotations;
   return { deletionTimestamp, finalizers, annotations: others, uid, spec: machine.spec };
 }
