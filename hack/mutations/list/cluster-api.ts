@@ -128,6 +128,13 @@ export const CLUSTER_API: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/cluster-api/deletion-steps.ts',
+    from: 'const AFTER_DRAIN: readonly string[] = [PRE_TERMINATE.reason, ',
+    to: 'const AFTER_DRAIN: readonly string[] = [',
+    why: 'A Node is drained again after an outage although hooks hold its machine that need it without Pods.',
+    tests: DELETION,
+  },
+  {
+    file: 'pkg/controllers/cluster-api/deletion-steps.ts',
     from: 'if (restMs > 0) {',
     to: 'if (false) {',
     why: 'A drain that fails at once is begun and told many times a second.',

@@ -215,6 +215,48 @@ test.each<{ what: string; world?: World; change?: Parameters<typeof run>[1]; tol
   expect((await run(world, change)).told).toBe(told);
 });
 
+const PRE_TERMINATE = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io';
+const UNKNOWN = { kind: 'unknown', problem: 'p' } as const;
+
+test.each<{ what: string; change: Parameters<typeof run>[1] }>([
+  { what: 'whether the cluster of its Node is there', change: { node: UNREACHABLE } },
+  { what: 'which its Node is', change: { node: UNDECIDED } },
+  { what: 'whether its infrastructure is there', change: { infrastructure: UNKNOWN } },
+  {
+    what: 'what its infrastructure is, as the manager has just begun',
+    change: { infrastructure: { kind: 'reading' } },
+  },
+])('a drain that was over before hooks were waited for stays over when it is not known $what', async ({ change }) => {
+  const annotations = { [PRE_TERMINATE]: '' };
+  const deleting = { type: 'Deleting', status: 'True', reason: 'WaitingForPreTerminateHook', message: 'of hooks' };
+  const { waits, says } = await run({ drained: 'none' }, { ...change, annotations, conditions: [deleting] });
+  const known = await run(
+    { drained: 'none' },
+    { annotations, conditions: [{ ...deleting, reason: waits, message: says }] },
+  );
+
+  expect([waits, known.did, known.waits]).toEqual([deleting.reason, [], deleting.reason]);
+});
+
+test.each([
+  { before: 'WaitingForPreDrainHook', waits: 'DrainingNode' },
+  { before: 'DrainingNode', waits: 'DrainingNode' },
+  { before: 'WaitingForVolumeDetach', waits: 'DrainingNode' },
+  { before: 'WaitingForBootstrapDeletion', waits: 'WaitingForBootstrapDeletion' },
+])('a deletion that waits for the cluster of its Node after $before: $waits', async ({ before, waits }) => {
+  const conditions = [{ type: 'Deleting', status: 'True', reason: before, message: '' }];
+
+  expect((await run({}, { node: UNREACHABLE, conditions })).waits).toBe(waits);
+});
+
+test('what a deletion waits for is told as before while objects are still being read', async () => {
+  const said = { type: 'Deleting', status: 'True', reason: 'DrainingNode', message: 'Draining Node n: x' };
+
+  const ended = await run({}, { infrastructure: { kind: 'reading' }, conditions: [said] });
+
+  expect([ended.waits, ended.says]).toEqual([said.reason, said.message]);
+});
+
 describe('a deletion', () => {
   test.each<{
     title: string;

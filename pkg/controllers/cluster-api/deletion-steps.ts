@@ -1,5 +1,5 @@
 import type { Activity } from '../../activity/activity.ts';
-import { conditionOf } from '../../apis/cluster-api/condition.ts';
+import { conditionOf, type Condition } from '../../apis/cluster-api/condition.ts';
 import type { ContractReference } from '../../apis/cluster-api/contract.ts';
 import {
   EXCLUDE_DETACH_ANNOTATION,
@@ -39,8 +39,10 @@ const SOON_MS = 5_000;
 /** A drain without a timeout is begun anew after so long, so that nothing of it is forgotten. */
 const DRAIN_ROUND_MS = 600_000;
 
-/** Reason while the infrastructure is being deleted. */
+/** Reasons while objects are being deleted. */
 const OF_INFRASTRUCTURE = 'WaitingForInfrastructureDeletion';
+const OF_BOOTSTRAP = 'WaitingForBootstrapDeletion';
+const OF_NODE = 'DeletingNode';
 
 type StartTime = keyof NonNullable<ClusterAPIMachineStatus['deletion']>;
 
@@ -56,6 +58,9 @@ const PRE_TERMINATE = {
   reason: 'WaitingForPreTerminateHook',
   startTime: 'waitForPreTerminateHookStartTime',
 } as const;
+
+/** Reasons of steps that come after the drain. */
+const AFTER_DRAIN: readonly string[] = [PRE_TERMINATE.reason, OF_INFRASTRUCTURE, OF_BOOTSTRAP, OF_NODE];
 
 /**
  * What is done for a Machine that is being deleted, in this order; each waits for the one before. The Node is let alone where there is
@@ -75,10 +80,7 @@ export function deletionSteps(deps: StepDeps): readonly MachineStep[] {
       pass.infrastructure,
       pass.machine.spec.infrastructureRef,
     ]),
-    removal(deps, 'bootstrap', 'WaitingForBootstrapDeletion', (pass) => [
-      pass.bootstrap,
-      pass.machine.spec.bootstrap?.configRef,
-    ]),
+    removal(deps, 'bootstrap', OF_BOOTSTRAP, (pass) => [pass.bootstrap, pass.machine.spec.bootstrap?.configRef]),
     ofNode(nodeRemoval(deps)),
     release,
   ];
@@ -126,8 +128,13 @@ const located: MachineStep = {
     ] as const) {
       if (seen.kind !== 'unknown' && seen.kind !== 'reading') continue;
       const what = `${reference?.kind} ${reference?.name}`;
-      const why = seen.kind === 'unknown' ? seen.problem : 'it is being read';
-      return waits(pass, OF_INFRASTRUCTURE, `It cannot be told whether ${what} is there: ${why}`);
+      if (seen.kind === 'unknown') {
+        return waitsToKnow(pass, OF_INFRASTRUCTURE, `It cannot be told whether ${what} is there: ${seen.problem}`);
+      }
+      // A manager that has just begun to watch a kind knows nothing new: what was said last stands.
+      const said = saidLast(pass);
+      const reading = `It cannot be told whether ${what} is there: it is being read`;
+      return waits(pass, said?.reason ?? OF_INFRASTRUCTURE, said?.message ?? reading);
     }
     return next;
   },
@@ -146,11 +153,12 @@ const reachable: MachineStep = {
       (one) => annotations?.[one] !== undefined,
     );
     if (isLetGo || isBeingDeleted(cluster)) return next;
-    if (node.kind === 'undecided') return waits(pass, 'DrainingNode', `Waiting to know its Node: ${node.problem}`);
+    if (node.kind === 'undecided')
+      return waitsToKnow(pass, 'DrainingNode', `Waiting to know its Node: ${node.problem}`);
     if (node.kind !== 'unreachable') return next;
     const text = 'Waiting for the cluster of its Node';
     const event = { type: 'Warning', reason: 'DrainBlocked', why: text } as const;
-    return waits(pass, 'DrainingNode', `${text}: ${node.why}`, { event });
+    return waitsToKnow(pass, 'DrainingNode', `${text}: ${node.why}`, { event });
   },
 };
 
@@ -293,9 +301,9 @@ function restMsAfter(activity: EndedActivity, node: Node): number {
 }
 
 /** A drain that has only just begun has no news: what was said of this Node last stands, so that it is not told again in each round. */
-function saidBefore({ observed }: MachinePass, name: string): string {
+function saidBefore(pass: MachinePass, name: string): string {
   const text = `Draining Node ${name}`;
-  const said = conditionOf(observed, 'Deleting');
+  const said = saidLast(pass);
   if (said?.reason !== 'DrainingNode') return text;
   return [':', ONCE_MORE].some((more) => said.message.startsWith(`${text}${more}`)) ? said.message : text;
 }
@@ -401,7 +409,7 @@ function nodeRemoval({ clock }: Pick<StepDeps, 'clock'>): MachineStep {
         if (isNotFound(err)) return next;
         const seconds = machine.spec.deletion?.nodeDeletionTimeoutSeconds ?? NODE_DELETION_TIMEOUT_SECONDS;
         if (err instanceof ApiError && isOver(machine.metadata.deletionTimestamp, seconds, clock.now())) return next;
-        waits(pass, 'DeletingNode', `Deleting Node ${name}: ${messageOf(err)}`);
+        waits(pass, OF_NODE, `Deleting Node ${name}: ${messageOf(err)}`);
         throw err;
       }
     },
@@ -440,6 +448,26 @@ function waits(
   pass.deleting = { reason, message, ...(event !== undefined && { event }) };
   if (againMs !== undefined) pass.again.push({ afterMs: againMs, waitingFor: message });
   return waitFor(message);
+}
+
+/**
+ * The same while something is not known that was known before: a step after the drain that was reached keeps its reason. It is all that the
+ * older version stores of hooks that were waited for, and a Node is not drained any more after them.
+ */
+function waitsToKnow(
+  pass: MachinePass,
+  reason: string,
+  message: string,
+  { event }: { readonly event?: Waiting['event'] } = {},
+): StepResult {
+  const said = saidLast(pass)?.reason;
+  return waits(pass, said !== undefined && AFTER_DRAIN.includes(said) ? said : reason, message, { event });
+}
+
+/** What condition Deleting has said of the deletion. */
+function saidLast({ observed }: MachinePass): Condition | undefined {
+  const said = conditionOf(observed, 'Deleting');
+  return said?.status === 'True' ? said : undefined;
 }
 
 function timeLeftMs(since: string, seconds: number, nowMs: number): number {
