@@ -23,7 +23,7 @@ type WatchedNodes = Pick<Watched, 'machines' | 'nodes' | 'volumeAttachments'> & 
 };
 
 /**
- * Enqueues Machines and Clusters when they change, and each other; and Machines when the Secrets that they
+ * Enqueues Machines and Clusters when they change, and each other; Machines when others with their provider ID change; and Machines when the Secrets that they
  * start with, their Nodes, or what is attached to these, change.
  */
 export function wakeClusterAPI({ machines, clusters, secrets, nodes, volumeAttachments }: Watched, queue: Queue): void {
@@ -33,6 +33,7 @@ export function wakeClusterAPI({ machines, clusters, secrets, nodes, volumeAttac
     const machine = current ?? old;
     if (machine === undefined) return;
     wake(machine, priorityFor(machines, isBeingDeleted(machine)));
+    for (const rival of rivalsOf(machines, old, current)) wake(rival, priorityFor(machines, isBeingDeleted(rival)));
     const cluster = clusters.get(keyBeside(machine, machine.spec?.clusterName ?? ''));
     // A Cluster that goes waits for its Machines.
     if (cluster !== undefined && machines.hasSynced) queue.add(queueKeyOf('Cluster', keyOf(cluster)), 'normal');
@@ -53,6 +54,17 @@ export function wakeClusterAPI({ machines, clusters, secrets, nodes, volumeAttac
     }
   });
   wakeOfNodes({ machines, nodes, volumeAttachments, isIn: () => true }, queue);
+}
+
+/** The other Machines with the provider ID that one has or had: whose Node it is depends on what each of them has. */
+function rivalsOf(
+  machines: Informer<ClusterAPIMachine>,
+  ...states: readonly (ClusterAPIMachine | undefined)[]
+): ReadonlySet<ClusterAPIMachine> {
+  const ids = new Set(states.flatMap((one) => one?.spec?.providerID ?? []));
+  const [uid] = states.flatMap((one) => one?.metadata.uid ?? []);
+  const sharing = [...ids].flatMap((id) => machines.byIndex('providerID', id));
+  return new Set(sharing.filter(({ metadata }) => metadata.uid !== uid));
 }
 
 /** Enqueues the Machines of a cluster when their Nodes change, and those that go when what is attached to these does. */
