@@ -464,6 +464,30 @@ describe('a deletion', () => {
     expect(ended).toMatchObject({ did, waits, isHeld: waits !== undefined });
   });
 
+  test.each([
+    {
+      what: 'nobody',
+      finalizers: [],
+      type: 'Warning',
+      says: /^Node n is left: .* It belongs to nobody any more: kubectl delete node n$/,
+    },
+    {
+      what: 'a machine of ours',
+      finalizers: ['node.machine.sapcloud.io/machine-controller'],
+      type: 'Normal',
+      says: /^Node n is left: .* it belongs to machine ours .*, which deletes it when its VM is gone\. Leave it/,
+    },
+  ])('that leaves a Node of $what says who deletes it', async ({ finalizers, type, says }) => {
+    const labels = { 'node.gardener.cloud/machine-name': 'ours' };
+    const left = node((n) => void Object.assign(n.metadata, { name: 'n', labels, finalizers }));
+    const told: MachinePass['told'] = [];
+    const cluster = object('c', { deletionTimestamp: START });
+
+    await run({ gone: ALL_GONE }, { ...OVER, cluster, told, node: { kind: 'found', node: left } });
+
+    expect(told).toEqual([{ type, reason: 'NodeLeft', message: expect.stringMatching(says) }]);
+  });
+
   test('is tried again while the Node resists and there is time', async () => {
     const nodeFailure = new ApiError(500, 'InternalError', 'no');
 
