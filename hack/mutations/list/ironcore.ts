@@ -188,6 +188,13 @@ export const IRONCORE: readonly Mutation[] = [
     tests: ['pkg/controllers/ironcore/machine/machine-controller.test.ts'],
   },
   {
+    file: 'pkg/controllers/ironcore/pool-uids.ts',
+    from: 'return own === metadata.uid ? uids : [];',
+    to: 'return own === undefined ? [] : uids;',
+    why: 'Machines of another cluster at the same runtime are taken for those of a former pool, and deleted for a permission.',
+    tests: ['pkg/controllers/ironcore/pool-lease.test.ts'],
+  },
+  {
     file: 'pkg/controllers/ironcore/machine/left-claims.ts',
     from: 'else if (this.#isGone(pool, one, connection)) await',
     to: 'else if (connection !== -1) await',

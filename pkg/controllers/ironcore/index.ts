@@ -23,6 +23,7 @@ import { queuedObject, queueKeyOf, wakeMachines } from './machine/wake.ts';
 import { PoolController } from './pool-controller.ts';
 import { PoolHealth } from './pool-health.ts';
 import { PoolLeases } from './pool-lease.ts';
+import { PoolUIDs } from './pool-uids.ts';
 import { ServedPools } from './served-pools.ts';
 import { Scheduler } from './scheduler.ts';
 import { wakeLifecycle } from './wake-lifecycle.ts';
@@ -86,14 +87,20 @@ export function ironCoreLifecycle(operator: Operator): Controller {
 
 /** Serves pools of IronCore, each by the runtime that `--ironcore-pool` names, and makes the Machines in them real. */
 export function ironCoreServing(operator: Operator): Controller[] {
-  const served = new ServedPools();
-  return [ironCorePoolsOf(operator, served), ironCoreMachinesOf(operator, served)];
+  const known = { served: new ServedPools(), poolUIDs: new PoolUIDs() };
+  return [ironCorePoolsOf(operator, known), ironCoreMachinesOf(operator, known)];
+}
+
+/** What those who serve pools know of them from each other. */
+interface KnownPools {
+  readonly served: ServedPools;
+  readonly poolUIDs: PoolUIDs;
 }
 
 /** Who tells of what becomes of pools. */
 const POOL_EVENTS = 'ironcore-pools';
 
-function ironCorePoolsOf(operator: Operator, served: ServedPools): Controller {
+function ironCorePoolsOf(operator: Operator, { served, poolUIDs }: KnownPools): Controller {
   const { caches, clock, config, reader, metrics } = operator;
   const { writer, runtimes } = operator.under(IRONCORE_POOLS_LEASE);
   const pools = new PoolController({
@@ -105,6 +112,7 @@ function ironCorePoolsOf(operator: Operator, served: ServedPools): Controller {
       reader,
       writer,
       clock,
+      uids: poolUIDs,
       // Of which one leads at a time: the Lease of each is in that namespace.
       family: `machinist-${config.clusters.namespace}`,
       identity: randomUUID(),
@@ -132,7 +140,7 @@ const MACHINE_EVENTS = 'ironcore-machines';
 /** For each pool: a pass waits for the answers of its runtime. */
 const MACHINE_PASSES = 20;
 
-function ironCoreMachinesOf(operator: Operator, served: ServedPools): Controller {
+function ironCoreMachinesOf(operator: Operator, { served, poolUIDs }: KnownPools): Controller {
   const { caches, clock, log, reader } = operator;
   const { writer, runtimes } = operator.under(IRONCORE_POOLS_LEASE);
   const metrics = operator.metrics.ironCore;
@@ -164,6 +172,7 @@ function ironCoreMachinesOf(operator: Operator, served: ServedPools): Controller
   const machines = new IronCoreMachineController({ ...shared, hurry });
   const relist = new Relist({
     ...shared,
+    poolUIDs,
     departures,
     metrics,
     kept: new KeptMachines({ ...shared, metrics, recorder: shared.poolRecorder }),

@@ -41,6 +41,7 @@ let controller: PoolController;
 /** Pools whose runtime was asked, and whose Lease was renewed. */
 let asked: number;
 let renewed: string[];
+let uids: (string | undefined)[];
 let places: number;
 let failure: unknown;
 let leaseFailure: unknown;
@@ -62,7 +63,9 @@ beforeEach(() => {
       return [{ name: 'c', resources: {}, quantity: places }];
     },
   };
-  const renew = async (pool: string): Promise<string | undefined> => {
+  uids = [];
+  const renew = async (pool: string, uid: string | undefined): Promise<string | undefined> => {
+    uids.push(uid);
     if (leaseFailure !== undefined) throw leaseFailure;
     if (other === undefined) renewed.push(pool);
     return other;
@@ -257,4 +260,15 @@ test('a pool that somebody else serves is left to them, and told, until they hav
   clock.advance(10_000);
   await pass();
   expect([asked, served.has('p'), events.length]).toEqual([1, false, 2]);
+});
+
+test('the Lease of a pool that was made again is renewed for it at once', async () => {
+  show();
+  await pass();
+  show({}, '2', { uid: 'made-again' });
+
+  await pass();
+  await pass();
+
+  expect(uids).toEqual(['p', 'made-again']);
 });

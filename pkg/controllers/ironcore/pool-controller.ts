@@ -45,6 +45,8 @@ interface Heartbeat {
   readonly atMs: number;
   /** Undefined: the runtime was not asked. Somebody else serves the pool, or it is going. */
   readonly probe: Probe | undefined;
+  /** UID of the MachinePool that the Lease was renewed for. */
+  readonly poolUID: string | undefined;
 }
 
 /** How often a runtime is asked, and a Lease renewed. */
@@ -109,8 +111,11 @@ export class PoolController {
     const { runtimes, leases, clock } = this.#deps;
     const atMs = clock.monotonicMs();
     const last = this.#heartbeats.get(name);
-    if (last !== undefined && atMs - last.atMs < HEARTBEAT_MS) return last;
-    const other = await leases.renew(name, signal).catch((err: unknown) => {
+    const poolUID = pool?.metadata.uid;
+    // One that was made again is noted before much is made for it.
+    const isSame = poolUID === undefined || last?.poolUID === poolUID;
+    if (last !== undefined && isSame && atMs - last.atMs < HEARTBEAT_MS) return last;
+    const other = await leases.renew(name, poolUID, signal).catch((err: unknown) => {
       if (pool !== undefined && ApiError.is(err, 'NotFound', 'Forbidden', 'Invalid')) this.#tellLease(pool, err);
       // Whoever else serves it has had the time to find that out.
       if (last !== undefined && atMs - last.atMs >= LEASE_SECONDS * 1_000) this.#stop(name);
@@ -121,7 +126,7 @@ export class PoolController {
       other === undefined && pool !== undefined && !isBeingDeleted(pool)
         ? await answerOf(runtimes.get(name), signal)
         : undefined;
-    const heartbeat = { atMs, probe };
+    const heartbeat = { atMs, probe, poolUID };
     this.#heartbeats.set(name, heartbeat);
     return heartbeat;
   }

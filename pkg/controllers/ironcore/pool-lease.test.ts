@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
@@ -6,6 +6,7 @@ import type { Lease } from '../../apis/wire.ts';
 import { toMicroTimestamp } from '../../clock/clock.ts';
 import { leases } from '../../kube/resource.ts';
 import { PoolLeases } from './pool-lease.ts';
+import { PoolUIDs } from './pool-uids.ts';
 
 const namespace = 'ironcore-machinepool-lease';
 const never = new AbortController().signal;
@@ -19,8 +20,9 @@ function world(before: Lease | undefined) {
   const client = new MemoryClient();
   if (before !== undefined) client.put(leases, before);
   const clock = new FakeClock();
-  const pools = new PoolLeases({ reader: client, writer: client, clock, family: 'family', identity: 'me' });
-  return { client, clock, renew: async () => await pools.renew('p', never) };
+  const uids = new PoolUIDs();
+  const pools = new PoolLeases({ reader: client, writer: client, clock, uids, family: 'family', identity: 'me' });
+  return { client, clock, uids, renew: async (uid?: string) => await pools.renew('p', uid, never) };
 }
 
 test.each([
@@ -92,4 +94,51 @@ test('whoever takes it from us has it, also when their clock is slow, until they
   clock.advance(1);
 
   expect(await renew()).toBeUndefined();
+});
+
+describe('the UID of the MachinePool', () => {
+  const POOL_UIDS = 'machine.sapcloud.io/pool-uids';
+  const noting = (note: string): Lease => {
+    const lease = held('p_family_me');
+    return { ...lease, metadata: { ...lease.metadata, annotations: { [POOL_UIDS]: note } } };
+  };
+  const noteOf = async ({ client }: ReturnType<typeof world>): Promise<string | undefined> =>
+    (await client.get(leases, { namespace, name: 'p' })).metadata.annotations?.[POOL_UIDS];
+
+  test.each([
+    { what: 'of a new one', before: undefined, note: 'uid-of-p new', known: ['new'] },
+    { what: 'beside none', before: held('p_family_me'), note: 'u new', known: [] },
+    { what: 'beside those before', before: noting('u old older'), note: 'u old older new', known: ['old', 'older'] },
+    { what: 'once', before: noting('u new old'), note: 'u new old', known: ['new', 'old'] },
+    { what: 'and none that was copied from another Lease', before: noting('other old'), note: 'u new', known: [] },
+  ])('is noted $what', async ({ before, note, known }) => {
+    const it = world(before);
+
+    await it.renew('new');
+
+    expect(await noteOf(it)).toBe(note);
+    expect(it.uids.of('p')).toEqual(known);
+    await it.renew('new');
+    expect(it.uids.of('p')).toEqual(note.split(' ').slice(1));
+  });
+
+  test('is not noted of one that is not there, nor with a Lease that is taken by somebody else', async () => {
+    const gone = world(noting('u old'));
+    const foreign = world({ ...noting('u old'), spec: held('p_poollet').spec });
+
+    await gone.renew();
+    await foreign.renew('new');
+
+    expect([await noteOf(gone), gone.uids.of('p')]).toEqual(['u old', ['old']]);
+    expect([await noteOf(foreign), foreign.uids.of('p')]).toEqual(['u old', []]);
+  });
+
+  test('is the last of fifty', async () => {
+    const it = world(noting(['u', ...Array.from({ length: 50 }, (_, i) => `old-${i}`)].join(' ')));
+
+    await it.renew('new');
+    await it.renew('new');
+
+    expect([it.uids.of('p').length, it.uids.of('p')[0], it.uids.of('p').at(-1)]).toEqual([50, 'old-1', 'new']);
+  });
 });

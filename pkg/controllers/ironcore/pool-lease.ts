@@ -5,6 +5,8 @@ import type { Reader, Writer } from '../../kube/client.ts';
 import { ignoreNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { leases } from '../../kube/resource.ts';
+import { POOL_UIDS_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import { notedPoolUIDs, poolUIDsNote, type PoolUIDs } from './pool-uids.ts';
 import { LEASE_SECONDS, tenureOf, type ForeignTenure } from './pool-tenure.ts';
 
 /** What Leases of pools are kept with. */
@@ -12,6 +14,7 @@ export interface PoolLeaseDeps {
   readonly reader: Pick<Reader, 'get'>;
   readonly writer: Pick<Writer, 'create' | 'patch'>;
   readonly clock: Clock;
+  readonly uids: Pick<PoolUIDs, 'noted'>;
   /** Of all processes of which one leads at a time. */
   readonly family: string;
   /** Different for each start of the process. */
@@ -28,9 +31,12 @@ export class PoolLeases {
     this.#deps = deps;
   }
 
-  /** Renews the Lease of a pool; undefined: done. Resolves with its holder when somebody else renews it: then it is left to them. */
-  async renew(pool: string, signal: AbortSignal): Promise<string | undefined> {
-    const { reader, writer, clock, family, identity } = this.#deps;
+  /**
+   * Renews the Lease of a pool, and notes the UID that the MachinePool has; undefined: there is none. Resolves with undefined when that is
+   * done, and with its holder when somebody else renews it: then it is left to them. Throws ApiError.
+   */
+  async renew(pool: string, uid: string | undefined, signal: AbortSignal): Promise<string | undefined> {
+    const { reader, writer, clock, uids, family, identity } = this.#deps;
     const ref = { namespace: POOL_LEASE_NAMESPACE, name: pool };
     const found = await reader.get(leases, ref, { signal }).catch(ignoreNotFound);
     const ours = `${pool}_${family}_`;
@@ -48,15 +54,25 @@ export class PoolLeases {
     const spec = { holderIdentity, leaseDurationSeconds: LEASE_SECONDS, renewTime };
     if (found === undefined) {
       const lease = { metadata: ref, spec: { ...spec, acquireTime: renewTime } };
-      await writer.create('create', leases, lease, { signal });
+      const made = await writer.create('create', leases, lease, { signal });
+      // By its own UID the note is known for its own: nobody knows that before.
+      if (uid === undefined) return undefined;
+      const note = { metadata: { annotations: { [POOL_UIDS_ANNOTATION]: poolUIDsNote(made, uid) ?? null } } };
+      await writer.patch('change', leases, ref, mergePatch<Lease>(made, note), { signal }).catch(ignoreNotFound);
+      uids.noted(pool, [uid]);
       return undefined;
     }
     const isOurs = found.spec?.holderIdentity?.startsWith(ours) === true;
     const isSame = found.spec?.holderIdentity === holderIdentity;
-    const change = { spec: { ...spec, ...(!isSame && { acquireTime: renewTime }) } };
+    const note = uid === undefined ? undefined : poolUIDsNote(found, uid);
+    const change = {
+      ...(note !== undefined && { metadata: { annotations: { [POOL_UIDS_ANNOTATION]: note } } }),
+      spec: { ...spec, ...(!isSame && { acquireTime: renewTime }) },
+    };
     // Of two that take over what has ended one wins.
     const patch = isOurs ? mergePatch<Lease>(found, change) : mergePatchIfUnchanged<Lease>(found, change);
     await writer.patch('change', leases, ref, patch, { signal }).catch(ignoreNotFound);
+    uids.noted(pool, notedPoolUIDs(found));
     return undefined;
   }
 }

@@ -53,6 +53,8 @@ export const DELETION_SENT_ANNOTATION = 'machine.sapcloud.io/deletion-sent';
 export const CLAIMED_FOR_POOL_ANNOTATION = 'machine.sapcloud.io/claimed-for-pool';
 /** On MachinePools of IronCore, separated by commas: UIDs of MachinePools that were this one before, whose machines are its own. */
 export const FORMER_POOL_UIDS_ANNOTATION = 'machine.sapcloud.io/former-pool-uids';
+/** On Leases of pools of IronCore, separated by spaces: their own UID, and those of the MachinePools that they were renewed for. */
+export const POOL_UIDS_ANNOTATION = 'machine.sapcloud.io/pool-uids';
 /** On Machines: what the API server refuses of all that their Node should have. It goes when nothing is refused any more. */
 export const NODE_SYNC_REFUSED_ANNOTATION = 'machine.sapcloud.io/node-sync-refused';
 /** On all kinds down to the Machine: creation timeout that overrides the spec, a Go duration. */

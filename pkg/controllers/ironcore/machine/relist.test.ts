@@ -19,6 +19,7 @@ import { ApiError } from '../../../kube/errors.ts';
 import type { Reader } from '../../../kube/client.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { ironCoreMetrics } from '../../../metrics/ironcore.ts';
+import { PoolUIDs } from '../pool-uids.ts';
 import { Departures } from './departures.ts';
 import { KeptUses } from './kept-uses.ts';
 import { ownerIn, Relist } from './relist.ts';
@@ -79,6 +80,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
   const kept: { readonly count: number; readonly why: string | undefined; readonly former?: number }[] = [];
   const left: string[] = [];
   const pools = new MemoryInformer([pool]);
+  const poolUIDs = new PoolUIDs();
   const livePools: IronCoreMachinePool[] = [pool];
   const metrics = ironCoreMetrics(new Registry());
   const relist = new Relist({
@@ -86,6 +88,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
     served: { has: () => state.isServed },
     machines,
     pools,
+    poolUIDs,
     reader,
     departures,
     kept: {
@@ -133,6 +136,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
     store,
     pools,
     livePools,
+    poolUIDs,
     departures,
     departed,
     kept,
@@ -431,6 +435,23 @@ describe('a machine that was made for a MachinePool that is not there', () => {
     await look();
 
     expect(deleted).toEqual([id]);
+  });
+
+  test("is this one's when its Lease says so: goes when its Machine was deleted, or with a permission", async () => {
+    const { clock, look, add, deleted, departed, kept, pools, poolUIDs } = world([]);
+    const [gone, other] = [add('a', 'uid-a', 'former'), add('b', 'uid-b', 'former')];
+    poolUIDs.noted('p', ['older', 'former', 'pool-uid']);
+    departed('uid-a');
+    await look();
+    clock.advance(10_000);
+    await look();
+    expect(deleted).toEqual([gone]);
+    expect(kept.at(-1)).toEqual({ count: 1, why: 'DeletionNotSeen' });
+
+    pools.put(annotated({ [RELEASE]: toTimestamp(clock.now() + 3_600_000) }));
+    await look();
+
+    expect(deleted).toEqual([gone, other]);
   });
 
   test.each([{ isCached: true }, { isCached: false }])(

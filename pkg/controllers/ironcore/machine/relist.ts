@@ -14,6 +14,7 @@ import type { Logger } from '../../../log/logger.ts';
 import type { IronCoreMetrics } from '../../../metrics/ironcore.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { releaseOf } from '../../vms/orphan-release.ts';
+import type { PoolUIDs } from '../pool-uids.ts';
 import type { ServedPools } from '../served-pools.ts';
 import type { Departures } from './departures.ts';
 import { formerUIDsOf, poolUIDOf } from './former-pools.ts';
@@ -34,6 +35,8 @@ export interface RelistDeps {
   /** Index: `pool`. */
   readonly machines: Lister<IronCoreMachine>;
   readonly pools: Lister<IronCoreMachinePool>;
+  /** What the Leases of pools note. */
+  readonly poolUIDs: Pick<PoolUIDs, 'of'>;
   readonly reader: Pick<Reader, 'get' | 'list'>;
   readonly departures: Pick<Departures, 'has'>;
   readonly kept: Pick<KeptMachines, 'tell' | 'leave'>;
@@ -160,14 +163,14 @@ export class Relist {
     const { pools, clock, departures, kept, metrics } = this.#deps;
     const pool = pools.get(poolName);
     const poolUIDs = new Set(pools.list().map(({ metadata }) => metadata.uid));
-    const ownUIDs = new Set(
-      pool === undefined ? [] : [...formerUIDsOf(pool).filter((uid) => !poolUIDs.has(uid)), pool.metadata.uid],
-    );
+    const noted = this.#deps.poolUIDs.of(poolName);
+    const formerUIDs = pool === undefined ? [] : [...formerUIDsOf(pool), ...noted].filter((uid) => !poolUIDs.has(uid));
+    const ownUIDs = new Set(pool === undefined ? [] : [...formerUIDs, pool.metadata.uid]);
     const owners = Map.groupBy(machines, (one) => this.#ownerOf(one, ownUIDs, poolUIDs, byID));
     for (const owner of OWNERS) metrics.machines.set({ pool: poolName, owner }, owners.get(owner)?.length ?? 0);
-    const [none, former, other] = [owners.get('none') ?? [], owners.get('former') ?? [], owners.get('other') ?? []];
-    this.#deps.keptUses.saw(poolName, [...none, ...former], other);
-    const alone = [...none, ...former].filter(({ metadata }) => metadata.deletedAt === 0n);
+    const [none, unknown, other] = [owners.get('none') ?? [], owners.get('former') ?? [], owners.get('other') ?? []];
+    this.#deps.keptUses.saw(poolName, [...none, ...unknown], other);
+    const alone = [...none, ...unknown].filter(({ metadata }) => metadata.deletedAt === 0n);
     const before = known.ownerlessSinceMs;
     const nowMs = clock.monotonicMs();
     known.ownerlessSinceMs = new Map(alone.map(({ metadata: { id } }) => [id, before.get(id) ?? nowMs]));
@@ -176,7 +179,7 @@ export class Relist {
       forMs: nowMs - (known.ownerlessSinceMs.get(machine.metadata.id) ?? nowMs),
     });
     const ownerless = alone.filter((one) => none.includes(one)).map(withAge);
-    const ofFormer = alone.filter((one) => former.includes(one)).map(withAge);
+    const ofFormer = alone.filter((one) => unknown.includes(one)).map(withAge);
     const isYoung = [...ownerless, ...ofFormer].some(({ forMs }) => forMs < OWNERLESS_MS);
     const keptOfFormer = ofFormer.filter(({ forMs }) => forMs >= OWNERLESS_MS).map(({ machine }) => machine);
     if (pool === undefined) {
@@ -213,7 +216,7 @@ export class Relist {
     const live = await reader.get(ironCoreMachines, ref, { signal }).catch(ignoreNotFound);
     if (live?.metadata.uid === labels[UID_LABEL]) return;
     if (poolUIDOf(machine) !== uid) {
-      // Of a former pool, as somebody has said: not if it is one that is there.
+      // Of a former pool, as the Lease or somebody has said: not if it is one that is there.
       const { items } = await reader.list(ironCoreMachinePools, { signal });
       if (items.some(({ metadata }) => metadata.uid === poolUIDOf(machine))) return;
     }
