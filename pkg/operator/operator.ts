@@ -27,7 +27,7 @@ import { permissionsOf } from '../preflight/permissions.ts';
 import { underLease } from '../process/leadership.ts';
 import { type HostProcess, Lifecycle, type Member } from '../process/lifecycle.ts';
 import type { Controller } from '../reconcile/controller.ts';
-import { Caches } from './caches.ts';
+import { cachesFor, type Caches } from './caches.ts';
 import type { ClusterCaches } from './cluster-caches.ts';
 import { ClusterIdentity } from './cluster-identity.ts';
 import { type Clusters, openClusters, writerTo } from './clusters.ts';
@@ -118,7 +118,7 @@ export class Operator {
     this.#held = new HeldWork({ clock });
     heldWorkMetrics(registry, () => this.#held.list());
     this.#identity = new ClusterIdentity({ clock, log, held: this.#held, reader: clusters.control.reader });
-    this.caches = new Caches(clusters, {
+    this.caches = cachesFor(clusters, {
       clock,
       log,
       metrics: metrics.kube,
@@ -128,9 +128,7 @@ export class Operator {
       namespace: config.clusters.namespace,
       leases: config.leases,
       isAutoscaled: config.autoscaler !== undefined,
-      isMirantis: config.controllers.has('mirantis'),
-      isClusterAPI: config.controllers.has('cluster-api'),
-      isIronCoreLifecycle: config.controllers.has('ironcore.lifecycle'),
+      controllers: config.controllers,
     });
     this.workloads = new WorkloadClusters({
       ...config.api,

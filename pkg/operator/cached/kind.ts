@@ -1,0 +1,37 @@
+import type { KubeObject } from '../../apis/meta.ts';
+import type { Informer } from '../../cache/lister.ts';
+import type { Resource } from '../../kube/resource.ts';
+import type { CacheOptions, ClusterCaches } from '../cluster-caches.ts';
+
+/** What a process does, as far as it decides which kinds are cached in it. */
+export interface CachingProcess {
+  /** That Machines of ours and their owners are in. */
+  readonly namespace: string;
+  /** The Leases whose controllers run here. */
+  readonly leases: ReadonlySet<string>;
+  /** Autoscalers ask what Nodes of a MachineClass would look like. */
+  readonly isAutoscaled: boolean;
+  /** The controllers that run here. */
+  readonly controllers: ReadonlySet<string>;
+}
+
+/** A kind that controllers read from a cache. */
+export interface CachedKind<T extends KubeObject> {
+  readonly resource: Resource<T>;
+  /** Adds its cache to those of its cluster; undefined where nobody in this process reads it. */
+  addTo(caches: ClusterCaches, process: CachingProcess): Informer<T> | undefined;
+}
+
+/** One row of a table of cached kinds. `how` it is cached in such a process; undefined where nobody reads it. */
+export function cached<T extends KubeObject>(
+  resource: Resource<T>,
+  how: (process: CachingProcess) => CacheOptions<T> | undefined,
+): CachedKind<T> {
+  return {
+    resource,
+    addTo(caches, process) {
+      const options = how(process);
+      return options && caches.add(resource, options);
+    },
+  };
+}

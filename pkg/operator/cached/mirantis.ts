@@ -1,0 +1,32 @@
+import type { KubeObject } from '../../apis/meta.ts';
+import { cloudClusters, clusterMachines, configMaps, machinePools } from '../../kube/resource.ts';
+import { type CachingProcess, cached } from './kind.ts';
+
+/** What is lost where roles of earlier releases do not cover the objects that Clusters take their settings from. */
+export const SETTINGS =
+  'ConfigMaps and Secrets of Clusters of Mirantis Container Cloud: settings that change are seen late';
+
+/** Definitions and roles of earlier releases do not have them. */
+const CLUSTERS = 'Clusters of Mirantis Container Cloud: maintenance waits for none, and they limit no labels';
+const POOLS = 'MachinePools of Mirantis Container Cloud: no pool is served';
+
+/** Whether Machines of Mirantis Container Cloud are served. */
+export const isMirantis = ({ controllers }: CachingProcess): boolean => controllers.has('mirantis');
+
+/** The kinds of the front end for Mirantis Container Cloud. */
+export const MIRANTIS_KINDS = {
+  clusterMachines: cached(clusterMachines, (process) =>
+    isMirantis(process) ? { namespace: process.namespace } : undefined,
+  ),
+  /** Metadata only. */
+  configMaps: cached<KubeObject>(configMaps, (process) =>
+    isMirantis(process) ? { namespace: process.namespace, metadataOnly: true, optionalFor: SETTINGS } : undefined,
+  ),
+  cloudClusters: cached(cloudClusters, (process) =>
+    isMirantis(process) ? { namespace: process.namespace, optionalFor: CLUSTERS } : undefined,
+  ),
+  /** Empty while they are not served. */
+  machinePools: cached(machinePools, (process) =>
+    isMirantis(process) ? { namespace: process.namespace, optionalFor: POOLS } : undefined,
+  ),
+};

@@ -1,0 +1,72 @@
+import { expect, test } from '@jest/globals';
+
+import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE, MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
+import { CLUSTER_API_KINDS } from './cached/cluster-api.ts';
+import { IRONCORE_KINDS } from './cached/ironcore.ts';
+import type { CachingProcess } from './cached/kind.ts';
+import { MIRANTIS_KINDS } from './cached/mirantis.ts';
+import { OWN_KINDS } from './cached/own.ts';
+import { TARGET_KINDS } from './cached/target.ts';
+import type { ClusterCaches } from './cluster-caches.ts';
+
+const KINDS = { ...OWN_KINDS, ...MIRANTIS_KINDS, ...CLUSTER_API_KINDS, ...IRONCORE_KINDS, ...TARGET_KINDS };
+
+/** The names under which such a process has caches; `?` marks those that it does without while it may not read them. */
+function cachedIn({
+  leases = [],
+  controllers = [],
+  isAutoscaled = false,
+}: {
+  readonly leases?: readonly string[];
+  readonly controllers?: readonly string[];
+  readonly isAutoscaled?: boolean;
+}): readonly string[] {
+  const process: CachingProcess = {
+    namespace: 'ns',
+    leases: new Set(leases),
+    controllers: new Set(controllers),
+    isAutoscaled,
+  };
+  return Object.entries(KINDS).flatMap(([name, kind]) => {
+    let how: string[] = [];
+    const caches = {
+      add(_resource: unknown, { optionalFor }: { readonly optionalFor?: string }) {
+        how = [optionalFor === undefined ? name : `${name}?`];
+      },
+    };
+    kind.addTo(caches as unknown as ClusterCaches, process);
+    return how;
+  });
+}
+
+const OWN = ['machines', 'machineSets', 'machineDeployments'];
+const OF_MIRANTIS = ['clusterMachines', 'configMaps?', 'cloudClusters?', 'machinePools?'];
+const OF_MACHINES = ['machines', 'machineSets?', 'machineDeployments?', 'classes', 'labelPolicies?', 'secrets'];
+const OF_POOLS = ['ironCoreMachines', 'ironCorePools', 'ironCoreClasses', 'ironCoreVolumes'];
+
+test.each([
+  ['that runs nothing', {}, []],
+  ['of the machine controllers', { leases: [MACHINE_LEASE] }, [...OF_MACHINES, 'volumeAttachments']],
+  ['of the owners of machines', { leases: [MANAGER_LEASE] }, OWN],
+  [
+    'of all controllers of ours',
+    { leases: [MANAGER_LEASE, MACHINE_LEASE] },
+    [...OWN, 'classes', 'labelPolicies?', 'secrets', 'volumeAttachments'],
+  ],
+  ['that only answers the autoscaler', { leases: [MANAGER_LEASE], isAutoscaled: true }, [...OWN, 'classes?']],
+  [
+    'of the front end for Mirantis Container Cloud',
+    { controllers: ['mirantis'] },
+    ['classes', 'labelPolicies?', 'secrets?', ...OF_MIRANTIS],
+  ],
+  ['of Cluster API', { controllers: ['cluster-api'] }, ['clusterAPIMachines', 'clusterAPIClusters', 'definitions']],
+  ["of IronCore's scheduler", { leases: [IRONCORE_SCHEDULER_LEASE] }, ['ironCoreMachines', 'ironCorePools']],
+  [
+    "of IronCore's pools",
+    { leases: [IRONCORE_POOLS_LEASE] },
+    [...OF_POOLS, 'ironCoreNetworkInterfaces', 'ironCoreNetworks'],
+  ],
+  ["of IronCore's classes and pools", { controllers: ['ironcore.lifecycle'] }, ['ironCoreClasses', 'poolLeases']],
+])('a process %s caches what its controllers read, and nothing else', (_process, how, kinds) => {
+  expect(cachedIn(how)).toEqual(kinds);
+});
