@@ -179,6 +179,7 @@ function ironCoreMachinesOf(operator: Operator, { served, poolUIDs }: KnownPools
     leftClaims: new LeftClaims({
       ...shared,
       departures,
+      metrics,
       held: new HeldClaims({ ...shared, recorder: shared.poolRecorder }),
     }),
     events: new RuntimeEvents({ ...shared, machineOf: (machine) => ownerIn(shared.machines, machine) }),

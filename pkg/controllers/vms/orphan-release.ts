@@ -34,7 +34,12 @@ const RELEASE_PROBLEMS: Readonly<Record<Exclude<Release, 'given'>, string>> = {
 
 /** What is annotated, as kubectl is told it. */
 export interface Annotated {
-  readonly kind: 'machineclass' | 'machinepools.compute.ironcore.dev' | 'machines.compute.ironcore.dev';
+  readonly kind:
+    | 'machineclass'
+    | 'machinepools.compute.ironcore.dev'
+    | 'machines.compute.ironcore.dev'
+    | 'volumes.storage.ironcore.dev'
+    | 'networkinterfaces.networking.ironcore.dev';
   readonly metadata: Pick<KubeObject['metadata'], 'name' | 'namespace'>;
 }
 

@@ -4,7 +4,7 @@ import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { MemoryClient } from '../../../../test/memory-client.ts';
 import type { IronCoreMachinePool, IronCoreMachinePoolStatus } from '../../../apis/ironcore/machine-pool.ts';
 import { silentLogger } from '../../../log/logger.ts';
-import { HeldClaims } from './held-claims.ts';
+import { HeldClaims, type HeldClaim } from './held-claims.ts';
 
 const { signal } = new AbortController();
 
@@ -25,22 +25,44 @@ function world(status: IronCoreMachinePoolStatus = {}) {
   return { client, events, held, pool, conditions };
 }
 
+const claimHeld = (kind: HeldClaim['kind'], name: string, machine: string, annotations = {}): HeldClaim => ({
+  kind,
+  object: { metadata: { name, namespace: 'ns', uid: name, resourceVersion: '1', creationTimestamp: '', annotations } },
+  machine,
+});
+
 test('what is held is told by the MachinePool, with what helps, beside its other conditions, once', async () => {
   const ready = { type: 'Ready', status: 'True', reason: 'HeartbeatReceived', message: 'm' } as const;
-  const { events, held, pool, conditions } = world({ conditions: [ready] });
+  const it = world({ conditions: [ready] });
 
-  await held.tell(pool, ['Volume ns/v (of Machine m)', 'Volume ns/a (of Machine n)'], signal);
+  await it.held.tell(it.pool, [claimHeld('Volume', 'v', 'm'), claimHeld('Volume', 'a', 'n')], signal);
 
-  const told = conditions() ?? [];
+  const told = it.conditions() ?? [];
   expect(told).toMatchObject([ready, { type: 'ClaimsHeld', status: 'True', reason: 'MachineNotSeenGone' }]);
   const help =
     /kubectl annotate --overwrite machinepools.compute.ironcore.dev p safety.*give-up-missing-machines-until/;
   expect(told[1]?.message).toMatch(help);
   expect(told[1]?.message).toContain('Held (2): Volume ns/a (of Machine n), Volume ns/v (of Machine m). ');
-  expect(events).toEqual([expect.stringMatching(help)]);
+  expect(it.events).toEqual([expect.stringMatching(help)]);
   const again = world({ conditions: told });
-  await again.held.tell(again.pool, ['Volume ns/a (of Machine n)', 'Volume ns/v (of Machine m)'], signal);
+  await again.held.tell(again.pool, [claimHeld('Volume', 'a', 'n'), claimHeld('Volume', 'v', 'm')], signal);
   expect([again.client.writes, again.events]).toEqual([[], []]);
+});
+
+test.each([
+  { kind: 'Volume', resource: 'volumes.storage.ironcore.dev' },
+  { kind: 'NetworkInterface', resource: 'networkinterfaces.networking.ironcore.dev' },
+] as const)('the condition says how a $kind alone is given up, and what is wrong with its annotation', async (row) => {
+  const { held: claims, pool, conditions } = world();
+  const annotations = { 'safety.machine.sapcloud.io/give-up-missing-machines-until': '2020-01-01T00:00:00Z' };
+
+  await claims.tell(pool, [claimHeld(row.kind, 'a', 'm', annotations)], signal);
+
+  const message = conditions()?.[0]?.message;
+  expect(message).toContain(
+    `Of ${row.kind} ns/a alone, and likewise of others: The present value of the annotation has passed. If they are gone for good: ` +
+      `kubectl -n ns annotate --overwrite ${row.resource} a safety.machine.sapcloud.io/give-up-missing-machines-until=`,
+  );
 });
 
 test('nothing is written where none was ever held, and the condition ends with the last one', async () => {

@@ -1,10 +1,11 @@
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import { GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import { keyOf, type KubeObject } from '../../../apis/meta.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { Writer } from '../../../kube/client.ts';
 import type { Logger } from '../../../log/logger.ts';
-import { giveUpHint, releaseOf } from '../../vms/orphan-release.ts';
+import { giveUpHint, releaseOf, type Annotated } from '../../vms/orphan-release.ts';
 import { leavePool, poolCondition, says, tellPool, type Said } from './pool-condition.ts';
 
 /** What is told of held claims with. */
@@ -24,6 +25,19 @@ const WHY =
   'Machines are gone without giving back what they had claimed, and the runtime shows no machine of them, but nobody has seen these go: the ' +
   'runtime may have lost its state, or another one may answer, while they still use it';
 
+/** A Volume or a NetworkInterface that stays claimed. */
+export interface HeldClaim {
+  readonly kind: 'Volume' | 'NetworkInterface';
+  readonly object: Pick<KubeObject, 'metadata'>;
+  /** Name of the Machine that has claimed it. */
+  readonly machine: string;
+}
+
+const RESOURCES = {
+  Volume: 'volumes.storage.ironcore.dev',
+  NetworkInterface: 'networkinterfaces.networking.ironcore.dev',
+} as const satisfies Record<HeldClaim['kind'], Annotated['kind']>;
+
 /** Tells of Volumes and NetworkInterfaces that stay claimed by Machines that are gone: condition and Event of the MachinePool, log. */
 export class HeldClaims {
   readonly #deps: HeldClaimsDeps;
@@ -32,8 +46,8 @@ export class HeldClaims {
     this.#deps = deps;
   }
 
-  /** `held`: each in words. Writes what has changed. Throws ApiError. */
-  async tell(pool: IronCoreMachinePool, held: readonly string[], signal: AbortSignal): Promise<void> {
+  /** Writes what has changed. Throws ApiError. */
+  async tell(pool: IronCoreMachinePool, held: readonly HeldClaim[], signal: AbortSignal): Promise<void> {
     const { writer, recorder, clock, log } = this.#deps;
     const isHeld = held.length > 0;
     if (!isHeld && poolCondition(pool, HELD) === undefined) return;
@@ -46,20 +60,22 @@ export class HeldClaims {
         : ` ${giveUpHint(release, { kind: 'machinepools.compute.ironcore.dev', metadata: { name } })}`;
     const more = held.length > NAMED ? ` and ${held.length - NAMED} more` : '';
     // Equal ones in whatever order are one message.
-    const named = held.toSorted().slice(0, NAMED);
+    const sorted = held.toSorted((a, b) => (textOf(a) < textOf(b) ? -1 : 1));
+    const named = sorted.slice(0, NAMED).map(textOf);
+    const single = sorted.slice(0, 1).map((one) => singleHint(one, nowMs));
     const said: Said = isHeld
       ? {
           type: HELD,
           status: 'True',
           reason: REASON,
-          message: `${WHY}. Held (${held.length}): ${named.join(', ')}${more}.${hint}`,
+          message: [`${WHY}. Held (${held.length}): ${named.join(', ')}${more}.${hint}`, ...single].join(' '),
         }
       : { type: HELD, status: 'False', reason: 'NoneHeld', message: 'Nothing is claimed by a Machine that is gone' };
     if (says(pool, said)) return;
     if (isHeld) {
       log.warn({ pool: name, count: held.length, named }, 'held what Machines that are gone had claimed');
       // Without numbers and names, so that equal ones are one Event.
-      const message = `${WHY}. The condition of that name lists them.${hint}`;
+      const message = `${WHY}. The condition of that name lists them, and says how a single one is given up.${hint}`;
       recorder.event({ object: pool, type: 'Warning', reason: HELD, message });
     }
     await tellPool(writer, pool, said, nowMs, signal);
@@ -70,4 +86,19 @@ export class HeldClaims {
     const { writer, clock } = this.#deps;
     await leavePool(writer, pool, { type: HELD, what: 'claims were held' }, clock.now(), signal);
   }
+}
+
+/** What is claimed, and for whom, in words. */
+function textOf({ kind, object, machine }: HeldClaim): string {
+  return `${kind} ${keyOf(object)} (of Machine ${machine})`;
+}
+
+/** How this one alone is given up. */
+function singleHint({ kind, object }: HeldClaim, nowMs: number): string {
+  const release = releaseOf(object, nowMs, GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION);
+  const { name, namespace } = object.metadata;
+  const metadata = { name, ...(namespace !== undefined && { namespace }) };
+  // One with a permission is not held any more by the time anybody reads this.
+  const hint = giveUpHint(release === 'given' ? 'none' : release, { kind: RESOURCES[kind], metadata });
+  return `Of ${kind} ${keyOf(object)} alone, and likewise of others: ${hint}`;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
 
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { MemoryClient } from '../../../../test/memory-client.ts';
@@ -7,11 +8,13 @@ import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import type { IronCoreNetworkInterface } from '../../../apis/ironcore/network-interface.ts';
 import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
+import { keyOf } from '../../../apis/meta.ts';
 import { IRONCORE_NETWORK_INTERFACE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../../../indexes/machine-indexes.ts';
 import { Machine } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
 import { silentLogger } from '../../../log/logger.ts';
+import { ironCoreMetrics } from '../../../metrics/ironcore.ts';
 import { Departures } from './departures.ts';
 import { LeftClaims } from './left-claims.ts';
 import { Sightings } from './sightings.ts';
@@ -65,10 +68,16 @@ function world({
   const departures = new Departures();
   const sightings = new Sightings();
   const held: (readonly string[])[] = [];
+  const metrics = ironCoreMetrics(new Registry());
   const claims = new LeftClaims({
     pools,
     sightings,
-    held: { tell: async (_pool, all) => void held.push(all), leave: async () => undefined },
+    held: {
+      tell: async (_pool, all) =>
+        void held.push(all.map(({ kind, object, machine: of }) => `${kind} ${keyOf(object)} of ${of}`)),
+      leave: async () => undefined,
+    },
+    metrics,
     machines: new MemoryInformer(cached),
     volumes: new MemoryInformer(volumes, IRONCORE_VOLUME_INDEXES),
     networkInterfaces: new MemoryInformer([nic], IRONCORE_NETWORK_INTERFACE_INDEXES),
@@ -83,7 +92,8 @@ function world({
     return await claims.release('p', { machines, connection }, signal);
   };
   const freed = () => client.writes.map(({ what }) => what);
-  return { clock, client, departures, sightings, held, look, freed };
+  const leave = async (): Promise<void> => await claims.leave('p', signal);
+  return { clock, client, departures, sightings, held, metrics, look, leave, freed };
 }
 
 test('claims of a Machine that is gone are taken off when no creation of it can be on its way any more', async () => {
@@ -199,7 +209,7 @@ describe('claims of a Machine that is gone, of whose machine nothing is shown,',
     { what: 'are free where it was seen going', saw: [going], departed: { status: { machineID } }, held: false },
     { what: 'are free where none was ever asked for', saw: [], departed: {}, held: false },
   ])('$what', async ({ saw, departed, held: isHeld }) => {
-    const { clock, departures, look, freed, held } = world();
+    const { clock, departures, look, leave, freed, held, metrics } = world();
     if (departed !== undefined) departures.saw({ ...gone, ...departed });
 
     await look(saw, 0);
@@ -208,8 +218,11 @@ describe('claims of a Machine that is gone, of whose machine nothing is shown,',
     await look([], 1);
 
     expect(freed()).toHaveLength(isHeld ? 0 : 2);
-    const texts = ['Volume ns/v (of Machine m)', 'NetworkInterface ns/n (of Machine m)'];
+    const texts = ['Volume ns/v of m', 'NetworkInterface ns/n of m'];
     expect(held.at(-1)).toEqual(isHeld ? texts : []);
+    expect((await metrics.claimsHeld.get()).values).toEqual([{ labels: { pool: 'p' }, value: isHeld ? 2 : 0 }]);
+    await leave();
+    expect((await metrics.claimsHeld.get()).values).toEqual([]);
   });
 
   test.each(['the MachinePool', 'the Volume'])('are given up when %s allows it', async (what) => {

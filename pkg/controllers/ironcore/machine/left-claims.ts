@@ -12,10 +12,11 @@ import type { Reader, Writer } from '../../../kube/client.ts';
 import { ignoreNotFound } from '../../../kube/errors.ts';
 import { ironCoreMachines, ironCoreNetworkInterfaces, ironCoreVolumes, type Resource } from '../../../kube/resource.ts';
 import type { Logger } from '../../../log/logger.ts';
+import type { IronCoreMetrics } from '../../../metrics/ironcore.ts';
 import { releaseOf } from '../../vms/orphan-release.ts';
 import { claimOf, releaseClaim, type Used } from './claiming.ts';
 import type { Departures } from './departures.ts';
-import type { HeldClaims } from './held-claims.ts';
+import type { HeldClaim, HeldClaims } from './held-claims.ts';
 import { volumeHandle } from './kept-uses.ts';
 import { UID_LABEL } from './keys.ts';
 import { OWNERLESS_MS } from './ownerless.ts';
@@ -34,6 +35,7 @@ export interface LeftClaimsDeps {
   readonly held: Pick<HeldClaims, 'tell' | 'leave'>;
   readonly reader: Pick<Reader, 'get'>;
   readonly writer: Pick<Writer, 'patch'>;
+  readonly metrics: Pick<IronCoreMetrics, 'claimsHeld'>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -79,14 +81,16 @@ export class LeftClaims {
       else if (this.#isGone(pool, one, connection)) await this.#release(pool, one, signal);
       else held.push(one);
     }
+    this.#deps.metrics.claimsHeld.set({ pool }, held.length);
     const ofPool = this.#deps.pools.get(pool);
-    if (ofPool !== undefined) await this.#deps.held.tell(ofPool, held.map(textOf), signal);
+    if (ofPool !== undefined) await this.#deps.held.tell(ofPool, held.map(heldOne), signal);
     return Math.min(...waits);
   }
 
   /** Somebody else serves the pool. Throws ApiError. */
   async leave(poolName: string, signal: AbortSignal): Promise<void> {
     this.#sinceMs.delete(poolName);
+    this.#deps.metrics.claimsHeld.remove({ pool: poolName });
     const pool = this.#deps.pools.get(poolName);
     if (pool !== undefined) await this.#deps.held.leave(pool, signal);
   }
@@ -132,14 +136,13 @@ export class LeftClaims {
   }
 }
 
-/** What is claimed, and for whom, in words. */
-function textOf({ kind, object, claim }: LeftOne): string {
-  return `${kind} ${keyOf(object)} (of Machine ${claim.name})`;
+function heldOne({ kind, object, claim }: LeftOne): HeldClaim {
+  return { kind, object, machine: claim.name };
 }
 
 /** A claim that is of nobody who is there. */
 interface LeftOne {
-  readonly kind: string;
+  readonly kind: HeldClaim['kind'];
   readonly key: string;
   readonly object: Used;
   readonly claim: OwnedReference;
@@ -149,7 +152,8 @@ interface LeftOne {
 function leftOne<T extends Used>(resource: Resource<T>, object: T): LeftOne {
   const claim = claimOf(object) ?? { name: '', uid: '' };
   const free: LeftOne['free'] = (writer, signal) => releaseClaim(writer, claim.uid, resource, object, signal);
-  return { kind: resource.kind, key: `${object.metadata.uid} ${claim.uid}`, object, claim, free };
+  const kind = resource.kind === 'Volume' ? 'Volume' : 'NetworkInterface';
+  return { kind, key: `${object.metadata.uid} ${claim.uid}`, object, claim, free };
 }
 
 /** What the machines at a runtime use. */
