@@ -174,6 +174,39 @@ test.each<Row>([
     sinceMs: 60_000,
   },
   {
+    what: 'that is being deleted, which its runtime refuses',
+    spec: PLACED,
+    status: { state: 'Running', conditions: [condition('Ready', 'False', 'RuntimeRefused', 'DeleteMachine: locked')] },
+    metadata: { deletionTimestamp: EARLIER, finalizers: ['a/b'] },
+    reason: 'RuntimeRefused',
+    message: 'Machine is being deleted. DeleteMachine: locked.',
+    waitingFor: 'the runtime of the pool to accept the deletion',
+    sinceMs: 60_000,
+  },
+  {
+    what: 'that is being deleted, which its runtime has not answered',
+    spec: PLACED,
+    status: {
+      state: 'Running',
+      conditions: [condition('Ready', 'False', 'RuntimeUnreachable', 'DeleteMachine: reset')],
+    },
+    metadata: { deletionTimestamp: EARLIER, finalizers: ['a/b'] },
+    reason: 'RuntimeUnreachable',
+    message: 'Machine is being deleted. DeleteMachine: reset.',
+    waitingFor: 'the runtime of the pool to answer',
+    sinceMs: 60_000,
+  },
+  {
+    what: 'that is being deleted, for which the API server refuses something',
+    spec: PLACED,
+    status: { state: 'Running', conditions: [condition('Ready', 'False', 'ApiServerRefused', 'No patch of volumes.')] },
+    metadata: { deletionTimestamp: EARLIER, finalizers: ['a/b'] },
+    reason: 'ApiServerRefused',
+    message: 'Machine is being deleted. No patch of volumes.',
+    waitingFor: 'the API server to accept what is written',
+    sinceMs: 60_000,
+  },
+  {
     what: 'that is being deleted while its pool is silent',
     spec: PLACED,
     status: { state: 'Running' },
@@ -196,4 +229,14 @@ test.each<Row>([
 
   expect({ reason, message, waitingFor, sinceMs }).toEqual(expected);
   expect(nextStep).toMatch(/[.]$/);
+});
+
+test('a Machine that no scheduler has seen says which namespaces one looks at, and where its Lease is', () => {
+  const machine: IronCoreMachine = { metadata: METADATA, spec: { machineClassRef: { name: 'c' } } };
+
+  const { nextStep } = explainIronCoreMachine(machine, 'unknown', NOW);
+
+  expect(nextStep).toMatch(
+    /Machines of all namespaces, .*Lease ironcore-scheduler in the namespace of its --namespace/,
+  );
 });

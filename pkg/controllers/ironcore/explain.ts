@@ -3,6 +3,7 @@ import { readyCondition, type IronCoreMachinePool } from '../../apis/ironcore/ma
 import type { Condition } from '../../apis/ironcore/reference.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
+import { IRONCORE_SCHEDULER_LEASE } from '../../leader/names.ts';
 import { scheduledCondition } from './scheduled-condition.ts';
 
 /** Where a Machine of IronCore stands. */
@@ -70,26 +71,32 @@ function mostTelling(waits: readonly Condition[]): Condition | undefined {
   return saysMore ? ready : other;
 }
 
-/** Reasons for which the deletion of a Machine does not go on, although its pool is ready. */
-const DOUBTS: ReadonlySet<string> = new Set(['WrongRuntime', 'MachinesLost']);
+const GOES = 'It goes when the pool has removed the machine and let go of it.';
+const DOUBT = { waitingFor: 'the machines of the pool to be seen, or given up', nextStep: GOES };
+const ASKED = 'It is asked again, at the latest each minute.';
+
+/** Reasons for which the deletion of a Machine does not go on, although its pool is ready: what it waits for then, and what happens next. */
+const HINDRANCES: ReadonlyMap<string, Pick<Stand['told'], 'waitingFor' | 'nextStep'>> = new Map([
+  ['WrongRuntime', DOUBT],
+  ['MachinesLost', DOUBT],
+  ['RuntimeRefused', { waitingFor: 'the runtime of the pool to accept the deletion', nextStep: ASKED }],
+  ['RuntimeUnreachable', { waitingFor: 'the runtime of the pool to answer', nextStep: ASKED }],
+  ['ApiServerRefused', { waitingFor: 'the API server to accept what is written', nextStep: ASKED }],
+]);
 
 function deleting({ metadata, status }: IronCoreMachine, lost: Stand['told'] | undefined): Stand['told'] {
   const held = (metadata.finalizers ?? []).join(', ');
   const state = shownState(status?.state ?? '');
-  const doubt = status?.conditions?.find(({ type, reason }) => type === 'Ready' && DOUBTS.has(reason));
-  if (lost === undefined && doubt !== undefined) {
-    return {
-      reason: doubt.reason,
-      message: `Machine is being deleted. ${doubt.message}`,
-      waitingFor: 'the machines of the pool to be seen, or given up',
-      nextStep: 'It goes when the pool has removed the machine and let go of it.',
-    };
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  const hindrance = HINDRANCES.get(ready?.reason ?? '');
+  if (lost === undefined && ready !== undefined && hindrance !== undefined) {
+    return { reason: ready.reason, message: `Machine is being deleted. ${sentence(ready.message)}`, ...hindrance };
   }
   return {
     reason: 'Deleting',
     message: ['Machine is being deleted.', ...(lost === undefined ? [] : [lost.message]), state].join(' '),
     waitingFor: held === '' ? undefined : `finalizers ${held}`,
-    nextStep: held === '' ? 'It goes.' : 'It goes when the pool has removed the machine and let go of it.',
+    nextStep: held === '' ? 'It goes.' : GOES,
   };
 }
 
@@ -99,7 +106,9 @@ function unplaced(scheduled: Condition | undefined): Stand['told'] {
       reason: 'NotLookedAt',
       message: 'Machine has no pool, and no scheduler has said why.',
       waitingFor: 'a scheduler',
-      nextStep: 'See that one runs: machinist run --controllers=*,ironcore, or that of IronCore.',
+      nextStep:
+        'See that one runs: machinist run --controllers=*,ironcore, which places Machines of all namespaces, or that of IronCore. ' +
+        `Lease ${IRONCORE_SCHEDULER_LEASE} in the namespace of its --namespace says who does.`,
     };
   }
   return {
@@ -143,10 +152,15 @@ function starting(pool: string, state: string): Stand['told'] {
 function waiting({ type, reason, message }: Condition, state: string): Stand['told'] {
   return {
     reason,
-    message: `${message === '' ? `Condition ${type} is not True` : message.replace(/\.$/, '')}. ${shownState(state)}`,
+    message: `${message === '' ? `Condition ${type} is not True.` : sentence(message)} ${shownState(state)}`,
     waitingFor: `condition ${type}`,
     nextStep: 'It goes on as soon as that is put right.',
   };
+}
+
+/** What a condition says, as a sentence. */
+function sentence(message: string): string {
+  return `${message.replace(/\.$/, '')}.`;
 }
 
 function shownState(state: string): string {

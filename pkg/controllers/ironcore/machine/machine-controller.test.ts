@@ -37,6 +37,7 @@ import { Sightings } from './sightings.ts';
 
 const { signal } = new AbortController();
 const MINUTE_MS = 60_000;
+const label = 'machinepoollet.ironcore.dev/machine-uid';
 const meta = (name: string) => ({
   name,
   namespace: 'ns',
@@ -262,6 +263,55 @@ test.each([
   expect([typeof at, typeof to].includes('string')).toBe(isNoted);
 });
 
+describe('of a machine that is made anew, when the process before died', () => {
+  const HERE = 'iri at unix:///p.sock';
+  const now = toTimestamp(new FakeClock().now());
+  const noteOf = (at: string, to: string): Record<string, string> => ({
+    [CREATION_SENT_ANNOTATION]: at,
+    [CREATION_SENT_TO_ANNOTATION]: to,
+  });
+  const old = noteOf('2025-12-31T00:00:00Z', HERE);
+
+  test.each([
+    { what: 'before it wrote anything: it is held', machineID: 'iri://gone', note: old, atOnce: 0, later: 0 },
+    { what: 'when it had taken the id off: it is made', machineID: '', note: old, atOnce: 1, later: 1 },
+    {
+      what: 'then, and the pool is elsewhere by now: it is held',
+      machineID: '',
+      note: noteOf('2025-12-31T00:00:00Z', 'iri at unix:///q.sock'),
+      atOnce: 0,
+      later: 0,
+    },
+    {
+      what: 'when it had noted the creation: it is made later',
+      machineID: '',
+      note: noteOf(now, HERE),
+      atOnce: 0,
+      later: 1,
+    },
+    {
+      what: 'when it was made: it is found',
+      machineID: '',
+      note: noteOf(now, HERE),
+      isMade: true,
+      atOnce: 1,
+      later: 1,
+    },
+  ])('$what', async ({ machineID, note, isMade = false, atOnce, later }) => {
+    const it = world({ ...machineOf(note), status: { machineID } });
+    if (isMade)
+      it.store.create(Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } }));
+
+    await it.pass();
+    expect(it.store.made).toBe(atOnce);
+    it.clock.advance(2 * MINUTE_MS);
+    await it.pass();
+    await it.pass();
+
+    expect(it.store.made).toBe(later);
+  });
+});
+
 test('a note without an answer is no creation', async () => {
   const sentAt = toTimestamp(new FakeClock().now());
   const { client, machines, store, pass } = world(machineOf());
@@ -367,7 +417,6 @@ describe('the only machine of a pool, which the runtime does not show any more,'
   });
 });
 
-const label = 'machinepoollet.ironcore.dev/machine-uid';
 const noted = (note: string, uid = 'uid-m'): Record<string, string> => ({
   [DELETION_SENT_ANNOTATION]: `${note} ${uid}`,
 });

@@ -279,6 +279,8 @@ export class IronCoreMachineController {
     const { uid } = observed.metadata;
     const { name: scheme } = await runtime.version(signal);
     const { machineID = '' } = observed.status ?? {};
+    // That it is gone was decided on with what this process has seen. Whoever comes after it has not, and would hold the Machine; so the id
+    // goes first, and with it that decision is kept. What was noted of the creation of the one before is old by then, and holds nothing up.
     if (machineID !== '') {
       this.#reports.event(
         observed,
