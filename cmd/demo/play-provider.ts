@@ -31,7 +31,7 @@ interface DemoMachine extends KubeObject {
 }
 
 /** What the provider works with. */
-export interface ProviderParts {
+export interface ProviderDeps {
   readonly api: Api;
   /** Of the driver whose machines the infrastructure is. */
   readonly address: string;
@@ -47,7 +47,7 @@ export interface PlayedProvider {
 }
 
 /** Plays an infrastructure provider of Cluster API, whose machines are those of a driver, and tells of each phase of Cluster API's Machines. */
-export function playProvider({ api, address, say }: ProviderParts): PlayedProvider {
+export function playProvider({ api, address, say }: ProviderDeps): PlayedProvider {
   const stop = new AbortController();
   const driver = new GrpcDriver({ address: parseDriverAddress(address), clock: new SystemClock(), log: silentLogger });
   const phases = new Map<string, string>();

@@ -15,7 +15,7 @@ export type ActivityLimits = Readonly<Record<ActivityKind, number>>;
 const INTERRUPTIBLE: ReadonlySet<ActivityKind> = new Set(['drain']);
 
 /** What a registry is made of. */
-export interface ActivityRegistryParts {
+export interface ActivityRegistryDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: ActivityMetrics;
@@ -39,7 +39,7 @@ interface Entry {
  * work that has ended is never repeated by being looked at.
  */
 export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unknown>> implements Activities<R> {
-  readonly #parts: ActivityRegistryParts;
+  readonly #deps: ActivityRegistryDeps;
   /** By kind and account; made when first needed. */
   readonly #pools = new Map<string, PQueue>();
   readonly #entries = new Map<string, Entry>();
@@ -48,9 +48,9 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
   #stopped = false;
   #idle: (() => void)[] = [];
 
-  constructor(parts: ActivityRegistryParts) {
-    this.#parts = parts;
-    parts.metrics.track(() => this.states());
+  constructor(deps: ActivityRegistryDeps) {
+    this.#deps = deps;
+    deps.metrics.track(() => this.states());
   }
 
   /** From now on `enqueue` runs the owner's key when work has ended or has news; one only. */
@@ -63,7 +63,7 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
     const known = this.get(owner.uid, kind);
     if (known !== undefined) return known;
 
-    const sinceMs = this.#parts.clock.monotonicMs();
+    const sinceMs = this.#deps.clock.monotonicMs();
     const outcome: Activity<R[K]> = { state: 'running', sinceMs };
     if (this.#stopped) return outcome;
     const abort = new AbortController();
@@ -112,8 +112,8 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
 
   /** What the metrics show. */
   states(): readonly ActivityState[] {
-    const nowMs = this.#parts.clock.monotonicMs();
-    const kinds = Object.keys(this.#parts.limits) as ActivityKind[];
+    const nowMs = this.#deps.clock.monotonicMs();
+    const kinds = Object.keys(this.#deps.limits) as ActivityKind[];
     return kinds.map((kind) => {
       const open = [...this.#entries.values()].filter((entry) => entry.kind === kind && entry.phase !== 'settled');
       const running = open.filter((entry) => entry.phase === 'running').length;
@@ -135,7 +135,7 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
     }
     if (this.#unsettled === 0) return;
 
-    const cancel = this.#parts.clock.schedule(graceMs, () => {
+    const cancel = this.#deps.clock.schedule(graceMs, () => {
       for (const entry of this.#entries.values()) this.#abort(entry, reason);
     });
     await new Promise<void>((resolve) => this.#idle.push(resolve));
@@ -144,7 +144,7 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
 
   #poolOf({ account = '' }: ActivityOwner, kind: ActivityKind): PQueue {
     const id = `${kind}/${account}`;
-    const pool = this.#pools.get(id) ?? new PQueue({ concurrency: this.#parts.limits[kind] });
+    const pool = this.#pools.get(id) ?? new PQueue({ concurrency: this.#deps.limits[kind] });
     this.#pools.set(id, pool);
     return pool;
   }
@@ -157,7 +157,7 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
       if (entry.phase === 'running' && !entry.isOrphaned) this.#enqueue(entry.owner.key);
     };
     const [ended] = await Promise.allSettled([startAsync(() => run(entry.abort.signal, tell))]);
-    const settledAtMs = this.#parts.clock.monotonicMs();
+    const settledAtMs = this.#deps.clock.monotonicMs();
     if (ended.status === 'fulfilled') this.#settle(entry, { state: 'done', result: ended.value, settledAtMs });
     else this.#settle(entry, { state: 'failed', error: ended.reason, settledAtMs });
   }
@@ -167,11 +167,11 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
     const error = new Error(`${entry.kind} was aborted: ${reason}`);
     entry.abort.abort(error);
     if (entry.phase === 'running') return;
-    this.#settle(entry, { state: 'failed', error, settledAtMs: this.#parts.clock.monotonicMs() });
+    this.#settle(entry, { state: 'failed', error, settledAtMs: this.#deps.clock.monotonicMs() });
   }
 
   #settle(entry: Entry, outcome: Exclude<Activity<unknown>, { state: 'running' }>): void {
-    const { log, metrics } = this.#parts;
+    const { log, metrics } = this.#deps;
     entry.phase = 'settled';
     entry.outcome = outcome;
     this.#unsettled -= 1;

@@ -34,7 +34,7 @@ const NOT_FOUND: Failure = {
 const MAX_PAGES = 1_000;
 
 /** What one rule works with. */
-export interface SceneParts {
+export interface SceneDeps {
   readonly options: VerifyOptions;
   readonly conversation: Conversation;
   readonly capabilities: Capabilities;
@@ -59,7 +59,7 @@ export class Scene {
   /** Of those, for which something else than a refusal came of a creation. */
   readonly #mayHaveVM = new Set<string>();
 
-  constructor({ options, conversation, capabilities, prefix, signal }: SceneParts) {
+  constructor({ options, conversation, capabilities, prefix, signal }: SceneDeps) {
     this.options = options;
     this.capabilities = capabilities;
     this.talk = conversation;

@@ -25,7 +25,7 @@ const SCHEDULER_LAG_MS = 10_000;
 const NODE_RETRY_MS = 5_000;
 
 /** What the drains of a process share. */
-export interface DrainerParts {
+export interface DrainerDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly limits: DrainLimits;
@@ -45,19 +45,19 @@ export interface DrainerParts {
  *
  * A forced drain deletes all pods with grace 0 and ends when the server has accepted that.
  */
-export function createDrainer(parts: DrainerParts): Drain {
-  const targetChanges = new TargetChanges(parts.clock);
+export function createDrainer(deps: DrainerDeps): Drain {
+  const targetChanges = new TargetChanges(deps.clock);
   const budgets = new WeakMap<Target, Budgets>();
   return (request, signal, report = () => undefined) => {
     const { target } = request;
-    const known = budgets.get(target) ?? new Budgets({ reader: target.reader, clock: parts.clock });
+    const known = budgets.get(target) ?? new Budgets({ reader: target.reader, clock: deps.clock });
     budgets.set(target, known);
-    const run = new DrainRun({ ...parts, request, targetChanges, budgets: known, progress: new DrainTracker(report) });
+    const run = new DrainRun({ ...deps, request, targetChanges, budgets: known, progress: new DrainTracker(report) });
     return run.run(signal);
   };
 }
 
-interface RunParts extends DrainerParts {
+interface RunDeps extends DrainerDeps {
   readonly request: DrainRequest;
   readonly targetChanges: TargetChanges;
   readonly budgets: Budgets;
@@ -66,7 +66,7 @@ interface RunParts extends DrainerParts {
 
 /** One drain under way. */
 class DrainRun {
-  readonly #parts: RunParts;
+  readonly #deps: RunDeps;
   readonly #log: Logger;
   readonly #pods: NodePods;
   readonly #evictor: Evictor;
@@ -75,12 +75,12 @@ class DrainRun {
   /** Whether it is known which pods there are. */
   #hasLooked = false;
 
-  constructor(parts: RunParts) {
-    const { request, limits, clock, progress, budgets } = parts;
-    this.#parts = parts;
-    this.#log = parts.log.child({ node: request.nodeName, cluster: request.target.cluster });
+  constructor(deps: RunDeps) {
+    const { request, limits, clock, progress, budgets } = deps;
+    this.#deps = deps;
+    this.#log = deps.log.child({ node: request.nodeName, cluster: request.target.cluster });
     this.#pods = new NodePods({
-      source: parts.podsOf(request.target, request.nodeName),
+      source: deps.podsOf(request.target, request.nodeName),
       limits,
       clock,
       log: this.#log,
@@ -91,12 +91,12 @@ class DrainRun {
       progress,
       findBudget: (pod) => budgets.find(pod),
       maxEvictRetries: request.maxEvictRetries,
-      random: parts.random ?? Math.random,
+      random: deps.random ?? Math.random,
     });
   }
 
   async run(caller: AbortSignal): Promise<DrainOutcome> {
-    const { clock, request } = this.#parts;
+    const { clock, request } = this.#deps;
     const end = this.#end;
     const signal = AbortSignal.any([caller, end.signal]);
     const leftMs = Math.max(request.deadlineMs - clock.now(), SHORTEST_DRAIN_MS);
@@ -109,7 +109,7 @@ class DrainRun {
       if (!(end.signal.reason instanceof StoppedError)) throw err;
       if (end.signal.reason.why === 'node-gone') return { kind: 'node-gone' };
       if (!this.#hasLooked) throw new DeadlineError(`looking at node ${request.nodeName}`, leftMs);
-      return { kind: 'incomplete', progress: this.#parts.progress.snapshot() };
+      return { kind: 'incomplete', progress: this.#deps.progress.snapshot() };
     } finally {
       cancel();
       end.abort(new StoppedError('over'));
@@ -119,13 +119,13 @@ class DrainRun {
 
   /** `background` gets what must have ended before the drain has. */
   async #run(background: Promise<void>[], signal: AbortSignal): Promise<DrainOutcome> {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     if (!(await this.#prepareNode(signal))) return { kind: 'node-gone' };
 
     const barrierMs = clock.now();
     await this.#pods.refresh(signal);
     this.#hasLooked = true;
-    const { request, progress } = this.#parts;
+    const { request, progress } = this.#deps;
     const ruleOf = await this.#rules(signal);
     let turns = turnsOf(this.#pods.all(), ruleOf);
     if (turns.length === 0) return { kind: 'drained' };
@@ -150,7 +150,7 @@ class DrainRun {
   }
 
   async #rules(signal: AbortSignal): Promise<((pod: Pod) => PodRule) | undefined> {
-    const { request } = this.#parts;
+    const { request } = this.#deps;
     try {
       return await request.rules?.(signal);
     } catch (err) {
@@ -162,7 +162,7 @@ class DrainRun {
 
   /** Sends the pods of one turn away and waits for the others of it. */
   async #take(turn: PodTurn, by: (pod: Pod) => string, signal: AbortSignal): Promise<void> {
-    for (const pod of podsIn(turn)) this.#parts.progress.unblock(pod);
+    for (const pod of podsIn(turn)) this.#deps.progress.unblock(pod);
     await Promise.all([
       this.#sendAway(turn.leaving, signal),
       ...turn.completing.map((pod) => this.#evictor.untilCompleted(pod, by(pod), signal)),
@@ -172,12 +172,12 @@ class DrainRun {
   /** Whether the scheduler bound this pod before it knew of the barrier. Others come in spite of it, and may come back. */
   #isLate(pod: Pod, barrierMs: number): boolean {
     const createdMs = fromTimestamp(pod.metadata.creationTimestamp) ?? Number.POSITIVE_INFINITY;
-    return createdMs < barrierMs + SCHEDULER_LAG_MS && !toleratesBarrier(pod, this.#parts.request.barrier);
+    return createdMs < barrierMs + SCHEDULER_LAG_MS && !toleratesBarrier(pod, this.#deps.request.barrier);
   }
 
   /** False when the Node is gone. A forced drain does not depend on a Node that cannot be written. */
   async #prepareNode(signal: AbortSignal): Promise<boolean> {
-    const { request, clock } = this.#parts;
+    const { request, clock } = this.#deps;
     if (cachedNode(request) === undefined && (await readNode(request, signal)) === undefined) return false;
     for (const write of [announce, raiseBarrier]) {
       try {
@@ -191,7 +191,7 @@ class DrainRun {
   }
 
   async #sendAway(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
-    const { request, progress, targetChanges, clock } = this.#parts;
+    const { request, progress, targetChanges, clock } = this.#deps;
     const { parallel, serial } = planDrain(pods);
     const serialDrain = new SerialDrain({
       request,
@@ -211,13 +211,13 @@ class DrainRun {
   }
 
   async #killAll(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
-    this.#parts.progress.expect(pods);
+    this.#deps.progress.expect(pods);
     await Promise.all(pods.map((pod) => this.#evictor.kill(pod, signal)));
   }
 
   /** Ends the drain when its Node vanishes or is replaced. Never rejects. */
   async #watchNode(signal: AbortSignal): Promise<void> {
-    const { request, targetChanges, clock } = this.#parts;
+    const { request, targetChanges, clock } = this.#deps;
     while (!signal.aborted) {
       try {
         await targetChanges.of(request.target).until(() => cachedNode(request) === undefined, signal);

@@ -16,7 +16,7 @@ const OVERDUE_MS = 30_000;
 const JITTER = 0.1;
 
 /** What an evictor works with. */
-export interface EvictorParts {
+export interface EvictorDeps {
   readonly actions: PodActions;
   readonly feed: PodFeed;
   readonly progress: DrainTracker;
@@ -36,11 +36,11 @@ export type Asked = { readonly kind: 'leaving' } | { readonly kind: 'stays'; rea
  * one: such a pod leaves when its budget is fixed, or is deleted by the forced drain after the deadline.
  */
 export class Evictor {
-  readonly #parts: EvictorParts;
+  readonly #deps: EvictorDeps;
   readonly #refusals = new Map<string, number>();
 
-  constructor(parts: EvictorParts) {
-    this.#parts = parts;
+  constructor(deps: EvictorDeps) {
+    this.#deps = deps;
   }
 
   /** Asks until the pod leaves, and waits until it is gone. */
@@ -51,7 +51,7 @@ export class Evictor {
   /** Asks once: an eviction, or the deletion that follows the last of them. */
   async ask(pod: Pod, signal: AbortSignal): Promise<Asked> {
     if (this.isLeaving(pod)) return { kind: 'leaving' };
-    const { actions, maxEvictRetries, progress } = this.#parts;
+    const { actions, maxEvictRetries, progress } = this.#deps;
     const hasPatience = (this.#refusals.get(pod.metadata.uid) ?? 0) < maxEvictRetries;
     const verdict = hasPatience ? await actions.evict(pod, signal) : await actions.kill(pod, signal);
     if (verdict.kind === 'accepted' || verdict.kind === 'gone') {
@@ -70,7 +70,7 @@ export class Evictor {
 
   /** Deletes with grace 0 and waits only until the server has accepted it. */
   async kill(pod: Pod, signal: AbortSignal): Promise<void> {
-    const { actions, feed, progress } = this.#parts;
+    const { actions, feed, progress } = this.#deps;
     for (;;) {
       const verdict = await actions.kill(pod, signal);
       if (verdict.kind === 'accepted' || verdict.kind === 'gone') break;
@@ -82,13 +82,13 @@ export class Evictor {
 
   /** Whether the pod is ending or gone, whoever made it. */
   isLeaving(pod: Pod): boolean {
-    const current = this.#parts.feed.get(pod.metadata.uid);
+    const current = this.#deps.feed.get(pod.metadata.uid);
     return current === undefined || isBeingDeleted(current);
   }
 
   /** Waits until the pod is gone, and reports it when it ends long after its grace. Asks for nothing. */
   async untilGone(pod: Pod, signal: AbortSignal): Promise<void> {
-    const { feed, progress } = this.#parts;
+    const { feed, progress } = this.#deps;
     const isGone = (): boolean => feed.get(pod.metadata.uid) === undefined;
     await feed.until(() => this.isLeaving(pod), signal);
     progress.unblock(pod);
@@ -105,7 +105,7 @@ export class Evictor {
 
   /** Waits until the pod has completed by itself, or is gone, as `by` says. Asks for nothing. */
   async untilCompleted(pod: Pod, by: string, signal: AbortSignal): Promise<void> {
-    const { feed, progress } = this.#parts;
+    const { feed, progress } = this.#deps;
     progress.block(pod, 'completion', by);
     const hasEnded = (): boolean => {
       const current = feed.get(pod.metadata.uid);
@@ -119,12 +119,12 @@ export class Evictor {
     for (;;) {
       const asked = await this.ask(pod, signal);
       if (asked.kind === 'leaving') return;
-      await this.#parts.feed.until(() => this.isLeaving(pod), signal, asked.retryInMs);
+      await this.#deps.feed.until(() => this.isLeaving(pod), signal, asked.retryInMs);
     }
   }
 
   async #refused(pod: Pod, message: string): Promise<void> {
-    const { findBudget, progress } = this.#parts;
+    const { findBudget, progress } = this.#deps;
     const budget = await findBudget(pod);
     if (budget !== undefined && isMisconfigured(budget)) {
       progress.block(pod, 'misconfigured-disruption-budget', budget.metadata.name);
@@ -135,7 +135,7 @@ export class Evictor {
   }
 
   #jittered(ms: number): number {
-    return ms * (1 - JITTER + 2 * JITTER * this.#parts.random());
+    return ms * (1 - JITTER + 2 * JITTER * this.#deps.random());
   }
 }
 

@@ -8,7 +8,7 @@ import { hasClaim, isDrained } from './pods.ts';
 import { VolumeLookup, type TrackedVolume } from './volumes.ts';
 
 /** What volumes are looked for with. */
-export interface KeptVolumesParts {
+export interface KeptVolumesDeps {
   readonly clock: Clock;
   readonly log: Logger;
   /** The pods bound to a node of a target. */
@@ -24,7 +24,7 @@ export type KeptVolumes = (
 ) => Promise<readonly TrackedVolume[]>;
 
 /** Makes the look for volumes that nobody has to wait for after a drain: their pods stay. */
-export function createKeptVolumes({ podsOf, clock, log }: KeptVolumesParts): KeptVolumes {
+export function createKeptVolumes({ podsOf, clock, log }: KeptVolumesDeps): KeptVolumes {
   return async (target, nodeName, ruleOf, signal) => {
     const { items } = await podsOf(target, nodeName).list({ signal });
     const staying = items.filter((pod) => hasClaim(pod) && (!isDrained(pod) || ruleOf(pod).behavior === 'stays'));

@@ -9,7 +9,7 @@ import type { DrainTracker } from './drain-tracker.ts';
 import { isAttached, isAttachedElsewhere, type TrackedVolume, type VolumeLookup } from './volumes.ts';
 
 /** What a serial drain works with. */
-export interface SerialDrainParts {
+export interface SerialDrainDeps {
   readonly request: DrainRequest;
   readonly evictor: Evictor;
   readonly feed: PodFeed;
@@ -27,22 +27,22 @@ export interface SerialDrainParts {
  * the next round.
  */
 export class SerialDrain {
-  readonly #parts: SerialDrainParts;
+  readonly #deps: SerialDrainDeps;
 
-  constructor(parts: SerialDrainParts) {
-    this.#parts = parts;
+  constructor(deps: SerialDrainDeps) {
+    this.#deps = deps;
   }
 
   /** Resolves when all `pods` are gone; rejects only with the signal's reason or a bug. */
   async run(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
     if (pods.length === 0) return;
-    const { evictor, progress } = this.#parts;
+    const { evictor, progress } = this.#deps;
     for (const pod of pods) progress.block(pod, 'turn', '');
     await Promise.all([this.#rounds(pods, signal), ...pods.map((pod) => evictor.untilGone(pod, signal))]);
   }
 
   async #rounds(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
-    const { evictor, feed, volumes, progress } = this.#parts;
+    const { evictor, feed, volumes, progress } = this.#deps;
     const namesByPod = await volumes.volumesByPod(pods, signal);
     let waiting = pods;
     while (waiting.length > 0) {
@@ -66,35 +66,35 @@ export class SerialDrain {
 
   /** Those that hang on the node now: a volume that is never attached (a network file system) is not waited for. */
   async #attachedVolumes(names: readonly string[], signal: AbortSignal): Promise<readonly TrackedVolume[]> {
-    const tracked = await Promise.all(names.map((name) => this.#parts.volumes.track(name, signal)));
+    const tracked = await Promise.all(names.map((name) => this.#deps.volumes.track(name, signal)));
     return tracked.filter((volume) => this.#isHere(volume));
   }
 
   async #moveVolumes(pod: Pod, volumes: readonly TrackedVolume[], signal: AbortSignal): Promise<void> {
     if (volumes.length === 0) return;
-    const { request, targetChanges, log } = this.#parts;
+    const { request, targetChanges, log } = this.#deps;
     const { target, nodeName, pvDetachTimeoutMs, pvReattachTimeoutMs } = request;
     const names = volumes.map(({ name }) => name).join(', ');
 
-    this.#parts.progress.blockVolumes(pod, 'volume-detach', names);
+    this.#deps.progress.blockVolumes(pod, 'volume-detach', names);
     const isDetached = (): boolean => !volumes.some((volume) => this.#isHere(volume));
     if (!(await targetChanges.until(isDetached, signal, graceMsOf(pod) + pvDetachTimeoutMs))) {
       log.warn({ node: nodeName, volumes: names }, 'gave up waiting for volumes to be detached');
-      this.#parts.progress.unblockVolumes(pod);
+      this.#deps.progress.unblockVolumes(pod);
       return;
     }
 
-    this.#parts.progress.blockVolumes(pod, 'volume-reattach', names);
+    this.#deps.progress.blockVolumes(pod, 'volume-reattach', names);
     const isElsewhere = (volume: TrackedVolume): boolean =>
       isAttachedElsewhere(nodeName, target.volumeAttachments.byIndex('persistentVolume', volume.name));
     if (!(await targetChanges.until(() => volumes.every(isElsewhere), signal, pvReattachTimeoutMs))) {
       log.warn({ node: nodeName, volumes: names }, 'gave up waiting for volumes to be attached elsewhere');
     }
-    this.#parts.progress.unblockVolumes(pod);
+    this.#deps.progress.unblockVolumes(pod);
   }
 
   #isHere(volume: TrackedVolume): boolean {
-    const { target, nodeName } = this.#parts.request;
+    const { target, nodeName } = this.#deps.request;
     return isAttached(volume, target.nodes.get(nodeName), target.volumeAttachments.byIndex('node', nodeName));
   }
 }

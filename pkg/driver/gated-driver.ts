@@ -43,7 +43,7 @@ export interface MachineDriver {
 }
 
 /** What a gated driver is built from. */
-export interface GatedDriverParts {
+export interface GatedDriverDeps {
   readonly provider: string;
   readonly driver: Driver;
   readonly gate: Gate;
@@ -75,53 +75,53 @@ const ANSWERS: Readonly<Partial<Record<DriverCode, ReadonlySet<DriverOperation>>
  */
 export class GatedDriver implements MachineDriver {
   readonly provider: string;
-  readonly #parts: GatedDriverParts;
+  readonly #deps: GatedDriverDeps;
 
-  constructor(parts: GatedDriverParts) {
-    this.provider = parts.provider;
-    this.#parts = parts;
+  constructor(deps: GatedDriverDeps) {
+    this.provider = deps.provider;
+    this.#deps = deps;
   }
 
   async turn(machineClass: MachineClass, signal: AbortSignal): Promise<void> {
-    await this.#parts.rates?.acquire(machineClass, signal);
+    await this.#deps.rates?.acquire(machineClass, signal);
   }
 
   async capabilities(signal: AbortSignal): Promise<Capabilities> {
-    return await this.#parts.driver.capabilities(signal);
+    return await this.#deps.driver.capabilities(signal);
   }
 
   async getStatus(request: MachineRequest, signal: AbortSignal): Promise<VirtualMachine> {
-    return await this.#read('status', signal, (call) => this.#parts.driver.getMachineStatus(request, call));
+    return await this.#read('status', signal, (call) => this.#deps.driver.getMachineStatus(request, call));
   }
 
   async create(request: MachineRequest, signal: AbortSignal, timeoutMs: number): Promise<CreatedMachine> {
     return await this.#mutate('create', request, signal, timeoutMs, (call) =>
-      this.#parts.driver.createMachine(request, call),
+      this.#deps.driver.createMachine(request, call),
     );
   }
 
   async initialize(request: MachineRequest, signal: AbortSignal, timeoutMs: number): Promise<VirtualMachine> {
     return await this.#mutate('initialize', request, signal, timeoutMs, (call) =>
-      this.#parts.driver.initializeMachine(request, call),
+      this.#deps.driver.initializeMachine(request, call),
     );
   }
 
   async delete(request: MachineRequest, signal: AbortSignal): Promise<{ lastKnownState: string | undefined }> {
     return await this.#mutate('delete', request, signal, DELETE_TIMEOUT_MS, (call) =>
-      this.#parts.driver.deleteMachine(request, call),
+      this.#deps.driver.deleteMachine(request, call),
     );
   }
 
   async list(request: Omit<MachineRequest, 'machine'>, signal: AbortSignal): Promise<readonly ListedMachine[]> {
-    return await this.#read('list', signal, (call) => this.#parts.driver.listMachines(request, call));
+    return await this.#read('list', signal, (call) => this.#deps.driver.listMachines(request, call));
   }
 
   async volumeIDs(pvSpecs: readonly unknown[], signal: AbortSignal): Promise<readonly string[]> {
-    return await this.#read('volumeIDs', signal, (call) => this.#parts.driver.getVolumeIDs(pvSpecs, call));
+    return await this.#read('volumeIDs', signal, (call) => this.#deps.driver.getVolumeIDs(pvSpecs, call));
   }
 
   async #read<T>(operation: DriverOperation, signal: AbortSignal, send: (call: DriverCall) => Promise<T>): Promise<T> {
-    const call = { timeoutMs: READ_TIMEOUT_MS, fencingToken: 0n, cluster: this.#parts.clusterID };
+    const call = { timeoutMs: READ_TIMEOUT_MS, fencingToken: 0n, cluster: this.#deps.clusterID };
     return await this.#measure(operation, () => this.#bounded({ operation, isMutation: false, signal }, call, send));
   }
 
@@ -132,8 +132,8 @@ export class GatedDriver implements MachineDriver {
     timeoutMs: number,
     send: (call: DriverCall) => Promise<T>,
   ): Promise<T> {
-    const { gate, obedience } = this.#parts;
-    const clusters = this.#parts.clustersOf(machine);
+    const { gate, obedience } = this.#deps;
+    const clusters = this.#deps.clustersOf(machine);
     const admit = (): Promise<Admission> => gate.admit('destroy', clusters, signal);
     const mutation = { operation, machine, clusters, signal, timeoutMs };
     try {
@@ -152,7 +152,7 @@ export class GatedDriver implements MachineDriver {
     { operation, machine, clusters, signal, timeoutMs }: Mutation,
     send: (call: DriverCall) => Promise<T>,
   ): Promise<T> {
-    const { gate, clock, clusterID: cluster, interceptor, mutationTimeoutMs, obedience } = this.#parts;
+    const { gate, clock, clusterID: cluster, interceptor, mutationTimeoutMs, obedience } = this.#deps;
     const call = {
       timeoutMs: mutationTimeoutMs ?? timeoutMs,
       fencingToken: admission.fencingToken,
@@ -180,14 +180,14 @@ export class GatedDriver implements MachineDriver {
     const parent = fenced === undefined ? signal : AbortSignal.any([signal, fenced]);
     const what = OPERATIONS[bounds.operation];
     try {
-      return await withDeadline(this.#parts.clock, call.timeoutMs, what, (s) => send({ ...call, signal: s }), parent);
+      return await withDeadline(this.#deps.clock, call.timeoutMs, what, (s) => send({ ...call, signal: s }), parent);
     } catch (err) {
       throw endOf(err, bounds);
     }
   }
 
   async #measure<T>(operation: DriverOperation, run: () => Promise<T>): Promise<T> {
-    const { clock, metrics } = this.#parts;
+    const { clock, metrics } = this.#deps;
     const labels = { provider: this.provider, operation: OPERATIONS[operation] };
     const startedMs = clock.monotonicMs();
     metrics.running.inc(labels);

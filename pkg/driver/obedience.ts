@@ -1,7 +1,7 @@
 import { DriverError } from './error.ts';
 
 /** What can be done about a driver that refuses our fencing token, and who is told. */
-export interface ObedienceParts {
+export interface ObedienceDeps {
   /** Raises our token above another one if the Lease is ours; resolves with why it could not be done. See LeaseElector. */
   readonly raiseAbove: (token: bigint) => Promise<string | undefined>;
   /** Told what keeps a driver from obeying; undefined: it obeys. */
@@ -22,29 +22,29 @@ export interface ObedienceParts {
  * is raised: two managers would outbid each other, and both act.
  */
 export class Obedience {
-  readonly #parts: ObedienceParts;
+  readonly #deps: ObedienceDeps;
   #hasObeyed = false;
 
-  constructor(parts: ObedienceParts) {
-    this.#parts = parts;
+  constructor(deps: ObedienceDeps) {
+    this.#deps = deps;
   }
 
   /** A mutation was carried out. */
   obeyed(): void {
     this.#hasObeyed = true;
-    this.#parts.told(undefined);
+    this.#deps.told(undefined);
   }
 
   /** Resolves when the refused call may be repeated, under a token above `highest`; else rejects with the refusal and what helps. */
   async restore(refusal: DriverError, highest: bigint): Promise<void> {
     const why = this.#hasObeyed ? RIVAL : await this.#raiseAbove(highest);
     if (why === undefined) return;
-    this.#parts.told(`it has seen token ${highest}; ${why}`);
+    this.#deps.told(`it has seen token ${highest}; ${why}`);
     throw new DriverError(refusal.code, `${refusal.detail}; ${why}`, { highestToken: highest, cause: refusal });
   }
 
   async #raiseAbove(highest: bigint): Promise<string | undefined> {
-    const why = await this.#parts.raiseAbove(highest);
+    const why = await this.#deps.raiseAbove(highest);
     return why === undefined ? undefined : `leaseTransitions could not be raised above it: ${why}`;
   }
 }

@@ -18,7 +18,7 @@ export interface Recorder {
 }
 
 /** What a recorder is made of; one for each source component. */
-export interface EventRecorderParts {
+export interface EventRecorderDeps {
   readonly source: EventSource;
   readonly writer: Pick<Writer, 'create' | 'patch'>;
   readonly clock: Clock;
@@ -67,7 +67,7 @@ const WRITE_TIMEOUT_MS = 10_000;
  * combined. Memory is bounded: at most 10,000 Events wait, more are dropped and counted.
  */
 export class EventRecorder implements Recorder {
-  readonly #parts: EventRecorderParts;
+  readonly #deps: EventRecorderDeps;
   readonly #correlator = new Correlator();
   readonly #pending = new Map<string, Pending>();
   readonly #sending = new Set<string>();
@@ -77,13 +77,13 @@ export class EventRecorder implements Recorder {
   #cancelTimer: (() => void) | undefined;
   #idle: (() => void)[] = [];
 
-  constructor(parts: EventRecorderParts) {
-    this.#parts = parts;
+  constructor(deps: EventRecorderDeps) {
+    this.#deps = deps;
   }
 
   record(occurrence: Occurrence): void {
     if (this.#stopping.signal.aborted) return;
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     const { key, message, delayMs } = this.#correlator.correlate(occurrence, clock.monotonicMs());
     const nowMs = clock.now();
     this.#enqueue({
@@ -104,7 +104,7 @@ export class EventRecorder implements Recorder {
     for (const pending of this.#pending.values()) pending.notBeforeMs = 0;
     this.#pump();
     if (this.#pending.size + this.#sending.size > 0) {
-      const cancel = this.#parts.clock.schedule(timeoutMs, () => this.#endWaiting());
+      const cancel = this.#deps.clock.schedule(timeoutMs, () => this.#endWaiting());
       await new Promise<void>((resolve) => this.#idle.push(resolve));
       cancel();
     }
@@ -128,7 +128,7 @@ export class EventRecorder implements Recorder {
   }
 
   #pump(): void {
-    const nowMs = this.#parts.clock.monotonicMs();
+    const nowMs = this.#deps.clock.monotonicMs();
     let soonestMs = Infinity;
     for (const pending of this.#pending.values()) {
       if (this.#sending.size >= this.#senders) return;
@@ -142,12 +142,12 @@ export class EventRecorder implements Recorder {
       void this.#send(pending);
     }
     this.#cancelTimer?.();
-    if (soonestMs < Infinity) this.#cancelTimer = this.#parts.clock.schedule(soonestMs - nowMs, () => this.#pump());
+    if (soonestMs < Infinity) this.#cancelTimer = this.#deps.clock.schedule(soonestMs - nowMs, () => this.#pump());
   }
 
   /** Writes one Event and goes on with the next. Never rejects. */
   async #send(pending: Pending): Promise<void> {
-    const { clock, log } = this.#parts;
+    const { clock, log } = this.#deps;
     try {
       await this.#write(pending);
       this.#count('written');
@@ -173,7 +173,7 @@ export class EventRecorder implements Recorder {
     this.#pending.clear();
     if (count === 0) return;
     this.#count('dropped', count);
-    this.#parts.log.warn({ events: count }, 'gave up Events that still waited at the end');
+    this.#deps.log.warn({ events: count }, 'gave up Events that still waited at the end');
   }
 
   /** What failed waits again, with what has happened meanwhile. */
@@ -198,7 +198,7 @@ export class EventRecorder implements Recorder {
         { metadata: written },
         change,
       );
-      await this.#parts.writer.patch('report', events, written, patch, this.#options());
+      await this.#deps.writer.patch('report', events, written, patch, this.#options());
       this.#written.set(pending.key, { ...written, count });
     } catch (err) {
       if (!isNotFound(err)) throw err;
@@ -208,7 +208,7 @@ export class EventRecorder implements Recorder {
   }
 
   async #create(pending: Pending, firstMs: number, count: number): Promise<void> {
-    const { source, writer } = this.#parts;
+    const { source, writer } = this.#deps;
     const { key, occurrence, lastMs, name } = pending;
     let created: Event;
     try {
@@ -231,6 +231,6 @@ export class EventRecorder implements Recorder {
   }
 
   #count(fate: 'written' | 'overflow' | 'failed' | 'dropped', count = 1): void {
-    this.#parts.metrics.events.inc({ fate }, count);
+    this.#deps.metrics.events.inc({ fate }, count);
   }
 }

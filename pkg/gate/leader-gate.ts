@@ -20,7 +20,7 @@ export interface Trust {
 }
 
 /** What a gate is made of. */
-export interface LeaderGateParts {
+export interface LeaderGateDeps {
   readonly clock: Clock;
   /** The fence of this leadership. */
   readonly fence: Fence;
@@ -44,14 +44,14 @@ export interface LeaderGateParts {
  * |                |       |                | and etcd has the last changes that we know |
  */
 export class LeaderGate implements Gate, Trust {
-  readonly #parts: LeaderGateParts;
+  readonly #deps: LeaderGateDeps;
 
-  constructor(parts: LeaderGateParts) {
-    this.#parts = parts;
+  constructor(deps: LeaderGateDeps) {
+    this.#deps = deps;
   }
 
   async admit(intent: Intent, clusters: readonly Cluster[], signal: AbortSignal): Promise<Admission> {
-    const { fence } = this.#parts;
+    const { fence } = this.#deps;
     this.#requireOpenFence(intent);
     if (intent !== 'report') {
       this.#requireNoOutage(intent, clusters);
@@ -72,7 +72,7 @@ export class LeaderGate implements Gate, Trust {
   }
 
   trustedForMs(clusters: readonly Cluster[]): number {
-    const { clock, fence, outages } = this.#parts;
+    const { clock, fence, outages } = this.#deps;
     let sinceMs = fence.openSinceMs;
     if (sinceMs === undefined) return 0;
     for (const cluster of clusters) {
@@ -84,23 +84,23 @@ export class LeaderGate implements Gate, Trust {
   }
 
   blindMs(clusters: readonly Cluster[], sinceMs: number): number {
-    const { clock, outages } = this.#parts;
+    const { clock, outages } = this.#deps;
     const lost = clusters.flatMap((cluster) => outages.timesWithoutSight(cluster));
     return coveredMs(lost, { fromMs: sinceMs, toMs: clock.monotonicMs() });
   }
 
   graceLeftMs(clusters: readonly Cluster[]): number {
-    return Math.max(0, this.#parts.graceMs - this.trustedForMs(clusters));
+    return Math.max(0, this.#deps.graceMs - this.trustedForMs(clusters));
   }
 
   #requireOpenFence(intent: Intent): void {
-    if (this.#parts.fence.remainingMs > 0) return;
+    if (this.#deps.fence.remainingMs > 0) return;
     this.#refuse(intent, 'fenced', undefined, 'leadership may have passed on');
   }
 
   #requireNoOutage(intent: Intent, clusters: readonly Cluster[]): void {
     for (const cluster of clusters) {
-      const state = this.#parts.outages.state(cluster);
+      const state = this.#deps.outages.state(cluster);
       if (state === undefined) this.#refuse(intent, 'unproven', cluster, `cluster ${cluster} is not probed`);
       else if (state.outage !== undefined)
         this.#refuse(intent, 'outage', cluster, `cluster ${cluster} could not be reached`);
@@ -108,7 +108,7 @@ export class LeaderGate implements Gate, Trust {
   }
 
   async #requireSettled(intent: Intent, clusters: readonly Cluster[], signal: AbortSignal): Promise<void> {
-    const settled = await Promise.all(clusters.map((cluster) => this.#parts.outages.settled(cluster, signal)));
+    const settled = await Promise.all(clusters.map((cluster) => this.#deps.outages.settled(cluster, signal)));
     const doubted = clusters.find((_cluster, i) => settled[i] !== true);
     if (doubted !== undefined) {
       this.#refuse(
@@ -121,7 +121,7 @@ export class LeaderGate implements Gate, Trust {
   }
 
   async #requireProof(clusters: readonly Cluster[], signal: AbortSignal): Promise<void> {
-    const { outages } = this.#parts;
+    const { outages } = this.#deps;
     const proofs = await Promise.all(clusters.map((cluster) => outages.prove(cluster, signal)));
     const unproven = clusters.find((_cluster, i) => proofs[i] !== true);
     if (unproven !== undefined) {
@@ -135,7 +135,7 @@ export class LeaderGate implements Gate, Trust {
   }
 
   #refuse(intent: Intent, reason: GateClosedReason, cluster: Cluster | undefined, message: string): never {
-    this.#parts.metrics.refusals.inc({ intent, reason });
+    this.#deps.metrics.refusals.inc({ intent, reason });
     throw new GateClosedError(reason, cluster, message);
   }
 }

@@ -44,7 +44,7 @@ export interface ProbedCluster {
 }
 
 /** How a cluster is probed, and who is told. */
-export interface OutageDetectorParts {
+export interface OutageDetectorDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: GateMetrics;
@@ -98,7 +98,7 @@ const SETTLED_WITHIN_MS = 5_000;
  */
 export class OutageDetector {
   readonly #probed: ProbedCluster;
-  readonly #parts: OutageDetectorParts;
+  readonly #deps: OutageDetectorDeps;
   /** When changes could not be seen. */
   readonly sight = new BlindTimes();
   readonly #stopping = new AbortController();
@@ -122,11 +122,11 @@ export class OutageDetector {
   #outage: Outage | undefined;
   #recoveredMs: number | undefined;
 
-  constructor(probed: ProbedCluster, parts: OutageDetectorParts) {
+  constructor(probed: ProbedCluster, deps: OutageDetectorDeps) {
     this.#probed = probed;
-    this.#parts = parts;
-    showOutage(parts.metrics, probed.cluster, undefined);
-    parts.metrics.setBacks.inc({ cluster: probed.cluster }, 0);
+    this.#deps = deps;
+    showOutage(deps.metrics, probed.cluster, undefined);
+    deps.metrics.setBacks.inc({ cluster: probed.cluster }, 0);
     probed.listen?.({ doubted: () => this.#doubted(), setBack: (why) => this.#setBack(why) });
   }
 
@@ -159,7 +159,7 @@ export class OutageDetector {
     const probed = this.#probed;
     if (probed.isSettled ?? true) return true;
     const over = new AbortController();
-    const cancel = this.#parts.clock.schedule(SETTLED_WITHIN_MS, () => over.abort());
+    const cancel = this.#deps.clock.schedule(SETTLED_WITHIN_MS, () => over.abort());
     try {
       await probed.untilSettled?.(AbortSignal.any([signal, over.signal, this.#stopping.signal]));
     } catch {
@@ -172,7 +172,7 @@ export class OutageDetector {
 
   /** A watch event or bookmark arrived: a proof of life. It ends no failure: only a good probe does. */
   sawLife(): void {
-    this.#provenMs = this.#parts.clock.monotonicMs();
+    this.#provenMs = this.#deps.clock.monotonicMs();
   }
 
   /**
@@ -184,7 +184,7 @@ export class OutageDetector {
   }
 
   async #proveHistory(signal: AbortSignal): Promise<boolean> {
-    const nowMs = this.#parts.clock.monotonicMs();
+    const nowMs = this.#deps.clock.monotonicMs();
     if (nowMs - this.#historyGoodMs < HISTORY_GOOD_FOR_MS) return true;
     this.#looking ??= this.#lookAtHistory(nowMs).finally(() => {
       this.#looking = undefined;
@@ -194,7 +194,7 @@ export class OutageDetector {
 
   /** Never rejects. */
   async #lookAtHistory(nowMs: number): Promise<boolean> {
-    const { clock, log } = this.#parts;
+    const { clock, log } = this.#deps;
     const look = async (signal: AbortSignal): Promise<void> => this.#probed.requireHistory?.(signal);
     try {
       await withDeadline(clock, LONGEST_PROBE_MS, 'looking at the history', look, this.#stopping.signal);
@@ -210,14 +210,14 @@ export class OutageDetector {
 
   async #proveAlive(signal: AbortSignal): Promise<boolean> {
     if (this.#outage !== undefined) return false;
-    const nowMs = this.#parts.clock.monotonicMs();
+    const nowMs = this.#deps.clock.monotonicMs();
     if (this.#firstFailureMs === undefined && this.#isProven(nowMs)) return true;
     if (this.#lastFailureMs !== undefined && nowMs - this.#lastFailureMs < PROBE_AGAIN_MS) return false;
     return untilAborted(this.#probeOnce(), signal);
   }
 
   #isProven(nowMs: number): boolean {
-    return this.#provenMs !== undefined && nowMs - this.#provenMs < this.#parts.timeoutMs;
+    return this.#provenMs !== undefined && nowMs - this.#provenMs < this.#deps.timeoutMs;
   }
 
   /** One probe at a time; anyone who needs one shares it. Never rejects. */
@@ -237,7 +237,7 @@ export class OutageDetector {
   }
 
   async #probe(): Promise<boolean> {
-    const { clock, metrics, timeoutMs } = this.#parts;
+    const { clock, metrics, timeoutMs } = this.#deps;
     const { cluster } = this.#probed;
     const sentMs = clock.monotonicMs();
     const deadlineMs = Math.min(LONGEST_PROBE_MS, timeoutMs / 3);
@@ -260,7 +260,7 @@ export class OutageDetector {
   }
 
   #failed(err: unknown, sentMs: number): void {
-    const { clock, log, timeoutMs } = this.#parts;
+    const { clock, log, timeoutMs } = this.#deps;
     const { cluster } = this.#probed;
     const nowMs = clock.monotonicMs();
     this.#firstFailureMs ??= nowMs;
@@ -284,7 +284,7 @@ export class OutageDetector {
 
   /** Whatever the cluster was before, the outage lasts until all of it has been read anew. */
   #setBack(why: string): void {
-    const { clock, log, metrics } = this.#parts;
+    const { clock, log, metrics } = this.#deps;
     const { cluster } = this.#probed;
     if (this.#outage?.isSetBack) return;
     metrics.setBacks.inc({ cluster });
@@ -299,7 +299,7 @@ export class OutageDetector {
 
   /** No reading helps before somebody restarts the API server: said once. */
   #serverIsAhead(): void {
-    const { clock, log } = this.#parts;
+    const { clock, log } = this.#deps;
     if (this.#outage === undefined || this.#outage.isServerAhead) return;
     this.#outage = { ...this.#outage, isServerAhead: true };
     log.error(
@@ -310,7 +310,7 @@ export class OutageDetector {
   }
 
   async #answered(sentMs: number): Promise<boolean> {
-    const { clock, log, timeoutMs } = this.#parts;
+    const { clock, log, timeoutMs } = this.#deps;
 
     const outage = this.#outage;
     // Who begins catches up by itself, in as many attempts as it takes: nothing was known of the cluster before.
@@ -351,7 +351,7 @@ export class OutageDetector {
   }
 
   #changed(outage: Outage, isOver: boolean, lastedMs: number): void {
-    const { changed, log, metrics } = this.#parts;
+    const { changed, log, metrics } = this.#deps;
     const { cluster } = this.#probed;
     showOutage(metrics, cluster, isOver ? undefined : outage);
     try {
@@ -362,7 +362,7 @@ export class OutageDetector {
   }
 
   #scheduleNext(): void {
-    const { clock, periodMs, timeoutMs } = this.#parts;
+    const { clock, periodMs, timeoutMs } = this.#deps;
     const isWaiting = this.#firstFailureMs !== undefined || this.#outage !== undefined;
     const retryMs = Math.min(FIRST_RETRY_MS * 2 ** Math.max(0, this.#failures - 1), LONGEST_RETRY_MS, timeoutMs / 5);
     let delayMs = isWaiting ? retryMs : this.#probed.isInDoubt ? 0 : periodMs;

@@ -13,7 +13,7 @@ import { probePage, type ProbeName } from './probe-page.ts';
 import { isLocalCaller, isProfileKind, type Profiles, SECONDS, secondsOf } from './profiles.ts';
 
 /** What the server shows, and where. */
-export interface HealthServerParts {
+export interface HealthServerDeps {
   /** IP address to listen on. */
   readonly address: string;
   /** 0 takes a free one. */
@@ -52,15 +52,15 @@ const REQUEST_TIMEOUT_MS = 15_000;
  * the log, which would be for anyone to fill, but one line for each metric that cannot be read.
  */
 export class HealthServer {
-  readonly #parts: HealthServerParts;
+  readonly #deps: HealthServerDeps;
   readonly #server: Server;
   readonly #metricFailures: MetricFailures;
   /** End the profiles that are being taken. */
   readonly #leaving = new Set<() => void>();
 
-  constructor(parts: HealthServerParts) {
-    this.#parts = parts;
-    this.#metricFailures = metricFailures(parts.registry, parts.log);
+  constructor(deps: HealthServerDeps) {
+    this.#deps = deps;
+    this.#metricFailures = metricFailures(deps.registry, deps.log);
     this.#server = createServer((request, response) => void this.#serve(request, response));
     this.#server.keepAliveTimeout = 5_000;
     this.#server.headersTimeout = 10_000;
@@ -69,13 +69,13 @@ export class HealthServer {
 
   /** Listens; resolves with the port. Throws HealthServerError that names the flag to change. */
   async start(): Promise<number> {
-    const { address, port } = this.#parts;
+    const { address, port } = this.#deps;
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', (err) => reject(explain(err, address, port)));
       this.#server.listen({ host: address, port }, resolve);
     });
     this.#server.removeAllListeners('error');
-    this.#server.on('error', (err) => this.#parts.log.error({ err }, 'health server failed'));
+    this.#server.on('error', (err) => this.#deps.log.error({ err }, 'health server failed'));
     return (this.#server.address() as AddressInfo).port; // a TCP server
   }
 
@@ -102,7 +102,7 @@ export class HealthServer {
       response.end(request.method === 'HEAD' ? undefined : body);
     } catch (err) {
       // Mostly a caller that has gone meanwhile.
-      this.#parts.log.debug({ err }, 'health request failed');
+      this.#deps.log.debug({ err }, 'health request failed');
       if (!response.headersSent) response.writeHead(500, { 'content-type': PLAIN });
       response.end();
     }
@@ -123,7 +123,7 @@ export class HealthServer {
         return await this.#profile(rest, query, request, response);
       case 'metrics':
         return rest === undefined
-          ? { status: 200, ...(await expose(this.#parts.registry, this.#metricFailures, headers.accept)) }
+          ? { status: 200, ...(await expose(this.#deps.registry, this.#metricFailures, headers.accept)) }
           : NOT_FOUND;
       case 'configz':
         return rest === undefined ? { status: 200, type: 'application/json', body: '{}' } : NOT_FOUND;
@@ -133,7 +133,7 @@ export class HealthServer {
   }
 
   #probe(probe: ProbeName, rest: string | undefined, query: URLSearchParams): Answer {
-    const { live, checks } = this.#parts;
+    const { live, checks } = this.#deps;
     const only = rest === undefined ? undefined : decoded(rest);
     return { type: PLAIN, ...probePage(probe, probe === 'readyz' ? checks : live, { only, query }) };
   }
@@ -144,7 +144,7 @@ export class HealthServer {
     { method, socket, headers }: IncomingMessage,
     response: ServerResponse,
   ): Promise<Answer> {
-    const { profiles } = this.#parts;
+    const { profiles } = this.#deps;
     if (profiles === undefined || kind === undefined || !isProfileKind(kind) || method !== 'GET') return NOT_FOUND;
     const { remoteAddress, localAddress } = socket;
     if (!isLocalCaller({ remoteAddress, localAddress, headers })) {

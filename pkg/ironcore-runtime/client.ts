@@ -36,7 +36,7 @@ const VERSION = 'v1alpha1';
 const EVENT_OVERLAP_MS = 60_000;
 
 /** What a client is built from. */
-export interface RuntimeClientParts {
+export interface RuntimeClientDeps {
   readonly address: DriverAddress;
   readonly clock: Clock;
   readonly log: Logger;
@@ -65,7 +65,7 @@ export class RuntimeClient implements IronCoreRuntime {
   /** How many connections were lost. */
   #losses = 0;
 
-  constructor({ address, clock, log, observe = () => undefined }: RuntimeClientParts) {
+  constructor({ address, clock, log, observe = () => undefined }: RuntimeClientDeps) {
     this.#clock = clock;
     this.#observe = observe;
     this.#connection = new DriverConnection(address, log.child({ runtime: address.target }), () => {

@@ -48,7 +48,7 @@ export interface PoolRuntime {
 }
 
 /** What a gated runtime is built from. */
-export interface GatedRuntimeParts {
+export interface GatedRuntimeDeps {
   readonly address: string;
   readonly runtime: IronCoreRuntime;
   readonly gate: Gate;
@@ -65,7 +65,7 @@ export class GatedRuntime implements PoolRuntime {
   readonly #gate: Gate;
   readonly #interceptor: Interceptor;
 
-  constructor({ address, runtime, gate, interceptor }: GatedRuntimeParts) {
+  constructor({ address, runtime, gate, interceptor }: GatedRuntimeDeps) {
     this.address = address;
     this.#runtime = runtime;
     this.#gate = gate;

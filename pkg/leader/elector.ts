@@ -58,7 +58,7 @@ export interface ElectionCounters {
 }
 
 /** What an elector is made of. */
-export interface ElectorParts {
+export interface ElectorDeps {
   /** Name of the Lease. */
   readonly name: string;
   /** Who we are: host name and a random suffix, different for each start of the process. */
@@ -97,7 +97,7 @@ const RETRY_JITTER = 0.2;
  * the request was *sent*.
  */
 export class Elector implements LeaseElector {
-  readonly #parts: ElectorParts;
+  readonly #deps: ElectorDeps;
   readonly #stopping = new AbortController();
   #observation: Observation = nothingSeen;
   /** The Lease as we last wrote it; undefined unless leading. */
@@ -118,10 +118,10 @@ export class Elector implements LeaseElector {
   #wake: () => void = () => this.#remember();
   #isWoken = false;
 
-  constructor(parts: ElectorParts) {
-    this.#parts = parts;
-    this.#trouble = new LeaseTrouble(parts.name, parts);
-    parts.metrics.isLeader.set({ lease: parts.name }, 0);
+  constructor(deps: ElectorDeps) {
+    this.#deps = deps;
+    this.#trouble = new LeaseTrouble(deps.name, deps);
+    deps.metrics.isLeader.set({ lease: deps.name }, 0);
   }
 
   get isLeading(): boolean {
@@ -146,7 +146,7 @@ export class Elector implements LeaseElector {
   }
 
   async acquire(signal: AbortSignal): Promise<void> {
-    const { clock, log, timing } = this.#parts;
+    const { clock, log, timing } = this.#deps;
     const watching = new AbortController();
     const watch = this.#watch(AbortSignal.any([signal, watching.signal]));
     try {
@@ -173,7 +173,7 @@ export class Elector implements LeaseElector {
       watching.abort(new Error('no longer a candidate'));
       await watch;
     }
-    log.info({ lease: this.#parts.name, identity: this.#parts.identity }, 'became leader');
+    log.info({ lease: this.#deps.name, identity: this.#deps.identity }, 'became leader');
     this.#renewing = this.#keepRenewing();
     signal.throwIfAborted();
   }
@@ -189,13 +189,13 @@ export class Elector implements LeaseElector {
     this.#changed();
     if (lease === undefined) return;
 
-    this.#parts.fence.close();
+    this.#deps.fence.close();
     this.#lease = undefined;
     this.#mayHold = false;
     this.#changed();
-    this.#parts.metrics.isLeader.set({ lease: this.#parts.name }, 0);
+    this.#deps.metrics.isLeader.set({ lease: this.#deps.name }, 0);
     await this.#giveUp(lease);
-    this.#parts.announce(lease, `${this.#parts.identity} stopped leading`);
+    this.#deps.announce(lease, `${this.#deps.identity} stopped leading`);
   }
 
   async raiseAbove(token: bigint): Promise<string | undefined> {
@@ -203,7 +203,7 @@ export class Elector implements LeaseElector {
     try {
       // Not by the loop that renews: of a slow server it would not have the time for another answer.
       const current = this.isLeading ? await this.#read(undefined) : undefined;
-      if (!this.isLeading || current === undefined || holderOf(current) !== this.#parts.identity) return NOT_OURS;
+      if (!this.isLeading || current === undefined || holderOf(current) !== this.#deps.identity) return NOT_OURS;
     } catch (err) {
       return `the Lease could not be read: ${err instanceof Error ? err.message : String(err)}`;
     }
@@ -219,13 +219,13 @@ export class Elector implements LeaseElector {
     const { holder } = this;
     if (holder === undefined || holder === this.#standingByFor) return;
     this.#standingByFor = holder;
-    const { identity, log, name } = this.#parts;
+    const { identity, log, name } = this.#deps;
     log.info({ lease: name, identity, holder }, 'waiting for lease');
   }
 
   /** One attempt to become leader. Undefined when somebody else was faster. Throws ApiError, DeadlineError. */
   async #attempt(signal: AbortSignal): Promise<Decision | undefined> {
-    const { clock, identity, leases, name, timing } = this.#parts;
+    const { clock, identity, leases, name, timing } = this.#deps;
     this.#see(await this.#read(signal));
     const decision = decide(this.#observation, identity, clock.monotonicMs());
     if (decision.kind === 'wait') return decision;
@@ -240,8 +240,8 @@ export class Elector implements LeaseElector {
       );
       this.#count('ok');
       this.#leading(lease, sentAt);
-      this.#parts.metrics.isLeader.set({ lease: name }, 1);
-      this.#parts.announce(lease, `${identity} became leader`);
+      this.#deps.metrics.isLeader.set({ lease: name }, 1);
+      this.#deps.announce(lease, `${identity} became leader`);
       return decision;
     } catch (err) {
       const wasOvertaken = isConflict(err) || isAlreadyExists(err) || isNotFound(err);
@@ -253,7 +253,7 @@ export class Elector implements LeaseElector {
   }
 
   async #keepRenewing(): Promise<void> {
-    const { clock, timing } = this.#parts;
+    const { clock, timing } = this.#deps;
     // From when the Lease was asked for: of a server that takes 4 s for an answer, no time would be left for the first renewal.
     let pauseMs = this.#pauseAfter(this.#sentAt?.monotonicMs ?? clock.monotonicMs());
     while (!this.#stopping.signal.aborted) {
@@ -271,13 +271,13 @@ export class Elector implements LeaseElector {
 
   /** How long until the next renewal after one that was sent at `sentMs`. */
   #pauseAfter(sentMs: number): number {
-    const { clock, timing } = this.#parts;
+    const { clock, timing } = this.#deps;
     return Math.max(0, sentMs + timing.retryPeriodMs - clock.monotonicMs());
   }
 
   /** One renewal. `again`: the Lease was changed meanwhile, but is ours. */
   async #renew(): Promise<'renewed' | 'again' | 'failed' | 'lost'> {
-    const { clock, identity, leases, name, timing } = this.#parts;
+    const { clock, identity, leases, name, timing } = this.#deps;
     const lease = this.#lease;
     if (lease === undefined) return 'lost';
     const sentAt = instantOf(clock);
@@ -315,7 +315,7 @@ export class Elector implements LeaseElector {
 
   #renewalFailed(err: unknown): 'failed' {
     this.#renewalError = err instanceof Error ? err.message : String(err);
-    this.#parts.log.debug({ lease: this.#parts.name, err }, 'renewal failed');
+    this.#deps.log.debug({ lease: this.#deps.name, err }, 'renewal failed');
     return 'failed';
   }
 
@@ -329,7 +329,7 @@ export class Elector implements LeaseElector {
     this.#sentAt = sentAt;
     this.#renewalError = undefined;
     this.#see(lease);
-    this.#parts.fence.renewed(sentAt, transitionsOf(lease));
+    this.#deps.fence.renewed(sentAt, transitionsOf(lease));
     this.#raised();
     this.#changed();
   }
@@ -345,14 +345,14 @@ export class Elector implements LeaseElector {
 
   /** Drivers obey again, and somebody should know that the Lease had been set back. */
   #reportRaise(before: Lease, after: Lease): void {
-    const { announce, identity, log, name } = this.#parts;
+    const { announce, identity, log, name } = this.#deps;
     const [from, to] = [transitionsOf(before), transitionsOf(after)];
     log.warn({ lease: name, identity, from, to }, 'raised leaseTransitions of the Lease, which had been set back');
     announce(after, `${identity} raised leaseTransitions from ${from} to ${to}: the Lease had been set back`);
   }
 
   #lost(reason: string): void {
-    const { announce, fence, identity, log, lost, metrics, name } = this.#parts;
+    const { announce, fence, identity, log, lost, metrics, name } = this.#deps;
     const lease = this.#lease;
     fence.close();
     this.#lease = undefined;
@@ -366,7 +366,7 @@ export class Elector implements LeaseElector {
   }
 
   async #giveUp(lease: Lease): Promise<void> {
-    const { clock, identity, leases, log, name } = this.#parts;
+    const { clock, identity, leases, log, name } = this.#deps;
     const replace = (current: Lease): Promise<Lease> =>
       this.#call(undefined, (options) => leases.replace(releasedLease(current, clock.now()), options));
     try {
@@ -387,7 +387,7 @@ export class Elector implements LeaseElector {
   /** The Lease if the server shows us as its holder although we never heard so; undefined if not, or if it does not answer. */
   async #leaseTakenUnawares(): Promise<Lease | undefined> {
     if (!this.#mayHold) return undefined;
-    const { identity, log, name } = this.#parts;
+    const { identity, log, name } = this.#deps;
     try {
       const lease = await this.#read(undefined);
       return lease !== undefined && holderOf(lease) === identity ? lease : undefined;
@@ -399,7 +399,7 @@ export class Elector implements LeaseElector {
 
   /** Wakes the candidate when the Lease is released. Ends with the signal; never rejects. */
   async #watch(signal: AbortSignal): Promise<void> {
-    const { clock, leases, log, name, timing } = this.#parts;
+    const { clock, leases, log, name, timing } = this.#deps;
     while (!signal.aborted) {
       try {
         for await (const lease of leases.watch(name, signal)) {
@@ -416,7 +416,7 @@ export class Elector implements LeaseElector {
 
   async #read(signal: AbortSignal | undefined): Promise<Lease | undefined> {
     try {
-      return await this.#call(signal, (options) => this.#parts.leases.get(this.#parts.name, options));
+      return await this.#call(signal, (options) => this.#deps.leases.get(this.#deps.name, options));
     } catch (err) {
       if (isNotFound(err)) return undefined;
       throw err;
@@ -425,18 +425,18 @@ export class Elector implements LeaseElector {
 
   /** A request that takes at most half of the renew deadline, so that a second one fits in. */
   #call<T>(parent: AbortSignal | undefined, send: (options: { signal: AbortSignal; timeoutMs: number }) => Promise<T>) {
-    const { clock, timing } = this.#parts;
+    const { clock, timing } = this.#deps;
     const timeoutMs = Math.min(timing.renewDeadlineMs / 2, this.isLeading ? this.#remainingMs() : Infinity);
     return withDeadline(clock, timeoutMs, 'a request for the Lease', (signal) => send({ signal, timeoutMs }), parent);
   }
 
   #see(lease: Lease | undefined): void {
-    this.#observation = observe(this.#observation, lease, this.#parts.clock.monotonicMs());
+    this.#observation = observe(this.#observation, lease, this.#deps.clock.monotonicMs());
   }
 
   #remainingMs(): number {
     if (this.#sentAt === undefined) return 0;
-    return Math.max(0, this.#parts.timing.renewDeadlineMs - elapsedSince(this.#sentAt, this.#parts.clock));
+    return Math.max(0, this.#deps.timing.renewDeadlineMs - elapsedSince(this.#sentAt, this.#deps.clock));
   }
 
   /** Waits, or until woken. Rejects with the signal's reason. */
@@ -446,7 +446,7 @@ export class Elector implements LeaseElector {
     this.#isWoken = false;
     this.#wake = () => woken.abort(new Error('woken'));
     try {
-      await this.#parts.clock.sleep(ms, AbortSignal.any([signal, woken.signal]));
+      await this.#deps.clock.sleep(ms, AbortSignal.any([signal, woken.signal]));
     } catch (err) {
       if (!woken.signal.aborted || signal.aborted) throw err;
     } finally {
@@ -459,10 +459,10 @@ export class Elector implements LeaseElector {
   }
 
   #changed(): void {
-    this.#parts.changed?.();
+    this.#deps.changed?.();
   }
 
   #count(result: LeaseResult): void {
-    this.#parts.metrics.renewals.inc({ lease: this.#parts.name, result });
+    this.#deps.metrics.renewals.inc({ lease: this.#deps.name, result });
   }
 }

@@ -8,7 +8,7 @@ import type { LogFields, Logger } from '../log/logger.ts';
 import type { LeaseTiming } from './lease.ts';
 import type { LeaseOrder, LeaseReport, LeaseThreadData, LoggedError } from './lease-messages.ts';
 import { Pulse } from './pulse.ts';
-import { ThreadedElector, type ThreadedElectorParts } from './threaded-elector.ts';
+import { ThreadedElector, type ThreadedElectorDeps } from './threaded-elector.ts';
 
 /** What the thread of the Leases is made of. */
 export interface LeaseThreadOptions {
@@ -51,12 +51,12 @@ export class LeaseThread {
   }
 
   /** An elector of another Lease. */
-  elector(parts: ThreadedElectorParts): ThreadedElector {
-    const elector = new ThreadedElector(parts, {
+  elector(deps: ThreadedElectorDeps): ThreadedElector {
+    const elector = new ThreadedElector(deps, {
       start: () => void (this.#worker ??= this.#start()),
       send: (order) => this.#send(order),
     });
-    this.#electors.set(parts.name, elector);
+    this.#electors.set(deps.name, elector);
     return elector;
   }
 

@@ -5,12 +5,12 @@ import type { ElectorReport, ElectorState, LeaseOrder } from './lease-messages.t
 import type { Trouble } from './lease-trouble.ts';
 
 /** What the main thread's side of an elector is made of. */
-export interface ThreadedElectorParts {
+export interface ThreadedElectorDeps {
   readonly name: string;
   /** The memory of the fence of this leadership. */
   readonly fence: { readonly memory: SharedArrayBuffer; close(): void };
   readonly metrics: ElectionCounters;
-  /** As ElectorParts. */
+  /** As ElectorDeps. */
   readonly lost: (reason: string) => void;
   readonly announce: (lease: Lease, message: string) => void;
 }
@@ -32,7 +32,7 @@ const NOTHING_YET: ElectorState = {
 
 /** The main thread's side of an elector that runs in the thread of the Leases; what can be read is as last told. */
 export class ThreadedElector implements LeaseElector {
-  readonly #parts: ThreadedElectorParts;
+  readonly #deps: ThreadedElectorDeps;
   readonly #orders: LeaseOrders;
   #state: ElectorState = NOTHING_YET;
   #hasStarted = false;
@@ -44,10 +44,10 @@ export class ThreadedElector implements LeaseElector {
   /** Those who wait for a token above theirs. */
   readonly #raises = new Map<bigint, PromiseWithResolvers<string | undefined>>();
 
-  constructor(parts: ThreadedElectorParts, orders: LeaseOrders) {
-    this.#parts = parts;
+  constructor(deps: ThreadedElectorDeps, orders: LeaseOrders) {
+    this.#deps = deps;
     this.#orders = orders;
-    parts.metrics.isLeader.set({ lease: parts.name }, 0);
+    deps.metrics.isLeader.set({ lease: deps.name }, 0);
   }
 
   get isLeading(): boolean {
@@ -71,7 +71,7 @@ export class ThreadedElector implements LeaseElector {
   }
 
   async acquire(signal: AbortSignal): Promise<void> {
-    const { name, fence } = this.#parts;
+    const { name, fence } = this.#deps;
     signal.throwIfAborted();
     this.#hasStarted = true;
     this.#orders.start();
@@ -95,7 +95,7 @@ export class ThreadedElector implements LeaseElector {
       this.#state = { ...this.#state, ended: this.#state.ended ?? 'no longer a candidate' };
       return;
     }
-    this.#orders.send({ kind: 'release', name: this.#parts.name });
+    this.#orders.send({ kind: 'release', name: this.#deps.name });
     await this.#released.promise;
   }
 
@@ -105,14 +105,14 @@ export class ThreadedElector implements LeaseElector {
     const raise = asked ?? Promise.withResolvers<string | undefined>();
     if (asked === undefined) {
       this.#raises.set(token, raise);
-      this.#orders.send({ kind: 'raise', name: this.#parts.name, above: token });
+      this.#orders.send({ kind: 'raise', name: this.#deps.name, above: token });
     }
     return await raise.promise;
   }
 
   /** Takes in what the thread says of this Lease; what comes after its end is too late. */
   heard(report: ElectorReport): void {
-    const { announce, lost, metrics, name: lease } = this.#parts;
+    const { announce, lost, metrics, name: lease } = this.#deps;
     if (this.#hasThreadEnded) return;
     switch (report.kind) {
       case 'state':
@@ -145,7 +145,7 @@ export class ThreadedElector implements LeaseElector {
 
   /** The thread ended although nobody told it to: nobody renews the Lease any more, and nobody answers. */
   threadEnded(why: string): void {
-    const { fence, lost, metrics, name } = this.#parts;
+    const { fence, lost, metrics, name } = this.#deps;
     fence.close();
     this.#hasThreadEnded = true;
     const ended = this.#state.ended ?? `lost leadership: ${why}`;

@@ -4,11 +4,11 @@ import type { Config } from '../config/config.ts';
 import { subjectOf } from '../events/event-object.ts';
 import type { Recorder } from '../events/recorder.ts';
 import { LeaseFence, OpenFence } from '../gate/fence.ts';
-import { LeaderGate, type LeaderGateParts } from '../gate/leader-gate.ts';
+import { LeaderGate, type LeaderGateDeps } from '../gate/leader-gate.ts';
 import { HttpLeaseClient } from '../kube/lease-client.ts';
 import { leases } from '../kube/resource.ts';
 import type { Transport } from '../kube/transport.ts';
-import { Elector, type ElectorParts, type LeaseElector } from '../leader/elector.ts';
+import { Elector, type ElectorDeps, type LeaseElector } from '../leader/elector.ts';
 import type { LeaseTiming } from '../leader/lease.ts';
 import { LeaseThread } from '../leader/lease-thread.ts';
 import type { Logger } from '../log/logger.ts';
@@ -21,12 +21,12 @@ export interface Election {
 }
 
 /** What all gates of a process are made of. */
-export type GateOptions = Omit<LeaderGateParts, 'fence'> & { readonly clock: SystemClock };
+export type GateOptions = Omit<LeaderGateDeps, 'fence'> & { readonly clock: SystemClock };
 
 /** How leaderships are fought for. */
 export interface ElectionOptions {
   /** Of the electors that run in this thread. */
-  readonly elector: Pick<ElectorParts, 'identity' | 'clock' | 'log' | 'metrics' | 'lost'>;
+  readonly elector: Pick<ElectorDeps, 'identity' | 'clock' | 'log' | 'metrics' | 'lost'>;
   readonly transport: Transport;
   readonly namespace: string;
   readonly leader: LeaseTiming & { readonly enabled: boolean };

@@ -27,7 +27,7 @@ export class CannotStartError extends Error {
 }
 
 /** What a lifecycle is made of. */
-export interface LifecycleParts {
+export interface LifecycleDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly host: HostProcess;
@@ -68,7 +68,7 @@ const KEEP_ALIVE_MS = 3_600_000;
  * it to run out.
  */
 export class Lifecycle {
-  readonly #parts: LifecycleParts;
+  readonly #deps: LifecycleDeps;
   readonly #stages: (readonly Member[])[] = [];
   readonly #starting = new AbortController();
   readonly #requested = Promise.withResolvers<StopRequest>();
@@ -78,8 +78,8 @@ export class Lifecycle {
   /** That it could not start is told: whoever reads the end of the log finds the remedy there. */
   #couldNotStart = false;
 
-  constructor(parts: LifecycleParts) {
-    this.#parts = parts;
+  constructor(deps: LifecycleDeps) {
+    this.#deps = deps;
   }
 
   /** Adds members that start after all those added before, and stop before them. Only before `run`. */
@@ -89,7 +89,7 @@ export class Lifecycle {
 
   /** Ends the process: it cannot do its work any more. Returns at once; may be called at any time, also from timers. */
   fatal(reason: string, err?: unknown): void {
-    const { log } = this.#parts;
+    const { log } = this.#deps;
     this.#exitCode = 1;
     if (err instanceof CannotStartError) {
       this.#couldNotStart = true;
@@ -100,7 +100,7 @@ export class Lifecycle {
 
   /** Runs the process to its end and resolves with the exit code. Never rejects. May be called once. */
   async run(): Promise<number> {
-    const { log } = this.#parts;
+    const { log } = this.#deps;
     const release = this.#listen();
     const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS); // the clock's timers keep no process alive
     const started: Started[][] = [];
@@ -130,14 +130,14 @@ export class Lifecycle {
   async #start(member: Member): Promise<void> {
     try {
       await member.start(this.#starting.signal);
-      this.#parts.log.debug({ member: member.name }, 'started');
+      this.#deps.log.debug({ member: member.name }, 'started');
     } catch (err) {
       if (!this.#isStopping) this.fatal(`starting ${member.name}`, err);
     }
   }
 
   async #stopStage(stage: readonly Started[], graceMs: number): Promise<void> {
-    const { clock, log } = this.#parts;
+    const { clock, log } = this.#deps;
     const stops = stage.map(async ({ member, settled }) => {
       const what = `stopping ${member.name}`;
       try {
@@ -161,7 +161,7 @@ export class Lifecycle {
 
   /** Returns what takes the listeners away again. */
   #listen(): () => void {
-    const { graceMs = GRACE_MS, host, log } = this.#parts;
+    const { graceMs = GRACE_MS, host, log } = this.#deps;
     const onSignal = (signal: keyof typeof SIGNALS): void => {
       this.#signals += 1;
       if (this.#signals > 1) {

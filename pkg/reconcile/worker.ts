@@ -18,7 +18,7 @@ import type { StepResult } from './result.ts';
 export type Reconcile = (key: string, signal: AbortSignal, log: Logger) => Promise<StepResult>;
 
 /** How a worker is made. */
-export interface WorkerParts {
+export interface WorkerDeps {
   /** Name in logs and metric label `controller`. */
   readonly controller: string;
   readonly reconcile: Reconcile;
@@ -54,15 +54,15 @@ const FIRST_TOLD = 3;
  * | anything else: a bug                | after a back-off                  | debug; error: the same                    |
  */
 export class Worker {
-  readonly #parts: WorkerParts;
+  readonly #deps: WorkerDeps;
 
-  constructor(parts: WorkerParts) {
-    this.#parts = parts;
+  constructor(deps: WorkerDeps) {
+    this.#deps = deps;
   }
 
   readonly work = async (key: string, run: Run): Promise<Outcome> => {
-    const { clock, controller, metrics } = this.#parts;
-    const log = this.#parts.log.child({ controller, key, reconcileID: randomUUID() });
+    const { clock, controller, metrics } = this.#deps;
+    const log = this.#deps.log.child({ controller, key, reconcileID: randomUUID() });
     const startedMs = clock.monotonicMs();
     const { result, outcome } = await this.#pass(key, run, log);
     metrics.passes.inc({ controller, result });
@@ -71,7 +71,7 @@ export class Worker {
   };
 
   async #pass(key: string, run: Run, log: Logger): Promise<{ result: PassResult; outcome: Outcome }> {
-    const { clock, controller, reconcile, timeoutMs } = this.#parts;
+    const { clock, controller, reconcile, timeoutMs } = this.#deps;
     const timeout = new AbortController();
     // Made only when it is due: an Error records its stack, which would cost more than many a pass.
     const expire = (): void => timeout.abort(new DeadlineError(`a pass of ${controller}`, timeoutMs));

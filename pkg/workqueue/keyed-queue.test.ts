@@ -5,7 +5,7 @@ import { Registry } from 'prom-client';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { queueMetrics } from '../metrics/queue.ts';
 import { Backoff, type BackoffOptions } from './backoff.ts';
-import { KeyedQueue, type KeyedQueueParts, type Outcome, type Run } from './keyed-queue.ts';
+import { KeyedQueue, type KeyedQueueDeps, type Outcome, type Run } from './keyed-queue.ts';
 
 const done: Outcome = { kind: 'done' };
 
@@ -14,7 +14,7 @@ function queueOf(
   work: (key: string, run: Run) => Promise<Outcome> = async () => done,
   concurrency = 1,
   spread: Pick<BackoffOptions, 'jitter' | 'random'> = { jitter: 0 },
-  more: Partial<Pick<KeyedQueueParts, 'restMs' | 'groupOf' | 'mostOfGroup'>> = {},
+  more: Partial<Pick<KeyedQueueDeps, 'restMs' | 'groupOf' | 'mostOfGroup'>> = {},
 ) {
   const clock = new FakeClock();
   const registry = new Registry();

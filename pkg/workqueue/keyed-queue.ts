@@ -26,7 +26,7 @@ export interface Run {
 }
 
 /** How a queue is made. */
-export interface KeyedQueueParts {
+export interface KeyedQueueDeps {
   /** Label of the metrics. */
   readonly name: string;
   /** How many keys are worked on at once. */
@@ -69,7 +69,7 @@ const RANK: Readonly<Record<Priority, number>> = { low: 1, normal: 2, high: 4, h
  * keys is cheap.
  */
 export class KeyedQueue implements Queue {
-  readonly #parts: KeyedQueueParts;
+  readonly #deps: KeyedQueueDeps;
   readonly #pool: PQueue<FairQueue, FairOptions>;
   readonly #recorder: QueueRecorder;
   readonly #abort = new AbortController();
@@ -90,15 +90,15 @@ export class KeyedQueue implements Queue {
   #idle: (() => void)[] = [];
   #onRunEnd: () => void = () => undefined;
 
-  constructor(parts: KeyedQueueParts) {
-    this.#parts = parts;
-    this.#pool = new PQueue({ concurrency: parts.concurrency, queueClass: FairQueue });
-    this.#recorder = parts.metrics.track(parts.name, () => this.state);
+  constructor(deps: KeyedQueueDeps) {
+    this.#deps = deps;
+    this.#pool = new PQueue({ concurrency: deps.concurrency, queueClass: FairQueue });
+    this.#recorder = deps.metrics.track(deps.name, () => this.state);
   }
 
   /** What the metrics show. */
   get state(): QueueState {
-    const nowMs = this.#parts.clock.monotonicMs();
+    const nowMs = this.#deps.clock.monotonicMs();
     const oldest = this.#waiting.values().next().value;
     return {
       depth: this.#waiting.size,
@@ -116,7 +116,7 @@ export class KeyedQueue implements Queue {
     if (this.#stopped || !this.#mayRun(key)) return;
     const waiting = this.#waiting.get(key);
     if (waiting === undefined) {
-      this.#waiting.set(key, { sinceMs: this.#parts.clock.monotonicMs(), priority });
+      this.#waiting.set(key, { sinceMs: this.#deps.clock.monotonicMs(), priority });
       this.#recorder.added();
     } else if (RANK[priority] > RANK[waiting.priority]) {
       waiting.priority = priority;
@@ -143,7 +143,7 @@ export class KeyedQueue implements Queue {
 
   /** Resolves when no key waits, runs, or comes back within `withinMs` from now, and at the latest then. */
   async rest(withinMs: number): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     const untilMs = clock.monotonicMs() + withinMs;
     const rest = Promise.withResolvers<undefined>();
     const cancel = clock.schedule(withinMs, () => rest.resolve(undefined));
@@ -169,21 +169,21 @@ export class KeyedQueue implements Queue {
     this.#resting.clear();
     if (this.#running.size === 0) return;
 
-    const cancel = this.#parts.clock.schedule(graceMs, () => this.abort());
+    const cancel = this.#deps.clock.schedule(graceMs, () => this.abort());
     await new Promise<void>((resolve) => this.#idle.push(resolve));
     cancel();
   }
 
   /** Aborts the signals of all running work. Only together with `stop`. */
   abort(): void {
-    this.#abort.abort(new Error(`workqueue ${this.#parts.name} is stopping`));
+    this.#abort.abort(new Error(`workqueue ${this.#deps.name} is stopping`));
   }
 
   #addAfter(key: string, delayMs: number, priority: Priority): void {
     if (this.#stopped) return;
     this.#recorder.retried();
     if (delayMs <= 0) return this.add(key, priority);
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     const atMs = clock.monotonicMs() + delayMs;
     const earlier = this.#timers.get(key);
     if (earlier !== undefined && earlier.atMs <= atMs) return;
@@ -200,14 +200,14 @@ export class KeyedQueue implements Queue {
     const pooled = this.#pooled.get(key) ?? 0;
     if ((pooled & rank) !== 0) return;
     this.#pooled.set(key, pooled | rank);
-    const group = this.#parts.groupOf?.(key) ?? '';
+    const group = this.#deps.groupOf?.(key) ?? '';
     const lane = this.#laneOf(group);
     if (lane === undefined) void this.#pool.add(() => this.#take(key, rank), { priority: rank, group });
     else void this.#pool.add(() => this.#takeIn(lane, key, rank), { priority: rank, group, lane });
   }
 
   #laneOf(group: string): Lane | undefined {
-    const { mostOfGroup: most } = this.#parts;
+    const { mostOfGroup: most } = this.#deps;
     if (most === undefined) return undefined;
     const lane = this.#lanes.get(group) ?? { most, running: 0 };
     this.#lanes.set(group, lane);
@@ -237,13 +237,13 @@ export class KeyedQueue implements Queue {
   }
 
   async #run(key: string, { sinceMs, priority }: Waiting): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     const startedMs = clock.monotonicMs();
     this.#recorder.started(startedMs - sinceMs);
     this.#running.set(key, startedMs);
     let outcome: Outcome;
     try {
-      outcome = await this.#parts.work(key, { signal: this.#abort.signal, failures: this.failuresOf(key) });
+      outcome = await this.#deps.work(key, { signal: this.#abort.signal, failures: this.failuresOf(key) });
     } catch {
       outcome = { kind: 'retry' }; // `work` has logged and counted it
     }
@@ -259,9 +259,9 @@ export class KeyedQueue implements Queue {
   }
 
   #rest(key: string): void {
-    const restMs = this.#stopped ? 0 : (this.#parts.restMs?.(key) ?? 0);
+    const restMs = this.#stopped ? 0 : (this.#deps.restMs?.(key) ?? 0);
     if (restMs <= 0) return;
-    const cancel = this.#parts.clock.schedule(restMs, () => {
+    const cancel = this.#deps.clock.schedule(restMs, () => {
       this.#resting.delete(key);
       this.#dispatchWaiting(key);
     });
@@ -281,12 +281,12 @@ export class KeyedQueue implements Queue {
         return;
       case 'again':
         if (outcome.keepFailures !== true) this.#failures.delete(key);
-        this.#addAfter(key, this.#parts.backoff.lateMs(outcome.afterMs), priority);
+        this.#addAfter(key, this.#deps.backoff.lateMs(outcome.afterMs), priority);
         return;
       case 'retry': {
         const failures = this.failuresOf(key) + 1;
         this.#failures.set(key, failures);
-        const delayMs = this.#parts.backoff.delayMs(failures, outcome.maxMs);
+        const delayMs = this.#deps.backoff.delayMs(failures, outcome.maxMs);
         this.#addAfter(key, delayMs, priority);
       }
     }

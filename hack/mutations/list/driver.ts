@@ -270,7 +270,7 @@ export const DRIVER: readonly Mutation[] = [
   },
   {
     file: 'pkg/drain/drainer.ts',
-    from: 'return createdMs < barrierMs + SCHEDULER_LAG_MS && !toleratesBarrier(pod, this.#parts.request.barrier);',
+    from: 'return createdMs < barrierMs + SCHEDULER_LAG_MS && !toleratesBarrier(pod, this.#deps.request.barrier);',
     to: 'return false;',
     why: 'A pod that was bound while the Node was cordoned goes down with its VM.',
     tests: ['test/integration/drain.test.ts'],

@@ -60,7 +60,7 @@ export const GATE: readonly Mutation[] = [
   },
   {
     file: 'pkg/gate/leader-gate.ts',
-    from: 'Math.max(0, this.#parts.graceMs - this.trustedForMs(clusters))',
+    from: 'Math.max(0, this.#deps.graceMs - this.trustedForMs(clusters))',
     to: '0',
     why: 'There is no grace after an outage or a change of leadership.',
     tests: ['pkg/gate/leader-gate.test.ts'],
@@ -74,7 +74,7 @@ export const GATE: readonly Mutation[] = [
   },
   {
     file: 'pkg/gate/outage-detector.ts',
-    from: 'nowMs - this.#provenMs < this.#parts.timeoutMs',
+    from: 'nowMs - this.#provenMs < this.#deps.timeoutMs',
     to: 'true',
     why: 'A proof of life serves forever.',
     tests: ['pkg/gate/leader-gate.test.ts'],
@@ -221,7 +221,7 @@ export const GATE: readonly Mutation[] = [
   },
   {
     file: 'pkg/leader/elector.ts',
-    from: '|| holderOf(current) !== this.#parts.identity) return NOT_OURS;',
+    from: '|| holderOf(current) !== this.#deps.identity) return NOT_OURS;',
     to: ') return NOT_OURS;',
     why: 'A leader raises its token although the server shows another holder.',
     tests: ['test/integration/leader-election.test.ts'],
@@ -538,7 +538,7 @@ export const GATE: readonly Mutation[] = [
   },
   {
     file: 'pkg/workqueue/keyed-queue.ts',
-    from: "const group = this.#parts.groupOf?.(key) ?? '';",
+    from: "const group = this.#deps.groupOf?.(key) ?? '';",
     to: "const group = '';",
     why: 'A rollout of thousands holds up the one machine that another MachineDeployment needs.',
     tests: ['pkg/workqueue/keyed-queue.test.ts'],
@@ -573,7 +573,7 @@ export const GATE: readonly Mutation[] = [
   },
   {
     file: 'pkg/workqueue/keyed-queue.ts',
-    from: 'this.#addAfter(key, this.#parts.backoff.lateMs(outcome.afterMs), priority);',
+    from: 'this.#addAfter(key, this.#deps.backoff.lateMs(outcome.afterMs), priority);',
     to: '',
     why: 'No requeue comes true.',
     tests: ['pkg/workqueue/keyed-queue.test.ts'],

@@ -24,7 +24,7 @@ import {
 const DEFAULT_PAGE_SIZE = 500;
 
 /** What a served driver is built from. */
-export interface ServiceParts {
+export interface ServiceDeps {
   readonly driver: Driver;
   readonly fencing: FencingGuard;
   readonly clock: Clock;
@@ -46,10 +46,10 @@ interface FailedAnswer {
  * driver is called, aborts `call.signal` at the deadline, and puts what the driver throws into `failure`.
  */
 export class DriverService implements wire.DriverServiceImplementation {
-  readonly #parts: ServiceParts;
+  readonly #deps: ServiceDeps;
 
-  constructor(parts: ServiceParts) {
-    this.#parts = parts;
+  constructor(deps: ServiceDeps) {
+    this.#deps = deps;
   }
 
   async getCapabilities(
@@ -61,7 +61,7 @@ export class DriverService implements wire.DriverServiceImplementation {
       const message = `this driver speaks contract version ${CONTRACT_VERSION}, the caller offers ${offered}`;
       return { failure: toFailure(new DriverError('FailedPrecondition', message)) };
     }
-    return toCapabilities(await this.#parts.driver.capabilities(context.signal));
+    return toCapabilities(await this.#deps.driver.capabilities(context.signal));
   }
 
   async createMachine(
@@ -69,7 +69,7 @@ export class DriverService implements wire.DriverServiceImplementation {
     context: CallContext,
   ): Promise<wire.DeepPartial<wire.CreateMachineResponse>> {
     return await this.#answer('CreateMachine', request, context, async (call) => {
-      const created = await this.#parts.driver.createMachine(await this.#admitted(request, call), call);
+      const created = await this.#deps.driver.createMachine(await this.#admitted(request, call), call);
       return { vm: toVirtualMachine(created), lastKnownState: created.lastKnownState ?? '' };
     });
   }
@@ -79,7 +79,7 @@ export class DriverService implements wire.DriverServiceImplementation {
     context: CallContext,
   ): Promise<wire.DeepPartial<wire.InitializeMachineResponse>> {
     return await this.#answer('InitializeMachine', request, context, async (call) => {
-      const vm = await this.#parts.driver.initializeMachine(await this.#admitted(request, call), call);
+      const vm = await this.#deps.driver.initializeMachine(await this.#admitted(request, call), call);
       return { vm: toVirtualMachine(vm) };
     });
   }
@@ -90,7 +90,7 @@ export class DriverService implements wire.DriverServiceImplementation {
   ): Promise<wire.DeepPartial<wire.GetMachineStatusResponse>> {
     return await this.#answer('GetMachineStatus', request, context, async (call) => ({
       vm: toVirtualMachine(
-        await this.#parts.driver.getMachineStatus(
+        await this.#deps.driver.getMachineStatus(
           decoded(() => fromMachineRequest(request)),
           call,
         ),
@@ -103,7 +103,7 @@ export class DriverService implements wire.DriverServiceImplementation {
     context: CallContext,
   ): Promise<wire.DeepPartial<wire.DeleteMachineResponse>> {
     return await this.#answer('DeleteMachine', request, context, async (call) => {
-      const deleted = await this.#parts.driver.deleteMachine(await this.#admitted(request, call), call);
+      const deleted = await this.#deps.driver.deleteMachine(await this.#admitted(request, call), call);
       return { lastKnownState: deleted.lastKnownState ?? '' };
     });
   }
@@ -113,7 +113,7 @@ export class DriverService implements wire.DriverServiceImplementation {
     context: CallContext,
   ): Promise<wire.DeepPartial<wire.ListMachinesResponse>> {
     return await this.#answer('ListMachines', request, context, async (call) => {
-      const machines = await this.#parts.driver.listMachines(
+      const machines = await this.#deps.driver.listMachines(
         decoded(() => fromClassRequest(request)),
         call,
       );
@@ -127,7 +127,7 @@ export class DriverService implements wire.DriverServiceImplementation {
   ): Promise<wire.DeepPartial<wire.GetVolumeIDsResponse>> {
     return await this.#answer('GetVolumeIDs', request, context, async (call) => ({
       volumeIds: [
-        ...(await this.#parts.driver.getVolumeIDs(
+        ...(await this.#deps.driver.getVolumeIDs(
           decoded(() => request.volumeSpecs.map(fromVolumeSpec)),
           call,
         )),
@@ -138,7 +138,7 @@ export class DriverService implements wire.DriverServiceImplementation {
   /** The request of a mutation, once its fencing token has been accepted. */
   async #admitted(request: wire.GetMachineStatusRequest, call: DriverCall): Promise<MachineRequest> {
     const decodedRequest = decoded(() => fromMachineRequest(request));
-    await this.#parts.fencing.admit(call.cluster, request.machine?.namespace ?? '', call.fencingToken);
+    await this.#deps.fencing.admit(call.cluster, request.machine?.namespace ?? '', call.fencingToken);
     return decodedRequest;
   }
 
@@ -148,7 +148,7 @@ export class DriverService implements wire.DriverServiceImplementation {
     context: CallContext,
     run: (call: DriverCall) => Promise<R>,
   ): Promise<R | FailedAnswer> {
-    const { clock, metrics } = this.#parts;
+    const { clock, metrics } = this.#deps;
     if (metrics === undefined) return await this.#carryOut(method, request, context, run);
     const startedMs = clock.monotonicMs();
     metrics.running.inc({ method });
@@ -171,7 +171,7 @@ export class DriverService implements wire.DriverServiceImplementation {
   ): Promise<R | FailedAnswer> {
     const deadline = new AbortController();
     const call = fromCall(request.call, AbortSignal.any([context.signal, deadline.signal]));
-    const cancel = this.#parts.clock.schedule(call.timeoutMs, () => deadline.abort(new Error('deadline exceeded')));
+    const cancel = this.#deps.clock.schedule(call.timeoutMs, () => deadline.abort(new Error('deadline exceeded')));
     try {
       return await run(call);
     } catch (err) {
@@ -182,7 +182,7 @@ export class DriverService implements wire.DriverServiceImplementation {
           `${method} was stopped`,
         );
       }
-      if (!(err instanceof DriverError)) this.#parts.log.error({ err, method }, 'driver threw an unexpected error');
+      if (!(err instanceof DriverError)) this.#deps.log.error({ err, method }, 'driver threw an unexpected error');
       return { failure: toFailure(err), ...vmOf(err) };
     } finally {
       cancel();

@@ -38,7 +38,7 @@ import { CLASS_LABEL, MACHINE_UID_LABEL } from './tags.ts';
 import { strayPiece, World, type FoundPiece } from './world.ts';
 
 /** What the driver works with: the cluster whose Machines of Cluster API the machines are. */
-export interface ClusterAPIDriverParts {
+export interface ClusterAPIDriverDeps {
   readonly reader: Reader;
   readonly writer: Writer;
   /** `apiVersion` under which a kind is served now. */
@@ -66,12 +66,12 @@ type Subject = Pick<Marks, 'cluster' | 'machineName' | 'machineUID'> & { readonl
  * which kinds of providers there are: names are the machine's, and labels say whose an object is.
  */
 export class ClusterAPIDriver implements Driver {
-  readonly #parts: ClusterAPIDriverParts;
+  readonly #deps: ClusterAPIDriverDeps;
   readonly #kinds: ProviderKinds;
 
-  constructor(parts: ClusterAPIDriverParts) {
-    this.#parts = parts;
-    this.#kinds = new ProviderKinds(parts);
+  constructor(deps: ClusterAPIDriverDeps) {
+    this.#deps = deps;
+    this.#kinds = new ProviderKinds(deps);
   }
 
   async capabilities(): Promise<Capabilities> {
@@ -99,7 +99,7 @@ export class ClusterAPIDriver implements Driver {
       const vm = vmOf(machine);
       if (vm !== undefined) return { ...vm, lastKnownState: undefined };
       const givenSecret = spec.bootstrap.from === 'secret' ? spec.bootstrap.name : undefined;
-      throw unprovisioned({ machine, ...toldIn(pieces), givenSecret, nowMs: this.#parts.clock.now() });
+      throw unprovisioned({ machine, ...toldIn(pieces), givenSecret, nowMs: this.#deps.clock.now() });
     });
   }
 
@@ -187,7 +187,7 @@ export class ClusterAPIDriver implements Driver {
   }
 
   async close(): Promise<void> {
-    await this.#parts.close();
+    await this.#deps.close();
   }
 
   /** Runs what asks the API server, whose failures are those of the provider; nothing of a Secret leaves the driver. */
@@ -196,7 +196,7 @@ export class ClusterAPIDriver implements Driver {
   }
 
   #world(namespace: string, { signal }: DriverCall): World {
-    return new World(this.#parts.reader, namespace, signal);
+    return new World(this.#deps.reader, namespace, signal);
   }
 
   /**
@@ -283,7 +283,7 @@ export class ClusterAPIDriver implements Driver {
     const versions = new Map(clones.map(({ resource }) => [`${resource.plural}.${resource.group}`, resource.version]));
     const machine = await this.#ensure(world, clusterAPIMachines, machineOf(plan, versions), plan, call);
     const { kind } = spec.infrastructureRef;
-    this.#parts.log.info({ machine: `${plan.namespace}/${marks.machineName}`, template: kind }, 'made a Machine');
+    this.#deps.log.info({ machine: `${plan.namespace}/${marks.machineName}`, template: kind }, 'made a Machine');
     return machine;
   }
 
@@ -319,7 +319,7 @@ export class ClusterAPIDriver implements Driver {
     { signal }: DriverCall,
   ): Promise<T> {
     try {
-      return await this.#parts.writer.create('create', resource, object, { signal });
+      return await this.#deps.writer.create('create', resource, object, { signal });
     } catch (err) {
       if (!isAlreadyExists(err)) throw err;
     }
@@ -336,9 +336,9 @@ export class ClusterAPIDriver implements Driver {
     if (secret === undefined) return;
     const { ownerReferences = [] } = secret.metadata;
     if (ownerReferences.some((one) => one.uid === uid)) return;
-    const owner = { apiVersion: this.#parts.servedAs(clusterAPIMachines), kind: 'Machine', name, uid };
+    const owner = { apiVersion: this.#deps.servedAs(clusterAPIMachines), kind: 'Machine', name, uid };
     const patch = mergePatchIfUnchanged(secret, { metadata: { ownerReferences: [...ownerReferences, owner] } });
-    await this.#parts.writer.patch('change', secrets, refOf(secret), patch, { signal });
+    await this.#deps.writer.patch('change', secrets, refOf(secret), patch, { signal });
   }
 
   /**
@@ -356,8 +356,8 @@ export class ClusterAPIDriver implements Driver {
   async #release({ resource, object, what }: FoundPiece, { signal }: DriverCall): Promise<void> {
     const patch = mergePatch(object, { metadata: { annotations: { [DELETION_HOOK]: null } } });
     try {
-      await this.#parts.writer.patch('destroy', resource, refOf(object), patch, { signal });
-      this.#parts.log.info({ object: what }, 'let go of a Machine');
+      await this.#deps.writer.patch('destroy', resource, refOf(object), patch, { signal });
+      this.#deps.log.info({ object: what }, 'let go of a Machine');
     } catch (err) {
       if (!isNotFound(err) && !isConflict(err)) throw err;
     }
@@ -367,8 +367,8 @@ export class ClusterAPIDriver implements Driver {
   async #remove({ resource, object, what }: FoundPiece, { signal }: DriverCall): Promise<KubeObject | undefined> {
     const { uid } = object.metadata;
     try {
-      const left = await this.#parts.writer.delete('destroy', resource, refOf(object), { uid }, { signal });
-      this.#parts.log.info({ object: what }, 'deleted an object');
+      const left = await this.#deps.writer.delete('destroy', resource, refOf(object), { uid }, { signal });
+      this.#deps.log.info({ object: what }, 'deleted an object');
       return left;
     } catch (err) {
       if (isNotFound(err) || isConflict(err)) return undefined;

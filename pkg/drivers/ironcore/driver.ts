@@ -36,7 +36,7 @@ import { isTagged, placeIn, providerIDOf, taggedVMOf } from './tags.ts';
 import { volumeIDOf } from './volume-ids.ts';
 
 /** What the driver is built from. */
-export interface IronCoreDriverParts {
+export interface IronCoreDriverDeps {
   readonly clock: Clock;
   readonly log: Logger;
   /** Name of the CSI driver whose volumes machines have. */
@@ -71,12 +71,12 @@ interface Call extends Whose {
  * takes the same classes and Secrets, and finds what that has made. It keeps nothing but connections.
  */
 export class IronCoreDriver implements Driver {
-  readonly #parts: IronCoreDriverParts;
+  readonly #deps: IronCoreDriverDeps;
   readonly #clusters: SecretClusters;
 
-  constructor(parts: IronCoreDriverParts) {
-    this.#parts = parts;
-    this.#clusters = new SecretClusters({ clock: parts.clock, userAgent: 'machinist-ironcore' });
+  constructor(deps: IronCoreDriverDeps) {
+    this.#deps = deps;
+    this.#clusters = new SecretClusters({ clock: deps.clock, userAgent: 'machinist-ironcore' });
   }
 
   async capabilities(): Promise<Capabilities> {
@@ -95,7 +95,7 @@ export class IronCoreDriver implements Driver {
       const isZoneAPool = await hasPool(at, zoneOf(machineClass), signal);
       const wanted = machineFor({ machine, machineClass, spec, namespace: at.namespace, isZoneAPool });
       const { made, isNew } = await makeMachine(about, wanted);
-      if (isNew) this.#parts.log.info({ machine: machine.name, namespace: at.namespace }, 'made a Machine of IronCore');
+      if (isNew) this.#deps.log.info({ machine: machine.name, namespace: at.namespace }, 'made a Machine of IronCore');
       // After its Machine, which owns it: what is left of a creation that was given up is always found as a Machine. That of an earlier
       // provider has its Secret.
       if (isTagged(made)) {
@@ -164,7 +164,7 @@ export class IronCoreDriver implements Driver {
   }
 
   async getVolumeIDs(pvSpecs: readonly unknown[]): Promise<readonly string[]> {
-    const { csiDriverName } = this.#parts;
+    const { csiDriverName } = this.#deps;
     const ids = pvSpecs.map((spec) => volumeIDOf(spec, csiDriverName));
     return await Promise.resolve(ids.filter((id) => id !== undefined));
   }
@@ -174,7 +174,7 @@ export class IronCoreDriver implements Driver {
   }
 
   async #about(request: MachineRequest, call: DriverCall): Promise<Call> {
-    const endMs = this.#parts.clock.monotonicMs() + call.timeoutMs - MARGIN_MS;
+    const endMs = this.#deps.clock.monotonicMs() + call.timeoutMs - MARGIN_MS;
     const machine = machineOf(request, call);
     const at = await this.#clusters.open(request.secretData);
     // The Secret may name another namespace by now. The Machine stays where it was made, and must not be taken for gone.
@@ -191,7 +191,7 @@ export class IronCoreDriver implements Driver {
 
   /** Resolves when a pool has the Machine. One that none takes waits for capacity, and says so. */
   async #requirePool(about: Call): Promise<void> {
-    const endMs = Math.min(about.endMs, this.#parts.clock.monotonicMs() + PLACED_WITHIN_MS);
+    const endMs = Math.min(about.endMs, this.#deps.clock.monotonicMs() + PLACED_WITHIN_MS);
     const found = await this.#look(about, ({ kind }) => kind !== 'unplaced', endMs);
     if (found === undefined)
       throw new DriverError('Aborted', `Machine ${about.machine.name} of IronCore has just gone`);
@@ -206,7 +206,7 @@ export class IronCoreDriver implements Driver {
     isEnough: (progress: Progress) => boolean,
     endMs: number,
   ): Promise<IronCoreMachine | undefined> {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * GROWTH, LONGEST_LOOK_MS)) {
       const found = await findMachine(about);
       if (found === undefined || isEnough(progressOf(found)) || clock.monotonicMs() + pauseMs >= endMs) return found;
@@ -216,7 +216,7 @@ export class IronCoreDriver implements Driver {
 
   /** Resolves when the Machine is gone: until then its kubelet could make its Node anew. */
   async #remove(about: Call, found: IronCoreMachine): Promise<void> {
-    const { clock, log } = this.#parts;
+    const { clock, log } = this.#deps;
     const { name, namespace, uid } = found.metadata;
     let left = await removeMachine(about, found);
     for (let pauseMs = FIRST_LOOK_MS; left !== undefined; pauseMs = Math.min(pauseMs * GROWTH, LONGEST_LOOK_MS)) {

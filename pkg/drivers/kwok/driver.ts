@@ -33,7 +33,7 @@ import { parseProviderSpec } from './provider-spec.ts';
 import { NAMESPACE_LABEL } from './tags.ts';
 
 /** What the driver works with: the cluster in which its VMs are Nodes. */
-export interface KwokDriverParts {
+export interface KwokDriverDeps {
   readonly reader: Reader;
   readonly writer: Writer;
   readonly log: Logger;
@@ -60,10 +60,10 @@ interface Found {
  * VM exists as long as its Node does, and whoever deletes that Node has deleted the VM.
  */
 export class KwokDriver implements Driver {
-  readonly #parts: KwokDriverParts;
+  readonly #deps: KwokDriverDeps;
 
-  constructor(parts: KwokDriverParts) {
-    this.#parts = parts;
+  constructor(deps: KwokDriverDeps) {
+    this.#deps = deps;
   }
 
   async capabilities(): Promise<Capabilities> {
@@ -76,7 +76,7 @@ export class KwokDriver implements Driver {
     const { machineClass } = request;
     const spec = parseProviderSpec(machineClass.providerSpec);
     return await asProvider(async () => {
-      const { writer, log } = this.#parts;
+      const { writer, log } = this.#deps;
       const { cluster, namespace, name: machineName, uid: machineUID } = machine;
       const providerID = providerIDOf(machineName, randomBytes(4).toString('hex'));
       const className = machineClass.metadata.name;
@@ -115,7 +115,7 @@ export class KwokDriver implements Driver {
       if (doomed.length === 0) throw notFound(machine);
       for (const { node, vm } of doomed) {
         await this.#remove(node, call.signal);
-        this.#parts.log.info({ machine: vm.machineName, providerID: vm.providerID }, 'removed a Node');
+        this.#deps.log.info({ machine: vm.machineName, providerID: vm.providerID }, 'removed a Node');
       }
       return { lastKnownState: undefined };
     });
@@ -142,7 +142,7 @@ export class KwokDriver implements Driver {
   }
 
   async close(): Promise<void> {
-    await this.#parts.close();
+    await this.#deps.close();
   }
 
   /** The machine's VM, after its Node could not be made because there is one of that name. */
@@ -171,7 +171,7 @@ export class KwokDriver implements Driver {
 
   async #node(name: string, signal: AbortSignal): Promise<Node | undefined> {
     try {
-      return await this.#parts.reader.get(nodes, { name }, { signal });
+      return await this.#deps.reader.get(nodes, { name }, { signal });
     } catch (err) {
       if (isNotFound(err)) return undefined;
       throw err;
@@ -180,7 +180,7 @@ export class KwokDriver implements Driver {
 
   async #all(namespace: string, signal: AbortSignal): Promise<readonly TaggedVM[]> {
     const labelSelector = `${NAMESPACE_LABEL}=${namespace}`;
-    const found = await labelled(this.#parts.reader, nodes, { labelSelector, signal });
+    const found = await labelled(this.#deps.reader, nodes, { labelSelector, signal });
     return found.map(vmOf).filter((vm) => vm !== undefined);
   }
 
@@ -189,7 +189,7 @@ export class KwokDriver implements Driver {
    * asked again. The other way around nobody would know of the Node any more.
    */
   async #remove(node: Node, signal: AbortSignal): Promise<void> {
-    const { writer } = this.#parts;
+    const { writer } = this.#deps;
     const { name, uid } = node.metadata;
     try {
       const held = await writer.delete('destroy', nodes, { name }, { uid }, { signal });

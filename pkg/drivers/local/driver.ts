@@ -25,7 +25,7 @@ import { VMFolders } from './vm-folders.ts';
 import type { LocalVM } from './vm.ts';
 
 /** What the driver is built from. */
-export interface LocalDriverParts {
+export interface LocalDriverDeps {
   /** Locked by the caller; see StateDirectory. */
   readonly stateDirectory: string;
   /** The program kubemark. */
@@ -52,16 +52,16 @@ const CAPABILITIES: Capabilities = {
  * there still, switched off, until it is deleted.
  */
 export class LocalDriver implements Driver {
-  readonly #parts: LocalDriverParts;
+  readonly #deps: LocalDriverDeps;
   readonly #folders: VMFolders;
   readonly #vms = new Map<string, LocalVM>();
   /** Changes run one after another: a repeated creation finds what the first has made. */
   #changes: Promise<unknown> = Promise.resolve();
   #cancelLogCheck: () => void = () => undefined;
 
-  constructor(parts: LocalDriverParts) {
-    this.#parts = parts;
-    this.#folders = new VMFolders(parts.stateDirectory);
+  constructor(deps: LocalDriverDeps) {
+    this.#deps = deps;
+    this.#folders = new VMFolders(deps.stateDirectory);
     for (const vm of this.#folders.load()) this.#recover(vm);
     this.#checkLogs();
   }
@@ -82,7 +82,7 @@ export class LocalDriver implements Driver {
       call.signal.throwIfAborted();
       this.#requireCapacity();
       const vm = await this.#prepare(machine, request.machineClass.metadata.name);
-      const { kubeletBinary: binary, log } = this.#parts;
+      const { kubeletBinary: binary, log } = this.#deps;
       try {
         const folder = this.#folders.path(vm.id);
         const process = await startKubelet({ binary, folder, vm, spec, bootstrapKubeconfig });
@@ -161,7 +161,7 @@ export class LocalDriver implements Driver {
   }
 
   #requireCapacity(): void {
-    const { capacity } = this.#parts;
+    const { capacity } = this.#deps;
     if (this.#vms.size >= capacity) {
       throw new DriverError('ResourceExhausted', `this host takes ${capacity} machines (--capacity)`);
     }
@@ -194,7 +194,7 @@ export class LocalDriver implements Driver {
   }
 
   async #remove(vm: LocalVM): Promise<void> {
-    const { clock, log } = this.#parts;
+    const { clock, log } = this.#deps;
     if (vm.process !== undefined) await endKubelet(vm.process, clock);
     this.#vms.delete(vm.id);
     this.#folders.remove(vm.id);
@@ -204,13 +204,13 @@ export class LocalDriver implements Driver {
   /** Undoes a creation that failed, whether or not its process was started. */
   async #abandon(vm: LocalVM): Promise<void> {
     const process = findKubelet(this.#folders.path(vm.id));
-    if (process !== undefined) await endKubelet(process, this.#parts.clock);
+    if (process !== undefined) await endKubelet(process, this.#deps.clock);
     this.#folders.remove(vm.id);
   }
 
   /** A machine whose creation was cut off before its process was started never existed. */
   #recover(vm: LocalVM): void {
-    const { log } = this.#parts;
+    const { log } = this.#deps;
     const process = vm.process ?? findKubelet(this.#folders.path(vm.id));
     if (process === undefined) return this.#folders.remove(vm.id);
     this.#keep({ ...vm, process });
@@ -221,7 +221,7 @@ export class LocalDriver implements Driver {
   }
 
   #checkLogs(): void {
-    const { clock, log } = this.#parts;
+    const { clock, log } = this.#deps;
     for (const { id } of this.#vms.values()) {
       try {
         boundLog(join(this.#folders.path(id), LOG_FILE));

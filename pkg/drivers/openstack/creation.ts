@@ -17,7 +17,7 @@ import type { OpenStackSettings } from './settings.ts';
 import { refusalOf, type Volume, type WantedVolume } from './volume.ts';
 
 /** What a server is made for and with. */
-export interface CreationParts {
+export interface CreationDeps {
   readonly cloud: Cloud;
   readonly machine: MachineIdentity;
   readonly spec: OpenStackSpec;
@@ -49,12 +49,12 @@ const LONGEST_FAULT = 400;
  * What fails in between is taken back where that is certain to be right.
  */
 export class Creation {
-  readonly #parts: CreationParts;
+  readonly #deps: CreationDeps;
   readonly #ports: Ports;
 
-  constructor(parts: CreationParts) {
-    const { cloud, machine, clock, settings } = parts;
-    this.#parts = parts;
+  constructor(deps: CreationDeps) {
+    const { cloud, machine, clock, settings } = deps;
+    this.#deps = deps;
     this.#ports = new Ports({ cloud, machine, clock, answerMs: settings.answerMs });
   }
 
@@ -68,7 +68,7 @@ export class Creation {
     const leftMs = this.#ports.leftMs(known);
     if (leftMs > 0) throw stillUnknown(leftMs);
     const { id, volumeID } = await this.#make(known, call);
-    this.#parts.log.info({ machine: this.#name(), server: id }, 'asked for a server');
+    this.#deps.log.info({ machine: this.#name(), server: id }, 'asked for a server');
     // Not before: it takes time that the mark of the port is limited to.
     if (volumeID !== undefined) await this.#removeOtherDisks(volumeID, signal);
     return await this.#settle(id, undefined, call);
@@ -76,7 +76,7 @@ export class Creation {
 
   /** A server of this machine that is there or being built, after all others of it are gone. */
   async #adopt(signal: AbortSignal): Promise<Server | undefined> {
-    const { cloud, machine, spec } = this.#parts;
+    const { cloud, machine, spec } = this.#deps;
     const marks = marksIn(spec.tags);
     const named = await cloud.compute.serversNamed(machine.name, signal);
     const own = named.filter((server) => isMarked(server, marks) && isServerOf(server, machine, cloud.region));
@@ -94,7 +94,7 @@ export class Creation {
 
   /** Of servers that were made for this machine the one that stays: one without address, because another one took its port, does not. */
   async #oneOf(live: readonly Server[], signal: AbortSignal): Promise<Server | undefined> {
-    const { machine, cloud } = this.#parts;
+    const { machine, cloud } = this.#deps;
     if (!live.every((server) => isMadeFor(server, machine))) {
       const ids = live.map(({ id }) => id).join(', ');
       throw new DriverError('OutOfRange', `several servers match machine ${this.#name()}: ${ids}`);
@@ -113,7 +113,7 @@ export class Creation {
 
   /** Ports that a server can be made with. Those of a server that is gone would be refused. */
   async #usable(signal: AbortSignal): Promise<readonly Port[]> {
-    const { cloud } = this.#parts;
+    const { cloud } = this.#deps;
     const usable: Port[] = [];
     for (const port of await this.#ports.list(signal)) {
       const { id, device_id: device } = port;
@@ -128,7 +128,7 @@ export class Creation {
     known: readonly Port[],
     { signal, timeoutMs }: DriverCall,
   ): Promise<{ readonly id: string; readonly volumeID: string | undefined }> {
-    const { spec, machine } = this.#parts;
+    const { spec, machine } = this.#deps;
     try {
       const parts = await this.#resolve(signal);
       const ports = await this.#ports.ensure(spec, known, signal);
@@ -151,7 +151,7 @@ export class Creation {
   }
 
   async #resolve(signal: AbortSignal): Promise<{ readonly flavorID: string; readonly imageID: string }> {
-    const { cloud, spec } = this.#parts;
+    const { cloud, spec } = this.#deps;
     const { flavorName, image } = spec;
     const flavorID = await cloud.names.get(`flavor ${flavorName}`, signal, (shared) =>
       cloud.compute.flavorID(flavorName, shared),
@@ -165,7 +165,7 @@ export class Creation {
 
   /** Another process may have made the server, and taken its mark back, since we looked. */
   async #requireNone(mark: Mark, signal: AbortSignal): Promise<void> {
-    const { cloud, machine } = this.#parts;
+    const { cloud, machine } = this.#deps;
     const named = await cloud.compute.serversNamed(machine.name, signal);
     if (!named.some((server) => isMadeFor(server, machine) && this.#stateOf(server) !== 'gone')) return;
     await this.#ports.unmark(mark, signal);
@@ -178,7 +178,7 @@ export class Creation {
     waitMs: number,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const { cloud, machine, spec, className } = this.#parts;
+    const { cloud, machine, spec, className } = this.#deps;
     const { rootDiskSize: size, rootDiskType: type } = spec;
     if (size === undefined) return undefined;
     const availabilityZone = await this.#zoneOfDisk(signal);
@@ -192,7 +192,7 @@ export class Creation {
 
   /** A zone of Cinder. Without a type it need not have that of the class, as with disks that Nova makes. */
   async #zoneOfDisk(signal: AbortSignal): Promise<string | undefined> {
-    const { cloud, spec } = this.#parts;
+    const { cloud, spec } = this.#deps;
     const { availabilityZone, rootDiskType } = spec;
     if (rootDiskType !== undefined) return availabilityZone;
     const zones = await cloud.names.get('zones of volumes', signal, (shared) => cloud.volumes.zones(shared));
@@ -201,7 +201,7 @@ export class Creation {
 
   /** The request for the disk. While it is not answered the mark holds whoever makes or deletes the machine: the disk may still appear. */
   async #askForDisk(wanted: WantedVolume, ports: readonly [Port, ...Port[]], signal: AbortSignal): Promise<Volume> {
-    const { cloud } = this.#parts;
+    const { cloud } = this.#deps;
     const mark = await this.#ports.mark(ports, signal);
     const answer = await this.#send('making the root disk', mark, () => cloud.volumes.create(wanted, signal), signal);
     if (answer.status <= 500) await this.#ports.unmark(mark, signal); // see #ask
@@ -223,7 +223,7 @@ export class Creation {
 
   /** Only who has marked the port has made a server with its disk. One that stays all the same goes with the machine. */
   async #removeOtherDisks(used: string, signal: AbortSignal): Promise<void> {
-    const { cloud, machine, log } = this.#parts;
+    const { cloud, machine, log } = this.#deps;
     const of = { name: machine.name, description: ownerText(machine) };
     await cloud.volumes.removeOthers(of, used, signal).catch((err: unknown) => {
       signal.throwIfAborted();
@@ -234,7 +234,7 @@ export class Creation {
   async #identity(
     signal: AbortSignal,
   ): Promise<{ metadata: Record<string, string>; tags: readonly string[]; userData: string }> {
-    const { cloud, machine, className, spec, userData } = this.#parts;
+    const { cloud, machine, className, spec, userData } = this.#deps;
     const tag = clusterTagOf(machine.cluster);
     const hasTags = tag !== undefined && (await cloud.compute.hasTags(signal));
     return { metadata: metadataOf(machine, className, spec.tags), tags: hasTags ? [tag] : [], userData };
@@ -242,7 +242,7 @@ export class Creation {
 
   /** The request for the server. What is thrown leaves the mark where a server may have been made. */
   async #ask(body: object, mark: Mark, signal: AbortSignal): Promise<string> {
-    const { cloud, machine } = this.#parts;
+    const { cloud, machine } = this.#deps;
     const what = 'making the server';
     const answer = await this.#send(what, mark, () => cloud.compute.create(body, signal), signal);
     const { status, body: made } = answer;
@@ -259,7 +259,7 @@ export class Creation {
 
   /** A refusal repeats what it was sent; user data is nobody's business. */
   #refusal(answer: Answer, what: string): DriverError {
-    const { userData } = this.#parts;
+    const { userData } = this.#deps;
     const text = JSON.stringify(answer.body);
     const body: unknown = text.includes(userData) ? JSON.parse(text.replaceAll(userData, '…')) : answer.body;
     return errorOf({ ...answer, body }, what);
@@ -267,7 +267,7 @@ export class Creation {
 
   /** Waits for the server; a build that fails is removed. */
   async #settle(id: string, found: Server | undefined, { signal, timeoutMs, cluster }: DriverCall): Promise<Server> {
-    const { cloud } = this.#parts;
+    const { cloud } = this.#deps;
     const waitMs = waitMsOf(timeoutMs);
     const isSettled = (one: Server): boolean => this.#stateOf(one) !== 'building';
     const server =
@@ -289,7 +289,7 @@ export class Creation {
 
   /** Deletes a server, and waits until it is gone. */
   async #remove({ id }: Server, message: string, signal: AbortSignal): Promise<void> {
-    const { cloud, machine, log } = this.#parts;
+    const { cloud, machine, log } = this.#deps;
     await cloud.compute.delete(id, signal);
     const isGone = (one: Server): boolean => this.#stateOf(one) === 'gone';
     const left = await cloud.pollOf(machine.cluster).until(id, isGone, GONE_MS, signal);
@@ -299,7 +299,7 @@ export class Creation {
 
   /** Removes ports and disk again, which count against quotas; what stays is found by the next call. */
   async #takeBack(which: 'all' | 'unmarked', signal: AbortSignal): Promise<void> {
-    const { cloud, machine, spec, log } = this.#parts;
+    const { cloud, machine, spec, log } = this.#deps;
     try {
       for (const port of await this.#ports.list(signal)) {
         const isFree = port.device_id === '' && (which === 'all' || this.#ports.leftMs([port]) === 0);
@@ -313,12 +313,12 @@ export class Creation {
   }
 
   #stateOf(server: Server): ServerState {
-    const { clock, settings } = this.#parts;
+    const { clock, settings } = this.#deps;
     return stateOf(server, clock.now(), settings.buildMs);
   }
 
   #name(): string {
-    return `${this.#parts.machine.namespace}/${this.#parts.machine.name}`;
+    return `${this.#deps.machine.namespace}/${this.#deps.machine.name}`;
   }
 }
 

@@ -15,7 +15,7 @@ import type { OpenStackSettings } from './settings.ts';
 import type { DiskOwner, Volume } from './volume.ts';
 
 /** What is deleted, and with what. */
-export interface DeletionParts {
+export interface DeletionDeps {
   readonly cloud: Cloud;
   readonly machine: MachineIdentity;
   /** Every server of the machine that is there. */
@@ -40,15 +40,15 @@ const MARGIN_MS = 3_000;
  * Deletes the servers of a machine and what was made for them: ports, the root disk of a type, floating IPs. May be repeated until nothing
  * is left. Throws NotFound when there was nothing, Aborted when it is not finished.
  */
-export async function deleteServers(parts: DeletionParts, call: DriverCall): Promise<void> {
-  const { machine, servers } = parts;
+export async function deleteServers(deps: DeletionDeps, call: DriverCall): Promise<void> {
+  const { machine, servers } = deps;
   // Without a Machine nobody asks again once the server is gone: what belongs to it goes first.
   const isStub = machine.uid === undefined && machine.providerID !== undefined;
-  if (isStub) return await deleteOrphans(parts, call);
+  if (isStub) return await deleteOrphans(deps, call);
 
-  const ports = portsOf(parts, machine);
+  const ports = portsOf(deps, machine);
   const isServers = new Set(servers.map(({ id }) => id));
-  const isOurs = (port: Port): boolean => isOfEarlierProvider(port, parts.marks, isServers);
+  const isOurs = (port: Port): boolean => isOfEarlierProvider(port, deps.marks, isServers);
   const known = await ports.list(call.signal, isOurs);
   const leftMs = servers.length > 0 ? 0 : ports.leftMs(known);
   if (leftMs > 0) {
@@ -58,12 +58,12 @@ export async function deleteServers(parts: DeletionParts, call: DriverCall): Pro
       `a request for the server or its root disk was not answered: one may appear in the next ${seconds} s`,
     );
   }
-  const disks = await disksOfEarlierProvider(parts, machine, servers, call.signal);
-  const endMs = parts.clock.monotonicMs() + call.timeoutMs - MARGIN_MS;
-  await removeServers(parts, call);
-  const hadFloatingIP = await removePorts(parts, machine, known, call.signal);
-  const hadDisks = await removeDisks(parts, machine, disks, endMs, call.signal);
-  requireAnswered(parts, hadFloatingIP);
+  const disks = await disksOfEarlierProvider(deps, machine, servers, call.signal);
+  const endMs = deps.clock.monotonicMs() + call.timeoutMs - MARGIN_MS;
+  await removeServers(deps, call);
+  const hadFloatingIP = await removePorts(deps, machine, known, call.signal);
+  const hadDisks = await removeDisks(deps, machine, disks, endMs, call.signal);
+  requireAnswered(deps, hadFloatingIP);
   if (servers.length === 0 && known.length === 0 && !hadFloatingIP && !hadDisks) throw notFound(machine);
 }
 
@@ -72,7 +72,7 @@ export async function deleteServers(parts: DeletionParts, call: DriverCall): Pro
  * for no port any more once there was a server, and for no floating IP any more once there was one.
  */
 function requireAnswered(
-  { cloud, machine, servers, hasFloatingIP, othersMs, settings }: DeletionParts,
+  { cloud, machine, servers, hasFloatingIP, othersMs, settings }: DeletionDeps,
   hadFloatingIP: boolean,
 ): void {
   const wasMade = servers.length > 0 || machine.providerID !== undefined;
@@ -85,25 +85,25 @@ function requireAnswered(
   throw new DriverError('Aborted', text);
 }
 
-async function deleteOrphans(parts: DeletionParts, call: DriverCall): Promise<void> {
-  const { machine, servers, cloud, marks } = parts;
+async function deleteOrphans(deps: DeletionDeps, call: DriverCall): Promise<void> {
+  const { machine, servers, cloud, marks } = deps;
   if (servers.length === 0) throw notFound(machine);
-  const endMs = parts.clock.monotonicMs() + call.timeoutMs - MARGIN_MS;
+  const endMs = deps.clock.monotonicMs() + call.timeoutMs - MARGIN_MS;
   const disks = new Map<MachineIdentity, ReadonlySet<string>>();
   for (const server of servers) {
     const owner = ownerOf(server, cloud.region) ?? machine;
     const bound = await cloud.network.portsOfDevice(server.id, call.signal);
-    const own = new Set((await portsOf(parts, owner).list(call.signal)).map(({ id }) => id));
+    const own = new Set((await portsOf(deps, owner).list(call.signal)).map(({ id }) => id));
     const mine = bound.filter((port) => own.has(port.id) || isOfEarlierProvider(port, marks, new Set([server.id])));
-    await removePorts(parts, owner, mine, call.signal);
-    disks.set(owner, await disksOfEarlierProvider(parts, owner, [server], call.signal));
+    await removePorts(deps, owner, mine, call.signal);
+    disks.set(owner, await disksOfEarlierProvider(deps, owner, [server], call.signal));
   }
-  await removeServers(parts, call);
+  await removeServers(deps, call);
   // Nova deletes the disk with the server; this waits for it, and deletes one that an earlier provider made.
-  for (const [owner, known] of disks) await removeDisks(parts, owner, known, endMs, call.signal);
+  for (const [owner, known] of disks) await removeDisks(deps, owner, known, endMs, call.signal);
 }
 
-function portsOf({ cloud, clock, settings }: DeletionParts, machine: MachineIdentity): Ports {
+function portsOf({ cloud, clock, settings }: DeletionDeps, machine: MachineIdentity): Ports {
   return new Ports({ cloud, machine, clock, answerMs: settings.answerMs });
 }
 
@@ -118,7 +118,7 @@ function isOfEarlierProvider(
 }
 
 async function removeServers(
-  { cloud, servers, machine, settings, clock, log }: DeletionParts,
+  { cloud, servers, machine, settings, clock, log }: DeletionDeps,
   call: DriverCall,
 ): Promise<void> {
   for (const { id } of servers) await cloud.compute.delete(id, call.signal);
@@ -135,7 +135,7 @@ async function removeServers(
 
 /** Floating IPs, then ports. Says whether there was a floating IP. */
 async function removePorts(
-  { cloud }: DeletionParts,
+  { cloud }: DeletionDeps,
   machine: MachineIdentity,
   ports: readonly Port[],
   signal: AbortSignal,
@@ -150,7 +150,7 @@ async function removePorts(
  * what they are attached to. They stay when the server goes.
  */
 async function disksOfEarlierProvider(
-  parts: DeletionParts,
+  deps: DeletionDeps,
   machine: MachineIdentity,
   servers: readonly Server[],
   signal: AbortSignal,
@@ -159,7 +159,7 @@ async function disksOfEarlierProvider(
   if (earlier.size === 0) return new Set();
   const isOurs = ({ attachments = [] }: Volume): boolean =>
     attachments.some(({ server_id: id = '' }) => earlier.has(id));
-  const disks = await listDisks(parts, machine, isOurs, signal);
+  const disks = await listDisks(deps, machine, isOurs, signal);
   return new Set(disks.map(({ id }) => id));
 }
 
@@ -168,7 +168,7 @@ async function disksOfEarlierProvider(
  * without working volumes gets rid of its servers all the same.
  */
 async function listDisks(
-  { cloud, hasDisk, log }: DeletionParts,
+  { cloud, hasDisk, log }: DeletionDeps,
   machine: MachineIdentity,
   isOurs: (volume: Volume) => boolean,
   signal: AbortSignal,
@@ -191,14 +191,14 @@ function diskOwnerOf(machine: MachineIdentity): DiskOwner {
 
 /** Says whether there were any. */
 async function removeDisks(
-  parts: DeletionParts,
+  deps: DeletionDeps,
   machine: MachineIdentity,
   known: ReadonlySet<string>,
   endMs: number,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { cloud, clock } = parts;
-  const present = await listDisks(parts, machine, ({ id }) => known.has(id), signal);
+  const { cloud, clock } = deps;
+  const present = await listDisks(deps, machine, ({ id }) => known.has(id), signal);
   if (present.length > 0) await cloud.volumes.remove(diskOwnerOf(machine), known, endMs - clock.monotonicMs(), signal);
   return present.length > 0 || known.size > 0;
 }

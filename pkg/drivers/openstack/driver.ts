@@ -30,7 +30,7 @@ import { Turns } from './turns.ts';
 import { volumeIDOf } from './volume-ids.ts';
 
 /** What the driver is built from. */
-export interface OpenStackDriverParts {
+export interface OpenStackDriverDeps {
   readonly settings: OpenStackSettings;
   readonly clock: Clock;
   readonly log: Logger;
@@ -52,15 +52,15 @@ const CAPABILITIES: Capabilities = {
  * It keeps nothing that the cloud does not keep, but a token, and for half a minute what names stand for.
  */
 export class OpenStackDriver implements Driver {
-  readonly #parts: OpenStackDriverParts;
+  readonly #deps: OpenStackDriverDeps;
   readonly #clouds: Clouds;
   readonly #turns = new Turns();
   readonly #tenure: Tenure;
 
-  constructor(parts: OpenStackDriverParts) {
-    this.#parts = parts;
-    this.#clouds = new Clouds(parts.clock, parts.settings.pageSize);
-    this.#tenure = new Tenure(parts.clock);
+  constructor(deps: OpenStackDriverDeps) {
+    this.#deps = deps;
+    this.#clouds = new Clouds(deps.clock, deps.settings.pageSize);
+    this.#tenure = new Tenure(deps.clock);
   }
 
   async capabilities(): Promise<Capabilities> {
@@ -77,7 +77,7 @@ export class OpenStackDriver implements Driver {
       const cloud = this.#clouds.open(request.secretData, spec.region);
       const className = request.machineClass.metadata.name;
       return await this.#alone(machine, call, async () => {
-        const creation = new Creation({ ...this.#parts, cloud, machine, spec, className, userData });
+        const creation = new Creation({ ...this.#deps, cloud, machine, spec, className, userData });
         const server = await creation.run(call);
         return { ...(await this.#finish(cloud, spec, machine, server, call)), lastKnownState: undefined };
       });
@@ -126,8 +126,8 @@ export class OpenStackDriver implements Driver {
       const { cloud, ...known } = this.#open(request, machine);
       return await this.#alone(machine, call, async () => {
         const servers = await this.#all(cloud, known.marks, machine, call.signal);
-        const othersMs = this.#tenure.leftMs(request.machine, call, this.#parts.settings.answerMs);
-        await deleteServers({ ...this.#parts, ...known, cloud, machine, servers, othersMs }, call);
+        const othersMs = this.#tenure.leftMs(request.machine, call, this.#deps.settings.answerMs);
+        await deleteServers({ ...this.#deps, ...known, cloud, machine, servers, othersMs }, call);
         return { lastKnownState: undefined };
       });
     });
@@ -243,7 +243,7 @@ export class OpenStackDriver implements Driver {
     if (this.#stateOf(server) === 'gone' || !isServerOf(server, machine, cloud.region)) return false;
     if (isMarked(server, marks)) return true;
     const fields = { machine: `${machine.namespace}/${machine.name}`, server: server.id, marks };
-    this.#parts.log.warn(fields, 'left a server alone that has lost the tags of its class');
+    this.#deps.log.warn(fields, 'left a server alone that has lost the tags of its class');
     return false;
   }
 
@@ -256,7 +256,7 @@ export class OpenStackDriver implements Driver {
   ): Promise<VirtualMachine> {
     const vm = virtualMachineOf(cloud, server);
     if (this.#stateOf(server) === 'building' || spec.floatingIP === undefined) return vm;
-    const { clock, settings } = this.#parts;
+    const { clock, settings } = this.#deps;
     const port = await new Ports({ cloud, machine, clock, answerMs: settings.answerMs }).first(spec, server.id, signal);
     if (port === undefined)
       throw new DriverError(
@@ -270,7 +270,7 @@ export class OpenStackDriver implements Driver {
   }
 
   #stateOf(server: Server): ReturnType<typeof stateOf> {
-    return stateOf(server, this.#parts.clock.now(), this.#parts.settings.buildMs);
+    return stateOf(server, this.#deps.clock.now(), this.#deps.settings.buildMs);
   }
 }
 

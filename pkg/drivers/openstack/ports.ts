@@ -11,7 +11,7 @@ import { marksIn, type OpenStackSpec, type WantedNetwork } from './provider-spec
 import { unavailable } from './service-client.ts';
 
 /** What ports are made and marked with. */
-export interface PortsParts {
+export interface PortsDeps {
   readonly cloud: Cloud;
   readonly machine: MachineIdentity;
   readonly clock: Clock;
@@ -34,17 +34,17 @@ const ATTEMPTS = 5;
  * asked for (see intent.ts).
  */
 export class Ports {
-  readonly #parts: PortsParts;
+  readonly #deps: PortsDeps;
   readonly #owner: string;
 
-  constructor(parts: PortsParts) {
-    this.#parts = parts;
-    this.#owner = ownerText(parts.machine);
+  constructor(deps: PortsDeps) {
+    this.#deps = deps;
+    this.#owner = ownerText(deps.machine);
   }
 
   /** Those that are the machine's, and of those without description, which an earlier provider made, those that `isOurs`. */
   async list(signal: AbortSignal, isOurs: (port: Port) => boolean = () => false): Promise<readonly Port[]> {
-    const { cloud, machine } = this.#parts;
+    const { cloud, machine } = this.#deps;
     const named = await cloud.network.portsNamed(machine.name, signal);
     return named.filter((port) => this.#isOwn(port) || (parseIntent(port.description) === undefined && isOurs(port)));
   }
@@ -52,19 +52,19 @@ export class Ports {
   /** The port of a server in the first network of its class; undefined when it has none there. */
   async first({ networks: [network] }: OpenStackSpec, server: string, signal: AbortSignal): Promise<Port | undefined> {
     if (network === undefined) return undefined;
-    const bound = await this.#parts.cloud.network.portsOfDevice(server, signal);
+    const bound = await this.#deps.cloud.network.portsOfDevice(server, signal);
     return firstPort(bound, await this.#networkID(network, 0, signal), this.#owner);
   }
 
   /** How long a server that was asked for may still appear. */
   leftMs(ports: readonly Port[]): number {
-    const { clock, answerMs } = this.#parts;
+    const { clock, answerMs } = this.#deps;
     return Math.max(0, ...ports.map((port) => leftMsOf(parseIntent(port.description), clock.now(), answerMs)));
   }
 
   /** One for each network, those that are there first. Ports that are bound to a server are not to be used. */
   async ensure(spec: OpenStackSpec, known: readonly Port[], signal: AbortSignal): Promise<readonly [Port, ...Port[]]> {
-    const { cloud, machine } = this.#parts;
+    const { cloud, machine } = this.#deps;
     const networkIDs = await this.#networkIDs(spec, signal);
     const securityGroupIDs = await this.#securityGroupIDs(spec, signal);
     const free = known.filter(({ device_id: device }) => device === '').toSorted((a, b) => (a.id < b.id ? -1 : 1));
@@ -93,7 +93,7 @@ export class Ports {
    * that work on one machine, each writes before it looks, so that at least one of them sees the other.
    */
   async mark(ports: readonly [Port, ...Port[]], signal: AbortSignal): Promise<Mark> {
-    const { cloud, clock } = this.#parts;
+    const { cloud, clock } = this.#deps;
     const [{ id }] = ports;
     const mark = { portID: id, atMs: clock.now(), by: randomUUID() };
     await this.#describe(id, intentText({ owner: this.#owner, sent: mark }), signal);
@@ -114,7 +114,7 @@ export class Ports {
 
   /** Throws Unavailable, and takes the mark back, when it is too old for a request that may go unanswered. */
   async requireFresh(mark: Mark, what: string, signal: AbortSignal): Promise<void> {
-    const { clock, answerMs } = this.#parts;
+    const { clock, answerMs } = this.#deps;
     if (mayStillAsk(mark.atMs, clock.now(), answerMs)) return;
     // One that has ended may have been written over.
     const port = (await this.list(signal)).find(({ id }) => id === mark.portID);
@@ -136,7 +136,7 @@ export class Ports {
   /** False: somebody else has changed the port since it was read. */
   async #write(port: Pick<Port, 'id' | 'revision_number'>, description: string, signal: AbortSignal): Promise<boolean> {
     const what = 'writing to the port';
-    const answer = await this.#parts.cloud.network.describePort(port, description, signal).catch((err: unknown) => {
+    const answer = await this.#deps.cloud.network.describePort(port, description, signal).catch((err: unknown) => {
       throw err instanceof NoAnswerError ? unavailable(what, err) : err;
     });
     if (answer.status === 412) return false;
@@ -157,7 +157,7 @@ export class Ports {
 
   async #networkID({ by, value }: WantedNetwork, index: number, signal: AbortSignal): Promise<string> {
     if (by === 'id') return value;
-    const { cloud } = this.#parts;
+    const { cloud } = this.#deps;
     const path = `providerSpec.spec.networks[${index}].name`;
     const find = (shared: AbortSignal): Promise<string> => cloud.network.networkID(value, path, shared);
     return await cloud.names.get(`network ${value}`, signal, find);
@@ -168,7 +168,7 @@ export class Ports {
     signal: AbortSignal,
   ): Promise<readonly string[] | undefined> {
     if (securityGroups.length === 0) return undefined;
-    const { cloud } = this.#parts;
+    const { cloud } = this.#deps;
     return await cloud.names.get(`groups ${JSON.stringify(securityGroups)}`, signal, (shared) =>
       cloud.network.securityGroupIDs(securityGroups, 'providerSpec.spec.securityGroups', shared),
     );

@@ -10,7 +10,7 @@ const GROWTH = 1.3;
 const REST = 3;
 
 /** What a poll looks with. */
-export interface ServerPollParts {
+export interface ServerPollDeps {
   readonly clock: Clock;
   /** All servers of the cluster that may be waited for. */
   readonly list: (signal: AbortSignal) => Promise<readonly Server[]>;
@@ -23,13 +23,13 @@ export interface ServerPollParts {
  * after somebody has come, and more and more rarely then.
  */
 export class ServerPoll {
-  readonly #parts: ServerPollParts;
+  readonly #deps: ServerPollDeps;
   #pauseMs = FIRST_MS;
   #tookMs = 0;
   #look: Promise<ReadonlyMap<string, Server>> | undefined;
 
-  constructor(parts: ServerPollParts) {
-    this.#parts = parts;
+  constructor(deps: ServerPollDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -42,7 +42,7 @@ export class ServerPoll {
     forMs: number,
     signal: AbortSignal,
   ): Promise<Server | undefined> {
-    const { clock, read } = this.#parts;
+    const { clock, read } = this.#deps;
     const endMs = clock.monotonicMs() + forMs;
     this.#pauseMs = FIRST_MS;
     for (;;) {
@@ -62,7 +62,7 @@ export class ServerPoll {
 
   /** A list after the pause, for everyone. */
   async #lookLater(): Promise<ReadonlyMap<string, Server>> {
-    const { clock, list } = this.#parts;
+    const { clock, list } = this.#deps;
     const signal = AbortSignal.timeout(SHARED_MS);
     await clock.sleep(Math.min(Math.max(this.#pauseMs, REST * this.#tookMs), LONGEST_MS), signal);
     this.#pauseMs = Math.min(this.#pauseMs * GROWTH, LONGEST_MS);

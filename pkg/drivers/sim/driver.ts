@@ -18,7 +18,7 @@ import type { SimSettings } from './settings.ts';
 import { canonicalIDOf, otherIDOf, type SimVM } from './vm.ts';
 
 /** What the driver is built from. */
-export interface SimDriverParts {
+export interface SimDriverDeps {
   readonly cloud: SimCloud;
   readonly faults: Faults;
   readonly clock: Clock;
@@ -42,18 +42,18 @@ export class SimDriver implements Driver {
   /** May be replaced at any time; calls that run keep the old ones. */
   settings: SimSettings;
 
-  constructor(parts: SimDriverParts) {
-    this.#cloud = parts.cloud;
-    this.#faults = parts.faults;
-    this.#clock = parts.clock;
-    this.settings = parts.settings;
+  constructor(deps: SimDriverDeps) {
+    this.#cloud = deps.cloud;
+    this.#faults = deps.faults;
+    this.#clock = deps.clock;
+    this.settings = deps.settings;
     this.#capabilities = {
       contractVersion: 'v1',
       name: 'sim',
       idempotentCreate: true,
       listScope: 'class',
       methods: new Set(['InitializeMachine', 'ListMachines', 'GetVolumeIDs']),
-      ...parts.capabilities,
+      ...deps.capabilities,
     };
   }
 

@@ -11,7 +11,7 @@ import { conditionsOf, nodeOf, type NodeReadiness } from './node.ts';
 import { canonicalIDOf, type SimVM } from './vm.ts';
 
 /** What the nodes of the simulated cloud need. */
-export interface NodeKeeperParts {
+export interface NodeKeeperDeps {
   readonly cloud: SimCloud;
   readonly reader: Reader;
   readonly writer: Writer;
@@ -38,7 +38,7 @@ const LEASE_NAMESPACE = 'kube-node-lease';
  * called Unknown meanwhile say again that they are ready.
  */
 export class NodeKeeper {
-  readonly #parts: NodeKeeperParts;
+  readonly #deps: NodeKeeperDeps;
   readonly #requests = new PQueue({ concurrency: 16 });
   readonly #stopped: AbortSignal;
   /** Nodes that were told to be otherwise than ready. */
@@ -47,12 +47,12 @@ export class NodeKeeper {
   readonly #lookUntilMs = new Map<string, number>();
 
   /** Works from now until `signal` is aborted; VMs that exist already join too. */
-  constructor(parts: NodeKeeperParts, signal: AbortSignal) {
-    this.#parts = parts;
+  constructor(deps: NodeKeeperDeps, signal: AbortSignal) {
+    this.#deps = deps;
     this.#stopped = signal;
-    for (const vm of parts.cloud.all()) this.#expectJoin(vm);
-    parts.cloud.onEvent((vm, event) => this.#onEvent(vm, event));
-    if (parts.leases) parts.clock.schedule(RENEW_MS, () => this.#renewAll());
+    for (const vm of deps.cloud.all()) this.#expectJoin(vm);
+    deps.cloud.onEvent((vm, event) => this.#onEvent(vm, event));
+    if (deps.leases) deps.clock.schedule(RENEW_MS, () => this.#renewAll());
   }
 
   /** Makes a Node say that it is ready or not. Resolves when it does; rejects with ApiError. */
@@ -63,7 +63,7 @@ export class NodeKeeper {
   }
 
   async #say(nodeName: string, readiness: NodeReadiness): Promise<void> {
-    const { reader, writer, clock } = this.#parts;
+    const { reader, writer, clock } = this.#deps;
     const node = await reader.get(nodes, { name: nodeName });
     const conditions = conditionsOf(readiness, toTimestamp(clock.now()));
     await writer.patch('change', nodes, { name: nodeName }, strategicPatch(node, { status: { conditions } }, 'status'));
@@ -71,7 +71,7 @@ export class NodeKeeper {
 
   /** Deletes a Node, as a cloud controller manager does. */
   async remove(nodeName: string): Promise<void> {
-    const { reader, writer } = this.#parts;
+    const { reader, writer } = this.#deps;
     const { metadata } = await reader.get(nodes, { name: nodeName });
     await writer.delete('destroy', nodes, { name: nodeName }, { uid: metadata.uid });
   }
@@ -84,7 +84,7 @@ export class NodeKeeper {
   }
 
   #expectJoin(vm: SimVM): void {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     if (vm.joinsAtMs === undefined) return;
     clock.schedule(vm.joinsAtMs - clock.now(), () => this.#enqueue(vm, () => this.#join(vm)));
   }
@@ -95,7 +95,7 @@ export class NodeKeeper {
   }
 
   #hasJoined(vm: SimVM): boolean {
-    return vm.joinsAtMs !== undefined && vm.joinsAtMs <= this.#parts.clock.now();
+    return vm.joinsAtMs !== undefined && vm.joinsAtMs <= this.#deps.clock.now();
   }
 
   #report(vm: SimVM, readiness: NodeReadiness): void {
@@ -111,7 +111,7 @@ export class NodeKeeper {
   }
 
   async #join(vm: SimVM): Promise<void> {
-    const { cloud, writer, clock, otherIDs } = this.#parts;
+    const { cloud, writer, clock, otherIDs } = this.#deps;
     if (cloud.get(vm.providerID)?.power !== 'on') return;
     try {
       await writer.create('create', nodes, nodeOf(vm, toTimestamp(clock.now()), otherIDs));
@@ -123,7 +123,7 @@ export class NodeKeeper {
 
   /** Runs a request, and again after a second as long as it fails. */
   #enqueue(vm: SimVM, run: () => Promise<void>): void {
-    const { clock, log } = this.#parts;
+    const { clock, log } = this.#deps;
     if (this.#stopped.aborted) return;
     void this.#requests.add(async () => {
       try {
@@ -136,7 +136,7 @@ export class NodeKeeper {
   }
 
   #renewAll(): void {
-    const { cloud, clock } = this.#parts;
+    const { cloud, clock } = this.#deps;
     if (this.#stopped.aborted) return;
     for (const vm of cloud.all()) {
       if (vm.power === 'on' && this.#hasJoined(vm)) void this.#requests.add(() => this.#renew(vm));
@@ -145,7 +145,7 @@ export class NodeKeeper {
   }
 
   async #renew(vm: SimVM): Promise<void> {
-    const { reader, writer, clock, log } = this.#parts;
+    const { reader, writer, clock, log } = this.#deps;
     const ref = { namespace: LEASE_NAMESPACE, name: vm.machineName };
     const spec = { holderIdentity: vm.machineName, leaseDurationSeconds: 40, renewTime: toMicroTimestamp(clock.now()) };
     try {
@@ -162,7 +162,7 @@ export class NodeKeeper {
 
   /** After a gap in the renewals: what the node lifecycle controller said of a Node that works is taken back. */
   async #repost(vm: SimVM, renewedMs: number): Promise<void> {
-    const { cloud, reader, clock } = this.#parts;
+    const { cloud, reader, clock } = this.#deps;
     const nowMs = clock.now();
     if (nowMs - renewedMs > GAP_MS) this.#lookUntilMs.set(vm.providerID, nowMs + LOOK_MS);
     const untilMs = this.#lookUntilMs.get(vm.providerID);

@@ -9,7 +9,7 @@ import type { Logger } from '../../log/logger.ts';
 import type { SimCloud } from './cloud.ts';
 
 /** What the pods of the simulated nodes need. */
-export interface PodKeeperParts {
+export interface PodKeeperDeps {
   readonly cloud: SimCloud;
   /** All pods that are bound to a node. */
   readonly source: ListWatch<Pod>;
@@ -27,24 +27,24 @@ const RETRY_MS = 1_000;
  * stops within its grace and is then removed. Pods of VMs that are off or gone stay as they are.
  */
 export class PodKeeper {
-  readonly #parts: PodKeeperParts;
+  readonly #deps: PodKeeperDeps;
   readonly #signal: AbortSignal;
   /** Pods that are being stopped, by UID. */
   readonly #stopping = new Set<string>();
   /** Ends the present watch, so that all pods are looked at again. */
   #relist = new AbortController();
 
-  constructor(parts: PodKeeperParts, signal: AbortSignal) {
-    this.#parts = parts;
+  constructor(deps: PodKeeperDeps, signal: AbortSignal) {
+    this.#deps = deps;
     this.#signal = signal;
-    parts.cloud.onEvent((_vm, event) => {
+    deps.cloud.onEvent((_vm, event) => {
       if (event === 'changed') this.#relist.abort();
     });
   }
 
   /** Works until the signal is aborted. */
   async run(): Promise<void> {
-    const { clock, log } = this.#parts;
+    const { clock, log } = this.#deps;
     while (!this.#signal.aborted) {
       this.#relist = new AbortController();
       const signal = AbortSignal.any([this.#signal, this.#relist.signal]);
@@ -60,7 +60,7 @@ export class PodKeeper {
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
-    const { source } = this.#parts;
+    const { source } = this.#deps;
     const { items, metadata } = await source.list({ signal });
     for (const pod of items) this.#look(pod);
     for await (const event of source.watch({ signal, resourceVersion: metadata.resourceVersion })) {
@@ -70,7 +70,7 @@ export class PodKeeper {
   }
 
   #look(pod: Pod): void {
-    const { cloud, clock, stopMs } = this.#parts;
+    const { cloud, clock, stopMs } = this.#deps;
     const nodeName = pod.spec?.nodeName;
     if (nodeName === undefined || !cloud.named(nodeName).some((vm) => vm.power === 'on')) return;
 
@@ -86,7 +86,7 @@ export class PodKeeper {
   }
 
   async #start(pod: Pod): Promise<void> {
-    const { writer, clock } = this.#parts;
+    const { writer, clock } = this.#deps;
     const now = toTimestamp(clock.now());
     const condition = (type: string) => ({ type, status: 'True', lastTransitionTime: now });
     const status = {
@@ -100,7 +100,7 @@ export class PodKeeper {
   async #remove(pod: Pod): Promise<void> {
     const { uid } = pod.metadata;
     this.#stopping.delete(uid);
-    await this.#parts.writer.delete('destroy', pods, pod.metadata, { uid }, { gracePeriodSeconds: 0 });
+    await this.#deps.writer.delete('destroy', pods, pod.metadata, { uid }, { gracePeriodSeconds: 0 });
   }
 
   /** The pod may be gone or replaced meanwhile; anything else is put right by the next look. */
@@ -108,7 +108,7 @@ export class PodKeeper {
     if (this.#signal.aborted) return;
     run().catch((err: unknown) => {
       if (isNotFound(err) || isConflict(err)) return;
-      this.#parts.log.debug({ pod: pod.metadata.name, what, err }, 'request for a simulated pod failed');
+      this.#deps.log.debug({ pod: pod.metadata.name, what, err }, 'request for a simulated pod failed');
       this.#relist.abort();
     });
   }
