@@ -13,7 +13,7 @@ import { wakeMachinesOfClasses } from '../../pkg/controllers/machine/wake.ts';
 import { wakeMachineClasses } from '../../pkg/controllers/machine-class/wake.ts';
 import { SecretController } from '../../pkg/controllers/secret/controller.ts';
 import { SecretContents } from '../../pkg/controllers/class-secrets/secret-contents.ts';
-import { SECRET_INDEX, secretIndex } from '../../pkg/indexes/secret-references.ts';
+import { MACHINE_CLASS_INDEXES } from '../../pkg/indexes/secret-references.ts';
 import { wakeSecrets } from '../../pkg/controllers/secret/wake.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
 import { machineClasses, machines, nodeLabelPolicies, secrets } from '../../pkg/kube/resource.ts';
@@ -54,7 +54,7 @@ class ClassCluster implements AsyncDisposable {
     this.#disposables = disposables;
 
     const selection = { namespace: ns };
-    const classes = session.informer(machineClasses, selection, { indexes: { [SECRET_INDEX]: secretIndex } });
+    const classes = session.informer(machineClasses, selection, { indexes: MACHINE_CLASS_INDEXES });
     this.classes = classes;
     const all = session.informer(machines, selection, { indexes: { [CLASS_INDEX]: classIndex } });
     const metadata = session.informer<KubeObject>(secrets, { ...selection, metadataOnly: true });

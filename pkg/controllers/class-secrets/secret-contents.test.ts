@@ -31,7 +31,8 @@ function scene(...present: readonly BuiltSecret[]) {
     const { data } = await contents.of(of, signal);
     return data['key'] === undefined ? undefined : Buffer.from(data['key']).toString();
   };
-  return { client, cache, valueOf };
+  const fingerprintOf = async (of: typeof oneClass): Promise<string> => (await contents.of(of, signal)).fingerprint;
+  return { client, cache, valueOf, fingerprintOf };
 }
 
 describe('the data of a class', () => {
@@ -50,6 +51,23 @@ describe('the data of a class', () => {
     const { valueOf } = scene(withValue('secret-1', 'plain'), withValue('credentials', 'better'));
 
     expect(await valueOf(machineClass((c) => void (c.credentialsSecretRef = { name: 'credentials' })))).toBe('better');
+  });
+
+  test('counts as other data when the Secret comes, changes or goes that machines of the class start with', async () => {
+    const { cache, client, fingerprintOf } = scene();
+    const started = machineClass((c) => void (c.providerSpec = { bootstrap: { dataSecretName: 'data' } }));
+    const seen = [await fingerprintOf(started)];
+    for (const version of ['1', '2']) {
+      cache.put(withValue('data', 'x', version));
+      seen.push(await fingerprintOf(started));
+    }
+    const [same, alone] = [await fingerprintOf(started), await fingerprintOf(oneClass)];
+    cache.remove('default/data');
+    seen.push(await fingerprintOf(started));
+
+    expect(new Set(seen).size).toBe(3);
+    expect([same, await fingerprintOf(oneClass), seen.at(-1)]).toEqual([seen[2], alone, seen[0]]);
+    expect(client.reads).not.toContainEqual(expect.stringContaining('data'));
   });
 
   test('is never taken from another namespace', async () => {

@@ -9,7 +9,7 @@ import { untilAborted } from '../../clock/deadline.ts';
 import type { Reader } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import { secrets } from '../../kube/resource.ts';
-import { SECRET_INDEX, secretIndex } from '../../indexes/secret-references.ts';
+import { dataSecretIndex, SECRET_INDEX, secretIndex } from '../../indexes/secret-references.ts';
 
 /** Data of the Secrets of a class. Never to be logged or stored. */
 export interface ClassSecrets {
@@ -17,7 +17,7 @@ export interface ClassSecrets {
   readonly data: Readonly<Record<string, Uint8Array>>;
   /** Keys of Secrets that the class names and that do not exist, or are in a foreign namespace. */
   readonly missing: readonly string[];
-  /** Changes if and only if content changes; tells nothing of it. */
+  /** Changes if and only if content changes, or the Secret with bootstrap data that the class names; tells nothing of it. */
   readonly fingerprint: string;
 }
 
@@ -72,8 +72,19 @@ export class SecretContents {
     return {
       data,
       missing: keys.filter((_, i) => contents[i] === undefined),
-      fingerprint: digest(contents.map((content) => content?.fingerprint ?? '')),
+      fingerprint: digest([
+        ...contents.map((content) => content?.fingerprint ?? ''),
+        ...this.#startedWith(machineClass),
+      ]),
     };
+  }
+
+  /** Which version there is of the Secret with bootstrap data that a class names, if it names one. */
+  #startedWith(machineClass: MachineClass): readonly string[] {
+    return dataSecretIndex(machineClass).map((key) => {
+      const { uid = '', resourceVersion = '' } = this.#deps.secrets.get(key)?.metadata ?? {};
+      return `${uid}/${resourceVersion}`;
+    });
   }
 
   #contentOf(machineClass: MachineClass, key: string, signal: AbortSignal): Promise<Content | undefined> {

@@ -12,7 +12,7 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { CLASS_INDEX, classIndex } from '../../indexes/class-index.ts';
 import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
-import { SECRET_INDEX, secretIndex } from '../../indexes/secret-references.ts';
+import { MACHINE_CLASS_INDEXES } from '../../indexes/secret-references.ts';
 import { describeStage } from '../machines/deletion-stage.ts';
 import type { MachineController } from './controller.ts';
 import { wakeMachines, wakeMachinesByPolicy, wakeMachinesOfClasses } from './wake.ts';
@@ -188,7 +188,7 @@ describe('the Node of a Machine', () => {
 describe('the Machines of a class', () => {
   test('are looked at when it and its Secret change, not when its labels do, whoever looks after those', () => {
     const machines = new Filled<Machine>({ ...MACHINE_INDEXES, [CLASS_INDEX]: classIndex });
-    const classes = new Filled<MachineClass>({ [SECRET_INDEX]: secretIndex });
+    const classes = new Filled<MachineClass>(MACHINE_CLASS_INDEXES);
     const secrets = new Filled<KubeObject>();
     const labelPolicies = new Filled<NodeLabelPolicy>();
     const woken: string[] = [];
@@ -213,6 +213,11 @@ describe('the Machines of a class', () => {
     expect(wokenBy(() => classes.see(changed('11', {})))).toBe(0);
     expect(wokenBy(() => classes.see(changed('12', { providerSpec: { size: 'other' } })))).toBe(1);
     expect(wokenBy(() => secrets.see(secret()))).toBe(1);
+    const started = (): void => secrets.see(secret((s) => void (s.metadata.name = 'data')));
+    expect(wokenBy(() => classes.see(changed('13', { providerSpec: { bootstrap: { dataSecretName: 'data' } } })))).toBe(
+      1,
+    );
+    expect(wokenBy(started)).toBe(1);
     const policy = (resourceVersion: string, key: string): NodeLabelPolicy => ({
       metadata: { ...machineClass().metadata, name: 'policy-1', resourceVersion },
       spec: { allowed: [{ key }] },

@@ -11,7 +11,7 @@ import type { Caches } from '../../operator/caches.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
 import type { ActivityRegistry } from '../../activity/registry.ts';
 import { CLASS_INDEX } from '../../indexes/class-index.ts';
-import { SECRET_INDEX } from '../../indexes/secret-references.ts';
+import { DATA_SECRET_INDEX, SECRET_INDEX } from '../../indexes/secret-references.ts';
 import { machinesOfNode } from '../../indexes/machines-of-node.ts';
 import { deletionStageOf } from '../machines/deletion-stage.ts';
 import { deploymentOf } from '../machines/owners.ts';
@@ -58,7 +58,9 @@ export function wakeMachinesOfClasses(
   });
   secrets.onChange((old, current) => {
     const secret = current ?? old;
-    if (secret !== undefined) classes.byIndex(SECRET_INDEX, keyOf(secret)).forEach(wakeAllOf);
+    if (secret === undefined) return;
+    const users = [SECRET_INDEX, DATA_SECRET_INDEX].flatMap((index) => classes.byIndex(index, keyOf(secret)));
+    for (const machineClass of new Set(users)) wakeAllOf(machineClass);
   });
   labelPolicies.onChange((old, current) => {
     if (old !== undefined && current !== undefined && isDeepStrictEqual(old.spec, current.spec)) return;

@@ -2,7 +2,7 @@ import type { KubeObject } from '../../apis/meta.ts';
 import { CLASS_INDEX, classIndex } from '../../indexes/class-index.ts';
 import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../../indexes/owner-index.ts';
-import { SECRET_INDEX, secretIndex } from '../../indexes/secret-references.ts';
+import { MACHINE_CLASS_INDEXES } from '../../indexes/secret-references.ts';
 import {
   machineClasses,
   machineDeployments,
@@ -59,7 +59,7 @@ export const OWN_KINDS = {
     const isNeeded = runsMachines(process) || isMirantis(process);
     if (!isNeeded && !process.isAutoscaled) return undefined;
     const { namespace } = process;
-    return { namespace, indexes: { [SECRET_INDEX]: secretIndex }, ...(isNeeded ? {} : { optionalFor: CLASSES }) };
+    return { namespace, indexes: MACHINE_CLASS_INDEXES, ...(isNeeded ? {} : { optionalFor: CLASSES }) };
   }),
   labelPolicies: cached(nodeLabelPolicies, (process) =>
     runsMachines(process) || isMirantis(process) ? { namespace: process.namespace, optionalFor: POLICIES } : undefined,
