@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { BlockedPod } from './drain.ts';
-import { blockOf, describeProgress, isHeldUp, mainHold, mainWait, reasonOf } from './progress-text.ts';
+import { blockOf, describeProgress, isHeldUp, mainHold, mainWait, reasonOf, volumeWait } from './progress-text.ts';
 
 const of = (pod: string, reason: BlockedPod['reason'], detail = ''): BlockedPod => ({ pod, reason, detail });
 
@@ -69,6 +69,8 @@ describe('what holds a drain up, whose pod it ever is', () => {
       blocked: [of('a/1', 'ending', 'soon'), of('a/2', 'disruption-budget', 'web')],
       hold: 'PodDisruptionBudget web allows no eviction now',
     },
+    { blocked: [of('a/1', 'volume-detach', 'pv-1'), of('a/2', 'completion', 'x')], hold: undefined },
+    { blocked: [of('a/1', 'volume-reattach', 'pv-1')], hold: undefined },
     // What the condition does not say would be told with each look.
     { blocked: [of('a/1', 'completion', 'x'), of('a/2', 'turn')], hold: undefined },
   ])('is $hold', ({ blocked, hold }) => {
@@ -77,6 +79,18 @@ describe('what holds a drain up, whose pod it ever is', () => {
     expect(mainHold(progress)).toBe(hold);
     expect(mainWait(progress) ?? '').toContain(hold ?? '');
   });
+});
+
+test.each([
+  { reason: 'volume-detach', more: 'order', wait: 'is still attached here' },
+  { reason: 'volume-detach', more: 'disruption-budget', wait: undefined },
+  { reason: 'volume-reattach', more: 'order', wait: undefined },
+  { reason: 'completion', more: 'order', wait: undefined },
+] as const)('of a drain that waits for $reason, beside $more, is told of volumes: $wait', ({ reason, more, wait }) => {
+  const progress = { remainingPods: 2, blocked: [of('a/1', reason, 'pv-1'), of('a/2', more, 'x')] };
+
+  expect(volumeWait(progress)).toBe(wait);
+  expect(mainWait(progress)).toContain(wait ?? '');
 });
 
 describe('the reason of a wait', () => {

@@ -10,6 +10,8 @@ interface Wording {
   readonly isBlock: boolean;
 }
 
+const STILL_ATTACHED = 'is still attached here';
+
 /** What each reason is called. Those that somebody can do something about come first. */
 const REASONS: Record<BlockedPod['reason'], Wording> = {
   'misconfigured-disruption-budget': {
@@ -20,7 +22,7 @@ const REASONS: Record<BlockedPod['reason'], Wording> = {
   'disruption-budget': { say: (name) => `PodDisruptionBudget ${name} allows no eviction now`, isBlock: true },
   error: { say: (text) => text, isBlock: true },
   terminating: { say: (holder) => `does not terminate: ${holder}`, isBlock: true },
-  'volume-detach': { say: (volumes) => `volume ${volumes} is still attached here`, isBlock: false },
+  'volume-detach': { say: (volumes) => `volume ${volumes} ${STILL_ATTACHED}`, isBlock: false },
   'volume-reattach': { say: (volumes) => `volume ${volumes} is not attached elsewhere yet`, isBlock: false },
   turn: { say: () => 'waits for its turn: pods with volumes are evicted one by one', isBlock: false },
   completion: { say: (by) => `is not evicted: it is waited for until it completes${because(by)}`, isBlock: false },
@@ -30,6 +32,9 @@ const REASONS: Record<BlockedPod['reason'], Wording> = {
 
 /** Nothing holds up a pod that has to wait for these. */
 const TAKES_TIME: readonly BlockedPod['reason'][] = ['ending', 'turn', 'order'];
+
+/** These pass by themselves: at the latest when their timeouts end. */
+const OF_VOLUMES: readonly BlockedPod['reason'][] = ['volume-detach', 'volume-reattach'];
 
 const RANKS = Object.keys(REASONS);
 
@@ -65,12 +70,17 @@ function subject(pods: number, told: number): string {
 
 /**
  * What `mainWait` says without whose pod it is: pods come and go while it stays. Undefined while they only take the time that they were
- * given, or wait for one another.
+ * given, or wait for one another or for volumes.
  */
 export function mainHold({ blocked }: DrainProgress): string | undefined {
   const [first] = mostImportant(blocked);
-  if (first === undefined || TAKES_TIME.includes(first.reason)) return undefined;
+  if (first === undefined || TAKES_TIME.includes(first.reason) || OF_VOLUMES.includes(first.reason)) return undefined;
   return REASONS[first.reason].say(first.detail);
+}
+
+/** What `mainWait` says, whatever pod and volume it is, while a volume has not left the Node; undefined otherwise. */
+export function volumeWait({ blocked }: DrainProgress): string | undefined {
+  return mostImportant(blocked)[0]?.reason === 'volume-detach' ? STILL_ATTACHED : undefined;
 }
 
 /** Pods that wait for the same are told of together. */

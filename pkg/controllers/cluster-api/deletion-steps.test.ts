@@ -209,6 +209,8 @@ test.each<{ what: string; world?: World; change?: Parameters<typeof run>[1]; tol
   { what: 'a drain that has failed', world: { drained: 'failed' }, told: 'Warning DrainBlocked' },
   { what: 'Pods that a budget holds', world: { drained: 'disruption-budget' }, told: 'Warning DrainBlocked' },
   { what: 'Pods that a rule holds', world: { drained: 'completion' }, told: 'Normal DrainBlocked' },
+  { what: 'a volume of a Pod', world: { drained: 'volume-detach' }, told: 'Normal WaitingForVolumeDetach' },
+  { what: 'a volume that arrives elsewhere', world: { drained: 'volume-reattach' }, told: undefined },
   { what: 'Pods that are ending', world: { drained: 'ending' }, told: undefined },
   { what: 'its infrastructure', world: {}, told: undefined },
 ])('an Event tells of a deletion that waits for $what: $told', async ({ world = {}, change = {}, told }) => {

@@ -14,7 +14,7 @@ import { isBeingDeleted, refOf, type KubeObject } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import type { DrainProgress, DrainRequest } from '../../drain/drain.ts';
-import { isHeldUp, mainHold, mainWait } from '../../drain/progress-text.ts';
+import { isHeldUp, mainHold, mainWait, volumeWait } from '../../drain/progress-text.ts';
 import type { TrackedVolume } from '../../drain/volumes.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError, ignoreNotFound, isNotFound } from '../../kube/errors.ts';
@@ -41,6 +41,8 @@ const SOON_MS = 5_000;
 /** A drain without a timeout is begun anew after so long, so that nothing of it is forgotten. */
 const DRAIN_ROUND_MS = 600_000;
 
+/** Reason while volumes are not off the Node. */
+const OF_VOLUMES = 'WaitingForVolumeDetach';
 /** Reasons while objects are being deleted. */
 const OF_INFRASTRUCTURE = 'WaitingForInfrastructureDeletion';
 const OF_BOOTSTRAP = 'WaitingForBootstrapDeletion';
@@ -350,9 +352,7 @@ function detachStep({ clock, rules, keptVolumes }: Pick<StepDeps, 'clock' | 'rul
       const limit = seconds === undefined || seconds === 0 ? LOOK_AGAIN_MS : timeLeftMs(since, seconds, clock.now());
       pass.again.push({ afterMs: Math.min(limit, LOOK_AGAIN_MS), waitingFor: 'volumes to be detached' });
       const message = `Waiting for volumes to be detached: ${volumes.slice(0, 5).join(', ')}`;
-      return waits(pass, 'WaitingForVolumeDetach', message, {
-        event: { type: 'Normal', reason: 'WaitingForVolumeDetach' },
-      });
+      return waits(pass, OF_VOLUMES, message, { event: { type: 'Normal', reason: OF_VOLUMES } });
     },
   };
 }
@@ -505,8 +505,10 @@ export function describeProgress(progress: DrainProgress): string {
   return [left, mainWait(progress)].filter((part) => part !== undefined).join('; ');
 }
 
-/** Pods that only take the time that they were given are no news. */
+/** Pods that only take the time that they were given are no news; volumes go off by themselves, but that may take minutes. */
 function eventOf(progress: DrainProgress): Waiting['event'] {
+  const ofVolumes = volumeWait(progress);
+  if (ofVolumes !== undefined) return { type: 'Normal', reason: OF_VOLUMES, why: ofVolumes };
   const why = mainHold(progress);
   return why === undefined
     ? undefined
