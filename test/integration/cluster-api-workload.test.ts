@@ -436,14 +436,9 @@ const DEPLOYMENT = { apiGroup: 'cluster.x-k8s.io', kind: 'MachineDeployment' } a
 test('machinist describe explains what a Machine waits for, while it comes up and while it goes', async () => {
   const name = 'explained';
   const hook = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/backup';
-  const look = async (): Promise<string> => {
+  const look = async (kind = 'cluster-api-machine', which = name): Promise<string> => {
     const access = ['-n', ns.name, '--kubeconfig', plane.kubeconfig];
-    const { code, stdout, stderr } = await Program.run('machinist', [
-      'describe',
-      'cluster-api-machine',
-      name,
-      ...access,
-    ]);
+    const { code, stdout, stderr } = await Program.run('machinist', ['describe', kind, which, ...access]);
     expect([code, stderr]).toEqual([0, '']);
     return stdout;
   };
@@ -455,6 +450,11 @@ test('machinist describe explains what a Machine waits for, while it comes up an
   );
   await createNode(home, name);
   await says(name, 'Available', 'True', 'Available');
+  expect(await look('cluster-api-cluster', 'told')).toMatch(
+    new RegExp(
+      `^Name: +told\\n[^]*\\nReason: +Provisioned\\n[^]*\\nNodes: +in the target cluster of the manager\\nMachines:\\n[^]*\\n  ${name} +Running +True +${unique(name)}\\n`,
+    ),
+  );
   await takeAway(name);
   await says(name, 'Deleting', 'True', 'WaitingForPreDrainHook', hook);
   expect(await look()).toMatch(

@@ -41,8 +41,8 @@ async function secret(name: string, stringData: object): Promise<void> {
 }
 
 /** What Events have told of a Machine, and how often. */
-async function told(name: string): Promise<readonly string[]> {
-  const selector = `involvedObject.kind=Machine,involvedObject.name=${name}`;
+async function told(name: string, kind: 'Machine' | 'Cluster' = 'Machine'): Promise<readonly string[]> {
+  const selector = `involvedObject.kind=${kind},involvedObject.name=${name}`;
   const { items } = await api.send<{ items: Event[] }>(
     'GET',
     `/api/v1/namespaces/${ns.name}/events?fieldSelector=${encodeURIComponent(selector)}`,
@@ -665,6 +665,19 @@ describe.each(DIALECTS)('where $version is served', (served) => {
         ...PATIENCE,
         describe: 'the Event about the Node',
       },
+    );
+    await eventually(
+      async () => {
+        const news = (await told('i', 'Cluster')).map((one) => one.split(' ').slice(0, 2).join(' '));
+        expect(news).toEqual(
+          expect.arrayContaining([
+            'Normal InfrastructureNotReady',
+            'Normal InfrastructureProvisioned',
+            'Normal WaitingForWorkersDeletion',
+          ]),
+        );
+      },
+      { ...PATIENCE, describe: 'the Events about the Cluster' },
     );
   });
 

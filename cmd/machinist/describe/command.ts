@@ -29,6 +29,11 @@ export function describeCommand(): Command {
     'Explain a Machine of Cluster API: its Cluster, what it names, why it waits, since when, and what happens next.',
     async () => (await import('./cluster-api-machine.ts')).describeClusterAPIMachine,
   );
+  addKind(
+    describe.command('cluster-api-cluster <name>').aliases(['cluster-api-clusters']),
+    'Explain a Cluster of Cluster API: its infrastructure, its Machines, where their Nodes are, why it waits, and what happens next.',
+    async () => (await import('./cluster-api-cluster.ts')).describeClusterAPICluster,
+  );
   return describe;
 }
 
@@ -37,7 +42,7 @@ type Describe = (name: string, options: DescribeOptions) => Promise<number>;
 function addKind(command: Command, description: string, load: () => Promise<Describe>): void {
   command
     .description(description)
-    .addOption(namespaceOption('namespace of the Machine'))
+    .addOption(namespaceOption('namespace of the object'))
     .addOption(kubeconfigOption())
     .addOption(new Option('-o, --output <format>', 'how to print it').choices(['text', 'json']).default('text'))
     .showSuggestionAfterError()

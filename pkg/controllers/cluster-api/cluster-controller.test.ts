@@ -6,6 +6,7 @@ import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { CLUSTER_API_MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
+import { ApiError } from '../../kube/errors.ts';
 import type { Patch } from '../../kube/patch.ts';
 import { apiVersionOf, providerResource } from '../../kube/resource.ts';
 import { ClusterAPIClusterController, type ClusterControllerDeps } from './cluster-controller.ts';
@@ -48,10 +49,11 @@ async function reconcile(
     live?: readonly ClusterAPIMachine[];
     found?: Found;
     isGone?: boolean;
+    refusal?: Error;
   } = {},
   wrote: (body: unknown) => void = () => undefined,
 ): Promise<readonly string[]> {
-  const { machines = [], live = machines, found = { kind: 'absent' }, isGone = true } = world;
+  const { machines = [], live = machines, found = { kind: 'absent' }, isGone = true, refusal } = world;
   const did: string[] = [];
   const deps = {
     clock: new FakeClock(),
@@ -65,6 +67,7 @@ async function reconcile(
     },
     reader: { list: () => Promise.resolve({ items: live }) },
     isServed: () => true,
+    recorder: { event: ({ type, reason }: { type: string; reason: string }) => did.push(`event ${type} ${reason}`) },
     servedAs: apiVersionOf,
     writer: {
       patch: (_intent: string, { plural }: { plural: string }, _ref: unknown, { body }: Patch) => {
@@ -81,13 +84,20 @@ async function reconcile(
       },
       delete: (_intent: string, { plural }: { plural: string }, { name }: { name: string }) => {
         did.push(`delete ${plural} ${name}`);
-        return Promise.resolve(undefined);
+        return refusal === undefined ? Promise.resolve(undefined) : Promise.reject(refusal);
       },
     },
   } as unknown as ClusterControllerDeps;
-  await new ClusterAPIClusterController(deps).reconcile('ns/c', new AbortController().signal);
+  const controller = new ClusterAPIClusterController(deps);
+  const [ended] = await Promise.allSettled([controller.reconcile('ns/c', new AbortController().signal)]);
+  if (ended.status === 'rejected' && ended.reason !== refusal) throw ended.reason;
   return did;
 }
+
+const WAITS_FOR_INFRASTRUCTURE = [
+  'tell WaitingForInfrastructureDeletion',
+  'event Normal WaitingForInfrastructureDeletion',
+];
 
 describe('a Cluster', () => {
   test('is held before its infrastructure is touched', async () => {
@@ -97,7 +107,12 @@ describe('a Cluster', () => {
   });
 
   test.each([
-    { title: 'is left alone while it is paused', cluster: going({ paused: true }), world: {}, did: ['tell undefined'] },
+    {
+      title: 'is left alone while it is paused',
+      cluster: going({ paused: true }),
+      world: {},
+      did: ['tell undefined', 'event Normal Paused'],
+    },
     {
       title: 'takes along the Machines that it owns, and waits for all',
       cluster: going(),
@@ -110,25 +125,25 @@ describe('a Cluster', () => {
         ],
         found: infrastructure({ ownerReferences: [OWNER] }),
       },
-      did: ['delete machines own', 'tell WaitingForWorkersDeletion'],
+      did: ['delete machines own', 'tell WaitingForWorkersDeletion', 'event Normal WaitingForWorkersDeletion'],
     },
     {
       title: 'deletes its infrastructure when no Machine is left, and waits',
       cluster: going(),
       world: { found: infrastructure({ ownerReferences: [OWNER] }), isGone: false },
-      did: ['delete sims i', 'tell WaitingForInfrastructureDeletion'],
+      did: ['delete sims i', ...WAITS_FOR_INFRASTRUCTURE],
     },
     {
       title: 'waits while it cannot be told whether that is there',
       cluster: going(),
       world: { found: { kind: 'unknown', problem: 'p' } as const },
-      did: ['tell WaitingForInfrastructureDeletion'],
+      did: WAITS_FOR_INFRASTRUCTURE,
     },
     {
       title: 'believes no cache that says that it is gone',
       cluster: going(),
       world: { isGone: false },
-      did: ['tell WaitingForInfrastructureDeletion'],
+      did: WAITS_FOR_INFRASTRUCTURE,
     },
     {
       title: 'leaves that of somebody else where it is',
@@ -140,13 +155,13 @@ describe('a Cluster', () => {
       title: 'believes no cache that shows no Machine: its infrastructure stays',
       cluster: going(),
       world: { live: [machine('unseen')], found: infrastructure({ ownerReferences: [OWNER] }) },
-      did: ['tell WaitingForWorkersDeletion'],
+      did: ['tell WaitingForWorkersDeletion', 'event Normal WaitingForWorkersDeletion'],
     },
     {
       title: 'believes no cache that shows no Machine: it stays itself',
       cluster: going(),
       world: { live: [machine('unseen')] },
-      did: ['tell WaitingForWorkersDeletion'],
+      did: ['tell WaitingForWorkersDeletion', 'event Normal WaitingForWorkersDeletion'],
     },
     {
       title: 'does not wait for Machines of others',
@@ -157,6 +172,52 @@ describe('a Cluster', () => {
     { title: 'goes last', cluster: going(), world: {}, did: ['patch clusters 0'] },
   ])('$title', async ({ cluster, world, did }) => {
     expect(await reconcile(cluster, world)).toEqual(did);
+  });
+
+  test.each([
+    {
+      what: 'of a Machine',
+      world: { machines: [machine('own', { ownerReferences: [OWNER] })] },
+      did: ['delete machines own', 'tell WaitingForWorkersDeletion', 'event Warning WaitingForWorkersDeletion'],
+    },
+    {
+      what: 'of its infrastructure',
+      world: { found: infrastructure({ ownerReferences: [OWNER] }) },
+      did: ['delete sims i', 'tell WaitingForInfrastructureDeletion', 'event Warning WaitingForInfrastructureDeletion'],
+    },
+  ])('says that the deletion $what is refused', async ({ world, did }) => {
+    const said: unknown[] = [];
+
+    const done = await reconcile(going(), { ...world, refusal: new ApiError(403, 'Forbidden', 'no') }, (body) =>
+      said.push(body),
+    );
+
+    expect(done).toEqual(did);
+    expect(JSON.stringify(said)).toMatch(/"Cannot delete (Machine own|Sim i): no"/);
+  });
+
+  test('says nothing of a deletion that meets a conflict: the next pass is another', async () => {
+    const refusal = new ApiError(409, 'Conflict', 'no');
+
+    expect(await reconcile(going(), { found: infrastructure({ ownerReferences: [OWNER] }), refusal })).toEqual([
+      'delete sims i',
+    ]);
+  });
+
+  test('says of its infrastructure what was said last while that is being read, and tells nothing', async () => {
+    const conditions = [
+      { type: 'InfrastructureReady', status: 'False' as const, reason: 'DoesNotExist', message: 'm' },
+    ];
+    const { spec } = going();
+    const cluster = { ...named('c', { finalizers: HELD }), ...(spec && { spec }), status: { conditions } };
+    const written: unknown[] = [];
+
+    const done = await reconcile(cluster, { found: { kind: 'reading' } }, (body) => written.push(body));
+
+    expect(done).toEqual(['tell NotDeleting']);
+    expect(written).toMatchObject([
+      { status: { conditions: expect.arrayContaining([expect.objectContaining(conditions[0] ?? {})]) } },
+    ]);
   });
 
   test('writes no member that the definitions of Cluster API refuse because it is empty', async () => {

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { ClusterAPICluster, ClusterAPIClusterStatus } from '../../apis/cluster-api/cluster.ts';
+import { conditionOf } from '../../apis/cluster-api/condition.ts';
 import { readClusterInfrastructure, type ClusterInfrastructureReport } from '../../apis/cluster-api/infrastructure.ts';
 import {
   CLUSTER_FINALIZER,
@@ -12,13 +13,15 @@ import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { controllerOf, isBeingDeleted, refOf, type KubeObject } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
+import type { ObjectEvents } from '../../events/event-sink.ts';
 import { CONTROL } from '../../gate/gate.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
-import { ignoreNotFound } from '../../kube/errors.ts';
+import { ApiError, ignoreNotFound, isConflict } from '../../kube/errors.ts';
 import { replacing } from '../../kube/merge-change.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { clusterAPIClusters, clusterAPIMachines, type Resource } from '../../kube/resource.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.ts';
+import { clusterNewsOf, REFUSED } from './cluster-news.ts';
 import { deprecatedConditions, merged, plain, type Said } from './conditions.ts';
 import type { Externals, Found } from './externals.ts';
 import { queueKeyOf } from './keys.ts';
@@ -35,6 +38,7 @@ export interface ClusterControllerDeps {
   /** `apiVersion` under which a kind of Cluster API is served now. */
   readonly servedAs: (resource: Resource<KubeObject>) => string;
   readonly clock: Clock;
+  readonly recorder: ObjectEvents<ClusterAPICluster>;
   readonly isServed: (object: ClusterAPICluster) => boolean;
 }
 
@@ -163,6 +167,9 @@ export class ClusterAPIClusterController {
     const infrastructure = (): Said => {
       const type = 'InfrastructureReady';
       if (report?.ready !== undefined) return { ...report.ready, type };
+      // A manager that has just begun to watch a kind knows nothing new about its objects: what was said last stands.
+      const said = found?.kind === 'reading' ? conditionOf(cluster, type) : undefined;
+      if (said !== undefined) return said;
       if (found?.kind === 'unknown') return plain(type, 'Unknown', 'InternalError', found.problem);
       if (found?.kind === 'absent') {
         return isProvisioned
@@ -201,7 +208,9 @@ export class ClusterAPIClusterController {
     const going = machines.filter((one) => isOwnedBy(one, cluster) && controllerOf(one) === undefined);
     for (const machine of going.filter((one) => !isBeingDeleted(one))) {
       const { uid } = machine.metadata;
-      await writer.delete('destroy', clusterAPIMachines, refOf(machine), { uid }, { signal }).catch(ignoreNotFound);
+      await this.#tellingRefusal(cluster, 'WaitingForWorkersDeletion', `Machine ${machine.metadata.name}`, signal, () =>
+        writer.delete('destroy', clusterAPIMachines, refOf(machine), { uid }, { signal }),
+      );
     }
     if (machines.length > 0) return await this.#waitsFor(cluster, machines, signal);
     const reference = cluster.spec?.infrastructureRef;
@@ -216,8 +225,10 @@ export class ClusterAPIClusterController {
       if (found.kind === 'found' && !isBeingDeleted(found.object) && isOwnedBy(found.object, cluster)) {
         const unseen = await this.#liveMachinesOf(cluster, signal);
         if (unseen.length > 0) return await this.#waitsFor(cluster, unseen, signal);
-        const { uid } = found.object.metadata;
-        await writer.delete('destroy', found.resource, refOf(found.object), { uid }, { signal }).catch(ignoreNotFound);
+        const { resource, object } = found;
+        await this.#tellingRefusal(cluster, 'WaitingForInfrastructureDeletion', what, signal, () =>
+          writer.delete('destroy', resource, refOf(object), { uid: object.metadata.uid }, { signal }),
+        );
       }
       const isOurs = found.kind !== 'found' || isOwnedBy(found.object, cluster);
       if (isOurs && !(await externals.isGone(cluster, reference, signal))) {
@@ -233,6 +244,23 @@ export class ClusterAPIClusterController {
       .patch('destroy', clusterAPIClusters, refOf(cluster), patch, { signal, clusters: [CONTROL] })
       .catch(ignoreNotFound);
     return stop;
+  }
+
+  /** Deletes something; that the API server, or a webhook, refuses it is said by the Cluster before it is tried again. */
+  async #tellingRefusal(
+    cluster: ClusterAPICluster,
+    reason: string,
+    what: string,
+    signal: AbortSignal,
+    remove: () => Promise<unknown>,
+  ): Promise<void> {
+    try {
+      await remove().catch(ignoreNotFound);
+    } catch (err) {
+      if (isConflict(err) || !(err instanceof ApiError)) throw err;
+      await this.#waits(cluster, reason, `${REFUSED}${what}: ${err.message}`, signal);
+      throw err;
+    }
   }
 
   async #waitsFor(
@@ -274,6 +302,9 @@ export class ClusterAPIClusterController {
     const change = replacing<ClusterAPIClusterStatus>(before, after);
     if (change === null) return;
     await writer.patch('change', clusterAPIClusters, refOf(cluster), statusPatch(cluster, change), { signal });
+    for (const told of clusterNewsOf(cluster, { ...cluster, status: after })) {
+      this.#deps.recorder.event({ object: cluster, ...told });
+    }
   }
 
   /**

@@ -2,7 +2,7 @@ import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
 import type { Condition } from '../../apis/cluster-api/condition.ts';
 import { DELETION_HOOK, MACHINE_FINALIZER, WATCH_FILTER_LABEL } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts';
-import { isBeingDeleted } from '../../apis/meta.ts';
+import { isBeingDeleted, type KubeObject } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 
 /** Where a Machine of Cluster API stands. */
@@ -97,20 +97,27 @@ function stand(machine: ClusterAPIMachine, cluster: KnownCluster): Told {
   }
   const isHeld = metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
   if (!isHeld && !isBeingDeleted(machine)) {
-    return {
-      reason: 'NotLookedAt',
-      message: 'Nobody looks after the Machine yet.',
-      waitingFor: 'a manager',
-      nextStep: `See that one runs: machinist run --controllers=*,cluster-api --namespace=${metadata.namespace ?? ''}, or the core of Cluster API. With --cluster-api-watch-filter=x the Machine needs label ${WATCH_FILTER_LABEL}=x${filterOf(metadata)}.`,
-      since: metadata.creationTimestamp,
-    };
+    return { ...notLookedAt('Machine', metadata), since: metadata.creationTimestamp };
   }
   if (isBeingDeleted(machine)) return deleting(machine, find('Deleting'));
   return waiting(find) ?? running(machine, find);
 }
 
+/** What is said of an object that no manager has touched. */
+export function notLookedAt(
+  kind: 'Machine' | 'Cluster',
+  metadata: KubeObject['metadata'],
+): Omit<ClusterAPIExplanation, 'sinceMs'> {
+  return {
+    reason: 'NotLookedAt',
+    message: `Nobody looks after the ${kind} yet.`,
+    waitingFor: 'a manager',
+    nextStep: `See that one runs: machinist run --controllers=*,cluster-api --namespace=${metadata.namespace ?? ''}, or the core of Cluster API. With --cluster-api-watch-filter=x the ${kind} needs label ${WATCH_FILTER_LABEL}=x${filterOf(metadata)}.`,
+  };
+}
+
 /** What it has now. */
-function filterOf({ labels }: ClusterAPIMachine['metadata']): string {
+function filterOf({ labels }: KubeObject['metadata']): string {
   const value = labels?.[WATCH_FILTER_LABEL];
   return value === undefined ? ', which it does not have' : `; it has ${value}`;
 }
@@ -176,6 +183,7 @@ function running({ status, spec }: ClusterAPIMachine, find: (type: string) => Co
   };
 }
 
-function sentence(text: string): string {
+/** A text that ends as a sentence does. */
+export function sentence(text: string): string {
   return text === '' || /[.!?]$/.test(text) ? text : `${text}.`;
 }

@@ -4,7 +4,7 @@ import { isBeingDeleted, keyBeside, keyOf } from '../../apis/meta.ts';
 import type { Drain } from '../../drain/drain.ts';
 import type { KeptVolumes } from '../../drain/kept-volumes.ts';
 import { eventsAbout } from '../../events/event-sink.ts';
-import { clusterAPIMachines } from '../../kube/resource.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../../kube/resource.ts';
 import { MACHINE_LEASE } from '../../leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';
@@ -20,7 +20,7 @@ import { NodeClusters } from './node-clusters.ts';
 import { servedWith } from './served.ts';
 import { wakeClusterAPI, wakeOfNodes } from './wake.ts';
 
-/** Who tells of what happens to these Machines. */
+/** Who tells of what happens to these Machines and Clusters. */
 const EVENT_SOURCE = 'cluster-api';
 /** Drains at once: as many as of our own Machines, because they cost the same. */
 const DRAINS_AT_ONCE = 1_000;
@@ -60,7 +60,7 @@ export function clusterAPI(
     open: (name, kubeconfig, changed) => operator.workloads.open(name, kubeconfig, { gate, changed }),
   });
   const isServed = servedWith(config.clusterAPIWatchFilter);
-  const recorder = eventsAbout(clusterAPIMachines, operator.recorder(EVENT_SOURCE));
+  const recorder = operator.recorder(EVENT_SOURCE);
   const shared = { machines, clusters, externals, reader, writer, servedAs, clock, isServed };
   const machine = new ClusterAPIMachineController({
     ...shared,
@@ -70,9 +70,9 @@ export function clusterAPI(
     drain,
     rules,
     keptVolumes,
-    recorder,
+    recorder: eventsAbout(clusterAPIMachines, recorder),
   });
-  const cluster = new ClusterAPIClusterController(shared);
+  const cluster = new ClusterAPIClusterController({ ...shared, recorder: eventsAbout(clusterAPIClusters, recorder) });
   return {
     name: 'cluster-api',
     queue: 'clusterapi',

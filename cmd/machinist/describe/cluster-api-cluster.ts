@@ -1,0 +1,157 @@
+import type { ClusterAPICluster } from '../../../pkg/apis/cluster-api/cluster.ts';
+import { conditionOf as findCondition } from '../../../pkg/apis/cluster-api/condition.ts';
+import type { ContractReference } from '../../../pkg/apis/cluster-api/contract.ts';
+import { HAD_KUBECONFIG_ANNOTATION, KUBECONFIG_SECRET_SUFFIX } from '../../../pkg/apis/cluster-api/keys.ts';
+import type { ClusterAPIMachine } from '../../../pkg/apis/cluster-api/machine.ts';
+import type { Event } from '../../../pkg/apis/wire.ts';
+import { explainClusterAPICluster, type AroundCluster } from '../../../pkg/controllers/cluster-api/explain-cluster.ts';
+import type { Reader } from '../../../pkg/kube/client.ts';
+import { ApiError } from '../../../pkg/kube/errors.ts';
+import { clusterAPIClusters, clusterAPIMachines, secrets } from '../../../pkg/kube/resource.ts';
+import type { DescribeOptions } from './command.ts';
+import {
+  conditionOf,
+  eventsOf,
+  explanationOf,
+  given,
+  type DescribedCondition,
+  type DescribedEvent,
+  type DescribedExplanation,
+} from './described.ts';
+import { knownOf } from './known.ts';
+import { conditionLines, eventLines, explanationFields, fieldLines, tableLines } from './layout.ts';
+import { printDescription } from './print-description.ts';
+
+/** What `machinist describe cluster-api-cluster` tells; printed as it is with `-o json`. */
+export interface ClusterDescription extends DescribedExplanation {
+  readonly name: string;
+  readonly namespace: string;
+  readonly phase: string;
+  readonly deletionTimestamp?: string;
+  /** `<Kind> <name>`; absent where none is named. */
+  readonly infrastructure?: string;
+  readonly controlPlane?: string;
+  /** `host:port`. */
+  readonly endpoint?: string;
+  /** Where the Nodes of its Machines are, in words. */
+  readonly nodes: string;
+  /** Absent: who asks may not list them. */
+  readonly machines?: readonly DescribedMachine[];
+  readonly conditions: readonly DescribedCondition[];
+  /** Oldest first. */
+  readonly events: readonly DescribedEvent[];
+}
+
+/** A Machine of a Cluster. */
+export interface DescribedMachine {
+  readonly name: string;
+  readonly phase: string;
+  readonly node?: string;
+  /** True, False or Unknown, as its condition Ready says. */
+  readonly ready: string;
+}
+
+/** Prints what is known of a Cluster of Cluster API. Resolves with the exit code. */
+export async function describeClusterAPICluster(name: string, options: DescribeOptions): Promise<number> {
+  return await printDescription(
+    {
+      resource: clusterAPIClusters,
+      describe: async (reader, cluster, told, nowMs) =>
+        clusterDescription(cluster, await around(reader, cluster), told, nowMs()),
+      render: renderCluster,
+    },
+    name,
+    options,
+  );
+}
+
+/** Reads what belongs to a Cluster; what may not be read is unknown. Throws ApiError when the server cannot be reached. */
+async function around(reader: Reader, { metadata }: ClusterAPICluster): Promise<AroundCluster> {
+  const { namespace = '', name } = metadata;
+  const ref = { namespace, name: `${name}${KUBECONFIG_SECRET_SUFFIX}` };
+  const [kubeconfig, machines] = await Promise.all([
+    knownOf(reader, secrets, ref),
+    reader.list(clusterAPIMachines, { namespace }).catch((err: unknown) => {
+      if (err instanceof ApiError && err.code !== 0) return undefined;
+      throw err;
+    }),
+  ]);
+  return {
+    kubeconfig: typeof kubeconfig === 'string' ? kubeconfig : 'there',
+    machines: machines?.items.filter(({ spec }) => spec?.clusterName === name) ?? 'unknown',
+  };
+}
+
+/** Describes a Cluster with what is around it and its Events, as they were read at `nowMs`. */
+export function clusterDescription(
+  cluster: ClusterAPICluster,
+  known: AroundCluster,
+  events: readonly Event[],
+  nowMs: number,
+): ClusterDescription {
+  const { metadata, spec = {}, status = {} } = cluster;
+  const { host = '', port } = spec.controlPlaneEndpoint ?? {};
+  return {
+    name: metadata.name,
+    namespace: metadata.namespace ?? '',
+    phase: status.phase ?? '',
+    ...explanationOf(explainClusterAPICluster(cluster, known, nowMs), nowMs),
+    ...given('deletionTimestamp', metadata.deletionTimestamp),
+    ...given('infrastructure', nameOf(spec.infrastructureRef)),
+    ...given('controlPlane', nameOf(spec.controlPlaneRef)),
+    ...given('endpoint', host === '' ? undefined : `${host}:${port ?? 0}`),
+    nodes: whereNodesAre(cluster, known),
+    ...(known.machines !== 'unknown' && { machines: known.machines.map(machineOf) }),
+    conditions: (status.conditions ?? []).map(conditionOf),
+    events: eventsOf(events),
+  };
+}
+
+function nameOf(reference: ContractReference | undefined): string | undefined {
+  return reference === undefined ? undefined : `${reference.kind} ${reference.name}`;
+}
+
+function whereNodesAre({ metadata }: ClusterAPICluster, { kubeconfig }: AroundCluster): string {
+  const secret = `Secret ${metadata.name}${KUBECONFIG_SECRET_SUFFIX}`;
+  if (kubeconfig === 'there') return `in the cluster of ${secret}`;
+  if (kubeconfig === 'unknown') return `unknown: ${secret} may not be read`;
+  const had = metadata.annotations?.[HAD_KUBECONFIG_ANNOTATION] !== undefined;
+  return had ? `in the cluster of ${secret}, which is gone` : 'in the target cluster of the manager';
+}
+
+function machineOf(machine: ClusterAPIMachine): DescribedMachine {
+  const { metadata, status } = machine;
+  return {
+    name: metadata.name,
+    phase: status?.phase ?? '',
+    ...given('node', status?.nodeRef?.name),
+    ready: findCondition(machine, 'Ready')?.status ?? 'Unknown',
+  };
+}
+
+/** A description as text, in the layout of `kubectl describe`. Ages count to `nowMs`. */
+export function renderCluster(description: ClusterDescription, nowMs: number): string {
+  const { phase, machines } = description;
+  return [
+    ...fieldLines([
+      ['Name', description.name],
+      ['Namespace', description.namespace],
+      ['Phase', phase === '' ? '<none>' : phase],
+      ...explanationFields(description, nowMs),
+      ['Deletion', description.deletionTimestamp],
+      ['Infrastructure', description.infrastructure ?? '<none>'],
+      ['Control Plane', description.controlPlane ?? '<none>'],
+      ['Endpoint', description.endpoint],
+      ['Nodes', description.nodes],
+    ]),
+    ...(machines === undefined
+      ? ['Machines:  <unknown>']
+      : tableLines(
+          'Machines',
+          ['Name', 'Phase', 'Ready', 'Node'],
+          machines.map(({ name, phase: stage, ready, node = '<none>' }) => [name, stage, ready, node]),
+        )),
+    ...conditionLines('Conditions', description.conditions, nowMs),
+    ...eventLines(description.events, nowMs),
+  ].join('\n');
+}

@@ -1,0 +1,73 @@
+import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
+import { conditionOf } from '../../apis/cluster-api/condition.ts';
+import type { Told } from './machine-pass.ts';
+
+/** Reasons of Events about Clusters, and of which types they are. */
+export const CLUSTER_EVENTS = {
+  Paused: ['Normal'],
+  InfrastructureNotReady: ['Normal', 'Warning'],
+  InfrastructureProvisioned: ['Normal'],
+  ControlPlaneInitialized: ['Normal'],
+  WaitingForWorkersDeletion: ['Normal', 'Warning'],
+  WaitingForInfrastructureDeletion: ['Normal', 'Warning'],
+} as const satisfies Record<string, readonly Told['type'][]>;
+
+/** Reasons of condition InfrastructureReady for which somebody has to do something. */
+const TROUBLE: readonly string[] = ['DoesNotExist', 'Deleted', 'InternalError'];
+
+/** What a deletion waits for; its Events have the reasons of its condition. */
+const DELETION_REASONS = ['WaitingForWorkersDeletion', 'WaitingForInfrastructureDeletion'] as const;
+
+/** How the message of condition Deleting begins when a deletion was refused. */
+export const REFUSED = 'Cannot delete ';
+
+/** What is to be told of a Cluster after its status was written: what it has reached, and what it waits for, once for each change of the reason. */
+export function clusterNewsOf(before: ClusterAPICluster, after: ClusterAPICluster): readonly Told[] {
+  const isPaused = (cluster: ClusterAPICluster): boolean => conditionOf(cluster, 'Paused')?.status === 'True';
+  return [
+    ...(isPaused(after) && !isPaused(before)
+      ? [normal('Paused', 'Nothing is done for the Cluster and its Machines, not even a deletion')]
+      : []),
+    ...infrastructureNews(before, after),
+    ...reached(before, after),
+    ...deletionNews(before, after),
+  ];
+}
+
+function infrastructureNews(before: ClusterAPICluster, after: ClusterAPICluster): readonly Told[] {
+  const [was, now] = [before, after].map((one) => conditionOf(one, 'InfrastructureReady'));
+  if (now === undefined || now.status === 'True' || after.metadata.deletionTimestamp !== undefined) return [];
+  if (was?.reason === now.reason && was.status !== 'True') return [];
+  const message = now.message === '' ? now.reason : `${now.reason}: ${now.message}`;
+  return [{ type: TROUBLE.includes(now.reason) ? 'Warning' : 'Normal', reason: 'InfrastructureNotReady', message }];
+}
+
+/** Once only: neither is taken back. Without objects of providers there is nothing to reach. */
+function reached(before: ClusterAPICluster, { spec, status }: ClusterAPICluster): readonly Told[] {
+  const { infrastructureProvisioned: wasProvisioned, controlPlaneInitialized: wasInitialized } =
+    before.status?.initialization ?? {};
+  const { infrastructureProvisioned, controlPlaneInitialized } = status?.initialization ?? {};
+  const { infrastructureRef, controlPlaneRef } = spec ?? {};
+  return [
+    ...(infrastructureRef !== undefined && infrastructureProvisioned === true && wasProvisioned !== true
+      ? [normal('InfrastructureProvisioned', `${infrastructureRef.kind} ${infrastructureRef.name} is provisioned`)]
+      : []),
+    ...(controlPlaneRef !== undefined && controlPlaneInitialized === true && wasInitialized !== true
+      ? [normal('ControlPlaneInitialized', 'A Machine of the control plane has its Node')]
+      : []),
+  ];
+}
+
+/** Once for each reason, and once more when what it waits for is refused. */
+function deletionNews(before: ClusterAPICluster, after: ClusterAPICluster): readonly Told[] {
+  const [was, now] = [before, after].map((one) => conditionOf(one, 'Deleting'));
+  const reason = DELETION_REASONS.find((one) => one === now?.reason);
+  if (now?.status !== 'True' || reason === undefined) return [];
+  const isRefused = now.message.startsWith(REFUSED);
+  const isKnown = was?.status === 'True' && was.reason === reason && (!isRefused || was.message.startsWith(REFUSED));
+  return isKnown ? [] : [{ type: isRefused ? 'Warning' : 'Normal', reason, message: now.message }];
+}
+
+function normal(reason: keyof typeof CLUSTER_EVENTS, message: string): Told {
+  return { type: 'Normal', reason, message };
+}
