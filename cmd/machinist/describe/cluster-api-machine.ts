@@ -2,7 +2,7 @@ import type { ContractReference } from '../../../pkg/apis/cluster-api/contract.t
 import { PRE_DRAIN_HOOK_PREFIX, PRE_TERMINATE_HOOK_PREFIX } from '../../../pkg/apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../../pkg/apis/cluster-api/machine.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
-import { hooksOf } from '../../../pkg/controllers/cluster-api/deletion-steps.ts';
+import { hooksOf } from '../../../pkg/controllers/cluster-api/deletion/hooks.ts';
 import { explainClusterAPIMachine, type KnownCluster } from '../../../pkg/controllers/cluster-api/explain.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/kube/resource.ts';
 import type { DescribeOptions } from './command.ts';
@@ -66,7 +66,7 @@ export async function describeClusterAPIMachine(name: string, options: DescribeO
 }
 
 /** Describes a Machine of Cluster API with its Cluster and its Events, as they were read at `nowMs`. */
-function clusterAPIDescription(
+export function clusterAPIDescription(
   machine: ClusterAPIMachine,
   cluster: KnownCluster,
   events: readonly Event[],
@@ -104,7 +104,7 @@ function objectOf({ status }: ClusterAPIMachine, object: string | undefined, typ
 }
 
 /** A description as text, in the layout of `kubectl describe`. Ages count to `nowMs`. */
-function renderClusterAPI(description: ClusterAPIDescription, nowMs: number): string {
+export function renderClusterAPI(description: ClusterAPIDescription, nowMs: number): string {
   const { phase, hooks } = description;
   return [
     ...fieldLines([

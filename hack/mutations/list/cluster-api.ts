@@ -78,14 +78,14 @@ export const CLUSTER_API: readonly Mutation[] = [
     tests: DELETION,
   },
   {
-    file: 'pkg/controllers/cluster-api/deletion-steps.ts',
+    file: 'pkg/controllers/cluster-api/deletion/drain.ts',
     from: "if (node.metadata.uid !== nodeUID) return 'open';",
     to: "if (node.metadata.uid !== nodeUID) return 'empty';",
     why: 'A server goes with the Pods of a Node that has registered anew since it was drained.',
     tests: DELETION,
   },
   {
-    file: 'pkg/controllers/cluster-api/deletion-steps.ts',
+    file: 'pkg/controllers/cluster-api/deletion/drain.ts',
     from: "node.spec?.unschedulable === true ? 'empty' : 'open'",
     to: "'empty'",
     why: 'A server goes with the Pods of a Node that was uncordoned since it was drained.',
@@ -99,7 +99,7 @@ export const CLUSTER_API: readonly Mutation[] = [
     tests: ['pkg/controllers/cluster-api/node-clusters.test.ts'],
   },
   {
-    file: 'pkg/controllers/cluster-api/creation-steps.ts',
+    file: 'pkg/controllers/cluster-api/creation/node-of.ts',
     from: 'nodeCluster.identity !== undefined && !isMarked(machine)',
     to: 'false',
     why: 'A kubeconfig that comes late makes Nodes count as deleted, and servers go undrained.',
@@ -127,14 +127,14 @@ export const CLUSTER_API: readonly Mutation[] = [
     tests: NAMED_NODE,
   },
   {
-    file: 'pkg/controllers/cluster-api/deletion-steps.ts',
-    from: 'const AFTER_DRAIN: readonly string[] = [PRE_TERMINATE.reason, ',
+    file: 'pkg/controllers/cluster-api/deletion/waits.ts',
+    from: 'const AFTER_DRAIN: readonly string[] = [OF_PRE_TERMINATE, ',
     to: 'const AFTER_DRAIN: readonly string[] = [',
     why: 'A Node is drained again after an outage although hooks hold its machine that need it without Pods.',
     tests: DELETION,
   },
   {
-    file: 'pkg/controllers/cluster-api/deletion-steps.ts',
+    file: 'pkg/controllers/cluster-api/deletion/drain.ts',
     from: 'if (restMs > 0) {',
     to: 'if (false) {',
     why: 'A drain that fails at once is begun and told many times a second.',
@@ -155,7 +155,7 @@ export const CLUSTER_API: readonly Mutation[] = [
     tests: NAMED_NODE,
   },
   {
-    file: 'pkg/controllers/cluster-api/creation-steps.ts',
+    file: 'pkg/controllers/cluster-api/creation/node.ts',
     from: "if (seen.kind !== 'gone' || name === undefined",
     to: "if (true || seen.kind !== 'gone' || name === undefined",
     why: 'A Node counts as gone that the API server has.',
@@ -169,14 +169,14 @@ export const CLUSTER_API: readonly Mutation[] = [
     tests: ['pkg/gate/leader-gate.test.ts'],
   },
   {
-    file: 'pkg/controllers/cluster-api/deletion-steps.ts',
+    file: 'pkg/controllers/cluster-api/deletion/removal.ts',
     from: 'if (await externals.isGone(machine, reference, signal)) return next;',
     to: 'return next;',
     why: 'A Machine goes because a cache is late, and its server stays.',
     tests: DELETION,
   },
   {
-    file: 'pkg/controllers/cluster-api/creation-steps.ts',
+    file: 'pkg/controllers/cluster-api/creation/node-of.ts',
     from: 'if (contested !== undefined) return contested;',
     to: '',
     why: 'The deletion of a copy of a Machine takes the Node of the first one along.',
@@ -197,7 +197,7 @@ export const CLUSTER_API: readonly Mutation[] = [
     tests: CLAIMS,
   },
   {
-    file: 'pkg/controllers/cluster-api/creation-steps.ts',
+    file: 'pkg/controllers/cluster-api/creation/node-of.ts',
     from: " || infrastructure.kind === 'foreign'",
     to: '',
     why: 'The Node of a server goes with a Machine that is not its owner.',

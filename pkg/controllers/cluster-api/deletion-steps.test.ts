@@ -9,7 +9,11 @@ import { ApiError } from '../../kube/errors.ts';
 import { providerResource } from '../../kube/resource.ts';
 import { runSteps } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
-import { attachedVolumes, deletionSteps, describeProgress, hooksOf, isOver } from './deletion-steps.ts';
+import { deletionSteps } from './deletion-steps.ts';
+import { attachedVolumes } from './deletion/detach-volumes.ts';
+import { describeProgress } from './deletion/drain-words.ts';
+import { hooksOf } from './deletion/hooks.ts';
+import { isOver } from './deletion/waits.ts';
 import type { MachinePass, StepDeps, WorkingMachine } from './machine-pass.ts';
 import type { SeenBootstrap, SeenInfrastructure, SeenNode } from './seen.ts';
 

@@ -1,0 +1,34 @@
+import { readBootstrap } from '../../../apis/cluster-api/bootstrap.ts';
+import { next } from '../../../reconcile/result.ts';
+import type { MachineStep } from '../machine-pass.ts';
+import { look, type LookDeps } from './look.ts';
+
+/** Takes over what the bootstrap object reports: the name of the data Secret. */
+export function bootstrapStep(deps: LookDeps): MachineStep {
+  return {
+    name: 'bootstrap',
+    async run(pass) {
+      const { machine } = pass;
+      const reference = machine.spec.bootstrap?.configRef;
+      pass.bootstrap = await look(deps, pass, reference, readBootstrap);
+      const known = machine.spec.bootstrap?.dataSecretName;
+      // It says that a bootstrap provider has done its work: who gives the Secret has none.
+      if (reference === undefined) return next;
+      if (known !== undefined && known !== '') {
+        machine.status.initialization = { ...machine.status.initialization, bootstrapDataSecretCreated: true };
+        return next;
+      }
+      if (pass.bootstrap.kind !== 'found' || !pass.bootstrap.report.created) return next;
+      const { dataSecretName } = pass.bootstrap.report;
+      if (dataSecretName === undefined) {
+        pass.problems.push(
+          `${reference.kind} ${reference.name} says that its data Secret is there, and not what it is called: wait, or look at its provider`,
+        );
+        return next;
+      }
+      machine.spec.bootstrap = { ...machine.spec.bootstrap, dataSecretName };
+      machine.status.initialization = { ...machine.status.initialization, bootstrapDataSecretCreated: true };
+      return next;
+    },
+  };
+}

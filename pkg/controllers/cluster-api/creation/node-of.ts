@@ -1,0 +1,85 @@
+import {
+  HAD_KUBECONFIG_ANNOTATION,
+  KUBECONFIG_SECRET_SUFFIX,
+  NODE_CLUSTER_ANNOTATION,
+} from '../../../apis/cluster-api/keys.ts';
+import { readInfrastructure } from '../../../apis/cluster-api/infrastructure.ts';
+import type { ClusterAPIMachine } from '../../../apis/cluster-api/machine.ts';
+import type { Node } from '../../../apis/wire.ts';
+import type { MachinePass, StepDeps } from '../machine-pass.ts';
+import { WHICH_NODE } from '../named-node.ts';
+import { contestedNode, type Claim } from '../provider-id-claims.ts';
+import type { SeenNode } from '../seen.ts';
+import { see } from './look.ts';
+
+/** What is asked for Nodes, and for whose they are. */
+export type NodeDeps = Pick<StepDeps, 'machines' | 'externals' | 'servedAs' | 'clock'>;
+
+/** The other Machines with the provider ID of this one. */
+export function rivalsOf(deps: NodeDeps, { metadata, spec }: ClusterAPIMachine): readonly Claim[] {
+  return deps.machines
+    .byIndex('providerID', spec?.providerID ?? '')
+    .filter((other) => other.metadata.uid !== metadata.uid)
+    .map((machine) => ({
+      machine,
+      infrastructure: see(deps, machine, machine.spec?.infrastructureRef, readInfrastructure),
+    }));
+}
+
+/** What is known of Nodes is told for so long after their cluster was reached for the last time. */
+const GRACE_MS = 120_000;
+
+/** How long what was known of Nodes is still told, in ms. */
+export function graceLeftMs(
+  { clock }: Pick<StepDeps, 'clock'>,
+  { nodeCluster }: Pick<MachinePass, 'nodeCluster'>,
+): number {
+  if (nodeCluster.kind !== 'unreachable') return 0;
+  return Math.max(0, nodeCluster.sinceMs + GRACE_MS - clock.monotonicMs());
+}
+
+/**
+ * The one Node with the provider id; once it was found, whether that one is still there. None while it may be another Machine's, or the
+ * infrastructure is: a Machine may have been copied with its provider id, and must not take the Node of the first one along.
+ */
+export function nodeOf(
+  deps: NodeDeps,
+  pass: Pick<MachinePass, 'machine' | 'infrastructure' | 'nodeCluster' | 'cluster'>,
+): SeenNode {
+  const { machine, infrastructure, nodeCluster, cluster } = pass;
+  const { spec, status } = machine;
+  const { providerID = '' } = spec;
+  if (nodeCluster.kind === 'none') {
+    return { kind: 'unknown', problem: 'there is no target cluster: start the manager with one (--target-kubeconfig)' };
+  }
+  if (providerID === '' || infrastructure.kind === 'foreign') return { kind: 'none' };
+  if (nodeCluster.kind === 'unreachable') {
+    return { kind: 'unreachable', why: nodeCluster.why, isOver: graceLeftMs(deps, pass) === 0 };
+  }
+  const contested = contestedNode({ machine, infrastructure }, rivalsOf(deps, machine));
+  if (contested !== undefined) return contested;
+  const found = nodeCluster.target.nodes.byIndex('providerID', providerID);
+  const known = status.nodeRef?.name;
+  const isKnown = ({ metadata }: Node): boolean => metadata.name === known;
+  const node = known === undefined ? found[0] : found.find(isKnown);
+  if (known === undefined && found.length > 1) {
+    const names = found.map(({ metadata }) => metadata.name).toSorted();
+    const problem = `Nodes ${names.join(' and ')} have the same provider ID ${providerID}: ${WHICH_NODE}`;
+    return { kind: 'undecided', problem };
+  }
+  if (node !== undefined) return { kind: 'found', node };
+  if (known !== undefined && nodeCluster.identity !== undefined && !isMarked(machine)) {
+    const secretName = `${cluster.metadata.name}${KUBECONFIG_SECRET_SUFFIX}`;
+    const why =
+      `Node ${known} was found elsewhere, before Secret ${secretName} led to a cluster in which it is not: correct the Secret, or delete it ` +
+      `and annotation ${HAD_KUBECONFIG_ANNOTATION} of the Cluster; ` +
+      `if the Node is no more, set annotation ${NODE_CLUSTER_ANNOTATION}=${nodeCluster.identity}`;
+    return { kind: 'unreachable', why, isOver: true };
+  }
+  return { kind: known === undefined ? 'absent' : 'gone' };
+}
+
+/** Whether it is known in which cluster its Node was found: that was written before `status.nodeRef`. */
+function isMarked({ metadata }: MachinePass['machine']): boolean {
+  return metadata.annotations?.[NODE_CLUSTER_ANNOTATION] !== undefined;
+}

@@ -1,0 +1,78 @@
+import { NODE_CLUSTER_ANNOTATION } from '../../../apis/cluster-api/keys.ts';
+import { isBeingDeleted } from '../../../apis/meta.ts';
+import { ignoreNotFound } from '../../../kube/errors.ts';
+import { mergePatch, mergePatchIfUnchanged } from '../../../kube/patch.ts';
+import { nodes } from '../../../kube/resource.ts';
+import { next } from '../../../reconcile/result.ts';
+import type { MachinePass, MachineStep } from '../machine-pass.ts';
+import { namedNode, type OtherNodes } from '../named-node.ts';
+import { nodeChange } from '../node-change.ts';
+import { isOutdated } from '../outdated.ts';
+import { contestOf } from '../provider-id-claims.ts';
+import type { SeenInfrastructure, SeenNode } from '../seen.ts';
+import { graceLeftMs, nodeOf, rivalsOf, type NodeDeps } from './node-of.ts';
+
+/** Finds the Node, says which it is, and has it show what its Machine says. */
+export function nodeStep(deps: NodeDeps): MachineStep {
+  return {
+    name: 'node',
+    async run(pass) {
+      const { machine, told, signal, nodeCluster } = pass;
+      pass.node = await lookForNode(deps, pass);
+      if (pass.node.kind === 'unreachable' && !pass.node.isOver) {
+        pass.again.push({ afterMs: graceLeftMs(deps, pass), waitingFor: 'the cluster of its Node to answer' });
+      }
+      if (pass.node.kind !== 'found' || nodeCluster.kind !== 'reached') return next;
+      const { target, identity } = nodeCluster;
+      const { name } = pass.node.node.metadata;
+      if (identity !== undefined) {
+        machine.metadata.annotations = { ...machine.metadata.annotations, [NODE_CLUSTER_ANNOTATION]: identity };
+      }
+      const before = machine.status.nodeRef?.name;
+      if (before !== name) {
+        machine.status.nodeRef = { name };
+        const why = before === undefined ? '' : `: ${before} is gone, and it has the provider ID`;
+        told.push({ type: 'Normal', reason: 'SuccessfulSetNodeRef', message: `The Node is ${name}${why}` });
+      }
+      const { nodeInfo } = pass.node.node.status ?? {};
+      if (nodeInfo !== undefined) machine.status.nodeInfo = { ...nodeInfo };
+      if (isBeingDeleted(machine)) return next;
+      const isInterruptible = pass.infrastructure.kind === 'found' && pass.infrastructure.report.interruptible;
+      const outdated = isOutdated(machine, (reference) => deps.externals.find(machine, reference));
+      const change = nodeChange(pass.node.node, machine, { isInterruptible, isOutdated: outdated });
+      if (change === undefined) return next;
+      const { node } = pass.node;
+      // Taints are a list that was made of the Node as it was seen.
+      const patch = (change.spec === undefined ? mergePatch : mergePatchIfUnchanged)(node, change);
+      await target.writer.patch('change', nodes, { name }, patch, { signal });
+      return next;
+    },
+  };
+}
+
+/** What the cache says, but that a Node is gone: a kubelet may have registered it anew. Throws ApiError. */
+async function lookForNode(deps: NodeDeps, pass: MachinePass): Promise<SeenNode> {
+  const { machine, cluster, nodeCluster, infrastructure, signal } = pass;
+  const seen = nodeOf(deps, pass);
+  const name = machine.status.nodeRef?.name;
+  // The API server of a Cluster that goes may be no more, and its Nodes are let alone.
+  if (seen.kind !== 'gone' || name === undefined || nodeCluster.kind !== 'reached' || isBeingDeleted(cluster)) {
+    return seen;
+  }
+  pass.node = { kind: 'undecided', problem: `Whether Node ${name} is gone could not be read` };
+  const live = await nodeCluster.target.reader.get(nodes, { name }, { signal }).catch(ignoreNotFound);
+  const { providerID = '' } = machine.spec;
+  const others = nodeCluster.target.nodes.byIndex('providerID', providerID).filter((one) => one.metadata.name !== name);
+  const claim = { machine, infrastructure };
+  const rivals = rivalsOf(deps, machine);
+  const holder = rivals.find((rival) =>
+    others.some(({ metadata }) => metadata.name === rival.machine.status?.nodeRef?.name),
+  );
+  const contest = holder && contestOf(claim, holder);
+  return namedNode(machine, live, { nodes: others, contest, infrastructure: standOf(infrastructure) });
+}
+
+function standOf(infrastructure: SeenInfrastructure): OtherNodes['infrastructure'] {
+  if (infrastructure.kind === 'reading' || infrastructure.kind === 'unknown') return 'unknown';
+  return infrastructure.kind === 'found' && !isBeingDeleted(infrastructure.external.object) ? 'there' : 'gone';
+}

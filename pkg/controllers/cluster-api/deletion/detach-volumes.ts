@@ -1,0 +1,58 @@
+import { EXCLUDE_DETACH_ANNOTATION } from '../../../apis/cluster-api/keys.ts';
+import type { Node } from '../../../apis/wire.ts';
+import type { TrackedVolume } from '../../../drain/volumes.ts';
+import { next } from '../../../reconcile/result.ts';
+import type { Target } from '../../../targets/targets.ts';
+import { targetOf, type MachineStep, type StepDeps } from '../machine-pass.ts';
+import { drainedMachine, isTooLate } from './of-node.ts';
+import { isOver, LOOK_AGAIN_MS, OF_VOLUMES, started, timeLeftMs, waits } from './waits.ts';
+
+/** Volumes that are attached to a Node, by what it says and by what VolumeAttachments say, but those of pods that stay. */
+export function attachedVolumes(
+  node: Node,
+  { volumeAttachments }: Pick<Target, 'volumeAttachments'>,
+  kept: readonly TrackedVolume[] = [],
+): readonly string[] {
+  const isKept = (reported: string): boolean => kept.some(({ id = '' }) => id !== '' && reported.includes(id));
+  const reported = (node.status?.volumesAttached ?? []).map(({ name }) => name).filter((name) => !isKept(name));
+  const attached = volumeAttachments
+    .byIndex('node', node.metadata.name)
+    .filter(({ status, spec }) => {
+      const name = spec.source.persistentVolumeName;
+      return status?.attached === true && !kept.some((volume) => volume.name === name);
+    })
+    .map(({ metadata }) => metadata.name);
+  return [...reported, ...attached];
+}
+
+/** Waits until volumes are off the Node, or its timeout is over. */
+export function detachStep({
+  clock,
+  rules,
+  keptVolumes,
+}: Pick<StepDeps, 'clock' | 'rules' | 'keptVolumes'>): MachineStep {
+  return {
+    name: 'detach-volumes',
+    async run(pass) {
+      const { machine, signal } = pass;
+      const target = targetOf(pass);
+      if (pass.node.kind !== 'found' || target === undefined) return next;
+      if (machine.metadata.annotations?.[EXCLUDE_DETACH_ANNOTATION] !== undefined || isTooLate(pass)) return next;
+      const ready = pass.node.node.status?.conditions?.find(({ type }) => type === 'Ready');
+      if (ready?.status === 'Unknown') return next;
+      const { node } = pass.node;
+      if (attachedVolumes(node, target).length === 0) return next;
+      const ruleOf = await rules.of(drainedMachine(pass), target, signal);
+      const kept = await keptVolumes(target, node.metadata.name, ruleOf, signal);
+      const volumes = attachedVolumes(node, target, kept);
+      if (volumes.length === 0) return next;
+      const seconds = machine.spec.deletion?.nodeVolumeDetachTimeoutSeconds;
+      const since = started(pass, 'waitForNodeVolumeDetachStartTime', clock.now());
+      if (isOver(since, seconds, clock.now())) return next;
+      const limit = seconds === undefined || seconds === 0 ? LOOK_AGAIN_MS : timeLeftMs(since, seconds, clock.now());
+      pass.again.push({ afterMs: Math.min(limit, LOOK_AGAIN_MS), waitingFor: 'volumes to be detached' });
+      const message = `Waiting for volumes to be detached: ${volumes.slice(0, 5).join(', ')}`;
+      return waits(pass, OF_VOLUMES, message, { event: { type: 'Normal', reason: OF_VOLUMES } });
+    },
+  };
+}

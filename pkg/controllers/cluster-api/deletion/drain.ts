@@ -1,0 +1,142 @@
+import { conditionOf } from '../../../apis/cluster-api/condition.ts';
+import { EXCLUDE_DRAIN_ANNOTATION } from '../../../apis/cluster-api/keys.ts';
+import type { Node } from '../../../apis/wire.ts';
+import type { DrainProgress, DrainRequest } from '../../../drain/drain.ts';
+import { GateClosedError } from '../../../gate/gate.ts';
+import { next } from '../../../reconcile/result.ts';
+import type { Target } from '../../../targets/targets.ts';
+import { targetOf, type EndedDrain, type MachinePass, type MachineStep, type StepDeps } from '../machine-pass.ts';
+import { describeProgress, eventOf, toldOfEnd, type EndedActivity } from './drain-words.ts';
+import { drainedMachine, isTooLate } from './of-node.ts';
+import { isOver, LOOK_AGAIN_MS, OF_INFRASTRUCTURE, saidLast, started, timeLeftMs, waits } from './waits.ts';
+
+/** When to go on after the gate was closed, a Node has gone that the cache still shows, or somebody has uncordoned one. */
+const SOON_MS = 5_000;
+/** A drain without a timeout is begun anew after so long, so that nothing of it is forgotten. */
+const DRAIN_ROUND_MS = 600_000;
+
+/** Drains the Node, and waits until it is empty, or its timeout is over. */
+export function drainStep({
+  drains,
+  drain,
+  rules,
+  clock,
+}: Pick<StepDeps, 'drains' | 'drain' | 'rules' | 'clock'>): MachineStep {
+  /** What a running drain waits for, by the UID of its Machine. */
+  const running = new Map<string, DrainProgress>();
+  const begin = (pass: MachinePass, target: Target, node: Node, leftMs: number | undefined): void => {
+    const { uid } = pass.machine.metadata;
+    const { name: nodeName, uid: nodeUID } = node.metadata;
+    const request: DrainRequest = {
+      target,
+      nodeName,
+      nodeUID,
+      barrier: 'cordon',
+      rules: (asked) => rules.of(drainedMachine(pass), target, asked),
+      force: false,
+      deadlineMs: clock.now() + (leftMs ?? DRAIN_ROUND_MS),
+      // A budget is respected for as long as the Machine says, and no Pod is deleted instead.
+      maxEvictRetries: Number.MAX_SAFE_INTEGER,
+      pvDetachTimeoutMs: DRAIN_ROUND_MS,
+      pvReattachTimeoutMs: LOOK_AGAIN_MS,
+    };
+    drains.startOrGet({ uid, key: pass.key, account: undefined }, 'drain', (signal) =>
+      drain(request, signal, (progress) => void running.set(uid, progress))
+        .then((outcome) => ({ nodeUID, outcome }))
+        .finally(() => running.delete(uid)),
+    );
+  };
+  return {
+    name: 'drain',
+    run(pass) {
+      const { machine } = pass;
+      const { uid, annotations } = machine.metadata;
+      const target = targetOf(pass);
+      if (pass.node.kind !== 'found' || target === undefined) return next;
+      if (annotations?.[EXCLUDE_DRAIN_ANNOTATION] !== undefined || isTooLate(pass)) return next;
+      const { node } = pass.node;
+      const { name } = node.metadata;
+      const seconds = machine.spec.deletion?.nodeDrainTimeoutSeconds;
+      const since = started(pass, 'nodeDrainStartTime', clock.now());
+      const activity = drains.get(uid, 'drain');
+      if (isOver(since, seconds, clock.now())) {
+        drains.abort(uid, 'drain', 'it has taken too long');
+        if (activity?.state !== 'running') drains.forget(uid, 'drain');
+        return next;
+      }
+      const leftMs = seconds === undefined || seconds === 0 ? undefined : timeLeftMs(since, seconds, clock.now());
+      if (leftMs !== undefined) pass.again.push({ afterMs: leftMs, waitingFor: 'the drain timeout' });
+      if (activity?.state === 'running') {
+        const progress = running.get(uid);
+        const said =
+          progress === undefined ? saidBefore(pass, name) : `Draining Node ${name}: ${describeProgress(progress)}`;
+        const event = progress && eventOf(progress);
+        return waits(pass, 'DrainingNode', said, { againMs: LOOK_AGAIN_MS, event });
+      }
+      const stands = activity?.state === 'done' ? standOf(activity.result, node) : undefined;
+      if (stands === 'empty') {
+        if (!isKnownToBeDrained(pass)) {
+          pass.told.push({ type: 'Normal', reason: 'SuccessfulDrainNode', message: `Node ${name} is drained` });
+        }
+        return next;
+      }
+      if (activity !== undefined) {
+        const restMs = activity.settledAtMs + restMsAfter(activity, node) - clock.monotonicMs();
+        if (restMs > 0) {
+          const [why, event] = stands === 'open' ? [ONCE_MORE, undefined] : toldOfEnd(activity);
+          pass.again.push({ afterMs: restMs, waitingFor: 'the next attempt to drain' });
+          return waits(pass, 'DrainingNode', `Draining Node ${name}${why}`, { event });
+        }
+        drains.forget(uid, 'drain');
+      }
+      begin(pass, target, node, leftMs);
+      const said = stands === 'open' ? `Draining Node ${name}${ONCE_MORE}` : saidBefore(pass, name);
+      return waits(pass, 'DrainingNode', said, { againMs: LOOK_AGAIN_MS });
+    },
+  };
+}
+
+/** Why a Node is drained that was drained. */
+const ONCE_MORE = ' once more: it has registered anew, or takes Pods again';
+
+/**
+ * How long a drain rests that did not empty the Node. Each pass wakes the next by what it writes, so that one that fails at once, or a Node that
+ * somebody uncordons whenever it is cordoned, would be begun again and again without that.
+ */
+function restMsAfter(activity: EndedActivity, node: Node): number {
+  if (activity.state === 'failed') return activity.error instanceof GateClosedError ? SOON_MS : LOOK_AGAIN_MS;
+  switch (standOf(activity.result, node)) {
+    case 'open':
+      return node.metadata.uid === activity.result.nodeUID ? SOON_MS : 0;
+    case 'gone':
+      return SOON_MS;
+    default:
+      return LOOK_AGAIN_MS;
+  }
+}
+
+/** A drain that has only just begun has no news: what was said of this Node last stands, so that it is not told again in each round. */
+function saidBefore(pass: MachinePass, name: string): string {
+  const text = `Draining Node ${name}`;
+  const said = saidLast(pass);
+  if (said?.reason !== 'DrainingNode') return text;
+  return [':', ONCE_MORE].some((more) => said.message.startsWith(`${text}${more}`)) ? said.message : text;
+}
+
+/** Whether that was told, and what comes after it is tried again. */
+function isKnownToBeDrained({ observed }: MachinePass): boolean {
+  if (observed.status?.deletion?.waitForNodeVolumeDetachStartTime !== undefined) return true;
+  return conditionOf(observed, 'Deleting')?.reason === OF_INFRASTRUCTURE;
+}
+
+/**
+ * What a drain that has ended says of the Node as it is now. empty: it is drained, and takes no Pods. open: it was drained, and another has
+ * its name since, or somebody has uncordoned it: Pods may be on it. gone: the API server has it no more, and the cache will tell what it has.
+ * left: Pods are.
+ */
+function standOf({ nodeUID, outcome }: EndedDrain, node: Node): 'empty' | 'open' | 'gone' | 'left' {
+  if (outcome.kind === 'incomplete') return 'left';
+  if (node.metadata.uid !== nodeUID) return 'open';
+  if (outcome.kind === 'node-gone') return 'gone';
+  return node.spec?.unschedulable === true ? 'empty' : 'open';
+}

@@ -1,0 +1,26 @@
+import { next } from '../../../reconcile/result.ts';
+import type { MachineStep } from '../machine-pass.ts';
+import { OF_INFRASTRUCTURE, saidLast, waits, waitsToKnow } from './waits.ts';
+
+/** Nothing is begun while it cannot be told what there is: a drain that is left out cannot be made up for. */
+export const located: MachineStep = {
+  name: 'located',
+  run(pass) {
+    const { infrastructureRef, bootstrap = {} } = pass.machine.spec;
+    for (const [seen, reference] of [
+      [pass.infrastructure, infrastructureRef],
+      [pass.bootstrap, bootstrap.configRef],
+    ] as const) {
+      if (seen.kind !== 'unknown' && seen.kind !== 'reading') continue;
+      const what = `${reference?.kind} ${reference?.name}`;
+      if (seen.kind === 'unknown') {
+        return waitsToKnow(pass, OF_INFRASTRUCTURE, `It cannot be told whether ${what} is there: ${seen.problem}`);
+      }
+      // A manager that has just begun to watch a kind knows nothing new: what was said last stands.
+      const said = saidLast(pass);
+      const reading = `It cannot be told whether ${what} is there: it is being read`;
+      return waits(pass, said?.reason ?? OF_INFRASTRUCTURE, said?.message ?? reading);
+    }
+    return next;
+  },
+};

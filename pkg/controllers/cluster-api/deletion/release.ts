@@ -1,0 +1,32 @@
+import { MACHINE_FINALIZER } from '../../../apis/cluster-api/keys.ts';
+import { MACHINE_NAME_LABEL, NODE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
+import { isBeingDeleted, type KubeObject } from '../../../apis/meta.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { next } from '../../../reconcile/result.ts';
+import type { MachineStep, Told } from '../machine-pass.ts';
+
+/** Lets go of the Machine. A Node in the target cluster of the manager does not go with a Cluster that is deleted, and is told of. */
+export const release: MachineStep = {
+  name: 'release',
+  run({ machine, cluster, node, nodeCluster, told }) {
+    const { finalizers = [] } = machine.metadata;
+    machine.metadata.finalizers = finalizers.filter((one) => one !== MACHINE_FINALIZER);
+    const isAtHome = nodeCluster.kind === 'reached' && nodeCluster.identity === undefined;
+    if (node.kind === 'found' && isAtHome && isBeingDeleted(cluster)) told.push(leftNode(node.node, cluster));
+    return next;
+  },
+};
+
+/** What becomes of a Node that a deleted Cluster leaves: one with the finalizer of a machine of ours is that one's, and nobody else's to delete. */
+function leftNode({ metadata }: Node, cluster: KubeObject): Told {
+  const { name, finalizers = [], labels = {} } = metadata;
+  const reason = 'NodeLeft';
+  const why = `Nodes are not deleted with Cluster ${cluster.metadata.name}`;
+  if (finalizers.includes(NODE_FINALIZER)) {
+    const owner = labels[MACHINE_NAME_LABEL] ?? 'that made it';
+    const message = `Node ${name} is left: ${why}, and it belongs to machine ${owner} (machine.sapcloud.io, kubectl get mc), which deletes it when its VM is gone. Leave it; where there is no such machine any more, take finalizer ${NODE_FINALIZER} off it and delete it`;
+    return { type: 'Normal', reason, message };
+  }
+  const message = `Node ${name} is left: ${why}, and it is in the target cluster of the manager, which stays. It belongs to nobody any more: kubectl delete node ${name}`;
+  return { type: 'Warning', reason, message };
+}

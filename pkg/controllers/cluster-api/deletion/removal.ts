@@ -1,0 +1,46 @@
+import type { ContractReference } from '../../../apis/cluster-api/contract.ts';
+import { isBeingDeleted, refOf } from '../../../apis/meta.ts';
+import { ignoreNotFound } from '../../../kube/errors.ts';
+import { next, type StepResult } from '../../../reconcile/result.ts';
+import { targetOf, type MachinePass, type MachineStep, type StepDeps } from '../machine-pass.ts';
+import type { Seen } from '../seen.ts';
+import { LOOK_AGAIN_MS, messageOf, waits } from './waits.ts';
+
+/** Deletes an object that the Machine owns, and waits until it is gone. That of somebody else is let alone. */
+export function removal(
+  { externals, writer }: Pick<StepDeps, 'externals' | 'writer'>,
+  name: string,
+  reason: string,
+  of: (pass: MachinePass) => readonly [Seen<unknown>, ContractReference | undefined],
+): MachineStep {
+  return {
+    name,
+    async run(pass): Promise<StepResult> {
+      const [seen, reference] = of(pass);
+      if (reference === undefined || seen.kind === 'none') return next;
+      const what = `${reference.kind} ${reference.name}`;
+      const { signal, machine } = pass;
+      if (seen.kind === 'absent') {
+        if (await externals.isGone(machine, reference, signal)) return next;
+        return waits(pass, reason, `${what} is not gone yet`, { againMs: LOOK_AGAIN_MS });
+      }
+      if (seen.kind !== 'found') return next;
+      const { object, resource } = seen.external;
+      if (!isBeingDeleted(object)) {
+        const { uid } = object.metadata;
+        // A Cluster that goes may have lost its API server already.
+        const target = isBeingDeleted(pass.cluster) ? undefined : targetOf(pass);
+        const clusters = target === undefined ? [] : [target.cluster];
+        const left = await writer
+          .delete('destroy', resource, refOf(object), { uid }, { signal, clusters })
+          .catch(ignoreNotFound)
+          .catch((err: unknown) => {
+            waits(pass, reason, `Deleting ${what}: ${messageOf(err)}`);
+            throw err;
+          });
+        if (left === undefined && (await externals.isGone(machine, reference, signal))) return next;
+      }
+      return waits(pass, reason, `Waiting for ${what} to be gone`);
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import { conditionOf, type Condition } from '../../../apis/cluster-api/condition.ts';
+import type { ClusterAPIMachineStatus } from '../../../apis/cluster-api/machine.ts';
+import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
+import { waitFor, type StepResult } from '../../../reconcile/result.ts';
+import type { MachinePass, Waiting } from '../machine-pass.ts';
+
+/** How often a drain or volumes that are still attached are looked at again. */
+export const LOOK_AGAIN_MS = 20_000;
+
+/** Reason while volumes are not off the Node. */
+export const OF_VOLUMES = 'WaitingForVolumeDetach';
+
+/** Reasons of condition Deleting while objects are being deleted. */
+export const OF_INFRASTRUCTURE = 'WaitingForInfrastructureDeletion';
+export const OF_BOOTSTRAP = 'WaitingForBootstrapDeletion';
+export const OF_NODE = 'DeletingNode';
+
+/** Reason while hooks hold the deletion of the infrastructure. */
+export const OF_PRE_TERMINATE = 'WaitingForPreTerminateHook';
+
+/** Reasons of steps that come after the drain. */
+const AFTER_DRAIN: readonly string[] = [OF_PRE_TERMINATE, OF_INFRASTRUCTURE, OF_BOOTSTRAP, OF_NODE];
+
+/** A time since when a step waits. */
+export type StartTime = keyof NonNullable<ClusterAPIMachineStatus['deletion']>;
+
+/** Since when a step waits: remembered, so that the next leader goes on counting. */
+export function started({ machine }: MachinePass, name: StartTime, nowMs: number): string {
+  const since = machine.status.deletion?.[name] ?? toTimestamp(nowMs);
+  machine.status.deletion = { ...machine.status.deletion, [name]: since };
+  return since;
+}
+
+/** Ends a pass of a deletion: says what it waits for, and when it looks again. */
+export function waits(
+  pass: MachinePass,
+  reason: string,
+  message: string,
+  { againMs, event }: { readonly againMs?: number; readonly event?: Waiting['event'] } = {},
+): StepResult {
+  pass.deleting = { reason, message, ...(event !== undefined && { event }) };
+  if (againMs !== undefined) pass.again.push({ afterMs: againMs, waitingFor: message });
+  return waitFor(message);
+}
+
+/**
+ * The same while something is not known that was known before: a step after the drain that was reached keeps its reason. It is all that the
+ * older version stores of hooks that were waited for, and a Node is not drained any more after them.
+ */
+export function waitsToKnow(
+  pass: MachinePass,
+  reason: string,
+  message: string,
+  { event }: { readonly event?: Waiting['event'] } = {},
+): StepResult {
+  const said = saidLast(pass)?.reason;
+  return waits(pass, said !== undefined && AFTER_DRAIN.includes(said) ? said : reason, message, { event });
+}
+
+/** What condition Deleting has said of the deletion. */
+export function saidLast({ observed }: MachinePass): Condition | undefined {
+  const said = conditionOf(observed, 'Deleting');
+  return said?.status === 'True' ? said : undefined;
+}
+
+/** Whether a time that began then is over; without a limit it never is. */
+export function isOver(sinceTimestamp: string | undefined, seconds: number | undefined, nowMs: number): boolean {
+  const sinceMs = fromTimestamp(sinceTimestamp);
+  if (sinceMs === undefined || seconds === undefined || seconds === 0) return false;
+  return nowMs - sinceMs >= seconds * 1_000;
+}
+
+/** How much of such a time is left, in ms. */
+export function timeLeftMs(since: string, seconds: number, nowMs: number): number {
+  return Math.max(0, (fromTimestamp(since) ?? nowMs) + seconds * 1_000 - nowMs);
+}
+
+/** What a failure says. */
+export function messageOf(err: unknown): string {
+  return err instanceof Error ? err.message : String(err);
+}
