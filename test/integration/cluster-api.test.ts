@@ -524,6 +524,40 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     await remove(name);
   });
 
+  test('of two Machines with one provider ID the Node goes with neither: the one that may own the VM waits, the other lets it alone', async () => {
+    const hook = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/look';
+    await running('host-was');
+    await sim.delete(SIM_MACHINE, 'host-was');
+    await says('host-was', 'InfrastructureReady', 'False', 'Deleted');
+    await sim.create(SIM_MACHINE, 'host-now', { spec: { providerID: 'sim://host-was' } });
+    await createMachine('host-now', {}, { annotations: { [hook]: '' } });
+    await sim.report(SIM_MACHINE, 'host-now', { initialization: { provisioned: true } });
+
+    const both =
+      /have the same provider ID sim:\/\/host-was \(Node host-was\): .*Delete neither before two sources say/;
+    for (const name of ['host-was', 'host-now']) {
+      await shows(name, ({ status }) => {
+        const node = status?.conditions?.find(({ type }) => type === 'NodeReady');
+        expect(node).toMatchObject({
+          status: 'Unknown',
+          reason: 'InspectionFailed',
+          message: expect.stringMatching(both),
+        });
+      });
+    }
+    await send('DELETE', 'machines', 'host-now');
+    await says('host-now', 'Deleting', 'True', 'DrainingNode', 'Waiting to know its Node: Machines');
+    expect(await sim.read(SIM_MACHINE, 'host-now')).toMatchObject({ metadata: { name: 'host-now' } });
+
+    await remove('host-was');
+    await says('host-now', 'Deleting', 'True', 'WaitingForPreDrainHook', hook);
+    expect((await read('host-now')).status?.nodeRef).toEqual({ name: 'host-was' });
+    expect(await readNode('host-was')).toBeDefined();
+    await edit('host-now', { metadata: { annotations: { [hook]: null } } });
+    await machineGone('host-now');
+    expect(await readNode('host-was')).toBeUndefined();
+  });
+
   test('a deletion waits for hooks, drains, and waits for volumes; a timeout ends what a budget or a volume holds', async () => {
     const name = 'drained';
     const preDrain = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/backup';
