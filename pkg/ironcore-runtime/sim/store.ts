@@ -174,6 +174,12 @@ export class MachineStore {
     this.#machines.delete(id);
   }
 
+  /** The runtime has the state of another time: these machines, and no others. */
+  setBack(machines: readonly RuntimeMachine[]): void {
+    this.#machines.clear();
+    for (const machine of machines) this.#machines.set(machine.metadata.id, structuredClone(machine));
+  }
+
   /** The runtime has a machine twice: the copy is younger. Returns its id. */
   duplicate(id: string): string {
     return this.#add(structuredClone(this.get(id))).metadata.id;
