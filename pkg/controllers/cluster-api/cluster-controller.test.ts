@@ -90,7 +90,7 @@ async function reconcile(
   } as unknown as ClusterControllerDeps;
   const controller = new ClusterAPIClusterController(deps);
   const [ended] = await Promise.allSettled([controller.reconcile('ns/c', new AbortController().signal)]);
-  if (ended.status === 'rejected' && ended.reason !== refusal) throw ended.reason;
+  if (ended.status === 'rejected' && refusal === undefined) throw ended.reason;
   return did;
 }
 
@@ -194,6 +194,18 @@ describe('a Cluster', () => {
 
     expect(done).toEqual(did);
     expect(JSON.stringify(said)).toMatch(/"Cannot delete (Machine own|Sim i): no"/);
+  });
+
+  test('asks each of its Machines to go, also when one is refused', async () => {
+    const machines = ['a', 'b', 'c'].map((name) => machine(name, { ownerReferences: [OWNER] }));
+    const said: unknown[] = [];
+
+    const done = await reconcile(going(), { machines, refusal: new ApiError(403, 'Forbidden', 'no') }, (body) =>
+      said.push(body),
+    );
+
+    expect(done.slice(0, 3)).toEqual(['delete machines a', 'delete machines b', 'delete machines c']);
+    expect(JSON.stringify(said)).toContain('"Cannot delete Machine a: no; and 2 more"');
   });
 
   test('says nothing of a deletion that meets a conflict: the next pass is another', async () => {

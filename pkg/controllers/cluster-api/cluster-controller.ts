@@ -42,6 +42,12 @@ export interface ClusterControllerDeps {
   readonly isServed: (object: ClusterAPICluster) => boolean;
 }
 
+/** Something to be deleted; for people: `Machine m-1`. */
+interface Removal {
+  readonly what: string;
+  readonly remove: () => Promise<unknown>;
+}
+
 /** A live look that a deletion waits for is repeated so often. */
 const LOOK_AGAIN_MS = 5_000;
 
@@ -206,12 +212,14 @@ export class ClusterAPIClusterController {
     const { writer, externals } = this.#deps;
     const machines = this.#machinesOf(cluster);
     const going = machines.filter((one) => isOwnedBy(one, cluster) && controllerOf(one) === undefined);
-    for (const machine of going.filter((one) => !isBeingDeleted(one))) {
-      const { uid } = machine.metadata;
-      await this.#tellingRefusal(cluster, 'WaitingForWorkersDeletion', `Machine ${machine.metadata.name}`, signal, () =>
-        writer.delete('destroy', clusterAPIMachines, refOf(machine), { uid }, { signal }),
-      );
-    }
+    const asked = going
+      .filter((one) => !isBeingDeleted(one))
+      .map((machine): Removal => {
+        const { name, uid } = machine.metadata;
+        const remove = () => writer.delete('destroy', clusterAPIMachines, refOf(machine), { uid }, { signal });
+        return { what: `Machine ${name}`, remove };
+      });
+    await this.#remove(cluster, 'WaitingForWorkersDeletion', asked, signal);
     if (machines.length > 0) return await this.#waitsFor(cluster, machines, signal);
     const reference = cluster.spec?.infrastructureRef;
     const found = reference === undefined ? undefined : externals.find(cluster, reference);
@@ -226,9 +234,9 @@ export class ClusterAPIClusterController {
         const unseen = await this.#liveMachinesOf(cluster, signal);
         if (unseen.length > 0) return await this.#waitsFor(cluster, unseen, signal);
         const { resource, object } = found;
-        await this.#tellingRefusal(cluster, 'WaitingForInfrastructureDeletion', what, signal, () =>
-          writer.delete('destroy', resource, refOf(object), { uid: object.metadata.uid }, { signal }),
-        );
+        const remove = () =>
+          writer.delete('destroy', resource, refOf(object), { uid: object.metadata.uid }, { signal });
+        await this.#remove(cluster, 'WaitingForInfrastructureDeletion', [{ what, remove }], signal);
       }
       const isOurs = found.kind !== 'found' || isOwnedBy(found.object, cluster);
       if (isOurs && !(await externals.isGone(cluster, reference, signal))) {
@@ -246,21 +254,30 @@ export class ClusterAPIClusterController {
     return stop;
   }
 
-  /** Deletes something; that the API server, or a webhook, refuses it is said by the Cluster before it is tried again. */
-  async #tellingRefusal(
+  /**
+   * Deletes objects, each whatever becomes of the others. What the API server, or a webhook, refuses is said by the Cluster before it is tried
+   * again.
+   */
+  async #remove(
     cluster: ClusterAPICluster,
     reason: string,
-    what: string,
+    removals: readonly Removal[],
     signal: AbortSignal,
-    remove: () => Promise<unknown>,
   ): Promise<void> {
-    try {
-      await remove().catch(ignoreNotFound);
-    } catch (err) {
-      if (isConflict(err) || !(err instanceof ApiError)) throw err;
-      await this.#waits(cluster, reason, `${REFUSED}${what}: ${err.message}`, signal);
-      throw err;
+    const failures: unknown[] = [];
+    const refusals: string[] = [];
+    for (const { what, remove } of removals) {
+      const [ended] = await Promise.allSettled([remove().catch(ignoreNotFound)]);
+      if (ended.status === 'fulfilled') continue;
+      const err: unknown = ended.reason;
+      failures.push(err);
+      if (!isConflict(err) && err instanceof ApiError) refusals.push(`${what}: ${err.message}`);
     }
+    const [refusal] = refusals;
+    const more = refusals.length > 1 ? `; and ${refusals.length - 1} more` : '';
+    if (refusal !== undefined) await this.#waits(cluster, reason, `${REFUSED}${refusal}${more}`, signal);
+    if (failures.length === 1) throw failures[0];
+    if (failures.length > 1) throw new AggregateError(failures, failures.map(String).join('; '));
   }
 
   async #waitsFor(
