@@ -103,6 +103,27 @@ export function describeLostAnswers(bed: Bed): void {
       },
     );
 
+    test('a server that was built, and whose floating IP was never asked for, is not shown as finished until it has it', async () => {
+      const isForFloatingIP = (method: string, path: string): boolean =>
+        method === 'POST' && path.endsWith('/floatingips');
+      proxy.begin((method, path) => (isForFloatingIP(method, path) ? 'request' : undefined));
+      await using driver = newDriver({ answerMs: ANSWER_MS });
+      await expect(driver.createMachine(request('m-1'), callOf())).rejects.toMatchObject({ code: 'Unavailable' });
+      proxy.begin();
+      const [server] = (await belongingsOf(bed)).servers;
+
+      await expect(driver.getMachineStatus(request('m-1'), callOf())).rejects.toMatchObject({
+        code: 'Uninitialized',
+        detail: expect.stringContaining('has no floating IP yet'),
+        result: { providerID: `openstack:///${LOSSY_REGION}/${server?.id}`, nodeName: 'm-1' },
+      });
+
+      await eventually(async () => await driver.initializeMachine(request('m-1'), callOf()), { timeoutMs: 120_000 });
+      const { ports, floatingIPs } = await belongingsOf(bed);
+      expect(floatingIPs.map(({ port_id: port }) => port)).toEqual(ports.map(({ id }) => id));
+      await expect(driver.getMachineStatus(request('m-1'), callOf())).resolves.toMatchObject({ nodeName: 'm-1' });
+    }, 240_000);
+
     test('a machine leaves nothing when the request for its port arrives while it is deleted', async () => {
       const arrival = Promise.withResolvers<void>();
       let asked = 0;

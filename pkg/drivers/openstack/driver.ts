@@ -17,11 +17,18 @@ import { NoAnswerError } from './answer.ts';
 import { type Cloud, Clouds } from './cloud.ts';
 import { buildFailure, Creation } from './creation.ts';
 import { deleteServers } from './deletion.ts';
-import { ensureFloatingIP } from './floating-ip.ts';
+import { ensureFloatingIP, hasFloatingIP } from './floating-ip.ts';
 import { ownerText } from './intent.ts';
 import { isMarked, isServerOf, namespaceOf, parseProviderID, providerIDOf, taggedVMOf } from './ownership.ts';
 import { Ports } from './ports.ts';
-import { type Findable, findableIn, marksIn, type OpenStackSpec, parseProviderSpec } from './provider-spec.ts';
+import {
+  type Findable,
+  findableIn,
+  floatingIPIn,
+  marksIn,
+  type OpenStackSpec,
+  parseProviderSpec,
+} from './provider-spec.ts';
 import { addressesOf, type Server, stateOf } from './server.ts';
 import { unavailable } from './service-client.ts';
 import type { OpenStackSettings } from './settings.ts';
@@ -100,7 +107,7 @@ export class OpenStackDriver implements Driver {
           : await cloud.pollOf(call.cluster).until(found.id, isBuilt, call.timeoutMs - 3_000, call.signal);
         if (server === undefined || this.#stateOf(server) === 'gone') throw notFound(machine);
         if (this.#stateOf(server) === 'failed') throw await buildFailure(cloud, server, call.signal);
-        if (!isBuilt(server)) throw unfinished(cloud, machine, server);
+        if (!isBuilt(server)) throw unfinished(cloud, machine, server, 'is being built');
         return await this.#finish(cloud, spec, machine, server, call);
       });
     });
@@ -113,8 +120,15 @@ export class OpenStackDriver implements Driver {
       const server = await this.#find(cloud, marks, machine, call.signal);
       // A build that failed is no VM: a new one is made in its place.
       if (server === undefined || this.#stateOf(server) === 'failed') throw notFound(machine);
-      if (this.#stateOf(server) === 'building') throw unfinished(cloud, machine, server);
-      return virtualMachineOf(cloud, server);
+      if (this.#stateOf(server) === 'building') throw unfinished(cloud, machine, server, 'is being built');
+      const vm = virtualMachineOf(cloud, server);
+      const wanted = floatingIPIn(request.machineClass.providerSpec);
+      // Nova shows floating IPs late.
+      if (wanted === undefined || vm.addresses.some(({ type }) => type === 'ExternalIP')) return vm;
+      // Whoever has made the server has not come to its end, and nobody else would give it its address.
+      if (!(await hasFloatingIP(cloud, wanted, server.id, ownerText(machine), call.signal)))
+        throw unfinished(cloud, machine, server, 'has no floating IP yet');
+      return vm;
     });
   }
 
@@ -278,14 +292,10 @@ function virtualMachineOf({ region }: Cloud, server: Server): VirtualMachine {
   return { providerID: providerIDOf(region, server.id), nodeName: server.name, addresses: addressesOf(server) };
 }
 
-function unfinished({ region }: Cloud, machine: MachineIdentity, { id, name }: Server): DriverError {
-  return new DriverError(
-    'Uninitialized',
-    `server ${id} of machine ${machine.namespace}/${machine.name} is being built`,
-    {
-      result: { providerID: providerIDOf(region, id), nodeName: name },
-    },
-  );
+function unfinished({ region }: Cloud, machine: MachineIdentity, { id, name }: Server, why: string): DriverError {
+  return new DriverError('Uninitialized', `server ${id} of machine ${machine.namespace}/${machine.name} ${why}`, {
+    result: { providerID: providerIDOf(region, id), nodeName: name },
+  });
 }
 
 function encodedUserData({ secretData }: MachineRequest): string {

@@ -31,6 +31,21 @@ export async function ensureFloatingIP(
   return (await network.createFloatingIP(networkID, portID, owner, signal)).floating_ip_address;
 }
 
+/** Whether a server has the floating IP that its class asks for, as Neutron says, on any of its ports. */
+export async function hasFloatingIP(
+  cloud: Cloud,
+  { address }: Pick<WantedFloatingIP, 'address'>,
+  serverID: string,
+  owner: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { network } = cloud;
+  const [given] = await network.floatingIPs(address === undefined ? { description: owner } : { address }, signal);
+  if (given === undefined || given.port_id === null) return false;
+  const ports = await network.portsOfDevice(serverID, signal);
+  return ports.some(({ id }) => id === given.port_id);
+}
+
 /** Releases what was allocated for a machine; one whose address the class gives only loses its port, with the port. Says whether there was any. */
 export async function releaseFloatingIPs(cloud: Cloud, owner: string, signal: AbortSignal): Promise<boolean> {
   const own = await cloud.network.floatingIPs({ description: owner }, signal);

@@ -130,6 +130,14 @@ export function findableIn(value: unknown): Findable {
   };
 }
 
+/** The floating IP that a server is to have, of a spec that may have become wrong; without `address` it is one of its own. */
+export function floatingIPIn(value: unknown): Pick<WantedFloatingIP, 'address'> | undefined {
+  const wanted = memberOf(memberOf(value, 'spec'), 'floatingIP');
+  if (wanted === undefined || wanted === null) return undefined;
+  const address = memberOf(wanted, 'address');
+  return { address: typeof address === 'string' ? address : undefined };
+}
+
 /** `true` or `false` of a Secret, as Go's strconv reads it. Throws InvalidArgument that names `path`. */
 export function parseFlag(value: string, path: string): boolean {
   const parsed = parseGoBool(value);
