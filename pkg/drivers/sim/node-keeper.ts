@@ -112,13 +112,16 @@ export class NodeKeeper {
 
   async #join(vm: SimVM): Promise<void> {
     const { cloud, writer, clock, otherIDs } = this.#deps;
-    if (cloud.get(vm.providerID)?.power !== 'on') return;
+    const isOn = (): boolean => cloud.get(vm.providerID)?.power === 'on';
+    if (!isOn()) return;
     try {
       await writer.create('create', nodes, nodeOf(vm, toTimestamp(clock.now()), otherIDs));
     } catch (err) {
       if (!isAlreadyExists(err)) throw err;
       await this.setReadiness(vm.machineName, 'ready');
     }
+    // It ended while there was no Node yet that could have said so.
+    if (!isOn()) this.#report(vm, 'unknown');
   }
 
   /** Runs a request, and again after a second as long as it fails. */

@@ -1,0 +1,44 @@
+import { expect, test } from '@jest/globals';
+
+import { NodeKeeper } from '../../pkg/drivers/sim/node-keeper.ts';
+import { SimCloud } from '../../pkg/drivers/sim/cloud.ts';
+import { nodes } from '../../pkg/kube/resource.ts';
+import { silentLogger } from '../../pkg/log/logger.ts';
+import { connect } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
+import { KubeSession } from './kube-session.ts';
+
+test('a simulated VM that vanishes while its Node registers leaves a Node that is not ready', async () => {
+  const name = `vanishing-${process.pid}`;
+  const own = new AbortController();
+  await using admin = new KubeSession(connect());
+  const { clock } = admin;
+  const cloud = new SimCloud({ clock, journal: undefined });
+  await using kubelets = new KubeSession(connect(), {
+    writer: {
+      async intercept({ text }, send) {
+        if (text.startsWith('POST') && cloud.named(name).length > 0) {
+          for (const { providerID } of cloud.named(name)) cloud.remove(providerID, 'vanished');
+          // The keeper has looked for a Node to report, and found none.
+          await eventually(() => kubelets.count('get', 'nodes') > 0);
+        }
+        return await send();
+      },
+    },
+  });
+  const { reader, writer } = kubelets;
+  const keeper = { cloud, reader, writer, clock, log: silentLogger, leases: false, otherIDs: false };
+  // oxlint-disable-next-line no-new -- it works by itself
+  new NodeKeeper(keeper, own.signal);
+
+  cloud.plant({ machineName: name, namespace: 'ns', className: 'class', join: true });
+
+  await eventually(() => kubelets.count('patch', 'nodes/status') > 0, { describe: 'the Node to be reported' });
+  await eventually(async () => {
+    const { status } = await admin.reader.get(nodes, { name });
+    expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'Unknown' }));
+  });
+  own.abort();
+  const { metadata } = await admin.reader.get(nodes, { name });
+  await admin.writer.delete('destroy', nodes, { name }, { uid: metadata.uid });
+});
