@@ -355,3 +355,18 @@ describe('Machines that wait are looked at', () => {
     expect(world.woken).toEqual(woken);
   });
 });
+
+test.each([
+  { before: undefined, state: 'Pending' },
+  { before: 'Running', state: 'Running' },
+])(
+  'a Machine without a pool of which nothing is said is pending: $before becomes $state',
+  async ({ before, state }) => {
+    const world = new World();
+    world.machines.put(machine('m', { ...(before !== undefined && { status: { state: before } }) }));
+
+    await world.pass('m');
+
+    expect(world.machines.get('ns/m')?.status?.state ?? before).toBe(state);
+  },
+);

@@ -120,7 +120,9 @@ export class Scheduler {
     const { clock, writer } = this.#deps;
     const conditions = withScheduled(machine, said, clock.now());
     if (conditions === undefined) return false;
-    const patch = statusPatch(machine, { conditions });
+    // IronCore calls one so that has no pool yet; whoever serves its pool says the rest.
+    const state = (machine.status?.state ?? '') === '' ? { state: 'Pending' } : {};
+    const patch = statusPatch(machine, { ...state, conditions });
     await writer.patch('change', ironCoreMachines, refOf(machine), patch, { signal }).catch(ignoreNotFound);
     return true;
   }

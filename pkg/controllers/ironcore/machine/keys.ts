@@ -43,3 +43,5 @@ export const EPHEMERAL_ANNOTATION = 'common.ironcore.dev/ephemeral-managed-by';
 export const EPHEMERAL_MANAGER = 'ephemeral-manager';
 /** Somebody else looks after the object. */
 export const MANAGED_BY_ANNOTATION = 'common.ironcore.dev/managed-by';
+/** Somebody has asked for a look at the object: it is taken off when that is begun. */
+export const REQUESTED_AT_ANNOTATION = 'reconcile.common.ironcore.dev/requested-at';

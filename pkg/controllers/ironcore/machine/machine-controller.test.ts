@@ -263,6 +263,16 @@ test.each([
   expect([typeof at, typeof to].includes('string')).toBe(isNoted);
 });
 
+test('that somebody has asked for a look is taken off, with nothing else', async () => {
+  const { client, store, pass } = world(machineOf({ 'reconcile.common.ironcore.dev/requested-at': 'now', other: 'x' }));
+
+  await pass();
+
+  const body = { metadata: { annotations: { 'reconcile.common.ironcore.dev/requested-at': null } } };
+  expect(client.writes).toMatchObject([{ what: 'machines/m', resourceVersion: '1', body }]);
+  expect([client.writes[0]?.body, store.made]).toEqual([body, 0]);
+});
+
 describe('of a machine that is made anew, when the process before died', () => {
   const HERE = 'iri at unix:///p.sock';
   const now = toTimestamp(new FakeClock().now());

@@ -26,7 +26,7 @@ import { decide, type Change, type Decision } from './decision.ts';
 import { withDevices } from './devices.ts';
 import { deletionNoteOf, deletionNoteText, type DeletionNote } from './deletion-note.ts';
 import type { KeptUses } from './kept-uses.ts';
-import { MACHINE_FINALIZER, MANAGED_BY_ANNOTATION, UID_LABEL } from './keys.ts';
+import { MACHINE_FINALIZER, MANAGED_BY_ANNOTATION, REQUESTED_AT_ANNOTATION, UID_LABEL } from './keys.ts';
 import { MissingMachines, recipientOf, type Doubt, type MissingMachinesDeps } from './missing-machines.ts';
 import { Reports, type ReportsDeps } from './reports.ts';
 import { isMachineOf, runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
@@ -138,15 +138,20 @@ export class IronCoreMachineController {
     this.#reports.event(observed, 'Warning', 'ManagedByAnother', message);
   }
 
-  /** Adds the finalizer, and devices to volumes that have none. Says whether there was something to add. */
+  /** Adds the finalizer, and devices to volumes that have none, and takes off that a look is asked for. Says whether there was something to do. */
   async #prepare(observed: IronCoreMachine, signal: AbortSignal): Promise<boolean> {
-    const { finalizers = [] } = observed.metadata;
+    const { finalizers = [], annotations } = observed.metadata;
     const volumes = withDevices(observed.spec.volumes ?? []);
     const isHeld = finalizers.includes(MACHINE_FINALIZER);
     const isComplete = volumes === undefined || isDeepStrictEqual(volumes, observed.spec.volumes);
-    if (isHeld && isComplete) return false;
+    const isAskedFor = annotations?.[REQUESTED_AT_ANNOTATION] !== undefined;
+    if (isHeld && isComplete && !isAskedFor) return false;
+    const metadata = {
+      ...(!isHeld && { finalizers: [...finalizers, MACHINE_FINALIZER] }),
+      ...(isAskedFor && { annotations: { [REQUESTED_AT_ANNOTATION]: null } }),
+    };
     const change: MergePatch<IronCoreMachine> = {
-      ...(!isHeld && { metadata: { finalizers: [...finalizers, MACHINE_FINALIZER] } }),
+      ...((!isHeld || isAskedFor) && { metadata }),
       ...(!isComplete && { spec: { volumes } }),
     };
     await this.#write(observed, change, signal);
