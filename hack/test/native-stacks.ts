@@ -1,5 +1,7 @@
-/** What formats a stack in place of V8, as `Error.prepareStackTrace` has it. */
-type Formatter = ErrorConstructor['prepareStackTrace'];
+/** `Error`, of which V8 asks whether another formats its stacks. */
+export interface Stacks {
+  prepareStackTrace?: (error: Error, frames: NodeJS.CallSite[]) => unknown;
+}
 
 /** Of jest's class SourceMapSupport. */
 const OF_JEST = 'bound formatStackTrace';
@@ -9,12 +11,12 @@ const OF_JEST = 'bound formatStackTrace';
  * leaves blanks of its length. Node has the stack of each error formatted that ends a stream, as each watch that a test stops. Other formatters
  * are let in: packages set one for a moment to read the stack themselves.
  */
-export function formatNatively(errors: ErrorConstructor): void {
-  let formatter: Formatter = errors.prepareStackTrace;
+export function formatNatively(errors: Stacks): void {
+  let formatter = errors.prepareStackTrace;
   Object.defineProperty(errors, 'prepareStackTrace', {
     configurable: true,
     get: () => formatter,
-    set: (wanted: Formatter) => {
+    set: (wanted: Stacks['prepareStackTrace']) => {
       if (wanted?.name !== OF_JEST) formatter = wanted;
     },
   });

@@ -14,6 +14,7 @@ const PROGRAMS = [
   { program: 'openstack-driver', args: NOWHERE },
   { program: 'kwok-driver', args: [...NOWHERE, '--kubeconfig=/dev/null'] },
   { program: 'cluster-api-driver', args: [...NOWHERE, '--kubeconfig=/dev/null'] },
+  { program: 'ironcore-driver', args: NOWHERE },
 ];
 
 /** The environment of a program that lies in `folder`: Node keeps what it made of its code beside it. */
