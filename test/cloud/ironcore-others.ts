@@ -157,7 +157,7 @@ export class Poollet extends Repeated {
         'machinepoollet.ironcore.dev/machine-namespace': namespace,
         'machinepoollet.ironcore.dev/machine-name': name,
       };
-      const call = { signal: AbortSignal.timeout(10_000), timeoutMs: 10_000 };
+      const call = { signal: AbortSignal.timeout(60_000), timeoutMs: 60_000 };
       const [found] = await this.#runtime.machines(
         { labels: { 'machinepoollet.ironcore.dev/machine-uid': uid } },
         call,

@@ -14,9 +14,9 @@ export function connect(path: string): GrpcDriver {
   return new GrpcDriver({ address, clock: new SystemClock(), log: silentLogger });
 }
 
-/** What travels with a call: cluster `c-1`, token 1, 10 s, unless told otherwise. */
+/** What travels with a call: cluster `c-1`, token 1, 60 s, unless told otherwise. */
 export function callOf(change: Partial<DriverCall> = {}): DriverCall {
-  return { signal: new AbortController().signal, timeoutMs: 10_000, fencingToken: 1n, cluster: 'c-1', ...change };
+  return { signal: new AbortController().signal, timeoutMs: 60_000, fencingToken: 1n, cluster: 'c-1', ...change };
 }
 
 /** A class of `provider` in namespace `shoot`. */

@@ -312,6 +312,6 @@ async function targetOf(
     stop.abort();
     await running;
   });
-  await set.waitForSync(AbortSignal.timeout(20_000));
+  await set.waitForSync(AbortSignal.timeout(60_000));
   return target;
 }

@@ -91,7 +91,7 @@ class ClassCluster implements AsyncDisposable {
       new KubeSession(connection, { transport: { endpoint: await asMachinist(connection) } }),
     );
     const cluster = new ClassCluster(ns.name, session, api, opening.move());
-    await session.informers.waitForSync(AbortSignal.timeout(20_000));
+    await session.informers.waitForSync(AbortSignal.timeout(60_000));
     return cluster;
   }
 
