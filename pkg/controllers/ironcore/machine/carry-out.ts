@@ -30,9 +30,23 @@ export async function carryOut(
   }
 }
 
-/** Tells it to go, unless it is gone. */
-export async function removeMachine(runtime: PoolRuntime, of: string, id: string, signal: AbortSignal): Promise<void> {
-  await runtime.delete(of, id, signal).catch(ignoring('NotFound'));
+/**
+ * Tells a machine to go. False: the runtime says that it has none, which it also does if it was started without its state since it has shown
+ * it, so that this is no more than that it does not show it.
+ */
+export async function removeMachine(
+  runtime: Pick<PoolRuntime, 'delete'>,
+  of: string,
+  id: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    await runtime.delete(of, id, signal);
+    return true;
+  } catch (err) {
+    ignoring('NotFound')(err);
+    return false;
+  }
 }
 
 function ignoring(...codes: ('NotFound' | 'AlreadyExists')[]): (err: unknown) => void {

@@ -9,7 +9,7 @@ import { isBeingDeleted } from '../../../apis/meta.ts';
  * |------------|----------------------------------|-------------------------------------------------------------------------------|
  * | none       |                                  | is news: it must have been seen going, or there by the same connection        |
  * | sent       | before DeleteMachine is sent     | is what is expected, unless so many are missing that the runtime lost its state |
- * | unanswered | when no answer has come          | is what is expected, if the runtime has kept its state since                  |
+ * | unanswered | when no answer has come, or NotFound | is what is expected, if the runtime has kept its state since                  |
  * | accepted   | when the runtime has said so     | is what is expected                                                           |
  */
 export type DeletionNote = 'none' | 'sent' | 'unanswered' | 'accepted';

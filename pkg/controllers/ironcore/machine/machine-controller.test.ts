@@ -482,6 +482,28 @@ describe('that a machine is told to go', () => {
   });
 
   test.each([
+    { connection: 0, ends: true },
+    { connection: 1, ends: false },
+  ])('and that the runtime had none then: it ends, by connection $connection: $ends', async ({ connection, ends }) => {
+    const it = deleting(new RuntimeError('DeleteMachine', 'NotFound', 'none', { isMutation: true }));
+    const [machine] = it.store.all();
+    const machineID = `iri://${machine?.metadata.id}`;
+    const known = { ...machineOf({}, {}, { ...deletion, resourceVersion: '2' }), status: { machineID } };
+    it.machines.put(known);
+    it.client.put(ironCoreMachines, known);
+    await it.pass();
+    expect(notes(it)).toEqual(['sent uid-m', 'unanswered uid-m']);
+    it.store.setBack([]);
+    it.it.connection = connection;
+
+    await it.pass();
+    it.clock.advance(MINUTE_MS);
+    await it.pass();
+
+    expect(hasFinalizer(it)).toBe(!ends);
+  });
+
+  test.each([
     { err: reset, taken: [] },
     { err: refused, taken: [null] },
   ])('of what was accepted before only a refusal is written: $err.message', async ({ err, taken }) => {

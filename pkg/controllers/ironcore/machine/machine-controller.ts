@@ -408,15 +408,17 @@ export class IronCoreMachineController {
     // Before it is told to go, for whoever comes after this process. What it has accepted once stays so.
     if (ids.length > 0 && this.#missing.deletionOf(observed) !== 'accepted') await this.#noteDeletion(pass, 'sent');
     await this.#tell(pass, { problem: { reason: 'Terminating', message } }, { state: 'Terminating' });
+    let areAccepted = true;
     for (const id of ids) {
-      await removeMachine(runtime, keyOf(observed), id, signal).catch(async (err: unknown) => {
+      const isAccepted = await removeMachine(runtime, keyOf(observed), id, signal).catch(async (err: unknown) => {
         await this.#takeBack(pass, first, err);
         throw err;
       });
-      sightings.toldToGo(poolName, id, uid);
+      areAccepted &&= isAccepted;
+      if (isAccepted) sightings.toldToGo(poolName, id, uid);
     }
     this.#uncertainty.certain(uid);
-    await this.#noteDeletion(pass, 'accepted');
+    await this.#noteDeletion(pass, areAccepted ? 'accepted' : 'unanswered');
     hurry(poolName);
     return requeue(SOON_MS, message);
   }

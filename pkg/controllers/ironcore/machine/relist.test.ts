@@ -49,7 +49,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
   const told: string[] = [];
   const deleted: string[] = [];
   const events: object[] = [];
-  const state = { isAway: false, isMute: false, isServed: true, leftClaimsMs: Infinity };
+  const state = { isAway: false, isMute: false, isServed: true, isEmptied: false, leftClaimsMs: Infinity };
   const runtime = {
     version: async () => ({ name: 'iri', version: '1', connection: 0 }),
     machines: async () => {
@@ -62,6 +62,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
     },
     delete: async (_of: string, id: string) => {
       deleted.push(id);
+      if (state.isEmptied) throw new RuntimeError('DeleteMachine', 'NotFound', 'none', { isMutation: true });
       store.delete(id);
     },
   } as unknown as PoolRuntime;
@@ -137,6 +138,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
     pools,
     livePools,
     poolUIDs,
+    sightings,
     departures,
     departed,
     kept,
@@ -303,6 +305,23 @@ describe('a machine without a Machine', () => {
 
     expect(deleted).toHaveLength(want);
   });
+
+  test.each([{ isEmptied: false }, { isEmptied: true }])(
+    'was told to go when the runtime has accepted it, not when it has none any more: $isEmptied',
+    async ({ isEmptied }) => {
+      const { clock, look, add, deleted, departed, sightings, state } = world([]);
+      const id = add('a');
+      departed('uid-a');
+      state.isEmptied = isEmptied;
+
+      await look();
+      clock.advance(10_000);
+      await look();
+
+      expect(deleted).toEqual([id]);
+      expect(sightings.vouchesFor('p', { uid: 'uid-a' }, 1)).toBe(!isEmptied);
+    },
+  );
 
   test('goes although another Machine has the name by now, and although others are kept', async () => {
     const { clock, look, add, deleted, departed } = world([machineOf('a', 'uid-new')]);

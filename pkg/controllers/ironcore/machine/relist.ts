@@ -16,6 +16,7 @@ import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/resu
 import { releaseOf } from '../../vms/orphan-release.ts';
 import type { PoolUIDs } from '../pool-uids.ts';
 import type { ServedPools } from '../served-pools.ts';
+import { removeMachine } from './carry-out.ts';
 import type { Departures } from './departures.ts';
 import { formerUIDsOf, poolUIDOf } from './former-pools.ts';
 import type { KeptMachines } from './kept-machines.ts';
@@ -220,11 +221,10 @@ export class Relist {
       const { items } = await reader.list(ironCoreMachinePools, { signal });
       if (items.some(({ metadata }) => metadata.uid === poolUIDOf(machine))) return;
     }
-    const gone = (err: unknown): void => {
-      if (!RuntimeError.hasCode(err, 'NotFound')) throw err;
-    };
-    await runtimes.get(pool)?.delete(machineKey(machine), id, signal).catch(gone);
-    sightings.toldToGo(pool, id, labels[UID_LABEL] ?? '');
+    const runtime = runtimes.get(pool);
+    if (runtime === undefined) return;
+    const isAccepted = await removeMachine(runtime, machineKey(machine), id, signal);
+    if (isAccepted) sightings.toldToGo(pool, id, labels[UID_LABEL] ?? '');
     log.warn({ pool, runtimeMachine: id, machine: machineKey(machine) }, 'deleted a machine whose Machine is gone');
   }
 }
