@@ -1,0 +1,17 @@
+import { expect, test } from '@jest/globals';
+
+import { Told } from './told.ts';
+
+test('two deeds that read alike are told twice, a state that lasts once', () => {
+  const lines: string[] = [];
+  const told = new Told((line) => lines.push(line));
+
+  told.did('grows by 1');
+  told.did('grows by 1');
+  told.saw('full');
+  told.saw('full');
+  told.did('shrinks');
+  told.saw('full');
+
+  expect(lines).toEqual(['grows by 1', 'grows by 1', 'full', 'shrinks', 'full']);
+});
