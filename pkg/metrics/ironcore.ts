@@ -26,6 +26,11 @@ export function ironCoreMetrics(registry: Registry) {
       'Machines at the runtime of a MachinePool of IronCore that have no Machine and are kept, because nobody has seen that it was to be deleted, because there are too many at once, or because they were made for a MachinePool that is not there.',
       ['pool'],
     ),
+    missing: gauge(
+      'machinist_ironcore_machines_missing',
+      'Machines of a MachinePool of IronCore that are held as they are, because the runtime that answers does not show their machines and nobody has seen these go (reasons MachinesLost and WrongRuntime).',
+      ['pool'],
+    ),
     claimsHeld: gauge(
       'machinist_ironcore_claims_held',
       'Volumes and NetworkInterfaces of IronCore that stay claimed by a Machine of a MachinePool that is gone, because nobody has seen its machine go.',

@@ -28,8 +28,17 @@ export interface MissingMachinesDeps {
 
 /** Why nothing is done for a Machine although the runtime shows no machine of it. */
 export interface Doubt {
-  readonly reason: 'WrongRuntime' | 'MachinesLost';
+  readonly reason: (typeof REASONS)[number];
   readonly message: string;
+}
+
+const REASONS = ['WrongRuntime', 'MachinesLost'] as const;
+
+/** Whether its status says that nothing is done for a Machine because of such a doubt. */
+export function isHeldAsMissing({ status }: IronCoreMachine): boolean {
+  return (status?.conditions ?? []).some(
+    ({ type, reason }) => type === 'Ready' && REASONS.some((doubt) => doubt === reason),
+  );
 }
 
 /** More machines that vanish at once are no mishap: the runtime has lost its state, or is another one, and what it had may come back. */

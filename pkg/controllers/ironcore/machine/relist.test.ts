@@ -185,6 +185,22 @@ describe('all machines of a runtime', () => {
     expect((await look()).afterMs).toBe(row.afterMs);
   });
 
+  test('that are held because the runtime does not show them are counted, by what their Machines say', async () => {
+    const held = ['MachinesLost', 'WrongRuntime', 'RuntimeRefused'].map((reason, index) => {
+      const machine = machineOf(`m-${index}`);
+      const conditions = [{ type: 'Ready', status: 'False', reason, message: '' }] as const;
+      return { ...machine, status: { ...machine.status, conditions: [...conditions] } };
+    });
+    const { look, metrics, state } = world([machineOf('a'), ...held]);
+    const missing = async (): Promise<unknown> => (await metrics.missing.get()).values;
+
+    await look();
+    expect(await missing()).toEqual([{ labels: { pool: 'p' }, value: 2 }]);
+    state.isServed = false;
+    await look();
+    expect(await missing()).toEqual([]);
+  });
+
   test('are all woken when the runtime answers again', async () => {
     const { look, add, state, keptUses } = world([machineOf('a'), machineOf('b')]);
     add('a');

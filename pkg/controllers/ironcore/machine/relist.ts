@@ -24,6 +24,7 @@ import type { KeptUses } from './kept-uses.ts';
 import type { LeftClaims } from './left-claims.ts';
 import { MACHINE_FINALIZER, NAME_LABEL, NAMESPACE_LABEL, UID_LABEL } from './keys.ts';
 import { judgeOwnerless, OWNERLESS_MS, type Ownerless } from './ownerless.ts';
+import { isHeldAsMissing } from './missing-machines.ts';
 import { isMachineOf, runtimeIDOf } from './runtime-id.ts';
 import type { RuntimeEvents } from './runtime-events.ts';
 import { lookAt, type Sightings } from './sightings.ts';
@@ -45,7 +46,7 @@ export interface RelistDeps {
   readonly sightings: Pick<Sightings, 'saw' | 'toldToGo' | 'forget'>;
   readonly leftClaims: Pick<LeftClaims, 'release' | 'leave'>;
   readonly events: Pick<RuntimeEvents, 'tell'>;
-  readonly metrics: Pick<IronCoreMetrics, 'machines' | 'kept'>;
+  readonly metrics: Pick<IronCoreMetrics, 'machines' | 'kept' | 'missing'>;
   readonly clock: Clock;
   readonly log: Logger;
   /** What a Machine is at its runtime has changed. */
@@ -115,6 +116,7 @@ export class Relist {
     this.#deps.sightings.saw(pool, shown);
     const { machines } = shown;
     const inPool = this.#deps.machines.byIndex('pool', pool);
+    this.#deps.metrics.missing.set({ pool }, inPool.filter(isHeldAsMissing).length);
     const byID = new Map(inPool.map((machine) => [runtimeIDOf(machine), machine]));
     this.#wakeChanged(known, machines, byID);
     // What was tried meanwhile need not wait for its back-off.
@@ -135,6 +137,7 @@ export class Relist {
     sightings.forget(poolName);
     for (const owner of OWNERS) metrics.machines.remove({ pool: poolName, owner });
     metrics.kept.remove({ pool: poolName });
+    metrics.missing.remove({ pool: poolName });
     const pool = pools.get(poolName);
     if (pool !== undefined) await kept.leave(pool, signal);
     await leftClaims.leave(poolName, signal);
