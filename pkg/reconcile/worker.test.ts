@@ -44,6 +44,8 @@ function throwing(err: unknown): Reconcile {
   };
 }
 
+const several = (...errors: readonly Error[]): Error => new AggregateError(errors, 'x');
+
 describe('a pass', () => {
   test.each([
     { step: next, want: { kind: 'done' }, result: 'success' },
@@ -110,6 +112,27 @@ describe('a pass', () => {
       level: 'warn',
     },
     { what: 'a bug', err: new TypeError('x'), want: { kind: 'retry' }, result: 'bug', level: 'error' },
+    {
+      what: 'several API errors and a conflict',
+      err: several(new ApiError(409, 'Conflict', 'x'), new ApiError(403, 'Forbidden', 'x')),
+      want: { kind: 'retry' },
+      result: 'api_error',
+      level: 'warn',
+    },
+    {
+      what: 'several failures at a gate that has closed meanwhile',
+      err: several(new ApiError(0, 'Unreachable', 'x'), new GateClosedError('outage', 'target', 'x')),
+      want: { kind: 'again', afterMs: 5_000, keepFailures: true },
+      result: 'gate_closed',
+      level: 'debug',
+    },
+    {
+      what: 'a bug among other failures',
+      err: several(new GateClosedError('outage', 'target', 'x'), new TypeError('x')),
+      want: { kind: 'retry' },
+      result: 'bug',
+      level: 'error',
+    },
   ])('that meets $what ends as $result, the third time at level $level', async ({ err, want, result, level }) => {
     const { run, registry, lines } = workerOf(throwing(err));
 

@@ -52,6 +52,8 @@ const FIRST_TOLD = 3;
  * | ApiError Unreachable                | after a back-off of at most 3 s   | as below                                  |
  * | deadline, ApiError, DriverError     | after a back-off                  | debug; warn: the third in a row, each 10th |
  * | anything else: a bug                | after a back-off                  | debug; error: the same                    |
+ *
+ * Several failures, in an AggregateError, count as the worst of them.
  */
 export class Worker {
   readonly #deps: WorkerDeps;
@@ -90,7 +92,8 @@ export class Worker {
     }
   }
 
-  #failed(err: unknown, failures: number, log: Logger): { result: PassResult; outcome: Outcome } {
+  #failed(thrown: unknown, failures: number, log: Logger): { result: PassResult; outcome: Outcome } {
+    const err = mainOf(thrown);
     if (err instanceof GateClosedError) {
       log.debug({ reason: err.reason, cluster: err.cluster }, 'gate was closed');
       if (err.reason === 'fenced') return { result: 'gate_closed', outcome: { kind: 'done' } };
@@ -101,7 +104,8 @@ export class Worker {
       return { result: 'conflict', outcome: { kind: 'retry', maxMs: LONGEST_CONFLICT_RETRY_MS } };
     }
     const result = familyOf(err);
-    const what: LogFields = result === 'bug' ? { err } : { reason: (err as Error).message, code: codeOf(err) };
+    const what: LogFields =
+      result === 'bug' ? { err: thrown } : { reason: (thrown as Error).message, code: codeOf(err) };
     const level = result === 'bug' ? 'error' : 'warn';
     log[failures >= FIRST_TOLD && isTold(failures) ? level : 'debug']({ ...what, failures }, 'pass failed');
     // No failure of the object: a connection that comes and goes must not keep it waiting for longer than an outage would.
@@ -111,6 +115,18 @@ export class Worker {
       outcome: isUnreachable ? { kind: 'retry', maxMs: LONGEST_UNREACHABLE_RETRY_MS } : { kind: 'retry' },
     };
   }
+}
+
+/** What a pass that met several failures is counted as: the one that says most. A bug is never hidden, nor is a closed gate. */
+function mainOf(thrown: unknown): unknown {
+  if (!(thrown instanceof AggregateError)) return thrown;
+  const errors = thrown.errors as readonly unknown[];
+  return (
+    errors.find((err) => !(err instanceof GateClosedError) && familyOf(err) === 'bug') ??
+    errors.find((err) => err instanceof GateClosedError) ??
+    errors.find((err) => !isConflict(err)) ??
+    errors[0]
+  );
 }
 
 function familyOf(err: unknown): PassResult {

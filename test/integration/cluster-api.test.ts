@@ -558,6 +558,27 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     expect(await readNode('host-was')).toBeUndefined();
   });
 
+  test('two Machines whose infrastructure reports one provider ID take no Node, and do not fight over it', async () => {
+    const [one, other] = ['twin-a', 'twin-b'];
+    for (const name of [one, other]) {
+      await sim.create(SIM_MACHINE, name, { spec: { providerID: 'sim://twin' } });
+      await createMachine(name);
+      await sim.report(SIM_MACHINE, name, { initialization: { provisioned: true } });
+      await shows(name, ({ status }) => expect(status?.phase).toBe('Provisioned'));
+    }
+    await createNode('twin', 'sim://twin');
+    for (const name of [one, other]) {
+      await says(name, 'NodeReady', 'Unknown', 'InspectionFailed', 'have the same provider ID sim://twin');
+      expect((await read(name)).status?.nodeRef).toBeUndefined();
+    }
+    await send('DELETE', 'machines', other);
+    await says(other, 'Deleting', 'True', 'DrainingNode', 'Waiting to know its Node: Machines');
+    await sim.delete(SIM_MACHINE, other);
+    await machineGone(other);
+    await shows(one, ({ status }) => expect(status).toMatchObject({ phase: 'Running', nodeRef: { name: 'twin' } }));
+    await remove(one);
+  });
+
   test('a deletion waits for hooks, drains, and waits for volumes; a timeout ends what a budget or a volume holds', async () => {
     const name = 'drained';
     const preDrain = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/backup';

@@ -191,6 +191,13 @@ export const CLUSTER_API: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/cluster-api/provider-id-claims.ts',
+    from: 'return hasAsMuch && mayOwn',
+    to: 'return false && hasAsMuch && mayOwn',
+    why: 'Two Machines take one Node at the same moment, write over each other for ever, and either takes the VM along.',
+    tests: CLAIMS,
+  },
+  {
+    file: 'pkg/controllers/cluster-api/provider-id-claims.ts',
     from: "kind: backing === 'gone' ? 'unknown' : 'undecided'",
     to: "kind: 'unknown'",
     why: 'A server goes undrained whose Node another Machine has that has no infrastructure any more.',

@@ -6,6 +6,7 @@ import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { CLUSTER_API_MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
+import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
 import type { Patch } from '../../kube/patch.ts';
 import { apiVersionOf, providerResource } from '../../kube/resource.ts';
@@ -207,6 +208,15 @@ describe('a Cluster', () => {
     expect(done.slice(0, 3)).toEqual(['delete machines a', 'delete machines b', 'delete machines c']);
     expect(JSON.stringify(said)).toContain('"Cannot delete Machine a: no; and 2 more"');
   });
+
+  test.each([new GateClosedError('outage', 'control', 'x'), new ApiError(0, 'Unreachable', 'x')])(
+    'asks none of the others to go when nothing gets through: %s',
+    async (refusal) => {
+      const machines = ['a', 'b'].map((name) => machine(name, { ownerReferences: [OWNER] }));
+
+      expect(await reconcile(going(), { machines, refusal })).toEqual(['delete machines a']);
+    },
+  );
 
   test('says nothing of a deletion that meets a conflict: the next pass is another', async () => {
     const refusal = new ApiError(409, 'Conflict', 'no');

@@ -255,7 +255,7 @@ export class ClusterAPIClusterController {
   }
 
   /**
-   * Deletes objects, each whatever becomes of the others. What the API server, or a webhook, refuses is said by the Cluster before it is tried
+   * Deletes objects, each whatever the API server says of the others. What the API server, or a webhook, refuses is said by the Cluster before it is tried
    * again.
    */
   async #remove(
@@ -270,8 +270,11 @@ export class ClusterAPIClusterController {
       const [ended] = await Promise.allSettled([remove().catch(ignoreNotFound)]);
       if (ended.status === 'fulfilled') continue;
       const err: unknown = ended.reason;
+      // Neither do the others get through: with many Machines, each would wait for its own answer.
+      if (!(err instanceof ApiError) || err.reason === 'Unreachable') throw err;
+      const said = `${what}: ${err.message}`;
       failures.push(err);
-      if (!isConflict(err) && err instanceof ApiError) refusals.push(`${what}: ${err.message}`);
+      if (!isConflict(err)) refusals.push(said);
     }
     const [refusal] = refusals;
     const more = refusals.length > 1 ? `; and ${refusals.length - 1} more` : '';

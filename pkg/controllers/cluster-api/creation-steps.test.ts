@@ -92,6 +92,29 @@ test.each<{
   },
 );
 
+test.each([
+  { what: 'cannot be read yet, which wakes others only', kind: 'reading', again: [20_000] },
+  { what: 'is there', kind: 'found', again: [] },
+])('a Machine looks again by itself when the infrastructure of another with its provider ID $what', async (world) => {
+  const [one, other] = [machine('m', 'n'), machine('other')];
+  const object = { ...machine('i'), spec: { providerID: ID } };
+  const externals = { find: () => ({ kind: world.kind, object, resource: clusterAPIMachines, contract: 'v1beta2' }) };
+  const pass = {
+    machine: one,
+    infrastructure: ABSENT,
+    nodeCluster: { kind: 'reached', target: withNode, identity: undefined },
+    cluster,
+    again: [],
+    told: [],
+  } as unknown as MachinePass;
+  const deps = { ...depsOf([one, other]), externals } as unknown as StepDeps;
+  await creationSteps(deps)
+    .find(({ name }) => name === 'node')
+    ?.run(pass);
+
+  expect(pass.again.map(({ afterMs }) => afterMs)).toEqual(world.again);
+});
+
 test('two Nodes with the provider id of a Machine are decided by the name that it knows', () => {
   const nodeCluster = { kind: 'reached', target: target(twin('a'), twin('b')), identity: undefined } as const;
   const seen = [undefined, 'b', 'c'].map((known) => {

@@ -14,6 +14,10 @@ const machine = (name: string, nodeName?: string, isProvisioned = false): Cluste
     ...(isProvisioned && { initialization: { infrastructureProvisioned: true } }),
   },
 });
+const goes = (one: ClusterAPIMachine): ClusterAPIMachine => ({
+  ...one,
+  metadata: { ...one.metadata, deletionTimestamp: 'now' },
+});
 const seen = (providerID?: string, deletionTimestamp?: string): SeenInfrastructure =>
   ({
     kind: 'found',
@@ -70,16 +74,36 @@ test.each<{ what: string; own: Claim; rivals: readonly Claim[]; kind: string | u
   })),
   {
     what: 'whose infrastructure has reported the ID before',
-    own: { machine: machine('m', undefined, true), infrastructure: SILENT },
+    own: { machine: machine('m', 'n', true), infrastructure: SILENT },
     rivals: [{ machine: machine('other'), infrastructure: REPORTS }],
     kind: undefined,
   },
+  ...[undefined, 'n'].flatMap((node) => [
+    ...[REPORTS, READING].map((infrastructure) => ({
+      what: `that has Node ${node}, beside one that has the same, and infrastructure that reports the ID`,
+      own: { machine: machine('m', node), infrastructure },
+      rivals: [{ machine: machine('other', node), infrastructure: REPORTS }],
+      kind: 'undecided',
+    })),
+    {
+      what: `that has Node ${node}, and goes as one that has the same`,
+      own: { machine: goes(machine('m', node)), infrastructure: REPORTS },
+      rivals: [{ machine: goes(machine('other', node)), infrastructure: REPORTS }],
+      kind: undefined,
+    },
+  ]),
   {
-    what: 'that has Node and infrastructure',
+    what: 'that has Node and infrastructure, beside one with a Node of its own',
     own: { machine: machine('m', 'n'), infrastructure: REPORTS },
-    rivals: [{ machine: machine('other', 'n'), infrastructure: REPORTS }],
+    rivals: [{ machine: machine('other', 'o'), infrastructure: REPORTS }],
     kind: undefined,
   },
+  ...[SILENT, ABSENT, READING].map((infrastructure) => ({
+    what: 'with infrastructure, beside one of which that is not known',
+    own: { machine: machine('m'), infrastructure: REPORTS },
+    rivals: [{ machine: machine('other'), infrastructure }],
+    kind: undefined,
+  })),
 ])('a Machine $what: its Node is $kind', ({ own, rivals, kind }) => {
   expect(contestedNode(own, rivals)?.kind).toBe(kind);
 });

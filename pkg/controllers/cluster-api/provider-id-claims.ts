@@ -24,6 +24,9 @@ type Backing = 'reports' | 'silent' | 'gone' | 'unknown';
  * | is gone, or does not report   | has infrastructure of which nothing is known yet | undecided                                   |
  * | is gone                       | has the Node, and this one has none             | unknown: nothing that it could take along   |
  * | is there, or nothing is known | has the Node, and this one has none             | undecided: the Node may run on its VM       |
+ * | is there, or nothing is known | has as much, and both have the Node, or neither | undecided, unless both are being deleted    |
+ *
+ * The last: when the Node of two joins, both are woken at once, and each would take it, and write over what the other has put there.
  */
 export function contestedNode(own: Claim, rivals: readonly Claim[]): SeenNode | undefined {
   const backing = backingOf(own);
@@ -33,9 +36,20 @@ export function contestedNode(own: Claim, rivals: readonly Claim[]): SeenNode | 
     const [unread] = rivals.filter((rival) => backingOf(rival) === 'unknown');
     if (unread !== undefined) return { kind: 'undecided', problem: contestOf(own, unread) };
   }
+  const equal = rivals.find((rival) => isEqual(own, rival));
+  if (backing !== 'gone' && backing !== 'silent' && equal !== undefined) {
+    return { kind: 'undecided', problem: contestOf(own, equal) };
+  }
   const holder = rivals.find(({ machine }) => machine.status?.nodeRef !== undefined);
   if (holder === undefined || own.machine.status?.nodeRef !== undefined) return undefined;
   return { kind: backing === 'gone' ? 'unknown' : 'undecided', problem: contestOf(own, holder) };
+}
+
+/** Whether another Machine may own the VM, and have its Node, as much as this one. When both go, what is on the Node is drained by either. */
+function isEqual(own: Claim, rival: Claim): boolean {
+  const hasAsMuch = own.machine.status?.nodeRef?.name === rival.machine.status?.nodeRef?.name;
+  const mayOwn = [backingOf(own), 'reports'].includes(backingOf(rival));
+  return hasAsMuch && mayOwn && !(isBeingDeleted(own.machine) && isBeingDeleted(rival.machine));
 }
 
 /** What is known of two Machines with one provider ID, and how to find out whose VM it is. To delete the wrong one destroys it. */

@@ -8,9 +8,12 @@ import type { MachinePass, MachineStep } from '../machine-pass.ts';
 import { namedNode, type OtherNodes } from '../named-node.ts';
 import { nodeChange } from '../node-change.ts';
 import { isOutdated } from '../outdated.ts';
-import { contestOf } from '../provider-id-claims.ts';
+import { contestOf, type Claim } from '../provider-id-claims.ts';
 import type { SeenInfrastructure, SeenNode } from '../seen.ts';
 import { graceLeftMs, nodeOf, rivalsOf, type NodeDeps } from './node-of.ts';
+
+/** How often what other Machines name is looked at again: when it changes, they are woken, and not this one. */
+const LOOK_AGAIN_MS = 20_000;
 
 /** Finds the Node, says which it is, and has it show what its Machine says. */
 export function nodeStep(deps: NodeDeps): MachineStep {
@@ -21,6 +24,9 @@ export function nodeStep(deps: NodeDeps): MachineStep {
       pass.node = await lookForNode(deps, pass);
       if (pass.node.kind === 'unreachable' && !pass.node.isOver) {
         pass.again.push({ afterMs: graceLeftMs(deps, pass), waitingFor: 'the cluster of its Node to answer' });
+      }
+      if (pass.node.kind === 'undecided' && rivalsOf(deps, machine).some(isUnread)) {
+        pass.again.push({ afterMs: LOOK_AGAIN_MS, waitingFor: 'what the other Machine with its provider ID names' });
       }
       if (pass.node.kind !== 'found' || nodeCluster.kind !== 'reached') return next;
       const { target, identity } = nodeCluster;
@@ -71,6 +77,8 @@ async function lookForNode(deps: NodeDeps, pass: MachinePass): Promise<SeenNode>
   const contest = holder && contestOf(claim, holder);
   return namedNode(machine, live, { nodes: others, contest, infrastructure: standOf(infrastructure) });
 }
+
+const isUnread = ({ infrastructure: { kind } }: Claim): boolean => kind === 'reading' || kind === 'unknown';
 
 function standOf(infrastructure: SeenInfrastructure): OtherNodes['infrastructure'] {
   if (infrastructure.kind === 'reading' || infrastructure.kind === 'unknown') return 'unknown';
