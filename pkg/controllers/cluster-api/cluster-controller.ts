@@ -276,7 +276,8 @@ export class ClusterAPIClusterController {
       failures.push(err);
       if (!isConflict(err)) refusals.push(said);
     }
-    const [refusal] = refusals;
+    // The cache puts last what has changed: the same is said as long as the same is refused.
+    const [refusal] = refusals.toSorted();
     const more = refusals.length > 1 ? `; and ${refusals.length - 1} more` : '';
     if (refusal !== undefined) await this.#waits(cluster, reason, `${REFUSED}${refusal}${more}`, signal);
     if (failures.length === 1) throw failures[0];

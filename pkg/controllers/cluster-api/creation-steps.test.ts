@@ -115,6 +115,20 @@ test.each([
   expect(pass.again.map(({ afterMs }) => afterMs)).toEqual(world.again);
 });
 
+test('of several Machines with a provider ID the same one is named, whichever was written last', () => {
+  const [one, other, third] = [machine('m'), machine('o'), machine('p')];
+  const nodeCluster = { kind: 'reached', target: withNode, identity: undefined } as const;
+  const infrastructure = { ...THERE, report: { providerID: ID } } as unknown as SeenInfrastructure;
+  const pass = { machine: one as WorkingMachine, infrastructure, nodeCluster, cluster };
+  const [before, after] = [
+    [one, other, third],
+    [one, third, other],
+  ].map((all) => nodeOf(depsOf(all, 'there'), pass));
+
+  expect(before).toMatchObject({ kind: 'undecided', problem: expect.stringContaining('Machines ns/m and ns/o have') });
+  expect(after).toEqual(before);
+});
+
 test('two Nodes with the provider id of a Machine are decided by the name that it knows', () => {
   const nodeCluster = { kind: 'reached', target: target(twin('a'), twin('b')), identity: undefined } as const;
   const seen = [undefined, 'b', 'c'].map((known) => {

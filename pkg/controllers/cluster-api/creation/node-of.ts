@@ -5,6 +5,7 @@ import {
 } from '../../../apis/cluster-api/keys.ts';
 import { readInfrastructure } from '../../../apis/cluster-api/infrastructure.ts';
 import type { ClusterAPIMachine } from '../../../apis/cluster-api/machine.ts';
+import { keyOf } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import type { MachinePass, StepDeps } from '../machine-pass.ts';
 import { WHICH_NODE } from '../named-node.ts';
@@ -15,11 +16,15 @@ import { see } from './look.ts';
 /** What is asked for Nodes, and for whose they are. */
 export type NodeDeps = Pick<StepDeps, 'machines' | 'externals' | 'servedAs' | 'clock'>;
 
-/** The other Machines with the provider ID of this one. */
+/**
+ * The other Machines with the provider ID of this one, by name: the cache puts what changes last, so that what is said of one of several would
+ * change with each write about another, and be written for ever.
+ */
 export function rivalsOf(deps: NodeDeps, { metadata, spec }: ClusterAPIMachine): readonly Claim[] {
   return deps.machines
     .byIndex('providerID', spec?.providerID ?? '')
     .filter((other) => other.metadata.uid !== metadata.uid)
+    .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
     .map((machine) => ({
       machine,
       infrastructure: see(deps, machine, machine.spec?.infrastructureRef, readInfrastructure),
