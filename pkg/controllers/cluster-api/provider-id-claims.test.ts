@@ -129,3 +129,14 @@ test.each([
 
   expect(text).toContain(`Sim i-m of ns/m ${what}; Sim i-o of ns/o reports it.`);
 });
+
+test('what was said of both stands while a manager that has started reads their infrastructure', () => {
+  const rival = { machine: machine('o', 'n'), infrastructure: REPORTS };
+  const before = contestOf({ machine: machine('m'), infrastructure: REPORTS }, rival);
+  const condition = { type: 'NodeReady', status: 'Unknown' as const, reason: 'InspectionFailed', message: before };
+  const own = { ...machine('m'), status: { conditions: [condition] } };
+
+  expect(contestOf({ machine: own, infrastructure: READING }, rival)).toBe(before);
+  expect(contestOf({ machine: own, infrastructure: ABSENT }, rival)).toContain('Sim i-m of ns/m is gone;');
+  expect(contestOf({ machine: own, infrastructure: READING }, { ...rival, machine: machine('p') })).toContain('ns/p');
+});

@@ -1,3 +1,4 @@
+import { conditionOf } from '../../apis/cluster-api/condition.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { SeenInfrastructure, SeenNode } from './seen.ts';
@@ -56,10 +57,15 @@ function isEqual(own: Claim, rival: Claim): boolean {
 export function contestOf(own: Claim, rival: Claim): string {
   const [a, b] = [own, rival].map(nameOf);
   const { providerID } = own.machine.spec ?? {};
+  const start = `Machines ${a} and ${b} have the same provider ID ${providerID}`;
+  const said = conditionOf(own.machine, 'NodeReady')?.message;
+  const isReading = [own, rival].some(({ infrastructure }) => infrastructure.kind === 'reading');
+  // A manager that has just begun to watch a kind knows nothing new: it would tell of both again whenever it starts.
+  if (isReading && said?.startsWith(start) === true) return said;
   const node = (own.machine.status?.nodeRef ?? rival.machine.status?.nodeRef)?.name;
   const [where, which] = node === undefined ? ['', 'its Node'] : [` (Node ${node})`, `Node ${node}`];
   return (
-    `Machines ${a} and ${b} have the same provider ID ${providerID}${where}: ${[own, rival].map(standOf).join('; ')}. ` +
+    `${start}${where}: ${[own, rival].map(standOf).join('; ')}. ` +
     `Delete neither before two sources say that the VM is not its own: the provider, which knows for which object it made the VM, and ` +
     `status.nodeInfo.systemUUID of ${which}, which is that of the VM`
   );
