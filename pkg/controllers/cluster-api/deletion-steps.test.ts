@@ -263,6 +263,16 @@ test('what a deletion waits for is told as before while objects are still being 
   expect([ended.waits, ended.says]).toEqual([said.reason, said.message]);
 });
 
+test('who knows which Node a Machine has is told how it goes without waiting for that', async () => {
+  const { did, says } = await run({}, { node: UNDECIDED });
+
+  expect(did).toEqual([]);
+  expect(says).toBe(
+    'Waiting to know its Node: p. Annotations machine.cluster.x-k8s.io/exclude-node-draining and ' +
+      'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach let this Machine go, and its VM, without a drain',
+  );
+});
+
 describe('a deletion', () => {
   test.each<{
     title: string;
