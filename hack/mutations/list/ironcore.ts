@@ -196,8 +196,8 @@ export const IRONCORE: readonly Mutation[] = [
   },
   {
     file: 'pkg/controllers/ironcore/machine/left-claims.ts',
-    from: 'else if (this.#isGone(pool, one, connection)) await',
-    to: 'else if (connection !== -1) await',
+    from: 'else if (this.#isGone(pool, one, connection)) {',
+    to: 'else if (connection !== -1) {',
     why: 'A volume is given to another machine while one uses it that a runtime without its state does not show.',
     tests: ['pkg/controllers/ironcore/machine/left-claims.test.ts'],
   },

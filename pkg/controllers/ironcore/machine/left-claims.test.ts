@@ -12,6 +12,7 @@ import { keyOf } from '../../../apis/meta.ts';
 import { IRONCORE_NETWORK_INTERFACE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../../../indexes/machine-indexes.ts';
 import { Machine } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
+import { ApiError } from '../../../kube/errors.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { ironCoreMetrics } from '../../../metrics/ironcore.ts';
@@ -123,6 +124,22 @@ test('those of one that was seen to go with its machine made are taken off after
   await look();
 
   expect(freed()).toHaveLength(2);
+});
+
+test('one that the API server refuses to have freed holds up nothing else, and is tried again', async () => {
+  const denied = new ApiError(403, 'Forbidden', 'a webhook');
+  const { clock, client, departures, held, look, freed } = world();
+  departures.saw(gone);
+  client.failures.push(denied);
+
+  await look();
+  clock.advance(2 * MINUTE_MS);
+  await expect(look()).rejects.toBe(denied);
+
+  expect(freed()).toEqual(['volumes/v', 'networkinterfaces/n']);
+  expect(held).toHaveLength(2);
+  await look();
+  expect(freed()).toContain('volumes/v');
 });
 
 test.each([

@@ -9,7 +9,7 @@ import type { Lister } from '../../../cache/lister.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import type { Reader, Writer } from '../../../kube/client.ts';
-import { ignoreNotFound } from '../../../kube/errors.ts';
+import { ignoreNotFound, isDenial, type ApiError } from '../../../kube/errors.ts';
 import { ironCoreMachines, ironCoreNetworkInterfaces, ironCoreVolumes, type Resource } from '../../../kube/resource.ts';
 import type { Logger } from '../../../log/logger.ts';
 import type { IronCoreMetrics } from '../../../metrics/ironcore.ts';
@@ -58,7 +58,10 @@ export class LeftClaims {
     this.#deps = deps;
   }
 
-  /** One look, with all machines at the runtime of the pool. Resolves with the time until the next one is due. Throws ApiError. */
+  /**
+   * One look, with all machines at the runtime of the pool. Resolves with the time until the next one is due. Throws ApiError; what the API
+   * server refuses to have freed holds up nothing else.
+   */
   async release(pool: string, { machines, connection }: Shown, signal: AbortSignal): Promise<number> {
     const { volumes, networkInterfaces } = this.#deps;
     const uses = usesOf(machines);
@@ -74,16 +77,23 @@ export class LeftClaims {
     this.#sinceMs.set(pool, sinceMs);
     const waits = [Infinity];
     const held: LeftOne[] = [];
+    const refused: ApiError[] = [];
     for (const one of left) {
       const waitMs = this.#deps.departures.machineOf(one.claim.uid) === undefined ? CREATION_MS : OWNERLESS_MS;
       const leftMs = (sinceMs.get(one.key) ?? nowMs) + waitMs - nowMs;
       if (leftMs > 0) waits.push(leftMs);
-      else if (this.#isGone(pool, one, connection)) await this.#release(pool, one, signal);
-      else held.push(one);
+      else if (this.#isGone(pool, one, connection)) {
+        await this.#release(pool, one, signal).catch((err: unknown) => {
+          if (!isDenial(err)) throw err;
+          refused.push(err);
+        });
+      } else held.push(one);
     }
     this.#deps.metrics.claimsHeld.set({ pool }, held.length);
     const ofPool = this.#deps.pools.get(pool);
     if (ofPool !== undefined) await this.#deps.held.tell(ofPool, held.map(heldOne), signal);
+    const [refusal] = refused;
+    if (refusal !== undefined) throw refusal;
     return Math.min(...waits);
   }
 

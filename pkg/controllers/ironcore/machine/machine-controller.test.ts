@@ -455,17 +455,66 @@ describe('that a machine is told to go', () => {
 
     await it.pass();
 
-    expect(it.log).toEqual(['machines/m', 'machines/m/status']);
+    expect(it.log).toEqual(['machines/m/status', 'machines/m']);
     expect(notes(it)).toEqual(['sent uid-m', 'accepted uid-m']);
   });
 
   test('is not told if it cannot be written', async () => {
     const it = deleting();
-    it.client.failures.push(new ApiError(403, 'Forbidden', 'no patch of machines'));
+    it.client.failures.push(undefined, new ApiError(403, 'Forbidden', 'no patch of machines'));
 
     await it.pass();
 
+    expect(notes(it)[0]).toBe('sent uid-m');
     expect(it.store.all()).toHaveLength(1);
+  });
+
+  test('is not noted while its status cannot be written, so that what the runtime loses then is not taken for gone', async () => {
+    const it = deleting();
+    const patch = it.client.patch.bind(it.client);
+    it.client.patch = async (...args) => {
+      if (args[3].subresource === 'status') throw new ApiError(403, 'Forbidden', 'no patch of machines/status');
+      return await patch(...args);
+    };
+    await it.pass();
+    expect(it.store.all()).toHaveLength(1);
+    it.client.patch = patch;
+    it.store.setBack([]);
+    it.it.connection = 1;
+
+    await it.pass();
+    it.clock.advance(MINUTE_MS);
+    await it.pass();
+
+    expect(hasFinalizer(it)).toBe(true);
+  });
+
+  test('is not known of a later deletion of a Machine that came back with a backup', async () => {
+    const it = deleting();
+    await it.pass();
+    expect(notes(it)).toEqual(['sent uid-m', 'accepted uid-m']);
+    const later = { deletionTimestamp: '2026-01-02T00:00:00Z', resourceVersion: '3' };
+    const again = { ...machineOf({}, {}, later), status: { machineID: 'iri://2', state: 'Running' } };
+    it.machines.put(again);
+    it.client.put(ironCoreMachines, again);
+
+    await it.pass();
+    it.clock.advance(MINUTE_MS);
+    await it.pass();
+
+    expect(hasFinalizer(it)).toBe(true);
+  });
+
+  test('stays accepted when the runtime, which goes on showing it for a moment, says that it has none', async () => {
+    const it = deleting();
+    it.store.habits.deletesAtOnce = false;
+    await it.pass();
+    for (const { metadata } of it.store.all()) metadata.deletedAt = 0n;
+    it.deletions.push(new RuntimeError('DeleteMachine', 'NotFound', 'none', { isMutation: true }));
+
+    await it.pass();
+
+    expect(notes(it)).toEqual(['sent uid-m', 'accepted uid-m']);
   });
 
   test.each([
@@ -491,7 +540,8 @@ describe('that a machine is told to go', () => {
     const known = { ...machineOf({}, {}, { ...deletion, resourceVersion: '2' }), status: { machineID } };
     it.machines.put(known);
     it.client.put(ironCoreMachines, known);
-    await it.pass();
+    // Not each second for ever, if the runtime goes on showing it.
+    expect(await it.pass()).toBe(5_000);
     expect(notes(it)).toEqual(['sent uid-m', 'unanswered uid-m']);
     it.store.setBack([]);
     it.it.connection = connection;

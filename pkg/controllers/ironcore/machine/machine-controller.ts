@@ -405,37 +405,39 @@ export class IronCoreMachineController {
     const { uid } = observed.metadata;
     const [first] = left;
     const message = `Waiting for machine ${first?.metadata.id ?? ''} to be gone`;
-    // Before it is told to go, for whoever comes after this process. What it has accepted once stays so.
-    if (ids.length > 0 && this.#missing.deletionOf(observed) !== 'accepted') await this.#noteDeletion(pass, 'sent');
     await this.#tell(pass, { problem: { reason: 'Terminating', message } }, { state: 'Terminating' });
+    // Right before it is told to go, for whoever comes after this process: nothing in between may fail, and leave a note of what was never
+    // sent. What it has accepted once stays so.
+    if (ids.length > 0 && this.#missing.deletionOf(observed) !== 'accepted') await this.#noteDeletion(pass, 'sent');
     let areAccepted = true;
     for (const id of ids) {
       const isAccepted = await removeMachine(runtime, keyOf(observed), id, signal).catch(async (err: unknown) => {
         await this.#takeBack(pass, first, err);
         throw err;
       });
-      areAccepted &&= isAccepted;
       if (isAccepted) sightings.toldToGo(poolName, id, uid);
+      // One that was accepted before may be shown for a moment after it is gone.
+      areAccepted &&= isAccepted || sightings.vouchesFor(poolName, { id });
     }
     this.#uncertainty.certain(uid);
     await this.#noteDeletion(pass, areAccepted ? 'accepted' : 'unanswered');
     hurry(poolName);
-    return requeue(SOON_MS, message);
+    // One that shows a machine and says that it has none may do so for ever, and each time is noted. That it is gone wakes its Machine.
+    return requeue(areAccepted ? SOON_MS : LOOK_AGAIN_MS, message);
   }
 
   /** Notes what is known of the deletion, unless the Machine says so already. Throws ApiError. */
   async #noteDeletion({ observed, signal }: Pass, note: DeletionNote): Promise<void> {
     const { machines, writer } = this.#deps;
-    const { uid } = observed.metadata;
     const isKnown = this.#missing.deletionOf(observed) === note;
     // What is about to be sent is not sent before that is written.
-    this.#missing.deletion(uid, note === 'sent' && !isKnown ? 'none' : note);
+    this.#missing.deletion(observed, note === 'sent' && !isKnown ? 'none' : note);
     const current = machines.get(keyOf(observed)) ?? observed;
     if (isKnown && deletionNoteOf(current) === note) return;
     const annotations = { [DELETION_SENT_ANNOTATION]: deletionNoteText(observed, note) };
     const patch = mergePatch(observed, { metadata: { annotations } });
     await writer.patch('change', ironCoreMachines, refOf(observed), patch, { signal }).catch(ignoreNotFound);
-    this.#missing.deletion(uid, note);
+    this.#missing.deletion(observed, note);
   }
 
   /**

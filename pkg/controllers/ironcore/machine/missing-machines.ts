@@ -71,7 +71,7 @@ function isTooMany({ known, missing }: Pick<Shortage, 'known' | 'missing'>): boo
  */
 export class MissingMachines {
   readonly #deps: MissingMachinesDeps;
-  /** What this process knows of deletions, by UID: newer than what their Machines say. */
+  /** What this process knows of deletions, by UID and time: newer than what their Machines say. */
   readonly #notes = new BoundedMap<string, DeletionNote>(CAPACITY);
   /** By pool, the last list of all machines. */
   readonly #lists = new Map<string, { readonly sinceMs: number; readonly found: Promise<Shortage> }>();
@@ -83,13 +83,13 @@ export class MissingMachines {
   }
 
   /** What became of the deletion of its machine, whether or not that could be written. */
-  deletion(uid: string, note: DeletionNote): void {
-    this.#notes.set(uid, note);
+  deletion(machine: IronCoreMachine, note: DeletionNote): void {
+    this.#notes.set(deletionKey(machine), note);
   }
 
   /** What is known of the deletion of its machine. */
   deletionOf(machine: IronCoreMachine): DeletionNote {
-    return isBeingDeleted(machine) ? (this.#notes.get(machine.metadata.uid) ?? deletionNoteOf(machine)) : 'none';
+    return isBeingDeleted(machine) ? (this.#notes.get(deletionKey(machine)) ?? deletionNoteOf(machine)) : 'none';
   }
 
   /** Whether that its machine is not there is no news. */
@@ -244,6 +244,11 @@ export class MissingMachines {
     const ofPool = releaseOf(pool, nowMs, GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION);
     return ofPool === 'none' ? own : ofPool;
   }
+}
+
+/** A Machine that came back with a backup has another machine by the time it is deleted again. */
+function deletionKey({ metadata: { uid, deletionTimestamp = '' } }: IronCoreMachine): string {
+  return `${uid} ${deletionTimestamp}`;
 }
 
 function poolRef(name: string): Parameters<typeof giveUpHint>[1] {

@@ -49,7 +49,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
   const told: string[] = [];
   const deleted: string[] = [];
   const events: object[] = [];
-  const state = { isAway: false, isMute: false, isServed: true, isEmptied: false, leftClaimsMs: Infinity };
+  const state = { isAway: false, isMute: false, isServed: true, isEmptied: false, locked: '', leftClaimsMs: Infinity };
   const runtime = {
     version: async () => ({ name: 'iri', version: '1', connection: 0 }),
     machines: async () => {
@@ -63,6 +63,8 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
     delete: async (_of: string, id: string) => {
       deleted.push(id);
       if (state.isEmptied) throw new RuntimeError('DeleteMachine', 'NotFound', 'none', { isMutation: true });
+      if (id === state.locked)
+        throw new RuntimeError('DeleteMachine', 'FailedPrecondition', 'locked', { isMutation: true });
       store.delete(id);
     },
   } as unknown as PoolRuntime;
@@ -217,6 +219,23 @@ describe('all machines of a runtime', () => {
 });
 
 describe('a machine without a Machine', () => {
+  test('that the runtime refuses to delete holds up no other one, and is tried again', async () => {
+    const { clock, store, look, add, departed, kept, state } = world([]);
+    state.locked = add('a');
+    add('b');
+    departed('uid-a', 'uid-b');
+
+    await look();
+    clock.advance(10_000);
+    await expect(look()).rejects.toThrow('locked');
+
+    expect(store.all().map(({ metadata }) => metadata.id)).toEqual([state.locked]);
+    expect(kept).toHaveLength(2);
+    state.locked = '';
+    await look();
+    expect(store.all()).toEqual([]);
+  });
+
   test('whose deletion was seen is deleted after ten seconds', async () => {
     const { clock, look, add, deleted, departed } = world([]);
     const id = add('a');

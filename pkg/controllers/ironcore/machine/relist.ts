@@ -70,6 +70,14 @@ const OWNERS: readonly Owner[] = ['machine', 'none', 'former', 'other'];
 /** Machines of a pool by the ids that they have at its runtime. */
 type ByID = ReadonlyMap<string, IronCoreMachine>;
 
+/** What became of machines without a Machine. */
+interface Cleaning {
+  /** Some are to be looked at again soon. */
+  readonly isCleaning: boolean;
+  /** Why the runtime has not deleted one; the first. */
+  readonly refusal: RuntimeError | undefined;
+}
+
 interface Known {
   /** What each machine was like, by id. */
   shapes: ReadonlyMap<string, { readonly shape: string; readonly key: string }>;
@@ -122,11 +130,12 @@ export class Relist {
     // What was tried meanwhile need not wait for its back-off.
     if (known.isAway) for (const machine of inPool) this.#deps.wake(keyOf(machine));
     known.isAway = false;
-    const isCleaning = await this.#judge(pool, known, machines, byID, signal);
+    const { isCleaning, refusal } = await this.#judge(pool, known, machines, byID, signal);
     await this.#deps.events.tell(pool, runtime, machines, signal);
     const isBusy = isCleaning || machines.some(isOnItsWay);
     const restMs = machines.some(isUnsettled) ? UNSETTLED_MS : REST_MS;
     const leftClaimsMs = await this.#deps.leftClaims.release(pool, shown, signal);
+    if (refusal !== undefined) throw refusal;
     return requeue(isBusy ? SOON_MS : Math.min(restMs, leftClaimsMs), 'the next look at the runtime');
   }
 
@@ -156,14 +165,14 @@ export class Relist {
     known.shapes = shapes;
   }
 
-  /** Deletes what may be deleted of the machines without a Machine. Says whether any is to be looked at again soon. */
+  /** Deletes what may be deleted of the machines without a Machine. One that the runtime refuses to delete holds up nothing else. */
   async #judge(
     poolName: string,
     known: Known,
     machines: readonly RuntimeMachine[],
     byID: ByID,
     signal: AbortSignal,
-  ): Promise<boolean> {
+  ): Promise<Cleaning> {
     const { pools, clock, departures, kept, metrics } = this.#deps;
     const pool = pools.get(poolName);
     const poolUIDs = new Set(pools.list().map(({ metadata }) => metadata.uid));
@@ -189,13 +198,19 @@ export class Relist {
     if (pool === undefined) {
       // There is nothing to write a condition to.
       metrics.kept.set({ pool: poolName }, keptOfFormer.length);
-      return isYoung;
+      return { isCleaning: isYoung, refusal: undefined };
     }
     const release = releaseOf(pool, clock.now());
     const verdict = judgeOwnerless(ownerless, { wasDeleted: (uid) => departures.has(uid), release });
-    for (const machine of verdict.remove) await this.#removeIfOwnerless(pool, machine, signal);
+    let refusal: RuntimeError | undefined;
+    for (const machine of verdict.remove) {
+      await this.#removeIfOwnerless(pool, machine, signal).catch((err: unknown) => {
+        if (!(err instanceof RuntimeError) || err.unanswered) throw err;
+        refusal ??= err;
+      });
+    }
     await kept.tell(pool, { ...verdict, former: keptOfFormer }, release, signal);
-    return verdict.remove.length > 0 || isYoung;
+    return { isCleaning: verdict.remove.length > 0 || isYoung, refusal };
   }
 
   /** Whose a machine is. Others may use the same runtime, with the same labels. */
