@@ -65,8 +65,9 @@ async function start(hooks: Hooks = {}, flags: Readonly<Record<string, string>> 
     controllers: 'ironcore',
     flags: {
       'leader-elect': 'true',
-      'leader-elect-lease-duration': '3s',
-      'leader-elect-renew-deadline': '2s',
+      // A process that cannot renew its Lease in time ends, and nobody serves its pools then: the host may stand still for seconds.
+      'leader-elect-lease-duration': '10m',
+      'leader-elect-renew-deadline': '9m',
       'leader-elect-retry-period': '500ms',
       ...flags,
     },
@@ -74,6 +75,12 @@ async function start(hooks: Hooks = {}, flags: Readonly<Record<string, string>> 
   });
   sessions.push(started);
   return started;
+}
+
+/** The process dies. It does not give back its Leases, for which the next one would wait until they have run out. */
+async function die(): Promise<void> {
+  await session[Symbol.asyncDispose]();
+  await api.send('DELETE', `/apis/coordination.k8s.io/v1/namespaces/${ns.name}/leases`);
 }
 
 interface PoolOptions {
@@ -241,14 +248,14 @@ test('of 50 Machines at once exactly 20 get the 20 places, also when the process
   await createMachines(names.slice(0, 25));
   await createMachines(names.slice(25), {}, other);
   await settle({ waits: 50 });
-  await session[Symbol.asyncDispose]();
+  await die();
   await createPool('eleven', { places: 11 });
   await createPool('nine', { places: 9 });
   // What is on its way when it dies arrives, or does not. Until the answer to one of them had come, all others could be.
   const crash = new CrashPoint(8, 'before');
   session = await start({ intercept: crash.intercept });
   await crash.died;
-  await session[Symbol.asyncDispose]();
+  await die();
   expect(counted(await machines())).not.toMatchObject({ eleven: 11, nine: 9 });
 
   session = await start();
@@ -352,7 +359,7 @@ test('a pool that is served has the places that its runtime has, and none while 
   await removeMachines();
   await removePools('silent');
   await createClass();
-  await session[Symbol.asyncDispose]();
+  await die();
   await using runtime = await IriRuntime.start({ classes: { [CLASS]: 2 } });
   session = await start({}, { 'ironcore-pool': `served=${runtime.address}` });
   const read = () => api.send<IronCoreMachinePool>('GET', `${GROUP}/machinepools/served`);
