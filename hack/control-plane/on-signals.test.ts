@@ -5,16 +5,18 @@ import { expect, test } from '@jest/globals';
 
 const MODULE = path.join(import.meta.dirname, 'on-signals.ts');
 
-/** Runs `program` with `onSignals` imported, sends it `signal` when it has printed a line, and tells how it ended. */
+/** Runs `program` with `onSignals` imported, sends it `signal` once when it is ready, and tells how it ended. */
 async function ended(program: string, signal: NodeJS.Signals) {
   const source = `import { onSignals } from ${JSON.stringify(MODULE)}; setInterval(() => {}, 60_000); ${program}; console.log('ready');`;
   const child = spawn(process.execPath, ['--input-type=module-typescript', '--eval', source], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let output = '';
+  let isTold = false;
   child.stdout.on('data', (chunk: Buffer) => {
     output += chunk.toString();
-    if (output.includes('ready')) child.kill(signal);
+    // Once: a second signal would end a process that is on its way out, and listens no more.
+    if (!isTold && output.includes('ready')) isTold = child.kill(signal);
   });
   const [code, by] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
   return { output: output.split('\n').filter((line) => line !== ''), code, by };
