@@ -36,18 +36,26 @@ export function livenessOf(recorded: ProcessIdentity): Liveness {
   return identityOf(recorded.pid)?.startTime === recorded.startTime ? 'alive' : 'dead';
 }
 
-/** Field 22 of /proc/<pid>/stat; the second field may itself contain spaces and parentheses. */
+/** Field 22 of /proc/<pid>/stat. */
 function startTimeFromProc(pid: number): string | undefined {
-  const stat = readProcStat(pid);
-  if (stat === undefined) return undefined;
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const [state] = fields;
-  return state === 'Z' || state === 'X' ? undefined : fields[19];
+  const fields = procStat(`/proc/${pid}`);
+  const state = fields?.[0];
+  return state === 'Z' || state === 'X' ? undefined : fields?.[19];
 }
 
-function readProcStat(pid: number): string | undefined {
+/**
+ * The fields of `stat` in the folder of a process or of one of its threads, from the third on, which is the state (proc_pid_stat(5)): the
+ * second may itself contain spaces and parentheses. Undefined when it has gone.
+ */
+export function procStat(folder: string): readonly string[] | undefined {
+  const stat = unlessGone(() => readFileSync(`${folder}/stat`, 'utf8'));
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+/** What was read of a process or a thread; undefined when that has gone. Other errors are thrown. */
+export function unlessGone<T>(read: () => T): T | undefined {
   try {
-    return readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return read();
   } catch (err) {
     if (errnoOf(err) === 'ENOENT' || errnoOf(err) === 'ESRCH') return undefined;
     throw err;

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 
-import { errnoOf } from '../../hack/control-plane/errno.ts';
+import { procStat, unlessGone } from '../../hack/control-plane/process-identity.ts';
 import { eventually } from '../expect/eventually.ts';
 
 /** A process that is halted by its parent: a ChildProcess, or a program of the control plane. */
@@ -33,18 +33,6 @@ function statesOf(pid: number): string[] {
         .charAt(0),
     ];
   }
-  return (unlessGone(() => readdirSync(`/proc/${pid}/task`)) ?? []).flatMap((thread) => {
-    const stat = unlessGone(() => readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8'));
-    return stat === undefined ? [] : [stat.charAt(stat.lastIndexOf(')') + 2)];
-  });
-}
-
-/** Undefined when the process, or this thread of it, has gone. */
-function unlessGone<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (err) {
-    if (errnoOf(err) === 'ENOENT' || errnoOf(err) === 'ESRCH') return undefined;
-    throw err;
-  }
+  const threads = unlessGone(() => readdirSync(`/proc/${pid}/task`)) ?? [];
+  return threads.flatMap((thread) => procStat(`/proc/${pid}/task/${thread}`)?.[0] ?? []);
 }
