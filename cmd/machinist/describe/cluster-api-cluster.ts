@@ -6,7 +6,6 @@ import type { ClusterAPIMachine } from '../../../pkg/apis/cluster-api/machine.ts
 import type { Event } from '../../../pkg/apis/wire.ts';
 import { explainClusterAPICluster, type AroundCluster } from '../../../pkg/controllers/cluster-api/explain-cluster.ts';
 import type { Reader } from '../../../pkg/kube/client.ts';
-import { ApiError } from '../../../pkg/kube/errors.ts';
 import { clusterAPIClusters, clusterAPIMachines, secrets } from '../../../pkg/kube/resource.ts';
 import type { DescribeOptions } from './command.ts';
 import {
@@ -18,7 +17,7 @@ import {
   type DescribedEvent,
   type DescribedExplanation,
 } from './described.ts';
-import { knownOf } from './known.ts';
+import { isAnswer, knownOf } from './known.ts';
 import { conditionLines, eventLines, explanationFields, fieldLines, tableLines } from './layout.ts';
 import { printDescription } from './print-description.ts';
 
@@ -72,7 +71,7 @@ async function around(reader: Reader, { metadata }: ClusterAPICluster): Promise<
   const [kubeconfig, machines] = await Promise.all([
     knownOf(reader, secrets, ref),
     reader.list(clusterAPIMachines, { namespace }).catch((err: unknown) => {
-      if (err instanceof ApiError && err.code !== 0) return undefined;
+      if (isAnswer(err)) return undefined;
       throw err;
     }),
   ]);

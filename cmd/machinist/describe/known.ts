@@ -17,7 +17,12 @@ export async function knownOf<T extends KubeObject>(
     return await reader.get(resource, ref);
   } catch (err) {
     if (isNotFound(err)) return 'missing';
-    if (err instanceof ApiError && err.code !== 0) return 'unknown';
+    if (isAnswer(err)) return 'unknown';
     throw err;
   }
+}
+
+/** Whether an error is an answer of the server: it can be reached, and who asks goes without what it refused. */
+export function isAnswer(err: unknown): boolean {
+  return err instanceof ApiError && err.code !== 0;
 }

@@ -1,8 +1,8 @@
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../pkg/apis/meta.ts';
 import type { Reader } from '../../../pkg/kube/client.ts';
-import { ApiError } from '../../../pkg/kube/errors.ts';
 import { machineDeployments, machineSets } from '../../../pkg/kube/resource.ts';
+import { isAnswer } from './known.ts';
 
 /**
  * What the MachineDeployment of a Machine says of a cluster that does not answer; undefined when it says nothing, when there is
@@ -19,7 +19,7 @@ export async function outageOf(reader: Reader, machine: Machine): Promise<string
     return status?.conditions?.find(({ type, status: is }) => type === 'APIServerUnreachable' && is === 'True')
       ?.message;
   } catch (err) {
-    if (err instanceof ApiError && err.code !== 0) return undefined;
+    if (isAnswer(err)) return undefined;
     throw err;
   }
 }
