@@ -11,10 +11,16 @@ const common = {
   transform: { '^.+\\.ts$': '<rootDir>/hack/jest-strip-types.js' },
 };
 
+/** For levels whose test files leave nothing behind. */
+const leavingNothing = { testEnvironment: '<rootDir>/hack/jest-environment.js' };
+/** MACHINIST_TEST_LEAKS=all: of all levels, where a busy machine takes its time to close connections of servers that were killed. */
+const leavingNothingByName = process.env.MACHINIST_TEST_LEAKS === 'all' ? leavingNothing : {};
+
 const TIMEOUT = '<rootDir>/test/env/timeout.ts';
 
 /** Levels whose tests use the real control plane; jest starts it before the first test of any of them. */
 const withControlPlane = {
+  ...leavingNothingByName,
   globalSetup: '<rootDir>/test/env/global-setup.ts',
   globalTeardown: '<rootDir>/test/env/global-teardown.ts',
   setupFilesAfterEnv: [TIMEOUT],
@@ -27,7 +33,10 @@ function level(displayName, folders, more = {}) {
 /** One project a level: `--selectProjects unit`; a path alone selects the projects that it belongs to. */
 export default {
   projects: [
-    level('unit', '{cmd,pkg,hack,test/expect}', { setupFilesAfterEnv: [TIMEOUT, '<rootDir>/test/env/properties.ts'] }),
+    level('unit', '{cmd,pkg,hack,test/expect,test/simulation}', {
+      ...leavingNothing,
+      setupFilesAfterEnv: [TIMEOUT, '<rootDir>/test/env/properties.ts'],
+    }),
     level('integration', 'test/integration', withControlPlane),
     level('faults', 'test/faults', withControlPlane),
     level('e2e', 'test/e2e', withControlPlane),
@@ -37,7 +46,8 @@ export default {
   testSequencer: '<rootDir>/hack/test/longest-first.ts',
   // What jest's loader of ES modules never frees; a worker that is started anew costs two seconds.
   workerIdleMemoryLimit: '1GB',
-  // With half a second, as usual, a busy machine has workers told of as leaking that hold nothing and have not had their turn yet.
+  // With half a second, as usual, a busy machine has workers told of as leaking that hold nothing and have not had their turn yet: one that is
+  // over the limit above with its last file is even started anew, only to be ended.
   workerGracefulExitTimeout: 10_000,
   reporters: ['default', '<rootDir>/hack/summary-reporter.js'],
 };

@@ -7,6 +7,7 @@ import { defineConfig } from 'oxlint';
 export const TIERS = [
   ['apis'],
   ['clock'],
+  ['random'],
   ['log'],
   ['metrics'],
   ['gate'],
@@ -40,6 +41,7 @@ export const INNER_TIERS: Readonly<Record<string, readonly (readonly string[])[]
       'machine-deployment',
       'machine-class',
       'secret',
+      'role-binding',
       'safety',
       'mirantis',
       'cluster-api',
@@ -67,6 +69,19 @@ const CLIENT_NODE = {
   allowTypeImports: true,
   message: 'Only pkg/kube/config.ts loads client-node at run time; elsewhere import its types.',
 };
+
+/** What a simulation could not repeat. */
+const CHANCE = {
+  name: 'node:crypto',
+  importNames: ['randomBytes', 'randomInt', 'randomUUID', 'getRandomValues'],
+  message: 'Randomness is handed down from the operator (pkg/random).',
+};
+const TIMERS = ['node:timers', 'node:timers/promises'].map((name) => ({
+  name,
+  message: 'Timers are those of the Clock (pkg/clock).',
+}));
+/** What no process that is simulated runs, or is started before its time begins. */
+const OF_THE_HOST = ['drivers', 'conformance', 'ironcore-runtime', 'random', 'clock'].map((name) => `pkg/${name}`);
 
 /** Each folder, with what it must not import: the others of its tier, and the tiers after it. */
 function laterThan(tiers: readonly (readonly string[])[]): { folder: string; later: string[] }[] {
@@ -99,6 +114,8 @@ for (const [parent, tiers] of Object.entries(INNER_TIERS)) {
     refused.set(`${parent}/${folder}`, [...around, ...neighbours]);
   }
 }
+const isOfTheHost = (folder: string): boolean =>
+  OF_THE_HOST.some((host) => folder === host || folder.startsWith(`${host}/`)) && folder !== 'pkg/drivers/sim';
 const layers = [...refused].map(([folder, patterns]) => {
   const message = `${folder} imports only from the tiers before it (oxlint.config.ts).`;
   return {
@@ -106,7 +123,10 @@ const layers = [...refused].map(([folder, patterns]) => {
     rules: {
       'typescript/no-restricted-imports': [
         'error',
-        { paths: [CLIENT_NODE], patterns: [{ group: [...patterns, ...EXCEPT], message }] },
+        {
+          paths: isOfTheHost(folder) ? [CLIENT_NODE] : [CLIENT_NODE, CHANCE, ...TIMERS],
+          patterns: [{ group: [...patterns, ...EXCEPT], message }],
+        },
       ],
     },
   };
@@ -116,6 +136,22 @@ const NETWORK = ['fetch', 'WebSocket', 'EventSource'].map((name) => ({
   name,
   message: 'Every request goes through pkg/kube or a driver, behind the gate.',
 }));
+const HOST_TIMERS = ['setTimeout', 'setInterval', 'setImmediate'].map((name) => ({
+  name,
+  message: 'Timers are those of the Clock (pkg/clock).',
+}));
+const PROPERTIES = [
+  { object: 'Date', property: 'now', message: 'Use the Clock (pkg/clock).' },
+  {
+    object: 'globalThis',
+    property: 'fetch',
+    message: 'Every request goes through pkg/kube or a driver, behind the gate.',
+  },
+];
+const PROPERTIES_OF_THE_HOST = [
+  { object: 'Math', property: 'random', message: 'Randomness is handed down from the operator (pkg/random).' },
+  { object: 'performance', property: 'now', message: 'Use the Clock (pkg/clock).' },
+];
 const DATE = {
   name: 'Date',
   message: 'Time comes from the Clock, and is read and written by fromTimestamp and toTimestamp (pkg/clock).',
@@ -146,15 +182,7 @@ export default defineConfig({
     eqeqeq: 'error',
     'no-console': 'error',
     'no-empty': 'error',
-    'no-restricted-properties': [
-      'error',
-      { object: 'Date', property: 'now', message: 'Use the Clock (pkg/clock).' },
-      {
-        object: 'globalThis',
-        property: 'fetch',
-        message: 'Every request goes through pkg/kube or a driver, behind the gate.',
-      },
-    ],
+    'no-restricted-properties': ['error', ...PROPERTIES],
     'import/no-cycle': 'error',
     'import/no-default-export': 'error',
     'import/no-named-as-default-member': 'off',
@@ -164,8 +192,23 @@ export default defineConfig({
     'unicorn/consistent-function-scoping': 'off',
   },
   overrides: [
+    {
+      files: ['pkg/**'],
+      rules: {
+        'no-restricted-globals': ['error', ...NETWORK, DATE, ...HOST_TIMERS],
+        'no-restricted-properties': ['error', ...PROPERTIES, ...PROPERTIES_OF_THE_HOST],
+      },
+    },
+    {
+      // Drivers are processes of their own; the others keep a process alive, or end its connections.
+      files: ['pkg/{drivers,conformance,ironcore-runtime}/**', 'pkg/process/lifecycle.ts', 'pkg/health/server.ts'],
+      rules: {
+        'no-restricted-globals': ['error', ...NETWORK, DATE],
+        'no-restricted-properties': ['error', ...PROPERTIES],
+      },
+    },
+    { files: ['pkg/**/*.test.ts'], rules: { 'no-restricted-properties': ['error', ...PROPERTIES] } },
     { files: ['pkg/clock/*.ts', 'hack/**', 'test/**'], rules: { 'no-restricted-properties': 'off' } },
-    { files: ['pkg/**'], rules: { 'no-restricted-globals': ['error', ...NETWORK, DATE] } },
     { files: ['cmd/**'], rules: { 'no-restricted-globals': ['error', DATE] } },
     { files: ['pkg/clock/**', 'pkg/**/*.test.ts'], rules: { 'no-restricted-globals': ['error', ...NETWORK] } },
     { files: ['cmd/**/*.test.ts'], rules: { 'no-restricted-globals': 'off' } },

@@ -17,9 +17,11 @@ const programs = {
   demo: ['cmd/demo/main.ts'],
   machinist: ['cmd/machinist/main.ts'],
   test: ['hack/test/main.ts'],
+  'test-ironcore': ['hack/ironcore/main.ts'],
   check: ['hack/check/main.ts'],
   mutations: ['hack/mutations/main.ts'],
   bench: ['hack/bench/main.ts'],
+  simulate: ['hack/simulate/main.ts'],
 };
 
 /** Installs if needed, then runs `command` and ends with its exit code. */

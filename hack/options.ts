@@ -5,8 +5,9 @@ import { Command, CommanderError, Option } from 'commander';
 import { exitCodeOf, HELP_HINT } from '../pkg/config/command-line.ts';
 import { count } from '../pkg/drivers/command.ts';
 
-/** One option of a script: `--name <value>`. */
+/** One option of a script: `--name <value>`, `--name`, or the words that belong to no option. */
 export interface ScriptOption<T> {
+  readonly takes?: 'nothing' | 'words';
   readonly placeholder: string;
   readonly description: string;
   readonly parse: (text: string) => T;
@@ -34,6 +35,16 @@ export function text(description: string, otherwise?: string): ScriptOption<stri
   return { placeholder: 'text', description, parse: (typed) => typed, otherwise };
 }
 
+/** An option that takes nothing: it is there or not. */
+export function flag(description: string): ScriptOption<boolean> {
+  return { takes: 'nothing', placeholder: '', description, parse: () => true, otherwise: false };
+}
+
+/** The words that belong to no option. */
+export function words(placeholder: string, description: string): ScriptOption<readonly string[]> {
+  return { takes: 'words', placeholder, description, parse: (typed) => [typed], otherwise: [] };
+}
+
 /** The options in `argv`. Throws CommanderError, when it has said what was typed wrongly or given the help asked for. */
 export function parseOptions<O extends ScriptOptions>(description: string, options: O, argv: readonly string[]) {
   const script = path.relative(process.cwd(), process.argv[1] ?? '');
@@ -42,14 +53,19 @@ export function parseOptions<O extends ScriptOptions>(description: string, optio
     .allowExcessArguments(false)
     .showHelpAfterError(HELP_HINT)
     .exitOverride();
-  for (const [name, { placeholder, description: what, parse, otherwise }] of Object.entries(options)) {
-    const option = new Option(`--${dashed(name)} <${placeholder}>`, what).argParser(parse);
-    command.addOption(otherwise === undefined ? option : option.default(otherwise));
+  for (const [name, { takes, placeholder, description: what, parse, otherwise }] of Object.entries(options)) {
+    if (takes === 'words') command.argument(`[${placeholder}...]`, what);
+    else if (takes === 'nothing') command.option(`--${dashed(name)}`, what, false);
+    else {
+      const option = new Option(`--${dashed(name)} <${placeholder}>`, what).argParser(parse);
+      command.addOption(otherwise === undefined ? option : option.default(otherwise));
+    }
   }
   command.parse([...argv], { from: 'user' });
   // Made by the parsers of these options, and camel-cased as their names.
   const typed = command.opts<Partial<Values<O>>>();
-  return Object.fromEntries(Object.keys(options).map((name) => [name, typed[name]])) as Values<O>;
+  const valueOf = (name: string): unknown => (options[name]?.takes === 'words' ? command.args : typed[name]);
+  return Object.fromEntries(Object.keys(options).map((name) => [name, valueOf(name)])) as Values<O>;
 }
 
 /** The options of this process. Ends it for `--help`, and with exit code 2 for what was typed wrongly. */

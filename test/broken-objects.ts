@@ -58,13 +58,13 @@ const machineRows: Row<BuiltMachine>[] = [
     `${name} of 10`,
     (m) => set(m.spec, name, '10'),
     `spec.${name}`,
-    `${name} must be a duration`,
+    `${name} must be a non-negative duration`,
   ]),
   ...BAD_DURATIONS.map((text): Row<BuiltMachine> => [
     `drain timeout "${text}"`,
     (m) => set(m.spec, 'drainTimeout', text),
     'spec.drainTimeout',
-    'drainTimeout must be a duration',
+    'drainTimeout must be a non-negative duration',
   ]),
 ];
 
@@ -91,13 +91,13 @@ const ownerRows: Row<BuiltMachineSet | BuiltMachineDeployment>[] = [
     'selector with another value',
     (o) => set(o.spec.selector, 'matchLabels', { pool: 'b' }),
     'spec.selector',
-    'selector does not select',
+    'selector does not match',
   ],
   [
     'selector with a label that the template lacks',
     (o) => set(o.spec.selector, 'matchLabels', { pool: 'a', zone: 'z' }),
     'spec.selector',
-    'selector does not select',
+    'selector does not match',
   ],
   ...(
     [
@@ -111,7 +111,7 @@ const ownerRows: Row<BuiltMachineSet | BuiltMachineDeployment>[] = [
     `selector with ${expression.key} ${expression.operator}`,
     (o) => set(o.spec.selector, 'matchExpressions', [expression]),
     'spec.selector',
-    'selector does not select',
+    'selector does not match',
   ]),
   ...(
     [
@@ -141,19 +141,19 @@ const ownerRows: Row<BuiltMachineSet | BuiltMachineDeployment>[] = [
     'template without spec',
     (o) => without(o.spec.template, 'spec'),
     'spec.template.spec.class',
-    'class names no MachineClass',
+    'class does not refer to a MachineClass',
   ],
   [
     'template with an empty class name',
     (o) => set(o.spec.template.spec?.class, 'name', ''),
     'spec.template.spec.class',
-    'class names no MachineClass',
+    'class does not refer to a MachineClass',
   ],
   [
     'template with a malformed duration',
     (o) => set(o.spec.template.spec, 'healthTimeout', 'soon'),
     'spec.template.spec.healthTimeout',
-    'healthTimeout must be a duration',
+    'healthTimeout must be a non-negative duration',
   ],
   [
     'template with negative retries',
@@ -182,18 +182,18 @@ function naming(expression?: object): (d: BuiltMachineDeployment) => void {
 
 const deploymentRows: Row<BuiltMachineDeployment>[] = [
   ...ownerRows,
-  ['a selector of the hash label', naming(), 'spec.selector', 'selector names label machine-template-hash'],
+  ['a selector of the hash label', naming(), 'spec.selector', 'selector uses label machine-template-hash'],
   [
     'a selector of some hash labels',
     naming({ operator: 'In', values: ['1', '2'] }),
     'spec.selector',
-    'selector names label machine-template-hash',
+    'selector uses label machine-template-hash',
   ],
   [
     'a selector of no hash label',
     naming({ operator: 'DoesNotExist' }),
     'spec.selector',
-    'selector names label machine-template-hash',
+    'selector uses label machine-template-hash',
   ],
   [
     'negative history',
@@ -233,7 +233,7 @@ const deploymentRows: Row<BuiltMachineDeployment>[] = [
       `${name} of ${JSON.stringify(value)}`,
       (d) => set(d.spec.strategy.rollingUpdate, name, value),
       `spec.strategy.rollingUpdate.${name}`,
-      `${name} must be a number`,
+      `${name} must be a non-negative number`,
     ]),
   ),
   [
@@ -266,7 +266,7 @@ const deploymentRows: Row<BuiltMachineDeployment>[] = [
         inPlaceUpdate: { maxSurge: 0, maxUnavailable: -1, orchestrationType: 'Manual' },
       }),
     'spec.strategy.inPlaceUpdate.maxUnavailable',
-    'maxUnavailable must be a number',
+    'maxUnavailable must be a non-negative number',
   ],
 ];
 
@@ -275,7 +275,7 @@ const classRows: Row<BuiltMachineClass>[] = [
     `capacity without ${name}`,
     (c) => without(c.nodeTemplate.capacity, name),
     'nodeTemplate.capacity',
-    `nodeTemplate.capacity must name ${name}`,
+    `nodeTemplate.capacity must contain ${name}`,
   ]),
   ...['instanceType', 'region', 'zone'].map((name): Row<BuiltMachineClass> => [
     `empty ${name}`,
@@ -308,14 +308,14 @@ export const UNWISE_OBJECTS: readonly BrokenObject[] = rows(machineDeployment, [
     `a selector of ${which}`,
     naming(expression),
     'spec.selector',
-    'selector names label machine-template-hash',
+    'selector uses label machine-template-hash',
   ]),
   ...(['150%', '101%', '0200%'] as const).flatMap((share): Row<BuiltMachineDeployment>[] => [
     [
       `maxUnavailable of ${share}`,
       (d) => set(d.spec.strategy.rollingUpdate, 'maxUnavailable', share),
       'spec.strategy.rollingUpdate.maxUnavailable',
-      'maxUnavailable cannot be more than 100%',
+      'maxUnavailable must be at most 100%',
     ],
     [
       `in place with maxUnavailable of ${share}`,
@@ -325,7 +325,7 @@ export const UNWISE_OBJECTS: readonly BrokenObject[] = rows(machineDeployment, [
           inPlaceUpdate: { maxSurge: 0, maxUnavailable: share, orchestrationType: 'Auto' },
         }),
       'spec.strategy.inPlaceUpdate.maxUnavailable',
-      'maxUnavailable cannot be more than 100%',
+      'maxUnavailable must be at most 100%',
     ],
   ]),
 ]);

@@ -1,12 +1,13 @@
 import type { Api } from '../hack/control-plane/api.ts';
 import { applyManifests } from '../hack/control-plane/apply.ts';
 import { contractLabel, definitionNameOf, pluralOf, type ContractVersion } from '../pkg/apis/cluster-api/contract.ts';
-import { BOOTSTRAP_GROUP, INFRASTRUCTURE_GROUP } from '../pkg/apis/cluster-api/keys.ts';
+import { BOOTSTRAP_GROUP, CONTROL_PLANE_GROUP, INFRASTRUCTURE_GROUP } from '../pkg/apis/cluster-api/keys.ts';
 import type { KubeObject } from '../pkg/apis/meta.ts';
 
 /** Kinds of a provider that does nothing: a test sets every field by hand. */
 export const SIM_MACHINE = { apiGroup: INFRASTRUCTURE_GROUP, kind: 'SimMachine' } as const;
 export const SIM_CLUSTER = { apiGroup: INFRASTRUCTURE_GROUP, kind: 'SimCluster' } as const;
+export const SIM_CONTROL_PLANE = { apiGroup: CONTROL_PLANE_GROUP, kind: 'SimControlPlane' } as const;
 export const SIM_CONFIG = { apiGroup: BOOTSTRAP_GROUP, kind: 'SimConfig' } as const;
 
 /** One of them, or any other that a test makes up. */

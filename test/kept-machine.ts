@@ -61,7 +61,7 @@ export class KeptMachine {
   changeMachine(change: (m: Machine) => void): void {
     const copy = JSON.parse(JSON.stringify(this.machine)) as Machine;
     change(copy);
-    copy.metadata.resourceVersion = String((this.#version += 1));
+    copy.metadata.resourceVersion = this.world.writer.nextVersion();
     this.world.machines.put(copy);
   }
 

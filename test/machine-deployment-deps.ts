@@ -8,6 +8,8 @@ export class MemoryDeploymentDeps extends MemoryDeps implements MachineDeploymen
   readonly setRecorder = this.recorder;
   holdsScaleDownDuringRollout = false;
   holdsJoiningNodes = true;
+  isLeadingMachines = true;
+  readonly leadsMachines = (): boolean => this.isLeadingMachines;
 
   constructor(deployment: MachineDeployment, others: Omit<MemoryObjects, 'deployments'> = {}) {
     super({ ...others, deployments: [deployment] });

@@ -7,7 +7,8 @@ import { parseProviderSpec } from '../../pkg/drivers/cluster-api/provider-spec.t
 import { clusterAPIDriverCommand } from './cluster-api-driver.ts';
 
 const PAGE = path.resolve(import.meta.dirname, '../../docs/operations/cluster-api.md');
-const [, SECTION = ''] = /^## MachineDeployments on its providers$([^]*?)^## /m.exec(readFileSync(PAGE, 'utf8')) ?? [];
+const [, SECTION = ''] =
+  /^## MachineDeployments on infrastructure providers$([^]*?)^## /m.exec(readFileSync(PAGE, 'utf8')) ?? [];
 
 test('the page names every flag of the driver, and which are required', () => {
   const rows = Array.from(SECTION.matchAll(/^\| `--([a-z-]+)` +\| (\*\*required\*\*)?/gm), ([, name, required]) => ({

@@ -11,13 +11,13 @@ interface Options {
 
 const PROGRAM: DriverProgram<Options> = {
   name: 'cluster-api-driver',
-  description: `A driver whose machines are Machines of Cluster API, on any infrastructure provider of it.
+  description: `A driver that creates Machines of Cluster API, on any of its infrastructure providers.
 
-Who looks after these Machines, machinist run --controllers=*,cluster-api or Cluster API itself, runs beside it.`,
+A controller for these Machines must also run: machinist run --controllers=*,cluster-api, or Cluster API itself.`,
   flags: (command) =>
     command.requiredOption(
       '--kubeconfig <file>',
-      'cluster in which the Machines of Cluster API are made; inClusterConfig in a pod',
+      'kubeconfig of the cluster in which to create Machines of Cluster API; inClusterConfig in a pod',
     ),
   open: async ({ options: { kubeconfig }, clock, log }) => {
     const cluster = await openCluster({ kubeconfig, env: process.env, clock, userAgent: 'machinist-cluster-api' });
@@ -38,7 +38,6 @@ export async function runClusterAPIDriver(argv: readonly string[]): Promise<void
   await serveDriver(PROGRAM, argv);
 }
 
-/** The command with its flags. */
 export function clusterAPIDriverCommand(): Command {
   return commandOf(PROGRAM);
 }

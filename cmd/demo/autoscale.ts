@@ -18,7 +18,6 @@ const DEPLOYMENT = `/apis/apps/v1/namespaces/default/deployments/${WEB.name}`;
 /** Says one line to whoever watches the demo. */
 type Say = (line: string) => void;
 
-/** What the autoscaler is played with. */
 export interface PlayOptions {
   readonly api: Api;
   /** Where the manager serves autoscalers. */
@@ -43,7 +42,7 @@ export async function playAutoscaler({ api, address, say, signal }: PlayOptions)
   await untilServed(provider, signal);
   const cluster = new Cluster(api);
   const autoscaler = new Autoscaler({ provider, cluster, say: tell });
-  const onLost = (err: unknown): void => tell(`loop lost: ${err instanceof Error ? err.message : String(err)}`);
+  const onLost = (err: unknown): void => tell(`loop failed: ${err instanceof Error ? err.message : String(err)}`);
   const loops = runLoops({ autoscaler, cluster, scanMs: SCAN_MS, signal: stop.signal, onLost });
   return async () => {
     stop.abort();
@@ -83,21 +82,21 @@ export async function showAutoscaling({ api, watch, machines, say, signal }: Sho
   const scale = (replicas: number): Promise<unknown> => api.send('PATCH', DEPLOYMENT, { spec: { replicas } });
 
   say(
-    'a model of the cluster-autoscaler calls the manager over gRPC, as the program does; it is quicker to let machines go',
+    'a model of the cluster-autoscaler calls the manager over gRPC, as the program does; it removes idle machines sooner',
   );
   say(
-    `there is no machine; MachineDeployment "workers" may have up to ${machines}, with room for ${WEB.podsPerMachine} pods each`,
+    `there are no machines; MachineDeployment "workers" may have up to ${machines}, with room for ${WEB.podsPerMachine} pods each`,
   );
-  say(`Deployment "${WEB.name}" now asks for ${pods} pods of ${WEB.cpu} CPU each, and no machine has room for them:`);
+  say(`Deployment "${WEB.name}" now requests ${pods} pods of ${WEB.cpu} CPU each, and no machine has room for them:`);
   await scale(pods);
   await watch.until((now) => areUp(now, machines), signal);
   await untilBound(new Cluster(api), signal);
-  say(`${machines} machine(s) are up, and ${pods} pods are bound to them`);
+  say(`${machines} machine(s) are running, and ${pods} pods are bound to them`);
 
-  say(`Deployment "${WEB.name}" now asks for 1 pod; machines that are not needed leave:`);
+  say(`Deployment "${WEB.name}" now requests 1 pod; machines that are not needed are removed:`);
   await scale(1);
   await watch.until((now) => areUp(now, 1), signal);
-  say('one machine is left, for the one pod');
+  say('one machine remains, for the one pod');
 }
 
 async function untilBound(cluster: Cluster, signal: AbortSignal): Promise<void> {

@@ -35,9 +35,9 @@ export class Child {
         resolve();
       };
       this.#child.once('exit', (code, signal) =>
-        end(signal === null ? `ended with exit code ${code}` : `was killed by ${signal}`, signal !== null),
+        end(signal === null ? `exited with code ${code}` : `was killed by ${signal}`, signal !== null),
       );
-      this.#child.once('error', (err) => end(`could not be started: ${err.message}`));
+      this.#child.once('error', (err) => end(`could not start: ${err.message}`));
     });
     try {
       if (this.#child.pid !== undefined) run.register(name, this.#child.pid);

@@ -9,7 +9,6 @@ export type DemoDriver = 'local' | 'sim' | 'kwok';
  */
 export type DemoApi = 'machine' | 'cluster-api' | 'ironcore';
 
-/** What the demo was asked for. */
 export interface DemoOptions {
   /** How many machines there are at first. */
   readonly machines: number;
@@ -27,16 +26,16 @@ const MAX_MACHINES = 500;
 /** The program of `npm run demo`. What it needs is loaded when its command line has been understood. */
 export function demoCommand(): Command {
   return new Command('npm run demo --')
-    .description('Start a real control plane on this machine, and watch machines come alive.')
+    .description('Start a real control plane on this host and watch machines being created.')
     .addOption(
-      new Option('--machines <n>', 'number of machines to start with; with --autoscaler, how many there may be')
+      new Option('--machines <n>', 'number of machines to start with; with --autoscaler, the maximum number')
         .default(3)
         .argParser(parseMachines),
     )
     .addOption(
       new Option(
         '--driver <name>',
-        'local: machines are real kubelets; sim: a simulated cloud; kwok: Nodes full of pods',
+        'local: machines are real kubelets; sim: a simulated cloud; kwok: simulated Nodes with many pods',
       )
         .default('local')
         .choices(['local', 'sim', 'kwok']),
@@ -44,22 +43,26 @@ export function demoCommand(): Command {
     .addOption(
       new Option(
         '--api <name>',
-        'cluster-api: each machine is a Machine of Cluster API too, on a provider of the demo; ironcore: Machines of IronCore, at a runtime',
+        'cluster-api: each machine is also a Machine of Cluster API, on a provider of the demo; ironcore: Machines of IronCore, on a runtime of the demo',
       )
         .default('machine')
         .choices(['machine', 'cluster-api', 'ironcore']),
     )
-    .option('--autoscaler', 'start without machines, and play a cluster-autoscaler: pods become machines', false)
-    .option('--once', 'check the result, remove everything, and end with exit code 0 or 1', false)
+    .option(
+      '--autoscaler',
+      'start without machines, and run a model of the cluster-autoscaler that adds machines for pods',
+      false,
+    )
+    .option('--once', 'check the result, remove everything, and exit with code 0 or 1', false)
     .action(async (options: DemoOptions, command: Command) => {
       if (options.api === 'cluster-api' && (options.driver !== 'local' || options.autoscaler)) {
         command.error(
-          'error: --api cluster-api is for --driver local, without --autoscaler: its provider makes kubelets',
+          'error: --api cluster-api requires --driver local and cannot be used with --autoscaler, because its provider runs kubelets',
         );
       }
       if (options.api === 'ironcore' && (command.getOptionValueSource('driver') === 'cli' || options.autoscaler)) {
         command.error(
-          'error: --api ironcore is without --driver and --autoscaler: its machines are those of a runtime, and no Nodes',
+          'error: --api ironcore cannot be used with --driver or --autoscaler, because its machines belong to a runtime and are not Nodes',
         );
       }
       const { demo } = await import('./demo.ts');
@@ -70,7 +73,7 @@ export function demoCommand(): Command {
 function parseMachines(text: string): number {
   const machines = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (!(machines >= 1 && machines <= MAX_MACHINES)) {
-    throw new InvalidArgumentError(`a whole number from 1 to ${MAX_MACHINES} is expected.`);
+    throw new InvalidArgumentError(`Expected a whole number from 1 to ${MAX_MACHINES}.`);
   }
   return machines;
 }

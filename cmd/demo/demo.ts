@@ -168,7 +168,7 @@ async function showIronCore(running: Running): Promise<void> {
     `--pid-file=${path.join(place.directory, RUNTIME_PID)}`,
   ]);
   const flags = ['--controllers=ironcore', `--ironcore-pool=${DEMO_POOL}=unix://${socket}`];
-  await startManager(running, flags, 'runtime of a pool, which speaks IRI');
+  await startManager(running, flags, 'runtime of a pool');
   const api = controlPlane.connection.api();
   undo.push(() => api.close());
   await kubectl(running, ['apply', '-f', writeIronCore(place.directory, machines)]);
@@ -180,23 +180,23 @@ async function showIronCore(running: Running): Promise<void> {
   const watch = new IronCoreWatch(api, (name, what) => say(`  ${name}  ${what}`));
   say(`waiting for ${machines} machine(s):`);
   await watch.until((now) => areRunning(now, machines), deadline(running, 'the machines did not come up'));
-  say('all Machines are Running, and their volumes and network interfaces attached');
+  say('all Machines are Running, and their volumes and network interfaces are attached');
   if (!options.once) {
     printThingsToTry(running);
     return await watch.until(() => false, stop.signal);
   }
   await loseRuntime(running, watch);
-  say('deleting the Machines; each must go, when the runtime has removed its machine…');
+  say('deleting the Machines; each is removed when the runtime has removed its machine…');
   await kubectl(running, ['delete', IRONCORE_MACHINES, '--all', '--wait=false']);
   await watch.until((now) => now.length === 0, deadline(running, 'the machines were not removed'));
-  say('no Machine is left');
+  say('no Machines are left');
 }
 
 /** The runtime halts, and goes on: its pool is lost meanwhile, and its Machines say so and stay. */
 async function loseRuntime(running: Running, watch: IronCoreWatch): Promise<void> {
   const { options, place } = running;
   const pid = Number(readFileSync(path.join(place.directory, RUNTIME_PID), 'utf8'));
-  say('halting the runtime: nothing must happen to its Machines while the pool is lost…');
+  say('halting the runtime: its Machines must not change while the pool is unreachable…');
   process.kill(pid, 'SIGSTOP');
   try {
     await watch.until((_now, pools) => arePools(pools, 'False'), deadline(running, 'the pool was not lost'));
@@ -207,14 +207,14 @@ async function loseRuntime(running: Running, watch: IronCoreWatch): Promise<void
     (now, pools) => arePools(pools, 'True') && areRunning(now, options.machines),
     deadline(running, 'the pool did not come back'),
   );
-  say('the runtime answers again, and its Machines are as they were');
+  say('the runtime responds again, and its Machines are unchanged');
 }
 
 async function awaitMachines(running: Running, watch: MachineWatch): Promise<void> {
   const { machines } = running.options;
   say(`waiting for ${machines} machine(s):`);
   await watch.until((now) => areUp(now, machines), deadline(running, 'the machines did not come up'));
-  say('all machines are Running and their Nodes Ready');
+  say('all machines are Running and their Nodes are Ready');
   if (running.options.driver === 'kwok') await showPods(running);
 }
 
@@ -222,13 +222,13 @@ async function awaitMachines(running: Running, watch: MachineWatch): Promise<voi
 async function showPods(running: Running): Promise<void> {
   const { controlPlane, options, undo } = running;
   const pods = podsOn(options.machines);
-  say(`Deployment "${WEB.name}" asks for ${pods} pods; a model of kube-scheduler binds them…`);
+  say(`Deployment "${WEB.name}" requests ${pods} pods; a model of kube-scheduler binds them…`);
   const api = controlPlane.connection.api();
   undo.push(() => api.close());
   const cluster = new Cluster(api);
   undo.push(playScheduler(cluster, say));
   await untilRunning(cluster, pods, deadline(running, 'the pods did not run'));
-  say(`${pods} pods run on ${options.machines} Node(s), and one process, kwok, plays all their kubelets`);
+  say(`${pods} pods run on ${options.machines} Node(s), and a single kwok process simulates all their kubelets`);
 }
 
 async function autoscale(running: Running, watch: MachineWatch): Promise<void> {
@@ -437,10 +437,10 @@ function isEmpty({ machines, nodes }: Snapshot): boolean {
 
 /** The end of `--once`: everything that was made must go again, the Nodes included. */
 async function checkRemoval(running: Running, watch: MachineWatch): Promise<void> {
-  say('deleting the MachineDeployment; every machine and Node must go…');
+  say('deleting the MachineDeployment; every machine and Node must be removed…');
   await kubectl(running, ['delete', 'machinedeployment', WORKERS, '--wait=false']);
   await watch.until(isEmpty, deadline(running, 'the machines were not removed'));
-  say('no machine and no Node is left');
+  say('no machines and no Nodes are left');
 }
 
 /** As the administrator, for as long as the demo runs. */
@@ -462,7 +462,7 @@ function deadline({ stop, options }: Running, what: string): AbortSignal {
 
 function programPath({ connection }: ControlPlane, name: 'kubectl' | 'kubemark' | 'kwok'): string {
   const program = connection.programs[name];
-  if (program === undefined) throw new DemoError(`${name} was not found: run npm run demo again to build it`);
+  if (program === undefined) throw new DemoError(`${name} was not found; run npm run demo again to build it`);
   return program.path;
 }
 

@@ -40,15 +40,17 @@ function starterOf(
   return async () => {
     while (!signal.aborted) {
       if (restarts === mostRestarts) {
-        const often = restarts === 0 ? '' : ` after it was started again ${restarts} times`;
-        return giveUp(`${name} ended${often}; nothing works without it. Its log ends with:\n${tailOf(logFile)}`);
+        const often = restarts === 0 ? '' : ` after ${restarts} restarts`;
+        return giveUp(
+          `${name} ended${often}; the demo cannot continue without it. Its log ends with:\n${tailOf(logFile)}`,
+        );
       }
       restarts += 1;
-      say(`${name} is started again (${restarts} of ${mostRestarts} times at most)`);
+      say(`restarting ${name} (restart ${restarts} of at most ${mostRestarts})`);
       try {
         await sleep(PAUSE_MS, undefined, { signal });
         await component.start(signal);
-        return say(`${name} serves again`);
+        return say(`${name} is serving again`);
       } catch (err) {
         if (!signal.aborted) say(messageOf(err));
       }

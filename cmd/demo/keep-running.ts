@@ -29,7 +29,7 @@ export function keepRunning(options: KeepRunningOptions): () => Promise<void> {
         if (isStopping) return;
         if (restarts === mostRestarts) return giveUp(`${what}. Its log ends with:\n${tailOf(logFile)}`);
         restarts += 1;
-        say(`${what}; it is started again (${restarts} of ${mostRestarts} times at most, log: ${logFile})`);
+        say(`${what}; restarting it (restart ${restarts} of at most ${mostRestarts}, log: ${logFile})`);
         pause = setTimeout(() => (child = start()), PAUSE_MS);
       },
     });

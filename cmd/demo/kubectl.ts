@@ -3,7 +3,6 @@ import { promisify } from 'node:util';
 
 import { DemoError } from './place.ts';
 
-/** The demo's own kubectl. */
 export interface Kubectl {
   /** Path of the program. */
   readonly program: string;

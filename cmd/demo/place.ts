@@ -29,7 +29,7 @@ export async function takePlace(directory: string, say: (line: string) => void):
   await cleanUpAfterCrash(say);
   if (existsSync(directory)) {
     throw new DemoError(
-      `${directory} is in use: a demo runs from this checkout already. End it with Ctrl-C in its terminal; if there is none, remove that folder.`,
+      `${directory} is in use: a demo is already running from this checkout. Stop it with Ctrl-C in its terminal; if there is no such terminal, remove the folder.`,
     );
   }
   mkdirSync(directory, { mode: 0o700 });
@@ -49,5 +49,5 @@ async function cleanUpAfterCrash(say: (line: string) => void): Promise<void> {
       if (existsSync(machinesDirectory(directory))) await endAll(machinesDirectory(directory));
     },
   });
-  for (const what of ended) say(`ended ${what}, which a demo that was killed had left`);
+  for (const what of ended) say(`stopped ${what}, left behind by a demo that was killed`);
 }

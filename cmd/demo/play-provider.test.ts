@@ -5,15 +5,20 @@ import { userDataIn } from './play-provider.ts';
 const NOT_FOUND = { kind: 'Status', status: 'Failure', reason: 'NotFound', code: 404 };
 
 test.each([
-  { status: 404, body: NOT_FOUND, secret: 's', says: 'Secret s does not exist in namespace machinist: create it' },
+  { status: 404, body: NOT_FOUND, secret: 's', says: 'Secret s does not exist in namespace machinist; create it' },
   { status: 403, body: {}, secret: 's', says: 'Secret s cannot be read: the API server answered 403' },
   {
     status: 200,
     body: { data: { other: 'eA==' } },
     secret: 's',
-    says: 'Secret s has nothing under key value: put the bootstrap data there',
+    says: 'Secret s has no key "value"; put the bootstrap data there',
   },
-  { status: 200, body: {}, secret: undefined, says: 'waiting for bootstrap data: the Machine names no Secret yet' },
+  {
+    status: 200,
+    body: {},
+    secret: undefined,
+    says: 'waiting for bootstrap data: the Machine does not reference a Secret yet',
+  },
 ])('a provider of the demo says of a Secret $secret, $status: $says', async ({ status, body, secret, says }) => {
   const answer = await userDataIn({ request: () => Promise.resolve({ status, body }) }, secret).catch(String);
 

@@ -30,7 +30,6 @@ interface DemoMachine extends KubeObject {
   readonly status?: { readonly initialization?: { readonly provisioned?: boolean } };
 }
 
-/** What the provider works with. */
 export interface ProviderDeps {
   readonly api: Api;
   /** Of the driver whose machines the infrastructure is. */
@@ -38,7 +37,6 @@ export interface ProviderDeps {
   readonly say: (line: string) => void;
 }
 
-/** A provider that works. */
 export interface PlayedProvider {
   /** Resolves when so many Machines of Cluster API are Running. Rejects with the signal's reason. */
   readonly untilRunning: (machines: number, signal: AbortSignal) => Promise<void>;
@@ -121,12 +119,12 @@ async function reconcile(api: Api, driver: Driver, object: DemoMachine, signal: 
 
 /** What a machine starts with. Rejects with what a provider is to say of a Machine whose Secret is not as it should be. */
 export async function userDataIn(api: Pick<Api, 'request'>, secret: string | undefined): Promise<Uint8Array> {
-  if (secret === undefined) throw new Error('waiting for bootstrap data: the Machine names no Secret yet');
+  if (secret === undefined) throw new Error('waiting for bootstrap data: the Machine does not reference a Secret yet');
   const { status, body } = await api.request(`/api/v1/namespaces/${NAMESPACE}/secrets/${secret}`);
-  if (status === 404) throw new Error(`Secret ${secret} does not exist in namespace ${NAMESPACE}: create it`);
+  if (status === 404) throw new Error(`Secret ${secret} does not exist in namespace ${NAMESPACE}; create it`);
   if (status !== 200) throw new Error(`Secret ${secret} cannot be read: the API server answered ${status}`);
   const data = bootstrapDataIn(body as Secret); // by the API server's word
-  if (data === undefined) throw new Error(`Secret ${secret} has nothing under key value: put the bootstrap data there`);
+  if (data === undefined) throw new Error(`Secret ${secret} has no key "value"; put the bootstrap data there`);
   return data.value;
 }
 

@@ -11,7 +11,7 @@ export function playScheduler(cluster: Cluster, say: (line: string) => void): ()
   const stop = new AbortController();
   const run = async (): Promise<void> => {
     while (!stop.signal.aborted) {
-      await schedule(cluster).catch((err: unknown) => say(`  scheduler  round lost: ${String(err)}`));
+      await schedule(cluster).catch((err: unknown) => say(`  scheduler  round failed: ${String(err)}`));
       await sleep(PAUSE_MS, undefined, { signal: stop.signal }).catch(() => undefined);
     }
   };

@@ -7,15 +7,19 @@ interface Options {
   readonly csiDriverName: string;
 }
 
-const DESCRIPTION = `A driver whose machines are Machines of IronCore, for the classes of Gardener's provider.
+const DESCRIPTION = `A driver that creates Machines of IronCore, for the MachineClasses of Gardener's provider.
 
-Clusters and credentials come with the Secrets of the MachineClasses.`;
+Clusters and credentials are taken from the Secrets of the MachineClasses.`;
 
 const PROGRAM: DriverProgram<Options> = {
   name: 'ironcore-driver',
   description: DESCRIPTION,
   flags: (command) =>
-    command.option('--csi-driver-name <name>', 'CSI driver whose volumes the machines have', 'csi.ironcore.dev'),
+    command.option(
+      '--csi-driver-name <name>',
+      'name of the CSI driver whose volumes the machines use',
+      'csi.ironcore.dev',
+    ),
   open: ({ options: { csiDriverName }, clock, log }) => new IronCoreDriver({ clock, log, csiDriverName }),
 };
 
@@ -24,7 +28,6 @@ export async function runIronCoreDriver(argv: readonly string[]): Promise<void> 
   await serveDriver(PROGRAM, argv);
 }
 
-/** The command with its flags. */
 export function ironCoreDriverCommand(): Command {
   return commandOf(PROGRAM);
 }

@@ -6,9 +6,9 @@ interface Options {
   readonly kubeconfig: string;
 }
 
-const DESCRIPTION = `A driver whose machines are Nodes that kwok keeps alive: hundreds of them, with their pods, in one process.
+const DESCRIPTION = `A driver that creates Nodes simulated by kwok: hundreds of them, with their pods, in one process.
 
-kwok itself runs beside it, for Nodes with annotation kwok.x-k8s.io/node=fake. The Nodes are all that the driver knows.`;
+kwok itself must also run, for Nodes with annotation kwok.x-k8s.io/node=fake. The driver keeps no state besides the Nodes.`;
 
 /** Runs the driver for kwok until SIGTERM; its machines stay. */
 export async function runKwokDriver(argv: readonly string[]): Promise<void> {
@@ -17,7 +17,10 @@ export async function runKwokDriver(argv: readonly string[]): Promise<void> {
       name: 'kwok-driver',
       description: DESCRIPTION,
       flags: (command) =>
-        command.requiredOption('--kubeconfig <file>', 'cluster whose Nodes the machines are; inClusterConfig in a pod'),
+        command.requiredOption(
+          '--kubeconfig <file>',
+          'kubeconfig of the cluster in which to create Nodes; inClusterConfig in a pod',
+        ),
       open: async ({ options: { kubeconfig }, clock, log }) => {
         const cluster = await openCluster({ kubeconfig, env: process.env, clock, userAgent: 'machinist-kwok' });
         const { transport, reader, writer } = cluster;

@@ -7,10 +7,10 @@ interface Options {
   readonly capacity: number;
 }
 
-const DESCRIPTION = `A driver whose machines are kubelets on this host (Linux, no root needed).
+const DESCRIPTION = `A driver that runs kubelets on this host as machines (Linux, no root required).
 
-The Secret's userData is the kubeconfig, as YAML or JSON, with which a kubelet asks for its own certificate;
-its token is written <<BOOTSTRAP_TOKEN>>. Machines outlive the driver and are found again when it starts.`;
+The userData of the Secret is the kubeconfig, as YAML or JSON, with which a kubelet requests its own certificate;
+write its token as <<BOOTSTRAP_TOKEN>>. Machines outlive the driver, which finds them again when it starts.`;
 
 /** Runs the local driver until SIGTERM; its machines run on. */
 export async function runLocalDriver(argv: readonly string[]): Promise<void> {
@@ -20,8 +20,8 @@ export async function runLocalDriver(argv: readonly string[]): Promise<void> {
       description: DESCRIPTION,
       flags: (command) =>
         command
-          .requiredOption('--kubelet-binary <file>', 'the program kubemark')
-          .option('--capacity <n>', 'machines that may exist at once, about 80 MB each', count, 50),
+          .requiredOption('--kubelet-binary <file>', 'path of the kubemark binary')
+          .option('--capacity <n>', 'maximum number of machines, about 80 MB each', count, 50),
       open: ({ options: { kubeletBinary, capacity }, stateDirectory, clock, log }) =>
         new LocalDriver({ stateDirectory, kubeletBinary, capacity, clock, log }),
     },

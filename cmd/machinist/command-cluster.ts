@@ -48,7 +48,7 @@ export class CommandCluster implements AsyncDisposable {
   /** Reads the kubeconfig; asks nothing of the server yet. Throws CommandError. */
   static async open({ kubeconfig, namespace, env, userAgent }: Access): Promise<CommandCluster> {
     const clock = new SystemClock();
-    const endpoint = await loadEndpoint({ kubeconfig, env, clock }).catch((err: unknown) => {
+    const endpoint = await loadEndpoint({ kubeconfig, env, clock, isInteractive: true }).catch((err: unknown) => {
       throw err instanceof ConfigError ? new CommandError(err.message, { cause: err }) : err;
     });
     const transport = new Transport({ endpoint, clock, userAgent });

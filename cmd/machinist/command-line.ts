@@ -14,7 +14,7 @@ import { version } from './version.ts';
 /** Runs the CLI with `argv` (without Node and script). Ends with exit code 2 for what was typed wrongly. */
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
   const program = new Command('machinist')
-    .description('Keeps virtual machines alive behind a Kubernetes cluster.')
+    .description('Manages the lifecycle of the virtual machines behind the Nodes of a Kubernetes cluster.')
     .version(version(), '--version')
     .showHelpAfterError(HELP_HINT)
     .exitOverride();

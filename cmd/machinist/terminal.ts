@@ -4,7 +4,6 @@ import { failureText } from './command-error.ts';
 /** Where a command writes a line to. */
 export type Say = (line: string) => void;
 
-/** What a command has of its process. */
 export interface Terminal {
   readonly out: Say;
   readonly err: Say;

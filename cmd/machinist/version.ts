@@ -3,7 +3,6 @@ import path from 'node:path';
 
 import { installation } from './installation.ts';
 
-/** Version from package.json. */
 export function version(): string {
   const file = path.join(installation(), 'package.json');
   const parsed: unknown = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;

@@ -81,7 +81,9 @@ test('the page says which members of the class are required', () => {
   const rows = rowsUnder('The class');
 
   expect(isTaken(SPEC)).toBe(true);
-  expect(new Set(rows.flatMap(({ names }) => names))).toEqual(new Set([...Object.keys(SPEC), 'imageName', 'networks']));
+  expect(new Set(rows.flatMap(({ names }) => names))).toEqual(
+    new Set([...Object.keys(SPEC), 'imageName', 'flavorID', 'serverGroupName', 'networks']),
+  );
   for (const { names, required } of rows) {
     for (const name of names.filter((one) => one in SPEC)) {
       const without = { ...SPEC, [name]: undefined };

@@ -3,7 +3,8 @@ import type { Command } from 'commander';
 import { serveDriver, commandOf, type DriverProgram } from '../../pkg/drivers/serve-driver.ts';
 import { count, durationOption } from '../../pkg/drivers/command.ts';
 import { OpenStackDriver } from '../../pkg/drivers/openstack/driver.ts';
-import { DEFAULT_SETTINGS } from '../../pkg/drivers/openstack/settings.ts';
+import { OPENSTACK_REQUESTS } from '../../pkg/metrics/openstack.ts';
+import { DEFAULT_SETTINGS, proxiesIn } from '../../pkg/drivers/openstack/settings.ts';
 
 interface Options {
   readonly answerTimeout: number;
@@ -15,25 +16,32 @@ const { answerMs, buildMs, pageSize } = DEFAULT_SETTINGS;
 
 const PROGRAM: DriverProgram<Options> = {
   name: 'openstack-driver',
-  description: `A driver for OpenStack, which takes the MachineClasses and Secrets of Gardener's provider.
+  description: `A driver for OpenStack that accepts the MachineClasses and Secrets of Gardener's provider.
 
-Clouds, projects and credentials come with each call, from the Secret of the MachineClass.`,
+Cloud, project and credentials are taken from the Secret of the MachineClass in each call. Clouds are reached through the
+proxies that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name.`,
   flags: (command) =>
     command
       .addOption(
         durationOption(
           '--answer-timeout <duration>',
-          'how long a request for a server that was not answered may still make one; none is asked for again before',
+          'how long an unanswered request for a server or root disk may still take effect; it is not repeated earlier; a longer one allows for slow services',
           answerMs,
         ),
       )
       .addOption(
-        durationOption('--build-timeout <duration>', 'a server that is built for longer is made anew', buildMs),
+        durationOption(
+          '--build-timeout <duration>',
+          'replace a server that has been building for longer than this',
+          buildMs,
+        ),
       )
-      .option('--page-size <n>', 'servers on one page of a list', count, pageSize),
-  open: ({ options, clock, log }) => {
-    const settings = { answerMs: options.answerTimeout, buildMs: options.buildTimeout, pageSize: options.pageSize };
-    return new OpenStackDriver({ settings, clock, log });
+      .option('--page-size <n>', 'number of servers per page of a list', count, pageSize),
+  open: ({ options, clock, log, seconds }) => {
+    const { answerTimeout, buildTimeout } = options;
+    const proxies = proxiesIn(process.env);
+    const settings = { answerMs: answerTimeout, buildMs: buildTimeout, pageSize: options.pageSize, proxies };
+    return new OpenStackDriver({ settings, clock, log, observe: seconds(OPENSTACK_REQUESTS) });
   },
 };
 
@@ -42,7 +50,6 @@ export async function runOpenStackDriver(argv: readonly string[]): Promise<void>
   await serveDriver(PROGRAM, argv);
 }
 
-/** The command with its flags. */
 export function openStackDriverCommand(): Command {
   return commandOf(PROGRAM);
 }

@@ -42,18 +42,21 @@ function command(): Command {
   const latency = DEFAULT_SETTINGS.latencyMs;
   return driverCommand(
     'sim-driver',
-    'A driver for a simulated cloud: VMs in memory, which join a real API server as Nodes.',
+    'A driver for a simulated cloud, with VMs in memory that join a real API server as Nodes.',
   )
-    .option('--state-directory <path>', 'keep VMs and fencing tokens here over restarts (default: forget them)')
-    .option('--control <address>', 'serve the control API on this socket: unix:///path', socketPath)
-    .optionsGroup('Nodes:')
-    .option('--kubeconfig <file>', 'cluster in which VMs become Nodes (default: they never do)')
-    .addOption(
-      durationOption('--join-delay <duration>', 'from the start of a VM until its Node is ready', latency.join),
+    .option(
+      '--state-directory <path>',
+      'directory in which to keep VMs and fencing tokens across restarts (default: not kept)',
     )
-    .option('--node-leases', 'renew a Lease for each Node, for clusters with a kube-controller-manager', false)
-    .option('--other-node-ids', 'register Nodes with provider ids of another form than the driver reports', false)
-    .option('--pod-stop-time <duration>', 'how long pods take to stop (default: their whole grace period)', durationMs)
+    .option('--control <address>', 'socket on which to serve the control API: unix:///path', socketPath)
+    .optionsGroup('Nodes:')
+    .option('--kubeconfig <file>', 'kubeconfig of the cluster that VMs join as Nodes (default: none)')
+    .addOption(
+      durationOption('--join-delay <duration>', 'time from the start of a VM until its Node is ready', latency.join),
+    )
+    .option('--node-leases', 'renew a Lease for each Node, as needed with a kube-controller-manager', false)
+    .option('--other-node-ids', 'register Nodes with provider IDs in a different format than the driver reports', false)
+    .option('--pod-stop-time <duration>', 'how long pods take to stop (default: their full grace period)', durationMs)
     .optionsGroup('Cloud:')
     .addOption(durationOption('--create-latency <duration>', 'how long CreateMachine takes', latency.create))
     .addOption(
@@ -62,17 +65,21 @@ function command(): Command {
     .addOption(durationOption('--status-latency <duration>', 'how long GetMachineStatus takes', latency.status))
     .addOption(durationOption('--delete-latency <duration>', 'how long DeleteMachine takes', latency.delete))
     .addOption(durationOption('--list-latency <duration>', 'how long ListMachines takes', latency.list))
-    .option('--quota <n>', 'VMs that may exist at once (default: no limit)', count)
+    .option('--quota <n>', 'maximum number of VMs (default: no limit)', count)
     .optionsGroup('Misbehaviour:')
-    .option('--seed <text>', 'decides, with the fault rules, which calls go wrong', 'sim')
-    .option('--faults <file>', 'JSON list of fault rules, as PUT /faults of the control API takes it', parseFaults)
+    .option('--seed <text>', 'seed that, with the fault rules, determines which calls fail', 'sim')
+    .option(
+      '--faults <file>',
+      'JSON file with a list of fault rules, in the format of PUT /faults of the control API',
+      parseFaults,
+    )
     .option(
       '--list-scope <scope>',
       'ListMachines returns the VMs of the `class` or of the `cluster`',
       parseScope,
       'class',
     )
-    .option('--no-idempotent-create', 'tell callers that CreateMachine must not be repeated at once')
+    .option('--no-idempotent-create', 'report that CreateMachine must not be repeated immediately')
     .action(serve);
 }
 

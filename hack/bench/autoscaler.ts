@@ -22,6 +22,7 @@ import { answering } from '../../pkg/autoscaler/answer.ts';
 import { CloudProvider } from '../../pkg/autoscaler/cloud-provider.ts';
 import { CloudProviderDefinition } from '../../pkg/autoscaler/gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 import { GrpcServer } from '../../pkg/autoscaler/grpc-server.ts';
+import { Places } from '../../pkg/autoscaler/places.ts';
 import { NodeGroups } from '../../pkg/autoscaler/groups.ts';
 import { LearnedShapes } from '../../pkg/autoscaler/learned.ts';
 import { Membership } from '../../pkg/autoscaler/membership.ts';
@@ -147,6 +148,7 @@ function providerOf(count: number): CloudProvider {
     learned: new LearnedShapes(),
     announced: () => Promise.resolve(undefined),
     mutations: { increase: refuse, delete: refuse, decrease: refuse },
+    places: new Places('x'),
     catchUp: () => Promise.resolve(),
     gpu: { gpuLabel: '', gpuTypes: [] },
     clock: new SystemClock(),

@@ -5,7 +5,9 @@ import path from 'node:path';
 import { expect, test } from '@jest/globals';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
+/** The maps of the two trees: pages for users, and those for contributors. */
 const MAP = 'docs/README.md';
+const CONTRIBUTORS_MAP = 'docs/development/README.md';
 
 /** Files that a page links to, from the root of the checkout. */
 async function linksOf(page: string): Promise<string[]> {
@@ -19,10 +21,23 @@ async function pages(): Promise<string[]> {
   return files.filter((file) => file.endsWith('.md')).map((file) => path.join('docs', file));
 }
 
-test('the map of the documentation names every page', async () => {
-  const linked = new Set(await linksOf(MAP));
+function isForContributors(page: string): boolean {
+  return /^docs\/(?:development|decisions)\//.test(page);
+}
 
-  expect((await pages()).filter((page) => page !== MAP && !linked.has(page))).toEqual([]);
+test('the map for users names every page for them, and of the others their map alone', async () => {
+  const linked = await linksOf(MAP);
+  const forUsers = (await pages()).filter((page) => page !== MAP && !isForContributors(page));
+
+  expect(forUsers.filter((page) => !linked.includes(page))).toEqual([]);
+  expect(linked.filter((page) => isForContributors(page))).toEqual([CONTRIBUTORS_MAP]);
+});
+
+test('the map for contributors names every page for them', async () => {
+  const linked = new Set(await linksOf(CONTRIBUTORS_MAP));
+  const forThem = (await pages()).filter((page) => page !== CONTRIBUTORS_MAP && isForContributors(page));
+
+  expect(forThem.filter((page) => !linked.has(page))).toEqual([]);
 });
 
 test('every link between pages leads somewhere', async () => {

@@ -28,6 +28,15 @@ test.each(PAGES)('%s has no long line of prose, and no long paragraph', (page) =
   expect(paragraphs.filter((paragraph) => shown(paragraph).length > LONGEST_PARAGRAPH)).toEqual([]);
 });
 
+/** As git leaves them, and as they are after formatting. */
+const MERGE_MARKERS = /^ *(?:<{7}|\\?={7}$|>{7}|(?:> ){6}>)/;
+
+test.each([...PAGES, 'CHANGELOG.md'])('%s holds nothing that a merge has left', (page) => {
+  const lines = readFileSync(path.join(ROOT, page), 'utf8').split('\n');
+
+  expect(lines.filter((line) => MERGE_MARKERS.test(line))).toEqual([]);
+});
+
 /** What a reader sees of a paragraph: links without their addresses, white space as one. */
 function shown(paragraph: string): string {
   return paragraph

@@ -92,7 +92,7 @@ describe.each(ALERTS)('$alert', (rule) => {
     expect(page).toContain(`Alert \`${rule.alert}\`.`);
     expect(page.split('\n').filter((line) => line.startsWith('## '))).toEqual([
       '## What it means',
-      '## What to look at first',
+      '## What to check first',
       '## What to do',
       '## When it ends',
     ]);

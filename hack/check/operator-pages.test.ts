@@ -19,6 +19,7 @@ import { CONTROLLERS } from '../../pkg/config/config.ts';
 import { FLAGS, IGNORED_FLAGS } from '../../pkg/config/flags.ts';
 import { leasesOf } from '../../pkg/config/lease-groups.ts';
 import * as clusterAPITags from '../../pkg/drivers/cluster-api/tags.ts';
+import { CLAIM as ironCoreClaim } from '../../pkg/controllers/ironcore/machine/keys.ts';
 import { TAGS as ironCoreTags } from '../../pkg/drivers/ironcore/tags.ts';
 import * as kwokTags from '../../pkg/drivers/kwok/tags.ts';
 
@@ -29,8 +30,8 @@ const PAGES = globSync('docs/{concepts,operations,runbooks}/*.md', { cwd: ROOT }
 /** Flags of programs that are not ours: kubectl, helm, docker, the cluster-autoscaler and its fork. */
 const OTHERS_FLAGS = [
   'all dry-run field-selector for force-conflicts from-file overwrite patch-file previous replicas server-side show-managed-fields',
-  'sort-by type wait help',
-  'create-namespace reuse-values set skip-crds target values',
+  'sort-by type wait help cascade',
+  'create-namespace force-conflicts reuse-values set skip-crds take-ownership target values',
   'enable-provisioning-requests expander kubeconfig max-node-provision-time max-node-startup-time skip-nodes-with-',
 ].flatMap((line) => line.split(' '));
 const COMMANDS: readonly Command[] = [
@@ -70,7 +71,7 @@ const OTHERS_KEYS = [
 
 /** Words of several capitals that are no names of ours: other kinds, a kind that is not served, reasons of the cluster-autoscaler. */
 const OTHERS_WORDS = [
-  'ConfigMap DaemonSet PodDisruptionBudgets PrometheusRule ServiceMonitor CustomResourceDefinition ReplicaSet RoleBindings DevTools',
+  'ClusterRole ConfigMap DaemonSet PodDisruptionBudgets PrometheusRule ServiceMonitor CustomResourceDefinition ReplicaSet RoleBindings DevTools',
   'AWSMachineClass DevMachine NotTriggerScaleUp TriggeredScaleUp',
 ].flatMap((line) => line.split(' '));
 
@@ -121,6 +122,7 @@ describe.each(PAGES)('%s', (page) => {
       ...Object.values(kwokTags),
       ...Object.values(clusterAPITags),
       ...ironCoreTags,
+      ironCoreClaim,
     ];
 
     expect(

@@ -22,7 +22,7 @@ const MEANINGS: Readonly<Record<Exclude<DriverCode, 'OK'>, Meaning>> = {
   },
   DeadlineExceeded: {
     cause: 'The provider did not answer the driver in time.',
-    remedy: "None, unless it lasts: then look at the provider's status.",
+    remedy: "None, unless it lasts: then check the provider's status.",
   },
   NotFound: {
     cause: 'There is no VM of this machine.',
@@ -46,13 +46,13 @@ const MEANINGS: Readonly<Record<Exclude<DriverCode, 'OK'>, Meaning>> = {
     remedy:
       'Do what the message says. About tokens see [restoring](../operations/running.md#restoring-the-control-cluster-from-a-backup).',
   },
-  Aborted: { cause: 'Stopped halfway, or still going on.', remedy: 'None: it is asked again.' },
+  Aborted: { cause: 'Stopped halfway, or still in progress.', remedy: 'None: it is asked again.' },
   OutOfRange: {
     cause: 'Several VMs match one machine.',
     remedy: 'None: VMs that no machine owns are looked for at once, and removed.',
   },
   Unimplemented: {
-    cause: 'The driver does not have this method.',
+    cause: 'The driver does not implement this method.',
     remedy: 'None where the method is optional; else use a newer driver.',
   },
   Internal: { cause: 'A fault of the driver or the provider.', remedy: "Look into the driver's log." },
@@ -75,7 +75,7 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
   NeverAsked: {
     operation: 'Create, Delete',
     cause:
-      'The MachineClass is missing or of another kind, or no driver is configured for its provider, since the Machine was created: no provider was asked for a VM. A deletion goes on saying so.',
+      'The MachineClass is missing or of another kind, or no driver is configured for its provider, since the Machine was created: no provider was asked for a VM. A deletion keeps the code.',
     remedy:
       'Create the MachineClass, correct `spec.class`, or configure the driver. Such a Machine can be deleted without class and driver.',
   },
@@ -142,7 +142,7 @@ Generated from \`pkg/driver/error.ts\`, \`pkg/driver/retry.ts\` and \`pkg/contro
 
 ## Drivers
 
-What a driver answers when a call fails. The code's name stands in \`status.lastOperation.errorCode\` of the Machine and, with the provider's own
+What a driver answers when a call fails. The name of the code is in \`status.lastOperation.errorCode\` of the Machine and, with the provider's own
 words, in \`status.lastOperation.description\`. Numbers are those of the contract (\`proto/machine/driver/v1/driver.proto\`) and of the
 metric label \`error_code\`.
 
@@ -162,7 +162,7 @@ ${await table(
 )}
 ## Operations that wait
 
-Where no driver was asked, or none has failed, \`status.lastOperation.errorCode\` says why the operation does not go on. What is done next
+Where no driver was asked, or none has failed, \`status.lastOperation.errorCode\` says why the operation does not continue. What is done next
 follows from this word; the description beside it is for people.
 
 ${await table(

@@ -1,23 +1,33 @@
+import { annotationsReference } from './annotations-reference.ts';
 import { apiReference, ironCoreReference } from './api-reference.ts';
+import { conditionsReference } from './conditions-reference.ts';
 import { contractFiles } from './contracts.ts';
 import { crdFiles } from './crds/all.ts';
 import { driverRulesReference } from './driver-rules-reference.ts';
 import { errorCodesReference } from './error-codes-reference.ts';
+import { eventsReference } from './events-reference.ts';
 import { flagsReference } from './flags-reference.ts';
 import { kustomizeRoles } from './kustomize-roles.ts';
 import { metricsReference } from './metrics-reference.ts';
+import { permissionsReference, roleFilesOf } from './roles.ts';
 
 /** All generated files of the project: path from its root → text. */
 export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
+  const roles = await roleFilesOf();
   return new Map([
     ...crdFiles(),
     ...(await contractFiles()),
-    ...(await kustomizeRoles()),
+    ...roles,
+    ...(await kustomizeRoles(roles)),
+    ['docs/reference/annotations.md', await annotationsReference()],
     ['docs/reference/api.md', await apiReference()],
+    ['docs/reference/conditions.md', await conditionsReference()],
     ['docs/reference/driver-rules.md', await driverRulesReference()],
     ['docs/reference/error-codes.md', await errorCodesReference()],
+    ['docs/reference/events.md', await eventsReference()],
     ['docs/reference/flags.md', await flagsReference()],
     ['docs/reference/ironcore-api.md', await ironCoreReference()],
     ['docs/reference/metrics.md', await metricsReference()],
+    ['docs/reference/permissions.md', await permissionsReference()],
   ]);
 }

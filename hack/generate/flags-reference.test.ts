@@ -13,6 +13,6 @@ test.each([
 test('the page says what the flags take', async () => {
   const page = await flagsReference();
 
-  expect(page).toContain(String.raw`"\*", or a comma list`);
+  expect(page).toContain(String.raw`"\*", or a comma-separated list`);
   expect(page).toContain(String.raw`\<provider>=\<address>`);
 });

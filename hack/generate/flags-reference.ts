@@ -8,9 +8,9 @@ const INTRODUCTION = `# Flags
 
 Generated from \`pkg/config/flags.ts\`.
 
-Names and defaults are the original's where it has them. \`_\` may be written for \`-\`; durations are Go durations and need a unit (\`30s\`, \`1h30m\`).
-Every value that the original accepts is accepted; a period that is too short to be obeyed is raised to the least one, which a warning says.
-A flag that has no effect in a program is accepted there with a warning, so that manifests can be shared; an unknown flag ends the program with
+Names and defaults are those of the original where it has the flag. \`_\` can be used instead of \`-\`. Durations are Go durations and need a unit (\`30s\`, \`1h30m\`).
+Every value that the original accepts is accepted; a period that is too short is raised to the minimum, with a warning.
+A flag that has no effect in a program is accepted with a warning, so that manifests can be shared; an unknown flag ends the program with
 exit code 2.
 `;
 

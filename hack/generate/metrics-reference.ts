@@ -4,6 +4,7 @@ import { autoscalerMetrics } from '../../pkg/autoscaler/metrics.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
 import { activityMetrics } from '../../pkg/metrics/activity.ts';
 import { buildInfo } from '../../pkg/metrics/build.ts';
+import { logMetrics } from '../../pkg/metrics/log.ts';
 import { clockMetrics } from '../../pkg/metrics/clock.ts';
 import { driverMetrics } from '../../pkg/metrics/driver.ts';
 import { eventMetrics } from '../../pkg/metrics/events.ts';
@@ -20,6 +21,7 @@ import { machineMetrics } from '../../pkg/controllers/machine/metrics.ts';
 import { poolMetrics } from '../../pkg/controllers/machine/pool-metrics.ts';
 import { waitMetrics } from '../../pkg/controllers/machine/wait-metrics.ts';
 import { replacementMetrics } from '../../pkg/controllers/machine/replacement-metrics.ts';
+import { openStackMetrics } from '../../pkg/metrics/openstack.ts';
 import { queueMetrics } from '../../pkg/metrics/queue.ts';
 import { reconcileMetrics } from '../../pkg/metrics/reconcile.ts';
 import { orphanVMMetrics } from '../../pkg/controllers/safety/orphan-vms/metrics.ts';
@@ -40,7 +42,7 @@ maximum, not the sum. What is counted, and histograms, are of the process that d
 The answer is the text format 0.0.4, whatever else a client accepts; one that asks for \`application/openmetrics-text\` and does not prefer plain text
 gets OpenMetrics 1.0. There a counter of the original whose name does not end in \`_total\` is of type \`unknown\`.
 
-A metric that cannot be read is left out of the answer, counted by \`machinist_scrape_failures_total\` from the next scrape on, and told in the log once.
+A metric that cannot be read is left out of the answer, counted by \`machinist_scrape_failures_total\` from the next scrape on, and reported in the log once.
 `;
 
 const CARDINALITY = `
@@ -84,7 +86,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   method: FIXED,
   metric: 'one for each metric that could not be read',
   name: `${A_NAME}, or one for each workqueue`,
-  namespace: 'one: a process looks after one namespace',
+  namespace: 'one: a process serves one namespace',
   node_name: A_MACHINE,
   nodejs: 'one',
   of: 'clusters and providers, or a fixed list',
@@ -96,6 +98,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   provider: 'one for each driver, and one for each provider that MachineClasses name',
   reason: FIXED,
   result: FIXED,
+  service: FIXED,
   spec_class_api_group: 'one or two',
   spec_class_kind: 'one or two',
   spec_class_name: 'one for each MachineClass',
@@ -169,6 +172,7 @@ function declareAll(registry: Registry): void {
     gateMetrics,
     kubeMetrics,
     leaderMetrics,
+    openStackMetrics,
     queueMetrics,
     reconcileMetrics,
     servedDriverMetrics,
@@ -184,6 +188,7 @@ function declareAll(registry: Registry): void {
   poolMetrics(registry, { machines: none, machineSets: none, clock });
   waitMetrics(registry, { waits: () => NOTHING_WAITS, classes: none, clock });
   buildInfo(registry, { version: '', program: '' });
+  logMetrics(registry, () => 0);
   replacementMetrics(registry, { held: () => [], zones: () => [] }, []);
   orphanVMMetrics(registry, () => 0);
   unmanagedNodeMetrics(registry);

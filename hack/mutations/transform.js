@@ -1,19 +1,22 @@
 import path from 'node:path';
 
 import stripTypes from '../jest-strip-types.js';
-import { mutate } from './mutation.ts';
+import { apply } from './tree/edit.ts';
+import { withEnds } from './tree/loops.ts';
 
 /**
- * Jest transformer: as for all tests, but the source of one file is read with a mutation in it. The files themselves stay as
- * they are, so that one jest can run many mutations side by side.
+ * Jest transformer: as for all tests, but the source of one file is read with a change in it. The files themselves stay as
+ * they are, so that one jest can run many mutants side by side.
  */
 export default {
-  createTransformer: ({ mutation }) => {
-    const mutated = (source, file, { config }) =>
-      mutation !== undefined && file === path.join(config.rootDir, mutation.file) ? mutate(source, mutation) : source;
+  createTransformer: ({ change }) => {
+    const changed = (source, file, { config }) =>
+      change !== undefined && file === path.join(config.rootDir, change.file)
+        ? withEnds(change.file, apply(source, change.edit))
+        : source;
     return {
-      process: (source, file, options) => stripTypes.process(mutated(source, file, options)),
-      getCacheKey: (source, file, options) => stripTypes.getCacheKey(mutated(source, file, options), file),
+      process: (source, file, options) => stripTypes.process(changed(source, file, options)),
+      getCacheKey: (source, file, options) => stripTypes.getCacheKey(changed(source, file, options), file),
     };
   },
 };

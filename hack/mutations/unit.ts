@@ -1,152 +1,137 @@
-import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
-import { pathToFileURL } from 'node:url';
 
-import type { Mutation } from './mutation.ts';
+import { runProjects, type FileResult } from './jest.ts';
+import { measureReach, type Reach } from './reach.ts';
+import type { Trial } from './trial.ts';
 import type { Verdict } from './verdict.ts';
 
-/** Mutants wait for nothing but each other: both cores of a small machine. */
-const WORKERS = 2;
-/** A test file takes seconds; a mutant that says nothing for longer loops forever. */
-const SILENCE_MS = 120_000;
-/** The project without any mutation: what fails there says nothing about mutants. */
-const UNCHANGED = 'unchanged';
+/** How many tests have been tried after each wave: most mutants are noticed by the nearest. */
+const WAVES = [1, 4, 64];
+/** Jest reads its projects before it begins with the first. Each run of so many goes through all waves. */
+const TRIALS_A_RUN = 400;
 
-/** A line of reporter.js. */
-interface FileResult {
-  readonly project: string;
-  readonly file: string;
-  readonly passed: number;
-  readonly failed: readonly string[];
-  readonly error?: string;
-}
-
-/** What of jest.config.js is needed here. */
-interface JestConfig {
-  readonly projects: readonly { readonly displayName: string }[];
-}
+/** Which tests may notice a change, the likeliest first. */
+type Candidates = (trial: Trial) => readonly string[];
 
 /**
- * Runs the unit tests of all mutations in one jest, each mutation as a project of its own, in the copy at `root`.
+ * Tries each trial with the unit tests that run the code which it changes, many in one jest, each as a project of its own, in the copy at
+ * `root`. What the time was too short for is `untried`.
  */
 export async function runUnitLevel(
   root: string,
-  mutations: readonly Mutation[],
+  trials: readonly Trial[],
+  candidatesOf: Candidates,
   signal: AbortSignal,
   tell: (verdict: Verdict) => void,
 ): Promise<readonly Verdict[]> {
-  const config = path.join(root, 'mutations.config.json');
-  writeFileSync(config, JSON.stringify(await configFor(root, mutations)));
-  const ofProject = new Map<string, FileResult[]>();
-  const results = await jest(root, config, signal, (result) => {
-    const sofar = [...(ofProject.get(result.project) ?? []), result];
-    ofProject.set(result.project, sofar);
-    const mutation = mutations[indexOf(result.project)];
-    if (mutation !== undefined && sofar.length === mutation.tests.length) tell(verdictOn(mutation, sofar));
-  });
-
-  // What fails without any mutation, or under this load, says nothing about mutants.
-  const failing = new Map(
-    results
-      .filter(({ project, failed, error }) => project === UNCHANGED && (failed.length > 0 || error !== undefined))
-      .map(({ file, failed, error }) => [path.relative(root, file), failed[0] ?? error ?? '']),
-  );
-  return mutations.map((mutation, i) => {
-    const unsound = mutation.tests.find((test) => failing.has(test));
-    if (unsound === undefined) return verdictOn(mutation, ofProject.get(nameOf(i)) ?? []);
-    const detail = `${unsound} fails without any mutation: ${failing.get(unsound) ?? ''}`;
-    return { mutation, kind: 'broken', detail };
-  });
+  const files = [...new Set(trials.map(({ file }) => file))];
+  const candidates = new Map(trials.map((trial) => [trial, candidatesOf(trial)]));
+  const reach = await measureReach(root, [...new Set([...candidates.values()].flat())], files, signal);
+  const level = new UnitLevel(root, signal, tell);
+  const reached: Reached[] = [];
+  // What was ended before all tests had been run says nothing about what they reach.
+  for (const [trial, all] of signal.aborted ? [] : candidates) {
+    const tests = testsFor(trial, all, reach);
+    if (tests.length > 0) reached.push({ trial, tests });
+    else level.end(unreached(trial, all, reach));
+  }
+  for (let i = 0; i < reached.length; i += TRIALS_A_RUN) await level.run(reached.slice(i, i + TRIALS_A_RUN));
+  return trials.map((trial) => level.verdictOn(trial));
 }
 
-async function configFor(root: string, mutations: readonly Mutation[]): Promise<unknown> {
-  const url = pathToFileURL(path.join(root, 'jest.config.js')).href;
-  const { default: jestConfig } = (await import(url)) as { default: JestConfig };
-  const unit = jestConfig.projects.find(({ displayName }) => displayName === 'unit');
-  const project = (displayName: string, tests: readonly string[], mutation?: Mutation): unknown => ({
-    ...unit,
-    rootDir: root,
-    displayName,
-    cacheDirectory: path.join(root, '.jest'),
-    testEnvironment: path.join(root, 'hack/mutations/environment.js'),
-    roots: [...new Set(tests.map((test) => path.join(root, path.dirname(test))))],
-    testMatch: tests.map((test) => path.join(root, test)),
-    transform: { [String.raw`^.+\.ts$`]: [path.join(root, 'hack/mutations/transform.js'), { mutation }] },
-  });
-  const all = [...new Set(mutations.flatMap(({ tests }) => tests))];
-  return {
-    rootDir: root,
-    workerIdleMemoryLimit: '512MB',
-    reporters: [path.join(root, 'hack/mutations/reporter.js')],
-    projects: [project(UNCHANGED, all), ...mutations.map((one, i) => project(nameOf(i), one.tests, one))],
-  };
+function testsFor(
+  { file, edit, at = edit.start }: Trial,
+  candidates: readonly string[],
+  reach: Reach,
+): readonly string[] {
+  return candidates.filter((test) => !reach.failing.has(test) && reach.has(test, file, at));
 }
 
-function nameOf(i: number): string {
-  return `mutation-${i}`;
+function unreached(trial: Trial, candidates: readonly string[], reach: Reach): Verdict {
+  const failing = candidates.find((test) => reach.failing.has(test));
+  if (failing === undefined) return { trial, kind: 'unreached', detail: '' };
+  const detail = `${failing} fails without any change: ${reach.failing.get(failing) ?? ''}`;
+  return { trial, kind: 'broken', detail };
 }
 
-/** NaN for the project without a mutation. */
-function indexOf(project: string): number {
-  return Number(project.replace('mutation-', ''));
+/** A trial with the tests that run what it changes. */
+interface Reached {
+  readonly trial: Trial;
+  readonly tests: readonly string[];
 }
 
-function verdictOn(mutation: Mutation, results: readonly FileResult[]): Verdict {
-  const test = results.flatMap(({ failed }) => failed)[0];
-  if (test !== undefined) return { mutation, kind: 'killed', detail: test };
-  const error = results.find((result) => result.error !== undefined)?.error;
-  if (error !== undefined) return { mutation, kind: 'broken', detail: error };
-  const isWhole = results.length === mutation.tests.length && results.every(({ passed }) => passed > 0);
-  if (isWhole) return { mutation, kind: 'survived', detail: '' };
-  return { mutation, kind: 'broken', detail: 'its tests had no end: choose a change that does not loop forever' };
-}
+class UnitLevel {
+  readonly #root: string;
+  readonly #signal: AbortSignal;
+  readonly #tell: (verdict: Verdict) => void;
+  readonly #verdicts = new Map<Trial, Verdict>();
 
-/** The results as far as they have come when jest ends, or is ended because it says nothing any more. */
-function jest(
-  root: string,
-  config: string,
-  signal: AbortSignal,
-  told: (result: FileResult) => void,
-): Promise<readonly FileResult[]> {
-  const results: FileResult[] = [];
-  const argv = [
-    '--experimental-vm-modules',
-    '--disable-warning=ExperimentalWarning',
-    path.join(root, 'node_modules/jest/bin/jest.js'),
-    '--config',
-    config,
-    `--maxWorkers=${WORKERS}`,
-  ];
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, argv, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-    // With its workers: a mutant that loops forever outlives the jest that started it.
-    const end = (): void => {
-      try {
-        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-      } catch {
-        // the whole group has ended by itself
+  constructor(root: string, signal: AbortSignal, tell: (verdict: Verdict) => void) {
+    this.#root = root;
+    this.#signal = signal;
+    this.#tell = tell;
+  }
+
+  end(verdict: Verdict): void {
+    this.#verdicts.set(verdict.trial, verdict);
+    this.#tell(verdict);
+  }
+
+  verdictOn(trial: Trial): Verdict {
+    return this.#verdicts.get(trial) ?? { trial, kind: 'untried', detail: '' };
+  }
+
+  async run(all: readonly Reached[]): Promise<void> {
+    let from = 0;
+    for (const to of WAVES) {
+      const wave = all
+        .filter(({ trial, tests }) => !this.#verdicts.has(trial) && tests.length > from)
+        .map(({ trial, tests }) => ({
+          trial,
+          tests: tests.slice(from, to),
+          isLast: tests.length <= to || to === WAVES.at(-1),
+        }));
+      await this.#runAll(wave);
+      from = to;
+    }
+  }
+
+  /** All of them in one jest, and what is left in another when one without an end has ended it. */
+  async #runAll(wave: readonly (Reached & { readonly isLast: boolean })[]): Promise<void> {
+    let left = wave;
+    while (left.length > 0 && !this.#signal.aborted) {
+      const failed = mkdtempSync(path.join(this.#root, '.failed-'));
+      const running = left;
+      const projects = running.map(({ trial: { file, edit }, tests }, i) => ({
+        name: String(i),
+        tests,
+        change: { file, edit: { start: edit.start, end: edit.end, text: edit.text } },
+        environment: { failed: path.join(failed, String(i)) },
+      }));
+      const ended = new Map<string, FileResult[]>();
+      const { endless } = await runProjects(this.#root, projects, this.#signal, (result) => {
+        const sofar = [...(ended.get(result.project) ?? []), result];
+        ended.set(result.project, sofar);
+        const one = running[Number(result.project)];
+        if (one !== undefined && sofar.length === one.tests.length) this.#settle(one, sofar);
+      });
+      for (const project of endless) {
+        const trial = running[Number(project)]?.trial;
+        if (trial !== undefined) this.end({ trial, kind: 'killed', detail: 'its tests have no end' });
       }
-    };
-    signal.addEventListener('abort', end, { once: true });
-    let silence = setTimeout(end, SILENCE_MS);
-    let said = '';
-    child.stderr.on('data', (text) => (said += String(text)));
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      if (!line.startsWith('{"project"')) return;
-      clearTimeout(silence);
-      silence = setTimeout(end, SILENCE_MS);
-      const result = JSON.parse(line) as FileResult;
-      results.push(result);
-      told(result);
-    });
-    child.on('error', reject);
-    child.on('close', () => {
-      clearTimeout(silence);
-      end();
-      if (results.length > 0) resolve(results);
-      else reject(new Error(`jest ran no test: ${said.slice(0, 2_000)}`));
-    });
-  });
+      left = running.filter(({ trial, tests }, i) => {
+        return !this.#verdicts.has(trial) && (ended.get(String(i)) ?? []).length < tests.length;
+      });
+      if (left.length === running.length && !this.#signal.aborted) throw new Error('jest has run no test to its end');
+    }
+  }
+
+  #settle({ trial, isLast }: Reached & { readonly isLast: boolean }, results: readonly FileResult[]): void {
+    const test = results.flatMap(({ failed }) => failed)[0];
+    const error = results.find((result) => result.error !== undefined)?.error;
+    if (test !== undefined) this.end({ trial, kind: 'killed', detail: test });
+    else if (error !== undefined) this.end({ trial, kind: 'killed', detail: error.trim().split('\n').at(-1) ?? '' });
+    else if (isLast) this.end({ trial, kind: 'survived', detail: '' });
+  }
 }

@@ -1,5 +1,7 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
+import { reset } from '../../test/proxy/reset.ts';
+
 /** A TCP proxy whose connections can all be broken at once; TLS goes through untouched. */
 export class Cutter {
   readonly #server: Server;
@@ -39,7 +41,7 @@ export class Cutter {
   /** Breaks all connections with a reset; new ones are accepted. Returns how many there were. */
   cut(): number {
     const count = this.#sockets.size / 2;
-    for (const socket of this.#sockets) socket.resetAndDestroy();
+    for (const socket of this.#sockets) reset(socket);
     return count;
   }
 

@@ -11,6 +11,9 @@ export type Level = (typeof LEVELS)[number];
 /** Files that run only when their level is named: what takes minutes, and shows more of what others show. */
 export const ONLY_WHEN_NAMED: readonly string[] = ['test/openstack/scale.test.ts'];
 
+/** Files that run only where IronCore's own programs were built: by `npm run test:ironcore`. */
+export const WITH_IRONCORE: readonly string[] = ['test/integration/ironcore-original.test.ts'];
+
 /** Programs that few files need: they are built for these, and not for every run with a server. */
 const NEEDED_BY: readonly (readonly [ProgramName, readonly string[]])[] = [
   ['kwok', ['test/integration/kwok-driver.test.ts', 'test/e2e/demo.test.ts']],

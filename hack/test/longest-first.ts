@@ -1,78 +1,85 @@
-import { statSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 
-/**
- * The files that take longest, the longest first, and after those with a server the ones without; a run ends when its last file does, so
- * none of these may be begun late.
- * Jest itself would order them by how long they took the last time, which a clean checkout does not know.
- */
-export const LONGEST: readonly string[] = [
-  'test/openstack/driver.test.ts',
-  'test/openstack/scale.test.ts',
-  'test/faults/crash-points.test.ts',
-  'test/integration/cluster-api-driver.test.ts',
-  'test/faults/paused-leader.test.ts',
-  'test/integration/ironcore-machines.test.ts',
-  'test/e2e/demo.test.ts',
-  'test/integration/new-drivers.test.ts',
-  'test/integration/cluster-api-contestants.test.ts',
-  'test/faults/drain-crash-points.test.ts',
-  'test/faults/history.test.ts',
-  'test/faults/main-job-processes.test.ts',
-  'test/faults/leadership.test.ts',
-  'test/faults/safety.test.ts',
-  'test/integration/refusals.test.ts',
-  'test/faults/rollouts-at-scale.test.ts',
-  'test/integration/driver-contract.test.ts',
-  'test/e2e/machine-deployments.test.ts',
-  'test/faults/main-job-retries.test.ts',
-  'test/e2e/machines.test.ts',
-  'test/faults/fault-table.test.ts',
-  'test/integration/outage.test.ts',
-  'test/faults/slow-provider.test.ts',
-  'test/faults/autoscaler.test.ts',
-  'test/faults/one-life.test.ts',
-  'test/faults/zone-stop.test.ts',
-  'test/faults/watches.test.ts',
-  'test/integration/lease-thread.test.ts',
-  'test/integration/machine-creation.test.ts',
-  'test/faults/control-plane.test.ts',
-  'test/faults/least-privilege.test.ts',
-  'test/integration/in-place-update.test.ts',
-  'test/integration/odd-objects.test.ts',
-  'test/integration/two-programs.test.ts',
-  'test/integration/crds-upgrade.test.ts',
-  'test/integration/documented-commands.test.ts',
-  'test/integration/machine-deployment.test.ts',
-  'test/faults/main-job-scale.test.ts',
-  'test/integration/machine-set.test.ts',
-  'test/integration/drain-volumes.test.ts',
-  'test/integration/machine.test.ts',
-  'test/integration/leader-election.test.ts',
-  'test/faults/main-job-network.test.ts',
-  'hack/generate/files.test.ts',
-  'pkg/conformance/verify.test.ts',
-  'hack/check/contract-checks.test.ts',
-  'hack/driver-package/build.test.ts',
-];
+import { cacheDirectory } from '../control-plane/user-directories.ts';
+import { LEVELS } from './levels.ts';
 
 /** A test file, as jest has it. */
 interface TestFile {
   readonly path: string;
 }
 
-/** Jest's order of files: those above, then the others by size. */
+/** How a file ended, as jest has it. */
+interface FileResult {
+  readonly testFilePath: string;
+  readonly numPassingTests: number;
+  /** Skipped, as by the title that a run asks for. */
+  readonly numPendingTests: number;
+  readonly perfStats: { readonly runtime: number };
+}
+
+/** By file, from the root of the checkout, how long it took the last time. */
+type Times = Readonly<Record<string, number>>;
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+/** Beside the programs of the control plane, so that a new checkout, and a CI that keeps those, know it. */
+const STORE = path.join(path.dirname(cacheDirectory(process.env)), 'test-times.json');
+
+/**
+ * Jest's order of files: a run ends when its last file does, so that none that takes long may be begun late. First those of which no time is
+ * known, of the dearest level first and then by size, then the others by the time that they took the last time on this machine.
+ */
 // oxlint-disable-next-line import/no-default-export -- jest asks for it
 export default class LongestFirst {
-  sort<T extends TestFile>(tests: readonly T[]): T[] {
-    const sizes = new Map(tests.map(({ path }) => [path, statSync(path).size]));
-    const sizeOf = ({ path }: TestFile): number => sizes.get(path) ?? 0;
-    const rankOf = ({ path }: TestFile): number => {
-      const rank = LONGEST.findIndex((file) => path.endsWith(`/${file}`));
-      return rank === -1 ? LONGEST.length : rank;
-    };
-    return tests.toSorted((a, b) => rankOf(a) - rankOf(b) || sizeOf(b) - sizeOf(a));
+  readonly #store: string;
+
+  constructor(_options?: unknown, store = STORE) {
+    this.#store = store;
   }
 
-  /** Nothing is remembered: the order of a run is that of every run. */
-  cacheResults(): void {}
+  sort<T extends TestFile>(tests: readonly T[]): T[] {
+    const times = readTimes(this.#store);
+    return tests
+      .map((test) => ({ test, timeMs: times[nameOf(test.path)], level: levelOf(test.path), size: sizeOf(test.path) }))
+      .toSorted((a, b) => (b.timeMs ?? Infinity) - (a.timeMs ?? Infinity) || b.level - a.level || b.size - a.size)
+      .map(({ test }) => test);
+  }
+
+  /** Notes how long each file took. One that was run in part, or that could not be loaded, says less than it takes. */
+  cacheResults(_tests: readonly TestFile[], { testResults }: { readonly testResults: readonly FileResult[] }): void {
+    const whole = testResults.filter((result) => result.numPassingTests > 0 && result.numPendingTests === 0);
+    const measured = Object.fromEntries(
+      whole.map(({ testFilePath, perfStats }) => [nameOf(testFilePath), perfStats.runtime]),
+    );
+    writeTimes(this.#store, { ...readTimes(this.#store), ...measured });
+  }
+}
+
+function nameOf(file: string): string {
+  return path.relative(ROOT, file);
+}
+
+function levelOf(file: string): number {
+  const [, folder] = /^test\/([^/]+)\//.exec(nameOf(file)) ?? [];
+  return LEVELS.findIndex((level) => level === folder);
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function readTimes(store: string): Times {
+  try {
+    return JSON.parse(readFileSync(store, 'utf8')) as Times;
+  } catch {
+    return {}; // the first run of this user, or one that was cut off
+  }
+}
+
+/** Whole or not at all: several checkouts may run at once. */
+function writeTimes(store: string, times: Times): void {
+  const fresh = `${store}.${process.pid}`;
+  mkdirSync(path.dirname(store), { recursive: true });
+  writeFileSync(fresh, JSON.stringify(times));
+  renameSync(fresh, store);
 }

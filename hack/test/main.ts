@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 import { NoOpenStackError, openStackPackages } from '../openstack/packages.ts';
-import { type Level, LEVELS, ONLY_WHEN_NAMED, optionalProgramsOf, type Run, runsOf } from './levels.ts';
+import { PROGRAMS_VARIABLE } from '../ironcore/programs.ts';
+import { type Level, LEVELS, ONLY_WHEN_NAMED, optionalProgramsOf, type Run, runsOf, WITH_IRONCORE } from './levels.ts';
 import { bundlePrograms } from './programs.ts';
 import { sumUp } from './summary.ts';
 
@@ -25,7 +26,10 @@ async function main(argv: readonly string[]): Promise<number> {
   const levels = await possibleOf(named.length === 0 ? LEVELS : named);
   if (levels.length === 0) return 0;
   const runs = runsOf(levels);
-  const leftOut = named.length === 0 ? ONLY_WHEN_NAMED.join(' ') : '';
+  const leftOut = [
+    ...(named.length === 0 ? ONLY_WHEN_NAMED : []),
+    ...(process.env[PROGRAMS_VARIABLE] === undefined ? WITH_IRONCORE : []),
+  ].join(' ');
   const jestArguments = argv.slice(named.length);
 
   const directory = mkdtempSync(path.join(tmpdir(), 'machinist-tests-'));

@@ -18,7 +18,6 @@ export interface ActivityOwner {
 /** Long work. It may call `tell` when there is news for its owner before it ends: the owner's key is enqueued then too. */
 export type ActivityWork<T> = (signal: AbortSignal, tell: () => void) => Promise<T>;
 
-/** What each kind of work results in. */
 export type ResultsByKind = Readonly<Partial<Record<ActivityKind, unknown>>>;
 
 /**

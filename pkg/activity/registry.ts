@@ -14,7 +14,6 @@ export type ActivityLimits = Readonly<Record<ActivityKind, number>>;
  */
 const INTERRUPTIBLE: ReadonlySet<ActivityKind> = new Set(['drain']);
 
-/** What a registry is made of. */
 export interface ActivityRegistryDeps {
   readonly clock: Clock;
   readonly log: Logger;
@@ -98,7 +97,7 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
         continue;
       }
       entry.isOrphaned = true;
-      if (INTERRUPTIBLE.has(entry.kind)) this.#abort(entry, 'its object is gone');
+      if (INTERRUPTIBLE.has(entry.kind)) this.#abort(entry, 'the object no longer exists');
     }
   }
 

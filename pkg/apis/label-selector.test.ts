@@ -50,22 +50,30 @@ describe('matching labels', () => {
   });
 
   test.each<{ what: string; selector: LabelSelector; says: string }>([
-    { what: 'a key that no label has', selector: { matchLabels: { 'app ': 'a' } }, says: '"app " is not the key' },
+    {
+      what: 'a key that no label has',
+      selector: { matchLabels: { 'app ': 'a' } },
+      says: '"app " is not a valid label key',
+    },
     {
       what: 'a key in an expression that no label has',
       selector: { matchExpressions: [{ key: 'a b', operator: 'Exists' }] },
-      says: '"a b" is not the key',
+      says: '"a b" is not a valid label key',
     },
-    { what: 'a value that no label has', selector: { matchLabels: { app: 'a b' } }, says: '"a b" is not the value' },
+    {
+      what: 'a value that no label has',
+      selector: { matchLabels: { app: 'a b' } },
+      says: '"a b" is not a valid label value',
+    },
     {
       what: 'a value in an expression that no label has',
       selector: { matchExpressions: [{ key: 'app', operator: 'In', values: ['a', '-'] }] },
-      says: '"-" is not the value',
+      says: '"-" is not a valid label value',
     },
     {
       what: 'an operator with a slip, whatever its values',
       selector: { matchExpressions: [{ key: 'app', operator: 'Inn' as 'In', values: ['a'] }] },
-      says: 'unknown operator Inn at key app: one of In, NotIn, Exists, DoesNotExist',
+      says: 'unknown operator Inn at key app; must be one of In, NotIn, Exists, DoesNotExist',
     },
   ])('refuses $what, which would select nothing', ({ selector, says }) => {
     expect(() => labelMatcher(selector)).toThrow(says);

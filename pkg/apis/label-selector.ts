@@ -1,7 +1,6 @@
 import { isLabelKey, isLabelValue } from './label-syntax.ts';
 import type { LabelSelector, LabelSelectorRequirement } from './meta.ts';
 
-/** Says whether labels are selected. */
 export type LabelMatcher = (labels: Readonly<Record<string, string>> | undefined) => boolean;
 
 /** A label selector that the API server would refuse. */
@@ -26,10 +25,10 @@ export function labelMatcher(selector: LabelSelector | undefined): LabelMatcher 
 
 function checkSyntax(key: unknown, values: readonly unknown[]): void {
   if (!isLabelKey(key))
-    throw new InvalidSelectorError(`label selector: ${JSON.stringify(key)} is not the key of a label`);
+    throw new InvalidSelectorError(`label selector: ${JSON.stringify(key)} is not a valid label key`);
   const wrong = values.find((value) => !isLabelValue(value));
   if (wrong === undefined) return;
-  throw new InvalidSelectorError(`label selector: ${JSON.stringify(wrong)} is not the value of a label, at key ${key}`);
+  throw new InvalidSelectorError(`label selector: ${JSON.stringify(wrong)} is not a valid label value, at key ${key}`);
 }
 
 function expressionMatcher({ key, operator, values = [] }: LabelSelectorRequirement): LabelMatcher {
@@ -46,10 +45,12 @@ function expressionMatcher({ key, operator, values = [] }: LabelSelectorRequirem
   };
   if (!Object.hasOwn(matchers, operator)) {
     const known = Object.keys(matchers).join(', ');
-    throw new InvalidSelectorError(`label selector: unknown operator ${operator} at key ${key}: one of ${known}`);
+    throw new InvalidSelectorError(
+      `label selector: unknown operator ${operator} at key ${key}; must be one of ${known}`,
+    );
   }
   const { needsValues, holds } = matchers[operator];
   if (needsValues === values.length > 0) return holds;
-  const wants = needsValues ? 'needs values' : 'takes no values';
+  const wants = needsValues ? 'needs values' : 'does not take values';
   throw new InvalidSelectorError(`label selector: operator ${operator} at key ${key} ${wants}`);
 }

@@ -42,7 +42,6 @@ export interface ListMeta {
   remainingItemCount?: number;
 }
 
-/** One page of a list. */
 export interface List<T> {
   metadata: ListMeta;
   items: T[];
@@ -54,7 +53,6 @@ export interface LabelSelector {
   matchExpressions?: LabelSelectorRequirement[];
 }
 
-/** One expression of a label selector. */
 export interface LabelSelectorRequirement {
   key: string;
   operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';

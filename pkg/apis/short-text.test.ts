@@ -11,7 +11,7 @@ describe('a text from outside', () => {
   test('loses its middle, and says how much', () => {
     const short = shortText(`begin ${'x'.repeat(24_000)} end`);
 
-    expect(short).toMatch(/^begin x+ … \(23\d\d\d characters left out\) … x+ end$/);
+    expect(short).toMatch(/^begin x+ … \(23\d\d\d characters omitted\) … x+ end$/);
   });
 
   test('is never longer than asked for, well-formed, and not cut again', () => {

@@ -10,7 +10,7 @@ const END = 256;
  */
 export function shortText(text: string, longest = LONGEST_TEXT): string {
   if (text.length <= longest) return text;
-  const gap = (left: number): string => ` … (${left} characters left out) … `;
+  const gap = (left: number): string => ` … (${left} characters omitted) … `;
   const room = longest - gap(text.length).length;
   const end = Math.min(END, Math.floor(room / 2));
   const begin = room - end;

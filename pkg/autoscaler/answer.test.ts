@@ -56,15 +56,15 @@ describe('what a client is told of an error', () => {
     },
     {
       what: 'that the gate was closed',
-      err: new GateClosedError('fenced', undefined, 'leadership may have passed on'),
-      want: { code: Status.UNAVAILABLE, details: 'nothing was changed: leadership may have passed on' },
+      err: new GateClosedError('fenced', undefined, 'leadership may have been lost'),
+      want: { code: Status.UNAVAILABLE, details: 'nothing was changed: leadership may have been lost' },
     },
     {
       what: 'what an API server refused, and the remedy',
       err: new ApiError(403, 'Forbidden', 'may not'),
       want: {
         code: Status.UNAVAILABLE,
-        details: 'the API server did not do what was asked: may not; apply deploy/rbac/control.yaml',
+        details: 'the API server did not apply the change: may not; apply deploy/rbac/control.yaml',
       },
     },
     {
@@ -72,7 +72,7 @@ describe('what a client is told of an error', () => {
       err: new ApiError(403, 'Forbidden', 'admission webhook "w" denied the request: no'),
       want: {
         code: Status.UNAVAILABLE,
-        details: 'the API server did not do what was asked: admission webhook "w" denied the request: no',
+        details: 'the API server did not apply the change: admission webhook "w" denied the request: no',
       },
     },
     { what: 'a fault', err: new TypeError('no size'), want: { code: Status.INTERNAL, details: 'no size' } },
@@ -135,8 +135,8 @@ describe('the log', () => {
   };
 
   test.each([
-    { method: 'refresh', level: 'debug', message: 'answered a call of an autoscaler' },
-    { method: 'nodeGroupIncreaseSize', level: 'info', message: 'carried out a call of an autoscaler' },
+    { method: 'refresh', level: 'debug', message: 'answered an autoscaler call' },
+    { method: 'nodeGroupIncreaseSize', level: 'info', message: 'completed an autoscaler call' },
   ] as const)('has a line of level $level for $method', async ({ method, level, message }) => {
     expect(await lineOf(undefined, method)).toEqual([
       expect.objectContaining({ level, message, method, peer: '10.0.0.1:1', group: 'pool', code: 'OK' }),

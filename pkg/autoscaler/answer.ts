@@ -28,7 +28,7 @@ export function whyUnavailable(facts: {
 }): Unavailable | undefined {
   const { lease, works, trustedForMs, outages } = facts;
   if (!works || trustedForMs <= 0) {
-    const reason = `this process does not hold Lease ${lease}, or has just got it; connect again to find the one that does`;
+    const reason = `this process does not hold Lease ${lease}, or has just acquired it; reconnect to find its holder`;
     return { reason, isElsewhere: true };
   }
   return outages.length === 0 ? undefined : { reason: describeHeldUp(outages), isElsewhere: false };
@@ -69,15 +69,15 @@ export function refusalOf(
   if (call.certificate === undefined) {
     return new ServerError(
       Status.UNAUTHENTICATED,
-      'no client certificate that --autoscaler-tls-client-ca has signed and that has not expired: set cert, key and cacert in the cloud-config of the cluster-autoscaler',
+      'no valid client certificate signed by --autoscaler-tls-client-ca: set cert, key and cacert in the cloud-config of the cluster-autoscaler',
     );
   }
   const names = namesOf(call.certificate);
   if (names.some((name) => clientNames.includes(name))) return undefined;
   return new ServerError(
     Status.PERMISSION_DENIED,
-    `the client's certificate is for ${names.map((name) => JSON.stringify(name)).join(', ') || 'nobody'}, and only ` +
-      `${clientNames.map((name) => JSON.stringify(name)).join(', ')} may call: issue it for one of them, or name it in --autoscaler-client-name`,
+    `the client's certificate is for ${names.map((name) => JSON.stringify(name)).join(', ') || 'no name'}, and only ` +
+      `${clientNames.map((name) => JSON.stringify(name)).join(', ')} may call: issue it for one of these names, or add its name to --autoscaler-client-name`,
   );
 }
 
@@ -100,9 +100,9 @@ export function answering(deps: AnswerDeps): Answer {
     // What is asked by somebody who may not ask is as long as they like.
     const fields = { peer: call.peer, method, ...(isRefused ? {} : askedFor(request)), code, ms };
     const err = 'code' in outcome ? { err: outcome.message } : {};
-    if (!CHANGES.has(method) && !isRefused) deps.log.debug({ ...fields, ...err }, 'answered a call of an autoscaler');
-    else if ('code' in outcome) deps.log.warn({ ...fields, ...err }, 'refused a call of an autoscaler');
-    else deps.log.info({ ...fields, outcome: reports.join('; ') }, 'carried out a call of an autoscaler');
+    if (!CHANGES.has(method) && !isRefused) deps.log.debug({ ...fields, ...err }, 'answered an autoscaler call');
+    else if ('code' in outcome) deps.log.warn({ ...fields, ...err }, 'refused an autoscaler call');
+    else deps.log.info({ ...fields, outcome: reports.join('; ') }, 'completed an autoscaler call');
     return outcome;
   };
 }
@@ -137,13 +137,13 @@ export function errorFor(err: unknown, signal: AbortSignal, roleFile: string): S
   if (signal.aborted)
     return new ServerError(
       Status.DEADLINE_EXCEEDED,
-      'the client waits no longer; raise grpc_timeout in its cloud-config',
+      'the client no longer waits; raise grpc_timeout in its cloud-config',
     );
   if (err instanceof ApiError) {
     // Webhooks and admission policies refuse in the words of missing permissions.
     const isPermission = isRefusal(err) && !/ denied (the )?request/.test(err.message);
     const remedy = isPermission ? `; apply ${roleFile}` : '';
-    return new ServerError(Status.UNAVAILABLE, `the API server did not do what was asked: ${err.message}${remedy}`);
+    return new ServerError(Status.UNAVAILABLE, `the API server did not apply the change: ${err.message}${remedy}`);
   }
   return new ServerError(Status.INTERNAL, err instanceof Error ? err.message : String(err));
 }

@@ -12,6 +12,7 @@ import { CloudProvider } from './cloud-provider.ts';
 import { NodeGroups } from './groups.ts';
 import { LearnedShapes } from './learned.ts';
 import { mutations } from './mutations/index.ts';
+import { Places } from './places.ts';
 import { ServerError } from './rpc-error.ts';
 
 const call = { peer: 'x', signal: new AbortController().signal, leftMs: () => Infinity, report: () => undefined };
@@ -30,6 +31,7 @@ function asked(deployment: MachineDeployment, member: Machine): readonly (() => 
   const { machineDeployments, machineSets, machines, reader, writer, targets, clock } = deps;
   const seen = { machineDeployments, machineSets, machines, reader, writer, targets, clock };
   const { name } = deployment.metadata;
+  const places = new Places('x');
   const provider = new CloudProvider({
     groups: new NodeGroups({
       deployments: machineDeployments,
@@ -41,7 +43,8 @@ function asked(deployment: MachineDeployment, member: Machine): readonly (() => 
     machineClasses: { get: () => undefined, hasSynced: true },
     learned: new LearnedShapes(),
     announced: () => Promise.resolve(undefined),
-    mutations: mutations({ ...seen, membership, recorder: { event: () => undefined } }),
+    mutations: mutations({ ...seen, membership, places, recorder: { event: () => undefined } }),
+    places,
     catchUp: () => Promise.resolve(),
     gpu: { gpuLabel: '', gpuTypes: [] },
     clock,

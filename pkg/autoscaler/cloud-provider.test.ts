@@ -20,6 +20,7 @@ import { InstanceStatus_InstanceState as State } from './gen/clusterautoscaler/c
 import { NodeGroups } from './groups.ts';
 import { LearnedShapes } from './learned.ts';
 import { Membership } from './membership.ts';
+import { Places } from './places.ts';
 import { autoscalerMetrics } from './metrics.ts';
 import { Status } from './rpc-error.ts';
 
@@ -95,6 +96,7 @@ function provider(list?: string): CloudProvider {
     learned: new LearnedShapes(),
     announced: () => Promise.resolve(undefined),
     mutations: { increase: refuse, delete: refuse, decrease: refuse },
+    places: new Places('x'),
     catchUp: () => Promise.resolve(),
     gpu: { gpuLabel: 'gpu', gpuTypes: ['t4'] },
     clock: new FakeClock(),
@@ -126,7 +128,7 @@ describe('what an autoscaler is told', () => {
       ['requested://denied', State.instanceCreating],
       ['requested://exhausted', State.instanceCreating],
       ['cloud:///running', State.instanceDeleting],
-      ['requested://group#0', State.instanceCreating],
+      ['requested://group#x-0', State.instanceCreating],
     ]);
   });
 

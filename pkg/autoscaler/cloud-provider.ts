@@ -20,6 +20,7 @@ import { describeMutated, type Mutated, type Mutations } from './mutations.ts';
 import type { AnnouncedTemplate } from './announced.ts';
 import { nodeBytes } from './node-bytes.ts';
 import { optionsReply, type OwnOptions, ownOptions } from './options.ts';
+import type { Places } from './places.ts';
 import { parsePlaceholder } from './placeholder.ts';
 import type { RpcCall, Rpcs } from './rpcs.ts';
 import { isTemplate, templateNode } from './template.ts';
@@ -34,6 +35,7 @@ export interface CloudProviderDeps {
   /** What its provider says of a class that says nothing itself. Never rejects because of what the API server says. */
   readonly announced: (machineClass: MachineClass, signal: AbortSignal) => Promise<AnnouncedTemplate | undefined>;
   readonly mutations: Mutations;
+  readonly places: Pick<Places, 'see'>;
   /** Resolves when the caches show the present. */
   readonly catchUp: (signal: AbortSignal) => Promise<void>;
   readonly gpu: Pick<AutoscalerConfig, 'gpuLabel' | 'gpuTypes'>;
@@ -192,12 +194,20 @@ export class CloudProvider implements Rpcs {
   }
 
   #instances({ group, deployment }: Found): readonly Instance[] {
-    const { membership, clock } = this.#deps;
+    const { membership, places, clock } = this.#deps;
+    const { uid } = deployment.metadata;
     const nowMs = clock.now();
     const owned = membership.machinesOf(deployment);
     const chosen = new Set(chosenIn(deployment, owned, nowMs).map(({ machine }) => machine.metadata.name));
     const machines = owned.map((machine) => ({ machine, node: membership.nodeOf(machine) }));
-    return instancesOf({ id: group.id, replicas: replicasOf(deployment), machines, chosen, nowMs });
+    return instancesOf({
+      id: group.id,
+      replicas: replicasOf(deployment),
+      machines,
+      chosen,
+      places: (count) => places.see(uid, count),
+      nowMs,
+    });
   }
 
   #find(id: string): Found | undefined {
@@ -209,7 +219,7 @@ export class CloudProvider implements Rpcs {
   #require(id: string): Found {
     const found = this.#find(id);
     if (found !== undefined) return found;
-    const message = `there is no node group ${JSON.stringify(id)}: ${this.#deps.groups.whyNot(id)}`;
+    const message = `node group ${JSON.stringify(id)} does not exist: ${this.#deps.groups.whyNot(id)}`;
     throw new ServerError(Status.NOT_FOUND, message);
   }
 }

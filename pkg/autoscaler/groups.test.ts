@@ -62,7 +62,7 @@ describe('node groups', () => {
     { annotations: { [MAX]: '1' }, what: 'the first is missing; set both, or remove both' },
     {
       annotations: { [MIN]: '-1', [MAX]: '5' },
-      what: '"-1" is not valid, a whole number from 0 to 2147483647 is expected',
+      what: '"-1" is not valid; must be a whole number from 0 to 2147483647',
     },
     { annotations: { [MIN]: '1', [MAX]: '2147483648' }, what: '"2147483648" is not valid' },
     { annotations: { [MIN]: '1', [MAX]: '' }, what: '"" is not valid' },
@@ -80,7 +80,7 @@ describe('node groups', () => {
     { what: 'does not exist', found: [] },
     { what: 'is being deleted', found: [pool('a', {}, true)] },
     {
-      what: `has no limits, or a maximum of 0; set annotations ${MIN} and ${MAX}, or name it in --nodes`,
+      what: `has no limits, or a maximum of 0; set annotations ${MIN} and ${MAX}, or list it in --nodes`,
       found: [pool('a')],
     },
   ])('why there is no group is told: it $what', ({ what, found }) => {

@@ -75,7 +75,7 @@ export class NodeGroups {
     if (isBeingDeleted(deployment)) return `${what} is being deleted`;
     const fault = this.faultOf(deployment);
     if (fault !== undefined) return `${what}: ${fault}`;
-    return `${what} has no limits, or a maximum of 0; set ${KEYS}, or name it in --nodes`;
+    return `${what} has no limits, or a maximum of 0; set ${KEYS}, or list it in --nodes`;
   }
 
   #deployment(name: string): MachineDeployment | undefined {
@@ -95,7 +95,7 @@ function groupOf(
   if (limits === undefined) return undefined;
   if (typeof limits === 'string') return { fault: `${KEYS}: ${limits}` };
   const { spec }: { readonly spec?: unknown } = deployment;
-  if (spec === undefined) return { fault: 'spec is missing; say which Machines it makes' };
+  if (spec === undefined) return { fault: 'spec is missing; set it' };
   return limits.max === 0 ? undefined : { id: name, namespace, name, ...limits };
 }
 
@@ -107,7 +107,7 @@ function limitsIn(annotations: Readonly<Record<string, string>>): GroupLimits | 
     return `${min === undefined ? 'the first' : 'the second'} is missing; set both, or remove both`;
   for (const value of [min, max]) {
     if (!isCount(value))
-      return `${JSON.stringify(value)} is not valid, a whole number from 0 to ${MAX_REPLICAS} is expected`;
+      return `${JSON.stringify(value)} is not valid; must be a whole number from 0 to ${MAX_REPLICAS}`;
   }
   if (Number(min) > Number(max))
     return `the minimum ${min} is greater than the maximum ${max}; raise one or lower the other`;

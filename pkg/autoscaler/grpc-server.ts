@@ -74,7 +74,8 @@ export class GrpcServer {
 
   /** Resolves when calls are accepted; rejects when the address cannot be listened on. */
   static async listen({ listen, credentials, answer, clock }: GrpcServerOptions): Promise<GrpcServer> {
-    const server = new Server();
+    // Channelz would count and keep what each call does, thousands in each loop of an autoscaler, and nobody reads it.
+    const server = new Server({ 'grpc.enable_channelz': 0 });
     server.addService(SERVICE, implementation(answer, clock));
     if (listen.kind === 'unix') {
       const bound = await PrivateSocket.bind(listen.path, async (path) => {
@@ -142,7 +143,8 @@ const SERVICE: ServiceDefinition = Object.fromEntries(
 );
 
 function bytesOf(codec: Codec, message: unknown): Buffer {
-  return Buffer.from(codec.encode(codec.fromPartial(message)).finish());
+  const { buffer, byteOffset, byteLength } = codec.encode(codec.fromPartial(message)).finish();
+  return Buffer.from(buffer, byteOffset, byteLength);
 }
 
 function implementation(answer: Answer, clock: Clock): UntypedServiceImplementation {
@@ -165,7 +167,7 @@ function implementation(answer: Answer, clock: Clock): UntypedServiceImplementat
   return Object.fromEntries(METHODS.map(([method]) => [method, handler(method)]));
 }
 
-const GONE = new Error('the client has given up, or its deadline has passed');
+const GONE = new Error('the client cancelled the call, or its deadline expired');
 
 function incoming(call: ServerUnaryCall<unknown, unknown>, signal: AbortSignal, clock: Clock): IncomingCall {
   const deadline = call.getDeadline();

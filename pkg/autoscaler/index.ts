@@ -1,6 +1,6 @@
 import { ServerCredentials } from '@grpc/grpc-js';
 
-import { classNameOf } from '../apis/machine/v1alpha1/defaults.ts';
+import { vmClassNameOf } from '../apis/machine/v1alpha1/defaults.ts';
 import { LEARNED_NODE_ANNOTATION } from '../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
@@ -21,6 +21,7 @@ import { machineClasses, machineDeployments } from '../kube/resource.ts';
 import { MANAGER_LEASE } from '../leader/names.ts';
 import type { Operator } from '../operator/operator.ts';
 import type { Service } from '../operator/service.ts';
+import { hexOf } from '../random/random.ts';
 import { roleFiles } from '../preflight/permissions.ts';
 import { CannotStartError } from '../process/lifecycle.ts';
 import type { Target } from '../targets/targets.ts';
@@ -34,8 +35,12 @@ import { MachineControllers } from './machine-controllers.ts';
 import { Membership } from './membership.ts';
 import { autoscalerMetrics } from './metrics.ts';
 import { mutations } from './mutations/index.ts';
+import { Places } from './places.ts';
 import { ownOptions } from './options.ts';
 import { RunningChanges } from './running-changes.ts';
+
+/** Of names that two processes must not give alike. */
+const EPOCH_DIGITS = 8;
 
 /** What serves cluster-autoscalers in this process: nothing unless flag `--autoscaler-grpc-address` is set. */
 export function autoscaler(operator: Operator): readonly Service[] {
@@ -89,13 +94,17 @@ class AutoscalerPort implements Service {
     if (leader.enabled) {
       this.#machineControllers = new MachineControllers({
         reader: operator.reader,
-        namespace: clusters.namespace,
+        namespace: leader.namespace,
         clock,
       });
     }
     this.#groups = new NodeGroups({ deployments, namespace: clusters.namespace, listed: config.nodes });
     const membership = new Membership({ machines, machineSets, machineDeployments: deployments, nodes, nodesOf });
-    const deps = { machines, machineSets, machineDeployments: deployments, targets, clock, writer, membership };
+    const places = new Places(hexOf(operator.random, EPOCH_DIGITS));
+    deployments.onChange((old, current) => {
+      if (old !== undefined && current === undefined) places.forget(old.metadata.uid);
+    });
+    const deps = { machines, machineSets, machineDeployments: deployments, targets, clock, writer, membership, places };
     this.#provider = new CloudProvider({
       groups: this.#groups,
       membership,
@@ -104,6 +113,7 @@ class AutoscalerPort implements Service {
       learned: this.#learned,
       announced: (machineClass, signal) => this.#announced(machineClass, signal),
       mutations: this.#changes.of(mutations({ ...deps, reader: operator.reader, recorder: this.#events })),
+      places,
       catchUp: (signal) => this.#catchUp(signal),
       gpu: config,
       clock,
@@ -116,6 +126,7 @@ class AutoscalerPort implements Service {
   async start(): Promise<void> {
     const { clock, log } = this.#operator;
     const { listen, tls, clientNames } = this.#config;
+    const { leases, clusters, leader } = this.#operator.config;
     try {
       const onAuthority = (): void => this.#server?.drop();
       const port = "the autoscaler's port";
@@ -127,7 +138,7 @@ class AutoscalerPort implements Service {
         clientNames: tls && clientNames,
         unavailable: () => this.#unavailable(),
         drop: () => this.#server?.drop(),
-        roleFile: roleFiles(this.#operator.config.leases).control,
+        roleFile: roleFiles({ leases, namespace: clusters.namespace, leaseNamespace: leader.namespace }).control,
         metrics: this.#metrics,
         clock,
         log,
@@ -138,13 +149,13 @@ class AutoscalerPort implements Service {
       const flag = err instanceof TlsFileError ? '--autoscaler-tls-*' : '--autoscaler-grpc-address';
       throw new CannotStartError(`${flag}: ${err instanceof Error ? err.message : String(err)}`, { cause: err });
     }
-    log.info({ listen: this.#server.address }, 'listens for autoscalers');
+    log.info({ listen: this.#server.address }, 'listening for autoscalers');
   }
 
   begin(): void {
     const { caches, log } = this.#operator;
     for (const name of this.#groups.missing()) {
-      log.warn({ key: name }, 'flag --nodes names a MachineDeployment that does not exist');
+      log.warn({ key: name }, 'flag --nodes lists a MachineDeployment that does not exist');
     }
     caches.machineDeployments.onChange((old, current) => this.#tell(old, current));
     this.#works = true;
@@ -165,7 +176,7 @@ class AutoscalerPort implements Service {
   #unavailable(): Unavailable | undefined {
     const { config, outages } = this.#operator;
     const { gate } = this.#operator.under(MANAGER_LEASE);
-    const lease = `${config.clusters.namespace}/${MANAGER_LEASE}`;
+    const lease = `${config.leader.namespace}/${MANAGER_LEASE}`;
     return whyUnavailable({ lease, works: this.#works, trustedForMs: gate.trustedForMs([]), outages });
   }
 
@@ -195,7 +206,7 @@ class AutoscalerPort implements Service {
   #learnFrom(node: Node): void {
     const { machines, classes } = this.#operator.caches;
     for (const machine of machinesOfNode(machines, node)) {
-      const machineClass = classes.get(keyBeside(machine, classNameOf(machine)));
+      const machineClass = classes.get(keyBeside(machine, vmClassNameOf(machine)));
       if (machineClass === undefined) continue;
       this.#learned.see(machine, node, machineClass);
       void this.#store(machineClass);
@@ -216,7 +227,7 @@ class AutoscalerPort implements Service {
       await this.#changes.run(() => writer.patch('change', machineClasses, refOf(machineClass), patch));
       this.#storing.delete(key);
     } catch (err) {
-      this.#operator.log.debug({ key, err }, 'could not store what Nodes of a class have');
+      this.#operator.log.debug({ key, err }, 'could not store the observed capacity of the Nodes of a class');
       // What may not be written is not tried again with each Node.
       if (!isRefusal(err)) this.#storing.delete(key);
     }

@@ -27,8 +27,10 @@ const preserved = (m: BuiltMachine): void => {
 const REQUESTED = 'requested://m';
 
 function one(each: MachineAndNode, chosen: readonly string[] = []) {
-  return instancesOf({ id: 'pool', replicas: 0, machines: [each], chosen: new Set(chosen), nowMs: NOW });
+  return instancesOf({ id: 'pool', replicas: 0, machines: [each], chosen: new Set(chosen), places, nowMs: NOW });
 }
+
+const places = (count: number): string[] => Array.from({ length: count }, (_, i) => `x-${i}`);
 
 describe('the instance of a Machine', () => {
   test.each([
@@ -124,19 +126,26 @@ describe('the instances of a group', () => {
       { machine: built(failed), node: undefined },
     ];
 
-    expect(instancesOf({ id: 'pool', replicas: 3, machines, chosen: new Set(), nowMs: NOW })).toEqual([
+    expect(instancesOf({ id: 'pool', replicas: 3, machines, chosen: new Set(), places, nowMs: NOW })).toEqual([
       { id: 'cloud:///1', state: 'running' },
       { id: REQUESTED, state: 'deleting' },
-      { id: 'requested://pool#0', state: 'creating' },
-      { id: 'requested://pool#1', state: 'creating' },
+      { id: 'requested://pool#x-0', state: 'creating' },
+      { id: 'requested://pool#x-1', state: 'creating' },
     ]);
   });
 
   test('have places for as many as anybody waits for, however large a size somebody has typed', () => {
-    const found = instancesOf({ id: 'pool', replicas: 2_147_483_647, machines: [], chosen: new Set(), nowMs: NOW });
+    const found = instancesOf({
+      id: 'pool',
+      replicas: 2_147_483_647,
+      machines: [],
+      chosen: new Set(),
+      places,
+      nowMs: NOW,
+    });
 
     expect(found).toHaveLength(MOST_PLACES);
-    expect(found.at(-1)?.id).toBe('requested://pool#9999');
+    expect(found.at(-1)?.id).toBe('requested://pool#x-9999');
   });
 
   test('are never fewer than the group should have, and never of one id twice', () => {
@@ -154,7 +163,7 @@ describe('the instances of a group', () => {
         }));
         const chosen = new Set(all.flatMap(({ isChosen }, i) => (isChosen ? [name(i)] : [])));
 
-        const found = instancesOf({ id: 'pool', replicas, machines, chosen, nowMs: NOW });
+        const found = instancesOf({ id: 'pool', replicas, machines, chosen, places, nowMs: NOW });
 
         expect(found.filter(({ state }) => state !== 'deleting').length).toBeGreaterThanOrEqual(replicas);
         expect(new Set(found.map(({ id }) => id)).size).toBe(found.length);

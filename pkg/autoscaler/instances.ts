@@ -37,6 +37,8 @@ export interface GroupFacts {
   readonly machines: readonly MachineAndNode[];
   /** Names of Machines that an autoscaler has chosen to go. */
   readonly chosen: ReadonlySet<string>;
+  /** Names for so many replicas without a Machine. */
+  readonly places: (count: number) => readonly string[];
   readonly nowMs: number;
 }
 
@@ -69,15 +71,13 @@ const INCURABLE: ReadonlySet<string> = new Set<DriverCode>([
  * | has no Node, ResourceExhausted                     | placeholder       | creating | out-of-resources: others are tried now |
  * | has no Node, a failure that lasts                  | placeholder       | creating | other: others are tried now            |
  * | is going, chosen to go, or failed and not preserved| as above          | deleting |                                        |
- * | does not exist yet                                 | of what is missing| creating |                                        |
+ * | does not exist yet                                 | of its place      | creating |                                        |
  */
 export function instancesOf(facts: GroupFacts): readonly Instance[] {
-  const { id, replicas, machines } = facts;
+  const { id, replicas, machines, places } = facts;
   const staying = machines.filter(({ machine }) => !isLeaving(machine, facts)).length;
-  const places = Math.min(Math.max(0, replicas - staying), MOST_PLACES);
-  const missing = Array.from({ length: places }, (_, index): Instance => {
-    return { id: missingPlaceholder(id, index), state: 'creating' };
-  });
+  const count = Math.min(Math.max(0, replicas - staying), MOST_PLACES);
+  const missing = places(count).map((place): Instance => ({ id: missingPlaceholder(id, place), state: 'creating' }));
   return [...machines.flatMap((each) => instanceOf(each, facts)), ...missing];
 }
 

@@ -10,7 +10,7 @@ import { Status } from './rpc-error.ts';
 const signal = new AbortController().signal;
 const NOBODY = {
   code: Status.UNAVAILABLE,
-  details: expect.stringContaining('nobody works under Lease default/machine'),
+  details: expect.stringContaining('Lease default/machine-controller has no holder'),
 };
 
 /** Their Lease of 15 seconds, after so many renewals. */

@@ -42,8 +42,8 @@ export class MachineControllers {
     if (clock.monotonicMs() < this.#seen.heldUntilMs) return;
     throw new ServerError(
       Status.UNAVAILABLE,
-      `nobody works under Lease ${namespace}/${MACHINE_LEASE}, so no machine is created or deleted: start the machine controllers, ` +
-        'or delete that Lease where they run without leader election',
+      `Lease ${namespace}/${MACHINE_LEASE} has no holder, so no machine is created or deleted: start the machine controllers, ` +
+        'or, if they run without leader election, delete that Lease',
     );
   }
 }

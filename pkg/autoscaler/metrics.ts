@@ -25,7 +25,7 @@ export function autoscalerMetrics(registry: Registry, groups: () => readonly Gro
   const registers = [registry];
   void new Gauge({
     name: 'machinist_autoscaler_node_group_size',
-    help: 'Size of a node group: its limits (min, max), the desired machines (target), the machines that run, are created and are deleted, and the replicas without a machine (synthetic).',
+    help: 'Size of a node group: its limits (min, max), the desired machines (target), the machines that are running, being created and being deleted, and the replicas without a machine (synthetic).',
     labelNames: ['namespace', 'group', 'of'],
     registers,
     collect() {
@@ -45,7 +45,7 @@ export function autoscalerMetrics(registry: Registry, groups: () => readonly Gro
   return {
     duration: new Histogram({
       name: 'machinist_autoscaler_request_duration_seconds',
-      help: 'Seconds that a call of a cluster-autoscaler took, by method and gRPC code.',
+      help: 'Duration in seconds of cluster-autoscaler calls, by method and gRPC code.',
       labelNames: ['method', 'code'],
       buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30],
       registers,

@@ -33,6 +33,6 @@ export interface Mutations {
 
 /** A sentence for the audit: what was done, or that there was nothing to do. */
 export function describeMutated({ before, after, machines }: Mutated): string {
-  const size = before === after ? `size stays ${before}` : `size ${before} -> ${after}`;
+  const size = before === after ? `size remains ${before}` : `size ${before} -> ${after}`;
   return machines.length === 0 ? size : `${size}, without ${machines.join(', ')}`;
 }

@@ -41,7 +41,7 @@ export function ownOptions({ metadata }: Pick<MachineDeployment, 'metadata'>): O
     const value = parse(text);
     if (value !== undefined) return [[key, value]];
     faults.push(
-      `annotation ${PREFIX}${key}: ${JSON.stringify(text)} is not valid, ${allowed} is expected; the default is used`,
+      `annotation ${PREFIX}${key}: ${JSON.stringify(text)} is not valid, must be ${allowed}; using the default`,
     );
     return [];
   };

@@ -4,8 +4,9 @@ import { missingPlaceholder, parsePlaceholder, placeholderOf } from './placehold
 
 test.each([
   { id: placeholderOf('shoot-a-1'), want: { kind: 'machine', machine: 'shoot-a-1' } },
-  { id: missingPlaceholder('pool-a', 3), want: { kind: 'missing', group: 'pool-a', index: 3 } },
-  { id: 'requested://pool-a#x', want: { kind: 'machine', machine: 'pool-a#x' } },
+  { id: missingPlaceholder('pool-a', 'x-3'), want: { kind: 'missing', group: 'pool-a', place: 'x-3' } },
+  { id: 'requested://pool-a#3', want: { kind: 'missing', group: 'pool-a', place: '3' } },
+  { id: 'requested://#3', want: { kind: 'machine', machine: '#3' } },
   { id: 'openstack:///RegionOne/4711', want: undefined },
   { id: '', want: undefined },
 ])('instance id $id is read', ({ id, want }) => {

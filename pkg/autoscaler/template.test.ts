@@ -133,7 +133,7 @@ describe('the template of a group', () => {
     {
       what: 'a class that does not say how much memory',
       machineClass: classOf((c) => (c.nodeTemplate.capacity = { cpu: '1', memory: 'much' })),
-      says: 'no Node of MachineClass class-1 has been seen yet',
+      says: 'no Node of MachineClass class-1 has been observed yet',
     },
   ])('is not known with $what, and what helps is told', ({ machineClass: of, says }) => {
     expect(template({ machineClass: of })).toEqual({ reason: expect.stringContaining(says) });

@@ -106,7 +106,7 @@ function reservedIn(machineClass: MachineClass | undefined): ReadonlyMap<string,
     return new Map(entries.map(([, key = '', quantity = '']) => [key, quantity]));
   return (
     `annotation ${RESERVED_RESOURCES_ANNOTATION} of MachineClass ${machineClass?.metadata.name}: ${JSON.stringify(text)} is not valid, ` +
-    'resources and quantities such as cpu=80m,memory=1Gi are expected'
+    'must be resources and quantities such as cpu=80m,memory=1Gi'
   );
 }
 
@@ -141,7 +141,7 @@ function missing({ metadata, spec }: MachineDeployment, machineClass: MachineCla
   if (machineClass === undefined)
     return `${kind || 'MachineClass'} ${name} of MachineDeployment ${metadata.name} does not exist`;
   return (
-    `no Node of MachineClass ${name} has been seen yet; to scale from zero, set nodeTemplate.capacity of the class, ` +
+    `no Node of MachineClass ${name} has been observed yet; to scale from zero, set nodeTemplate.capacity of the class, ` +
     'with cpu and memory'
   );
 }

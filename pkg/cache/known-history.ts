@@ -122,7 +122,7 @@ export async function compareLastChange(kind: HistoricKind, signal: AbortSignal)
     throw err;
   }
   throw new SetBackError(
-    `${resource.plural} "${name}" was ${lastChange.isDeletion ? 'deleted' : 'changed'} at resourceVersion ${resourceVersion}, which the server does not know`,
+    `${resource.plural} "${name}" was ${lastChange.isDeletion ? 'deleted' : 'changed'} at resourceVersion ${resourceVersion}, which the server does not have`,
   );
 }
 
@@ -173,7 +173,7 @@ export async function requireStored(kind: HistoricKind, signal: AbortSignal): Pr
   if (found !== 'behind' || history.era !== era) return found === 'same' ? 'same' : 'unknown';
   const { name, resourceVersion, isDeletion } = lastChange;
   throw new SetBackError(
-    `${resource.plural} "${name}" was ${isDeletion ? 'deleted' : 'changed'} at resourceVersion ${resourceVersion}, which etcd does not know`,
+    `${resource.plural} "${name}" was ${isDeletion ? 'deleted' : 'changed'} at resourceVersion ${resourceVersion}, which etcd does not have`,
   );
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../clock/clock.ts';
+import { type Random, secureRandom } from '../random/random.ts';
 
 const FIRST_MS = 800;
 const LONGEST_MS = 30_000;
@@ -10,14 +11,14 @@ const FORGET_AFTER_MS = 120_000;
  */
 export class ReconnectBackoff {
   readonly #clock: Clock;
-  readonly #random: () => number;
+  readonly #random: Random;
   readonly #longestMs: number;
   #failures = 0;
   #lastMs = -Infinity;
 
-  constructor(clock: Clock, options: { readonly random?: () => number; readonly longestMs?: number } = {}) {
+  constructor(clock: Clock, options: { readonly random?: Random | undefined; readonly longestMs?: number } = {}) {
     this.#clock = clock;
-    this.#random = options.random ?? Math.random;
+    this.#random = options.random ?? secureRandom;
     this.#longestMs = options.longestMs ?? LONGEST_MS;
   }
 

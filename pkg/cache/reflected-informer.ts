@@ -14,8 +14,8 @@ import type { Change, IndexFunctions } from './store.ts';
 import { deepFreeze, dropManagedFields, onlyMetadata, type Transform } from './transform.ts';
 import { Waiters } from '../clock/waiters.ts';
 import { WrittenStore } from './written.ts';
+import type { Random } from '../random/random.ts';
 
-/** What an informer is made of. */
 export interface InformerOptions<T extends KubeObject> {
   readonly source: ListWatch<T>;
   readonly clock: Clock;
@@ -38,7 +38,7 @@ export interface InformerOptions<T extends KubeObject> {
   readonly continuity?: InformerContinuity | undefined;
   /** See ReflectorOptions. */
   readonly streamLists?: boolean | undefined;
-  readonly random?: (() => number) | undefined;
+  readonly random?: Random | undefined;
 }
 
 /** What an informer needs of its cluster's continuity. */
@@ -314,7 +314,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
     } catch (err) {
       const object = current ?? old;
       this.#options.metrics?.handlerErrors.inc({ kind: this.resource.kind });
-      this.#log.error({ err, key: object === undefined ? '' : keyOf(object) }, 'handler of a cache change threw');
+      this.#log.error({ err, key: object === undefined ? '' : keyOf(object) }, 'cache handler failed');
     }
   }
 }

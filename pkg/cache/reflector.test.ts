@@ -12,6 +12,8 @@ import { silentLogger } from '../log/logger.ts';
 import { Reflector } from './reflector.ts';
 
 const PAUSES = 7;
+/** Longer than the pauses of a server that is starting. */
+const RETRY_AFTER_MS = 20_000;
 
 /** Time passes whenever somebody sleeps to the end. */
 class HastyClock extends FakeClock {
@@ -30,6 +32,10 @@ async function* unreachable(): AsyncGenerator<never> {
 async function* breaking({ onOpen }: WatchOptions): AsyncGenerator<never> {
   onOpen?.();
   yield* unreachable();
+}
+
+async function* throttled(): AsyncGenerator<never> {
+  throw new ApiError(429, 'TooManyRequests', 'too many requests', { retryAfterMs: RETRY_AFTER_MS });
 }
 
 async function* ending({ onOpen }: WatchOptions): AsyncGenerator<never> {
@@ -177,6 +183,12 @@ test.each([
     watch: ending,
     answeredSince: atOnce,
     pauses: LONGER_AND_LONGER,
+  },
+  {
+    what: 'the server asks to wait that long, and has answered somebody else',
+    watch: throttled,
+    answeredSince: atOnce,
+    pauses: Array.from({ length: PAUSES }, () => RETRY_AFTER_MS),
   },
 ])('waits $pauses ms when $what', async ({ watch, answeredSince, pauses }) => {
   expect(await pausesBetween(watch, answeredSince)).toEqual(pauses);

@@ -8,6 +8,7 @@ import type { Logger } from '../log/logger.ts';
 import type { KubeMetrics } from '../metrics/kube.ts';
 import { listAll, type Listed } from './pager.ts';
 import { ReconnectBackoff } from './reconnect-backoff.ts';
+import { type Random, secureRandom } from '../random/random.ts';
 
 /** Where a reflector delivers. */
 export interface Sink<T extends KubeObject> {
@@ -39,7 +40,6 @@ export interface Continuity {
   untilVerified(signal: AbortSignal): Promise<'same' | 'unknown'>;
 }
 
-/** What a reflector is made of. */
 export interface ReflectorOptions<T extends KubeObject> {
   readonly source: ListWatch<T>;
   readonly sink: Sink<T>;
@@ -50,7 +50,7 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly streamLists?: boolean | undefined;
   /** Without it a watch that broke is resumed where it ended. */
   readonly continuity?: Continuity | undefined;
-  readonly random?: (() => number) | undefined;
+  readonly random?: Random | undefined;
 }
 
 /** What one turn of the loop has come to. */
@@ -103,7 +103,7 @@ const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 export class Reflector<T extends KubeObject> {
   readonly #options: ReflectorOptions<T>;
   readonly #backoff: ReconnectBackoff;
-  readonly #random: () => number;
+  readonly #random: Random;
   readonly #log: Logger;
   #mustList = true;
   #mustListQuorum = false;
@@ -118,7 +118,7 @@ export class Reflector<T extends KubeObject> {
 
   constructor(options: ReflectorOptions<T>) {
     this.#options = options;
-    this.#random = options.random ?? Math.random;
+    this.#random = options.random ?? secureRandom;
     this.#backoff = new ReconnectBackoff(options.clock, { random: this.#random });
     this.#log = options.log;
     this.#streams = options.streamLists ?? true;
@@ -145,7 +145,7 @@ export class Reflector<T extends KubeObject> {
     this.#mustListQuorum = this.#mustList;
     this.#resumeAt = undefined;
     this.#backoff.reached();
-    this.#restarting.abort(new Error('listed beside the watch'));
+    this.#restarting.abort(new Error('listed in addition to the watch'));
   }
 
   /** Lists or watches until that ends, and finds out how to go on. Rejects only with the signal's reason. */
@@ -209,7 +209,7 @@ export class Reflector<T extends KubeObject> {
     this.#isVerified = false;
     const lastedMs = clock.monotonicMs() - startedMs;
     round.inOrder = lastedMs >= timeoutSeconds * 1_000 - EARLY_MS;
-    if (!round.progressed && lastedMs < VERY_SHORT_MS) throw new Error('watch ended at once and without an event');
+    if (!round.progressed && lastedMs < VERY_SHORT_MS) throw new Error('watch ended immediately without an event');
   }
 
   async #list(signal: AbortSignal): Promise<void> {
@@ -236,7 +236,7 @@ export class Reflector<T extends KubeObject> {
       }
       return false;
     });
-    if (this.#mustList) throw new Error('watch ended before its initial events did');
+    if (this.#mustList) throw new Error('watch ended before the initial events were complete');
   }
 
   #listed(list: Listed<T>): void {

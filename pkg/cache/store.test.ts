@@ -55,8 +55,8 @@ describe('Store', () => {
     expect(store.byIndex('group', 'blue').map(({ metadata }) => metadata.name)).toEqual(['a']);
   });
 
-  test('refuses an index that was never declared', () => {
-    expect(() => new Store<KubeObject>().byIndex('group', 'red')).toThrow('never declared');
+  test('refuses an index that is not declared', () => {
+    expect(() => new Store<KubeObject>().byIndex('group', 'red')).toThrow('not declared');
   });
 
   test('gives the same objects of a value as the same array, until one of them changes', () => {

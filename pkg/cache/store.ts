@@ -52,7 +52,7 @@ export class Store<T extends KubeObject> {
   /** Objects for which the index function returned `value`; the same array until one of them changes. Throws for an index that was never declared. */
   byIndex(index: string, value: string): readonly T[] {
     const declared = this.#indexes.get(index);
-    if (declared === undefined) throw new Error(`index ${index} was never declared`);
+    if (declared === undefined) throw new Error(`index ${index} is not declared`);
     const found = declared.byValue.get(value);
     if (found === undefined) return [];
     found.listed ??= [...found.objects.values()];

@@ -100,6 +100,31 @@ describe('WrittenStore', () => {
     expect(store.deliver('ADDED', object('b', 15, 'next'))).toHaveLength(1);
   });
 
+  test.each<{ what: string; meanwhile: (store: WrittenStore<KubeObject>) => void }>([
+    { what: 'no event', meanwhile: () => undefined },
+    { what: 'an event of it', meanwhile: (store) => void store.deliver('MODIFIED', object('a', 11)) },
+    { what: 'an older list with it', meanwhile: (store) => void store.replace([object('a', 5)], '11') },
+  ])('does not bring back the former owner of a name that we took, after $what', ({ meanwhile }) => {
+    const store = synced();
+    store.write(object('a', 12, 'next'));
+
+    meanwhile(store);
+    expect(store.view.get('ns/a')?.metadata.uid).toBe('next');
+
+    // The watch has nothing to deliver of what we wrote: it is not selected.
+    store.reach('12');
+    expect(store.view.get('ns/a')).toBeUndefined();
+  });
+
+  test('does not bring back what was delivered before a write when we deleted that since', () => {
+    const store = synced();
+    store.write(object('a', 12));
+    store.delete(object('a', 12));
+
+    expect(store.reach('12')).toEqual([]);
+    expect(store.view.get('ns/a')).toBeUndefined();
+  });
+
   test('leaves the successor alone when the old UID is deleted', () => {
     const store = synced();
     store.deliver('DELETED', object('a', 11));

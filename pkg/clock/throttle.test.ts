@@ -4,7 +4,7 @@ import { describe, expect, jest, test } from '@jest/globals';
 
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { SystemClock } from './system-clock.ts';
-import { createThrottle, unlimited } from './throttle.ts';
+import { createThrottle, ThrottleClosedError, unlimited } from './throttle.ts';
 
 const never = new AbortController().signal;
 
@@ -43,6 +43,26 @@ describe('createThrottle', () => {
     leaving.abort(new Error('leaving'));
 
     await expect(waiting).rejects.toThrow('leaving');
+  });
+
+  test('refuses whoever waits when it is closed, and leaves no timer, which would keep the process alive', async () => {
+    await import('bottleneck');
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+    try {
+      const throttle = createThrottle({ qps: 0.001, burst: 1, clock: new FakeClock() });
+      const asked = Promise.allSettled(Array.from({ length: 3 }, () => throttle.acquire(never)));
+      await jest.advanceTimersByTimeAsync(100);
+
+      const closed = throttle.close();
+      await jest.advanceTimersByTimeAsync(100);
+
+      await closed;
+      expect((await asked).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
+      await expect(throttle.acquire(never)).rejects.toBeInstanceOf(ThrottleClosedError);
+      expect(jest.getTimerCount()).toBe(0);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   test('is off at 0', async () => {

@@ -4,8 +4,17 @@ import type { Clock } from './clock.ts';
 export interface Throttle {
   /** Resolves when a request may be sent; rejects with the signal's reason when it is aborted first. */
   acquire(signal: AbortSignal): Promise<void>;
-  /** Ends the timer that refills; nobody asks any more. */
+  /** Ends the timer that refills. Whoever waits, or comes later, is told ThrottleClosedError. */
   close(): Promise<void>;
+}
+
+/** Nobody is admitted any more. */
+export class ThrottleClosedError extends Error {
+  override readonly name = 'ThrottleClosedError';
+
+  constructor() {
+    super('requests are no longer sent');
+  }
 }
 
 /** No limit: what the other side says when it is asked too much is what slows us down. */
@@ -42,29 +51,39 @@ export function createThrottle(options: {
         reservoirIncreaseMaximum: Math.max(burst, 1),
       }),
   );
+  const waiting = new Set<(err: Error) => void>();
+  let isClosed = false;
   return {
     async acquire(signal) {
       signal.throwIfAborted();
       const fromMs = clock.monotonicMs();
       const bucket = await limiter;
-      await abortable(
-        bucket.schedule(() => Promise.resolve()),
-        signal,
-      );
+      if (isClosed) throw new ThrottleClosedError();
+      const turn = bucket.schedule(() => Promise.resolve());
+      await abortable(turn, signal, waiting);
       waited?.(clock.monotonicMs() - fromMs);
     },
     async close() {
-      await (await limiter).disconnect(false);
+      const bucket = await limiter;
+      isClosed = true;
+      for (const refuse of waiting) refuse(new ThrottleClosedError());
+      // Its timer keeps a process alive as long as anybody waits for a turn.
+      await bucket.disconnect(false);
     },
   };
 }
 
-/** The promise's end or the signal's, whichever comes first; the library knows no signals. */
-function abortable(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+/** The promise's end or the signal's, whichever comes first, or what ends those that wait; the library knows no signals. */
+function abortable(promise: Promise<void>, signal: AbortSignal, waiting: Set<(err: Error) => void>): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason as Error);
     if (signal.aborted) return abort();
     signal.addEventListener('abort', abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+    waiting.add(reject);
+    const left = (): void => {
+      waiting.delete(reject);
+      signal.removeEventListener('abort', abort);
+    };
+    promise.then(resolve, reject).finally(left);
   });
 }

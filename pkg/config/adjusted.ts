@@ -10,14 +10,14 @@ export function adjustedIn(typed: TypedFlags): string[] {
     if (text === undefined || atLeast === undefined) return [];
     const ms = parseDuration(text);
     if (ms === undefined || ms >= atLeast) return [];
-    return [`--${name}=${text} is too short to be obeyed: ${formatDuration(atLeast)} is used instead`];
+    return [`--${name}=${text} is too short, using the minimum of ${formatDuration(atLeast)}`];
   });
   const up = margin(typed, 'safety-up');
   const down = margin(typed, 'safety-down');
   if (down <= up) return tooShort;
   return [
     ...tooShort,
-    `--safety-down=${down} is greater than --safety-up, with which a frozen MachineSet would be released only below its own size: ${up} is used instead`,
+    `--safety-down=${down} is greater than --safety-up, so a frozen MachineSet would be unfrozen only below its own size; using ${up}`,
   ];
 }
 

@@ -57,48 +57,48 @@ describe("the flags of the autoscaler's port", () => {
     { flags: { 'autoscaler-grpc-address': '[1]:80' }, says: 'host:port' },
     {
       flags: { 'autoscaler-grpc-address': '0.0.0.0:1' },
-      says: 'whoever can call it deletes machines, so it needs --autoscaler-tls-cert',
+      says: '--autoscaler-grpc-address=0.0.0.0:1 requires --autoscaler-tls-cert',
     },
-    { flags: { 'autoscaler-grpc-address': 'machinist:1' }, says: 'so it needs --autoscaler-tls-cert' },
+    { flags: { 'autoscaler-grpc-address': 'machinist:1' }, says: 'because any caller can delete machines' },
     {
       flags: { 'autoscaler-grpc-address': '0.0.0.0:1', ...TLS, 'autoscaler-tls-key': '' },
-      says: '--autoscaler-tls-key: is missing',
+      says: '--autoscaler-tls-key is missing',
     },
     {
       flags: { 'autoscaler-grpc-address': '127.0.0.1:1', 'autoscaler-tls-cert': '/c' },
-      says: '--autoscaler-tls-key: is missing',
+      says: '--autoscaler-tls-key is missing',
     },
     { flags: { 'autoscaler-grpc-address': 'unix:///s', ...TLS }, says: 'remove the TLS flags' },
     {
       flags: { 'autoscaler-grpc-address': '0.0.0.0:1', ...TLS, 'autoscaler-client-name': '' },
-      says: '--autoscaler-client-name: names nobody',
+      says: '--autoscaler-client-name must not be empty',
     },
     {
       flags: { 'autoscaler-grpc-address': '127.0.0.1:1', 'autoscaler-client-name': 'somebody' },
-      says: '--autoscaler-client-name: nobody shows a name in plain text',
+      says: '--autoscaler-client-name requires TLS: in plain text clients present no name',
     },
-    { flags: { nodes: '0:1:default.a' }, says: '--nodes: has no effect without --autoscaler-grpc-address' },
-    { flags: TLS, says: '--autoscaler-tls-cert: has no effect without' },
+    { flags: { nodes: '0:1:default.a' }, says: '--nodes has no effect without --autoscaler-grpc-address' },
+    { flags: TLS, says: '--autoscaler-tls-cert has no effect without' },
     {
       flags: { 'autoscaler-grpc-address': '127.0.0.1:1', controllers: 'machine,machine-class,secret' },
-      says: 'needs controllers machine-deployment and machine-set',
+      says: 'requires controllers machine-deployment and machine-set',
     },
     {
       flags: { 'autoscaler-grpc-address': '127.0.0.1:1', 'target-kubeconfig': 'none', 'control-kubeconfig': 'k' },
-      says: 'needs a target cluster',
+      says: 'requires a target cluster',
     },
   ])('$flags is refused: $says', ({ flags, says }) => {
     expect(() => configOf(flags)).toThrow(says);
   });
 
   test.each([
-    { nodes: 'a', says: '<min>:<max>:<namespace>.<MachineDeployment> is expected' },
-    { nodes: '1:2:a', says: 'is expected, such as 0:10:default.pool-a' },
-    { nodes: '-1:2:default.a', says: 'is expected' },
+    { nodes: 'a', says: 'expected <min>:<max>:<namespace>.<MachineDeployment>' },
+    { nodes: '1:2:a', says: '<MachineDeployment>, such as 0:10:default.pool-a' },
+    { nodes: '-1:2:default.a', says: 'expected <min>' },
     { nodes: '3:2:default.a', says: 'the minimum is greater than the maximum' },
-    { nodes: '1:2147483648:default.a', says: 'at most 2147483647' },
-    { nodes: '1:2:other.a', says: 'this process serves namespace default only' },
-    { nodes: ['1:2:default.a', '1:3:default.a'], says: 'a is named twice' },
+    { nodes: '1:2147483648:default.a', says: 'must not exceed 2147483647' },
+    { nodes: '1:2:other.a', says: 'this process serves only namespace default' },
+    { nodes: ['1:2:default.a', '1:3:default.a'], says: 'a is listed twice' },
   ])('--nodes $nodes is refused: $says', ({ nodes, says }) => {
     expect(() => configOf({ 'autoscaler-grpc-address': 'unix:///s', nodes })).toThrow(says);
   });

@@ -17,7 +17,6 @@ export type ListenAddress =
   | { readonly kind: 'unix'; readonly path: string }
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number };
 
-/** How a cluster-autoscaler is served. */
 export interface AutoscalerConfig {
   readonly listen: ListenAddress;
   /** Undefined on a socket and, where the user wants so, on loopback. */
@@ -58,16 +57,16 @@ export function autoscalerFrom(
   if (address === '') {
     const idle = ['nodes', ...TLS_FLAGS].find((name) => text(name) !== '' || list(name).length > 0);
     if (idle !== undefined)
-      throw new FlagError(`--${idle}: has no effect without --${ADDRESS}; set that, or remove this`);
+      throw new FlagError(`--${idle} has no effect without --${ADDRESS}; set --${ADDRESS}, or remove --${idle}`);
     return undefined;
   }
   if (!around.leases.has(MANAGER_LEASE))
     throw new FlagError(
-      `--${ADDRESS}: needs controllers machine-deployment and machine-set in this process; see --controllers`,
+      `--${ADDRESS} requires controllers machine-deployment and machine-set in this process; see --controllers`,
     );
   if (!around.hasTarget)
     throw new FlagError(
-      `--${ADDRESS}: needs a target cluster, whose Nodes an autoscaler asks for; --target-kubeconfig is none`,
+      `--${ADDRESS} requires a target cluster, because an autoscaler asks for its Nodes; --target-kubeconfig is none`,
     );
 
   const listen = listenAddress(address);
@@ -91,7 +90,7 @@ function listenAddress(text: string): ListenAddress {
   const port = Number(digits);
   if (host === undefined || port > 65_535 || (ipv6 !== undefined && isIP(ipv6) !== 6)) {
     throw new FlagError(
-      `--${ADDRESS}: ${JSON.stringify(text)} is not valid, host:port such as 0.0.0.0:8086, or unix:///path/to/socket is expected`,
+      `--${ADDRESS}: ${JSON.stringify(text)} is not valid: expected host:port such as 0.0.0.0:8086, or unix:///path/to/socket`,
     );
   }
   return { kind: 'tcp', host, port };
@@ -107,25 +106,27 @@ function refuseUnprotected(
   if (tls === undefined) {
     if (clientNames.join() !== DEFAULT_CLIENT_NAME)
       throw new FlagError(
-        `--autoscaler-client-name: nobody shows a name in plain text, and anyone who can connect may call; set ${TLS_FLAGS.map((name) => `--${name}`).join(', ')} too, or remove this`,
+        `--autoscaler-client-name requires TLS: in plain text clients present no name, and any client that can connect may call; also set ${TLS_FLAGS.map((name) => `--${name}`).join(', ')}, or remove --autoscaler-client-name`,
       );
     if (listen.kind === 'unix' || isLoopback(listen.host)) return;
     throw new FlagError(
-      `--${ADDRESS}=${address}: whoever can call it deletes machines, so it needs ${TLS_FLAGS.map((name) => `--${name}`).join(', ')}; ` +
-        'in plain text it is served on unix:///path/to/socket or 127.0.0.1:port only',
+      `--${ADDRESS}=${address} requires ${TLS_FLAGS.map((name) => `--${name}`).join(', ')}, because any caller can delete machines; ` +
+        'plain text is allowed only on unix:///path/to/socket or 127.0.0.1:port',
     );
   }
   if (listen.kind === 'unix')
     throw new FlagError(
-      `--${TLS_FLAGS[0]}: a socket is protected by its mode and served in plain text; remove the TLS flags`,
+      `--${TLS_FLAGS[0]} cannot be used with a socket, which is served in plain text and protected by its file mode; remove the TLS flags`,
     );
   const files = [tls.cert, tls.key, tls.clientCA];
   const missing = TLS_FLAGS.find((_name, i) => files[i] === '');
   if (missing !== undefined)
-    throw new FlagError(`--${missing}: is missing; ${TLS_FLAGS.map((name) => `--${name}`).join(', ')} go together`);
+    throw new FlagError(
+      `--${missing} is missing; ${TLS_FLAGS.map((name) => `--${name}`).join(', ')} must be set together`,
+    );
   if (clientNames.length === 0)
     throw new FlagError(
-      '--autoscaler-client-name: names nobody, so every call would be refused; say which name clients show',
+      '--autoscaler-client-name must not be empty, because every call would be refused; set the name that clients present',
     );
 }
 
@@ -134,15 +135,14 @@ function nodesFrom(items: readonly string[], namespace: string): ReadonlyMap<str
   const nodes = new Map<string, GroupLimits>();
   for (const item of items) {
     const refuse = (why: string): never => {
-      throw new FlagError(`--nodes: ${JSON.stringify(item)} is not valid, ${why}`);
+      throw new FlagError(`--nodes: ${JSON.stringify(item)} is not valid: ${why}`);
     };
     const [, min = '', max = '', of = '', name = ''] = /^(\d{1,10}):(\d{1,10}):([^.:]+)\.([^:]+)$/.exec(item) ?? [];
-    if (name === '')
-      return refuse('<min>:<max>:<namespace>.<MachineDeployment> is expected, such as 0:10:default.pool-a');
-    if (Number(max) > MAX_REPLICAS) refuse(`at most ${MAX_REPLICAS} machines are possible`);
+    if (name === '') return refuse('expected <min>:<max>:<namespace>.<MachineDeployment>, such as 0:10:default.pool-a');
+    if (Number(max) > MAX_REPLICAS) refuse(`the maximum must not exceed ${MAX_REPLICAS}`);
     if (Number(min) > Number(max)) refuse('the minimum is greater than the maximum');
-    if (of !== namespace) refuse(`this process serves namespace ${namespace} only, see --namespace`);
-    if (nodes.has(name)) refuse(`${name} is named twice`);
+    if (of !== namespace) refuse(`this process serves only namespace ${namespace}; see --namespace`);
+    if (nodes.has(name)) refuse(`${name} is listed twice`);
     nodes.set(name, { min: Number(min), max: Number(max) });
   }
   return nodes;

@@ -48,14 +48,14 @@ describe('command line', () => {
 
   test('an unknown flag is refused with exit code 2 and a suggestion', async () => {
     await expect(parse(['--machine-drain-timeut=1h'])).rejects.toThrow(
-      /exit 2: error: unknown option '--machine-drain-timeut'[^]*Did you mean --machine-drain-timeout[^]*\(--help shows what is known\)/,
+      /exit 2: error: unknown option '--machine-drain-timeut'[^]*Did you mean --machine-drain-timeout[^]*\(see --help for usage\)/,
     );
   });
 
   test("words that are no flags are left out with a warning by the original's programs, as there, and refused by ours", async () => {
     const { warnings, config } = await parse(['--safety-up', '3', 'stray'], MANAGER);
 
-    expect(warnings).toEqual(['"stray" is no flag and has no effect']);
+    expect(warnings).toEqual(['"stray" is not a flag and has no effect']);
     expect(config.safety.up).toBe(3);
     await expect(parse(['stray'])).rejects.toThrow(/exit 2: error: too many arguments/);
   });
@@ -83,13 +83,13 @@ describe('command line', () => {
     {
       title: 'that is too short',
       argv: ['--machine-safety-orphan-vms-period=0s'],
-      says: '--machine-safety-orphan-vms-period=0s is too short to be obeyed: 1s is used instead',
+      says: '--machine-safety-orphan-vms-period=0s is too short, using the minimum of 1s',
     },
     {
       title: 'that is too great',
       argv: ['--safety-down=3'],
       program: MANAGER,
-      says: expect.stringMatching(/^--safety-down=3 is greater than --safety-up, .*: 2 is used instead$/),
+      says: expect.stringMatching(/^--safety-down=3 is greater than --safety-up, .*; using 2$/),
     },
   ])('warns of a flag $title', async ({ argv, says, program = MACHINE }) => {
     expect((await parse(argv, program)).warnings).toEqual([says]);

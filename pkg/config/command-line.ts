@@ -13,7 +13,7 @@ export interface ParsedCommandLine {
 }
 
 /** What follows each mistake. */
-export const HELP_HINT = '(--help shows what is known)';
+export const HELP_HINT = '(see --help for usage)';
 
 /**
  * The flags of `program` on `command`. `act` runs with the parsed line; a FlagError ends the command with exit code 2,
@@ -86,7 +86,7 @@ function describe(flag: Flag, program: Program): string {
 
 /** The original's programs never look at them. */
 function strayWords({ args }: Command): string[] {
-  return args.map((word) => `${JSON.stringify(word)} is no flag and has no effect`);
+  return args.map((word) => `${JSON.stringify(word)} is not a flag and has no effect`);
 }
 
 function parse(command: Command, program: Program, typed: ReadonlyMap<string, readonly string[]>): Config {

@@ -6,6 +6,14 @@ import { FLAGS } from './flags.ts';
 const typed = (flags: Record<string, string | string[]>): Map<string, string[]> =>
   new Map(Object.entries(flags).map(([name, value]) => [name, Array.isArray(value) ? value : [value]]));
 
+test('what Nodes follow of Machines of Cluster API are regular expressions', () => {
+  const of = (pattern: string) =>
+    configFrom('machinist run', typed({ 'additional-sync-machine-labels': pattern })).clusterAPISync;
+
+  expect(of('^example.com/,team')).toEqual({ labels: [/^example.com\//u, /team/u], annotations: [] });
+  expect(() => of('(')).toThrow('--additional-sync-machine-labels: ( is no regular expression: ');
+});
+
 describe('flags', () => {
   test("the defaults are the original's", () => {
     const config = configFrom('machinist run', new Map());
@@ -21,6 +29,7 @@ describe('flags', () => {
       leaseDurationMs: 15_000,
       renewDeadlineMs: 10_000,
       retryPeriodMs: 2_000,
+      namespace: 'default',
     });
     expect(config.machine.nodeConditions).toEqual([
       'KernelDeadlock',
@@ -35,9 +44,18 @@ describe('flags', () => {
       'machine',
       'machine-class',
       'secret',
+      'role-binding',
       'safety.orphan-vms',
       'safety.unmanaged-nodes',
     ]);
+  });
+
+  test.each([
+    { given: {}, want: 'default' },
+    { given: { namespace: 'machines' }, want: 'machines' },
+    { given: { namespace: 'machines', 'leader-elect-resource-namespace': 'machinist' }, want: 'machinist' },
+  ])('Leases of $given are in namespace $want', ({ given, want }) => {
+    expect(configFrom('machinist run', typed(given)).leader.namespace).toBe(want);
   });
 
   test('runs what serves kinds of others only where it is named, also beside all others', () => {
@@ -85,7 +103,14 @@ describe('flags', () => {
       program: 'machine-controller',
       port: 10259,
       workers: 50,
-      controllers: ['machine', 'machine-class', 'secret', 'safety.orphan-vms', 'safety.unmanaged-nodes'],
+      controllers: [
+        'machine',
+        'machine-class',
+        'secret',
+        'role-binding',
+        'safety.orphan-vms',
+        'safety.unmanaged-nodes',
+      ],
     },
   ] as const)('$program keeps its own port, workers and controllers', ({ program, port, workers, controllers }) => {
     const config = configFrom(program, new Map());
@@ -96,12 +121,12 @@ describe('flags', () => {
   });
 
   test.each([
-    { flag: 'port', value: '0', says: /--port: "0" is not valid, a whole number from 1 to 65535/ },
+    { flag: 'port', value: '0', says: /--port: "0" is not valid: expected a whole number from 1 to 65535/ },
     { flag: 'port', value: 'https', says: /--port: "https"/ },
-    { flag: 'address', value: 'localhost', says: /--address: "localhost" is not valid, an IP address/ },
+    { flag: 'address', value: 'localhost', says: /--address: "localhost" is not valid: expected an IP address/ },
     { flag: 'machine-drain-timeout', value: '10', says: /--machine-drain-timeout: "10".*a duration with a unit/ },
     { flag: 'machine-drain-timeout', value: '-1h', says: /--machine-drain-timeout: "-1h".*not negative/ },
-    { flag: 'leader-elect', value: 'yes', says: /--leader-elect: "yes" is not valid, true or false/ },
+    { flag: 'leader-elect', value: 'yes', says: /--leader-elect: "yes" is not valid: expected true or false/ },
     { flag: 'leader-elect-resource-lock', value: 'endpoints', says: /one of leases/ },
     { flag: 'machine-concurrent-syncs', value: '0', says: /a whole number of at least 1/ },
     { flag: 'controllers', value: 'machine,pods', says: /--controllers: "pods" is not valid/ },
@@ -113,24 +138,24 @@ describe('flags', () => {
     { flag: 'controllers', value: 'safety.overshoot', says: /without machine-deployment and machine-set:/ },
     { flag: 'controllers', value: 'machine-deployment,machine-set,machine', says: /without machine-class and secret:/ },
     { flag: 'driver', value: 'local=/run/x.sock', says: /--driver: "local=\/run\/x.sock".*unix:\/\// },
-    { flag: 'controllers', value: 'ironcore.pools', says: /"ironcore\.pools" is not valid without --ironcore-pool/ },
+    { flag: 'controllers', value: 'ironcore.pools', says: /"ironcore\.pools" requires --ironcore-pool/ },
     { flag: 'ironcore-pool', value: 'p=/run/x.sock', says: /--ironcore-pool: "p=\/run\/x.sock".*unix:\/\// },
-    { flag: 'ironcore-pool', value: 'p=unix:///1,p=unix:///2', says: /pool "p" is named twice/ },
-    { flag: 'driver-qps', value: '5', says: /--driver-qps: "5" is not valid, <provider>=<number> is expected/ },
-    { flag: 'driver-qps', value: 'a=0', says: /--driver-qps: "a=0" is not valid, .* greater than 0/ },
+    { flag: 'ironcore-pool', value: 'p=unix:///1,p=unix:///2', says: /pool "p" is listed twice/ },
+    { flag: 'driver-qps', value: '5', says: /--driver-qps: "5" is not valid: expected <provider>=<number>/ },
+    { flag: 'driver-qps', value: 'a=0', says: /--driver-qps: "a=0" is not valid: .* greater than 0/ },
     { flag: 'driver-qps', value: 'a=inf', says: /--driver-qps: "a=inf" is not valid/ },
-    { flag: 'driver-qps', value: 'a=5', says: /--driver-qps: provider "a" has no driver; name it in --driver, too/ },
-    { flag: 'driver', value: 'a=unix:///1,a=unix:///2', says: /provider "a" is named twice/ },
-    { flag: 'target-kubeconfig', value: 'none', says: /--control-kubeconfig: is needed/ },
+    { flag: 'driver-qps', value: 'a=5', says: /--driver-qps: provider "a" has no driver; add it to --driver/ },
+    { flag: 'driver', value: 'a=unix:///1,a=unix:///2', says: /provider "a" is listed twice/ },
+    { flag: 'target-kubeconfig', value: 'none', says: /--control-kubeconfig is required/ },
     {
       flag: 'machine-safety-grace',
       value: '999999999h',
-      says: /"999999999h" is not valid, a duration of less than 2562047h/,
+      says: /"999999999h" is not valid: expected a duration of less than 2562047h/,
     },
     {
       flag: 'controllers',
       value: '*,machine',
-      says: /"\*,machine" is not valid, beside "\*" only mirantis, cluster-api, ironcore\.scheduler, ironcore\.lifecycle, ironcore\.pools, ironcore\.machines, ironcore may/,
+      says: /"\*,machine" is not valid: "\*" can be combined only with mirantis, cluster-api, ironcore\.scheduler, ironcore\.lifecycle, ironcore\.pools, ironcore\.machines, ironcore$/,
     },
     {
       flag: 'controllers',
@@ -247,7 +272,7 @@ describe('flags', () => {
 
     expect(config.drivers.map(({ qps }) => qps)).toEqual([0, 0.5]);
     expect(() => configFrom('machinist run', typed({ driver, 'driver-qps': ['a=1', 'a=2'] }))).toThrow(
-      '--driver-qps: provider "a" is named twice; give each provider one rate',
+      '--driver-qps: provider "a" is listed twice; give each provider one rate',
     );
   });
 

@@ -14,6 +14,7 @@ export const CONTROLLERS = [
   'machine',
   'machine-class',
   'secret',
+  'role-binding',
   'safety.orphan-vms',
   'safety.unmanaged-nodes',
   'mirantis',
@@ -42,7 +43,6 @@ const ALL_OF: Readonly<Record<string, readonly ControllerName[]>> = {
   ironcore: ['ironcore.scheduler', 'ironcore.lifecycle'],
 };
 
-/** One of them. */
 export type ControllerName = (typeof CONTROLLERS)[number];
 
 /** Everything the flags say; each part of the process receives its own section only. */
@@ -99,6 +99,8 @@ export interface Config {
     readonly leaseDurationMs: number;
     readonly renewDeadlineMs: number;
     readonly retryPeriodMs: number;
+    /** Where the Leases are. */
+    readonly namespace: string;
   };
   readonly server: { readonly address: string; readonly port: number; readonly profiling: boolean };
   /** Undefined: no autoscaler is served. */
@@ -106,11 +108,12 @@ export interface Config {
   readonly api: { readonly qps: number; readonly burst: number };
   /** Only Machines and Clusters of Cluster API with this value of the label are looked after; empty: all. */
   readonly clusterAPIWatchFilter: string;
+  /** What Nodes are given of Machines of Cluster API beside what its domains say, by key. */
+  readonly clusterAPISync: { readonly labels: readonly RegExp[]; readonly annotations: readonly RegExp[] };
   readonly verbosity: number;
   readonly logFormat: LogFormat;
 }
 
-/** A provider and where its driver listens. */
 export interface ProviderAddress {
   readonly provider: string;
   readonly address: string;
@@ -186,16 +189,32 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
       leaseDurationMs: number('leader-elect-lease-duration'),
       renewDeadlineMs: number('leader-elect-renew-deadline'),
       retryPeriodMs: number('leader-elect-retry-period'),
+      namespace: text('leader-elect-resource-namespace') || text('namespace'),
     },
     server: { address: text('address'), port: number('port'), profiling: bool('profiling') },
     autoscaler: autoscalerOf(program, read, leases),
     api: { qps: number('kube-api-qps'), burst: number('kube-api-burst') },
     clusterAPIWatchFilter: text('cluster-api-watch-filter'),
+    clusterAPISync: {
+      labels: patternsIn(read, 'additional-sync-machine-labels'),
+      annotations: patternsIn(read, 'additional-sync-machine-annotations'),
+    },
     verbosity: number('v'),
     logFormat: text('log-format') === 'text' ? 'text' : 'json',
   };
   refuseContradictions(config, (name) => shown(program, typed, name));
   return Object.freeze(config);
+}
+
+/** Regular expressions. Throws FlagError. */
+function patternsIn({ list }: ValueReader, name: string): readonly RegExp[] {
+  return list(name).map((pattern) => {
+    try {
+      return new RegExp(pattern, 'u');
+    } catch (err) {
+      throw new FlagError(`--${name}: ${pattern} is no regular expression: ${(err as Error).message}`);
+    }
+  });
 }
 
 /** Where no kinds of ours are looked after there is no target cluster: what becomes a Node is not known here. */
@@ -205,7 +224,7 @@ function clustersFrom({ text }: ValueReader, leases: ReadonlySet<string>): Confi
   const namespace = text('namespace');
   if (targetKubeconfig === 'none' && controlKubeconfig === '') {
     throw new FlagError(
-      '--control-kubeconfig: is needed when --target-kubeconfig is none, because there is no target whose cluster it could share',
+      '--control-kubeconfig is required when --target-kubeconfig is none, because there is no target cluster to use instead',
     );
   }
   return servesOwnKinds(leases)
@@ -271,19 +290,19 @@ function controllersFrom(
   ];
   const idle = SERVING.find((name) => names.includes(name));
   if (idle !== undefined && pools.length === 0) {
-    throw new FlagError(`--controllers: "${idle}" is not valid without --ironcore-pool: there is no pool to serve`);
+    throw new FlagError(`--controllers: "${idle}" requires --ironcore-pool, because there is no pool to serve`);
   }
   const requested = CONTROLLERS.filter((name) => ON_REQUEST.has(name) && names.includes(name));
   if (names.includes('*')) {
     if (names.length === requested.length + 1) return new Set([...controllersOf(program), ...requested]);
     throw new FlagError(
-      `--controllers: ${JSON.stringify(typed.join(','))} is not valid, beside "*" only ${[...ON_REQUEST, ...Object.keys(ALL_OF)].join(', ')} may stand`,
+      `--controllers: ${JSON.stringify(typed.join(','))} is not valid: "*" can be combined only with ${[...ON_REQUEST, ...Object.keys(ALL_OF)].join(', ')}`,
     );
   }
   const unknown = names.find((name) => !CONTROLLERS.some((known) => known === name));
   if (unknown !== undefined || typed.length === 0) {
     throw new FlagError(
-      `--controllers: ${JSON.stringify(unknown ?? '')} is not valid, "*" or a comma list of ${[...CONTROLLERS, ...Object.keys(ALL_OF)].join(', ')} is expected`,
+      `--controllers: ${JSON.stringify(unknown ?? '')} is not valid: expected "*" or a comma-separated list of ${[...CONTROLLERS, ...Object.keys(ALL_OF)].join(', ')}`,
     );
   }
   return new Set(CONTROLLERS.filter((known) => names.includes(known)));
@@ -316,7 +335,7 @@ function addressesFrom(flag: string, placeholder: string, items: readonly string
     const [, name, address] = /^([^=]+)=((?:unix|dns):\/\/\/.+)$/.exec(item) ?? [];
     if (name === undefined || address === undefined) {
       throw new FlagError(
-        `${flag}: ${JSON.stringify(item)} is not valid, <${placeholder}>=<address> is expected, where the address begins with unix:/// or dns:///`,
+        `${flag}: ${JSON.stringify(item)} is not valid: expected <${placeholder}>=<address>, where the address begins with unix:/// or dns:///`,
       );
     }
     return { name, address };
@@ -326,7 +345,7 @@ function addressesFrom(flag: string, placeholder: string, items: readonly string
 function refuseTwice(what: string, noun: string, all: readonly NamedAddress[]): void {
   const twice = all.find((one, i) => all.findIndex((other) => other.name === one.name) < i);
   if (twice === undefined) return;
-  throw new FlagError(`${what} ${JSON.stringify(twice.name)} is named twice; give each ${noun} one address`);
+  throw new FlagError(`${what} ${JSON.stringify(twice.name)} is listed twice; give each ${noun} one address`);
 }
 
 /** Calls a second, by provider. */
@@ -337,15 +356,15 @@ function ratesFrom(items: readonly string[], providers: readonly string[]): Read
     const qps = parseGoFloat(text);
     if (qps === undefined || !Number.isFinite(qps) || qps <= 0) {
       throw new FlagError(
-        `--driver-qps: ${JSON.stringify(item)} is not valid, <provider>=<number> is expected, where the number is greater than 0`,
+        `--driver-qps: ${JSON.stringify(item)} is not valid: expected <provider>=<number>, where the number is greater than 0`,
       );
     }
     if (!providers.includes(provider)) {
-      throw new FlagError(`--driver-qps: provider ${JSON.stringify(provider)} has no driver; name it in --driver, too`);
+      throw new FlagError(`--driver-qps: provider ${JSON.stringify(provider)} has no driver; add it to --driver`);
     }
     if (rates.has(provider)) {
       throw new FlagError(
-        `--driver-qps: provider ${JSON.stringify(provider)} is named twice; give each provider one rate`,
+        `--driver-qps: provider ${JSON.stringify(provider)} is listed twice; give each provider one rate`,
       );
     }
     rates.set(provider, qps);
@@ -375,12 +394,12 @@ function refuseImpossibleLease(leader: Config['leader'], flag: (name: string) =>
   const deadline = flag('leader-elect-renew-deadline');
   if (leader.leaseDurationMs <= leader.renewDeadlineMs) {
     throw new FlagError(
-      `${flag('leader-elect-lease-duration')} must be longer than ${deadline}, or two leaders could act at once`,
+      `${flag('leader-elect-lease-duration')} must be longer than ${deadline}, otherwise two leaders could act at once`,
     );
   }
   if (leader.renewDeadlineMs <= 1.2 * leader.retryPeriodMs) {
     throw new FlagError(
-      `${deadline} must be longer than 1.2 times ${flag('leader-elect-retry-period')}, or one late answer ends leadership`,
+      `${deadline} must be longer than 1.2 times ${flag('leader-elect-retry-period')}, otherwise a single late response ends leadership`,
     );
   }
 }

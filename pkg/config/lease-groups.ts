@@ -19,7 +19,7 @@ const GROUPS: readonly LeaseGroup[] = [
   {
     lease: MACHINE_LEASE,
     needed: ['machine', 'machine-class', 'secret'],
-    optional: ['safety.orphan-vms', 'safety.unmanaged-nodes', 'cluster-api'],
+    optional: ['role-binding', 'safety.orphan-vms', 'safety.unmanaged-nodes', 'cluster-api'],
   },
   { lease: IRONCORE_SCHEDULER_LEASE, needed: ['ironcore.scheduler'], optional: ['ironcore.lifecycle'] },
   { lease: IRONCORE_POOLS_LEASE, needed: ['ironcore.pools', 'ironcore.machines'], optional: [] },
@@ -41,8 +41,8 @@ export function refuseSplitLeases(controllers: ReadonlySet<ControllerName>): voi
     const missing = needed.filter((name) => !controllers.has(name));
     if (named.length === 0 || missing.length === 0) continue;
     throw new FlagError(
-      `--controllers: "${named.join(',')}" is not valid without ${missing.join(' and ')}: they work under one Lease (${lease}), ` +
-        'so a second process that runs the others would wait for it forever; ' +
+      `--controllers: "${named.join(',')}" is not valid without ${missing.join(' and ')}: they share one Lease (${lease}), ` +
+        'so a second process with the other controllers would wait for it forever; ' +
         'name them together, or set --leader-elect=false and run each controller in exactly one process',
     );
   }

@@ -16,7 +16,7 @@ export class FlagError extends Error {
 /** Parses what was typed for `flag`. Throws FlagError. */
 export function parseValue(flag: Flag, text: string): FlagValue {
   const refuse = (allowed: string): never => {
-    throw new FlagError(`--${flag.name}: ${JSON.stringify(text)} is not valid, ${allowed} is expected`);
+    throw new FlagError(`--${flag.name}: ${JSON.stringify(text)} is not valid: expected ${allowed}`);
   };
   if (flag.oneOf !== undefined && !flag.oneOf.includes(text)) return refuse(`one of ${flag.oneOf.join(', ')}`);
 

@@ -94,13 +94,13 @@ export class Conversation {
   /** For people: what the driver answered last, or was asked first since `forget`. */
   get latest(): string {
     if (this.#latest !== '') return this.#latest;
-    return this.#first === '' ? 'it was not asked anything' : `${this.#first} is not answered yet`;
+    return this.#first === '' ? 'no call was sent yet' : `waiting for the answer of ${this.#first}`;
   }
 
   /** As `latest`, and which call was given up while its answer was waited for, if that was the end. */
   get end(): string {
     if (this.#givenUp === '' || this.#latest === '') return this.latest;
-    return `${this.#givenUp} is not answered yet; before it, ${this.#latest}`;
+    return `waiting for the answer of ${this.#givenUp}; before it, ${this.#latest}`;
   }
 
   forget(): void {
@@ -232,7 +232,7 @@ export class Conversation {
       const answer = await withDeadline(clock, timeoutMs + lagMs, method, (both) => send({ signal: both }), signal);
       const { failure, lastKnownState = '' } = answer;
       this.#heard.push(failure?.message ?? '', failure?.lastKnownState ?? '', lastKnownState);
-      this.#latest = `${method} was answered with ${answerText(failure)}`;
+      this.#latest = `${method} returned ${answerText(failure)}`;
       return answer;
     } catch (err) {
       if (signal.aborted) this.#givenUp = method;
@@ -240,8 +240,8 @@ export class Conversation {
       this.#latest = `${method} was not answered: ${err instanceof ClientError ? statusText(err) : messageOf(err)}`;
       if (err instanceof DeadlineError)
         throw new Late(
-          `${method} neither answered nor gave up, although its time of ${timeoutMs} ms had passed`,
-          'either in time',
+          `${method} neither returned nor gave up within its timeout of ${timeoutMs} ms`,
+          'a result or the end of the call within the timeout',
         );
       if (!(err instanceof ClientError)) throw new Violation(`${method} failed: ${messageOf(err)}`, 'an answer');
       this.#heard.push(err.details);
@@ -250,7 +250,6 @@ export class Conversation {
   }
 }
 
-/** What every answer has, or may have. */
 interface Answer {
   readonly failure: Failure | undefined;
   readonly lastKnownState?: string;

@@ -27,6 +27,8 @@ export interface VerifyOptions {
   readonly tell?: (line: string) => void;
   /** After how long a rule takes long; what it waits for is told again each time that its age has doubled. */
   readonly tellMs?: number;
+  /** How long a driver that does not answer any more is waited for. */
+  readonly returnMs?: number;
   /** How long a list may lag behind, and a call may outlive its time. */
   readonly lagMs?: number;
 }

@@ -20,7 +20,7 @@ const failed: RuleResult = {
 const absent: RuleResult = {
   rule: rule('three'),
   outcome: 'not applicable',
-  reason: '--bad-class is not given',
+  reason: '--bad-class is not set',
   ms: 0,
   left: [],
 };
@@ -39,10 +39,14 @@ test('a rule that failed says why, what the contract says, and what is left', ()
       '      contract: Repeating it must never make a second VM.',
       '      LEFT: VM x',
     ].join('\n'),
-    'n/a   three                            --bad-class is not given',
+    'n/a   three                            --bad-class is not set',
   ]);
-  expect(summaryOf(report(passed, failed, absent))).toBe('1 passed, 1 failed, 1 not applicable, 1 VM may be left');
-  expect(summaryOf(report({ ...failed, left: ['x', 'y'] }))).toMatch(/, 2 VMs may be left$/);
+  expect(summaryOf(report(passed, failed, absent)).split('\n')).toEqual([
+    'Find these VMs at the provider, by provider ID, by name, or by the tags that the driver sets, and delete them:',
+    '      VM x',
+    '1 passed, 1 failed, 1 not applicable, 1 VM may remain',
+  ]);
+  expect(summaryOf(report({ ...failed, left: ['x', 'y'] }))).toMatch(/, 2 VMs may remain$/);
 });
 
 test.each([
@@ -54,7 +58,7 @@ test.each([
   {
     isRemoving: true,
     leftMs: -1,
-    says: '      removing what it made, for no longer (--rule-timeout): driver d: CreateMachine …',
+    says: '      cleaning up, without a retry (--rule-timeout): driver d: CreateMachine …',
   },
 ])('a rule that takes long says what it waits for: $says', ({ says, ...at }) => {
   expect(waitingLine({ driver: 'd', latest: 'CreateMachine …', ...at })).toBe(says);
@@ -73,6 +77,7 @@ test('is JSON', () => {
     passed: 1,
     failed: 1,
     notApplicable: 1,
+    left: 1,
     interrupted: false,
     rules: [
       { name: 'one', outcome: 'passed', contract: passed.rule.sentence, ms: 12, left: [] },
@@ -99,7 +104,7 @@ test('is XML of JUnit, whatever the driver said', () => {
     '    <system-err>VM x</system-err>',
     '  </testcase>',
     '  <testcase classname="d" name="three" time="0">',
-    '    <skipped message="--bad-class is not given"/>',
+    '    <skipped message="--bad-class is not set"/>',
     '  </testcase>',
     '</testsuite>',
   ]);
@@ -112,4 +117,12 @@ test.each([
   { what: 'every rule until it was interrupted', of: { ...report(passed), isInterrupted: true }, kept: false },
 ])('a driver that keeps $what is kept to the contract: $kept', ({ of, kept }) => {
   expect(isKept(of)).toBe(kept);
+});
+
+test('a driver that does not answer any more is told of, for people and programs, and has not kept the contract', () => {
+  const ended = { ...report(passed), end: 'GetCapabilities was not answered' };
+
+  expect(summaryOf(ended)).toMatch(/^The driver no longer responds: GetCapabilities was not answered\n1 passed/);
+  expect(JSON.parse(reportJSON(ended))).toMatchObject({ end: 'GetCapabilities was not answered' });
+  expect([isKept(report(passed)), isKept(ended)]).toEqual([true, false]);
 });

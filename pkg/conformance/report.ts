@@ -3,20 +3,25 @@ import { shortText } from '../apis/short-text.ts';
 import type { Rule } from './rule.ts';
 import type { RuleResult } from './verify.ts';
 
-/** What came of a verification. */
 export interface Report {
   readonly driver: string;
   readonly address: string;
   readonly results: readonly RuleResult[];
   /** It was ended before all rules had been tried. */
   readonly isInterrupted: boolean;
+  /** Why no further rule was tried: the driver does not answer any more. */
+  readonly end?: string | undefined;
 }
 
 const LABELS = { passed: 'PASS', failed: 'FAIL', 'not applicable': 'n/a' } as const;
 
 /** Whether the driver kept every rule that applied, all of them were tried, and nothing was left behind. */
-export function isKept({ results, isInterrupted }: Report): boolean {
-  return !isInterrupted && results.every(({ outcome, left }) => outcome !== 'failed' && left.length === 0);
+export function isKept({ results, isInterrupted, end }: Report): boolean {
+  return (
+    !isInterrupted &&
+    end === undefined &&
+    results.every(({ outcome, left }) => outcome !== 'failed' && left.length === 0)
+  );
 }
 
 /** One rule for people: how it ended, and of one that failed why, and what the contract says. */
@@ -34,9 +39,9 @@ export function beginningOf({ name }: Rule): string {
 
 /** A rule that takes long: what it waits for, and for how long at most. */
 export function waitingLine({ driver, latest, isRemoving, leftMs }: Waiting): string {
-  const what = isRemoving ? 'removing what it made' : 'waiting';
+  const what = isRemoving ? 'cleaning up' : 'waiting';
   const leftS = Math.round(leftMs / 1_000);
-  const howLong = leftS > 0 ? `for up to ${formatDuration(leftS * 1_000)}` : 'for no longer';
+  const howLong = leftS > 0 ? `for up to ${formatDuration(leftS * 1_000)}` : 'without a retry';
   return `${INDENT}${what}, ${howLong} (--rule-timeout): driver ${driver}: ${shortText(latest, LONGEST)}`;
 }
 
@@ -56,18 +61,31 @@ const LONGEST = 500;
 const WIDTH = 31;
 const INDENT = ' '.repeat(6);
 
-/** The last line for people. */
+/** The last lines for people: why it ended early, what may be left and where, and the counts. */
 export function summaryOf(report: Report): string {
+  const { results, end } = report;
+  const left = results.flatMap((one) => one.left);
+  return [
+    ...(end === undefined ? [] : [`The driver no longer responds: ${end}`]),
+    ...(left.length === 0 ? [] : [HOW_TO_FIND, ...left.map((one) => `${INDENT}${one}`)]),
+    countsLine(report),
+  ].join('\n');
+}
+
+const HOW_TO_FIND =
+  'Find these VMs at the provider, by provider ID, by name, or by the tags that the driver sets, and delete them:';
+
+function countsLine(report: Report): string {
   const { passed, failed, notApplicable, left } = countsOf(report);
   const ends = report.isInterrupted ? ['interrupted'] : [];
-  const leftovers = left === 0 ? [] : [`${left} ${left === 1 ? 'VM' : 'VMs'} may be left`];
+  const leftovers = left === 0 ? [] : [`${left} ${left === 1 ? 'VM' : 'VMs'} may remain`];
   return [`${passed} passed`, `${failed} failed`, `${notApplicable} not applicable`, ...leftovers, ...ends].join(', ');
 }
 
 /** All of it for programs. */
 export function reportJSON(report: Report): string {
-  const { driver, address, results, isInterrupted } = report;
-  const { passed, failed, notApplicable } = countsOf(report);
+  const { driver, address, results, isInterrupted, end } = report;
+  const { passed, failed, notApplicable, left: leftVMs } = countsOf(report);
   const rules = results.map(({ rule, outcome, reason, ms, left }) => ({
     name: rule.name,
     outcome,
@@ -77,7 +95,17 @@ export function reportJSON(report: Report): string {
     left,
   }));
   return JSON.stringify(
-    { driver, address, passed, failed, notApplicable, interrupted: isInterrupted, rules },
+    {
+      driver,
+      address,
+      passed,
+      failed,
+      notApplicable,
+      left: leftVMs,
+      interrupted: isInterrupted,
+      ...(end !== undefined && { end }),
+      rules,
+    },
     undefined,
     2,
   );

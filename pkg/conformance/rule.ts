@@ -38,5 +38,5 @@ export function lackOf({ needs = [] }: Rule, { capabilities, options }: Scene): 
   };
   const lack = needs.find((need) => !isMet[need]);
   if (lack === undefined) return undefined;
-  return lack.startsWith('--') ? `${lack} is not given` : `GetCapabilities does not say ${lack}`;
+  return lack.startsWith('--') ? `${lack} is not set` : `GetCapabilities does not report ${lack}`;
 }

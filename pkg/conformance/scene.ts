@@ -20,6 +20,8 @@ import { answerText, codeOf, UnexpectedAnswer, Violation } from './violation.ts'
 const PAUSE_MS = 250;
 /** Failures that a manager answers with another attempt, soon. */
 const PASSING = ['Canceled', 'Unknown', 'DeadlineExceeded', 'Aborted', 'Unavailable'];
+/** What is said of a machine whose provider id is that of another one's VM. */
+const NOT_ITS_OWN = ['NotFound', 'OutOfRange'];
 const REFUSALS = ['InvalidArgument', 'PermissionDenied', 'Unauthenticated'];
 const DEFAULT_LAG_MS = 10_000;
 const NOT_FOUND: Failure = {
@@ -33,7 +35,6 @@ const NOT_FOUND: Failure = {
 /** A list that does not end is none. */
 const MAX_PAGES = 1_000;
 
-/** What one rule works with. */
 export interface SceneDeps {
   readonly options: VerifyOptions;
   readonly conversation: Conversation;
@@ -58,6 +59,10 @@ export class Scene {
   readonly #asked = new Map<string, Subject>();
   /** Of those, for which something else than a refusal came of a creation. */
   readonly #mayHaveVM = new Set<string>();
+  /** Provider ids that the driver has told of their VMs. */
+  readonly #told = new Map<string, Set<string>>();
+  /** Names of machines and provider ids for which a deletion has succeeded, is under way, or was not answered. */
+  readonly #deleted = new Set<string>();
 
   constructor({ options, conversation, capabilities, prefix, signal }: SceneDeps) {
     this.options = options;
@@ -93,6 +98,7 @@ export class Scene {
     let isRefused = false;
     try {
       const answer = await this.talk.create(subject, this.#under(sent), this.capabilities.idempotentCreate);
+      this.#noteID(key, answer.vm);
       isRefused = answer.vm === undefined && isRefusal(answer.failure);
       return answer;
     } finally {
@@ -101,11 +107,26 @@ export class Scene {
   }
 
   async status(subject: Subject, sent: Sent = {}): Promise<GetMachineStatusResponse> {
-    return await this.talk.status(subject, this.#under(sent));
+    const answer = await this.talk.status(subject, this.#under(sent));
+    if (this.#asked.has(keyOf(subject))) this.#noteID(keyOf(subject), answer.vm);
+    return answer;
   }
 
   async delete(subject: Subject, sent: Sent = {}): Promise<DeleteMachineResponse> {
-    return await this.talk.delete(subject, this.#under(sent));
+    let isAccepted = true;
+    try {
+      const answer = await this.talk.delete(subject, this.#under(sent));
+      // Aborted says that the deletion is under way: what is left may go before the next call, which is then answered with NotFound.
+      isAccepted = answer.failure === undefined || codeOf(answer.failure) === 'Aborted';
+      return answer;
+    } finally {
+      if (isAccepted) this.#deleted.add(subject.name).add(subject.providerID);
+    }
+  }
+
+  #noteID(key: string, vm: VirtualMachine | undefined): void {
+    if (vm === undefined || vm.providerId === '') return;
+    this.#told.set(key, (this.#told.get(key) ?? new Set()).add(vm.providerId));
   }
 
   /** From now on a VM of this machine may exist. */
@@ -115,7 +136,7 @@ export class Scene {
 
   /** What is tried for the machine is removed. Returns what it is remembered by. */
   #ask(subject: Subject): string {
-    const key = JSON.stringify([subject.cluster, subject.namespace, subject.name, subject.uid]);
+    const key = keyOf(subject);
     this.#asked.set(key, subject);
     return key;
   }
@@ -143,20 +164,50 @@ export class Scene {
     if (failure !== undefined && codeOf(failure) === 'NotFound') return;
     const call = `GetMachineStatus of ${what}`;
     if (vm === undefined) throw new UnexpectedAnswer(call, failure, 'NotFound');
-    throw new Violation(`${call} was answered with ${answerText(failure)}, and VM ${vm.providerId}`, 'NotFound');
+    throw new Violation(`${call} returned ${answerText(failure)} with VM ${vm.providerId}`, 'NotFound');
+  }
+
+  /** The VM of the id that the machine has is another's, and not shown for it: NotFound, or OutOfRange. */
+  async requireNotShown(subject: Subject, what: string): Promise<void> {
+    const { failure, vm } = await this.#patiently(() => inBand(this.status(subject)));
+    if (failure !== undefined && NOT_ITS_OWN.includes(codeOf(failure))) return;
+    const shown = vm === undefined ? '' : `, and VM ${vm.providerId}`;
+    throw new Violation(
+      `GetMachineStatus of ${what} returned ${answerText(failure)}${shown}`,
+      NOT_ITS_OWN.join(' or '),
+    );
+  }
+
+  /** Asks for the deletion of a machine that has no VM, whatever id it has. */
+  async deletedNothing(subject: Subject): Promise<void> {
+    const { failure } = await this.#patiently(() => inBand(this.delete(subject)));
+    if (failure === undefined || NOT_ITS_OWN.includes(codeOf(failure))) return;
+    throw new UnexpectedAnswer(
+      "DeleteMachine of a machine with the ID of another machine's VM",
+      failure,
+      `${NOT_ITS_OWN.join(' or ')}, or success`,
+    );
+  }
+
+  /** Has the VM of a machine made by another tool, without tags. Returns its provider id. */
+  async untagged(subject: Subject): Promise<string> {
+    const { name, namespace, machineClass } = subject;
+    this.note(subject);
+    await this.options.makeUntagged?.({ name, namespace, className: machineClass.metadata.name }, this.#signal);
+    return (await this.found(subject)).providerId;
   }
 
   /** Exactly this VM belongs to the machine, as far as can be asked. */
   async requireOnly(subject: Subject, providerID: string): Promise<void> {
     const { providerId } = await this.found(subject);
     if (providerId !== providerID)
-      throw new Violation(`the machine has two VMs: ${providerID} and ${providerId}`, 'the first one alone');
+      throw new Violation(`the machine has two VMs: ${providerID} and ${providerId}`, 'only the first VM');
     if (!this.capabilities.methods.has('ListMachines')) return;
     await this.#soon(async () => {
       const ids = (await this.list(subject)).filter((vm) => vm.machineName === subject.name).map((vm) => vm.providerId);
       if (ids.length > 1) throw new Violation(`the machine has ${ids.length} VMs: ${ids.join(', ')}`, 'one');
       if (ids[0] !== providerID)
-        throw new Violation(`ListMachines shows ${ids[0] ?? 'no VM'} of the machine`, `VM ${providerID}`);
+        throw new Violation(`ListMachines returns ${ids[0] ?? 'no VM'} for the machine`, `VM ${providerID}`);
     });
   }
 
@@ -182,7 +233,7 @@ export class Scene {
       const left = (await this.list(subject)).filter((vm) => vm.machineName === subject.name);
       if (left.length > 0)
         throw new Violation(
-          `ListMachines still shows ${left.map((vm) => vm.providerId).join(', ')}`,
+          `ListMachines still returns ${left.map((vm) => vm.providerId).join(', ')}`,
           'no VM of the machine',
         );
     });
@@ -202,7 +253,7 @@ export class Scene {
       pageToken = answer.nextPageToken;
       if (pageToken === '') return machines;
     }
-    throw new Violation(`ListMachines did not end after ${MAX_PAGES} pages`, 'a last page, without next_page_token');
+    throw new Violation(`ListMachines did not end after ${MAX_PAGES} pages`, 'a last page without next_page_token');
   }
 
   /** Repeats what may need a moment to be seen; its last violation counts. */
@@ -232,8 +283,8 @@ export class Scene {
         await this.#pause();
       } catch {
         throw new Violation(
-          `for as long as a rule may take (--rule-timeout), the answer was ${answerText(answer.failure)}`,
-          'one that no longer asks for patience',
+          `the call still returned ${answerText(answer.failure)} when the rule timed out (--rule-timeout)`,
+          'a final answer',
         );
       }
     }
@@ -243,8 +294,8 @@ export class Scene {
     const made = existing('CreateMachine', vm);
     if (!this.capabilities.methods.has('InitializeMachine')) {
       throw new Violation(
-        'CreateMachine was answered with Uninitialized, but GetCapabilities does not name InitializeMachine',
-        'that it does, or success',
+        'CreateMachine returned Uninitialized, but GetCapabilities does not name InitializeMachine',
+        'InitializeMachine in GetCapabilities, or success',
       );
     }
     for (;;) {
@@ -259,26 +310,46 @@ export class Scene {
     }
   }
 
-  /** Removes whatever a VM was asked for. Returns what may be left. */
+  /** Removes whatever a VM was asked for. Returns what may be left, and how it is found. */
   async cleanUp(signal: AbortSignal): Promise<readonly string[]> {
     this.#signal = signal;
     const left: string[] = [];
     for (const [key, asked] of this.#asked) {
       const subject = this.#withoutMistake(asked);
+      const ids = [...(this.#told.get(key) ?? [])];
       try {
         await this.#remove(subject);
         await this.#removeDoubles(subject);
+        for (const providerID of ids) await this.#removeByID({ ...subject, providerID });
         // A driver that is being tried is not believed that it has deleted anything.
         await this.requireGone(subject);
+        this.#requireDeleted(subject, ids);
       } catch (err) {
         // Who lets nobody in has made nothing, and does not let us look either.
         if (!this.#mayHaveVM.has(key) && err instanceof UnexpectedAnswer && isRefusal(err.failure)) continue;
-        const { namespace, name, cluster } = subject;
-        left.push(`VM of machine ${namespace}/${name} in cluster ${cluster}: ${messageOf(err)}`);
+        left.push(`${describeLeft(subject, ids)}: ${messageOf(err)}`);
       }
     }
     this.#asked.clear();
     return left;
+  }
+
+  /** Some drivers find by its id what they do not find by the name of its machine. */
+  async #removeByID(subject: Subject): Promise<void> {
+    const { failure } = await this.#patiently(() => inBand(this.status(subject)));
+    if (failure !== undefined && NOT_ITS_OWN.includes(codeOf(failure))) return;
+    await this.#remove(subject);
+    await this.#remove({ ...subject, uid: '' });
+    await this.requireNone(subject, 'a VM that was deleted by its ID');
+  }
+
+  /** A VM that the driver has told of does not go by itself. */
+  #requireDeleted({ name }: Subject, ids: readonly string[]): void {
+    if (this.#deleted.has(name) || ids.every((id) => this.#deleted.has(id))) return;
+    throw new Violation(
+      'the driver returns NotFound for a VM that it has reported, and each DeleteMachine call returned that',
+      'a DeleteMachine call that returns success, or Aborted while the VM is being deleted',
+    );
   }
 
   /** Of a class that is wrong a driver need not list anything, nor delete what it has refused to make. */
@@ -313,6 +384,17 @@ export class Scene {
   }
 }
 
+/** A VM that may be left, with all that it may be found by at the provider. */
+function describeLeft({ cluster, namespace, name, uid }: Subject, ids: readonly string[]): string {
+  const found = ids.length === 0 ? '' : ` (provider ID ${ids.join(', ')})`;
+  return `VM of machine ${namespace}/${name} with UID ${uid} in cluster ${cluster}${found}`;
+}
+
+/** Whose VM it is. */
+function keyOf({ cluster, namespace, name, uid }: Subject): string {
+  return JSON.stringify([cluster, namespace, name, uid]);
+}
+
 /** A creation that the provider goes on with, whose id is not known yet. */
 function isUnderWay({ failure, vm }: CreateMachineResponse): boolean {
   return failure !== undefined && codeOf(failure) === 'Uninitialized' && vm === undefined;
@@ -337,6 +419,6 @@ function isRefusal(failure: Failure | undefined): boolean {
 
 function existing(method: string, vm: VirtualMachine | undefined): VirtualMachine {
   if (vm === undefined || vm.providerId === '')
-    throw new Violation(`${method} was answered without a provider id`, 'vm.provider_id');
+    throw new Violation(`${method} returned no provider ID`, 'vm.provider_id');
   return vm;
 }

@@ -44,6 +44,7 @@ type Secret = Readonly<Record<string, Uint8Array>>;
 const toBase64 = (value: Uint8Array): string => Buffer.from(value).toString('base64');
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const notFound = { failure: toFailure(new DriverError('NotFound', 'there is no VM')) };
+const aborted = { failure: toFailure(new DriverError('Aborted', 'the VM is being deleted')) };
 const internal = { failure: toFailure(new DriverError('Internal', 'in a muddle')) };
 
 /** What a deviation changes of a driver that keeps the contract; made anew with each start. */
@@ -149,8 +150,8 @@ class World implements AsyncDisposable {
         await this.stop();
         await this.start();
       },
-      makeUntagged: ({ name, namespace, className }) => {
-        this.cloud.plant({ machineName: name, namespace, className });
+      makeUntagged: ({ name, className }) => {
+        this.cloud.plant({ machineName: name, namespace: '', className });
         return Promise.resolve();
       },
       clock: this.clock,
@@ -271,10 +272,11 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
       },
     };
   },
-  'untagged-vm': (right, { cloud }) => ({
+  'untagged-vm': (right, world) => ({
     getMachineStatus: async (request, context) => {
       const answer = await right.getMachineStatus(request, context);
-      return cloud.get(answer.vm?.providerId ?? '')?.machineUID === undefined ? notFound : answer;
+      if (world.rule !== 'untagged-vm') return answer;
+      return world.cloud.get(answer.vm?.providerId ?? '')?.machineUID === undefined ? notFound : answer;
     },
   }),
   'bad-class': (right) => ({
@@ -317,6 +319,31 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
     getMachineStatus: (request, context) =>
       right.getMachineStatus({ ...request, call: ofFirstCluster(request.call) }, context),
   }),
+  'status-by-a-foreign-id': (right, { cloud }) => ({
+    getMachineStatus: async (request, context) => {
+      const vm = cloud.get(request.machine?.providerId ?? '');
+      return vm?.machineUID !== undefined
+        ? { vm: { providerId: vm.providerID, nodeName: vm.machineName } }
+        : await right.getMachineStatus(request, context);
+    },
+  }),
+  'untagged-vm-by-a-foreign-id': (right, { cloud }) => ({
+    deleteMachine: async (request, context) => {
+      const vm = cloud.get(request.machine?.providerId ?? '');
+      if (vm === undefined || vm.machineUID !== undefined) return await right.deleteMachine(request, context);
+      cloud.remove(vm.providerID, 'deleted');
+      return {};
+    },
+  }),
+  'deletion-by-a-foreign-id': (right, { cloud }) => ({
+    deleteMachine: async (request, context) => {
+      const { providerId = '', name, uid } = request.machine ?? {};
+      const vm = uid === '' ? undefined : cloud.get(providerId);
+      if (vm?.machineUID === undefined || vm.machineName === name) return await right.deleteMachine(request, context);
+      cloud.remove(vm.providerID, 'deleted');
+      return {};
+    },
+  }),
   deletion: (right) => {
     const once = new Set<string>();
     return {
@@ -334,12 +361,17 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
         ? notFound
         : await right.deleteMachine(request, context),
   }),
-  'deletion-repeated': (right) => ({
-    deleteMachine: async (request, context) => {
-      const answer = await right.deleteMachine(request, context);
-      return answer.failure?.code === 5 && request.machine?.providerId !== '' ? internal : answer;
-    },
-  }),
+  'deletion-repeated': (right) => {
+    const deleted = new Set<string>();
+    return {
+      deleteMachine: async (request, context) => {
+        const { uid = '', providerId = '' } = request.machine ?? {};
+        const answer = await right.deleteMachine(request, context);
+        if (answer.failure === undefined) deleted.add(uid);
+        return answer.failure?.code === 5 && providerId !== '' && deleted.has(uid) ? internal : answer;
+      },
+    };
+  },
   'deletions-at-once': (right, world) => {
     const running = new Map<string, number>();
     return {
@@ -365,8 +397,9 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
   'deletion-of-another-uid': (right, { cloud }) => ({
     deleteMachine: async (request, context) => {
       const [vm] = request.machine?.uid === 'uid-other' ? cloud.named(request.machine.name) : [];
-      if (vm !== undefined) cloud.remove(vm.providerID, 'deleted');
-      return await right.deleteMachine(request, context);
+      if (vm === undefined) return await right.deleteMachine(request, context);
+      cloud.remove(vm.providerID, 'deleted');
+      return {};
     },
   }),
   'deletion-without-machine': (right, { cloud }) => ({
@@ -527,8 +560,8 @@ describe('verification', () => {
     const skipped = results
       .filter(({ outcome }) => outcome === 'not applicable')
       .map(({ rule, reason }) => `${rule.name}: ${reason}`);
-    expect(skipped).toContain('list: GetCapabilities does not say ListMachines');
-    expect(skipped).toContain('creations-at-once: GetCapabilities does not say idempotent_create');
+    expect(skipped).toContain('list: GetCapabilities does not report ListMachines');
+    expect(skipped).toContain('creations-at-once: GetCapabilities does not report idempotent_create');
     expect(world.cloud.all()).toEqual([]);
   });
 
@@ -543,6 +576,121 @@ describe('verification', () => {
       const results = await world.verify();
 
       expect(failedOf(results)).toEqual([expect.stringMatching(new RegExp(`^${name}: .{20}`))]);
+      // A driver that has forgotten its VM may have left it.
+      expect(results.flatMap((one) => one.left)).toHaveLength(name === 'restart' ? 1 : 0);
+      expect(world.cloud.all()).toEqual([]);
+    },
+  );
+
+  test.concurrent('takes a deletion that goes on after its call, and ends between two calls, for done', async () => {
+    await using world = await new World((right, { cloud }) => ({
+      deleteMachine: async (request, context) => {
+        const [vm] = cloud.named(request.machine?.name ?? '');
+        if (vm === undefined) return await right.deleteMachine(request, context);
+        cloud.remove(vm.providerID, 'deleted');
+        return aborted;
+      },
+    })).start();
+    using verification = await Verification.begin(world.options, never);
+
+    const results = await all(verify(verification, never, ['creation']));
+
+    expect(results.map(({ outcome, left }) => ({ outcome, left }))).toEqual([{ outcome: 'passed', left: [] }]);
+    expect(world.cloud.all()).toEqual([]);
+  });
+
+  test.concurrent(
+    'names a VM that a driver finds neither by name nor in a list, and deletes it by its id',
+    async () => {
+      await using world = await new World((right) => ({
+        getMachineStatus: async (request, context) =>
+          request.machine?.providerId === '' ? notFound : await right.getMachineStatus(request, context),
+        deleteMachine: async (request, context) =>
+          request.machine?.providerId === '' ? notFound : await right.deleteMachine(request, context),
+        listMachines: async () => await Promise.resolve({ machines: [], nextPageToken: '' }),
+      })).start();
+      using verification = await Verification.begin(world.options, never);
+
+      const results = await all(verify(verification, never, ['creation']));
+
+      expect(results.flatMap(({ left }) => left)).toEqual([]);
+      expect(world.cloud.all()).toEqual([]);
+    },
+  );
+
+  test.concurrent(
+    'says what is left by a driver that knows nothing of what it has made, and how it is found',
+    async () => {
+      await using world = await new World(() => ({
+        getMachineStatus: async () => await Promise.resolve(notFound),
+        deleteMachine: async () => await Promise.resolve(notFound),
+        listMachines: async () => await Promise.resolve({ machines: [], nextPageToken: '' }),
+      })).start();
+      using verification = await Verification.begin(world.options, never);
+
+      const [result] = await all(verify(verification, never, ['creation']));
+
+      const [vm] = world.cloud.all();
+      expect(result?.left).toEqual([expect.stringContaining(`(provider ID ${vm?.providerID})`)]);
+      expect(result?.left).toEqual([expect.stringContaining(`${vm?.namespace}/${vm?.machineName} with UID`)]);
+    },
+  );
+
+  test.concurrent('says what is left when it is interrupted', async () => {
+    const interrupt = new AbortController();
+    await using world = await new World((right) => ({
+      createMachine: async (request, context) => {
+        const answer = await right.createMachine(request, context);
+        interrupt.abort(new Error('interrupted'));
+        return answer;
+      },
+      deleteMachine: async () => await Promise.resolve(internal),
+    })).start();
+    using verification = await Verification.begin(world.options, never);
+
+    const results = await all(verify(verification, interrupt.signal, ['creation', 'creation-repeated']));
+
+    expect(results.map(({ left }) => left.length)).toEqual([1]);
+  });
+
+  test.concurrent('ends when the driver has died, and says what it had made', async () => {
+    const world = await new World((right, self) => ({
+      createMachine: async (request, context) => {
+        const answer = await right.createMachine(request, context);
+        setImmediate(() => void self.stop());
+        return answer;
+      },
+    })).start();
+    await using _world = world;
+    using verification = await Verification.begin({ ...world.options, returnMs: 300 }, never);
+
+    const results = await all(verify(verification, never, ['creation', 'creation-repeated', 'deletion']));
+
+    expect(results.map(({ rule, outcome }) => `${rule.name} ${outcome}`)).toEqual(['creation failed']);
+    expect(verification.end).toMatch(/GetCapabilities/);
+    expect(results[0]?.left).toHaveLength(1);
+    expect(results[0]?.left[0]).toContain(world.cloud.all()[0]?.machineName);
+  });
+
+  test.concurrent(
+    'goes on with a driver that has died and was started again, which removes what it had made',
+    async () => {
+      let isDead = false;
+      await using world = await new World((right, self) => ({
+        createMachine: async (request, context) => {
+          const answer = await right.createMachine(request, context);
+          if (isDead) return answer;
+          isDead = true;
+          await self.stop();
+          void self.start();
+          return answer;
+        },
+      })).start();
+      using verification = await Verification.begin(world.options, never);
+
+      const results = await all(verify(verification, never, ['creation', 'creation-repeated']));
+
+      expect(results.map(({ outcome }) => outcome)).toEqual(['failed', 'passed']);
       expect(results.flatMap(({ left }) => left)).toEqual([]);
       expect(world.cloud.all()).toEqual([]);
     },
@@ -565,7 +713,7 @@ describe('verification', () => {
   });
 
   test.concurrent('asks nothing more of a class that is wrong than what the contract says', async () => {
-    const refusal = { failure: toFailure(new DriverError('InvalidArgument', 'zone: must be a text')) };
+    const refusal = { failure: toFailure(new DriverError('InvalidArgument', 'zone: must be a string')) };
     const isWrong = (machineClass: MachineClass | undefined): boolean =>
       new TextDecoder().decode(machineClass?.providerSpec) === '{"zone":1}';
     await using world = await new World((right) => ({
@@ -596,7 +744,7 @@ describe('verification', () => {
     const reasons = failedOf(await world.verify());
 
     expect(reasons.length).toBeGreaterThan(1);
-    const says = /^[a-z-]+: GetMachineStatus of .* was answered with Internal \(nothing there\); expected NotFound/;
+    const says = /^[a-z-]+: GetMachineStatus of .* returned Internal \(nothing there\); expected NotFound/;
     for (const reason of reasons) expect(reason).toMatch(says);
   });
 
@@ -620,7 +768,7 @@ describe('verification', () => {
 
     const results = await all(verify(verification, never, ['creation', 'secrets']));
 
-    expect(failedOf(results)).toEqual([expect.stringMatching(/^secrets: .* repeats a value of the Secret/)]);
+    expect(failedOf(results)).toEqual([expect.stringMatching(/^secrets: .* contains a value of the Secret/)]);
   });
 
   test.concurrent('tells what a rule waits for, and again', async () => {
@@ -639,7 +787,7 @@ describe('verification', () => {
 
     const told = lines.filter((line) => line.includes('ECONNREFUSED'));
     const says =
-      /^ {6}waiting, for up to \d+s \(--rule-timeout\): driver sim: CreateMachine was answered with Unavailable \(ECONNREFUSED for \[redacted\]\)$/;
+      /^ {6}waiting, for up to \d+s \(--rule-timeout\): driver sim: CreateMachine returned Unavailable \(ECONNREFUSED for \[redacted\]\)$/;
     expect(lines[0]).toBe('RUN   creation');
     expect(told.length).toBeGreaterThan(1);
     for (const line of told) expect(line).toMatch(says);
@@ -649,9 +797,9 @@ describe('verification', () => {
     {
       what: 'an answer that came before',
       first: { failure: toFailure(new DriverError('Unavailable', `no route for ${PASSWORD}`)) },
-      says: 'CreateMachine is not answered yet; before it, CreateMachine was answered with Unavailable (no route for [redacted])',
+      says: 'waiting for the answer of CreateMachine; before it, CreateMachine returned Unavailable (no route for [redacted])',
     },
-    { what: 'no answer at all', first: undefined, says: 'CreateMachine is not answered yet' },
+    { what: 'no answer at all', first: undefined, says: 'waiting for the answer of CreateMachine' },
   ])('tells of a rule that is ended while a call runs of $what', async ({ first, says }) => {
     let calls = first === undefined ? 1 : 0;
     const clock = new RuleClock();
@@ -668,7 +816,7 @@ describe('verification', () => {
     const [result] = await all(verify(verification, never, ['creation']));
 
     expect(result?.reason).toBe(
-      `after 5m0s, the longest that a rule may take (--rule-timeout), ${says}; expected that the rule has ended`,
+      `the rule did not finish within 5m0s (--rule-timeout): ${says}; expected the rule to finish`,
     );
   });
 
@@ -679,7 +827,8 @@ describe('verification', () => {
 
     const results = await all(verify(verification, never, names));
 
-    const says = '--restart-command did not end the driver: its connection was never lost; expected that it ends it';
+    const says =
+      '--restart-command did not stop the driver: its connection was never lost; expected the command to restart the driver';
     expect(failedOf(results)).toEqual(names.map((name) => `${name}: ${says}`));
     expect(world.cloud.all()).toEqual([]);
   });
@@ -698,7 +847,7 @@ describe('verification', () => {
     const results = await all(verify(verification, never, ['refused-creation-leaves-nothing']));
 
     const says =
-      /^refused-creation-leaves-nothing: ListMachines still shows sim:\/\/\/.*; expected no VM of the machine$/;
+      /^refused-creation-leaves-nothing: ListMachines still returns sim:\/\/\/.*; expected no VM of the machine$/;
     expect(failedOf(results)).toEqual([expect.stringMatching(says)]);
   });
 
@@ -738,13 +887,13 @@ describe('verification', () => {
   });
 
   test.concurrent.each([
-    { what: 'of one machine', methods: ['ListMachines'], hides: false, says: 'success, and VM sim:///' },
-    { what: 'where it lists nothing', methods: [], hides: false, says: 'success, and VM sim:///' },
+    { what: 'of one machine', methods: ['ListMachines'], hides: false, says: 'success with VM sim:///' },
+    { what: 'where it lists nothing', methods: [], hides: false, says: 'success with VM sim:///' },
     {
       what: 'that only a list shows',
       methods: ['ListMachines'],
       hides: true,
-      says: 'ListMachines still shows sim:///',
+      says: 'ListMachines still returns sim:///',
     },
   ] as const)('does not believe that a VM is gone: $what', async ({ methods, hides, says }) => {
     let isDeleted = false;
@@ -770,7 +919,7 @@ describe('verification', () => {
     await world.stop();
 
     await expect(Verification.begin(world.options, never)).rejects.toThrow(
-      /^it does not answer: GetCapabilities was not answered: no such socket; expected an answer$/,
+      /^the driver does not respond: GetCapabilities was not answered: no such socket; expected an answer$/,
     );
   });
 

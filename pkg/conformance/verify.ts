@@ -16,8 +16,10 @@ import { UnexpectedAnswer, Violation } from './violation.ts';
 
 const DEFAULT_RULE_MS = 600_000;
 const DEFAULT_TELL_MS = 5_000;
+/** How long a driver that has ended is waited for: somebody may start it again. */
+const DEFAULT_RETURN_MS = 10_000;
+const RETURN_PAUSE_MS = 250;
 
-/** How one rule ended. */
 export interface RuleResult {
   readonly rule: Rule;
   readonly outcome: 'passed' | 'failed' | 'not applicable';
@@ -40,6 +42,7 @@ export class Verification implements Disposable {
   readonly #conversation: Conversation;
   readonly #run = randomBytes(4).toString('hex');
   #scenes = 0;
+  #end: string | undefined;
 
   private constructor(options: VerifyOptions, conversation: Conversation, capabilities: Capabilities) {
     this.#options = options;
@@ -58,7 +61,12 @@ export class Verification implements Disposable {
     }
   }
 
-  /** Tries one rule. `signal` ends it early; whatever happens, what it made is removed first. Rejects only when `signal` was aborted. */
+  /** Why no further rule can be tried: the driver does not answer any more. Undefined: it does. */
+  get end(): string | undefined {
+    return this.#end;
+  }
+
+  /** Tries one rule. `signal` ends it early; whatever happens, what it made is removed first. Rejects only when `signal` was aborted and nothing is left. */
   async try(rule: Rule, signal: AbortSignal): Promise<RuleResult> {
     const { clock, ruleMs = DEFAULT_RULE_MS } = this.#options;
     const startedMs = clock.monotonicMs();
@@ -80,8 +88,11 @@ export class Verification implements Disposable {
       reason = err === end.signal.reason ? this.#endOf(ruleMs) : messageOf(err);
     }
     cancel();
+    // What it has made can be removed only by a driver that answers.
+    if (reason !== undefined) this.#end = await this.#awaitDriver(signal);
     const left = await this.#telling(true, ruleMs, () => this.#cleanUp(scene, ruleMs));
-    signal.throwIfAborted();
+    // What is left must be told all the same.
+    if (left.length === 0) signal.throwIfAborted();
     const ms = Math.round(clock.monotonicMs() - startedMs);
     return {
       rule,
@@ -92,6 +103,21 @@ export class Verification implements Disposable {
     };
   }
 
+  /** Undefined as soon as the driver answers; why it does not after some time. */
+  async #awaitDriver(signal: AbortSignal): Promise<string | undefined> {
+    const { clock, returnMs = DEFAULT_RETURN_MS } = this.#options;
+    const untilMs = clock.monotonicMs() + returnMs;
+    for (;;) {
+      try {
+        await this.#conversation.capabilities(signal);
+        return undefined;
+      } catch (err) {
+        if (signal.aborted || clock.monotonicMs() >= untilMs) return messageOf(err);
+        await clock.sleep(RETURN_PAUSE_MS, signal).catch(() => undefined);
+      }
+    }
+  }
+
   [Symbol.dispose](): void {
     this.#conversation.close();
   }
@@ -99,8 +125,8 @@ export class Verification implements Disposable {
   /** Of a rule that had no more time: it is known what it waited for. */
   #endOf(ruleMs: number): string {
     const { message } = new Violation(
-      `after ${formatDuration(ruleMs)}, the longest that a rule may take (--rule-timeout), ${this.#conversation.end}`,
-      'that the rule has ended',
+      `the rule did not finish within ${formatDuration(ruleMs)} (--rule-timeout): ${this.#conversation.end}`,
+      'the rule to finish',
     );
     return withoutSecrets(message, this.#options.secretData);
   }
@@ -142,14 +168,16 @@ export class Verification implements Disposable {
   }
 }
 
-/** Tries all rules, or those of these names, one after another. */
+/** Tries all rules, or those of these names, one after another, as long as the driver answers. */
 export async function* verify(
   verification: Verification,
   signal: AbortSignal,
   names: readonly string[] = [],
 ): AsyncGenerator<RuleResult> {
   for (const rule of RULES) {
-    if (names.length === 0 || names.includes(rule.name)) yield await verification.try(rule, signal);
+    if (names.length > 0 && !names.includes(rule.name)) continue;
+    yield await verification.try(rule, signal);
+    if (verification.end !== undefined || signal.aborted) return;
   }
 }
 
@@ -159,14 +187,14 @@ async function greet(conversation: Conversation, signal: AbortSignal): Promise<C
     if (answer.failure !== undefined) throw new UnexpectedAnswer('GetCapabilities', answer.failure, 'success');
     if (answer.contractVersion !== CONTRACT_VERSION) {
       throw new Violation(
-        `it speaks contract version ${JSON.stringify(answer.contractVersion)}`,
+        `the driver uses contract version ${JSON.stringify(answer.contractVersion)}`,
         `"${CONTRACT_VERSION}"`,
       );
     }
     return fromCapabilities(answer);
   } catch (err) {
     if (!(err instanceof Violation)) throw err;
-    throw new UnusableDriver(err instanceof NoAnswer ? `it does not answer: ${err.message}` : err.message, {
+    throw new UnusableDriver(err instanceof NoAnswer ? `the driver does not respond: ${err.message}` : err.message, {
       cause: err,
     });
   }

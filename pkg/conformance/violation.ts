@@ -15,7 +15,7 @@ export class UnexpectedAnswer extends Violation {
   readonly failure: Failure | undefined;
 
   constructor(call: string, failure: Failure | undefined, expected: string) {
-    super(`${call} was answered with ${answerText(failure)}`, expected);
+    super(`${call} returned ${answerText(failure)}`, expected);
     this.failure = failure;
   }
 }

@@ -8,11 +8,12 @@ import { leasesOf } from '../config/lease-groups.ts';
 import { ConfiguredDrivers } from '../driver/drivers.ts';
 import { silentLogger } from '../log/logger.ts';
 import type { Operator } from '../operator/operator.ts';
+import { secureRandom } from '../random/random.ts';
 import { singleTarget } from '../targets/single-target.ts';
 import { controllers } from './index.ts';
 
 /** What controllers take from an operator, as far as making them asks for it. */
-function operatorWith(names: string): Operator {
+function operatorWith(names: string, leaseNamespace?: string): Operator {
   const cache = new MemoryInformer([]);
   const kinds = [
     'machines',
@@ -20,6 +21,7 @@ function operatorWith(names: string): Operator {
     'machineDeployments',
     'classes',
     'secrets',
+    'roleBindings',
     'nodes',
     'clusterMachines',
     'definitions',
@@ -38,10 +40,12 @@ function operatorWith(names: string): Operator {
       new Map([
         ['controllers', [names]],
         ['leader-elect', ['false']],
+        ['leader-elect-resource-namespace', leaseNamespace === undefined ? [] : [leaseNamespace]],
         ['ironcore-pool', names.includes('ironcore.pools') ? ['p=unix:///p'] : []],
       ]),
     ),
     clock: new FakeClock(),
+    random: secureRandom,
     log: silentLogger,
     registry: new Registry(),
     metrics: { activity: { track: () => undefined, settled: () => undefined } },
@@ -56,7 +60,7 @@ function operatorWith(names: string): Operator {
 
 describe('the controllers', () => {
   test('are those that the flag names, each under the Lease of its group and with a queue of its own', () => {
-    const all = controllers(operatorWith('*,mirantis,cluster-api,ironcore,ironcore.pools'));
+    const all = controllers(operatorWith('*,mirantis,cluster-api,ironcore,ironcore.pools', 'of-the-leases'));
 
     expect(all.map(({ name }) => name).toSorted()).toEqual(CONTROLLERS.toSorted());
     for (const { name, lease } of all) {
@@ -72,6 +76,13 @@ describe('the controllers', () => {
     const all = controllers(operatorWith(names));
 
     expect(all.map((one) => one.lease)).toEqual(Array.from({ length: made }, () => lease));
+  });
+
+  test('keep the RoleBinding only where the Leases outlive the namespace of the Machines', () => {
+    const isMade = (leaseNamespace?: string): boolean =>
+      controllers(operatorWith('*', leaseNamespace)).some(({ name }) => name === 'role-binding');
+
+    expect([isMade(), isMade('of-the-leases')]).toEqual([false, true]);
   });
 
   test('look at a Machine that goes before the machine controller forgets it', () => {

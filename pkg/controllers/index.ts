@@ -30,6 +30,7 @@ import { orphanVMs } from './safety/orphan-vms/index.ts';
 import { overshoot } from './safety/overshoot/index.ts';
 import { OwnerlessVMs } from './safety/ownerless-vms.ts';
 import { unmanagedNodes } from './safety/unmanaged-nodes/index.ts';
+import { roleBinding } from './role-binding/index.ts';
 import { secret } from './secret/index.ts';
 
 /** All controllers of the Leases that the process applies for. */
@@ -57,7 +58,7 @@ function ownerControllers(operator: Operator, ownerless: OwnerlessVMs): Controll
 
 /** Machines, MachineClasses and Secrets. */
 function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Controller[] {
-  const { clock, log, reader, caches } = operator;
+  const { clock, log, reader, caches, config } = operator;
   const { classes } = caches;
   const secrets = new SecretContents({ reader, secrets: caches.secrets, classes, clock });
   const removed = new RemovedMachines();
@@ -66,8 +67,8 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Contro
   const owners = ownersIn(caches);
   const budget = new ReplacementBudget({ machines: caches.machines, owners });
   const podsOf = ({ cluster }: Target, nodeName: string): PodSource => operator.podsOn(cluster, nodeName);
-  const drainer = createDrainer({ clock, log, limits: new DrainLimits(), podsOf });
-  const isClusterAPI = operator.config.controllers.has('cluster-api');
+  const drainer = createDrainer({ clock, random: operator.random, log, limits: new DrainLimits(), podsOf });
+  const isClusterAPI = config.controllers.has('cluster-api');
   const open: DrainRulesDeps['open'] = (resource, refused) => operator.openCache(resource, refused);
   const rules = isClusterAPI ? new DrainRules({ definitions: caches.definitions, open }) : undefined;
   const drain = rules === undefined ? drainer : obeying(drainer, rules);
@@ -78,6 +79,8 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Contro
     unmanagedNodes(operator, gone),
     machineClass(operator, secrets),
     secret(operator),
+    // Where the Leases go with the namespace, nobody is left to work in it.
+    ...(config.leader.namespace === config.clusters.namespace ? [] : [roleBinding(operator)]),
     machine(operator, { ...share, drivers, drain, rules }),
     ...(rules === undefined
       ? []

@@ -40,6 +40,12 @@ describe('verdictOf', () => {
     expect(answerIn(err)).toEqual(want);
   });
 
+  test('a closed fence ends the drain, which begins anew when leadership is resumed', () => {
+    const err = new GateClosedError('fenced', undefined, 'm');
+
+    expect(() => answerIn(err)).toThrow(err);
+  });
+
   test('departure: only NotFound means that a pod is gone', () => {
     const others = [
       'Gone',

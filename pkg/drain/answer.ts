@@ -26,8 +26,9 @@ export function answerIn(err: unknown): PodAnswer {
     const { message, retryAfterMs } = err;
     return retryAfterMs === undefined ? { kind: 'failed', message } : { kind: 'failed', message, retryAfterMs };
   }
-  // The fence ends the drain through its signal; an outage or a missing proof of life passes.
-  if (err instanceof GateClosedError) return { kind: 'failed', message: err.message };
+  // An outage or a missing proof of life passes. The fence may be closed for long, and open again: the drain begins anew then, so that no time
+  // in which nothing could be sent counts as one in which pods were asked.
+  if (err instanceof GateClosedError && err.reason !== 'fenced') return { kind: 'failed', message: err.message };
   throw err;
 }
 

@@ -52,6 +52,13 @@ export interface DrainRequest {
   readonly pvDetachTimeoutMs: number;
   /** How long to wait for a volume to be attached elsewhere. */
   readonly pvReattachTimeoutMs: number;
+  /** Pods with volumes leave with all the others, and no volume is waited for. Without it they leave one by one, each with its volumes. */
+  readonly isVolumeBlind?: boolean;
+  /**
+   * Nobody on the Node ends pods: its kubelet does not answer. Pods are evicted with the shortest grace, and one whose grace has been over for a moment
+   * counts as gone.
+   */
+  readonly isNodeSilent?: boolean;
   /**
    * Asked when the drain begins: what is done about each pod but those of DaemonSets and mirror pods, which stay. Without it all leave at
    * once. What it throws ends the drain; a forced one goes on as without it.

@@ -16,23 +16,24 @@ import { DrainTracker } from './drain-tracker.ts';
 import { SerialDrain } from './serial-drain.ts';
 import { TargetChanges } from './target-changes.ts';
 import { VolumeLookup } from './volumes.ts';
+import { type Random, secureRandom } from '../random/random.ts';
 
 /** Time that a drain has when its deadline is past or near: enough to look, and to find nothing to do. */
 const SHORTEST_DRAIN_MS = 15_000;
 /** A pod made so long after the barrier can no longer be a mistake of a scheduler that had not seen it. */
 const SCHEDULER_LAG_MS = 10_000;
+/** With 0 the API server would take a pod away at once, whoever still runs it. */
+const SHORTEST_GRACE = { gracePeriodSeconds: 1 };
 /** Time between two live reads of a Node that the cache says is gone and the server says is there. */
 const NODE_RETRY_MS = 5_000;
 
-/** What the drains of a process share. */
 export interface DrainerDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly limits: DrainLimits;
   /** The pods bound to a node of a target. */
   readonly podsOf: (target: Target, nodeName: string) => PodSource;
-  /** Uniform in [0, 1); spreads retries. */
-  readonly random?: () => number;
+  readonly random?: Random | undefined;
 }
 
 /**
@@ -86,12 +87,13 @@ class DrainRun {
       log: this.#log,
     });
     this.#evictor = new Evictor({
-      actions: createPodActions(request.target, limits),
+      actions: createPodActions(request.target, limits, request.isNodeSilent === true ? SHORTEST_GRACE : {}),
       feed: this.#pods,
       progress,
       findBudget: (pod) => budgets.find(pod),
       maxEvictRetries: request.maxEvictRetries,
-      random: deps.random ?? Math.random,
+      random: deps.random ?? secureRandom,
+      silentNode: request.isNodeSilent === true ? clock : undefined,
     });
   }
 
@@ -108,7 +110,7 @@ class DrainRun {
       caller.throwIfAborted();
       if (!(end.signal.reason instanceof StoppedError)) throw err;
       if (end.signal.reason.why === 'node-gone') return { kind: 'node-gone' };
-      if (!this.#hasLooked) throw new DeadlineError(`looking at node ${request.nodeName}`, leftMs);
+      if (!this.#hasLooked) throw new DeadlineError(`reading node ${request.nodeName}`, leftMs);
       return { kind: 'incomplete', progress: this.#deps.progress.snapshot() };
     } finally {
       cancel();
@@ -155,7 +157,7 @@ class DrainRun {
       return await request.rules?.(signal);
     } catch (err) {
       if (signal.aborted || !request.force) throw err;
-      this.#log.warn({ err }, 'continued a forced drain without rules for pods');
+      this.#log.warn({ err }, 'continued a forced drain without pod rules');
       return undefined;
     }
   }
@@ -192,7 +194,7 @@ class DrainRun {
 
   async #sendAway(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
     const { request, progress, targetChanges, clock } = this.#deps;
-    const { parallel, serial } = planDrain(pods);
+    const { parallel, serial } = planDrain(pods, request);
     const serialDrain = new SerialDrain({
       request,
       evictor: this.#evictor,
@@ -225,7 +227,7 @@ class DrainRun {
         await clock.sleep(NODE_RETRY_MS, signal);
       } catch (err) {
         if (signal.aborted) return;
-        this.#log.debug({ err }, 'could not read the node of a drain');
+        this.#log.debug({ err }, 'could not read the node to drain');
         await clock.sleep(NODE_RETRY_MS, signal).catch(() => undefined);
       }
     }
@@ -238,7 +240,7 @@ class StoppedError extends Error {
   readonly why: 'incomplete' | 'node-gone' | 'over';
 
   constructor(why: StoppedError['why']) {
-    super(`the drain ended: ${why}`);
+    super(`the drain was stopped: ${why}`);
     this.why = why;
   }
 }

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import type { Pod, PodDisruptionBudget } from '../apis/wire.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { Waiters } from '../clock/waiters.ts';
-import type { BlockedPod } from './drain.ts';
+import { type BlockedPod, effectiveEvictRetries } from './drain.ts';
 import { Evictor } from './evictor.ts';
 import type { PodFeed } from './node-pods.ts';
 import type { PodActions } from './pod-actions.ts';
@@ -77,6 +77,11 @@ class ScriptedNode implements PodFeed, PodActions {
     if (this.endsAfterMs !== undefined) this.clock.schedule(this.endsAfterMs, () => this.remove(pod));
   }
 
+  show(pod: Pod): void {
+    this.#pods.set(pod.metadata.uid, pod);
+    this.#changes.notify();
+  }
+
   remove(pod: Pod): void {
     this.#pods.delete(pod.metadata.uid);
     this.#changes.notify();
@@ -93,7 +98,12 @@ class ScriptedNode implements PodFeed, PodActions {
 
 function evictorFor(
   node: ScriptedNode,
-  options: { maxEvictRetries?: number; budget?: PodDisruptionBudget } = {},
+  options: {
+    maxEvictRetries?: number;
+    budget?: PodDisruptionBudget;
+    isNodeSilent?: boolean;
+    random?: () => number;
+  } = {},
 ): { evictor: Evictor; progress: DrainTracker; reports: (readonly BlockedPod[])[] } {
   const reports: (readonly BlockedPod[])[] = [];
   const progress = new DrainTracker(({ blocked }) => reports.push(blocked));
@@ -104,7 +114,8 @@ function evictorFor(
     progress,
     findBudget: () => Promise.resolve(options.budget),
     maxEvictRetries: options.maxEvictRetries ?? 360,
-    random: () => 0.5,
+    random: options.random ?? (() => 0),
+    ...(options.isNodeSilent === true && { silentNode: node.clock }),
   });
   return { evictor, progress, reports };
 }
@@ -152,6 +163,26 @@ describe('Evictor.sendAway', () => {
 
     expect(node.asked.map(({ what }) => what)).toEqual(['evict', 'evict', 'kill']);
   });
+
+  test.each([0, 0.5, 0.999])(
+    'deletes no pod before the drain timeout, into which its retries fit, however they are spread (%s)',
+    async (drawn) => {
+      const timeoutMs = 300_000;
+      const pod = podNamed('web');
+      const node = new ScriptedNode([pod]);
+      node.answer = (_pod, what) => (what === 'evict' ? refused : accepted);
+      const maxEvictRetries = effectiveEvictRetries(360, timeoutMs);
+      const { evictor } = evictorFor(node, { maxEvictRetries, random: () => drawn });
+
+      const leaving = evictor.sendAway(pod, never);
+      await node.clock.advanceAsync(timeoutMs * 1.2);
+      await leaving;
+
+      const atMs = node.asked.find(({ what }) => what === 'kill')?.atMs;
+      expect(atMs).toBeGreaterThanOrEqual(timeoutMs);
+      expect(atMs).toBeLessThanOrEqual(timeoutMs * 1.1);
+    },
+  );
 
   // The original would delete such a pod only when the whole drain is forced.
   test('never deletes a pod because a misconfigured budget refuses', async () => {
@@ -229,6 +260,65 @@ describe('Evictor.sendAway', () => {
 
     expect(before).toMatchObject([{ pod: 'default/web', reason: 'ending', detail: '2026-01-01T00:00:00Z' }]);
     expect(after).toMatchObject([{ pod: 'default/web', reason: 'terminating' }]);
+  });
+});
+
+describe('on a Node whose kubelet does not answer', () => {
+  const GRACE_ENDS = '2026-01-01T00:00:30Z';
+
+  /** A pod that somebody has asked to end, and that nobody ends. */
+  function lost(): { node: ScriptedNode; pod: Pod } {
+    const pod = podNamed('web');
+    const node = new ScriptedNode([]);
+    node.show({ ...pod, metadata: { ...pod.metadata, deletionTimestamp: GRACE_ENDS } });
+    return { node, pod };
+  }
+
+  test.each([
+    { isNodeSilent: true, left: [1, 0] },
+    { isNodeSilent: false, left: [1, 1] },
+  ])('a pod counts as gone 2 s after its grace: $isNodeSilent', async ({ isNodeSilent, left }) => {
+    const { node, pod } = lost();
+    const { evictor, progress } = evictorFor(node, { isNodeSilent });
+    const end = new AbortController();
+
+    const leaving = Promise.allSettled([evictor.sendAway(pod, end.signal)]);
+    await node.clock.advanceAsync(31_999);
+    const before = progress.snapshot().remainingPods;
+    await node.clock.advanceAsync(1);
+    const after = progress.snapshot().remainingPods;
+    end.abort();
+    await leaving;
+
+    expect([before, after]).toEqual(left);
+  });
+
+  test('a pod whose grace is made shorter counts as gone when that is over', async () => {
+    const { node, pod } = lost();
+    const { evictor, progress } = evictorFor(node, { isNodeSilent: true });
+
+    const leaving = evictor.sendAway(pod, never);
+    await node.clock.advanceAsync(1_000);
+    node.show({ ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T00:00:01Z' } });
+    await node.clock.advanceAsync(2_000);
+    await leaving;
+
+    expect(progress.snapshot().remainingPods).toBe(0);
+  });
+
+  test('a pod that is waited for until it completes counts as gone, too, once somebody ends it', async () => {
+    const pod = podNamed('job');
+    const node = new ScriptedNode([pod]);
+    const { evictor, progress } = evictorFor(node, { isNodeSilent: true });
+
+    const leaving = evictor.untilCompleted(pod, '', never);
+    await node.clock.advanceAsync(600_000);
+    const before = progress.snapshot().remainingPods;
+    node.show({ ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2026-01-01T00:10:01Z' } });
+    await node.clock.advanceAsync(3_000);
+    await leaving;
+
+    expect([before, progress.snapshot().remainingPods]).toEqual([1, 0]);
   });
 });
 

@@ -1,5 +1,6 @@
 import { isBeingDeleted } from '../apis/meta.ts';
 import type { Pod, PodDisruptionBudget } from '../apis/wire.ts';
+import { fromTimestamp, type Clock } from '../clock/clock.ts';
 import { untilAborted } from '../clock/deadline.ts';
 import { isMisconfigured } from './disruption-budget.ts';
 import { EVICTION_RETRY_MS } from './drain.ts';
@@ -7,15 +8,20 @@ import type { PodFeed } from './node-pods.ts';
 import type { PodActions } from './pod-actions.ts';
 import { graceMsOf, hasCompleted } from './pods.ts';
 import type { DrainTracker } from './drain-tracker.ts';
+import type { Random } from '../random/random.ts';
 
 /** Time between two tries after an error that is not a budget's refusal. */
 const ERROR_RETRY_MS = 5_000;
 /** A pod that has not ended so long after its grace is reported. */
 const OVERDUE_MS = 30_000;
-/** Retries are spread over ± this share of their period. */
+/** A pod of a silent Node counts as gone so long after its grace, as in Cluster API. */
+const LOST_MS = 2_000;
+/**
+ * Retries are spread over this share of their period, and never come sooner: as many as fit into a drain timeout would end before it, and a
+ * pod would be deleted while its drain has time left.
+ */
 const JITTER = 0.1;
 
-/** What an evictor works with. */
 export interface EvictorDeps {
   readonly actions: PodActions;
   readonly feed: PodFeed;
@@ -25,7 +31,9 @@ export interface EvictorDeps {
   /** Refusals after which a pod is deleted with grace 0 instead. */
   readonly maxEvictRetries: number;
   /** Uniform in [0, 1). */
-  readonly random: () => number;
+  readonly random: Random;
+  /** There when the kubelet of the Node does not answer: pods whose grace is over by this clock count as gone. */
+  readonly silentNode?: Pick<Clock, 'now'> | undefined;
 }
 
 /** What came of one try: the pod leaves (or is gone), or it has to be asked again after `retryInMs`. */
@@ -86,9 +94,9 @@ export class Evictor {
     return current === undefined || isBeingDeleted(current);
   }
 
-  /** Waits until the pod is gone, and reports it when it ends long after its grace. Asks for nothing. */
+  /** Waits until the pod is gone, or counts as gone, and reports it when it ends long after its grace. Asks for nothing. */
   async untilGone(pod: Pod, signal: AbortSignal): Promise<void> {
-    const { feed, progress } = this.#deps;
+    const { feed, progress, silentNode } = this.#deps;
     const isGone = (): boolean => feed.get(pod.metadata.uid) === undefined;
     await feed.until(() => this.isLeaving(pod), signal);
     progress.unblock(pod);
@@ -96,7 +104,9 @@ export class Evictor {
     // The server sets it to the moment at which the pod has to have ended.
     const { deletionTimestamp = 'soon' } = leaving.metadata;
     if (!isGone()) progress.block(pod, 'ending', deletionTimestamp);
-    if (!(await feed.until(isGone, signal, graceMsOf(leaving) + OVERDUE_MS))) {
+    if (silentNode !== undefined) {
+      await this.#untilLost(pod, silentNode, signal);
+    } else if (!(await feed.until(isGone, signal, graceMsOf(leaving) + OVERDUE_MS))) {
       progress.block(pod, 'terminating', holderOf(feed.get(pod.metadata.uid) ?? leaving));
       await feed.until(isGone, signal);
     }
@@ -105,14 +115,30 @@ export class Evictor {
 
   /** Waits until the pod has completed by itself, or is gone, as `by` says. Asks for nothing. */
   async untilCompleted(pod: Pod, by: string, signal: AbortSignal): Promise<void> {
-    const { feed, progress } = this.#deps;
+    const { feed, progress, silentNode } = this.#deps;
     progress.block(pod, 'completion', by);
     const hasEnded = (): boolean => {
       const current = feed.get(pod.metadata.uid);
       return current === undefined || hasCompleted(current);
     };
-    await feed.until(hasEnded, signal);
+    const isEnding = (): boolean => silentNode !== undefined && this.isLeaving(pod);
+    await feed.until(() => hasEnded() || isEnding(), signal);
+    if (silentNode !== undefined && !hasEnded()) await this.#untilLost(pod, silentNode, signal);
     progress.finish(pod);
+  }
+
+  /** Waits until a pod that is ending is gone, or counts as gone since its kubelet does not answer. */
+  async #untilLost({ metadata: { uid } }: Pod, clock: Pick<Clock, 'now'>, signal: AbortSignal): Promise<void> {
+    const { feed } = this.#deps;
+    const graceEnds = (): string | undefined => feed.get(uid)?.metadata.deletionTimestamp;
+    for (;;) {
+      const timestamp = graceEnds();
+      const endMs = fromTimestamp(timestamp);
+      if (endMs === undefined) return;
+      const leftMs = endMs + LOST_MS - clock.now();
+      if (leftMs <= 0) return;
+      await feed.until(() => graceEnds() !== timestamp, signal, leftMs);
+    }
   }
 
   async #askUntilLeaving(pod: Pod, signal: AbortSignal): Promise<void> {
@@ -135,7 +161,7 @@ export class Evictor {
   }
 
   #jittered(ms: number): number {
-    return ms * (1 - JITTER + 2 * JITTER * this.#deps.random());
+    return ms * (1 + JITTER * this.#deps.random());
   }
 }
 
@@ -143,5 +169,5 @@ export class Evictor {
 function holderOf({ metadata }: Pod): string {
   const { finalizers = [], deletionTimestamp } = metadata;
   if (finalizers.length > 0) return `held by finalizer ${finalizers.join(', ')}`;
-  return `its grace period ended at ${deletionTimestamp}, but its kubelet has not terminated it`;
+  return `its grace period ended at ${deletionTimestamp}, but the kubelet has not terminated it`;
 }

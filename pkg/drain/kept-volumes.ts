@@ -7,7 +7,6 @@ import type { PodSource } from './node-pods.ts';
 import { hasClaim, isDrained } from './pods.ts';
 import { VolumeLookup, type TrackedVolume } from './volumes.ts';
 
-/** What volumes are looked for with. */
 export interface KeptVolumesDeps {
   readonly clock: Clock;
   readonly log: Logger;

@@ -110,7 +110,7 @@ export class NodePods implements PodFeed {
       }
     } catch (err) {
       signal.throwIfAborted();
-      log.debug({ err }, 'lost the watch on the pods of a node');
+      log.debug({ err }, 'lost the watch of the pods of a node');
     } finally {
       giveBack();
     }

@@ -7,20 +7,24 @@ import { answerIn, type PodAnswer } from './answer.ts';
 
 /** What a drain does to pods. Each names the pod by UID: another pod of that name is never touched. */
 export interface PodActions {
-  /** Evicts with the pod's own grace. Budgets are obeyed. */
+  /** Evicts, with the pod's own grace unless another was asked for. Budgets are obeyed. */
   evict(pod: Pod, signal: AbortSignal): Promise<PodAnswer>;
   /** Deletes with grace 0, whatever budgets say. */
   kill(pod: Pod, signal: AbortSignal): Promise<PodAnswer>;
 }
 
-/** The actions on pods of `target`, within `limits`. They reject only with the signal's reason or a bug. */
-export function createPodActions(target: Target, limits: DrainLimits): PodActions {
+/** The actions on pods of `target`, within `limits`. They reject only with the signal's reason or a bug. With a grace, evictions ask for that one. */
+export function createPodActions(
+  target: Target,
+  limits: DrainLimits,
+  grace: { readonly gracePeriodSeconds?: number } = {},
+): PodActions {
   const ask = async (pod: Pod, signal: AbortSignal, send: () => Promise<unknown>): Promise<PodAnswer> => {
     const verdict = await verdictFrom(() => limits.request(send, signal), signal);
     return verdict.kind === 'unclear' ? look(target, pod, verdict.message, signal) : verdict;
   };
   return {
-    evict: (pod, signal) => ask(pod, signal, () => target.writer.evict(pod, { signal })),
+    evict: (pod, signal) => ask(pod, signal, () => target.writer.evict(pod, { signal, ...grace })),
     kill: (pod, signal) =>
       ask(pod, signal, () =>
         target.writer.delete('destroy', pods, refOf(pod), { uid: pod.metadata.uid }, { gracePeriodSeconds: 0, signal }),

@@ -91,6 +91,14 @@ describe('planDrain', () => {
     expect(plan.parallel.map((p) => p.metadata.name)).toEqual(['plain']);
   });
 
+  test('sends all away at once where nobody waits for volumes', () => {
+    const pods = [pod('b', withPriority(-5)), pod('a'), pod('c', withPriority(1000))];
+
+    const { parallel, serial } = planDrain(pods, { isVolumeBlind: true });
+
+    expect([parallel.map((p) => p.metadata.name), serial]).toEqual([['a', 'b', 'c'], []]);
+  });
+
   test('does not count generic ephemeral volumes as claims', () => {
     const ephemeral = pod('p', (p) => {
       p.spec!.volumes = [{ name: 'scratch', ephemeral: {} }];

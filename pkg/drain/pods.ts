@@ -1,6 +1,6 @@
 import type { Pod } from '../apis/wire.ts';
 import { controllerOf, keyOf } from '../apis/meta.ts';
-import type { Barrier, PodRule } from './drain.ts';
+import type { Barrier, DrainRequest, PodRule } from './drain.ts';
 
 /** Set by kubelet on the API's picture of a static pod: deleting the picture does not stop the pod. */
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
@@ -70,8 +70,9 @@ export function claimsOf(pod: Pod): readonly string[] {
 }
 
 /** The plan for pods that leave. Within `serial` the highest priority comes first, ties by name. */
-export function planDrain(pods: readonly Pod[]): PodPlan {
+export function planDrain(pods: readonly Pod[], { isVolumeBlind }: Pick<DrainRequest, 'isVolumeBlind'> = {}): PodPlan {
   const leaving = pods.toSorted(byName);
+  if (isVolumeBlind === true) return { parallel: leaving, serial: [] };
   return {
     parallel: leaving.filter((pod) => !hasClaim(pod)),
     serial: leaving.filter(hasClaim).toSorted((a, b) => priorityOf(b) - priorityOf(a)),

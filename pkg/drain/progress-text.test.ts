@@ -12,7 +12,7 @@ describe('what a drain waits for, in words', () => {
       what: 'a budget that allows one at a time',
       pods: 2,
       blocked: [of('a/ending', 'ending', '2026-01-01T00:00:30Z'), of('a/next', 'disruption-budget', 'web')],
-      says: 'Waiting for 2 pods: a/next (PodDisruptionBudget web allows no eviction now); a/ending (terminating, has until 2026-01-01T00:00:30Z).',
+      says: 'Waiting for 2 pods: a/next (PodDisruptionBudget web currently allows no eviction); a/ending (terminating until 2026-01-01T00:00:30Z).',
     },
     {
       what: 'a budget that allows none',
@@ -24,25 +24,25 @@ describe('what a drain waits for, in words', () => {
       what: 'a pod that a finalizer holds',
       pods: 1,
       blocked: [of('a/b', 'terminating', 'held by finalizer x')],
-      says: 'Waiting for 1 pod: a/b (does not terminate: held by finalizer x).',
+      says: 'Waiting for 1 pod: a/b (not terminating: held by finalizer x).',
     },
     {
       what: 'volumes of a pod that is still there',
       pods: 2,
       blocked: [of('a/1', 'ending', 'soon'), of('a/1', 'volume-detach', 'pv-1'), of('a/2', 'turn')],
-      says: 'Waiting for 2 pods: a/1 (volume pv-1 is still attached here); a/2 (waits for its turn: pods with volumes are evicted one by one).',
+      says: 'Waiting for 2 pods: a/1 (volume pv-1 is still attached here); a/2 (waiting for its turn: pods with volumes are evicted one at a time).',
     },
     {
       what: 'volumes alone',
       pods: 0,
       blocked: [of('a/1', 'volume-reattach', 'pv-1')],
-      says: 'Waiting for volumes of pods that are gone: a/1 (volume pv-1 is not attached elsewhere yet).',
+      says: 'Waiting for volumes of deleted pods: a/1 (waiting for volume pv-1 to be attached to another node).',
     },
     {
       what: 'rules and labels that hold pods back',
       pods: 3,
       blocked: [of('a/1', 'order', 'MachineDrainRule late'), of('a/2', 'order'), of('a/3', 'completion', 'label x')],
-      says: 'Waiting for 3 pods: a/3 (is not evicted: it is waited for until it completes, as label x says); a/1 (waits for pods that go first, as MachineDrainRule late says); a/2 (waits for pods that go first).',
+      says: 'Waiting for 3 pods: a/3 (not evicted; waiting for it to complete, as label x says); a/1 (waiting for other pods to leave first, as MachineDrainRule late says); a/2 (waiting for other pods to leave first).',
     },
     {
       what: 'more pods than anybody reads',
@@ -67,7 +67,7 @@ describe('what holds a drain up, whose pod it ever is', () => {
     { blocked: [], hold: undefined },
     {
       blocked: [of('a/1', 'ending', 'soon'), of('a/2', 'disruption-budget', 'web')],
-      hold: 'PodDisruptionBudget web allows no eviction now',
+      hold: 'PodDisruptionBudget web currently allows no eviction',
     },
     { blocked: [of('a/1', 'volume-detach', 'pv-1'), of('a/2', 'completion', 'x')], hold: undefined },
     { blocked: [of('a/1', 'volume-reattach', 'pv-1')], hold: undefined },

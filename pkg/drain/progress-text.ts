@@ -19,15 +19,18 @@ const REASONS: Record<BlockedPod['reason'], Wording> = {
       `PodDisruptionBudget ${name} never allows an eviction, although all its pods are healthy: correct it`,
     isBlock: true,
   },
-  'disruption-budget': { say: (name) => `PodDisruptionBudget ${name} allows no eviction now`, isBlock: true },
+  'disruption-budget': { say: (name) => `PodDisruptionBudget ${name} currently allows no eviction`, isBlock: true },
   error: { say: (text) => text, isBlock: true },
-  terminating: { say: (holder) => `does not terminate: ${holder}`, isBlock: true },
+  terminating: { say: (holder) => `not terminating: ${holder}`, isBlock: true },
   'volume-detach': { say: (volumes) => `volume ${volumes} ${STILL_ATTACHED}`, isBlock: false },
-  'volume-reattach': { say: (volumes) => `volume ${volumes} is not attached elsewhere yet`, isBlock: false },
-  turn: { say: () => 'waits for its turn: pods with volumes are evicted one by one', isBlock: false },
-  completion: { say: (by) => `is not evicted: it is waited for until it completes${because(by)}`, isBlock: false },
-  order: { say: (by) => `waits for pods that go first${because(by)}`, isBlock: false },
-  ending: { say: (until) => `terminating, has until ${until}`, isBlock: false },
+  'volume-reattach': {
+    say: (volumes) => `waiting for volume ${volumes} to be attached to another node`,
+    isBlock: false,
+  },
+  turn: { say: () => 'waiting for its turn: pods with volumes are evicted one at a time', isBlock: false },
+  completion: { say: (by) => `not evicted; waiting for it to complete${because(by)}`, isBlock: false },
+  order: { say: (by) => `waiting for other pods to leave first${because(by)}`, isBlock: false },
+  ending: { say: (until) => `terminating until ${until}`, isBlock: false },
 };
 
 /** Nothing holds up a pod that has to wait for these. */
@@ -64,7 +67,7 @@ export function mainWait({ blocked }: DrainProgress): string | undefined {
 
 /** Volumes may be waited for longer than their pods. */
 function subject(pods: number, told: number): string {
-  if (pods === 0 && told > 0) return 'volumes of pods that are gone';
+  if (pods === 0 && told > 0) return 'volumes of deleted pods';
   return `${pods} ${pods === 1 ? 'pod' : 'pods'}`;
 }
 

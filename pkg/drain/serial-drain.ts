@@ -8,7 +8,6 @@ import { graceMsOf } from './pods.ts';
 import type { DrainTracker } from './drain-tracker.ts';
 import { isAttached, isAttachedElsewhere, type TrackedVolume, type VolumeLookup } from './volumes.ts';
 
-/** What a serial drain works with. */
 export interface SerialDrainDeps {
   readonly request: DrainRequest;
   readonly evictor: Evictor;
@@ -79,7 +78,7 @@ export class SerialDrain {
     this.#deps.progress.blockVolumes(pod, 'volume-detach', names);
     const isDetached = (): boolean => !volumes.some((volume) => this.#isHere(volume));
     if (!(await targetChanges.until(isDetached, signal, graceMsOf(pod) + pvDetachTimeoutMs))) {
-      log.warn({ node: nodeName, volumes: names }, 'gave up waiting for volumes to be detached');
+      log.warn({ node: nodeName, volumes: names }, 'stopped waiting for volumes to be detached');
       this.#deps.progress.unblockVolumes(pod);
       return;
     }
@@ -88,7 +87,7 @@ export class SerialDrain {
     const isElsewhere = (volume: TrackedVolume): boolean =>
       isAttachedElsewhere(nodeName, target.volumeAttachments.byIndex('persistentVolume', volume.name));
     if (!(await targetChanges.until(() => volumes.every(isElsewhere), signal, pvReattachTimeoutMs))) {
-      log.warn({ node: nodeName, volumes: names }, 'gave up waiting for volumes to be attached elsewhere');
+      log.warn({ node: nodeName, volumes: names }, 'stopped waiting for volumes to be attached to other nodes');
     }
     this.#deps.progress.unblockVolumes(pod);
   }

@@ -14,7 +14,6 @@ const READ_RETRY_MS = 5_000;
 
 /** A volume whose way from node to node is followed. */
 export interface TrackedVolume {
-  /** Name of the PersistentVolume. */
   readonly name: string;
   /** As it stands in `status.volumesAttached[].name` of its Node, among other text; undefined if nobody knows. */
   readonly id: string | undefined;
@@ -116,7 +115,7 @@ export class VolumeLookup {
           await this.#parts.clock.sleep(READ_RETRY_MS, signal);
           continue;
         }
-        this.#parts.log.warn({ err, what }, 'gave up waiting for a volume that cannot be read');
+        this.#parts.log.warn({ err, what }, 'stopped waiting for a volume that cannot be read');
         return undefined;
       }
     }

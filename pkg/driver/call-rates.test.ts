@@ -32,6 +32,18 @@ test('an account that has used up its rate waits, and keeps no other waiting', a
   await expect(second).rejects.toThrow(TurnGivenUpError);
 });
 
+test('who waits behind another that waits gives up at once', async () => {
+  await rates.acquire(classWith('a'), never);
+  const before = rates.acquire(classWith('a'), never);
+  const leaving = new AbortController();
+  const behind = rates.acquire(classWith('a'), leaving.signal);
+
+  leaving.abort(new Error('leaving'));
+
+  await expect(behind).rejects.toThrow(TurnGivenUpError);
+  await Promise.all([rates.end(), expect(before).rejects.toThrow(TurnGivenUpError)]);
+});
+
 test('classes of one Secret share its rate', async () => {
   const leaving = new AbortController();
   await rates.acquire(classWith('a'), never);

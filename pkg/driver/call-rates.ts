@@ -6,7 +6,6 @@ import { createThrottle, type Throttle } from '../clock/throttle.ts';
 import { accountOf } from './account.ts';
 import { TurnGivenUpError } from './turn-given-up.ts';
 
-/** What the rates of one provider's calls are made of. */
 export interface CallRatesOptions {
   readonly provider: string;
   /** Calls a second for each account; 0: no limit. */
@@ -42,7 +41,7 @@ export class CallRates {
     try {
       await queue.add(() => throttle.acquire(either), { signal: either });
     } catch (err) {
-      throw new TurnGivenUpError(`the turn at provider ${provider} was given up`, { cause: err });
+      throw new TurnGivenUpError(`the queued call to provider ${provider} was cancelled`, { cause: err });
     } finally {
       waited?.(clock.monotonicMs() - fromMs);
     }

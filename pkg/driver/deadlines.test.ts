@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { MINUTE } from '../../test/durations.ts';
-import { isTimeout, repeatableTimeoutMs, wholeTimeoutMs } from './deadlines.ts';
+import { deletionTimeoutMs, isTimeout, repeatableTimeoutMs, wholeTimeoutMs } from './deadlines.ts';
 import { DriverError } from './error.ts';
 
 describe('a creation', () => {
@@ -21,6 +21,20 @@ describe('a creation', () => {
   ])('that may not waits $waitMs ms when the machine has $creationTimeoutMs ms', ({ creationTimeoutMs, waitMs }) => {
     expect(wholeTimeoutMs(creationTimeoutMs)).toBe(waitMs);
   });
+});
+
+test.each([
+  { slowestMs: undefined, timeouts: 0, waitMs: MINUTE },
+  { slowestMs: undefined, timeouts: 9, waitMs: MINUTE },
+  { slowestMs: 200, timeouts: 0, waitMs: 10_000 },
+  { slowestMs: 4_000, timeouts: 0, waitMs: 16_000 },
+  { slowestMs: 30_000, timeouts: 0, waitMs: MINUTE },
+  { slowestMs: 200, timeouts: 4, waitMs: 10_000 },
+  { slowestMs: 200, timeouts: 5, waitMs: 20_000 },
+  { slowestMs: 200, timeouts: 6, waitMs: 40_000 },
+  { slowestMs: 200, timeouts: 1_000, waitMs: MINUTE },
+])('a deletion waits $waitMs ms after $timeouts timeouts when the slowest other took $slowestMs ms', (row) => {
+  expect(deletionTimeoutMs(row.slowestMs, row.timeouts)).toBe(row.waitMs);
 });
 
 test.each([

@@ -26,19 +26,16 @@ export interface MachineRequest {
   readonly secretData: Readonly<Record<string, Uint8Array>>;
 }
 
-/** Where the VM stands. */
 export interface VirtualMachine {
   readonly providerID: string;
   readonly nodeName: string;
   readonly addresses: readonly NodeAddress[];
 }
 
-/** A created VM. */
 export interface CreatedMachine extends VirtualMachine {
   readonly lastKnownState: string | undefined;
 }
 
-/** A VM found by ListMachines. */
 export interface ListedMachine {
   readonly providerID: string;
   /** Name of the Machine it belongs to, from the VM's name or tags. */

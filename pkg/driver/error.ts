@@ -22,7 +22,6 @@ export const DRIVER_CODES = [
   'Uninitialized',
 ] as const;
 
-/** Name of a machine code. */
 export type DriverCode = (typeof DRIVER_CODES)[number];
 
 /** What a driver answered instead of a plain success; some failures come together with a result. */

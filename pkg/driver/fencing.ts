@@ -17,7 +17,6 @@ export interface FencingStore {
   save(records: readonly FencingRecord[]): Promise<void>;
 }
 
-/** What a guard is built from. */
 export interface FencingOptions {
   readonly clock: Clock;
   /** Without one, tokens are remembered until the driver ends. */
@@ -71,8 +70,8 @@ export class FencingGuard {
     if (isKnown && token < BigInt(known.token)) {
       throw new DriverError(
         'FailedPrecondition',
-        `fencing token ${token} is older than ${known.token}: another manager has taken over since, or the Lease of this one ` +
-          'was set back (restored from a backup, or deleted)',
+        `fencing token ${token} is older than ${known.token}: another manager has become leader since, or the Lease of this manager ` +
+          'was reset (restored from a backup, or deleted)',
         { highestToken: BigInt(known.token) },
       );
     }

@@ -73,6 +73,7 @@ function gated(
 /** A Lease of which the token is raised to these, one after the other. */
 function obedienceOf(gate: TestGate, tokens: bigint[]): Obedience {
   return new Obedience({
+    leadership: () => 'this one',
     raiseAbove() {
       const token = tokens.shift();
       gate.token = token ?? gate.token;
@@ -174,11 +175,11 @@ describe('GatedDriver', () => {
     const outcome = driver.create(request, signal, 10 * MINUTE).catch((err: unknown) => err);
     await settled();
 
-    gate.closed = new GateClosedError('fenced', undefined, 'leadership may have passed on');
+    gate.closed = new GateClosedError('fenced', undefined, 'leadership may have been lost');
     clock.advance(10_000);
     await settled();
 
-    expect(await outcome).toMatchObject({ code: 'Unavailable', unanswered: true, cause: gate.closed });
+    expect(await outcome).toMatchObject({ code: 'Canceled', unanswered: true, cause: gate.closed });
   });
 
   test('is Canceled when the caller gives up', async () => {
@@ -260,7 +261,7 @@ describe('GatedDriver', () => {
     test('does not repeat it when leadership has ended', async () => {
       const { driver, gate, sent } = gated(fenced, undefined, (g) => obedienceOf(g, [10n]));
       const outcome = driver.create(request, signal, MINUTE);
-      gate.closed = new GateClosedError('fenced', undefined, 'leadership may have passed on');
+      gate.closed = new GateClosedError('fenced', undefined, 'leadership may have been lost');
 
       await expect(outcome).rejects.toBe(gate.closed);
 
@@ -278,7 +279,7 @@ describe('GatedDriver', () => {
       await driver.create(request, signal, MINUTE);
       highest = 9n;
 
-      await expect(driver.delete(request, signal)).rejects.toThrow(/somebody else acts for the same cluster/);
+      await expect(driver.delete(request, signal)).rejects.toThrow(/another manager acts for the same cluster/);
 
       expect(tokensOf(sent)).toEqual([7n, 7n]);
     });

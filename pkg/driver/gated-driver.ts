@@ -42,7 +42,6 @@ export interface MachineDriver {
   volumeIDs(pvSpecs: readonly unknown[], signal: AbortSignal): Promise<readonly string[]>;
 }
 
-/** What a gated driver is built from. */
 export interface GatedDriverDeps {
   readonly provider: string;
   readonly driver: Driver;
@@ -176,7 +175,7 @@ export class GatedDriver implements MachineDriver {
     send: (call: DriverCall) => Promise<T>,
   ): Promise<T> {
     const { signal, fenced } = bounds;
-    if (signal.aborted) throw new DriverError('Canceled', 'given up before it was sent', { cause: signal.reason });
+    if (signal.aborted) throw new DriverError('Canceled', 'cancelled before it was sent', { cause: signal.reason });
     const parent = fenced === undefined ? signal : AbortSignal.any([signal, fenced]);
     const what = OPERATIONS[bounds.operation];
     try {
@@ -233,7 +232,8 @@ function endOf(err: unknown, { operation, isMutation, signal, fenced }: Bounds):
   const options = { unanswered: isMutation, cause: err };
   const what = OPERATIONS[operation];
   if (signal.aborted) return new DriverError('Canceled', `${what} was aborted`, options);
-  if (fenced?.aborted === true) return new DriverError('Unavailable', `leadership ended during ${what}`, options);
+  // As above it is we who end it: no failure of the provider.
+  if (fenced?.aborted === true) return new DriverError('Canceled', `the fence closed during ${what}`, options);
   if (err instanceof DeadlineError) return new DriverError('Unavailable', err.message, { ...options, timedOut: true });
   return err;
 }

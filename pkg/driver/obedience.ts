@@ -4,6 +4,8 @@ import { DriverError } from './error.ts';
 export interface ObedienceDeps {
   /** Raises our token above another one if the Lease is ours; resolves with why it could not be done. See LeaseElector. */
   readonly raiseAbove: (token: bigint) => Promise<string | undefined>;
+  /** What names the present leadership, and no other one of ours; undefined while we do not lead. */
+  readonly leadership: () => string | undefined;
   /** Told what keeps a driver from obeying; undefined: it obeys. */
   readonly told: (why: string | undefined) => void;
 }
@@ -23,7 +25,8 @@ export interface ObedienceDeps {
  */
 export class Obedience {
   readonly #deps: ObedienceDeps;
-  #hasObeyed = false;
+  /** The last leadership under which it did. */
+  #obeyed: string | undefined;
 
   constructor(deps: ObedienceDeps) {
     this.#deps = deps;
@@ -31,13 +34,14 @@ export class Obedience {
 
   /** A mutation was carried out. */
   obeyed(): void {
-    this.#hasObeyed = true;
+    this.#obeyed = this.#deps.leadership() ?? this.#obeyed;
     this.#deps.told(undefined);
   }
 
   /** Resolves when the refused call may be repeated, under a token above `highest`; else rejects with the refusal and what helps. */
   async restore(refusal: DriverError, highest: bigint): Promise<void> {
-    const why = this.#hasObeyed ? RIVAL : await this.#raiseAbove(highest);
+    const hasObeyed = this.#obeyed !== undefined && this.#obeyed === this.#deps.leadership();
+    const why = hasObeyed ? RIVAL : await this.#raiseAbove(highest);
     if (why === undefined) return;
     this.#deps.told(`it has seen token ${highest}; ${why}`);
     throw new DriverError(refusal.code, `${refusal.detail}; ${why}`, { highestToken: highest, cause: refusal });
@@ -50,5 +54,5 @@ export class Obedience {
 }
 
 const RIVAL =
-  'it obeyed this process before, so somebody else acts for the same cluster without its Lease: end the other manager ' +
+  'it accepted this process before, so another manager acts for the same cluster without its Lease: stop the other manager ' +
   '(of a copy of the control cluster?), then restart this one';

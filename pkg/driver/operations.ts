@@ -8,5 +8,4 @@ export const OPERATIONS = {
   volumeIDs: 'get_volume_ids',
 } as const;
 
-/** One of the calls above. */
 export type DriverOperation = keyof typeof OPERATIONS;

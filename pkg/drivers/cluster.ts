@@ -4,10 +4,15 @@ import { GatedWriter } from '../kube/gated-writer.ts';
 import { HttpReader } from '../kube/http-reader.ts';
 import { Transport } from '../kube/transport.ts';
 import { openGate } from './open-gate.ts';
+import type { OpenDispatcher } from '../kube/dispatchers.ts';
+import type { OpenEndpoint } from '../kube/endpoint.ts';
 
 /** Which cluster a driver works in, as its flag `--kubeconfig` says. */
 export interface DriverClusterOptions extends Pick<EndpointSource, 'kubeconfig' | 'env'> {
   readonly clock: Clock;
+  /** See TransportOptions. */
+  readonly openDispatcher?: OpenDispatcher | undefined;
+  readonly openEndpoint?: OpenEndpoint | undefined;
   /** Who the audit log says it was. */
   readonly userAgent: string;
 }
@@ -20,9 +25,16 @@ export interface DriverCluster {
 }
 
 /** Opens no connection yet. Throws ConfigError. */
-export async function openCluster({ kubeconfig, env, clock, userAgent }: DriverClusterOptions): Promise<DriverCluster> {
-  const endpoint = await loadEndpoint({ kubeconfig, clock, env });
-  const transport = new Transport({ endpoint, clock, userAgent });
+export async function openCluster({
+  kubeconfig,
+  env,
+  clock,
+  userAgent,
+  openDispatcher,
+  openEndpoint,
+}: DriverClusterOptions): Promise<DriverCluster> {
+  const endpoint = openEndpoint?.(kubeconfig) ?? (await loadEndpoint({ kubeconfig, clock, env }));
+  const transport = new Transport({ endpoint, clock, userAgent, openDispatcher });
   const writer = new GatedWriter({ transport, gate: openGate, cluster: 'target' });
   return { transport, reader: new HttpReader(transport), writer };
 }

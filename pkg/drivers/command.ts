@@ -23,23 +23,23 @@ export function driverCommand(name: string, description: string): Command {
     .description(description)
     .requiredOption(
       '--address <address>',
-      'where to serve the driver contract: unix:///path/to/socket, dns:///0.0.0.0:port?ca=FILE&cert=FILE&key=FILE with ' +
-        'mutual TLS, or dns:///127.0.0.1:port?insecure=true for every process of this host',
+      'address on which to serve the driver contract: unix:///path/to/socket, dns:///0.0.0.0:port?ca=FILE&cert=FILE&key=FILE with ' +
+        'mutual TLS, or dns:///127.0.0.1:port?insecure=true, which any process on this host can call',
       parseAddress,
     )
     .option(
       '--metrics <ip:port>',
-      'serve /metrics, /healthz and /readyz here, over plain HTTP (default: nowhere)',
+      'address on which to serve /metrics, /healthz and /readyz over plain HTTP (default: not served)',
       ipAndPort,
     )
     .addOption(
-      new Option('--log-level <level>', 'least urgent lines that are logged')
+      new Option('--log-level <level>', 'minimum level of log lines')
         .choices(['error', 'warn', 'info', 'debug', 'silent'])
         .default('info'),
     )
     .allowExcessArguments(false)
     .showSuggestionAfterError()
-    .showHelpAfterError('(--help shows what is known)')
+    .showHelpAfterError('(see --help for usage)')
     .configureHelp({ helpWidth: 110 });
 }
 
@@ -57,7 +57,7 @@ export function durationMs(text: string): number {
 
 /** Parses a whole number of at least 0. For commander. */
 export function count(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Expected a whole number, at least 0.');
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Expected a whole number of at least 0.');
   return Number(text);
 }
 

@@ -11,11 +11,11 @@ export interface MachineIdentity {
   readonly providerID: string | undefined;
 }
 
-/** What a VM carries in its tags. */
 export interface TaggedVM {
   readonly providerID: string;
   /** Empty on a VM that another tool made. */
   readonly cluster: string;
+  /** Empty on a VM that another tool made, too. */
   readonly namespace: string;
   /** Name of the MachineClass. */
   readonly className: string;
@@ -32,16 +32,25 @@ export function machineOf({ machine }: Pick<MachineRequest, 'machine'>, call: Dr
 }
 
 /**
- * Whether a VM is the one of a machine (rule 1 of the contract): by name and tags, where a missing tag is no contradiction
- * and another UID is. A machine that knows its provider id also owns the VM with that id, unless the UID says otherwise.
+ * Whether a VM is the one of a machine (rule 1 of the contract). A mark that the VM lacks contradicts nothing; another cluster, namespace or
+ * UID does.
+ *
+ * | the machine's provider id | marks                                       | it is that machine's VM    |
+ * |---------------------------|---------------------------------------------|----------------------------|
+ * | is the VM's               | its UID                                     | yes, whatever its name     |
+ * | is the VM's               | no UID                                      | if it has the machine's name, or none |
+ * | is the VM's               | any, and the machine is a stub without UID  | yes                        |
+ * | is another, or none       |                                             | if it has the machine's name; never for a stub, whose name may be another's by now |
  */
 export function isVMOf(vm: TaggedVM, machine: MachineIdentity): boolean {
+  const { uid, providerID } = machine;
   if (vm.cluster !== '' && vm.cluster !== machine.cluster) return false;
-  if (vm.machineUID !== undefined && machine.uid !== undefined && vm.machineUID !== machine.uid) return false;
-  if (vm.providerID === machine.providerID) return true;
-  // Without a UID only the id counts: an orphan's stub must never hit the VM that now has the name.
-  if (machine.uid === undefined && machine.providerID !== undefined) return false;
-  return vm.machineName === machine.name && vm.namespace === machine.namespace;
+  if (vm.namespace !== '' && vm.namespace !== machine.namespace) return false;
+  if (vm.machineUID !== undefined && uid !== undefined && vm.machineUID !== uid) return false;
+  const isNamed = vm.machineName === machine.name;
+  if (vm.providerID === providerID)
+    return uid === undefined || vm.machineUID !== undefined || isNamed || vm.machineName === '';
+  return isNamed && (uid !== undefined || providerID === undefined);
 }
 
 /** The one VM among those that match, undefined for none. Throws OutOfRange for several. */
@@ -75,7 +84,6 @@ export function requireMachineName({ name }: MachineIdentity): void {
   );
 }
 
-/** There is no VM of that machine. */
 export function notFound(machine: MachineIdentity): DriverError {
-  return new DriverError('NotFound', `there is no VM of machine ${machine.namespace}/${machine.name}`);
+  return new DriverError('NotFound', `machine ${machine.namespace}/${machine.name} has no VM`);
 }

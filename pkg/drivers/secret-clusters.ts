@@ -46,7 +46,7 @@ export class SecretClusters {
     if (content === '') throw invalid('secret: kubeconfig is missing or empty');
     const cluster = await this.#cluster(content);
     const namespace = textIn(secretData, 'namespace') || (cluster.namespace ?? '');
-    if (namespace === '') throw invalid('secret: namespace must be set, or be that of the context of kubeconfig');
+    if (namespace === '') throw invalid('secret: namespace must be set, or be set in the context of kubeconfig');
     return { ...cluster, namespace };
   }
 

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { Registry } from 'prom-client';
 
 import { SystemClock } from '../clock/system-clock.ts';
 import type { Driver } from '../driver/driver.ts';
@@ -8,12 +9,13 @@ import { DriverServer } from '../driver/grpc/server.ts';
 import { Checks } from '../health/checks.ts';
 import { HealthServer } from '../health/server.ts';
 import { createLogger, type Logger } from '../log/logger.ts';
+import { declaring } from '../metrics/declaring.ts';
+import { logMetrics } from '../metrics/log.ts';
 import { createRegistry } from '../metrics/registry.ts';
 import { servedDriverMetrics } from '../metrics/served-driver.ts';
 import { driverCommand, runCommand, untilTerminated, type CommonOptions } from './command.ts';
 import { StateDirectory } from './state-directory.ts';
 
-/** What a driver is made of. */
 export interface DriverContext<O> {
   /** Of the command line: `--build-timeout` is `buildTimeout`. */
   readonly options: O;
@@ -22,9 +24,20 @@ export interface DriverContext<O> {
   readonly log: Logger;
   /** For what has to outlive the driver, beside its fencing tokens. This process alone has it. */
   readonly stateDirectory: string;
+  /** Declares a histogram of seconds on the page of `--metrics`; what it returns adds a time to it. Once for each name. */
+  readonly seconds: (histogram: SecondsHistogram) => ObserveSeconds;
 }
 
-/** A driver as a program. */
+/** A histogram of how long something took. */
+interface SecondsHistogram {
+  /** Ends with `_seconds`. */
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: readonly string[];
+}
+
+type ObserveSeconds = (labels: Readonly<Record<string, string>>, seconds: number) => void;
+
 export interface DriverProgram<O extends object> {
   readonly name: string;
   /** What `--help` says first. */
@@ -50,11 +63,10 @@ export async function serveDriver<O extends object = object>(
   await runCommand(commandOf(program), argv);
 }
 
-/** The command of a driver, with all its flags. */
 export function commandOf<O extends object>({ name, description, flags, open }: DriverProgram<O>): Command {
   const command = driverCommand(name, description).requiredOption(
     '--state-directory <path>',
-    'where fencing tokens, and what else the driver must remember, are kept over restarts',
+    'directory where fencing tokens and other driver state are stored',
   );
   flags?.(command);
   return command.action(async (options: ServedOptions & O) => {
@@ -62,28 +74,35 @@ export function commandOf<O extends object>({ name, description, flags, open }: 
     const log = createLogger(options.logLevel);
     using state = StateDirectory.open(options.stateDirectory);
     const fencing = await FencingGuard.open({ clock, store: new FencingFile(state.file('fencing.json')) });
-    const driver = await open({ options, clock, log, stateDirectory: state.path });
+    const registry = createRegistry();
+    const { histogram } = declaring(registry);
+    const seconds = ({ name: metric, help, labelNames }: SecondsHistogram): ObserveSeconds => {
+      const declared = histogram(metric, help, { labelNames: [...labelNames] });
+      return (labels, took) => declared.observe(labels, took);
+    };
+    const driver = await open({ options, clock, log, stateDirectory: state.path, seconds });
     try {
-      await serveUntilTerminated({ driver, fencing, clock, log }, options);
+      await serveUntilTerminated({ driver, fencing, clock, log, registry }, options);
     } finally {
       await driver.close();
     }
   });
 }
 
-/** A driver that is ready to be served. */
 export interface ReadyDriver {
   readonly driver: Driver;
   readonly fencing: FencingGuard;
   readonly clock: SystemClock;
   readonly log: Logger;
+  /** Of what the driver counts itself. */
+  readonly registry?: Registry;
 }
 
 /** Serves a driver until SIGTERM or SIGINT. Closing it is left to the caller. */
 export async function serveUntilTerminated(ready: ReadyDriver, { address, metrics: at }: CommonOptions): Promise<void> {
-  const { log } = ready;
-  const registry = createRegistry();
+  const { log, registry = createRegistry() } = ready;
   const metrics = servedDriverMetrics(registry);
+  logMetrics(registry, () => log.lostLines?.() ?? 0);
   const [live, checks] = [new Checks(), new Checks()];
   const page = at === undefined ? undefined : new HealthServer({ ...at, live, checks, registry, log });
   await using server = await DriverServer.start({ ...ready, address, metrics });

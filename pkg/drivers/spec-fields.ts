@@ -12,7 +12,7 @@ export function invalid(message: string): DriverError {
 export function fields(value: unknown, path: string, names?: readonly string[]): Fields {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalid(`${path}: must be an object`);
   const unknown = Object.keys(value).find((name) => names !== undefined && !names.includes(name));
-  if (unknown !== undefined) throw invalid(`${path}.${unknown}: unknown field, expected one of ${names?.join(', ')}`);
+  if (unknown !== undefined) throw invalid(`${path}.${unknown}: unknown field, must be one of ${names?.join(', ')}`);
   return value as Fields; // narrowed above
 }
 

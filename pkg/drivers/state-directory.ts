@@ -30,7 +30,7 @@ export class StateDirectory implements Disposable {
     while (!tryWrite(lock, JSON.stringify(self ?? { pid: process.pid }))) {
       const owner = readOwner(lock);
       if (owner !== undefined && owner.pid !== process.pid && isAlive(owner)) {
-        throw new StateDirectoryError(`${path} is used by process ${owner.pid}`);
+        throw new StateDirectoryError(`${path} is in use by process ${owner.pid}`);
       }
       rmSync(lock, { force: true });
     }

@@ -4,7 +4,6 @@ import { combinedMessage, LONGEST_MESSAGE, truncated } from './combined-message.
 /** Normal: something happened. Warning: somebody may have to look. */
 export type EventType = 'Normal' | 'Warning';
 
-/** The object that an Event is about. */
 export interface EventSubject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -13,7 +12,6 @@ export interface EventSubject {
   readonly uid: string;
 }
 
-/** What happened to it. */
 export interface Occurrence {
   readonly subject: EventSubject;
   readonly type: EventType;

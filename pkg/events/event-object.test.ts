@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machines, nodes } from '../kube/resource.ts';
 import { eventNameFor, newEvent, subjectOf } from './event-object.ts';
+import { secureRandom } from '../random/random.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00.500Z');
 const metadata = { name: 'm-1', uid: 'u-1', resourceVersion: '1', creationTimestamp: '' };
@@ -47,8 +48,8 @@ describe('an Event object', () => {
   test('has a name of its own that is never too long', () => {
     const long = { ...machine, name: 'x'.repeat(253) };
 
-    expect(eventNameFor(machine, NOW)).toMatch(/^m-1\.[0-9a-f]{19}$/);
-    expect(eventNameFor(machine, NOW)).not.toBe(eventNameFor(machine, NOW));
-    expect(eventNameFor(long, NOW)).toHaveLength(253);
+    expect(eventNameFor(machine, NOW, secureRandom)).toMatch(/^m-1\.[0-9a-f]{19}$/);
+    expect(eventNameFor(machine, NOW, secureRandom)).not.toBe(eventNameFor(machine, NOW, secureRandom));
+    expect(eventNameFor(long, NOW, secureRandom)).toHaveLength(253);
   });
 });

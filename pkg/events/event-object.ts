@@ -1,11 +1,10 @@
-import { randomBytes } from 'node:crypto';
-
 import type { KubeObject } from '../apis/meta.ts';
 import type { Event } from '../apis/wire.ts';
 import { toTimestamp } from '../clock/clock.ts';
 import type { New } from '../kube/client.ts';
 import { apiVersionOf, type Resource } from '../kube/resource.ts';
 import type { EventSubject, Occurrence } from './correlator.ts';
+import { hexOf, type Random } from '../random/random.ts';
 
 /** Who reports: `component` is part of the contract with users (machineset-controller, …). */
 export interface EventSource {
@@ -24,8 +23,8 @@ export function subjectOf<T extends KubeObject>(resource: Resource<T>, object: T
 }
 
 /** A name for a new Event: the object's, then time and chance in hex, so that a repeated POST meets its first. */
-export function eventNameFor(subject: EventSubject, nowMs: number): string {
-  const suffix = `.${nowMs.toString(16)}${randomBytes(4).toString('hex')}`;
+export function eventNameFor(subject: EventSubject, nowMs: number, random: Random): string {
+  const suffix = `.${nowMs.toString(16)}${hexOf(random, 8)}`;
   return `${subject.name.slice(0, LONGEST_NAME - suffix.length)}${suffix}`;
 }
 

@@ -10,6 +10,7 @@ import type { EventMetrics } from '../metrics/events.ts';
 import { BoundedMap } from './bounded-map.ts';
 import { Correlator, type Occurrence } from './correlator.ts';
 import { eventNameFor, newEvent, type EventSource } from './event-object.ts';
+import { type Random, secureRandom } from '../random/random.ts';
 
 /** Tells users what happened to their objects. */
 export interface Recorder {
@@ -22,6 +23,7 @@ export interface EventRecorderDeps {
   readonly source: EventSource;
   readonly writer: Pick<Writer, 'create' | 'patch'>;
   readonly clock: Clock;
+  readonly random?: Random | undefined;
   readonly log: Logger;
   readonly metrics: EventMetrics;
 }
@@ -83,13 +85,13 @@ export class EventRecorder implements Recorder {
 
   record(occurrence: Occurrence): void {
     if (this.#stopping.signal.aborted) return;
-    const { clock } = this.#deps;
+    const { clock, random = secureRandom } = this.#deps;
     const { key, message, delayMs } = this.#correlator.correlate(occurrence, clock.monotonicMs());
     const nowMs = clock.now();
     this.#enqueue({
       key,
       occurrence: { ...occurrence, message },
-      name: eventNameFor(occurrence.subject, nowMs),
+      name: eventNameFor(occurrence.subject, nowMs, random),
       firstMs: nowMs,
       lastMs: nowMs,
       count: 1,
@@ -158,7 +160,7 @@ export class EventRecorder implements Recorder {
         this.#putBack({ ...pending, attempts, notBeforeMs: clock.monotonicMs() + RETRY_MS });
       } else {
         this.#count('failed');
-        log.debug({ reason: pending.occurrence.reason, err }, 'event could not be written');
+        log.debug({ reason: pending.occurrence.reason, err }, 'could not write Event');
       }
     } finally {
       this.#sending.delete(pending.key);
@@ -173,7 +175,7 @@ export class EventRecorder implements Recorder {
     this.#pending.clear();
     if (count === 0) return;
     this.#count('dropped', count);
-    this.#deps.log.warn({ events: count }, 'gave up Events that still waited at the end');
+    this.#deps.log.warn({ events: count }, 'dropped Events that were still queued at shutdown');
   }
 
   /** What failed waits again, with what has happened meanwhile. */

@@ -1,4 +1,3 @@
-/** One mutation as an interceptor sees it. */
 export interface Mutation {
   /** `POST machines ns/name`, `PATCH nodes name`, `DRIVER create_machine ns/name`, … */
   readonly text: string;

@@ -19,10 +19,8 @@ export interface Trust {
   graceLeftMs(clusters: readonly Cluster[]): number;
 }
 
-/** What a gate is made of. */
 export interface LeaderGateDeps {
   readonly clock: Clock;
-  /** The fence of this leadership. */
   readonly fence: Fence;
   /** Shared by all leaderships of the process. */
   readonly outages: Outages;
@@ -95,7 +93,7 @@ export class LeaderGate implements Gate, Trust {
 
   #requireOpenFence(intent: Intent): void {
     if (this.#deps.fence.remainingMs > 0) return;
-    this.#refuse(intent, 'fenced', undefined, 'leadership may have passed on');
+    this.#refuse(intent, 'fenced', undefined, 'leadership may have been lost');
   }
 
   #requireNoOutage(intent: Intent, clusters: readonly Cluster[]): void {
@@ -115,7 +113,7 @@ export class LeaderGate implements Gate, Trust {
         intent,
         'unproven',
         doubted,
-        `a watch on cluster ${doubted} broke, and it is not known yet whether it goes on`,
+        `a watch on cluster ${doubted} broke, and it is not yet known whether the cluster is reachable`,
       );
     }
   }
@@ -129,7 +127,7 @@ export class LeaderGate implements Gate, Trust {
         'destroy',
         'unproven',
         unproven,
-        `cluster ${unproven} gave no recent sign of life, or may not be as we know it`,
+        `cluster ${unproven} has not responded recently, or its state is not confirmed`,
       );
     }
   }

@@ -33,6 +33,8 @@ export interface ProbedCluster {
    * when it cannot be told.
    */
   requireHistory?(signal: AbortSignal): Promise<void>;
+  /** Why there are no credentials with which it could be asked anything; undefined while there are. */
+  readonly lackOfCredentials?: string | undefined;
   /** Whether the server may have been set back without our knowing; only a probe that begins later can tell. */
   readonly isInDoubt?: boolean;
   /** Whether nothing is in doubt, and what had to be read anew because of it has been. */
@@ -197,7 +199,7 @@ export class OutageDetector {
     const { clock, log } = this.#deps;
     const look = async (signal: AbortSignal): Promise<void> => this.#probed.requireHistory?.(signal);
     try {
-      await withDeadline(clock, LONGEST_PROBE_MS, 'looking at the history', look, this.#stopping.signal);
+      await withDeadline(clock, LONGEST_PROBE_MS, 'checking the history of the cluster', look, this.#stopping.signal);
     } catch (err) {
       if (err instanceof SetBackError) this.#setBack(err.message);
       log.debug({ cluster: this.#probed.cluster, err }, 'could not compare the history of the cluster');
@@ -267,7 +269,8 @@ export class OutageDetector {
     this.#silentSinceMs ??= Math.min(this.#provenMs ?? sentMs, sentMs);
     this.#lastFailureMs = nowMs;
     this.#failures += 1;
-    this.#lastError = err instanceof Error ? err.message : String(err);
+    const lack = this.#probed.lackOfCredentials;
+    this.#lastError = lack ?? (err instanceof Error ? err.message : String(err));
     const failingMs = nowMs - this.#firstFailureMs;
     const silentMs = nowMs - this.#silentSinceMs;
     log.debug({ cluster, ms: silentMs, err }, 'probe failed');
@@ -276,8 +279,10 @@ export class OutageDetector {
     // Whoever begins without roles is told so by the start checks, and never leads: nothing has to be kept from being changed.
     if (isRefused && !this.#hasAnswered && cluster === CONTROL) return;
 
-    this.#outage = { cluster, sinceMs: clock.now() - silentMs, why: this.#lastError };
-    const what = isRefused ? 'the API server refuses us' : 'the API server did not answer';
+    const isWithout = lack === undefined ? {} : ({ isWithoutCredentials: true } as const);
+    this.#outage = { cluster, sinceMs: clock.now() - silentMs, why: this.#lastError, ...isWithout };
+    const answered = isRefused ? 'the API server rejects the requests' : 'the API server did not respond';
+    const what = lack === undefined ? answered : 'no valid credentials';
     log.error({ ...logged(this.#outage), ms: silentMs, err }, `outage began: ${what}`);
     this.#changed(this.#outage, false, silentMs);
   }
@@ -292,7 +297,7 @@ export class OutageDetector {
     this.#silentSinceMs ??= clock.monotonicMs();
     this.#hasAnswered = true;
     this.#historyGoodMs = -Infinity;
-    log.error(logged(this.#outage), 'outage began: the cluster was set back to an earlier state');
+    log.error(logged(this.#outage), 'outage began: the cluster was restored to an earlier state');
     this.#changed(this.#outage, false, 0);
     void this.#probeOnce();
   }
@@ -304,7 +309,7 @@ export class OutageDetector {
     this.#outage = { ...this.#outage, isServerAhead: true };
     log.error(
       { ...logged(this.#outage), err: describeOutage(this.#outage) },
-      'outage continues: its API servers have to be restarted',
+      'outage continues: the API servers of the cluster must be restarted',
     );
     this.#changed(this.#outage, false, clock.monotonicMs() - (this.#silentSinceMs ?? clock.monotonicMs()));
   }
@@ -317,13 +322,13 @@ export class OutageDetector {
     if (outage !== undefined && this.#hasAnswered) {
       try {
         const catchUp = async (signal: AbortSignal): Promise<void> => this.#probed.catchUp?.(signal, outage);
-        await withDeadline(clock, timeoutMs, 'catching up after an outage', catchUp, this.#stopping.signal);
+        await withDeadline(clock, timeoutMs, 'reading the cluster after an outage', catchUp, this.#stopping.signal);
       } catch (err) {
         this.#failures += 1;
         if (err instanceof SetBackError) this.#setBack(err.message);
         if (err instanceof ServerAheadError) this.#serverIsAhead();
         this.#lastError = err instanceof Error ? err.message : String(err);
-        log.warn({ ...logged(outage), err }, 'outage continues: could not catch up yet');
+        log.warn({ ...logged(outage), err }, 'outage continues: could not read the cluster');
         return false;
       }
     }
@@ -344,7 +349,7 @@ export class OutageDetector {
 
     this.#outage = undefined;
     this.#recoveredMs = clock.monotonicMs();
-    const how = outage.isSetBack ? 'all of the cluster was read again' : 'the API server answers again';
+    const how = outage.isSetBack ? 'the cluster was read completely' : 'the API server responds again';
     log.info({ ...logged(outage), ms: lastedMs }, `outage ended: ${how}`);
     this.#changed(outage, true, lastedMs);
     return true;

@@ -13,16 +13,20 @@ export interface Outage {
   readonly why: string;
   /** It answers, but no longer knows what it has shown before: its etcd was restored from a backup. */
   readonly isSetBack?: true;
+  /** There were no credentials that it had not refused, so that nothing could be asked. */
+  readonly isWithoutCredentials?: true;
   /** It was set back while an API server ran, whose watch cache goes on as if it had not been: nothing can be read anew from it. */
   readonly isServerAhead?: true;
 }
 
 /** What an outage can be because of, for metrics. */
-export const OUTAGE_REASONS = ['unreachable', 'set-back', 'server-ahead'] as const;
+export const OUTAGE_REASONS = ['unreachable', 'no-credentials', 'set-back', 'server-ahead'] as const;
 
 /** Which of them it is. */
-export function outageReasonOf({ isSetBack, isServerAhead }: Outage): (typeof OUTAGE_REASONS)[number] {
+export function outageReasonOf(outage: Outage): (typeof OUTAGE_REASONS)[number] {
+  const { isSetBack, isServerAhead, isWithoutCredentials } = outage;
   if (isServerAhead) return 'server-ahead';
+  if (isWithoutCredentials) return 'no-credentials';
   return isSetBack ? 'set-back' : 'unreachable';
 }
 
@@ -49,15 +53,19 @@ export interface OutageChange extends Outage {
 }
 
 /** `API server of cluster "target" unreachable since 2026-01-01T00:00:00Z (connect ECONNREFUSED)`; no time passes in it. */
-export function describeOutage({ cluster, sinceMs, why, isSetBack, isServerAhead }: Outage): string {
-  const remedy = isServerAhead ? '; restart its API servers, whose watch caches are ahead of etcd' : '';
+export function describeOutage(outage: Outage): string {
+  const { cluster, sinceMs, why, isSetBack, isServerAhead, isWithoutCredentials } = outage;
+  const remedy = isServerAhead ? '; restart its API servers, because their watch caches are ahead of etcd' : '';
   if (isSetBack)
-    return `Cluster "${cluster}" was set back to an earlier state, found at ${toTimestamp(sinceMs)} (${why})${remedy}`;
+    return `Cluster "${cluster}" was restored to an earlier state, detected at ${toTimestamp(sinceMs)} (${why})${remedy}`;
+  if (isWithoutCredentials)
+    return `No valid credentials for cluster "${cluster}" since ${toTimestamp(sinceMs)} (${why})`;
   return `API server of cluster "${cluster}" unreachable since ${toTimestamp(sinceMs)} (${why})`;
 }
 
-const HELD_UP = 'nothing that concerns it is created, changed or deleted until it answers again.';
-const HELD_UP_SET_BACK = 'nothing that concerns it is created, changed or deleted until all of it has been read again.';
+const HELD_UP = 'no object or VM of this cluster is created, changed or deleted until it responds again.';
+const HELD_UP_SET_BACK =
+  'no object or VM of this cluster is created, changed or deleted until the cluster has been read completely.';
 
 /** What is told of whatever waits for these outages to end: describeOutage of each, and what they mean. */
 export function describeHeldUp(outages: readonly Outage[]): string {

@@ -39,7 +39,7 @@ export class Outages {
    */
   add(probed: ProbedCluster, apart?: OutageChangeListener): void {
     const { cluster } = probed;
-    if (this.#clusters.has(cluster)) throw new Error(`cluster ${cluster} is probed already`);
+    if (this.#clusters.has(cluster)) throw new Error(`cluster ${cluster} is already probed`);
     if (apart !== undefined) this.#apart.add(cluster);
     const changed: OutageChangeListener = (change) => {
       if (apart !== undefined) return apart(change);

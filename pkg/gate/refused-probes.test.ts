@@ -9,8 +9,8 @@ import { CONTROL } from './gate.ts';
 import { RefusedError } from './outage.ts';
 import { OutageDetector } from './outage-detector.ts';
 
-const REFUSED = 'outage began: the API server refuses us';
-const SILENT = 'outage began: the API server did not answer';
+const REFUSED = 'outage began: the API server rejects the requests';
+const SILENT = 'outage began: the API server did not respond';
 const refused = new RefusedError('machines is forbidden');
 const silent = new Error('connection refused');
 
@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 /** A cluster whose probes end with these, one after the other, the last for ever. */
-async function errorsOf(cluster: string, answers: readonly (Error | undefined)[]): Promise<string[]> {
+async function errorsOf(cluster: string, answers: readonly (Error | undefined)[], lack?: string): Promise<string[]> {
   const clock = new FakeClock();
   const errors: string[] = [];
   const left = [...answers];
@@ -29,14 +29,14 @@ async function errorsOf(cluster: string, answers: readonly (Error | undefined)[]
     if (answer !== undefined) throw answer;
   };
   const detector = new OutageDetector(
-    { cluster, probe },
+    { cluster, probe, lackOfCredentials: lack },
     {
       clock,
       log: { ...silentLogger, error: (_fields, message) => void errors.push(message) },
       metrics: gateMetrics(new Registry()),
       periodMs: 10 * SECOND,
       timeoutMs: 30 * SECOND,
-      changed: () => undefined,
+      changed: ({ why, isWithoutCredentials }) => isWithoutCredentials && errors.push(why),
     },
   );
   detectors.push(detector);
@@ -73,4 +73,11 @@ test.each([
   { what: 'and not answered differ', cluster: CONTROL, answers: [silent], want: [SILENT] },
 ])('to be refused $what', async ({ cluster, answers, want }) => {
   expect(await errorsOf(cluster, answers)).toEqual(want);
+});
+
+test('a probe that cannot be sent for want of credentials is told as that, whatever it ends with', async () => {
+  expect(await errorsOf('target', [undefined, silent], 'the plugin hangs')).toEqual([
+    'outage began: no valid credentials',
+    'the plugin hangs',
+  ]);
 });

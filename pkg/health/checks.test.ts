@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { cachesSynced, Checks, clustersReachable, leadership } from './checks.ts';
+import { cachesSynced, Checks, clustersReachable, credentialsValid, leadership } from './checks.ts';
 
-const candidate = { isLeading: false, holder: undefined, ended: undefined, trouble: undefined };
+const candidate = { isLeading: false, isSuspended: false, holder: undefined, ended: undefined, trouble: undefined };
 
 describe('checks', () => {
   test('show the state of caches, Leases and clusters', () => {
@@ -38,7 +38,7 @@ describe('checks', () => {
           ok: true,
           detail:
             'control: reachable; new: not reached yet; target: outage, API server of cluster "target" unreachable since 2026-01-01T00:00:00Z ' +
-            '(connection refused), for 45 s now, last answer to a probe: no route to host; other: failing for 5 s (connection refused)',
+            '(connection refused), for 45 s, last probe: no route to host; other: failing for 5 s (connection refused)',
         },
       ],
     });
@@ -60,7 +60,7 @@ describe('checks', () => {
       () => 46_000,
     );
 
-    expect(check.check().detail).toMatch(new RegExp(` is being read again for 45 s now${want}$`));
+    expect(check.check().detail).toMatch(new RegExp(` reading the cluster for 45 s${want}$`));
   });
 
   test.each([
@@ -72,16 +72,56 @@ describe('checks', () => {
       want: {
         ok: true,
         detail:
-          'standing by, held by other; could neither read nor take the Lease since 2026-01-01T00:00:00Z (etcdserver: request timed out)',
+          'standing by, held by other; could not read or acquire the Lease since 2026-01-01T00:00:00Z (etcdserver: request timed out)',
+      },
+    },
+    {
+      what: 'a leader that waits for the API server to come back',
+      shown: { isSuspended: true, holder: 'me', trouble: { sinceMs: Date.UTC(2026, 0, 1), why: 'connection refused' } },
+      want: {
+        ok: true,
+        detail:
+          'leadership suspended; could not read or acquire the Lease since 2026-01-01T00:00:00Z (connection refused)',
       },
     },
     {
       what: 'who has lost the Lease and ends',
-      shown: { holder: 'me', ended: 'lost leadership: the Lease is held by somebody else' },
-      want: { ok: false, detail: 'stopping: lost leadership: the Lease is held by somebody else' },
+      shown: { holder: 'me', ended: 'lost leadership: the Lease is held by another process' },
+      want: { ok: false, detail: 'stopping: lost leadership: the Lease is held by another process' },
     },
   ])('tell of $what', ({ shown, want }) => {
     expect(leadership('machine-controller', { ...candidate, ...shown }).check()).toEqual(want);
+  });
+
+  const LOADED = { loadedMs: 0, missingSinceMs: undefined, trouble: undefined };
+  test.each([
+    { what: 'that never change', state: undefined, want: { ok: true, detail: 'target: valid' } },
+    { what: 'that were loaded', state: LOADED, want: { ok: true, detail: 'target: valid' } },
+    {
+      what: 'that cannot be loaded again',
+      state: { ...LOADED, trouble: 'ENOENT' },
+      want: { ok: true, detail: 'target: loaded 1 min 30 s ago, cannot be reloaded (ENOENT)' },
+    },
+    {
+      what: 'that have been missing for the renew deadline',
+      state: { ...LOADED, missingSinceMs: 80_000, trouble: 'ENOENT' },
+      want: { ok: true, detail: 'target: not loaded for 10 s (ENOENT)' },
+    },
+    {
+      what: 'that have been missing for longer',
+      state: { loadedMs: undefined, missingSinceMs: 79_999, trouble: 'ENOENT' },
+      want: { ok: false, detail: 'target: not loaded for 10 s (ENOENT)' },
+    },
+  ])('tell of credentials $what', ({ state, want }) => {
+    const clusters = [{ cluster: 'target', state }];
+
+    expect(
+      credentialsValid(
+        () => clusters,
+        () => 90_000,
+        10_000,
+      ).check(),
+    ).toEqual(want);
   });
 
   test('name the caches that are missing', () => {
@@ -98,7 +138,7 @@ describe('checks', () => {
 
     expect(cachesSynced(() => [sets]).check()).toEqual({
       ok: true,
-      detail: 'without MachineSet, which we may not read',
+      detail: 'without MachineSet (not permitted to read)',
     });
     expect(cachesSynced(() => [sets, { kind: 'Node', hasSynced: false }]).check()).toEqual({
       ok: false,
@@ -111,6 +151,6 @@ describe('checks', () => {
     const fine = { name: 'fine', check: () => ({ ok: true }) };
     checks.add(fine);
 
-    expect(() => checks.add(fine)).toThrow('fine exists already');
+    expect(() => checks.add(fine)).toThrow('fine already exists');
   });
 });

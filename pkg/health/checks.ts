@@ -1,6 +1,8 @@
 import { toTimestamp } from '../clock/clock.ts';
+import type { Cluster } from '../gate/gate.ts';
 import type { ClusterState } from '../gate/outage-detector.ts';
 import { describeLength, describeOutage } from '../gate/outage.ts';
+import type { CredentialState } from '../kube/endpoint.ts';
 
 /** How a check stands. `detail` is shown by /readyz?verbose; it carries no secrets. */
 export interface CheckResult {
@@ -14,7 +16,6 @@ export interface Check {
   check(): CheckResult;
 }
 
-/** What /readyz says. */
 export interface Readiness {
   readonly ok: boolean;
   readonly checks: readonly (CheckResult & { readonly name: string })[];
@@ -27,7 +28,7 @@ export class Checks {
   /** Adds a check. Throws when its name is taken. */
   add(check: Check): void {
     if (this.#checks.some(({ name }) => name === check.name))
-      throw new Error(`a check named ${check.name} exists already`);
+      throw new Error(`a check named ${check.name} already exists`);
     this.#checks.push(check);
   }
 
@@ -65,7 +66,7 @@ export function cachesSynced(caches: () => Iterable<SyncState>): Check {
       if (needed !== '') return { ok: false, detail: `not synced: ${needed}` };
       return missing.length === 0
         ? { ok: true }
-        : { ok: true, detail: `without ${kinds(true)}, which we may not read` };
+        : { ok: true, detail: `without ${kinds(true)} (not permitted to read)` };
     },
   };
 }
@@ -76,6 +77,8 @@ export interface Candidacy {
   readonly holder: string | undefined;
   /** Why it will never lead again. */
   readonly ended: string | undefined;
+  /** It led, and does again if nobody else has by the time the Lease can be reached. */
+  readonly isSuspended: boolean;
   /** Since when by wall time, and why, the Lease can neither be read nor taken. */
   readonly trouble: { readonly sinceMs: number; readonly why: string } | undefined;
 }
@@ -85,17 +88,53 @@ export function leadership(lease: string, candidacy: Candidacy): Check {
   return {
     name: `lease ${lease}`,
     check() {
-      const { isLeading, holder, ended, trouble } = candidacy;
+      const { isLeading, isSuspended, holder, ended, trouble } = candidacy;
       if (ended !== undefined) return { ok: false, detail: `stopping: ${ended}` };
       if (isLeading) return { ok: true, detail: 'leading' };
-      const held = holder === undefined ? '' : `, held by ${holder}`;
+      const held = holder === undefined || isSuspended ? '' : `, held by ${holder}`;
       const unreached =
         trouble === undefined
           ? ''
-          : `; could neither read nor take the Lease since ${toTimestamp(trouble.sinceMs)} (${trouble.why})`;
-      return { ok: true, detail: `standing by${held}${unreached}` };
+          : `; could not read or acquire the Lease since ${toTimestamp(trouble.sinceMs)} (${trouble.why})`;
+      return { ok: true, detail: `${isSuspended ? 'leadership suspended' : 'standing by'}${held}${unreached}` };
     },
   };
+}
+
+/** The credentials for one cluster; those that never change have no state. */
+export interface ClusterCredentials {
+  readonly cluster: Cluster;
+  readonly state: CredentialState | undefined;
+}
+
+/**
+ * Whether there are credentials for each cluster that it has not refused. Without any for longer than the renew deadline nothing can be sent,
+ * and whoever else has some should lead. A load that fails while there are some is only shown.
+ */
+export function credentialsValid(
+  clusters: () => readonly ClusterCredentials[],
+  monotonicMs: () => number,
+  renewDeadlineMs: number,
+): Check {
+  return {
+    name: 'credentials',
+    check() {
+      const nowMs = monotonicMs();
+      const states = clusters();
+      const isMissing = ({ state }: ClusterCredentials): boolean =>
+        state?.missingSinceMs !== undefined && nowMs - state.missingSinceMs > renewDeadlineMs;
+      const detail = states.map((one) => describeCredentials(one, nowMs)).join('; ');
+      return { ok: !states.some(isMissing), detail };
+    },
+  };
+}
+
+function describeCredentials({ cluster, state }: ClusterCredentials, nowMs: number): string {
+  const { loadedMs, missingSinceMs, trouble } = state ?? {};
+  const why = trouble === undefined ? '' : ` (${trouble})`;
+  if (missingSinceMs !== undefined) return `${cluster}: not loaded for ${describeLength(nowMs - missingSinceMs)}${why}`;
+  if (loadedMs === undefined || trouble === undefined) return `${cluster}: valid`;
+  return `${cluster}: loaded ${describeLength(nowMs - loadedMs)} ago, cannot be reloaded${why}`;
 }
 
 /**
@@ -122,9 +161,9 @@ function describe({ cluster, outage, silentSinceMs, provenMs, lastError }: Clust
   const length = describeLength(nowMs - silentSinceMs);
   if (outage?.isSetBack) {
     const failure = lastError === undefined ? '' : `, last attempt failed: ${lastError}`;
-    return `${cluster}: outage, ${describeOutage(outage)}, is being read again for ${length} now${failure}`;
+    return `${cluster}: outage, ${describeOutage(outage)}, reading the cluster for ${length}${failure}`;
   }
   const answer = lastError ?? 'no answer';
   if (outage === undefined) return `${cluster}: failing for ${length} (${answer})`;
-  return `${cluster}: outage, ${describeOutage(outage)}, for ${length} now, last answer to a probe: ${answer}`;
+  return `${cluster}: outage, ${describeOutage(outage)}, for ${length}, last probe: ${answer}`;
 }

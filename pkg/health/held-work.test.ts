@@ -21,7 +21,7 @@ describe('held work', () => {
     const failed = check.check();
     hold.release();
 
-    const text = `machine-controller held since ${since}, catching up with the target cluster`;
+    const text = `machine-controller held since ${since}, reading the target cluster after an outage`;
     expect(before).toEqual({ ok: false, detail: text });
     expect(failed).toEqual({ ok: false, detail: `${text} (nodes is forbidden)` });
     expect(check.check()).toEqual({ ok: true });
@@ -37,10 +37,13 @@ describe('held work', () => {
     const held = check.check();
     work.hold({ work: 'process', waitsFor: 'identity', of: 'control' });
 
-    expect(held).toMatchObject({ ok: true, detail: expect.stringContaining('catching up with the target cluster') });
+    expect(held).toMatchObject({
+      ok: true,
+      detail: expect.stringContaining('reading the target cluster after an outage'),
+    });
     expect(held.detail).toMatch(/, connecting to the driver of provider sim \(ECONNREFUSED\);/);
     expect(held.detail).toMatch(
-      /, getting the driver of provider aws to accept our fencing token \(it has seen token 5\)$/,
+      /, waiting for the driver of provider aws to accept the fencing token \(it has seen token 5\)$/,
     );
     expect(check.check()).toMatchObject({ ok: false, detail: expect.stringContaining('; process held since') });
   });

@@ -33,9 +33,9 @@ const DOING: Readonly<Record<Prerequisite, (of: string) => string>> = {
   permissions: (of) => `checking permissions in the ${of} cluster`,
   caches: (of) => `filling the caches of the ${of} cluster`,
   identity: (of) => `reading the identity of the ${of} cluster`,
-  'catch-up': (of) => `catching up with the ${of} cluster`,
+  'catch-up': (of) => `reading the ${of} cluster after an outage`,
   driver: (of) => `connecting to the driver of provider ${of}`,
-  obedience: (of) => `getting the driver of provider ${of} to accept our fencing token`,
+  obedience: (of) => `waiting for the driver of provider ${of} to accept the fencing token`,
 };
 
 /** What drivers are waited for. */

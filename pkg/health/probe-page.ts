@@ -3,7 +3,6 @@ import type { Checks, CheckResult } from './checks.ts';
 /** What probes ask: whether the process lives, whether it is ready; `healthz` is the original's name of the first. */
 export type ProbeName = 'livez' | 'healthz' | 'readyz';
 
-/** What a probe is answered with. */
 export interface ProbePage {
   readonly status: 200 | 404 | 503;
   readonly body: string;

@@ -6,7 +6,7 @@ import { describe, expect, test } from '@jest/globals';
 import { SystemClock } from '../clock/system-clock.ts';
 import { isLocalCaller, Profiles, secondsOf, type Profile } from './profiles.ts';
 
-const aborted = AbortSignal.abort(new Error('the caller went away'));
+const aborted = AbortSignal.abort(new Error('the client disconnected'));
 
 async function parsed(profile: Profile | undefined): Promise<Record<string, unknown>> {
   if (profile === undefined) throw new Error('none was taken');

@@ -14,10 +14,8 @@ export interface Profile {
 /** What can be taken, by the path under /debug/. */
 export const PROFILES = ['profile', 'allocations', 'heap'] as const;
 
-/** One of them. */
 export type ProfileKind = (typeof PROFILES)[number];
 
-/** Whether that is one of PROFILES. */
 export function isProfileKind(kind: string): kind is ProfileKind {
   return (PROFILES as readonly string[]).includes(kind);
 }

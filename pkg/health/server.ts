@@ -12,7 +12,6 @@ import type { Checks } from './checks.ts';
 import { probePage, type ProbeName } from './probe-page.ts';
 import { isLocalCaller, isProfileKind, type Profiles, SECONDS, secondsOf } from './profiles.ts';
 
-/** What the server shows, and where. */
 export interface HealthServerDeps {
   /** IP address to listen on. */
   readonly address: string;
@@ -151,7 +150,7 @@ export class HealthServer {
       return {
         status: 403,
         type: PLAIN,
-        body: 'profiles are taken from loopback only, such as by kubectl port-forward\n',
+        body: 'profiles are served only on loopback, for example through kubectl port-forward\n',
       };
     }
     const seconds = secondsOf(query);
@@ -159,12 +158,12 @@ export class HealthServer {
       return { status: 400, type: PLAIN, body: `seconds must be a number from ${SECONDS.least} to ${SECONDS.most}\n` };
     }
     const gone = new AbortController();
-    const leave = (): void => gone.abort(new Error('the caller went away'));
+    const leave = (): void => gone.abort(new Error('the client disconnected'));
     response.once('close', leave);
     this.#leaving.add(leave);
     try {
       const profile = await profiles.take(kind, seconds, gone.signal);
-      if (profile === undefined) return { status: 409, type: PLAIN, body: 'another profile is being taken\n' };
+      if (profile === undefined) return { status: 409, type: PLAIN, body: 'another profile is already running\n' };
       return { status: 200, type: 'application/octet-stream', body: profile.content, fileName: profile.fileName };
     } finally {
       this.#leaving.delete(leave);
@@ -195,7 +194,7 @@ function explain(err: Error, address: string, port: number): HealthServerError {
       });
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return new HealthServerError(`listening on ${where}: no such address on this host; see --address`, {
+      return new HealthServerError(`listening on ${where}: no such address on this host; check --address`, {
         cause: err,
       });
     default:

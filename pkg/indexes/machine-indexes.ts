@@ -41,16 +41,24 @@ export const IRONCORE_MACHINE_INDEXES = {
     (machine.spec.networkInterfaces ?? []).flatMap((entry) =>
       keyOfNamed(machine, networkInterfaceNameOf(machine, entry)),
     ),
+  secret: (machine) => keyOfNamed(machine, machine.spec.ignitionRef?.name),
   unplaced: (machine) =>
     machine.spec.machinePoolRef === undefined && !isBeingDeleted(machine)
       ? [ANY_CLASS, machine.spec.machineClassRef.name]
       : [],
 } satisfies IndexFunctions<IronCoreMachine>;
 
-/** Indexes of Volumes of IronCore: by the UIDs of the Machine that has claimed it and of the one that it was made for, and by the pool of the former. */
+/**
+ * Indexes of Volumes of IronCore: by the UIDs of the Machine that has claimed it and of the one that it was made for, by the pool of the former,
+ * and by the Secrets that it is reached and decrypted with (keys).
+ */
 export const IRONCORE_VOLUME_INDEXES = {
   user: (volume) => usersOf(volume, volume.spec?.claimRef),
   claimedForPool: poolOfClaim,
+  secret: (volume) =>
+    [volume.status?.access?.secretRef?.name, volume.spec?.encryption?.secretRef?.name].flatMap((name) =>
+      keyOfNamed(volume, name),
+    ),
 } satisfies IndexFunctions<IronCoreVolume>;
 
 /** The same of its NetworkInterfaces. */
@@ -79,8 +87,8 @@ function usersOf(object: KubeObject, claim: OwnedReference | undefined): string[
   return [...new Set([...present(claim?.uid), ...present(controllerOf(object)?.uid)])];
 }
 
-function keyOfNamed(machine: IronCoreMachine, name: string | undefined): string[] {
-  return name === undefined ? [] : [keyBeside(machine, name)];
+function keyOfNamed(object: KubeObject, name: string | undefined): string[] {
+  return name === undefined ? [] : [keyBeside(object, name)];
 }
 
 function present(value: string | undefined): string[] {

@@ -20,7 +20,9 @@ const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*$/;
 /** Throws UnusableAnswerError, as the others here do. */
 export function versionFrom({ runtimeName, runtimeVersion }: VersionResponse): Omit<RuntimeVersion, 'connection'> {
   if (!SCHEME.test(runtimeName)) {
-    throw new UnusableAnswerError(`the runtime's name is ${JSON.stringify(runtimeName)}, with which no URI can begin`);
+    throw new UnusableAnswerError(
+      `the runtime's name is ${JSON.stringify(runtimeName)}, which is not a valid URI scheme`,
+    );
   }
   return { name: runtimeName, version: runtimeVersion };
 }
@@ -30,8 +32,8 @@ export function classesFrom({ machineClassStatus }: StatusResponse): readonly Ru
   const classes = new Map<string, RuntimeClass>();
   for (const { machineClass, quantity } of machineClassStatus) {
     const name = machineClass?.name ?? '';
-    if (name === '') throw new UnusableAnswerError('there is a class without a name');
-    if (classes.has(name)) throw new UnusableAnswerError(`class ${name} is there twice`);
+    if (name === '') throw new UnusableAnswerError('a class has no name');
+    if (classes.has(name)) throw new UnusableAnswerError(`class ${name} is listed twice`);
     if (quantity < 0n) throw new UnusableAnswerError(`class ${name} has the quantity ${quantity}`);
     // More machines than a number can tell apart are as many as nobody asks for.
     const count = Number(quantity);
@@ -52,15 +54,15 @@ export function machinesFrom(
   return machines.map((machine) => {
     const whole = wholeMachine(machine);
     const { metadata } = whole;
-    if (ids.has(metadata.id)) throw new UnusableAnswerError(`machine ${metadata.id} is there twice`);
+    if (ids.has(metadata.id)) throw new UnusableAnswerError(`machine ${metadata.id} is listed twice`);
     ids.add(metadata.id);
     if (id !== undefined && metadata.id !== id) {
-      throw new UnusableAnswerError(`machine ${metadata.id} was not asked for, but ${id}`);
+      throw new UnusableAnswerError(`machine ${metadata.id} was returned for ${id}`);
     }
     for (const [key, value] of Object.entries(labels)) {
       if (metadata.labels[key] === value) continue;
       const has = metadata.labels[key] ?? 'none';
-      throw new UnusableAnswerError(`machine ${metadata.id} has label ${key} ${has}, asked for was ${value}`);
+      throw new UnusableAnswerError(`machine ${metadata.id} has label ${key} ${has}, but ${value} was requested`);
     }
     return whole;
   });
@@ -69,7 +71,7 @@ export function machinesFrom(
 /** The id of a machine that was made. */
 export function idFrom({ machine }: CreateMachineResponse): string {
   const id = machine?.metadata?.id ?? '';
-  if (id === '') throw new UnusableAnswerError('the machine has no id');
+  if (id === '') throw new UnusableAnswerError('the machine has no ID');
   return id;
 }
 
@@ -79,7 +81,7 @@ export function eventsFrom({ events }: ListEventsResponse): readonly Event[] {
 }
 
 function wholeMachine({ metadata, spec, status }: Machine): RuntimeMachine {
-  if (metadata === undefined || metadata.id === '') throw new UnusableAnswerError('there is a machine without an id');
+  if (metadata === undefined || metadata.id === '') throw new UnusableAnswerError('a machine has no ID');
   if (spec === undefined) throw new UnusableAnswerError(`machine ${metadata.id} has no spec`);
   // Before a runtime has looked at a machine there is nothing to say; all members are then as if they had not been sent.
   const unknown = { observedGeneration: 0n, state: 0, imageRef: '', volumes: [], networkInterfaces: [] } as const;

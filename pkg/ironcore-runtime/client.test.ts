@@ -189,7 +189,7 @@ describe('a call without an answer', () => {
 
     await expect(client.createMachine({ metadata: {}, spec: { class: 'small' } }, SHORT)).rejects.toMatchObject({
       code: 'DeadlineExceeded',
-      detail: 'was not answered in time',
+      detail: 'was not answered within time',
       unanswered: true,
     });
   });
@@ -239,7 +239,7 @@ describe('a call without an answer', () => {
     await expect(other.version(CALL)).rejects.toMatchObject({
       code: 'Unimplemented',
       detail: expect.stringContaining(
-        'the runtime does not have it: it is of another version, or no runtime of IronCore',
+        'the runtime does not implement it: it has another version, or is not an IronCore runtime',
       ),
     });
     other.close();
@@ -265,7 +265,7 @@ const ANSWERS: readonly {
     method: 'ListMachines',
     what: 'a machine without id',
     bytes: list({ spec: SPEC }),
-    says: 'a machine without an id',
+    says: 'a machine has no ID',
   },
   {
     method: 'ListMachines',
@@ -277,33 +277,33 @@ const ANSWERS: readonly {
     method: 'ListMachines',
     what: 'one machine twice',
     bytes: list({ metadata: { id: 'a', labels: UID }, spec: SPEC }, { metadata: { id: 'a', labels: UID }, spec: SPEC }),
-    says: 'a is there twice',
+    says: 'a is listed twice',
   },
   {
     method: 'ListMachines',
     what: 'the machine of another',
     bytes: list({ metadata: { id: 'a', labels: { ...UID, [Object.keys(UID)[0] as string]: 'u-2' } }, spec: SPEC }),
-    says: 'has label machinepoollet.ironcore.dev/machine-uid u-2, asked for was u-1',
+    says: 'has label machinepoollet.ironcore.dev/machine-uid u-2, but u-1 was requested',
   },
   {
     method: 'ListMachines',
     what: 'a machine without labels',
     bytes: list({ metadata: { id: 'a' }, spec: SPEC }),
-    says: 'has label machinepoollet.ironcore.dev/machine-uid none, asked for was u-1',
+    says: 'has label machinepoollet.ironcore.dev/machine-uid none, but u-1 was requested',
   },
-  { method: 'CreateMachine', what: 'no machine', bytes: new Uint8Array(), says: 'the machine has no id' },
+  { method: 'CreateMachine', what: 'no machine', bytes: new Uint8Array(), says: 'the machine has no ID' },
   { method: 'Version', what: 'no name', bytes: new Uint8Array(), says: 'the runtime\'s name is ""' },
   {
     method: 'Version',
     what: 'a name that is none',
     bytes: VersionResponse.encode({ runtimeName: 'a b://', runtimeVersion: '' }).finish(),
-    says: 'with which no URI can begin',
+    says: 'which is not a valid URI scheme',
   },
   {
     method: 'Status',
     what: 'one class twice',
     bytes: StatusResponse.encode(StatusResponse.fromPartial({ machineClassStatus: [CLASS, CLASS] })).finish(),
-    says: 'class c is there twice',
+    says: 'class c is listed twice',
   },
   {
     method: 'Status',
@@ -317,7 +317,7 @@ const ANSWERS: readonly {
     method: 'Status',
     what: 'a class without name',
     bytes: StatusResponse.encode(StatusResponse.fromPartial({ machineClassStatus: [{ quantity: 1n }] })).finish(),
-    says: 'a class without a name',
+    says: 'a class has no name',
   },
 ];
 

@@ -35,7 +35,6 @@ const VERSION = 'v1alpha1';
 /** Clocks of runtimes may be behind, and their times are whole seconds. */
 const EVENT_OVERLAP_MS = 60_000;
 
-/** What a client is built from. */
 export interface RuntimeClientDeps {
   readonly address: DriverAddress;
   readonly clock: Clock;
@@ -224,18 +223,18 @@ function failureOf(
   if (timedOut) {
     // A change has as long as leadership lasts, which is another time each time: what is the same trouble is told in the same words.
     const within = isMutation ? 'time' : `${timeoutMs} ms`;
-    return new RuntimeError(method, 'DeadlineExceeded', `was not answered in ${within}`, options);
+    return new RuntimeError(method, 'DeadlineExceeded', `was not answered within ${within}`, options);
   }
   // One after the other: the Secrets of volumes have the same members.
   const hide = (text: string): string => secrets.reduce(withoutSecrets, text);
   if (err instanceof UnusableAnswerError) {
-    return new RuntimeError(method, 'Internal', `the answer cannot be used: ${hide(err.message)}`, options);
+    return new RuntimeError(method, 'Internal', `the response is not valid: ${hide(err.message)}`, options);
   }
   // Not as a cause: whoever answers may quote what it was sent, and causes are logged.
   if (!(err instanceof ClientError)) return new RuntimeError(method, 'Unavailable', hide(messageOf(err)), options);
   const code = codeOf(err.code);
   if (code === 'Unimplemented') {
-    const why = `the runtime does not have it: it is of another version, or no runtime of IronCore (${hide(err.details)})`;
+    const why = `the runtime does not implement it: it has another version, or is not an IronCore runtime (${hide(err.details)})`;
     return new RuntimeError(method, code, why, options);
   }
   // Those that begin with the name of the status are told why there is no connection.

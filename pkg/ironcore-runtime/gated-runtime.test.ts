@@ -61,6 +61,7 @@ describe('a runtime behind the gate', () => {
     expect(sent).toEqual([`IRI ${method.charAt(0).toUpperCase()}${method.slice(1)} ns/m`]);
   });
 
+  // promise: machines-ironcore/change-sent-runtime-carried
   test.each(CHANGES)('gives $method no more time than leadership lasts for certain', async ({ method, run }) => {
     const { gated, calls } = world(2_500);
 

@@ -47,7 +47,6 @@ export interface PoolRuntime {
   detachNetworkInterface(of: string, id: string, name: string, signal: AbortSignal): Promise<void>;
 }
 
-/** What a gated runtime is built from. */
 export interface GatedRuntimeDeps {
   readonly address: string;
   readonly runtime: IronCoreRuntime;
@@ -147,7 +146,7 @@ export class GatedRuntime implements PoolRuntime {
       // Right before it is sent: a process that was paused since has less time, or none.
       const timeoutMs = Math.min(MUTATION_TIMEOUT_MS, leftMs());
       if (timeoutMs <= 0) {
-        throw new GateClosedError('fenced', undefined, `${text}: leadership may have passed on before it was sent`);
+        throw new GateClosedError('fenced', undefined, `${text}: leadership may have been lost before it was sent`);
       }
       return await send({ signal, timeoutMs });
     });

@@ -17,7 +17,6 @@ export interface RuntimeMachine extends Machine {
   readonly status: MachineStatus;
 }
 
-/** A machine that is asked for. */
 export interface WantedMachine {
   readonly metadata: Pick<DeepPartial<ObjectMetadata>, 'labels' | 'annotations'>;
   readonly spec: DeepPartial<MachineSpec>;
@@ -38,7 +37,6 @@ export interface RuntimeClass {
   readonly quantity: number;
 }
 
-/** Who a runtime says it is. */
 export interface RuntimeVersion {
   /** The scheme of `status.machineID`. */
   readonly name: string;

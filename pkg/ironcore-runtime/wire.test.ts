@@ -383,6 +383,7 @@ const ROWS: readonly Row[] = [
 ];
 
 describe('the runtime interface of IronCore', () => {
+  // promise: ironcore/pools-classes/runtimes-answers-wire-byte
   test.each(ROWS)('has the bytes of $what', ({ bytes, encoded, again }) => {
     expect(Buffer.from(encoded()).toString('hex')).toBe(bytes.toString('hex'));
     expect(Buffer.from(again()).toString('hex')).toBe(bytes.toString('hex'));

@@ -40,7 +40,6 @@ export interface ListOptions extends CallOptions {
   readonly metadataOnly?: true;
 }
 
-/** How an object is read. */
 export interface GetOptions extends CallOptions {
   /** Nothing but its metadata is sent: no content of Secrets, above all. */
   readonly metadataOnly?: true;
@@ -63,7 +62,6 @@ export interface Preconditions {
   readonly resourceVersion?: string;
 }
 
-/** How an object is deleted. */
 export interface DeleteOptions extends WriteOptions {
   readonly gracePeriodSeconds?: number;
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';

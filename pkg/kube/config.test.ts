@@ -18,7 +18,7 @@ test.each(['astray', 'none', undefined])(
     await expect(foreignEndpoint({ content, clock: new FakeClock() })).rejects.toMatchObject({
       name: 'ConfigError',
       message:
-        'the current context of the kubeconfig names no cluster that is in it: set current-context to a context whose cluster is there',
+        'the current context of the kubeconfig refers to a cluster that it does not define; set current-context to a context with an existing cluster',
     });
   },
 );

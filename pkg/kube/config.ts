@@ -4,11 +4,20 @@ import { registerHooks } from 'node:module';
 import path from 'node:path';
 
 import type { KubeConfig } from '@kubernetes/client-node/dist/config.js';
+import type { Cluster } from '@kubernetes/client-node/dist/config_types.js';
 
 import { parseYaml } from '../apis/yaml.ts';
 import type { Clock } from '../clock/clock.ts';
 import { ConfigError } from './config-error.ts';
-import { RefreshingEndpoint, type ConnectionSettings, type Credentials, type Endpoint } from './endpoint.ts';
+import { type ClusterInfo, CredentialPlugin, type PluginSpec } from './credential-plugin.ts';
+import {
+  type ConnectionSettings,
+  type Credentials,
+  type Endpoint,
+  type LoadCredentials,
+  type LoadResult,
+  RefreshingEndpoint,
+} from './endpoint.ts';
 import { isGeneratedClients, NO_GENERATED_CLIENTS } from './generated-clients.ts';
 
 /** The flag value that names the service account of the pod. */
@@ -21,18 +30,32 @@ export interface EndpointSource {
   /** A path; '' for the service account of the pod, else the default kubeconfig; `inClusterConfig` for the service account. */
   readonly kubeconfig: string;
   readonly clock: Clock;
-  /** KUBERNETES_SERVICE_HOST and _PORT, KUBECONFIG and HOME are read from it. */
+  /** KUBERNETES_SERVICE_HOST and _PORT, KUBECONFIG and HOME are read from it; credential plugins get all of it. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Somebody sits at the terminal: a credential plugin may ask them, and has a minute. */
+  readonly isInteractive?: boolean;
+  /** Told of each load of credentials; must not throw. */
+  readonly onLoad?: ((result: LoadResult) => void) | undefined;
   /** Folder of the service account's files. */
   readonly serviceAccount?: string;
 }
 
+/** For a credential plugin that asks somebody. */
+const INTERACTIVE_WITHIN_MS = 60_000;
+
 /**
- * The API server that a kubeconfig flag means, with client-go's semantics. Tokens, certificates and the kubeconfig itself
+ * The API server that a kubeconfig flag means, with client-go's semantics. Tokens, certificates and the kubeconfig itself, with its server,
  * are re-read when they are older than a minute or were refused. Throws ConfigError.
  */
 export async function loadEndpoint(source: EndpointSource): Promise<Endpoint> {
-  return await endpointOf(describe(source), () => loadConfig(source), source.clock);
+  const { clock, env, isInteractive = false, onLoad } = source;
+  return await endpointOf(describe(source), () => loadConfig(source), {
+    clock,
+    plugin: new CredentialPlugin({ clock, env, isInteractive }),
+    mayChange: true,
+    onLoad,
+    ...(isInteractive ? { loadWithinMs: INTERACTIVE_WITHIN_MS } : {}),
+  });
 }
 
 /** A kubeconfig that somebody else has written, such as one of a Secret. */
@@ -48,31 +71,55 @@ export interface ForeignKubeconfig {
  * quotes nothing.
  */
 export async function foreignEndpoint({ content, clock }: ForeignKubeconfig): Promise<Endpoint> {
-  return await endpointOf('the kubeconfig', () => fromForeignHand(content), clock);
+  return await endpointOf('the kubeconfig', () => fromForeignHand(content), { clock, mayChange: false });
 }
 
-async function endpointOf(what: string, read: () => Promise<KubeConfig>, clock: Clock): Promise<Endpoint> {
-  let config = await read();
-  const cluster = config.getCurrentCluster();
-  if (cluster === null) throw noCluster(what);
-  if (!isServerURL(cluster.server))
-    throw new ConfigError(`reading the server of ${what}: an address such as https://HOST:PORT is expected`);
+/** How the credentials of a kubeconfig are loaded. */
+interface LoadOptions {
+  readonly clock: Clock;
+  /** Runs the program that a user may name; undefined: none may. */
+  readonly plugin?: CredentialPlugin;
+  /** It is read for each load. */
+  readonly mayChange: boolean;
+  readonly loadWithinMs?: number;
+  readonly onLoad?: ((result: LoadResult) => void) | undefined;
+}
 
-  const load = async (anew: boolean): Promise<Credentials> => {
-    if (anew) config = await read();
+async function endpointOf(what: string, read: () => Promise<KubeConfig>, options: LoadOptions): Promise<Endpoint> {
+  const { plugin, mayChange, ...loading } = options;
+  let config = await read();
+  // As it was read: client-node writes what it renews into it.
+  let text = config.exportConfig();
+  const url = serverOf(config, what);
+
+  const load: LoadCredentials = async ({ anew, signal }) => {
+    if (anew || mayChange) {
+      const present = await read();
+      // What client-node has renewed is lost with the former one.
+      if (anew || present.exportConfig() !== text) [config, text] = [present, present.exportConfig()];
+    }
+    const server = serverOf(config, what);
     try {
-      return await credentialsOf(config);
+      return { ...(await credentialsOf(config, plugin, { anew, signal })), url: server };
     } catch (err) {
       throw new ConfigError(`getting the credentials of ${what}: ${whatIsWrong(err)}`);
     }
   };
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace;
-  return new RefreshingEndpoint({ url: cluster.server, namespace, load, clock });
+  return new RefreshingEndpoint({ url, namespace, load, ...loading });
+}
+
+/** Throws ConfigError. */
+function serverOf(config: KubeConfig, what: string): string {
+  const cluster = config.getCurrentCluster();
+  if (cluster === null) throw noCluster(what);
+  if (isServerURL(cluster.server)) return cluster.server;
+  throw new ConfigError(`reading the server of ${what}: must be an address such as https://HOST:PORT`);
 }
 
 function noCluster(what: string): ConfigError {
   return new ConfigError(
-    `the current context of ${what} names no cluster that is in it: set current-context to a context whose cluster is there`,
+    `the current context of ${what} refers to a cluster that it does not define; set current-context to a context with an existing cluster`,
   );
 }
 
@@ -89,7 +136,7 @@ async function loadConfig(source: EndpointSource): Promise<KubeConfig> {
     if (isInCluster(source)) return await inCluster(new Config(), source);
 
     const [first, ...more] = defaultFiles(source);
-    if (first === undefined) throw new ConfigError('no service account and no kubeconfig was found');
+    if (first === undefined) throw new ConfigError('no service account and no kubeconfig found');
     const config = await fromFile(new Config(), first);
     for (const file of more) config.mergeConfig(await fromFile(new Config(), file), true);
     return config;
@@ -107,7 +154,7 @@ const EXCERPT = 300;
  */
 function whatIsWrong(err: unknown): string {
   const { name, message } = err as Partial<Error>; // looked at one by one, whatever was thrown
-  return name === 'SyntaxError' ? 'what should be JSON is not' : String(message ?? err).slice(0, EXCERPT);
+  return name === 'SyntaxError' ? 'the file is not valid JSON' : String(message ?? err).slice(0, EXCERPT);
 }
 
 function describe({ kubeconfig }: EndpointSource): string {
@@ -182,7 +229,7 @@ function refuseMembers(of: object | undefined, members: readonly string[]): void
   const member = members.find((one) => of !== undefined && one in of);
   if (member === undefined) return;
   throw new ConfigError(
-    `${member} is not allowed, which names a file or a program: put the credentials themselves into it`,
+    `${member} is not allowed, because it names a file or a program; put the credentials into the kubeconfig`,
   );
 }
 
@@ -190,12 +237,10 @@ function refuseMembers(of: object | undefined, members: readonly string[]): void
 function refuseUnverified(cluster: NonNullable<RawKubeconfig['clusters']>[number]['cluster']): void {
   const { server, 'insecure-skip-tls-verify': isSkipped } = cluster ?? {};
   if (isSkipped !== undefined && isSkipped !== false) {
-    throw new ConfigError(
-      'the certificate of the server must be verified: put its CA in, and take insecure-skip-tls-verify away',
-    );
+    throw new ConfigError('insecure-skip-tls-verify is not allowed; set the CA of the server instead');
   }
   if (typeof server === 'string' && /^http:/i.test(server.trim())) {
-    throw new ConfigError('a server without TLS is not allowed: give its https:// address');
+    throw new ConfigError('a server without TLS is not allowed; use an https:// address');
   }
 }
 
@@ -213,18 +258,66 @@ async function fromFile(config: KubeConfig, file: string): Promise<KubeConfig> {
   return config;
 }
 
-async function credentialsOf(config: KubeConfig): Promise<Credentials> {
+async function credentialsOf(
+  config: KubeConfig,
+  plugin: CredentialPlugin | undefined,
+  how: { readonly anew: boolean; readonly signal: AbortSignal },
+): Promise<Credentials> {
   const cluster = config.getCurrentCluster();
   if (cluster === null) throw noCluster('the kubeconfig');
   // client-node refuses plain HTTP (a local `kubectl proxy`) unless TLS checks are off, which mean nothing there.
   if (cluster.server.startsWith('http:')) config.clusters = config.clusters.map((c) => ({ ...c, skipTLSVerify: true }));
 
   const options: RequestOptions = {};
-  await config.applyToHTTPSOptions(options);
+  let token: string | undefined;
+  const own = ownProviderOf(config);
+  await (own === undefined ? config : withoutProvider(config)).applyToHTTPSOptions(options);
+  if (own?.tokenFile !== undefined) token = await readFile(own.tokenFile, 'utf8');
+  if (own?.exec !== undefined) {
+    if (plugin === undefined) throw new Error('it names a program');
+    const printed = await plugin.credential(own.exec, { ...how, cluster: infoOf(cluster) });
+    if (printed.clientCertificateData !== undefined) options.cert = printed.clientCertificateData;
+    if (printed.clientKeyData !== undefined) options.key = printed.clientKeyData;
+    token = printed.token;
+  }
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(options.headers ?? {})) headers[name] = String(value).trim();
+  // As with kubectl a token that stands in the kubeconfig comes first.
+  if (token !== undefined) headers['Authorization'] ??= `Bearer ${token.trim()}`;
   if (options.auth) headers['Authorization'] = `Basic ${Buffer.from(options.auth).toString('base64')}`;
   return { headers, connection: connectionOf(cluster.proxyUrl, options) };
+}
+
+/** What is loaded here: a program is killed when it hangs, and client-node would keep a file's token for a minute of its own. */
+interface OwnProvider {
+  readonly tokenFile?: string | undefined;
+  readonly exec?: PluginSpec | undefined;
+}
+
+/** Whether that is how the current user proves who it is. */
+function ownProviderOf(config: KubeConfig): OwnProvider | undefined {
+  const { exec, authProvider } = config.getCurrentUser() ?? {};
+  const provided = (authProvider as { config?: OwnProvider } | undefined)?.config; // as it stands in a file
+  const spec = (exec ?? provided?.exec) as PluginSpec | null | undefined; // the same
+  if (spec && !spec.command) throw new Error('exec has no command');
+  if (spec) return { exec: spec };
+  return provided?.tokenFile === undefined ? undefined : { tokenFile: provided.tokenFile };
+}
+
+function withoutProvider(config: KubeConfig): KubeConfig {
+  const users = config.users.map(({ exec: _exec, authProvider: _provider, ...user }) => user);
+  return Object.assign(Object.create(config) as KubeConfig, { users });
+}
+
+/** What a plugin is told of the cluster, in the words of client.authentication.k8s.io. */
+function infoOf({ server, caData, tlsServerName, skipTLSVerify, proxyUrl }: Cluster): ClusterInfo {
+  return {
+    server,
+    'certificate-authority-data': caData,
+    'tls-server-name': tlsServerName,
+    'insecure-skip-tls-verify': skipTLSVerify || undefined,
+    'proxy-url': proxyUrl,
+  };
 }
 
 function connectionOf(proxyUrl: string | undefined, options: RequestOptions): ConnectionSettings {

@@ -2,6 +2,7 @@ import { createSecureContext } from 'node:tls';
 
 import { Agent, ProxyAgent, Socks5ProxyAgent, type Dispatcher } from 'undici';
 
+import type { Clock } from '../clock/clock.ts';
 import type { ConnectionSettings, Endpoint } from './endpoint.ts';
 import { startGuard } from './start-guard.ts';
 
@@ -13,31 +14,82 @@ const CONNECTIONS: Readonly<Record<Lane, number | null>> = { requests: 16, lease
 /** Below the API server's own 90 s, so that we never write on a connection that it is about to close. */
 const IDLE_CONNECTION_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 10_000;
-/** The HTTP connections to one endpoint, rebuilt when its TLS material changes. */
+/** Opens what requests of one lane to a server are sent by. */
+export type OpenDispatcher = (server: string, lane: Lane) => Dispatcher;
+
+/** For what nobody aborts. */
+const NEVER = new AbortController().signal;
+
+/** What requests of one lane are sent by, and to which server. */
+export interface UsedDispatcher {
+  readonly dispatcher: Dispatcher;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Scheme, host and port. */
+  readonly origin: string;
+  /** What each path begins with. */
+  readonly prefix: string;
+}
+
+/** There is nothing to send requests with: no credentials, or none of use. */
+export class NoCredentialsError extends Error {
+  override readonly name = 'NoCredentialsError';
+}
+
+/** The HTTP connections to one endpoint, rebuilt when its TLS material changes, and all broken off when its server does. */
 export class Dispatchers {
   readonly #endpoint: Endpoint;
+  readonly #open: OpenDispatcher | undefined;
   readonly #byLane = new Map<Lane, Dispatcher>();
   /** No longer used for new requests; closed when those under way have ended. */
   readonly #retired = new Set<Dispatcher>();
+  readonly #clock: Clock;
   #connection: ConnectionSettings | undefined;
+  #url: string;
+  #moving: Promise<void> | undefined;
 
-  constructor(endpoint: Endpoint) {
+  /** `open` takes the place of real connections, in simulations. */
+  constructor(endpoint: Endpoint, clock: Clock, open?: OpenDispatcher) {
     this.#endpoint = endpoint;
+    this.#clock = clock;
+    this.#open = open;
+    this.#url = endpoint.url;
   }
 
-  /** The dispatcher for a lane, and the headers that each request must carry. */
-  async use(lane: Lane): Promise<{ dispatcher: Dispatcher; headers: Readonly<Record<string, string>> }> {
-    const { headers, connection } = await this.#endpoint.credentials();
+  /**
+   * What sends the requests of a lane. Throws NoCredentialsError. Throws once everything to the server was broken off when it is another one
+   * now: whoever reads its watches must find out first whether it goes on where the other was.
+   */
+  async use(lane: Lane): Promise<UsedDispatcher> {
+    const { headers, connection } = await this.#endpoint.credentials().catch((err: unknown) => {
+      throw new NoCredentialsError(err instanceof Error ? err.message : String(err), { cause: err });
+    });
+    if (this.#endpoint.url !== this.#url) this.#moving ??= this.#move();
+    if (this.#moving !== undefined) {
+      await this.#moving;
+      throw new Error(`the server is now ${this.#url}`);
+    }
     if (connection !== this.#connection) {
       this.#retireAll();
       this.#connection = connection;
     }
     let dispatcher = this.#byLane.get(lane);
     if (dispatcher === undefined) {
-      dispatcher = createDispatcher(connection, CONNECTIONS[lane]).compose(startGuard);
+      const opened = this.#open?.(this.#url, lane) ?? createDispatcher(connection, CONNECTIONS[lane]);
+      dispatcher = opened.compose(startGuard);
       this.#byLane.set(lane, dispatcher);
     }
-    return { dispatcher, headers };
+    const { origin, pathname } = new URL(this.#url);
+    return { dispatcher, headers, origin, prefix: pathname.replace(/\/$/, '') };
+  }
+
+  /** Never rejects. */
+  async #move(): Promise<void> {
+    const { url } = this.#endpoint;
+    await this.destroy().catch(() => undefined);
+    // A turn of the event loop, in which the readers of watches learn that they are over.
+    await this.#clock.sleep(0, NEVER).catch(() => undefined);
+    this.#url = url;
+    this.#moving = undefined;
   }
 
   /**

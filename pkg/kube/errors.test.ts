@@ -11,3 +11,7 @@ test.each([
 ])('a write that ends with $code may have happened: $may', ({ code, may }) => {
   expect(mayHaveHappened(new ApiError(code, 'Unknown', 'x'))).toBe(may);
 });
+
+test('a write for which there were no credentials has not happened', () => {
+  expect(mayHaveHappened(new ApiError(0, 'NoCredentials', 'x'))).toBe(false);
+});

@@ -23,6 +23,8 @@ export type ApiErrorReason =
   | 'Unreachable'
   /** Ours: no answer within the deadline. A mutation may or may not have happened. */
   | 'DeadlineExceeded'
+  /** Ours: there are no credentials that the server has not refused. Nothing was sent. */
+  | 'NoCredentials'
   | (string & {});
 
 /** An answer of the API server that is not a success, or the lack of an answer. */
@@ -78,7 +80,7 @@ export const isExpired = (err: unknown): err is ApiError =>
   err instanceof ApiError && (err.code === 410 || err.reason === 'Expired' || err.reason === 'Gone');
 /** Whether a mutation that failed like this may have happened all the same. */
 export const mayHaveHappened = (err: unknown): boolean =>
-  err instanceof ApiError && (err.code === 0 || err.code >= 500);
+  err instanceof ApiError && (err.code === 0 || err.code >= 500) && err.reason !== 'NoCredentials';
 
 /** For `catch`: an object that does not exist is undefined. Throws anything else. */
 export function ignoreNotFound(err: unknown): undefined {

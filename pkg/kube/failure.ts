@@ -32,7 +32,7 @@ export function errorOfAnswer(code: number, retryAfter: string | undefined, text
 
   const reason = REASON_BY_CODE[code] ?? (code >= 500 ? 'InternalError' : 'Unknown');
   const retryAfterMs = retryAfterMsOf(retryAfter, nowMs);
-  const message = `server answered ${code}: ${text.trim().slice(0, EXCERPT)}`;
+  const message = `server returned ${code}: ${text.trim().slice(0, EXCERPT)}`;
   return new ApiError(code, reason, message, retryAfterMs === undefined ? {} : { retryAfterMs });
 }
 

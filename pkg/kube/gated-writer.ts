@@ -18,7 +18,6 @@ export interface WriteObserver {
   deleted(resource: Resource<KubeObject>, object: ObjectIdentity): void;
 }
 
-/** What a writer is made of. */
 export interface GatedWriterOptions {
   readonly transport: Transport;
   readonly gate: Gate;

@@ -25,12 +25,17 @@ describe('an answer with which nothing can be done is as none', () => {
 
     await expect(reader.get(machines, { name: 'm' })).rejects.toThrow(ApiError);
     await expect(reader.list(machines)).rejects.toThrow(ApiError);
+    await expect(reader.get(machines, { name: 'm' }, { metadataOnly: true })).rejects.toThrow(ApiError);
+    await expect(reader.list(machines, { metadataOnly: true })).rejects.toThrow(ApiError);
     await expect(reader.list(nodes)).rejects.toMatchObject({ code: 0, reason: 'Unreachable' });
   });
 });
 
 test.each([{ items: null }, { items: [] }])('a list of nothing may be written as $items', async ({ items }) => {
-  expect(await readerOf({ metadata, items }).list(machines)).toEqual({ metadata, items: [] });
+  const reader = readerOf({ metadata, items });
+
+  expect(await reader.list(machines)).toEqual({ metadata, items: [] });
+  expect(await reader.list(machines, { metadataOnly: true })).toEqual({ metadata, items: [] });
 });
 
 test.each([

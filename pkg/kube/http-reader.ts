@@ -2,7 +2,7 @@ import type { KubeObject, List } from '../apis/meta.ts';
 import { addressOf, queryOf } from './address.ts';
 import { METADATA, METADATA_LIST } from './list-watch.ts';
 import type { GetOptions, ListOptions, ObjectRef, Reader } from './client.ts';
-import { normalised, normalisedList, type Resource } from './resource.ts';
+import { normalised, normalisedList, received, receivedList, type Resource } from './resource.ts';
 import { asServed } from './served-versions.ts';
 import type { Transport } from './transport.ts';
 
@@ -28,7 +28,7 @@ export class HttpReader implements Reader {
         signal: options.signal,
         timeoutMs: options.timeoutMs,
       });
-      return options.metadataOnly === true ? object : normalised(served, object);
+      return options.metadataOnly === true ? received(served, object) : normalised(served, object);
     });
   }
 
@@ -45,7 +45,7 @@ export class HttpReader implements Reader {
         signal,
         timeoutMs,
       });
-      return metadataOnly === true ? list : normalisedList(served, list);
+      return metadataOnly === true ? receivedList(served, list) : normalisedList(served, list);
     });
   }
 }

@@ -15,7 +15,6 @@ export interface Selection {
   readonly metadataOnly?: boolean | undefined;
 }
 
-/** How one page of a list is read. */
 export interface PageOptions extends CallOptions {
   readonly limit?: number | undefined;
   readonly continue?: string | undefined;
@@ -45,9 +44,9 @@ export interface ListWatch<T extends KubeObject> {
 }
 
 /** The same of a list. */
-export const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=1,application/json';
+export const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json';
 /** Asks for one object's metadata alone. */
-export const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=1,application/json';
+export const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
 /** The server sends a bookmark about once a minute, so silence for longer than this means a dead connection. */
 const IDLE_MS = 90_000;
 /** A watch says something 2 s before its time is over, and ends then; one that is silent for so much longer is dead. */

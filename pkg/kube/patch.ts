@@ -26,7 +26,6 @@ export interface Patch {
   readonly base?: PatchBase;
 }
 
-/** The object a patch was computed from. */
 export interface PatchBase {
   readonly metadata: { readonly uid: string; readonly resourceVersion: string };
 }

@@ -182,6 +182,8 @@ export const volumeAttachments = resource<VolumeAttachment>(
 );
 export const leases = resource<Lease>('coordination.k8s.io', 'v1', 'leases', 'Lease');
 
+export const roleBindings = resource<KubeObject>('rbac.authorization.k8s.io', 'v1', 'rolebindings', 'RoleBinding');
+
 /** Asked by POST, and not stored: what we may do. */
 export const selfSubjectAccessReviews = resource<KubeObject>(
   'authorization.k8s.io',
@@ -268,7 +270,7 @@ export function normalisedList<T extends KubeObject>(from: Resource<T>, answer: 
 
 /** As if there had been no answer: what answered may have been something before the API server, and a mutation may have happened. */
 function nonsense(plural: string, what: string): ApiError {
-  return new ApiError(0, 'Unreachable', `a request for ${plural} was answered with something that is not ${what}`);
+  return new ApiError(0, 'Unreachable', `the response to a request for ${plural} is not ${what}`);
 }
 
 function metadataOf(answer: unknown): unknown {

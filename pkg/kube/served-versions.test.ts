@@ -74,6 +74,7 @@ describe('the newest version that is served is taken', () => {
   });
 });
 
+// promise: cluster-api/versions/versions-served-newest-taken
 test('none that is understood: it is said which ones there are, no object is said to be gone, and the next request asks again', async () => {
   const scene = new Scene('v1alpha4');
   const failure = await scene.request().catch((err: unknown) => err);

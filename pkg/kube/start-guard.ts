@@ -32,7 +32,7 @@ class GuardedHandler implements Dispatcher.DispatchHandler {
 
   /** Called right before the request is written; what it throws ends the request and keeps the connection. */
   onRequestStart(...args: Parameters<NonNullable<Dispatcher.DispatchHandler['onRequestStart']>>): void {
-    if (!this.#mayStart()) throw new NotStartedError('its time was over before it was sent');
+    if (!this.#mayStart()) throw new NotStartedError('the request timed out before it was sent');
     this.#handler.onRequestStart?.(...args);
   }
 

@@ -5,7 +5,7 @@ import { untilAborted } from '../clock/deadline.ts';
 import type { KubeMetrics } from '../metrics/kube.ts';
 import type { Address } from './address.ts';
 import { Deadline } from './deadline.ts';
-import { Dispatchers } from './dispatchers.ts';
+import { Dispatchers, NoCredentialsError, type OpenDispatcher, type UsedDispatcher } from './dispatchers.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ApiError } from './errors.ts';
 import { errorOfAnswer, errorOfFailure, isConnectionFailure, isUntrustedServer } from './failure.ts';
@@ -13,7 +13,7 @@ import { MUTATE } from './mutate.ts';
 import { leases, selfSubjectAccessReviews, selfSubjectRulesReviews } from './resource.ts';
 import { ServedVersions } from './served-versions.ts';
 import { NotStartedError } from './start-guard.ts';
-import { unlimited, type Throttle } from '../clock/throttle.ts';
+import { ThrottleClosedError, unlimited, type Throttle } from '../clock/throttle.ts';
 
 /** What a read asks of the API server, in its own words. */
 type ReadVerb = 'get' | 'list' | 'watch';
@@ -25,7 +25,6 @@ type Verb = ReadVerb | WriteVerb;
 /** Asked before each attempt; says how long that attempt may take. What it throws ends the call. */
 export type Admit = (signal: AbortSignal) => Promise<number>;
 
-/** One request. */
 interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly verb: Verb;
@@ -98,7 +97,6 @@ export interface RequestRecord {
   readonly receivedMs: number;
 }
 
-/** What a transport is made of. */
 export interface TransportOptions {
   readonly endpoint: Endpoint;
   readonly clock: Clock;
@@ -106,6 +104,8 @@ export interface TransportOptions {
   readonly userAgent: string;
   readonly throttle?: Throttle;
   readonly metrics?: KubeMetrics | undefined;
+  /** In place of connections of our own making. */
+  readonly openDispatcher?: OpenDispatcher | undefined;
   /** Told of every attempt, watches included; must not throw. */
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
 }
@@ -127,19 +127,14 @@ const SILENT_MS = 4_000;
 
 /** Sends requests to one API server: deadline, rate limit, credentials, metrics, and the few retries that are always safe. */
 export class Transport {
-  /** Which versions the server has. */
   readonly served: ServedVersions;
   readonly #options: TransportOptions;
   readonly #throttle: Throttle;
   readonly #dispatchers: Dispatchers;
-  readonly #host: string;
-  readonly #origin: string;
-  readonly #prefix: string;
   #answeredAtMs = -Infinity;
   #answered = Promise.withResolvers<void>();
 
   constructor(options: TransportOptions) {
-    const url = new URL(options.endpoint.url);
     this.#options = options;
     this.served = new ServedVersions({
       clock: options.clock,
@@ -147,10 +142,7 @@ export class Transport {
         await this.request({ method: 'GET', verb: 'get', address: { path, template: path, label: 'discovery' } }),
     });
     this.#throttle = options.throttle ?? unlimited;
-    this.#dispatchers = new Dispatchers(options.endpoint);
-    this.#host = url.host;
-    this.#origin = url.origin;
-    this.#prefix = url.pathname.replace(/\/$/, '');
+    this.#dispatchers = new Dispatchers(options.endpoint, options.clock, options.openDispatcher);
   }
 
   /**
@@ -171,7 +163,7 @@ export class Transport {
   /** As `request`, for a mutation: throws also what `call.admit` throws, and never repeats a mutation that may have happened. */
   async [MUTATE]<T>(call: GatedCall | LeaseCall): Promise<T> {
     if (call.admit === undefined && call.address.label !== LEASES) {
-      throw new TypeError(`${call.method} ${call.address.path} was not admitted by the gate`);
+      throw new TypeError(`${call.method} ${call.address.path} was refused by the gate`);
     }
     return this.#request<T>(call);
   }
@@ -180,7 +172,7 @@ export class Transport {
     const { clock } = this.#options;
     let untilMs = Infinity;
     for (let retries = 0; ; retries++) {
-      if ((call.lane ?? 'requests') === 'requests') await this.#throttle.acquire(call.signal ?? NEVER);
+      if ((call.lane ?? 'requests') === 'requests') await this.#admitted(call);
       if (retries === 0) untilMs = clock.monotonicMs() + (call.timeoutMs ?? DEFAULT_TIMEOUT_MS);
       try {
         return (await this.#attempt(call, untilMs)) as T;
@@ -201,14 +193,14 @@ export class Transport {
     const timeouts = { headersTimeout: call.timeoutMs ?? DEFAULT_TIMEOUT_MS, bodyTimeout: idleMs };
     const opened = async (): Promise<Dispatcher.ResponseData> => {
       call.signal.throwIfAborted();
-      const { dispatcher, headers } = await untilAborted(this.#dispatchers.use('watches'), call.signal);
-      return this.#send(call, dispatcher, headers, call.signal, timeouts);
+      const used = await untilAborted(this.#dispatchers.use('watches'), call.signal);
+      return this.#send(call, used, call.signal, timeouts);
     };
     const answer = await opened().catch((err: unknown) => {
       this.#record(call, sentMs, 0, undefined);
       if (isUntrustedServer(err)) this.#options.endpoint.refused();
       call.signal.throwIfAborted();
-      throw errorOfFailure(err, `watching ${call.address.path}`);
+      throw failureOf(err, `watching ${call.address.path}`);
     });
     this.#record(call, sentMs, answer.statusCode, headerOf(answer.headers, 'date'));
     if (answer.statusCode === 200) return answer.body;
@@ -224,9 +216,19 @@ export class Transport {
     while (this.#answeredAtMs < sinceMs) await untilAborted(this.#answered.promise, signal);
   }
 
-  /** Breaks off all requests and watches. */
+  /** Breaks off all requests and watches, and those that wait for the rate limit. */
   async close(): Promise<void> {
+    await this.#throttle.close();
     await this.#dispatchers.destroy();
+  }
+
+  async #admitted({ method, address, signal = NEVER }: Call): Promise<void> {
+    try {
+      await this.#throttle.acquire(signal);
+    } catch (err) {
+      if (!(err instanceof ThrottleClosedError)) throw err;
+      throw failureOf(err, `${method} ${address.path}`);
+    }
   }
 
   async #attempt(call: Call, untilMs: number): Promise<unknown> {
@@ -239,19 +241,18 @@ export class Transport {
     const moreMs = (): number => Math.min(untilMs - clock.monotonicMs(), call.admittedMs?.() ?? 0);
     using deadline = new Deadline(clock, leftMs, call.signal, moreMs);
     const lane = call.lane ?? 'requests';
-    let dispatcher: Dispatcher | undefined;
+    let used: UsedDispatcher | undefined;
     let code = 0;
     let date: string | undefined;
     try {
       deadline.signal.throwIfAborted();
-      const used = await untilAborted(this.#dispatchers.use(lane), deadline.signal);
-      dispatcher = used.dispatcher;
+      used = await untilAborted(this.#dispatchers.use(lane), deadline.signal);
       // A process that was paused hears of its network first, and of its timers only then.
       const mayStart = (): boolean => {
         const nowMs = clock.monotonicMs();
         return nowMs < untilMs && (call.admittedMs?.() ?? sentMs + admittedMs - nowMs) > 0;
       };
-      const answer = await this.#send(call, dispatcher, used.headers, deadline.signal, { ...NO_TIMEOUTS, mayStart });
+      const answer = await this.#send(call, used, deadline.signal, { ...NO_TIMEOUTS, mayStart });
       const text = await answer.body.text();
       code = answer.statusCode;
       date = headerOf(answer.headers, 'date');
@@ -262,10 +263,12 @@ export class Transport {
       if (isUntrustedServer(err)) this.#options.endpoint.refused();
       // Anyone who broke it off: that nothing came for so long tells about the connection.
       const isSilent = clock.monotonicMs() - sentMs >= SILENT_MS;
-      if (isSilent && dispatcher !== undefined) this.#dispatchers.renew(lane, dispatcher);
+      if (isSilent && used !== undefined) this.#dispatchers.renew(lane, used.dispatcher);
+      if (deadline.expired && used === undefined)
+        throw this.#waitedForCredentials(call, clock.monotonicMs() - sentMs, err);
       if (deadline.expired || err instanceof NotStartedError) throw expired(call, clock.monotonicMs() - sentMs, err);
       call.signal?.throwIfAborted();
-      throw errorOfFailure(err, `${call.method} ${call.address.path}`);
+      throw failureOf(err, `${call.method} ${call.address.path}`);
     } finally {
       this.#record(call, sentMs, code, date);
     }
@@ -273,15 +276,14 @@ export class Transport {
 
   async #send(
     call: Call,
-    dispatcher: Dispatcher,
-    headers: Readonly<Record<string, string>>,
+    { dispatcher, headers, origin, prefix }: UsedDispatcher,
     signal: AbortSignal,
     options: { headersTimeout: number; bodyTimeout: number; mayStart?: () => boolean },
   ): Promise<Dispatcher.ResponseData> {
     signal.throwIfAborted();
     const answer = dispatcher.request({
-      origin: this.#origin,
-      path: `${this.#prefix}${call.address.path}${call.query ?? ''}`,
+      origin,
+      path: `${prefix}${call.address.path}${call.query ?? ''}`,
       method: call.method,
       headers: {
         ...headers,
@@ -297,6 +299,12 @@ export class Transport {
     });
     // While it waits for a connection, undici hears of an abort only afterwards (and then sends nothing).
     return untilAborted(answer, signal);
+  }
+
+  #waitedForCredentials(call: Call, afterMs: number, cause: unknown): ApiError {
+    const { trouble = 'loading is still in progress' } = this.#options.endpoint.state ?? {};
+    const message = `${call.method} ${call.address.path}: no credentials within ${Math.round(afterMs)} ms (${trouble})`;
+    return new ApiError(0, 'NoCredentials', message, { cause });
   }
 
   #refusal(code: number, retryAfter: string | undefined, text: string): ApiError {
@@ -329,9 +337,10 @@ export class Transport {
     const { metrics, onRequest } = this.#options;
     const { method, template, code, sentMs, receivedMs } = record;
     if (code !== 0) this.#noteAnswer(receivedMs);
-    metrics?.requests.inc({ code: code === 0 ? '<error>' : String(code), method, host: this.#host });
+    const { host, origin, pathname } = new URL(this.#options.endpoint.url);
+    metrics?.requests.inc({ code: code === 0 ? '<error>' : String(code), method, host });
     metrics?.latency.observe(
-      { verb: method, url: `${this.#origin}${this.#prefix}${template}` },
+      { verb: method, url: `${origin}${pathname.replace(/\/$/, '')}${template}` },
       (receivedMs - sentMs) / 1_000,
     );
     onRequest?.(record);
@@ -347,8 +356,14 @@ export class Transport {
 /** The deadline of the call bounds everything. */
 const NO_TIMEOUTS = { headersTimeout: 0, bodyTimeout: 0 };
 
+/** The error that the lack of an answer means, or that nothing could be asked. */
+function failureOf(err: unknown, action: string): ApiError {
+  if (!(err instanceof NoCredentialsError)) return errorOfFailure(err, action);
+  return new ApiError(0, 'NoCredentials', `${action}: ${err.message}`, { cause: err });
+}
+
 function expired(call: Call, afterMs: number, cause: unknown): ApiError {
-  const message = `${call.method} ${call.address.path}: no answer within ${Math.round(afterMs)} ms`;
+  const message = `${call.method} ${call.address.path}: no response within ${Math.round(afterMs)} ms`;
   return new ApiError(0, 'DeadlineExceeded', message, { cause });
 }
 

@@ -18,6 +18,7 @@ function older<T>(resource: T | undefined): T {
   return resource;
 }
 
+// promise: cluster-api/versions/patches-name-change-either
 describe('in the older version a patch names what it changes, and nothing else', () => {
   const machine: ClusterAPIMachine = {
     metadata: { ...metadata, labels: { a: 'b' } },
@@ -92,7 +93,7 @@ describe('in the older version a patch names what it changes, and nothing else',
 
   test('and one that was made of nothing is refused: what has to go cannot be told', () => {
     expect(() => wireChange(older(MACHINES), strategicPatch(machine, {}))).toThrow('a strategic patch of machines');
-    expect(() => wireChange(older(MACHINES), { type: 'merge', body: {} })).toThrow('cannot be said in v1beta1');
+    expect(() => wireChange(older(MACHINES), { type: 'merge', body: {} })).toThrow('cannot be converted to v1beta1');
   });
 });
 

@@ -13,7 +13,7 @@ type Fields = Readonly<Record<string, unknown>>;
  */
 export function wireChange(resource: Resource<KubeObject>, { type, body, base }: Patch): object | undefined {
   if (type !== 'merge' || base === undefined) {
-    throw new Error(`a ${type} patch of ${resource.plural} cannot be said in ${resource.version}`);
+    throw new Error(`a ${type} patch of ${resource.plural} cannot be converted to ${resource.version}`);
   }
   const wire = (object: object): object => resource.toWire?.(object) ?? object;
   const { metadata = {}, ...change } = body as Fields & { readonly metadata?: Fields };

@@ -1,7 +1,14 @@
 import type { Lease } from '../apis/wire.ts';
 import { DeadlineError, withDeadline } from '../clock/deadline.ts';
 import { elapsedSince, instantOf, type HostClock, type Instant } from '../clock/host-clock.ts';
-import { isAlreadyExists, isConflict, isNotFound, mayHaveHappened } from '../kube/errors.ts';
+import {
+  isAlreadyExists,
+  isConflict,
+  isNotFound,
+  isTooManyRequests,
+  mayHaveHappened,
+  REFUSAL_PATIENCE_MS,
+} from '../kube/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { LeaseResult } from '../metrics/leader.ts';
 import {
@@ -14,12 +21,14 @@ import {
   outbid,
   releasedLease,
   renewedLease,
+  renewTimeOf,
   takenLease,
   transitionsOf,
 } from './lease.ts';
 import type { Decision, LeaseTiming, Observation } from './lease.ts';
 import type { LeaseClient } from './lease-client.ts';
 import { LeaseTrouble, type Trouble } from './lease-trouble.ts';
+import { type Random, secureRandom } from '../random/random.ts';
 
 /** What others see and want of an elector, wherever it runs. */
 export interface LeaseElector {
@@ -30,6 +39,8 @@ export interface LeaseElector {
   readonly holder: string | undefined;
   /** Since when, and why, the Lease can neither be read nor taken; undefined while it can, and when we lead. */
   readonly trouble: Trouble | undefined;
+  /** Leadership is suspended: the fence is closed, and we lead again if nobody has written the Lease by the time it can be reached. */
+  readonly isSuspended: boolean;
   /** Why we do not lead any more, and never will again; undefined before that. */
   readonly ended: string | undefined;
   /**
@@ -66,23 +77,26 @@ export interface ElectorDeps {
   readonly leases: LeaseClient;
   readonly timing: LeaseTiming;
   readonly clock: HostClock;
+  readonly random?: Random | undefined;
   readonly log: Logger;
   readonly metrics: ElectionCounters;
   /** The fence of this leadership (pkg/gate). */
   readonly fence: { renewed(sentAt: Instant, leaseTransitions: number): void; close(): void };
   /** Leadership is lost, the fence is closed: the process has to end. Called at most once. */
   readonly lost: (reason: string) => void;
-  /** Reports `<identity> became leader` and `<identity> stopped leading` as an Event on the Lease. Must not throw. */
+  /** Reports `<identity> became leader`, `<identity> resumed leading, …` and `<identity> stopped leading` as Events on the Lease. Must not throw. */
   readonly announce: (lease: Lease, message: string) => void;
   /** What can be read of the elector may have changed. Must not throw. */
   readonly changed?: () => void;
 }
 
 /** Why its count is not raised. */
-const NOT_OURS = 'the Lease is not ours any more';
+const NOT_OURS = 'the Lease is held by another process';
 
 /** Candidates do not try in step. */
 const RETRY_JITTER = 0.2;
+/** Of an outage of six hours; a write that is not recognised costs the lease duration. */
+const MOST_UNANSWERED = 10_000;
 
 /**
  * Takes a Lease and keeps it, like client-go's elector, which holds the other program's Lease on the same cluster.
@@ -90,8 +104,14 @@ const RETRY_JITTER = 0.2;
  * | state     | leaves it when                                                              |
  * |-----------|-----------------------------------------------------------------------------|
  * | candidate | the Lease is absent, released or not renewed for its duration → leading     |
- * | leading   | no renewal succeeded for the renew deadline, or it is somebody else's → lost |
- * | leading   | `release`, after the last mutation has ended → released                     |
+ * | leading   | it is somebody else's, or no renewal succeeded for the renew deadline → lost |
+ * | leading   | as the latter, because the API server was away → suspended                  |
+ * | suspended | a write on top of our last one succeeds → leading, under a higher token     |
+ * | suspended | somebody has written the Lease, or the API server refuses us → lost         |
+ * | leading, suspended | `release`, after the last mutation has ended → released            |
+ *
+ * Suspended, the fence is closed as if the Lease was lost, and a standby may take it. Only the one write on top of our last one tells whether
+ * somebody has: where it succeeds nobody has led in between, so that a lone replica need not wait for its own Lease to expire.
  *
  * While a candidate it also watches the Lease, so that a released one is taken at once. Each success tells the fence when
  * the request was *sent*.
@@ -104,7 +124,14 @@ export class Elector implements LeaseElector {
   #lease: Lease | undefined;
   #sentAt: Instant | undefined;
   /** What the last renewal failed with; undefined when it did not. */
-  #renewalError: string | undefined;
+  #renewalError: Error | undefined;
+  /** The API server was away after the last renewal. */
+  #wasAway = false;
+  /** When the API server began to refuse what it answers, without an end so far. */
+  #refusedSinceMs: number | undefined;
+  #isSuspended = false;
+  /** `renewTime` of those of our writes since the last answer that were not answered. */
+  #unanswered: readonly string[] = [];
   /** A write that takes the Lease was not answered: the server may hold us for the leader. */
   #mayHold = false;
   #renewing: Promise<void> | undefined;
@@ -125,11 +152,15 @@ export class Elector implements LeaseElector {
   }
 
   get isLeading(): boolean {
-    return this.#lease !== undefined;
+    return this.#lease !== undefined && !this.#isSuspended;
   }
 
   get lease(): Lease | undefined {
-    return this.#lease;
+    return this.#isSuspended ? undefined : this.#lease;
+  }
+
+  get isSuspended(): boolean {
+    return this.#isSuspended;
   }
 
   get holder(): string | undefined {
@@ -146,14 +177,14 @@ export class Elector implements LeaseElector {
   }
 
   async acquire(signal: AbortSignal): Promise<void> {
-    const { clock, log, timing } = this.#deps;
+    const { clock, log } = this.#deps;
     const watching = new AbortController();
     const watch = this.#watch(AbortSignal.any([signal, watching.signal]));
     try {
       while (!this.isLeading) {
         signal.throwIfAborted();
         const startedMs = clock.monotonicMs();
-        let waitMs = timing.retryPeriodMs * (1 + RETRY_JITTER * Math.random());
+        let waitMs = this.#retryMs();
         try {
           const decision = await this.#attempt(signal);
           this.#trouble.answered();
@@ -180,17 +211,18 @@ export class Elector implements LeaseElector {
 
   async release(mutationsEnded: () => Promise<void>): Promise<void> {
     await mutationsEnded();
-    this.#stopping.abort(new Error('leadership is being released'));
+    this.#stopping.abort(new Error('releasing leadership'));
     this.#wake();
     await this.#renewing;
     const lease = this.#lease ?? (await this.#leaseTakenUnawares());
-    this.#ended ??= lease === undefined ? 'no longer a candidate' : 'gave the Lease up';
+    this.#ended ??= lease === undefined ? 'no longer a candidate' : 'released the Lease';
     this.#raised(this.#ended);
     this.#changed();
     if (lease === undefined) return;
 
     this.#deps.fence.close();
     this.#lease = undefined;
+    this.#isSuspended = false;
     this.#mayHold = false;
     this.#changed();
     this.#deps.metrics.isLeader.set({ lease: this.#deps.name }, 0);
@@ -199,7 +231,8 @@ export class Elector implements LeaseElector {
   }
 
   async raiseAbove(token: bigint): Promise<string | undefined> {
-    if (token >= MAX_RAISED) return `no Lease is raised above ${MAX_RAISED}; the driver has to forget what it has seen`;
+    if (token >= MAX_RAISED)
+      return `the Lease is not raised above ${MAX_RAISED}; the driver must forget the tokens that it has seen`;
     try {
       // Not by the loop that renews: of a slow server it would not have the time for another answer.
       const current = this.isLeading ? await this.#read(undefined) : undefined;
@@ -238,16 +271,13 @@ export class Elector implements LeaseElector {
           ? leases.create(newLease(name, identity, decision.transitions, timing, clock.now()), options)
           : leases.replace(takenLease(decision.lease, identity, decision.transitions, timing, clock.now()), options),
       );
-      this.#count('ok');
-      this.#leading(lease, sentAt);
-      this.#deps.metrics.isLeader.set({ lease: name }, 1);
-      this.#deps.announce(lease, `${identity} became leader`);
+      this.#begin(lease, sentAt, 'became leader');
       return decision;
     } catch (err) {
       const wasOvertaken = isConflict(err) || isAlreadyExists(err) || isNotFound(err);
       this.#count(wasOvertaken ? 'conflict' : 'error');
       if (wasOvertaken) return undefined;
-      if (mayHaveHappened(err) || err instanceof DeadlineError) this.#mayHold = true;
+      if (wasNotAnswered(err)) this.#mayHold = true;
       throw err;
     }
   }
@@ -260,13 +290,25 @@ export class Elector implements LeaseElector {
       await this.#pause(Math.min(pauseMs, this.#remainingMs()), this.#stopping.signal).catch(() => undefined);
       if (this.#stopping.signal.aborted) return;
       if (this.#remainingMs() <= 0) {
-        return this.#lost(`the Lease could not be renewed for ${timing.renewDeadlineMs} ms${this.#whyNotRenewed()}`);
+        if (!this.#wasAway) {
+          return this.#lost(`the Lease could not be renewed for ${timing.renewDeadlineMs} ms${this.#whyNotRenewed()}`);
+        }
+        await this.#suspended();
+        if (!this.isLeading) return;
+        pauseMs = this.#pauseAfter(this.#sentAt?.monotonicMs ?? clock.monotonicMs());
+        continue;
       }
       const sentMs = clock.monotonicMs();
       const outcome = await this.#renew();
-      if (outcome === 'lost') return this.#lost('the Lease is held by somebody else');
+      if (outcome === 'lost') return this.#lost('the Lease is held by another process');
       pauseMs = outcome === 'again' ? 0 : this.#pauseAfter(sentMs);
     }
+  }
+
+  /** Until the next attempt at a Lease that is not ours. */
+  #retryMs(): number {
+    const { random = secureRandom, timing } = this.#deps;
+    return timing.retryPeriodMs * (1 + RETRY_JITTER * random());
   }
 
   /** How long until the next renewal after one that was sent at `sentMs`. */
@@ -281,9 +323,8 @@ export class Elector implements LeaseElector {
     const lease = this.#lease;
     if (lease === undefined) return 'lost';
     const sentAt = instantOf(clock);
+    const wanted = renewedLease(lease, clock.now(), this.#observation.transitions);
     try {
-      const { transitions } = this.#observation;
-      const wanted = renewedLease(lease, clock.now(), transitions);
       const renewed = await this.#call(undefined, (options) => leases.replace(wanted, options));
       this.#leading(renewed, sentAt);
       this.#count('ok');
@@ -292,7 +333,10 @@ export class Elector implements LeaseElector {
     } catch (err) {
       const isStale = isConflict(err) || isNotFound(err);
       this.#count(isStale ? 'conflict' : 'error');
-      if (!isStale) return this.#renewalFailed(err);
+      if (!isStale) {
+        this.#noteUnanswered(wanted, err);
+        return this.#renewalFailed(err, sentAt);
+      }
     }
     try {
       const current = await this.#read(undefined);
@@ -309,25 +353,126 @@ export class Elector implements LeaseElector {
       this.#count('ok');
       return 'renewed';
     } catch (err) {
-      return isAlreadyExists(err) ? 'again' : this.#renewalFailed(err);
+      return isAlreadyExists(err) ? 'again' : this.#renewalFailed(err, sentAt);
     }
   }
 
-  #renewalFailed(err: unknown): 'failed' {
-    this.#renewalError = err instanceof Error ? err.message : String(err);
+  /** Returns when we lead again, when leadership is lost, or when it is to be released. */
+  async #suspended(): Promise<void> {
+    const { clock, identity, log, name, timing } = this.#deps;
+    this.#deps.fence.close();
+    this.#isSuspended = true;
+    this.#deps.metrics.isLeader.set({ lease: name }, 0);
+    this.#trouble.failed(this.#renewalError, clock.monotonicMs() - timing.renewDeadlineMs);
+    this.#raised(NOT_OURS);
+    this.#changed();
+    log.warn({ lease: name, identity, ms: timing.renewDeadlineMs, err: this.#renewalError }, 'suspended leadership');
+
+    while (!this.#stopping.signal.aborted) {
+      const startedMs = clock.monotonicMs();
+      let pauseMs = this.#retryMs();
+      try {
+        const outcome = await this.#resume();
+        this.#refusedSinceMs = undefined;
+        if (outcome === 'lost')
+          return this.#lost('the Lease was written by another process while leadership was suspended');
+        if (outcome === 'resumed') return;
+        if (outcome === 'again') pauseMs = 0;
+        // Somebody may have led in a history that is lost, and still not know of it: as for any other holder, the lease duration is waited for.
+        if (outcome === 'set back') pauseMs = timing.leaseDurationMs;
+      } catch (err) {
+        this.#trouble.failed(err, startedMs);
+        this.#noteRenewalError(err, startedMs);
+        this.#changed();
+        if (this.#isRefused()) {
+          return this.#lost(`the Lease could not be renewed${this.#whyNotRenewed()}`);
+        }
+      }
+      await this.#pause(pauseMs, this.#stopping.signal).catch(() => undefined);
+    }
+  }
+
+  /**
+   * Takes the Lease again, on top of what we wrote last. again: a write of ours whose answer was lost is the last one. set back: we are the
+   * holder by a write that is not our last one. Throws ApiError, DeadlineError.
+   */
+  async #resume(): Promise<'resumed' | 'again' | 'set back' | 'lost'> {
+    const { clock, identity, leases, log, name, timing } = this.#deps;
+    const lease = this.#lease;
+    if (lease === undefined) return 'lost';
+    const sentAt = instantOf(clock);
+    // Under a token of its own: what is still on its way of the time before is too late.
+    const transitions = Math.max(this.#observation.transitions, transitionsOf(lease)) + 1;
+    const taken = takenLease(lease, identity, transitions, timing, clock.now());
+    try {
+      const resumed = await this.#call(undefined, (options) => leases.replace(taken, options));
+      this.#isSuspended = false;
+      this.#trouble.answered();
+      this.#begin(resumed, sentAt, 'resumed leading, which was suspended while the API server was unreachable');
+      log.info({ lease: name, identity }, 'resumed leadership');
+      return 'resumed';
+    } catch (err) {
+      const isStale = isConflict(err) || isNotFound(err);
+      this.#count(isStale ? 'conflict' : 'error');
+      if (!isStale) {
+        this.#noteUnanswered(taken, err);
+        throw err;
+      }
+    }
+    const current = await this.#read(undefined);
+    if (current === undefined || holderOf(current) !== identity) return 'lost';
+    // Somebody's label leaves the renewal as it was.
+    const isOurs = [renewTimeOf(lease), ...this.#unanswered].includes(renewTimeOf(current));
+    this.#lease = current;
+    return isOurs ? 'again' : 'set back';
+  }
+
+  /** Some of them may have been written, each on top of the last one that was answered. */
+  #noteUnanswered(lease: Lease, err: unknown): void {
+    if (!wasNotAnswered(err)) return;
+    this.#unanswered = [...this.#unanswered, renewTimeOf(lease)].slice(-MOST_UNANSWERED);
+  }
+
+  #renewalFailed(err: unknown, sentAt: Instant): 'failed' {
+    this.#noteRenewalError(err, sentAt.monotonicMs);
     this.#deps.log.debug({ lease: this.#deps.name, err }, 'renewal failed');
     return 'failed';
   }
 
+  #noteRenewalError(err: unknown, sentMs: number): void {
+    this.#renewalError = asError(err);
+    this.#wasAway ||= isAway(err);
+    this.#refusedSinceMs = isAway(err) ? undefined : (this.#refusedSinceMs ?? sentMs);
+  }
+
+  /** Whether the API server means it: one that is just starting refuses for a moment, too. */
+  #isRefused(): boolean {
+    return (
+      this.#refusedSinceMs !== undefined && this.#deps.clock.monotonicMs() - this.#refusedSinceMs >= REFUSAL_PATIENCE_MS
+    );
+  }
+
   /** Whoever has to see to it needs the words of the API server; a process that was stopped meanwhile has heard none. */
   #whyNotRenewed(): string {
-    return this.#renewalError === undefined ? '' : `: ${this.#renewalError}`;
+    return this.#renewalError === undefined ? '' : `: ${this.#renewalError.message}`;
+  }
+
+  /** The Lease was taken, for the first time or again. */
+  #begin(lease: Lease, sentAt: Instant, how: string): void {
+    const { announce, identity, metrics, name } = this.#deps;
+    this.#count('ok');
+    this.#leading(lease, sentAt);
+    metrics.isLeader.set({ lease: name }, 1);
+    announce(lease, `${identity} ${how}`);
   }
 
   #leading(lease: Lease, sentAt: Instant): void {
     this.#lease = lease;
     this.#sentAt = sentAt;
     this.#renewalError = undefined;
+    this.#refusedSinceMs = undefined;
+    this.#wasAway = false;
+    this.#unanswered = [];
     this.#see(lease);
     this.#deps.fence.renewed(sentAt, transitionsOf(lease));
     this.#raised();
@@ -347,8 +492,8 @@ export class Elector implements LeaseElector {
   #reportRaise(before: Lease, after: Lease): void {
     const { announce, identity, log, name } = this.#deps;
     const [from, to] = [transitionsOf(before), transitionsOf(after)];
-    log.warn({ lease: name, identity, from, to }, 'raised leaseTransitions of the Lease, which had been set back');
-    announce(after, `${identity} raised leaseTransitions from ${from} to ${to}: the Lease had been set back`);
+    log.warn({ lease: name, identity, from, to }, 'raised leaseTransitions of the Lease, which had been reset');
+    announce(after, `${identity} raised leaseTransitions from ${from} to ${to}, because the Lease had been reset`);
   }
 
   #lost(reason: string): void {
@@ -356,6 +501,7 @@ export class Elector implements LeaseElector {
     const lease = this.#lease;
     fence.close();
     this.#lease = undefined;
+    this.#isSuspended = false;
     this.#ended = `lost leadership: ${reason}`;
     this.#raised(NOT_OURS);
     this.#changed();
@@ -392,7 +538,7 @@ export class Elector implements LeaseElector {
       const lease = await this.#read(undefined);
       return lease !== undefined && holderOf(lease) === identity ? lease : undefined;
     } catch (err) {
-      log.warn({ lease: name, err }, 'could not check whether we hold the Lease');
+      log.warn({ lease: name, err }, 'could not check whether this process holds the Lease');
       return undefined;
     }
   }
@@ -465,4 +611,18 @@ export class Elector implements LeaseElector {
   #count(result: LeaseResult): void {
     this.#deps.metrics.renewals.inc({ lease: this.#deps.name, result });
   }
+}
+
+/** The API server did not answer, or was not able to work: that says nothing of the Lease. */
+function isAway(err: unknown): boolean {
+  return wasNotAnswered(err) || isTooManyRequests(err);
+}
+
+/** A write that failed like this may have happened all the same. */
+function wasNotAnswered(err: unknown): boolean {
+  return err instanceof DeadlineError || mayHaveHappened(err);
+}
+
+function asError(err: unknown): Error {
+  return err instanceof Error ? err : new Error(String(err));
 }

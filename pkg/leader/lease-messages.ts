@@ -40,6 +40,7 @@ export interface ElectorState {
   readonly lease: Lease | undefined;
   readonly holder: string | undefined;
   readonly trouble: Trouble | undefined;
+  readonly isSuspended: boolean;
   readonly ended: string | undefined;
 }
 
@@ -49,7 +50,7 @@ export type LeaseOrder =
   | { readonly kind: 'stop-acquiring'; readonly name: string }
   | { readonly kind: 'release'; readonly name: string }
   | { readonly kind: 'raise'; readonly name: string; readonly above: bigint }
-  | { readonly kind: 'credentials'; readonly credentials: Credentials }
+  | { readonly kind: 'credentials'; readonly credentials: Credentials; readonly url: string }
   | { readonly kind: 'no-credentials'; readonly why: string };
 
 /** From the thread, about one Lease. */

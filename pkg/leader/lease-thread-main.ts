@@ -18,7 +18,7 @@ import { RelayedEndpoint } from './relayed-endpoint.ts';
 
 const data = workerData as LeaseThreadData;
 const port = parentPort;
-if (port === null) throw new Error('this is no thread');
+if (port === null) throw new Error('not running in a worker thread');
 
 const clock = new SystemClock();
 const serverTime = new ServerTime({ clock, reanchored: () => undefined });
@@ -65,7 +65,7 @@ const log: Logger = {
 function requirePulse(): void {
   const stalledMs = stalledForMs(data.pulse, clock);
   if (stalledMs > data.longestStallMs) {
-    throw new Error(`the event loop of the process has not turned for ${Math.round(stalledMs)} ms`);
+    throw new Error(`the event loop of the process has been blocked for ${Math.round(stalledMs)} ms`);
   }
 }
 
@@ -96,8 +96,8 @@ function makeElector(name: string, memory: SharedArrayBuffer): Elector {
     lost: (reason) => report({ kind: 'lost', name, reason }),
     announce: (lease, message) => report({ kind: 'announce', name, lease, message }),
     changed: () => {
-      const { isLeading, lease, holder, trouble, ended } = elector;
-      report({ kind: 'state', name, state: { isLeading, lease, holder, trouble, ended } });
+      const { isLeading, lease, holder, trouble, isSuspended, ended } = elector;
+      report({ kind: 'state', name, state: { isLeading, lease, holder, trouble, isSuspended, ended } });
     },
   });
   return elector;
@@ -128,13 +128,13 @@ async function obey(order: LeaseOrder): Promise<void> {
     case 'acquire':
       return acquire(order.name, order.fence);
     case 'stop-acquiring':
-      return candidacies.get(order.name)?.stop.abort(new Error('told to stop'));
+      return candidacies.get(order.name)?.stop.abort(new Error('stop requested'));
     case 'release':
       return release(order.name);
     case 'raise':
       return raise(order.name, order.above);
     case 'credentials':
-      return endpoint.tell(order.credentials);
+      return endpoint.tell(order.credentials, order.url);
     case 'no-credentials':
       return endpoint.fail(order.why);
   }

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 
 import type { Clock } from '../clock/clock.ts';
-import type { Endpoint } from '../kube/endpoint.ts';
+import type { Credentials, Endpoint } from '../kube/endpoint.ts';
 import type { RequestRecord } from '../kube/transport.ts';
 import type { LogFields, Logger } from '../log/logger.ts';
 import type { LeaseTiming } from './lease.ts';
@@ -27,9 +27,8 @@ export interface LeaseThreadOptions {
 }
 
 const LONGEST_STALL_MS = 60_000;
-/** Credentials are kept for a minute where they are loaded; so the thread has them for no more than 80 s. */
-const TELL_CREDENTIALS_MS = 20_000;
-const LOAD_AGAIN_MS = 1_000;
+/** How soon the thread has those that were loaded, and knows that there are none any more. */
+const CHECK_CREDENTIALS_MS = 2_000;
 const FILE = path.join(import.meta.dirname, `lease-thread-main${path.extname(import.meta.filename)}`);
 /** It needs a few megabytes; more would be a leak. */
 const LIMITS = { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 64 };
@@ -44,6 +43,9 @@ export class LeaseThread {
   #worker: Worker | undefined;
   #pulse: Pulse | undefined;
   #stopSending: () => void = () => undefined;
+  /** What the thread was told last: credentials, or why there are none. */
+  #sent: Credentials | string | undefined;
+  #sentURL: string | undefined;
   #isClosed = false;
 
   constructor(options: LeaseThreadOptions) {
@@ -91,10 +93,10 @@ export class LeaseThread {
     };
     const worker = new Worker(FILE, { name: 'leases', workerData, execArgv: [], resourceLimits: LIMITS });
     worker.on('message', (report: LeaseReport) => this.#heard(report));
-    worker.on('error', (err) => this.#ended(`the thread of the Leases failed: ${String(err)}`));
-    worker.on('exit', () => this.#ended('the thread of the Leases ended'));
+    worker.on('error', (err) => this.#ended(`the Lease thread failed: ${String(err)}`));
+    worker.on('exit', () => this.#ended('the Lease thread exited'));
     worker.unref();
-    void this.#sendCredentials({ areAwaited: true });
+    void this.#keepSending({ areAwaited: true });
     return worker;
   }
 
@@ -112,28 +114,42 @@ export class LeaseThread {
         break;
       case 'credentials-refused':
         this.#options.endpoint.refused();
-        void this.#sendCredentials({ areAwaited: true });
+        void this.#keepSending({ areAwaited: true });
         break;
       default:
         this.#electors.get(report.name)?.heard(report);
     }
   }
 
-  /** Tells them now, and again after a while. When they cannot be loaded, the thread goes on with those that it has. */
-  async #sendCredentials({ areAwaited }: { areAwaited: boolean }): Promise<void> {
-    const { clock, endpoint, log } = this.#options;
+  /** Never rejects. */
+  async #keepSending({ areAwaited }: { areAwaited: boolean }): Promise<void> {
     this.#stopSending();
-    let againInMs = TELL_CREDENTIALS_MS;
-    try {
-      this.#send({ kind: 'credentials', credentials: await endpoint.credentials() });
-    } catch (err) {
-      log.debug({ err }, 'could not load the credentials for the Leases');
-      if (areAwaited) this.#send({ kind: 'no-credentials', why: err instanceof Error ? err.message : String(err) });
-      againInMs = LOAD_AGAIN_MS;
-    }
+    await this.#sendCredentials(areAwaited);
     this.#stopSending();
     if (this.#isClosed) return;
-    this.#stopSending = clock.schedule(againInMs, () => void this.#sendCredentials({ areAwaited: false }));
+    const again = (): void => void this.#keepSending({ areAwaited: false });
+    this.#stopSending = this.#options.clock.schedule(CHECK_CREDENTIALS_MS, again);
+  }
+
+  /**
+   * Tells what has changed, or all when it is awaited. The thread goes on with what it has only as long as this one has something: it must not
+   * keep a leadership under which nothing can be sent.
+   */
+  async #sendCredentials(areAwaited: boolean): Promise<void> {
+    const { endpoint, log } = this.#options;
+    try {
+      const credentials = await endpoint.credentials();
+      const { url } = endpoint;
+      if (!areAwaited && this.#sent === credentials && this.#sentURL === url) return;
+      [this.#sent, this.#sentURL] = [credentials, url];
+      this.#send({ kind: 'credentials', credentials, url });
+    } catch (err) {
+      const why = err instanceof Error ? err.message : String(err);
+      if (!areAwaited && this.#sent === why) return;
+      this.#sent = why;
+      log.debug({ err }, 'could not load the credentials for the Leases');
+      this.#send({ kind: 'no-credentials', why });
+    }
   }
 
   #ended(why: string): void {

@@ -34,7 +34,7 @@ describe('a Lease that cannot be reached', () => {
       [3, 10, 20].map((failures) => ({
         level: 'warn',
         fields: { lease: 'machine-controller', failures, since, ms: failures * ATTEMPT_MS },
-        message: 'could neither read nor take the Lease',
+        message: 'could not read or acquire the Lease',
       })),
     );
   });
@@ -58,7 +58,7 @@ describe('a Lease that cannot be reached', () => {
 
     expect(trouble.current).toBeUndefined();
     expect(told).toMatchObject([
-      { level: 'info', fields: { failures: 4, ms: 4 * ATTEMPT_MS }, message: 'reached the Lease again' },
+      { level: 'info', fields: { failures: 4, ms: 4 * ATTEMPT_MS }, message: 'the Lease is reachable again' },
     ]);
   });
 

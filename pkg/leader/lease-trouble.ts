@@ -42,7 +42,7 @@ export class LeaseTrouble {
     this.#current = { sinceMs, why: err instanceof Error ? err.message : String(err) };
     const level = this.#failures === FIRST_WARNING || this.#failures % WARN_EACH === 0 ? 'warn' : 'debug';
     const fields = { lease: this.#lease, failures: this.#failures, since: toTimestamp(sinceMs), ms, err };
-    this.#log[level](fields, 'could neither read nor take the Lease');
+    this.#log[level](fields, 'could not read or acquire the Lease');
   }
 
   /** An attempt was answered. */
@@ -52,6 +52,6 @@ export class LeaseTrouble {
     this.#current = undefined;
     if (failures < FIRST_WARNING) return;
     const ms = this.#clock.monotonicMs() - this.#sinceMs;
-    this.#log.info({ lease: this.#lease, failures, ms }, 'reached the Lease again');
+    this.#log.info({ lease: this.#lease, failures, ms }, 'the Lease is reachable again');
   }
 }

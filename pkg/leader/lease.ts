@@ -118,6 +118,11 @@ export function holderOf(lease: Lease): string {
   return lease.spec?.holderIdentity ?? '';
 }
 
+/** When it was last renewed, by its holder's clock: tells one renewal from another. */
+export function renewTimeOf(lease: Lease): string {
+  return lease.spec?.renewTime ?? '';
+}
+
 function isSameRenewal(a: Lease, b: Lease): boolean {
   return (
     a.metadata.uid === b.metadata.uid &&

@@ -4,7 +4,7 @@ import type { Credentials, Endpoint } from '../kube/endpoint.ts';
 
 /** An endpoint whose credentials another thread loads and tells: the thread of the Leases reads no kubeconfig. */
 export class RelayedEndpoint implements Endpoint {
-  readonly url: string;
+  #url: string;
   readonly namespace = undefined;
   readonly #askAnew: () => void;
   #current: Credentials | undefined;
@@ -15,8 +15,12 @@ export class RelayedEndpoint implements Endpoint {
 
   /** `askAnew` asks the other thread for credentials in place of refused ones. */
   constructor(options: { url: string; askAnew: () => void }) {
-    this.url = options.url;
+    this.#url = options.url;
     this.#askAnew = options.askAnew;
+  }
+
+  get url(): string {
+    return this.#url;
   }
 
   async credentials(): Promise<Credentials> {
@@ -32,8 +36,9 @@ export class RelayedEndpoint implements Endpoint {
     this.#askAnew();
   }
 
-  /** Takes credentials over. */
-  tell({ headers, connection }: Credentials): void {
+  /** Takes credentials over, and the server that they are for. */
+  tell({ headers, connection }: Credentials, url: string = this.#url): void {
+    this.#url = url;
     const before = this.#current?.connection;
     this.#current = {
       headers,
@@ -42,7 +47,7 @@ export class RelayedEndpoint implements Endpoint {
     this.#settle(undefined);
   }
 
-  /** There are none, and why; the next `refused` or `tell` changes that. */
+  /** There are none any more, and why; the next `refused` or `tell` changes that. */
   fail(why: string): void {
     this.#settle(why);
   }

@@ -13,6 +13,7 @@ const STATE: ElectorState = {
   lease: undefined,
   holder: undefined,
   trouble: undefined,
+  isSuspended: false,
   ended: undefined,
 };
 const LEADING: ElectorReport = { kind: 'state', name: NAME, state: { ...STATE, isLeading: true } };

@@ -27,6 +27,7 @@ const NOTHING_YET: ElectorState = {
   lease: undefined,
   holder: undefined,
   trouble: undefined,
+  isSuspended: false,
   ended: undefined,
 };
 
@@ -64,6 +65,10 @@ export class ThreadedElector implements LeaseElector {
 
   get trouble(): Trouble | undefined {
     return this.#state.trouble;
+  }
+
+  get isSuspended(): boolean {
+    return this.#state.isSuspended;
   }
 
   get ended(): string | undefined {
@@ -149,7 +154,7 @@ export class ThreadedElector implements LeaseElector {
     fence.close();
     this.#hasThreadEnded = true;
     const ended = this.#state.ended ?? `lost leadership: ${why}`;
-    this.#state = { ...this.#state, isLeading: false, lease: undefined, ended };
+    this.#state = { ...this.#state, isLeading: false, isSuspended: false, lease: undefined, ended };
     metrics.isLeader.set({ lease: name }, 0);
     this.#acquired.resolve(false);
     this.#released.resolve();

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 
+import { BoundedOutput } from './bounded-output.ts';
 import { textLine } from './text-line.ts';
 
 /** The fields that log lines may carry; the same word means the same thing everywhere. */
@@ -27,6 +28,8 @@ export interface Logger {
   info(fields: LogFields, message: string): void;
   debug(fields: LogFields, message: string): void;
   child(fields: LogFields): Logger;
+  /** How many lines were lost, because nobody took them, since the start; absent where that is not counted. */
+  lostLines?(): number;
 }
 
 /** Level names, in falling order of urgency. */
@@ -64,12 +67,15 @@ export interface LogOutput {
 
 /**
  * The process's logger: one line for each message. An error is its message, class and code; its stack is written at level debug only.
- * Anyone who reads the lines may go away (EPIPE): they are lost then, and nothing else.
+ * Anyone who reads the lines may go away (EPIPE): they are lost then, and nothing else. One who stands still has 4 MiB of them kept.
  */
 export function createLogger(level: LogLevel, output: LogOutput = {}): Logger {
   const { destination = process.stdout, format = 'json' } = output;
   if (!destination.listeners('error').includes(lineLost)) destination.on('error', lineLost);
-  return pino(
+  const bounded: BoundedOutput = new BoundedOutput(destination, (lines) =>
+    log.warn({ lines }, 'dropped log lines because standard output was blocked'),
+  );
+  const log: Logger = pino(
     {
       level,
       base: null,
@@ -81,8 +87,9 @@ export function createLogger(level: LogLevel, output: LogOutput = {}): Logger {
       },
       redact: { paths: REDACTED, censor: '[redacted]' },
     },
-    format === 'json' ? destination : { write: (line: string) => void destination.write(textLine(line)) },
-  );
+    { write: (line: string) => bounded.write(format === 'json' ? line : textLine(line)) },
+  ) as unknown as Logger; // it takes any further member for a level
+  return Object.assign(log, { lostLines: () => bounded.lost });
 }
 
 /** What is written of an error: nothing but its own words, as others may hang anything on it. */

@@ -45,22 +45,26 @@ export function activityMetrics(registry: Registry): ActivityMetrics {
         }
       },
     });
-  gauge('machinist_activities_queued', 'Long work that waits for the limit of its kind.', (state) => state.queued);
-  gauge('machinist_activities_running', 'Long work in progress.', (state) => state.running);
+  gauge(
+    'machinist_activities_queued',
+    'Long-running tasks that wait for the limit of their kind.',
+    (state) => state.queued,
+  );
+  gauge('machinist_activities_running', 'Long-running tasks in progress.', (state) => state.running);
   gauge(
     'machinist_activity_oldest_seconds',
-    'Age of the oldest long work that has not ended, waiting included.',
+    'Age of the oldest long-running task that has not ended, including its waiting time.',
     (state) => state.oldestMs / 1_000,
     Math.max,
   );
   const ended = counter(
     'machinist_activities_total',
-    'Long work that ended, by kind and how (done, failed, aborted).',
+    'Long-running tasks that ended, by kind and result (done, failed, aborted).',
     ['kind', 'result'],
   );
   const duration = histogram(
     'machinist_activity_duration_seconds',
-    'How long work took, from being asked for to its end.',
+    'Duration of long-running tasks, from the request to the end.',
     { labelNames: ['kind'], buckets: [0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 7_200] },
   );
   return {

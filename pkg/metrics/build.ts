@@ -7,7 +7,7 @@ export function buildInfo(registry: Registry, { version, program }: { version: s
   declaring(registry)
     .gauge(
       'machinist_build_info',
-      'Version of this program, its name, and the Node.js that runs it; the value is always 1.',
+      'Name and version of this program, and the version of Node.js; the value is always 1.',
       ['version', 'program', 'nodejs'],
     )
     .set({ version, program, nodejs: process.versions.node }, 1);

@@ -8,11 +8,11 @@ export function clockMetrics(registry: Registry) {
   return {
     reanchors: counter(
       'machinist_clock_reanchors_total',
-      'How often the wall time was moved because the API servers said that it was more than 5 s wrong.',
+      'Number of corrections of the wall clock because it differed from that of the API servers by more than 5 s.',
     ),
     lastSkew: gauge(
       'machinist_clock_last_skew_seconds',
-      'By how much the wall time was moved last; positive when this host was behind.',
+      'Last correction of the wall clock in seconds; positive if the clock of this host was behind.',
     ),
   };
 }

@@ -8,28 +8,25 @@ export function driverMetrics(registry: Registry) {
   return {
     duration: histogram(
       'mcm_cloud_api_driver_request_duration_seconds',
-      'Seconds that a call to the driver took which succeeded, or found that there is no VM.',
+      'Duration in seconds of driver calls that succeeded, or found no VM.',
       { labelNames: ['provider', 'operation'] },
     ),
     failures: counter(
       'mcm_cloud_api_driver_requests_failed_total',
-      'Calls to the driver that failed, by the number of the machine code. That there is no VM is no failure of a question for it, or of a deletion.',
+      'Driver calls that failed, by number of the machine code. NotFound does not count as a failure of GetMachineStatus and DeleteMachine.',
       ['provider', 'operation', 'error_code'],
     ),
     throttled: histogram(
       'machinist_driver_throttle_wait_seconds',
-      'Seconds that a call to the driver waited for --driver-qps.',
+      'Seconds that driver calls waited because of --driver-qps.',
       { labelNames: ['provider'] },
     ),
     up: gauge(
       'machinist_driver_up',
-      'Whether the last attempt to get to know the driver succeeded: 1 or 0; no value before the first. A lost connection is noticed within seconds, whether anything is asked of the driver or not.',
+      'Whether the last attempt to connect to the driver succeeded (1) or failed (0); no value before the first attempt. A lost connection is detected within seconds, even without calls.',
       ['provider'],
     ),
-    running: gauge('mcm_cloud_api_driver_requests_running', 'Calls to the driver that have not been answered yet.', [
-      'provider',
-      'operation',
-    ]),
+    running: gauge('mcm_cloud_api_driver_requests_running', 'Driver calls in progress.', ['provider', 'operation']),
   };
 }
 

@@ -93,5 +93,5 @@ test('a metric that cannot be read is left out, and told once in the log and eac
     expect.arrayContaining(['before 1', 'after 2', 'machinist_scrape_failures_total{metric="broken"} 3']),
   );
   expect(body).not.toContain('# TYPE broken');
-  expect(warned).toEqual([['could not read a metric, leaving it out', 'broken']]);
+  expect(warned).toEqual([['could not read a metric; omitting it', 'broken']]);
 });

@@ -8,31 +8,31 @@ export function gateMetrics(registry: Registry) {
   return {
     anyOutage: gauge(
       'mcm_machine_controller_frozen',
-      'Whether changes are stopped because of an outage of a cluster: 1 stopped, 0 not.',
+      'Whether changes are blocked because of an outage of a cluster (1) or not (0).',
     ),
     outage: gauge(
       'machinist_cluster_outage',
-      'Whether changes that concern this cluster are stopped because it could not be reached, or was set back: 1 stopped, 0 not.',
+      'Whether changes to this cluster are blocked because it is unreachable or was restored to an earlier state (1) or not (0).',
       ['cluster'],
     ),
     outageSince: gauge(
       'machinist_cluster_outage_since_timestamp_seconds',
-      'When a cluster with an outage gave its last sign of life (without any: when the first probe was sent), in seconds since the epoch; no value without an outage. The log and /readyz?verbose say why.',
+      'Time of the last response of a cluster with an outage (if it never responded: of the first probe), in seconds since the epoch; no value without an outage. For the cause, see the log and /readyz?verbose.',
       ['cluster'],
     ),
     outageReason: gauge(
       'machinist_cluster_outage_reason',
-      'Why changes that concern this cluster are stopped: 1 for the reason (unreachable, set-back, server-ahead), 0 for the others.',
+      'Why changes to this cluster are blocked: 1 for the reason (unreachable, no-credentials, set-back, server-ahead), 0 for the others.',
       ['cluster', 'reason'],
     ),
     setBacks: counter(
       'machinist_cluster_set_back_total',
-      'How often a cluster turned out to have been set back to an earlier state: its etcd was restored from a backup.',
+      'Number of times a cluster was found to be restored to an earlier state, for example from an etcd backup.',
       ['cluster'],
     ),
     probes: counter(
       'machinist_cluster_probes_total',
-      'Live reads that ask whether a cluster answers, by result (up, down).',
+      'Live reads that check whether a cluster responds, by result (up, down).',
       ['cluster', 'result'],
     ),
     refusals: counter(

@@ -21,7 +21,7 @@ export function heldWorkMetrics(registry: Registry, list: () => readonly Held[])
   };
   void new Gauge({
     name: 'machinist_work_held',
-    help: '1 for work that does not begin, or go on: the Lease it would be done under (or process), and what it waits for (permissions, caches, identity, catch-up, driver, obedience) of which cluster or provider; no value otherwise.',
+    help: '1 for work that cannot start or continue: its Lease (or process), and what it waits for (permissions, caches, identity, catch-up, driver, obedience), with the cluster or provider; no value otherwise.',
     labelNames: LABELS,
     registers: [registry],
     collect() {
@@ -30,7 +30,7 @@ export function heldWorkMetrics(registry: Registry, list: () => readonly Held[])
   });
   void new Gauge({
     name: 'machinist_work_held_since_timestamp_seconds',
-    help: 'Since when work is held, in seconds since the epoch; no value when nothing is held. Why is in the log and in /readyz?verbose.',
+    help: 'Time since which work is held, in seconds since the epoch; no value if no work is held. For the cause, see the log and /readyz?verbose.',
     labelNames: LABELS,
     registers: [registry],
     collect() {

@@ -15,10 +15,12 @@ export interface KubeMetrics {
   readonly throttled: Histogram;
   /** Full lists that a cache had to make, by why. */
   readonly lists: Counter<'kind' | 'reason'>;
-  /** Watches that ended, by how. */
   readonly watches: Counter<'kind' | 'result'>;
   /** Handlers of changes that threw. */
   readonly handlerErrors: Counter<'kind'>;
+  readonly credentialLoads: Counter<'cluster' | 'result'>;
+  /** Adds one cluster to `machinist_kube_credentials_age_seconds`; `ageSeconds` is asked at each scrape. */
+  credentialAge(cluster: string, ageSeconds: () => number): void;
   /** Adds one cache to `machinist_cache_age_seconds`; `ageSeconds` is asked at each scrape. Returns what removes it. */
   watchAge(labels: { kind: string; cluster: string }, ageSeconds: () => number): () => void;
 }
@@ -30,12 +32,23 @@ export function kubeMetrics(registry: Registry): KubeMetrics {
   const ages = new Map<{ kind: string; cluster: string }, () => number>();
   const age = new Gauge({
     name: 'machinist_cache_age_seconds',
-    help: 'Seconds since the last event or bookmark of the watch that keeps a cache fresh.',
+    help: 'Seconds since the last event or bookmark of the watch of a cache.',
     labelNames: ['kind', 'cluster'],
     registers,
     collect() {
       this.reset();
       for (const [labels, seconds] of ages) this.set(labels, seconds());
+    },
+  });
+
+  const credentialAges = new Map<string, () => number>();
+  const credentialsAge = new Gauge({
+    name: 'machinist_kube_credentials_age_seconds',
+    help: 'Seconds since the credentials for the cluster were last loaded (if never: since they were requested); they are reloaded every minute.',
+    labelNames: ['cluster'],
+    registers,
+    collect() {
+      for (const [cluster, seconds] of credentialAges) this.set({ cluster }, seconds());
     },
   });
 
@@ -50,12 +63,25 @@ export function kubeMetrics(registry: Registry): KubeMetrics {
       'Request latency in seconds. Broken down by verb and URL.',
       { labelNames: ['verb', 'url'], buckets: LATENCY_BUCKETS },
     ),
-    throttled: histogram('machinist_kube_throttle_wait_seconds', 'Seconds that a request waited for --kube-api-qps.', {
-      buckets: LATENCY_BUCKETS,
-    }),
-    lists: counter('machinist_cache_lists_total', 'Full lists that caches made, by reason.', ['kind', 'reason']),
+    throttled: histogram(
+      'machinist_kube_throttle_wait_seconds',
+      'Seconds that requests waited because of --kube-api-qps.',
+      {
+        buckets: LATENCY_BUCKETS,
+      },
+    ),
+    lists: counter('machinist_cache_lists_total', 'Full lists by caches, by reason.', ['kind', 'reason']),
     watches: counter('machinist_cache_watches_total', 'Watches that ended, by result.', ['kind', 'result']),
-    handlerErrors: counter('machinist_cache_handler_errors_total', 'Handlers of cache changes that threw.', ['kind']),
+    handlerErrors: counter('machinist_cache_handler_errors_total', 'Cache handlers that failed.', ['kind']),
+    credentialLoads: counter(
+      'machinist_kube_credential_loads_total',
+      'Loads of the credentials for the cluster (kubeconfig, token file, credential plugin), by result (ok, failed).',
+      ['cluster', 'result'],
+    ),
+    credentialAge(cluster, ageSeconds) {
+      credentialAges.set(cluster, ageSeconds);
+      credentialsAge.set({ cluster }, ageSeconds());
+    },
     watchAge(labels, ageSeconds) {
       const own = { ...labels };
       ages.set(own, ageSeconds);

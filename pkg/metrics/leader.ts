@@ -9,10 +9,10 @@ export type LeaseResult = 'ok' | 'conflict' | 'error';
 export function leaderMetrics(registry: Registry) {
   const { counter, gauge } = declaring(registry);
   return {
-    isLeader: gauge('machinist_leader', 'Whether this process holds the Lease: 1 it does, 0 it waits.', ['lease']),
+    isLeader: gauge('machinist_leader', 'Whether this process holds the Lease (1) or waits for it (0).', ['lease']),
     renewals: counter(
       'machinist_lease_renewals_total',
-      'Attempts to take or renew the Lease, by result (ok, conflict, error).',
+      'Attempts to acquire or renew the Lease, by result (ok, conflict, error).',
       ['lease', 'result'],
     ),
   };

@@ -12,14 +12,14 @@ export interface MetricFailures {
 export function metricFailures(registry: Registry, log: Logger): MetricFailures {
   const counter = declaring(registry).counter(
     'machinist_scrape_failures_total',
-    'Scrapes that a metric was left out of because it could not be read, by the name of the metric.',
+    'Scrapes without a metric because it could not be read, by name of the metric.',
     ['metric'],
   );
   const told = new Set<string>();
   return {
     failed(metric, err) {
       counter.inc({ metric });
-      if (!told.has(metric)) log.warn({ metric, err }, 'could not read a metric, leaving it out');
+      if (!told.has(metric)) log.warn({ metric, err }, 'could not read a metric; omitting it');
       told.add(metric);
     },
   };

@@ -12,7 +12,6 @@ export interface QueueState {
   readonly runningMs: readonly number[];
 }
 
-/** Counts for one queue. */
 export interface QueueRecorder {
   added(): void;
   retried(): void;
@@ -38,25 +37,21 @@ export function queueMetrics(registry: Registry): QueueMetrics {
   declareStates(registry, queues);
   const adds = counter(
     'mcm_workqueue_adds_total',
-    'Keys added to a workqueue; a key that waits already is not counted again.',
+    'Keys added to a workqueue; a key that is already queued is not counted again.',
     labelNames,
   );
-  const retries = counter(
-    'mcm_workqueue_retries_total',
-    'Keys asked to be run again after a delay or after a failure.',
-    labelNames,
-  );
-  const waited = histogram('mcm_workqueue_queue_duration_seconds', 'Time that a key waited for a worker.', {
+  const retries = counter('mcm_workqueue_retries_total', 'Keys added again after a delay or a failure.', labelNames);
+  const waited = histogram('mcm_workqueue_queue_duration_seconds', 'Time that keys waited for a worker.', {
     labelNames,
     buckets: BUCKETS,
   });
-  const worked = histogram('mcm_workqueue_work_duration_seconds', 'Time that working on a key took.', {
+  const worked = histogram('mcm_workqueue_work_duration_seconds', 'Duration of the processing of a key.', {
     labelNames,
     buckets: BUCKETS,
   });
   return {
     track(name, state) {
-      if (queues.has(name)) throw new Error(`a workqueue named ${name} exists already`);
+      if (queues.has(name)) throw new Error(`a workqueue named ${name} already exists`);
       queues.set(name, state);
       return {
         added: () => adds.inc({ name }),
@@ -88,7 +83,7 @@ function declareStates(registry: Registry, queues: ReadonlyMap<string, () => Que
   );
   gauge(
     'mcm_workqueue_unfinished_work_seconds',
-    'Sum of the durations of all runs in progress; growing without bound means stuck workers.',
+    'Total duration of all runs in progress; unbounded growth indicates stuck workers.',
     (state) => state.runningMs.reduce((sum, ms) => sum + ms, 0) / SECOND_MS,
   );
   gauge(

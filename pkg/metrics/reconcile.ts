@@ -9,15 +9,14 @@ import { declaring } from './declaring.ts';
 export type PassResult =
   'success' | 'requeue' | 'conflict' | 'gate_closed' | 'timeout' | 'stopped' | 'api_error' | 'driver_error' | 'bug';
 
-/** Declares the reconcilers' metrics in `registry`. */
 export function reconcileMetrics(registry: Registry) {
   const { counter, histogram } = declaring(registry);
   return {
-    passes: counter('machinist_reconcile_passes_total', 'Passes over one object, by controller and how they ended.', [
+    passes: counter('machinist_reconcile_passes_total', 'Reconciliations of an object, by controller and result.', [
       'controller',
       'result',
     ]),
-    duration: histogram('machinist_reconcile_duration_seconds', 'How long a pass over one object took.', {
+    duration: histogram('machinist_reconcile_duration_seconds', 'Duration of the reconciliation of an object.', {
       labelNames: ['controller'],
       buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60],
     }),

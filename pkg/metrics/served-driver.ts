@@ -8,12 +8,10 @@ export function servedDriverMetrics(registry: Registry) {
   return {
     answered: histogram(
       'machinist_driver_served_seconds',
-      'In the process of a driver: seconds that calls took, by what was answered: OK, the code of the failure, or none for a call that was given up.',
+      'In a driver process: duration of calls in seconds, by result: OK, the code of the failure, or none for a cancelled call.',
       { labelNames: ['method', 'code'] },
     ),
-    running: gauge('machinist_driver_serving', 'In the process of a driver: calls that it has not answered yet.', [
-      'method',
-    ]),
+    running: gauge('machinist_driver_serving', 'In a driver process: calls in progress.', ['method']),
   };
 }
 

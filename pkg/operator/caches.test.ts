@@ -23,6 +23,7 @@ function cachedIn({
 }): readonly string[] {
   const process: CachingProcess = {
     namespace: 'ns',
+    leaseNamespace: 'ns',
     leases: new Set(leases),
     controllers: new Set(controllers),
     isAutoscaled,
@@ -64,7 +65,7 @@ test.each([
   [
     "of IronCore's pools",
     { leases: [IRONCORE_POOLS_LEASE] },
-    [...OF_POOLS, 'ironCoreNetworkInterfaces', 'ironCoreNetworks'],
+    [...OF_POOLS, 'ironCoreNetworkInterfaces', 'ironCoreNetworks', 'ironCoreSecrets?', 'ironCorePrefixes?'],
   ],
   ["of IronCore's classes and pools", { controllers: ['ironcore.lifecycle'] }, ['ironCoreClasses', 'poolLeases']],
 ])('a process %s caches what its controllers read, and nothing else', (_process, how, kinds) => {

@@ -39,10 +39,10 @@ export interface Caches extends Informers<typeof CONTROL_KINDS>, Informers<typeo
 /** The caches that a process needs; nothing is read before they are started. */
 export function cachesFor(
   clusters: Clusters,
-  { namespace, leases, isAutoscaled, controllers, ...common }: CachesOptions,
+  { namespace, leaseNamespace, leases, isAutoscaled, controllers, ...common }: CachesOptions,
 ): Caches {
-  const process = { namespace, leases, isAutoscaled, controllers };
-  const files = roleFiles(leases);
+  const process = { namespace, leaseNamespace, leases, isAutoscaled, controllers };
+  const files = roleFiles(process);
   const ofControl = new ClusterCaches(clusters.control, { ...common, roleFile: files.control });
   const ofTarget = clusters.target && new ClusterCaches(clusters.target, { ...common, roleFile: files.target });
   const caches: Partial<Caches> = {
@@ -66,7 +66,7 @@ function addKinds(
     Object.defineProperty(caches, name, {
       get() {
         if (informer !== undefined) return informer;
-        throw new Error(`${qualified(kind.resource)} are not cached where no controller needs them`);
+        throw new Error(`${qualified(kind.resource)} are cached only if a controller needs them`);
       },
     });
   }

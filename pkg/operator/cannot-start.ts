@@ -17,5 +17,5 @@ export async function startTogether(starts: readonly Promise<void>[]): Promise<v
 
 /** No role helps one whom the server does not know. */
 export function describeUnauthorized(cluster: Cluster, { message }: Error): string {
-  return `the ${cluster} cluster does not accept the credentials of its kubeconfig: correct them (${message})`;
+  return `the ${cluster} cluster rejects the credentials of its kubeconfig; correct them (${message})`;
 }

@@ -23,8 +23,8 @@ import { quiet, retryUnlessRefused } from './retry-until-done.ts';
 import type { ProbedKind } from './probes.ts';
 import { untilOutage } from './target-readiness.ts';
 import { OPTIONAL_FIRST_MS, pauseAfter } from './optional-pause.ts';
+import type { Random } from '../random/random.ts';
 
-/** Which objects a cache holds, and how. */
 export interface CacheOptions<T extends KubeObject> {
   readonly namespace?: string;
   readonly metadataOnly?: true;
@@ -50,7 +50,6 @@ export interface OpenOptions<T extends KubeObject> extends Omit<CacheOptions<T>,
 /** Before the first answer it is not known whether the server can be reached at all. */
 const FIRST_LIST_TIMEOUT_MS = 10_000;
 
-/** One cache. */
 interface CacheMember {
   readonly cached: ProbedKind;
   readonly optionalFor: string | undefined;
@@ -60,9 +59,9 @@ interface CacheMember {
   readonly hasSynced: () => boolean;
 }
 
-/** What the caches of a cluster are made with. */
 export interface ClusterCachesOptions {
   readonly clock: Clock;
+  readonly random?: Random | undefined;
   readonly log: Logger;
   readonly metrics: KubeMetrics;
   readonly outages: Outages;
@@ -116,7 +115,7 @@ export class ClusterCaches implements Member {
     return {
       informer,
       close: () => {
-        closing.abort(new Error('nobody needs the cache any more'));
+        closing.abort(new Error('the cache is no longer needed'));
         member.continuity.remove();
         this.ownWrites.forget(resource, informer);
         this.#used.delete(member);
@@ -130,7 +129,7 @@ export class ClusterCaches implements Member {
     options: CacheOptions<T>,
   ): { readonly informer: ReflectedInformer<T>; readonly member: CacheMember } {
     const { cluster, transport, reader, prober } = this.#access;
-    const { clock, log, metrics, outages, freeze } = this.#options;
+    const { clock, log, random, metrics, outages, freeze } = this.#options;
     const { namespace, metadataOnly, indexes, transform, optionalFor } = options;
     const history = new KnownHistory();
     const isOptional = optionalFor !== undefined;
@@ -141,6 +140,7 @@ export class ClusterCaches implements Member {
     const informer = new ReflectedInformer<T>({
       source: new HttpListWatch({ transport, resource, selection: { namespace, metadataOnly } }),
       clock,
+      random,
       log,
       cluster,
       metrics,
@@ -236,7 +236,7 @@ export class ClusterCaches implements Member {
       const kind = kindOf(cached.resource);
       continuity.remove();
       const why = isRefusal(err) ? this.#describe(cached.resource, err) : err;
-      this.#options.log.warn({ cluster, kind, err: why }, `went on without ${optionalFor}`);
+      this.#options.log.warn({ cluster, kind, err: why }, `continuing without ${optionalFor}`);
       this.#keep(this.#useLater(member, { signal: this.#stopping.signal, firstMs: OPTIONAL_FIRST_MS }));
     }
   }
@@ -247,7 +247,7 @@ export class ClusterCaches implements Member {
    * it does not know the kind.
    */
   async #lookOnceThere(cached: ProbedKind, hold: WorkHold, signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#options;
+    const { clock, random, log } = this.#options;
     try {
       return await this.#look(cached, signal);
     } catch (err) {
@@ -257,7 +257,7 @@ export class ClusterCaches implements Member {
       const patienceMs = isRefusal(err) ? OPTIONAL_FIRST_MS : REFUSAL_PATIENCE_MS;
       const shown: WorkHold = { failed: (again) => hold.failed(again), release: () => undefined };
       const what = `reading ${qualified(cached.resource)} of the ${this.#access.cluster} cluster`;
-      const how = { clock, log: quiet(log), hold: shown, patienceMs };
+      const how = { clock, random, log: quiet(log), hold: shown, patienceMs };
       await retryUnlessRefused(how, what, (s) => this.#look(cached, s), signal);
     }
   }
@@ -284,12 +284,15 @@ export class ClusterCaches implements Member {
         await clock.sleep(pauseMs, signal);
         await this.#look(member.cached, signal);
         const kind = kindOf(member.cached.resource);
-        log.info({ cluster: this.#access.cluster, kind }, 'began to fill a cache');
+        log.info({ cluster: this.#access.cluster, kind }, 'started filling a cache');
         member.continuity.restore();
         this.#used.add(member);
         return await member.run(signal);
       } catch (err) {
-        log.debug({ cluster: this.#access.cluster, kind: kindOf(member.cached.resource), err }, 'cache still refused');
+        log.debug(
+          { cluster: this.#access.cluster, kind: kindOf(member.cached.resource), err },
+          'still not permitted to read the objects of a cache',
+        );
         if (refused !== undefined && isRefusal(err)) refused(err);
         pauseMs = pauseAfter(err, Math.max(pauseMs, OPTIONAL_FIRST_MS / 2));
       }
@@ -307,13 +310,14 @@ export class ClusterCaches implements Member {
     let hold: WorkHold | undefined;
     return (err) => {
       if (err === undefined) {
-        log.info({ cluster, kind }, 'listed a kind that was refused before');
+        log.info({ cluster, kind }, 'reading a kind is permitted now');
         hold?.release();
         hold = undefined;
         return;
       }
       const why = new Error(this.#describe(resource, err));
-      if (hold === undefined) log.warn({ cluster, kind, err: why }, 'held all work of the cluster: kind refused');
+      if (hold === undefined)
+        log.warn({ cluster, kind, err: why }, 'held all work of the cluster: not permitted to read a kind');
       hold ??= held.hold({ work: 'process', waitsFor: 'caches', of: cluster });
       hold.failed(why);
     };
@@ -330,7 +334,7 @@ export class ClusterCaches implements Member {
 
   /** An unreachable server is waited for; a refusal that lasts is told, for someone to fix. */
   async #requireServed(cached: ProbedKind, hold: WorkHold, signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#options;
+    const { clock, random, log } = this.#options;
     const { cluster } = this.#access;
     const told = (err: ApiError): string => this.#describe(cached.resource, err);
     const look = async (s: AbortSignal): Promise<void> => {
@@ -340,7 +344,7 @@ export class ClusterCaches implements Member {
         s.throwIfAborted();
         if (isRefusal(err)) throw err;
         hold.failed(err);
-        log[this.#isToldUnreachable ? 'debug' : 'warn']({ cluster, err }, 'cluster not reachable yet');
+        log[this.#isToldUnreachable ? 'debug' : 'warn']({ cluster, err }, 'cluster is not reachable yet');
         this.#isToldUnreachable = true;
       }
     };
@@ -352,7 +356,7 @@ export class ClusterCaches implements Member {
       };
       await retryUnlessRefused(
         // Only refusals are retried, and one that lasts is told at the end.
-        { clock, log: quiet(log), hold: shown },
+        { clock, random, log: quiet(log), hold: shown },
         `reading ${qualified(cached.resource)} of the ${cluster} cluster`,
         look,
         signal,

@@ -5,11 +5,12 @@ import path from 'node:path';
 import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
+import { fixedEndpoint } from '../../hack/control-plane/fixed-endpoint.ts';
 import { SystemClock } from '../clock/system-clock.ts';
 import { silentLogger } from '../log/logger.ts';
 import { clockMetrics } from '../metrics/clock.ts';
 import { kubeMetrics } from '../metrics/kube.ts';
-import { openClusters } from './clusters.ts';
+import { type ClustersOptions, openClusters } from './clusters.ts';
 
 const SERVER = 'https://control.invalid:6443';
 const KUBECONFIG = {
@@ -21,6 +22,23 @@ const KUBECONFIG = {
   'current-context': 'x',
 };
 
+test('where an endpoint is given in place of a kubeconfig, no file is asked for', async () => {
+  const registry = new Registry();
+  const given = fixedEndpoint(SERVER, {});
+  const flags = { controlKubeconfig: 'control', targetKubeconfig: 'control', namespace: 'ns' };
+
+  const { control } = await openClusters(
+    { clusters: flags, leases: new Set(['machine-controller']) },
+    { ...optionsWith(registry), openEndpoint: (kubeconfig) => ({ ...given, namespace: kubeconfig }) },
+  );
+
+  expect({ server: control.server, namespace: control.endpoint.namespace }).toEqual({
+    server: SERVER,
+    namespace: 'control',
+  });
+  await control.transport.close();
+});
+
 test('a process without target cluster, of which no flag names the cluster, finds it as kubectl does', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'machinist-clusters-'));
   const file = path.join(folder, 'kubeconfig');
@@ -30,19 +48,23 @@ test('a process without target cluster, of which no flag names the cluster, find
 
   const { control, target } = await openClusters(
     { clusters: flags, leases: new Set(['ironcore-scheduler']) },
-    {
-      userAgent: 'test',
-      env: { KUBECONFIG: file },
-      qps: 1,
-      burst: 1,
-      clock: new SystemClock(),
-      log: silentLogger,
-      metrics: kubeMetrics(registry),
-      clockMetrics: clockMetrics(registry),
-    },
+    { ...optionsWith(registry), env: { KUBECONFIG: file } },
   );
 
   expect({ server: control.server, target }).toEqual({ server: SERVER, target: undefined });
   await control.transport.close();
   await rm(folder, { recursive: true });
 });
+
+function optionsWith(registry: Registry): ClustersOptions {
+  return {
+    userAgent: 'test',
+    env: {},
+    qps: 1,
+    burst: 1,
+    clock: new SystemClock(),
+    log: silentLogger,
+    metrics: kubeMetrics(registry),
+    clockMetrics: clockMetrics(registry),
+  };
+}

@@ -1,4 +1,4 @@
-import type { SystemClock } from '../clock/system-clock.ts';
+import type { ProcessClock } from '../clock/process-clock.ts';
 import { ClusterContinuity } from '../cache/cluster-continuity.ts';
 import { ServerTime } from '../clock/server-time.ts';
 import { CONTROL, type Cluster, type Gate } from '../gate/gate.ts';
@@ -7,7 +7,13 @@ import { addressOf } from '../kube/address.ts';
 import type { Config } from '../config/config.ts';
 import type { Writer } from '../kube/client.ts';
 import { loadEndpoint } from '../kube/config.ts';
-import { type Endpoint, impersonating } from '../kube/endpoint.ts';
+import {
+  type CredentialState,
+  type Endpoint,
+  impersonating,
+  type LoadResult,
+  type OpenEndpoint,
+} from '../kube/endpoint.ts';
 import { isNotFound } from '../kube/errors.ts';
 import { GatedWriter, type WriteObserver } from '../kube/gated-writer.ts';
 import { HttpReader } from '../kube/http-reader.ts';
@@ -20,6 +26,7 @@ import type { KubeObject } from '../apis/meta.ts';
 import type { Logger } from '../log/logger.ts';
 import type { ClockMetrics } from '../metrics/clock.ts';
 import type { KubeMetrics } from '../metrics/kube.ts';
+import type { OpenDispatcher } from '../kube/dispatchers.ts';
 
 /** The way to one API server. */
 export interface ClusterAccess {
@@ -36,7 +43,6 @@ export interface ClusterAccess {
   readonly continuity: ClusterContinuity;
 }
 
-/** The clusters of a process. */
 export interface Clusters {
   readonly control: ClusterAccess;
   /** Undefined without a target cluster; the same as `control` when both are one cluster. */
@@ -49,13 +55,18 @@ export interface ClustersOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly qps: number;
   readonly burst: number;
-  readonly clock: SystemClock;
+  readonly clock: ProcessClock;
   readonly log: Logger;
   readonly metrics: KubeMetrics;
   readonly clockMetrics: ClockMetrics;
   /** Whom to be to the API servers; ourselves unless told otherwise. */
   readonly impersonate?: string | undefined;
   readonly onRequest?: ((record: RequestRecord) => void) | undefined;
+  /** See TransportOptions. */
+  readonly openDispatcher?: OpenDispatcher | undefined;
+  readonly openEndpoint?: OpenEndpoint | undefined;
+  /** Told when the kubeconfig of a cluster names another server than before, and that is used. Must not throw. */
+  readonly moved?: ((cluster: Cluster) => void) | undefined;
 }
 
 /** How the way to one API server is made. */
@@ -102,9 +113,35 @@ export function writerTo(
 
 /** Opens the way to the API server of a kubeconfig; see `accessTo`. Throws ConfigError. */
 export async function openCluster(options: ClusterOptions): Promise<ClusterAccess> {
-  const { kubeconfig, clock, env } = options;
-  const own = await loadEndpoint({ kubeconfig, clock, env });
+  const { cluster, kubeconfig, clock, env, metrics } = options;
+  for (const result of ['ok', 'failed']) metrics.credentialLoads.inc({ cluster, result }, 0);
+  const own =
+    options.openEndpoint?.(kubeconfig) ??
+    (await loadEndpoint({ kubeconfig, clock, env, onLoad: (result) => noteLoad(result, options) }));
+  metrics.credentialAge(cluster, () => ageOf(own.state, clock.monotonicMs()) / 1_000);
   return accessTo(options.impersonate === undefined ? own : impersonating(own, options.impersonate), options);
+}
+
+/** One load in so many is told while they fail. */
+const TELL_EACH = 10;
+
+/** Told early: what was loaded before may be accepted for hours yet, and then nothing is any more. */
+function noteLoad(result: LoadResult, { cluster, log, metrics, moved }: ClusterOptions): void {
+  metrics.credentialLoads.inc({ cluster, result: result.ok ? 'ok' : 'failed' });
+  const { failures } = result;
+  if (!result.ok) {
+    const level = failures % TELL_EACH === 1 ? 'warn' : 'debug';
+    log[level]({ cluster, failures, err: result.why }, 'could not load the credentials');
+    return;
+  }
+  if (failures > 0) log.info({ cluster, failures }, 'reloaded the credentials');
+  if (result.movedTo === undefined) return;
+  log.warn({ cluster, server: new URL(result.movedTo).origin }, 'using another server from the kubeconfig');
+  moved?.(cluster);
+}
+
+function ageOf(state: CredentialState | undefined, nowMs: number): number {
+  return nowMs - (state?.loadedMs ?? state?.missingSinceMs ?? nowMs);
 }
 
 /**
@@ -121,7 +158,7 @@ export function accessTo(
       ? new ServerTime({
           clock,
           reanchored: (skewMs) => {
-            log.warn({ cluster, ms: skewMs }, 'adjusted our clock to the API server');
+            log.warn({ cluster, ms: skewMs }, 'adjusted the clock to that of the API server');
             options.clockMetrics.reanchors.inc();
             options.clockMetrics.lastSkew.set(skewMs / 1_000);
           },
@@ -138,6 +175,7 @@ export function accessTo(
       waited: (ms) => metrics.throttled.observe(ms / 1_000),
     }),
     metrics,
+    openDispatcher: options.openDispatcher,
     onRequest: (record) => {
       serverTime?.observe(record);
       options.onRequest?.(record);
@@ -154,6 +192,10 @@ export function accessTo(
     continuity: new ClusterContinuity(clock),
     probed: {
       cluster,
+      get lackOfCredentials() {
+        const { missingSinceMs, trouble } = endpoint.state ?? {};
+        return missingSinceMs === undefined ? undefined : trouble;
+      },
       async probe(signal) {
         // Without a namespace the path of one object is not served, and that answer proves nothing.
         const namespace = probe.namespace || 'default';

@@ -12,25 +12,29 @@ test.each<{ resource: Resource<KubeObject>; err: ApiError; want: string }>([
   {
     resource: clusterMachines,
     err: notServed,
-    want: 'does not serve machines.cluster.k8s.io: apply crds/mirantis/cluster.k8s.io_machines.yaml',
+    want: 'the control cluster does not serve machines.cluster.k8s.io: apply crds/mirantis/cluster.k8s.io_machines.yaml',
   },
   {
     resource: machines,
     err: notServed,
-    want: 'does not serve machines.machine.sapcloud.io: apply crds/machine.sapcloud.io_machines.yaml',
+    want: 'the control cluster does not serve machines.machine.sapcloud.io: apply crds/machine.sapcloud.io_machines.yaml',
   },
   {
     resource: clusterAPIMachines,
     err: new ApiError(404, 'NotServed', 'versions of its group: v1alpha4'),
-    want: 'does not serve machines.cluster.x-k8s.io in v1beta2 or v1beta1 (versions of its group: v1alpha4): apply crds/cluster-api/cluster.x-k8s.io_machines.yaml, or upgrade whoever serves it',
+    want: 'the control cluster does not serve machines.cluster.x-k8s.io in v1beta2 or v1beta1 (versions of its group: v1alpha4): apply crds/cluster-api/cluster.x-k8s.io_machines.yaml, or upgrade the component that serves it',
   },
-  { resource: nodes, err: notServed, want: 'does not serve nodes.core: is it an API server?' },
+  { resource: nodes, err: notServed, want: 'the control cluster does not serve nodes.core: is it an API server?' },
   {
     resource: clusterMachines,
     err: forbidden,
-    want: 'does not let us read machines.cluster.k8s.io: apply deploy/rbac/mirantis.yaml (no)',
+    want: 'missing permissions in the control cluster: read machines.cluster.k8s.io: apply deploy/rbac/mirantis.yaml (no)',
   },
-  { resource: nodes, err: forbidden, want: 'does not let us read nodes.core: apply deploy/rbac/target.yaml (no)' },
+  {
+    resource: nodes,
+    err: forbidden,
+    want: 'missing permissions in the control cluster: read nodes.core: apply deploy/rbac/target.yaml (no)',
+  },
 ])('$resource.plural of group "$resource.group" with $err.reason: $want', ({ resource, err, want }) => {
-  expect(describeRefusal('control', 'deploy/rbac/target.yaml', resource, err)).toBe(`the control cluster ${want}`);
+  expect(describeRefusal('control', 'deploy/rbac/target.yaml', resource, err)).toBe(want);
 });

@@ -7,16 +7,17 @@ import type { KubeObject } from '../apis/meta.ts';
 import type { ApiError } from '../kube/errors.ts';
 import { definitionFile } from '../preflight/definitions.ts';
 import { customResourceDefinitions, versionsOf, type Resource } from '../kube/resource.ts';
-import { CLUSTER_API_ROLES, MIRANTIS_ROLES } from '../preflight/permissions.ts';
+import { CLUSTER_API_FILE } from '../preflight/roles/cluster-api.ts';
+import { MIRANTIS_FILE } from '../preflight/roles/mirantis.ts';
 import { describeUnauthorized } from './cannot-start.ts';
 
 /** The shipped files that grant what is read of groups that are not ours. */
 const ROLES_OF_GROUPS: ReadonlyMap<string, string> = new Map([
-  [CLUSTER_GROUP, MIRANTIS_ROLES],
-  [KAAS_GROUP, MIRANTIS_ROLES],
-  [CLUSTER_API_GROUP, CLUSTER_API_ROLES],
+  [CLUSTER_GROUP, MIRANTIS_FILE],
+  [KAAS_GROUP, MIRANTIS_FILE],
+  [CLUSTER_API_GROUP, CLUSTER_API_FILE],
   [COMPUTE_GROUP, 'deploy/rbac/ironcore-*.yaml'],
-  [customResourceDefinitions.group, CLUSTER_API_ROLES],
+  [customResourceDefinitions.group, CLUSTER_API_FILE],
 ]);
 
 /** `machines.cluster.k8s.io`: there are Machines of two groups. */
@@ -31,9 +32,9 @@ export function describeRefusal(cluster: Cluster, roleFile: string, kind: Resour
     const remedy = file === undefined ? 'is it an API server?' : `apply ${file}`;
     if (kind.older === undefined) return `the ${cluster} cluster does not serve ${qualified(kind)}: ${remedy}`;
     const versions = `${versionsOf(kind)} (${err.message})`;
-    return `the ${cluster} cluster does not serve ${qualified(kind)} in ${versions}: ${remedy}, or upgrade whoever serves it`;
+    return `the ${cluster} cluster does not serve ${qualified(kind)} in ${versions}: ${remedy}, or upgrade the component that serves it`;
   }
   if (err.reason === 'Unauthorized') return describeUnauthorized(cluster, err);
   const file = ROLES_OF_GROUPS.get(kind.group) ?? roleFile;
-  return `the ${cluster} cluster does not let us read ${qualified(kind)}: apply ${file} (${err.message})`;
+  return `missing permissions in the ${cluster} cluster: read ${qualified(kind)}: apply ${file} (${err.message})`;
 }

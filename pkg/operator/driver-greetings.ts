@@ -3,6 +3,7 @@ import type { Clock } from '../clock/clock.ts';
 import type { MachineDriver } from '../driver/gated-driver.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Member } from '../process/lifecycle.ts';
+import type { Random } from '../random/random.ts';
 
 /** A driver is looked at so often; while it is connected, no call is needed for that. */
 const LOOK_EACH_MS = 10_000;
@@ -14,6 +15,7 @@ type Greeted = Pick<MachineDriver, 'capabilities' | 'provider'>;
 export interface DriverGreetingsOptions {
   readonly drivers: readonly Greeted[];
   readonly clock: Clock;
+  readonly random?: Random | undefined;
   readonly log: Logger;
 }
 
@@ -44,16 +46,16 @@ export class DriverGreetings implements Member {
 
   /** Never rejects. */
   async #greet(driver: Greeted): Promise<void> {
-    const { clock, log } = this.#options;
+    const { clock, log, random } = this.#options;
     const { signal } = this.#stopping;
-    const backoff = new ReconnectBackoff(clock, { longestMs: LOOK_EACH_MS });
+    const backoff = new ReconnectBackoff(clock, { random, longestMs: LOOK_EACH_MS });
     while (!signal.aborted) {
       let pauseMs = LOOK_EACH_MS;
       try {
         await driver.capabilities(signal);
         backoff.reached();
       } catch (err) {
-        log.debug({ provider: driver.provider, err }, 'driver did not answer');
+        log.debug({ provider: driver.provider, err }, 'driver did not respond');
         pauseMs = backoff.next();
       }
       await clock.sleep(pauseMs, signal).catch(() => undefined);

@@ -1,4 +1,4 @@
-import type { SystemClock } from '../clock/system-clock.ts';
+import type { ProcessClock } from '../clock/process-clock.ts';
 import type { ProviderAddress } from '../config/config.ts';
 import { CallRates } from '../driver/call-rates.ts';
 import { concernedClusters } from '../driver/concerned-clusters.ts';
@@ -28,7 +28,7 @@ export interface DriversOptions {
   readonly identity: ClusterIdentity;
   readonly target: Cluster | undefined;
   readonly held: HeldWork;
-  readonly clock: SystemClock;
+  readonly clock: ProcessClock;
   readonly log: Logger;
   readonly metrics: DriverMetrics;
   readonly hooks: DriverHooks | undefined;
@@ -100,7 +100,7 @@ function open(
   if (!isProtected(address) && !address.insecure) {
     log.warn(
       { provider, address: address.target },
-      'driver connection is unencrypted: any local user could take its place',
+      'driver connection is not encrypted: any local user could impersonate the driver',
     );
   }
   const show = showHeld(options, provider, 'driver', 'could not connect to driver, retrying');
@@ -138,6 +138,11 @@ function showHeld(
 
 /** What is done when a driver refuses our fencing token; without leader election there is none. */
 function obedienceOf(options: DriversOptions, provider: string, elector: LeaseElector): Obedience {
-  const told = showHeld(options, provider, 'obedience', 'driver refused our fencing token, retrying');
-  return new Obedience({ raiseAbove: (token) => elector.raiseAbove(token), told });
+  const told = showHeld(options, provider, 'obedience', 'driver rejected the fencing token, retrying');
+  return new Obedience({
+    raiseAbove: (token) => elector.raiseAbove(token),
+    // Written when the Lease is taken, also again after a suspension; renewals and raised tokens leave it as it is.
+    leadership: () => elector.lease?.spec?.acquireTime,
+    told,
+  });
 }

@@ -1,5 +1,5 @@
 import type { Lease } from '../apis/wire.ts';
-import type { SystemClock } from '../clock/system-clock.ts';
+import type { ProcessClock } from '../clock/process-clock.ts';
 import type { Config } from '../config/config.ts';
 import { subjectOf } from '../events/event-object.ts';
 import type { Recorder } from '../events/recorder.ts';
@@ -20,13 +20,12 @@ export interface Election {
   readonly elector: LeaseElector | undefined;
 }
 
-/** What all gates of a process are made of. */
-export type GateOptions = Omit<LeaderGateDeps, 'fence'> & { readonly clock: SystemClock };
+export type GateOptions = Omit<LeaderGateDeps, 'fence'> & { readonly clock: ProcessClock };
 
 /** How leaderships are fought for. */
 export interface ElectionOptions {
   /** Of the electors that run in this thread. */
-  readonly elector: Pick<ElectorDeps, 'identity' | 'clock' | 'log' | 'metrics' | 'lost'>;
+  readonly elector: Pick<ElectorDeps, 'identity' | 'clock' | 'random' | 'log' | 'metrics' | 'lost'>;
   readonly transport: Transport;
   readonly namespace: string;
   readonly leader: LeaseTiming & { readonly enabled: boolean };
@@ -55,12 +54,11 @@ export function makeElection(name: string, recorder: Recorder, options: Election
   return { gate: new LeaderGate({ ...options.gate, fence }), elector };
 }
 
-/** How the thread of the electors is made. */
 export interface LeaseThreadSetting {
   readonly config: Config;
   readonly identity: string;
   readonly userAgent: string;
-  readonly clock: SystemClock;
+  readonly clock: ProcessClock;
   readonly log: Logger;
   readonly hooks?: { readonly leasesInMainThread?: boolean };
 }
@@ -73,7 +71,7 @@ export function makeLeaseThread(
   if (!config.leader.enabled || hooks?.leasesInMainThread === true) return undefined;
   return new LeaseThread({
     endpoint,
-    namespace: config.clusters.namespace,
+    namespace: config.leader.namespace,
     identity,
     userAgent,
     timing: config.leader,

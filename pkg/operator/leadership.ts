@@ -37,7 +37,6 @@ export interface OwnLeadership extends Leadership {
   close(): Promise<void>;
 }
 
-/** What leaderships are made of. */
 export interface LeadershipOptions {
   readonly clusters: Clusters;
   readonly caches: Caches;

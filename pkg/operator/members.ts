@@ -4,7 +4,13 @@ import type { Clock } from '../clock/clock.ts';
 import type { Config } from '../config/config.ts';
 import type { EventRecorder } from '../events/recorder.ts';
 import type { Outages } from '../gate/outages.ts';
-import { Checks, cachesSynced, clustersReachable, leadership as leadershipCheck } from '../health/checks.ts';
+import {
+  Checks,
+  cachesSynced,
+  clustersReachable,
+  credentialsValid,
+  leadership as leadershipCheck,
+} from '../health/checks.ts';
 import { type HeldWork, workBegun } from '../health/held-work.ts';
 import { Profiles } from '../health/profiles.ts';
 import { HealthServer, HealthServerError } from '../health/server.ts';
@@ -27,7 +33,6 @@ export interface StartOptions {
   readonly leases: readonly string[];
 }
 
-/** What health is told of. */
 export interface HealthOptions {
   readonly server: Config['server'];
   readonly registry: Registry;
@@ -35,6 +40,8 @@ export interface HealthOptions {
   readonly outages: Outages;
   readonly held: HeldWork;
   readonly leaderships: readonly Pick<OwnLeadership, 'lease' | 'elector'>[];
+  readonly clusters: Clusters;
+  readonly renewDeadlineMs: number;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -67,6 +74,14 @@ export function healthMember(options: HealthOptions): Member {
     clustersReachable(
       () => outages.states(),
       () => clock.monotonicMs(),
+    ),
+  );
+  const accesses = [...new Set([options.clusters.control, options.clusters.target ?? options.clusters.control])];
+  checks.add(
+    credentialsValid(
+      () => accesses.map(({ cluster, endpoint }) => ({ cluster, state: endpoint.state })),
+      () => clock.monotonicMs(),
+      options.renewDeadlineMs,
     ),
   );
   checks.add(

@@ -14,7 +14,6 @@ import { reconcileMetrics } from '../metrics/reconcile.ts';
 /** The metrics that are declared once for the process, whatever controllers it runs. */
 export type OperatorMetrics = ReturnType<typeof operatorMetrics>;
 
-/** Declares them in `registry`. */
 export function operatorMetrics(registry: Registry) {
   return {
     activity: activityMetrics(registry),

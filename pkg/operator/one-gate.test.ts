@@ -120,6 +120,7 @@ describe('a manager', () => {
       'pkg/ironcore-runtime/client.ts nice-grpc',
       'pkg/kube/config.ts @kubernetes/client-node/dist/config.js', // reads kubeconfigs
       'pkg/kube/config.ts node:module',
+      'pkg/kube/credential-plugin.ts node:child_process', // the programs that a kubeconfig names
       'pkg/kube/dispatchers.ts node:tls',
       'pkg/kube/dispatchers.ts undici',
       'pkg/leader/lease-thread-main.ts node:worker_threads', // what it is started with

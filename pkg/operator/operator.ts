@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 
 import type { KubeObject } from '../apis/meta.ts';
 import type { Pod } from '../apis/wire.ts';
-import type { SystemClock } from '../clock/system-clock.ts';
+import type { ProcessClock } from '../clock/process-clock.ts';
 import type { Config } from '../config/config.ts';
 import { podsOnNode } from '../drain/node-pods.ts';
 import { EventRecorder, type Recorder } from '../events/recorder.ts';
@@ -22,8 +22,10 @@ import type { LeaseThread } from '../leader/lease-thread.ts';
 import type { Logger } from '../log/logger.ts';
 import { buildInfo } from '../metrics/build.ts';
 import { heldWorkMetrics } from '../metrics/held-work.ts';
+import { logMetrics } from '../metrics/log.ts';
 import { createRegistry } from '../metrics/registry.ts';
 import { permissionsOf } from '../preflight/permissions.ts';
+import { workloadOf } from '../preflight/workload.ts';
 import { underLease } from '../process/leadership.ts';
 import { type HostProcess, Lifecycle, type Member } from '../process/lifecycle.ts';
 import type { Controller } from '../reconcile/controller.ts';
@@ -42,21 +44,23 @@ import type { Service } from './service.ts';
 import { StartCheck } from './start-check.ts';
 import { Work } from './work.ts';
 import { WorkloadClusters } from './workload-clusters.ts';
+import { type Random, secureRandom } from '../random/random.ts';
+import type { OpenDispatcher } from '../kube/dispatchers.ts';
+import type { OpenEndpoint } from '../kube/endpoint.ts';
 
-/** What a process is built from. */
 export interface OperatorOptions {
   readonly config: Config;
   /** Host name and a random suffix: different for each start. */
   readonly identity: string;
   readonly version: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly clock: SystemClock;
+  readonly clock: ProcessClock;
   readonly log: Logger;
   readonly host: HostProcess;
   readonly hooks?: OperatorHooks;
 }
 
-/** For tests and benchmarks. */
+/** For tests, benchmarks and simulations. */
 export interface OperatorHooks extends DriverHooks {
   readonly onRequest?: (record: RequestRecord) => void;
   readonly intercept?: Interceptor;
@@ -66,6 +70,14 @@ export interface OperatorHooks extends DriverHooks {
   readonly gate?: Gate & Trust;
   /** In place of the recorders of all components. */
   readonly recorder?: Recorder;
+  /** Whether probes and metrics are served on the port of the flags; true unless told otherwise. */
+  readonly servesHealth?: boolean;
+  /** In place of connections to API servers. */
+  readonly openDispatcher?: OpenDispatcher;
+  /** In place of reading kubeconfigs, which takes the host's time. */
+  readonly openEndpoint?: OpenEndpoint;
+  /** In place of the source of production; a seed's makes a run repeatable. */
+  readonly random?: Random;
   /** Freezes what caches give, which finds those who write to it. */
   readonly freezeCached?: boolean;
 }
@@ -84,7 +96,8 @@ interface LeaseWork {
  */
 export class Operator {
   readonly config: Config;
-  readonly clock: SystemClock;
+  readonly clock: ProcessClock;
+  readonly random: Random;
   readonly log: Logger;
   readonly registry: Registry;
   readonly metrics: OperatorMetrics;
@@ -108,6 +121,7 @@ export class Operator {
     const { config, clock, log, registry, metrics, hooks } = options;
     this.config = config;
     this.clock = clock;
+    this.random = hooks?.random ?? secureRandom;
     this.log = log;
     this.registry = registry;
     this.metrics = metrics;
@@ -117,15 +131,25 @@ export class Operator {
     this.#outages = new Outages({ clock, log, metrics: metrics.gate, periodMs, timeoutMs });
     this.#held = new HeldWork({ clock });
     heldWorkMetrics(registry, () => this.#held.list());
-    this.#identity = new ClusterIdentity({ clock, log, held: this.#held, reader: clusters.control.reader });
+    this.#identity = new ClusterIdentity({
+      clock,
+      random: this.random,
+      log,
+      held: this.#held,
+      reader: clusters.control.reader,
+      endpoint: clusters.control.endpoint,
+      lost: (reason, err) => this.#lifecycle.fatal(reason, err),
+    });
     this.caches = cachesFor(clusters, {
       clock,
+      random: this.random,
       log,
       metrics: metrics.kube,
       outages: this.#outages,
       held: this.#held,
       freeze: hooks?.freezeCached ?? false,
       namespace: config.clusters.namespace,
+      leaseNamespace: config.leader.namespace,
       leases: config.leases,
       isAutoscaled: config.autoscaler !== undefined,
       controllers: config.controllers,
@@ -134,6 +158,7 @@ export class Operator {
       ...config.api,
       userAgent: userAgentOf(options),
       clock,
+      random: this.random,
       log,
       metrics: metrics.kube,
       clockMetrics: metrics.clock,
@@ -142,6 +167,7 @@ export class Operator {
       freeze: hooks?.freezeCached ?? false,
       intercept: hooks?.intercept,
       onRequest: hooks?.onRequest,
+      openDispatcher: hooks?.openDispatcher,
     });
     this.#lifecycle = new Lifecycle(options);
     this.#thread = makeLeaseThread(this.#clusters.control, { ...options, userAgent: userAgentOf(options) });
@@ -153,7 +179,10 @@ export class Operator {
     const registry = createRegistry();
     const metrics = operatorMetrics(registry);
     buildInfo(registry, { version: options.version, program: config.program });
+    logMetrics(registry, () => log.lostLines?.() ?? 0);
+    let moved: ((cluster: Cluster) => void) | undefined;
     const clusters = await openClusters(config, {
+      moved: (cluster) => moved?.(cluster),
       userAgent: userAgentOf(options),
       env,
       ...config.api,
@@ -162,8 +191,14 @@ export class Operator {
       metrics: metrics.kube,
       clockMetrics: metrics.clock,
       onRequest: hooks?.onRequest,
+      openDispatcher: hooks?.openDispatcher,
+      openEndpoint: hooks?.openEndpoint,
     });
-    return new Operator({ ...options, registry, metrics }, clusters);
+    const operator = new Operator({ ...options, registry, metrics }, clusters);
+    moved = (cluster) => {
+      if (cluster === CONTROL) operator.#identity.check();
+    };
+    return operator;
   }
 
   /** Live reads of the control cluster. */
@@ -215,7 +250,14 @@ export class Operator {
       observer: this.caches.ofControl.ownWrites,
       intercept: hooks?.intercept,
     });
-    const recorder = new EventRecorder({ source: { component }, writer, clock, log, metrics: this.metrics.event });
+    const recorder = new EventRecorder({
+      source: { component },
+      writer,
+      clock,
+      random: this.random,
+      log,
+      metrics: this.metrics.event,
+    });
     this.#recorders.set(component, recorder);
     return recorder;
   }
@@ -230,7 +272,7 @@ export class Operator {
     const { target } = this.#clusters;
     const elsewhere = this.workloads.podsOn(cluster, nodeName);
     if (elsewhere !== undefined) return elsewhere;
-    if (target?.cluster !== cluster) throw new Error(`no way to the pods of cluster ${cluster}`);
+    if (target?.cluster !== cluster) throw new Error(`cluster ${cluster} has no access to pods`);
     const selection = { fieldSelector: podsOnNode(nodeName) };
     return new HttpListWatch({ transport: target.transport, resource: pods, selection });
   }
@@ -247,14 +289,23 @@ export class Operator {
 
   /** Runs the process with these controllers and services to its end and resolves with the exit code. */
   run(controllers: readonly Controller[], services: readonly Service[] = []): Promise<number> {
-    const { config, registry, caches, clock, log } = this;
+    const { config, registry, caches, clock, random, log } = this;
     const leaderships = [...this.#leaderships.values()];
     const leases = leaderships.flatMap(({ lease, elector }) => (elector === undefined ? [] : [lease]));
     const reports = new OutageReports({ clock, outages: this.#outages });
-    const health = { server: config.server, registry, caches, outages: this.#outages, held: this.#held, leaderships };
+    const health = {
+      server: config.server,
+      registry,
+      caches,
+      outages: this.#outages,
+      held: this.#held,
+      leaderships,
+      clusters: this.#clusters,
+      renewDeadlineMs: config.leader.renewDeadlineMs,
+    };
     const lifecycle = this.#lifecycle;
     lifecycle.add(connectionsMember(this.#clusters, this.#thread, { ...this.#options, leases }));
-    lifecycle.add(healthMember({ ...health, clock, log }));
+    if (this.#options.hooks?.servesHealth !== false) lifecycle.add(healthMember({ ...health, clock, log }));
     lifecycle.add(probesMember(this.#clusters, caches, this.#outages));
     lifecycle.add(this.workloads);
     // First of all that asks for more than a sign of life: what is missing is told once, by the one who knows all of it.
@@ -262,7 +313,10 @@ export class Operator {
     lifecycle.add(
       ...caches.all,
       ...(this.#callsDrivers
-        ? [this.#identity, new DriverGreetings({ drivers: this.under(MACHINE_LEASE).drivers.all(), clock, log })]
+        ? [
+            this.#identity,
+            new DriverGreetings({ drivers: this.under(MACHINE_LEASE).drivers.all(), clock, random, log }),
+          ]
         : []),
     );
     lifecycle.add(...[...this.#recorders].map(([component, recorder]) => recorderMember(component, recorder)));
@@ -277,20 +331,11 @@ export class Operator {
   }
 
   #startCheck(): StartCheck {
-    const { config, clock, log } = this;
+    const { config, clock, random, log } = this;
     const clusters = this.#clusters;
-    const permissions = permissionsOf({
-      leases: config.leases,
-      isElected: config.leader.enabled,
-      hasTarget: clusters.target !== undefined,
-      callsDrivers: this.#callsDrivers,
-      isAutoscaled: config.autoscaler !== undefined,
-      isMirantis: config.controllers.has('mirantis'),
-      isClusterAPI: config.controllers.has('cluster-api'),
-      isIronCoreLifecycle: config.controllers.has('ironcore.lifecycle'),
-      namespace: config.clusters.namespace,
-    });
-    return new StartCheck({ clusters, permissions, clock, log, outages: this.#outages, held: this.#held });
+    const hasTarget = clusters.target !== undefined;
+    const permissions = permissionsOf(workloadOf(config, { hasTarget, callsDrivers: this.#callsDrivers }));
+    return new StartCheck({ clusters, permissions, clock, random, log, outages: this.#outages, held: this.#held });
   }
 
   #memberOf(leadership: OwnLeadership, all: LeaseWork, reports: OutageReports): Member {
@@ -304,6 +349,7 @@ export class Operator {
       outages: this.#outages,
       held: this.#held,
       clock: this.clock,
+      random: this.random,
       log: this.log,
       metrics: this.metrics,
     });
@@ -352,13 +398,13 @@ export class Operator {
   }
 
   #electionOptions(): ElectionOptions {
-    const { clock, log, config, metrics } = this;
+    const { clock, random, log, config, metrics } = this;
     const { identity } = this.#options;
     const lost = (reason: string): void => this.#lifecycle.fatal(reason);
     return {
-      elector: { identity, clock, log, metrics: metrics.leader, lost },
+      elector: { identity, clock, random, log, metrics: metrics.leader, lost },
       transport: this.#clusters.control.transport,
-      namespace: config.clusters.namespace,
+      namespace: config.leader.namespace,
       leader: config.leader,
       thread: this.#thread,
       gate: this.#gateOptions(),

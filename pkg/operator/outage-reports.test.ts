@@ -20,7 +20,7 @@ function start() {
     outages: { current: () => outages, onChange: (listener) => listeners.push(listener) },
   });
   const told: Occurrence[] = [];
-  const elector: { lease: Lease | undefined } = { lease: undefined };
+  const elector: { lease: Lease | undefined; isSuspended: boolean } = { lease: undefined, isSuspended: false };
   const recorder = { record: (occurrence: Occurrence) => void told.push(occurrence) };
   const lead = (): void => {
     elector.lease = lease;
@@ -49,16 +49,37 @@ describe('outages', () => {
         reason: 'APIServerUnreachable',
         message:
           'API server of cluster "target" unreachable since 2026-01-01T00:00:00Z (connection refused): ' +
-          'nothing that concerns it is created, changed or deleted until it answers again.',
+          'no object or VM of this cluster is created, changed or deleted until it responds again.',
       },
       {
         type: 'Normal',
         reason: 'APIServerReachable',
         message:
-          'API server answers again after 12 min 5 s; ' +
+          'API server responds again after 12 min 5 s; ' +
           'API server of cluster "target" unreachable since 2026-01-01T00:00:00Z (connection refused).',
       },
     ]);
+  });
+
+  test('of the control cluster are reported on the Lease that was held before, when it suspended leadership', () => {
+    const { told, elector, lead, change } = start();
+    lead();
+    change('control', false);
+    Object.assign(elector, { lease: undefined, isSuspended: true });
+    change('control', true);
+
+    expect(told).toMatchObject([{ subject: { kind: 'Lease', uid: 'u' }, reason: 'APIServerReachable' }]);
+  });
+
+  test('are reported on the Lease as it was held last, and nowhere while none was', () => {
+    const { told, elector, lead, change } = start();
+    lead();
+    elector.lease = { metadata: { ...lease.metadata, uid: 'made again' } };
+    change('target', false);
+    Object.assign(elector, { lease: undefined, isSuspended: true });
+    change('target', true);
+
+    expect(told.map(({ subject }) => subject.uid)).toEqual(['made again', 'made again']);
   });
 
   test('of the control cluster are told when they end, by whoever leads then or soon after', () => {
@@ -85,15 +106,15 @@ describe('outages', () => {
         type: 'Warning',
         reason: 'ClusterSetBack',
         message:
-          'Cluster "control" was set back to an earlier state, found at 2026-01-01T00:00:00Z (machines are at 20, and were at 40): ' +
-          'nothing that concerns it is created, changed or deleted until all of it has been read again.',
+          'Cluster "control" was restored to an earlier state, detected at 2026-01-01T00:00:00Z (machines are at 20, and were at 40): ' +
+          'no object or VM of this cluster is created, changed or deleted until the cluster has been read completely.',
       },
       {
         type: 'Normal',
         reason: 'ClusterReadAgain',
         message:
-          'All of it was read again after 3 s; ' +
-          'Cluster "control" was set back to an earlier state, found at 2026-01-01T00:00:00Z (machines are at 20, and were at 40).',
+          'The cluster was read completely after 3 s; ' +
+          'Cluster "control" was restored to an earlier state, detected at 2026-01-01T00:00:00Z (machines are at 20, and were at 40).',
       },
     ]);
   });

@@ -10,13 +10,18 @@ import { leases } from '../kube/resource.ts';
 /** A leadership on whose Lease outages are reported. */
 export interface OutageListener {
   /** The Lease while it is held. */
-  readonly elector: { readonly lease: Lease | undefined } | undefined;
+  readonly elector: { readonly lease: Lease | undefined; readonly isSuspended: boolean } | undefined;
   readonly recorder: Recorder;
 }
 
 /** An outage of the control cluster ends leadership, too: who leads next reports it unless it is older than this. */
 const RECENT_MS = 5 * 60_000;
 const MAX_RECENT = 10;
+
+/** Leadership that is suspended has no Lease to show, and goes on after the outage: the last one is reported on, once that can be written. */
+interface Subject extends OutageListener {
+  last: Lease | undefined;
+}
 
 interface Ended extends OutageChange {
   readonly endedAtMs: number;
@@ -29,7 +34,7 @@ interface Ended extends OutageChange {
 export class OutageReports {
   readonly #clock: Clock;
   readonly #outages: Pick<Outages, 'current'>;
-  readonly #listeners: OutageListener[] = [];
+  readonly #listeners: Subject[] = [];
   #ended: readonly Ended[] = [];
 
   constructor(options: { clock: Clock; outages: Pick<Outages, 'current' | 'onChange'> }) {
@@ -40,10 +45,11 @@ export class OutageReports {
 
   /** Reports outages on the Lease of `listener` from now on, and those that others could not report. */
   subscribe(listener: OutageListener): void {
-    this.#listeners.push(listener);
+    const subject = { ...listener, last: listener.elector?.lease };
+    this.#listeners.push(subject);
     const nowMs = this.#clock.monotonicMs();
-    for (const ended of this.#ended) if (nowMs - ended.endedAtMs < RECENT_MS) reportEnd(listener, ended);
-    for (const outage of this.#outages.current()) reportBeginning(listener, outage);
+    for (const ended of this.#ended) if (nowMs - ended.endedAtMs < RECENT_MS) reportEnd(subject, ended);
+    for (const outage of this.#outages.current()) reportBeginning(subject, outage);
   }
 
   #changed(change: OutageChange): void {
@@ -54,28 +60,25 @@ export class OutageReports {
   }
 }
 
-function reportBeginning(listener: OutageListener, outage: Outage): void {
+function reportBeginning(listener: Subject, outage: Outage): void {
   const message = describeHeldUp([outage]);
   if (outage.isSetBack) return report(listener, 'Warning', 'ClusterSetBack', message);
   if (outage.cluster === CONTROL) return;
   report(listener, 'Warning', 'APIServerUnreachable', message);
 }
 
-function reportEnd(listener: OutageListener, change: OutageChange): void {
+function reportEnd(listener: Subject, change: OutageChange): void {
   if (change.isSetBack) {
-    const again = `All of it was read again after ${describeLength(change.lastedMs)}; ${describeOutage(change)}.`;
+    const again = `The cluster was read completely after ${describeLength(change.lastedMs)}; ${describeOutage(change)}.`;
     return report(listener, 'Normal', 'ClusterReadAgain', again);
   }
-  const message = `API server answers again after ${describeLength(change.lastedMs)}; ${describeOutage(change)}.`;
+  const message = `API server responds again after ${describeLength(change.lastedMs)}; ${describeOutage(change)}.`;
   report(listener, 'Normal', 'APIServerReachable', message);
 }
 
-function report(
-  { elector, recorder }: OutageListener,
-  type: 'Normal' | 'Warning',
-  reason: string,
-  message: string,
-): void {
-  if (elector?.lease === undefined) return;
-  recorder.record({ subject: subjectOf(leases, elector.lease), type, reason, message });
+function report(subject: Subject, type: 'Normal' | 'Warning', reason: string, message: string): void {
+  const { elector, recorder } = subject;
+  subject.last = elector?.lease ?? (elector?.isSuspended === true ? subject.last : undefined);
+  if (subject.last === undefined) return;
+  recorder.record({ subject: subjectOf(leases, subject.last), type, reason, message });
 }

@@ -31,6 +31,9 @@ export function probesOf(
 ): ProbedCluster[] {
   return [...new Set(clusters)].map(({ probed, continuity }) => ({
     cluster: probed.cluster,
+    get lackOfCredentials() {
+      return probed.lackOfCredentials;
+    },
     get isInDoubt() {
       return continuity.isInDoubt;
     },

@@ -17,6 +17,7 @@ function start(
   errors: unknown[],
   how: typeof retryUnlessRefused = retryUntilDone,
   read = (): Promise<string> => Promise.resolve('read'),
+  answeredSince?: (sinceMs: number, signal: AbortSignal) => Promise<void>,
 ): {
   clock: FakeClock;
   held: HeldWork;
@@ -37,7 +38,8 @@ function start(
     return err === undefined ? read() : Promise.reject(err);
   };
   const hold = held.hold({ work: 'machines', waitsFor: 'catch-up', of: 'target' });
-  const end = how({ clock, log, hold }, 'reading', run, stop.signal);
+  const also = answeredSince === undefined ? {} : { answeredSince };
+  const end = how({ clock, log, hold, random: () => 0.5, ...also }, 'reading', run, stop.signal);
   end.catch(() => undefined); // looked at later
   return { clock, held, warnings, stop, tries: () => tries, end };
 }
@@ -74,6 +76,40 @@ describe('what is done retryUntilDone', () => {
       await expect(end).resolves.toBe('7');
     },
   );
+
+  test('does not wait for a pause to end once the server has answered somebody else', async () => {
+    const answered = Promise.withResolvers<void>();
+    const asked: number[] = [];
+    const { clock, tries, end } = start(times(9, unreachable), retryUntilDone, undefined, (sinceMs, signal) => {
+      asked.push(sinceMs);
+      const ended = new Promise<never>((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+      });
+      return Promise.race([answered.promise, ended]);
+    });
+    await clock.advanceAsync(15_000); // 0.8 + 1.6 + 3.2 + 5 s, and some of the next 5
+    const before = tries();
+    answered.resolve();
+    await clock.advanceAsync(1);
+    const after = tries();
+    // It is not asked sooner than each half second, though.
+    await clock.advanceAsync(998);
+
+    expect({ before, after, later: tries() }).toEqual({ before: 5, after: 6, later: 7 });
+    expect(asked).toEqual([0, 800, 2_400, 5_600, 10_600, 15_000]);
+    await clock.advanceAsync(2_000);
+    await expect(end).resolves.toBe('read');
+  });
+
+  test('waits for the first pause again when the server is back, and refuses for a moment', async () => {
+    const { clock, tries, end } = start([...times(6, unreachable), forbidden()]);
+    await clock.advanceAsync(800 + 1_600 + 3_200 + 3 * 5_000);
+    const before = tries();
+    await clock.advanceAsync(800);
+
+    expect({ before, after: tries() }).toEqual({ before: 7, after: 8 });
+    await expect(end).resolves.toBe('read');
+  });
 
   test('is told from the third failure on, and shown as held with the last one until it succeeds', async () => {
     const { clock, held, warnings, end } = start(times(3, forbidden));

@@ -3,12 +3,25 @@ import type { Clock } from '../clock/clock.ts';
 import type { WorkHold } from '../health/held-work.ts';
 import { ApiError, isRefusal, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
 import { type Logger, silentLogger } from '../log/logger.ts';
+import type { Random } from '../random/random.ts';
 
 /** What is waited for is asked so often at least: work is held meanwhile. */
 const LONGEST_PAUSE_MS = 5_000;
+/** No attempt follows another sooner, though the server has answered somebody else meanwhile. */
+const SHORTEST_PAUSE_MS = 500;
 /** Failures that are normal while servers start; this one is told, and then each twelfth: about one a minute. */
 const FIRST_TOLD = 3;
 const EACH_TOLD = 12;
+
+/** How something is asked again and again. */
+export interface Retrying {
+  readonly clock: Clock;
+  readonly random?: Random | undefined;
+  readonly log: Logger;
+  readonly hold?: WorkHold;
+  /** Resolves when the server has answered anybody since then (monotonic): nobody waits out a pause after no answer any more. */
+  readonly answeredSince?: (sinceMs: number, signal: AbortSignal) => Promise<void>;
+}
 
 /** A log that takes attempts at level debug only: how they end is told by somebody else. */
 export function quiet(log: Logger): Logger {
@@ -21,12 +34,13 @@ export function quiet(log: Logger): Logger {
  * fails with, and is released at the end. Rejects with the signal's reason, and with anything that is no ApiError.
  */
 export async function retryUntilDone<T>(
-  { clock, log, hold }: { readonly clock: Clock; readonly log: Logger; readonly hold?: WorkHold },
+  { clock, log, random, hold, answeredSince }: Retrying,
   what: string,
   run: (signal: AbortSignal) => Promise<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  const backoff = new ReconnectBackoff(clock, { longestMs: LONGEST_PAUSE_MS });
+  const backoff = new ReconnectBackoff(clock, { random, longestMs: LONGEST_PAUSE_MS });
+  let wasUnanswered = false;
   for (;;) {
     try {
       const result = await run(signal);
@@ -36,11 +50,33 @@ export async function retryUntilDone<T>(
       signal.throwIfAborted();
       hold?.failed(err);
       if (!(err instanceof ApiError)) throw err;
+      const isUnanswered = err.code === 0;
+      // A server that is back, and refuses for a moment what it is about to grant, is no worse than one that never failed.
+      if (wasUnanswered && !isUnanswered) backoff.reached();
+      wasUnanswered = isUnanswered;
       const ms = Math.max(backoff.next(), err.retryAfterMs ?? 0);
       const isTold = backoff.failures === FIRST_TOLD || backoff.failures % EACH_TOLD === 0;
       log[isTold ? 'warn' : 'debug']({ err, ms, failures: backoff.failures }, `${what} failed, retrying`);
-      await clock.sleep(ms, signal);
+      await pause(clock, ms, isUnanswered ? answeredSince : undefined, signal);
     }
+  }
+}
+
+async function pause(
+  clock: Clock,
+  ms: number,
+  answeredSince: Retrying['answeredSince'],
+  signal: AbortSignal,
+): Promise<void> {
+  const sinceMs = clock.monotonicMs();
+  if (answeredSince === undefined || ms <= SHORTEST_PAUSE_MS) return clock.sleep(ms, signal);
+  await clock.sleep(SHORTEST_PAUSE_MS, signal);
+  const over = new AbortController();
+  const either = AbortSignal.any([signal, over.signal]);
+  try {
+    await Promise.race([clock.sleep(ms - SHORTEST_PAUSE_MS, either), answeredSince(sinceMs, either)]);
+  } finally {
+    over.abort(new Error('the pause is over'));
   }
 }
 
@@ -49,7 +85,7 @@ export async function retryUntilDone<T>(
  * that it is not just starting, or for `patienceMs`, rejects with the refusal, for someone to fix.
  */
 export async function retryUnlessRefused<T>(
-  how: { readonly clock: Clock; readonly log: Logger; readonly hold?: WorkHold; readonly patienceMs?: number },
+  how: Retrying & { readonly patienceMs?: number },
   what: string,
   run: (signal: AbortSignal) => Promise<T>,
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-import type { SystemClock } from '../clock/system-clock.ts';
+import type { ProcessClock } from '../clock/process-clock.ts';
 import type { PoolAddress } from '../config/config.ts';
 import { isProtected, parseDriverAddress } from '../driver/grpc/address.ts';
 import type { Gate } from '../gate/gate.ts';
@@ -12,13 +12,12 @@ import type { IronCoreMetrics } from '../metrics/ironcore.ts';
 export interface RuntimesOptions {
   readonly pools: readonly PoolAddress[];
   readonly gate: Gate;
-  readonly clock: SystemClock;
+  readonly clock: ProcessClock;
   readonly log: Logger;
   readonly metrics: Pick<IronCoreMetrics, 'calls'>;
   readonly intercept: Interceptor | undefined;
 }
 
-/** The runtimes of one leadership. */
 export interface OpenedRuntimes {
   readonly byPool: ReadonlyMap<string, PoolRuntime>;
   /** Ends the connections. */
@@ -33,7 +32,7 @@ export function openRuntimes(options: RuntimesOptions): OpenedRuntimes {
     if (!isProtected(address) && !address.insecure) {
       log.warn(
         { pool, address: address.target },
-        'runtime connection is unencrypted: any local user could take its place',
+        'runtime connection is not encrypted: any local user could impersonate the runtime',
       );
     }
     const client = new RuntimeClient({

@@ -44,7 +44,10 @@ function start(permissions: readonly Permission[], answers: Record<string, boole
   };
   const request = (): Promise<unknown> => Promise.resolve({});
   const access = (cluster: string): ClusterAccess =>
-    ({ cluster, transport: { review, request } }) as unknown as ClusterAccess;
+    ({
+      cluster,
+      transport: { review, request, answeredSince: () => new Promise(() => undefined) },
+    }) as unknown as ClusterAccess;
   const listeners: OutageChangeListener[] = [];
   const outages = {
     state: () => undefined,
@@ -77,7 +80,7 @@ function start(permissions: readonly Permission[], answers: Record<string, boole
 }
 
 const MISSING =
-  'CannotStartError: the control cluster does not let us patch things.core: apply deploy/rbac/control.yaml';
+  'CannotStartError: missing permissions in the control cluster: patch things.core: apply deploy/rbac/control.yaml';
 
 describe('a start', () => {
   test('goes on when all is granted, and says nothing', async () => {
@@ -132,7 +135,7 @@ describe('a start', () => {
       {
         level: 'warn',
         message: 'permissions are missing',
-        err: 'the control cluster does not let us create things.core: apply deploy/rbac/control.yaml (without: something is lost)',
+        err: 'missing permissions in the control cluster: create things.core: apply deploy/rbac/control.yaml (without: something is lost)',
       },
     ]);
     expect(lines.slice(told.length)).toEqual([{ level: 'info', message: 'permissions were granted', err: undefined }]);
@@ -153,7 +156,7 @@ describe('a start', () => {
     await clock.advanceAsync(30_000);
 
     expect(outcome()).toBe(
-      'CannotStartError: the control cluster does not accept the credentials of its kubeconfig: correct them (Unauthorized)',
+      'CannotStartError: the control cluster rejects the credentials of its kubeconfig; correct them (Unauthorized)',
     );
     expect(lines).toEqual([]);
   });

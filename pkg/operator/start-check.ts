@@ -8,19 +8,21 @@ import { ApiError, isRefusal, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
 import { readSchemas } from '../kube/open-api.ts';
 import type { Logger } from '../log/logger.ts';
 import { describeUnknown, type Schema, unknownFields } from '../preflight/known-fields.ts';
-import { describeMissing, type Permission } from '../preflight/permissions.ts';
+import { describeMissing } from '../preflight/missing-grants.ts';
+import type { Permission } from '../preflight/permissions.ts';
 import { refusedOf, review } from '../preflight/refused.ts';
 import { CannotStartError, type Member } from '../process/lifecycle.ts';
 import { describeUnauthorized, startTogether } from './cannot-start.ts';
 import type { ClusterAccess, Clusters } from './clusters.ts';
 import { quiet, retryUnlessRefused } from './retry-until-done.ts';
 import { untilOutage } from './target-readiness.ts';
+import type { Random } from '../random/random.ts';
 
-/** What a start is checked with. */
 export interface StartCheckOptions {
   readonly clusters: Clusters;
   readonly permissions: readonly Permission[];
   readonly clock: Clock;
+  readonly random?: Random | undefined;
   readonly log: Logger;
   readonly outages: Outages;
   readonly held: HeldWork;
@@ -99,7 +101,7 @@ export class StartCheck implements Member {
     permissions: readonly Permission[],
     signal: AbortSignal,
   ): Promise<readonly Permission[]> {
-    const { clock, log, held } = this.#options;
+    const { clock, random, log, held } = this.#options;
     const reviewer = new AccessReviewer(transport);
     const hold = held.hold({ work: 'process', waitsFor: 'permissions', of: cluster });
     let missing = permissions;
@@ -107,7 +109,7 @@ export class StartCheck implements Member {
     try {
       await retryUnlessRefused(
         // That a cluster does not answer is told by its outage; what is missing, at the end.
-        { clock, log: quiet(log), hold },
+        { clock, random, log: quiet(log), hold, answeredSince: (sinceMs, s) => transport.answeredSince(sinceMs, s) },
         `checking permissions in the ${cluster} cluster`,
         async (s) => {
           hasAnswered = false;

@@ -8,10 +8,12 @@ import type { Logger } from '../log/logger.ts';
 import { requeue } from '../reconcile/result.ts';
 import type { Reconcile } from '../reconcile/worker.ts';
 import { retryUntilDone } from './retry-until-done.ts';
+import type { Random } from '../random/random.ts';
 
 /** What the readiness of a target is found out with. */
 export interface TargetReadinessOptions {
   readonly clock: Clock;
+  readonly random?: Random | undefined;
   readonly log: Logger;
   readonly outages: Outages;
   readonly held: HeldWork;
@@ -59,11 +61,11 @@ export class TargetReadiness {
     await Promise.race([catchingUp, untilAborted(untilOutage(outages, target.cluster), signal)]);
     if (this.#isReady) return;
 
-    log.warn({ cluster: target.cluster }, 'started without the target cluster: only forced deletions continue');
+    log.warn({ cluster: target.cluster }, 'started without the target cluster: only forced deletions are possible');
     catchingUp.then(
-      () => log.info({ cluster: target.cluster }, 'caught up with the target cluster'),
+      () => log.info({ cluster: target.cluster }, 'read the target cluster completely'),
       (err: unknown) => {
-        if (!signal.aborted) log.error({ cluster: target.cluster, err }, 'gave up catching up with the target cluster');
+        if (!signal.aborted) log.error({ cluster: target.cluster, err }, 'stopped reading the target cluster');
       },
     );
   }
@@ -73,14 +75,19 @@ export class TargetReadiness {
     return (key, signal, log) =>
       this.#isReady || !needsTarget(key)
         ? reconcile(key, signal, log)
-        : Promise.resolve(requeue(LOOK_AGAIN_MS, 'the target cluster to answer'));
+        : Promise.resolve(requeue(LOOK_AGAIN_MS, 'the target cluster to respond'));
   }
 
   async #catchUp(target: CachedCluster, signal: AbortSignal): Promise<void> {
-    const { clock, log, held, work } = this.#options;
+    const { clock, log, random, held, work } = this.#options;
     const hold = held.hold({ work, waitsFor: 'catch-up', of: target.cluster });
-    const how = { clock, log, hold };
-    await retryUntilDone(how, 'catching up with the target cluster', (s) => reachPresent(target.kinds, s), signal);
+    const how = { clock, log, random, hold };
+    await retryUntilDone(
+      how,
+      'reading the target cluster after an outage',
+      (s) => reachPresent(target.kinds, s),
+      signal,
+    );
     this.#isReady = true;
   }
 }

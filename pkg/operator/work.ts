@@ -12,12 +12,10 @@ import { KeyedQueue } from '../workqueue/keyed-queue.ts';
 import type { OperatorMetrics } from './metrics.ts';
 import { retryUntilDone } from './retry-until-done.ts';
 import { type CachedCluster, TargetReadiness } from './target-readiness.ts';
+import type { Random } from '../random/random.ts';
 
-/** What the work of one leadership is made of. */
 export interface WorkOptions {
-  /** Name of the Lease. */
   readonly lease: string;
-  /** All that work under it. */
   readonly controllers: readonly Controller[];
   /** Those that run here: one that runs elsewhere gets no keys. */
   readonly running: ReadonlySet<string>;
@@ -25,6 +23,7 @@ export interface WorkOptions {
   readonly outages: Outages;
   readonly held: HeldWork;
   readonly clock: Clock;
+  readonly random?: Random | undefined;
   readonly log: Logger;
   readonly metrics: Pick<OperatorMetrics, 'queue' | 'reconcile'>;
 }
@@ -53,12 +52,12 @@ export class Work implements LeaderWork {
   }
 
   async begin(signal: AbortSignal): Promise<void> {
-    const { clock, log, held, lease, caches, running } = this.#options;
+    const { clock, log, random, held, lease, caches, running } = this.#options;
     const hold = held.hold({ work: lease, waitsFor: 'catch-up', of: CONTROL });
     const { ofControl, ofTarget } = caches;
     const reach = (s: AbortSignal): Promise<void> =>
       reachPresent([...ofControl.kinds, ...(ofTarget?.cluster === CONTROL ? ofTarget.kinds : [])], s);
-    await retryUntilDone({ clock, log, hold }, 'catching up with the control cluster', reach, signal);
+    await retryUntilDone({ clock, log, random, hold }, 'reading the control cluster after an outage', reach, signal);
     await this.#readiness.begin(signal);
     for (const { controller, queue } of this.#queues) {
       if (running.has(controller.name)) for (const watch of controller.watches) watch(queue);
@@ -72,16 +71,24 @@ export class Work implements LeaderWork {
   }
 
   #queueOf(controller: Controller): KeyedQueue {
-    const { clock, log, metrics } = this.#options;
+    const { clock, log, metrics, random } = this.#options;
     const { name, queue, concurrency, restMs, groupOf, mostOfGroup } = controller;
     const reconcile = this.#reconcileOf(controller);
     const timeoutMs = PASS_TIMEOUT_MS;
-    const worker = new Worker({ controller: name, reconcile, timeoutMs, clock, log, metrics: metrics.reconcile });
+    const worker = new Worker({
+      controller: name,
+      reconcile,
+      timeoutMs,
+      clock,
+      random,
+      log,
+      metrics: metrics.reconcile,
+    });
     return new KeyedQueue({
       name: queue,
       concurrency,
       clock,
-      backoff: new Backoff({ baseMs: FIRST_RETRY_MS, maxMs: LONGEST_RETRY_MS }),
+      backoff: new Backoff({ baseMs: FIRST_RETRY_MS, maxMs: LONGEST_RETRY_MS, random }),
       metrics: metrics.queue,
       ...(restMs && { restMs }),
       ...(groupOf && { groupOf }),

@@ -39,9 +39,10 @@ export interface WorkloadOptions {
   readonly changed: () => void;
 }
 
-/** What the ways to them are made with. */
 export type WorkloadClustersOptions = Omit<ClustersOptions, 'env' | 'impersonate'> &
-  Pick<ClusterCachesOptions, 'outages' | 'held' | 'freeze'> & { readonly intercept: Interceptor | undefined };
+  Pick<ClusterCachesOptions, 'outages' | 'held' | 'freeze' | 'random'> & {
+    readonly intercept: Interceptor | undefined;
+  };
 
 /** Pause before what was refused, or not answered, is asked again. */
 const AGAIN_MS = 2_000;
@@ -68,7 +69,7 @@ export class WorkloadClusters implements Member {
     const { clock } = this.#options;
     const endpoint = await foreignEndpoint({ content: kubeconfig, clock });
     // Before anything is started, which nobody would stop; nothing is awaited from here on.
-    if (this.#open.has(cluster)) throw new Error(`cluster ${cluster} is open already`);
+    if (this.#open.has(cluster)) throw new Error(`cluster ${cluster} is already open`);
     const probe = { resource: nodes, namespace: undefined };
     const opened = new OpenWorkload(accessTo(endpoint, { ...this.#options, cluster, probe }), this.#options, options);
     this.#open.set(cluster, opened);
@@ -111,7 +112,6 @@ interface Filled {
   waitForSync(signal: AbortSignal): Promise<void>;
 }
 
-/** One of them. */
 class OpenWorkload {
   readonly access: ClusterAccess;
   readonly target: Target;
@@ -159,7 +159,7 @@ class OpenWorkload {
     if (outage !== undefined) return { kind: 'unreachable', why: outage.why, sinceMs };
     if (this.#identity !== undefined) return { kind: 'reached', identity: this.#identity };
     const err = this.#refusal ?? this.#failure;
-    const why = err instanceof Error ? err.message : (lastError ?? 'it is being read');
+    const why = err instanceof Error ? err.message : (lastError ?? 'loading is still in progress');
     return { kind: 'unreachable', why, sinceMs };
   }
 

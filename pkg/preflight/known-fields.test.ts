@@ -30,7 +30,7 @@ describe('fields that may not be stored', () => {
     const unknown = unknownFields(schemasIn('test/crds-original'));
 
     expect(describeUnknown(unknown)).toBe(
-      'the control cluster does not store status.machineConditions of Machine (without it conditions of Machines are not stored): ' +
+      'the control cluster drops status.machineConditions of Machine (without it conditions of Machines are not stored): ' +
         'apply crds/machine.sapcloud.io_machines.yaml',
     );
   });

@@ -15,10 +15,10 @@ const DEPLOYMENT = { kind: 'MachineDeployment', plural: 'machinedeployments' } a
 export const NEEDED_FIELDS: readonly NeededField[] = [
   { ...MACHINE, path: 'status.machineConditions', lost: 'conditions of Machines are not stored' },
   { ...MACHINE, path: 'status.currentStatus.preserveExpiryTime', lost: 'machines are not preserved' },
-  { ...MACHINE, path: 'spec.inPlaceUpdateTimeout', lost: 'its own timeout of an update in place is not stored' },
+  { ...MACHINE, path: 'spec.inPlaceUpdateTimeout', lost: 'the timeout of an in-place update is not stored' },
   { ...SET, path: 'spec.autoPreserveFailedMachineMax', lost: 'failed machines are not preserved' },
   { ...DEPLOYMENT, path: 'spec.autoPreserveFailedMachineMax', lost: 'failed machines are not preserved' },
-  { ...DEPLOYMENT, path: 'spec.strategy.inPlaceUpdate', lost: 'there are no updates in place' },
+  { ...DEPLOYMENT, path: 'spec.strategy.inPlaceUpdate', lost: 'in-place updates are not available' },
   { kind: 'MachineClass', plural: 'machineclasses', path: 'nodeTemplate', lost: 'autoscalers cannot scale from zero' },
 ];
 
@@ -46,5 +46,5 @@ function isKnown(schema: Schema, [first, ...rest]: readonly string[]): boolean {
 export function describeUnknown(unknown: readonly NeededField[]): string {
   const fields = unknown.map(({ kind, path, lost }) => `${path} of ${kind} (without it ${lost})`).join('; ');
   const files = [...new Set(unknown.map(({ plural }) => `crds/machine.sapcloud.io_${plural}.yaml`))].join(' and ');
-  return `the control cluster does not store ${fields}: apply ${files}`;
+  return `the control cluster drops ${fields}: apply ${files}`;
 }

@@ -6,7 +6,9 @@ import { describe, expect, test } from '@jest/globals';
 import { parseManifests, type Manifest } from '../../hack/control-plane/apply.ts';
 import type { AccessAttributes } from '../kube/access-rules.ts';
 import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE, MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
-import { describeMissing, type Permission, permissionsOf, type Workload } from './permissions.ts';
+import { describeMissing } from './missing-grants.ts';
+import { type Permission, permissionsOf } from './permissions.ts';
+import type { Workload } from './workload.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Of the shipped roles. */
@@ -18,11 +20,11 @@ const everything: Workload = {
   hasTarget: true,
   callsDrivers: true,
   isAutoscaled: true,
-  isMirantis: false,
-  isClusterAPI: false,
-  isIronCoreLifecycle: false,
+  controllers: new Set([]),
   namespace: NAMESPACE,
+  leaseNamespace: NAMESPACE,
 };
+const apart = { ...everything, namespace: 'machines' };
 const manager = { ...everything, leases: new Set([MANAGER_LEASE]), callsDrivers: false };
 const machine = { ...everything, leases: new Set([MACHINE_LEASE]) };
 
@@ -33,7 +35,7 @@ const scheduler = {
   callsDrivers: false,
   isAutoscaled: false,
 };
-const lifecycle = { ...scheduler, isIronCoreLifecycle: true };
+const lifecycle = { ...scheduler, controllers: new Set(['ironcore.lifecycle']) };
 
 interface Role extends Manifest {
   readonly rules: readonly {
@@ -49,13 +51,20 @@ function lineOf({ verb, group, resource, subresource, namespace = '*', name = '*
   return `${verb} ${group}/${resource}/${subresource ?? ''} ${namespace} ${name}`;
 }
 
+const bindings = parseManifests(readFileSync(join(ROOT, 'deploy/machines-namespace.yaml'), 'utf8')).filter(
+  (manifest): manifest is Manifest & { readonly roleRef: { readonly name: string } } => manifest.kind === 'RoleBinding',
+);
+
 /** Everything that the roles of a shipped file grant, in those lines. */
 function grantedBy(file: string): string[] {
   const manifests = parseManifests(readFileSync(join(ROOT, file), 'utf8'));
   return manifests
     .filter(({ kind }) => kind.endsWith('Role'))
     .flatMap((manifest) => {
-      const { namespace } = manifest.metadata;
+      const { name: role } = manifest.metadata;
+      // A ClusterRole holds where its binding is.
+      const namespace =
+        manifest.metadata.namespace ?? bindings.find((one) => one.roleRef.name === role)?.metadata.namespace;
       return (manifest as Role).rules.flatMap(({ apiGroups, resources, resourceNames = [undefined], verbs }) =>
         apiGroups.flatMap((group) =>
           resources.flatMap((path) =>
@@ -76,9 +85,10 @@ const filesOf = (permissions: readonly Permission[]): string[] => [...new Set(pe
 describe('what a process is to be allowed', () => {
   test.each([
     { layout: 'one process', workload: everything },
+    { layout: 'two namespaces', workload: apart },
     { layout: 'owner controllers', workload: manager },
-    { layout: 'front end', workload: { ...everything, isMirantis: true } },
-    { layout: 'Cluster API', workload: { ...everything, isClusterAPI: true } },
+    { layout: 'front end', workload: { ...everything, controllers: new Set(['mirantis']) } },
+    { layout: 'Cluster API', workload: { ...everything, controllers: new Set(['cluster-api']) } },
     { layout: 'machine controllers', workload: machine },
     { layout: 'scheduler of IronCore', workload: scheduler },
     { layout: 'that with its pools and classes', workload: lifecycle },
@@ -132,13 +142,36 @@ describe('what a process is to be allowed', () => {
   });
 });
 
+describe('what two files grant', () => {
+  test.each([
+    { resource: 'nodelabelpolicies', lost: 'node templates may set any label' },
+    { resource: 'machineclasses', lost: undefined },
+  ])('is asked for once, and missing in the first of them: $resource', ({ resource, lost }) => {
+    const workload = { ...everything, controllers: new Set(['mirantis']) };
+
+    const found = permissionsOf(workload).filter(
+      ({ attributes }) => attributes.verb === 'watch' && attributes.resource === resource,
+    );
+
+    expect(found).toEqual([expect.objectContaining({ file: 'deploy/rbac/control.yaml', lost })]);
+  });
+});
+
+test('Events about the Lease of a process that only serves pools are written where the Lease is', () => {
+  const pools = { ...scheduler, leases: new Set([IRONCORE_POOLS_LEASE]), leaseNamespace: 'leases' };
+
+  const events = permissionsOf(pools).filter(({ attributes }) => attributes.resource === 'events');
+
+  expect(events.map(({ attributes }) => attributes.namespace)).toEqual(['leases', 'leases', undefined, undefined]);
+});
+
 describe('what is missing', () => {
   const pick = (workload: Workload, ...wanted: readonly string[]): Permission[] =>
     permissionsOf(workload).filter(({ attributes: { verb, resource } }) => wanted.includes(`${verb} ${resource}`));
 
   test('is one line that names the file to apply', () => {
     expect(describeMissing(pick(manager, 'create machinesets', 'patch machinesets', 'update leases'))).toBe(
-      'the control cluster does not let us create, patch machinesets.machine.sapcloud.io in namespace machinist; ' +
+      'missing permissions in the control cluster: create, patch machinesets.machine.sapcloud.io in namespace machinist; ' +
         'patch machinesets/status.machine.sapcloud.io in namespace machinist; ' +
         'update leases.coordination.k8s.io machine-controller-manager in namespace machinist: apply deploy/rbac/control-manager.yaml',
     );
@@ -146,9 +179,18 @@ describe('what is missing', () => {
 
   test('says what is lost when the process goes on, each file for itself', () => {
     expect(describeMissing(pick(machine, 'create events', 'delete nodes'))).toBe(
-      'the control cluster does not let us create events.core in namespace machinist: apply deploy/rbac/control-machine-controller.yaml ' +
-        '(without: Events are not written); the target cluster does not let us delete nodes.core: apply deploy/rbac/target.yaml ' +
-        '(without: Nodes of deleted Machines stay)',
+      'missing permissions in the control cluster: create events.core in namespace machinist: apply deploy/rbac/control-machine-controller.yaml ' +
+        '(without: Events are not recorded); missing permissions in the target cluster: delete nodes.core: apply deploy/rbac/target.yaml ' +
+        '(without: Nodes of deleted Machines are not deleted)',
+    );
+  });
+
+  test('in a namespace without Leases names the file with the binding too', () => {
+    expect(describeMissing(pick(apart, 'create machinesets', 'update leases'))).toBe(
+      'missing permissions in the control cluster: create machinesets.machine.sapcloud.io in namespace machines; ' +
+        'update leases.coordination.k8s.io machine-controller-manager in namespace machinist; ' +
+        'update leases.coordination.k8s.io machine-controller in namespace machinist: ' +
+        'apply deploy/rbac/machines.yaml and deploy/machines-namespace.yaml',
     );
   });
 

@@ -11,10 +11,9 @@ const permissions = permissionsOf({
   hasTarget: true,
   callsDrivers: true,
   isAutoscaled: false,
-  isMirantis: false,
-  isClusterAPI: false,
-  isIronCoreLifecycle: false,
+  controllers: new Set([]),
   namespace: 'x',
+  leaseNamespace: 'x',
 });
 /** Nothing is listed, as with a webhook that authorizes. */
 const rulesIn = (): Promise<[]> => Promise.resolve([]);

@@ -13,7 +13,6 @@ export interface Review {
   readonly error: unknown;
 }
 
-/** What is asked. */
 type Reviewer = Pick<AccessReviewer, 'mayI' | 'rulesIn'>;
 
 /** At a time: the connections that they share with probes must not all wait for these. */

@@ -19,6 +19,8 @@ export interface Member {
 /** What a lifecycle needs of the operating system's process; `process` itself, outside tests. */
 export interface HostProcess extends Pick<EventEmitter, 'on' | 'off'> {
   exit(code: number): void;
+  /** Keeps the host from ending until the returned function is called; in place of a timer. */
+  keepAlive?(): () => void;
 }
 
 /** Why a member cannot start, told to the person who can fix it: the message says it all, so it is logged without a stack. */
@@ -26,7 +28,6 @@ export class CannotStartError extends Error {
   override readonly name = 'CannotStartError';
 }
 
-/** What a lifecycle is made of. */
 export interface LifecycleDeps {
   readonly clock: Clock;
   readonly log: Logger;
@@ -94,7 +95,7 @@ export class Lifecycle {
     if (err instanceof CannotStartError) {
       this.#couldNotStart = true;
       log.error({ err: err.message }, 'could not start');
-    } else log.error(err === undefined ? { reason } : { reason, err }, 'ending the process');
+    } else log.error(err === undefined ? { reason } : { reason, err }, 'exiting');
     this.#request({ reason, graceMs: 0 });
   }
 
@@ -102,7 +103,7 @@ export class Lifecycle {
   async run(): Promise<number> {
     const { log } = this.#deps;
     const release = this.#listen();
-    const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS); // the clock's timers keep no process alive
+    const letEnd = this.#deps.host.keepAlive?.() ?? keepAlive();
     const started: Started[][] = [];
     const starting = this.#startAll(started);
     const { reason, graceMs } = await this.#requested.promise;
@@ -111,7 +112,7 @@ export class Lifecycle {
     this.#starting.abort(new Error(`the process is stopping: ${reason}`));
     for (const stage of started.toReversed()) await this.#stopStage(stage, graceMs);
     await starting;
-    clearInterval(keepAlive);
+    letEnd();
     release();
     log[level]({ code: this.#exitCode }, 'stopped');
     return this.#exitCode;
@@ -148,7 +149,7 @@ export class Lifecycle {
         log.debug({ member: member.name }, 'ended');
       } catch (err) {
         this.#exitCode = 1;
-        log.error({ member: member.name, err }, 'did not end in time');
+        log.error({ member: member.name, err }, 'did not exit in time');
       }
     });
     await Promise.all(stops);
@@ -165,7 +166,7 @@ export class Lifecycle {
     const onSignal = (signal: keyof typeof SIGNALS): void => {
       this.#signals += 1;
       if (this.#signals > 1) {
-        log.warn({ reason: signal }, 'exited at once: second signal');
+        log.warn({ reason: signal }, 'exiting immediately: second signal');
         return host.exit(128 + SIGNALS[signal]);
       }
       this.#request({ reason: signal, graceMs });
@@ -181,4 +182,10 @@ export class Lifecycle {
       for (const [event, listener] of Object.entries(listeners)) host.off(event, listener);
     };
   }
+}
+
+/** The clock's timers keep no process alive. */
+function keepAlive(): () => void {
+  const timer = setInterval(() => undefined, KEEP_ALIVE_MS);
+  return () => clearInterval(timer);
 }

@@ -12,5 +12,5 @@ test.each([
 });
 
 test('a key of another kind is refused, because no object can be found by it', () => {
-  expect(() => keys.objectOf('Cluster/ns/c')).toThrow('Cluster/ns/c is the key of none of Machine, MachinePool');
+  expect(() => keys.objectOf('Cluster/ns/c')).toThrow('Cluster/ns/c is not a key of Machine, MachinePool');
 });

@@ -12,7 +12,7 @@ export function kindKeys<Kind extends string>(...kinds: readonly Kind[]): KindKe
     queueKeyOf: (kind, key) => `${kind}/${key}`,
     objectOf: (queueKey) => {
       const kind = kinds.find((one) => queueKey.startsWith(`${one}/`));
-      if (kind === undefined) throw new Error(`${queueKey} is the key of none of ${kinds.join(', ')}`);
+      if (kind === undefined) throw new Error(`${queueKey} is not a key of ${kinds.join(', ')}`);
       return { kind, key: queueKey.slice(kind.length + 1) };
     },
   };

@@ -65,7 +65,6 @@ function usableMatcher(selector: LabelSelector | undefined): LabelMatcher | unde
   }
 }
 
-/** The reference by which `owner` controls an object. */
 export function controllerReference(owner: SelectingOwner, apiVersion: string, kind: string): OwnerReference {
   const { name, uid } = owner.metadata;
   return { apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true };

@@ -79,7 +79,8 @@ describe('a pass', () => {
     {
       what: 'a closed fence',
       err: new GateClosedError('fenced', undefined, 'x'),
-      want: { kind: 'done' },
+      // Leadership may only be suspended.
+      want: { kind: 'again', afterMs: 5_000, keepFailures: true },
       result: 'gate_closed',
       level: 'debug',
     },

@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-
 import type { Clock } from '../clock/clock.ts';
 import { DeadlineError } from '../clock/deadline.ts';
 import { DriverError } from '../driver/error.ts';
@@ -10,6 +8,7 @@ import { isTold } from '../log/told.ts';
 import type { PassResult, ReconcileMetrics } from '../metrics/reconcile.ts';
 import type { Outcome, Run } from '../workqueue/keyed-queue.ts';
 import type { StepResult } from './result.ts';
+import { type Random, secureRandom, uuidOf } from '../random/random.ts';
 
 /**
  * One pass over the object of `key`; it reads what it needs, an absent object is no error. What it throws is retried with
@@ -17,7 +16,6 @@ import type { StepResult } from './result.ts';
  */
 export type Reconcile = (key: string, signal: AbortSignal, log: Logger) => Promise<StepResult>;
 
-/** How a worker is made. */
 export interface WorkerDeps {
   /** Name in logs and metric label `controller`. */
   readonly controller: string;
@@ -25,6 +23,7 @@ export interface WorkerDeps {
   /** After this the pass's signal is aborted. The key stays occupied until the pass has ended. */
   readonly timeoutMs: number;
   readonly clock: Clock;
+  readonly random?: Random | undefined;
   readonly log: Logger;
   readonly metrics: ReconcileMetrics;
 }
@@ -46,8 +45,7 @@ const FIRST_TOLD = 3;
  * |-------------------------------------|-----------------------------------|-------------------------------------------|
  * | next, stop                          | with the next event               | debug                                     |
  * | requeue                             | after the time asked for          | debug                                     |
- * | GateClosedError outage, unproven    | after 5 s, failures kept          | debug                                     |
- * | GateClosedError fenced, shutdown    | never (the process is ending)     | debug                                     |
+ * | GateClosedError                     | after 5 s, failures kept          | debug                                     |
  * | ApiError Conflict                   | after a back-off of at most 1 s   | debug                                     |
  * | ApiError Unreachable                | after a back-off of at most 3 s   | as below                                  |
  * | deadline, ApiError, DriverError     | after a back-off                  | debug; warn: the third in a row, each 10th |
@@ -63,8 +61,8 @@ export class Worker {
   }
 
   readonly work = async (key: string, run: Run): Promise<Outcome> => {
-    const { clock, controller, metrics } = this.#deps;
-    const log = this.#deps.log.child({ controller, key, reconcileID: randomUUID() });
+    const { clock, controller, metrics, random = secureRandom } = this.#deps;
+    const log = this.#deps.log.child({ controller, key, reconcileID: uuidOf(random) });
     const startedMs = clock.monotonicMs();
     const { result, outcome } = await this.#pass(key, run, log);
     metrics.passes.inc({ controller, result });
@@ -95,8 +93,8 @@ export class Worker {
   #failed(thrown: unknown, failures: number, log: Logger): { result: PassResult; outcome: Outcome } {
     const err = mainOf(thrown);
     if (err instanceof GateClosedError) {
-      log.debug({ reason: err.reason, cluster: err.cluster }, 'gate was closed');
-      if (err.reason === 'fenced') return { result: 'gate_closed', outcome: { kind: 'done' } };
+      log.debug({ reason: err.reason, cluster: err.cluster }, 'the gate was closed');
+      // A fence, too, may open again: leadership that was suspended is resumed with what waits. Who has lost it stops the queue.
       return { result: 'gate_closed', outcome: { kind: 'again', afterMs: OUTAGE_RETRY_MS, keepFailures: true } };
     }
     if (isConflict(err)) {

@@ -1,3 +1,5 @@
+import { type Random, secureRandom } from '../random/random.ts';
+
 /** How delays grow. */
 export interface BackoffOptions {
   /** Delay after the first failure. */
@@ -8,8 +10,7 @@ export interface BackoffOptions {
   readonly factor?: number;
   /** Share by which a delay may be shorter or longer, so that failures do not march in step; 0.2 unless told otherwise. */
   readonly jitter?: number;
-  /** From 0 to 1, exclusive; Math.random unless told otherwise. */
-  readonly random?: () => number;
+  readonly random?: Random | undefined;
 }
 
 /** No timer is later than this on purpose. */
@@ -17,10 +18,10 @@ const MAX_LATE_MS = 1_000;
 
 /** Exponential delays with jitter. Stateless: failures are counted per key by who asks; there is no shared bucket. */
 export class Backoff {
-  readonly #options: Required<BackoffOptions>;
+  readonly #options: Required<BackoffOptions> & { readonly random: Random };
 
   constructor(options: BackoffOptions) {
-    this.#options = { factor: 2, jitter: 0.2, random: Math.random, ...options };
+    this.#options = { factor: 2, jitter: 0.2, ...options, random: options.random ?? secureRandom };
   }
 
   /**

@@ -78,12 +78,12 @@ export class FairQueue implements Queue<Job, FairOptions> {
 
   /** Nobody asks for that: a key that becomes urgent gets a second job. */
   setPriority(): never {
-    throw new Error('jobs that wait keep their priority');
+    throw new Error('queued jobs keep their priority');
   }
 
   /** Nor for that. */
   remove(): never {
-    throw new Error('jobs that wait are not removed');
+    throw new Error('queued jobs are not removed');
   }
 }
 

@@ -1,3 +1,5 @@
+// A turn of the event loop is no time: the order of what follows is the same in each run.
+// oxlint-disable-next-line typescript/no-restricted-imports
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import PQueue from 'p-queue';
@@ -17,7 +19,6 @@ export type Outcome =
   | { readonly kind: 'again'; readonly afterMs: number; readonly keepFailures?: boolean }
   | { readonly kind: 'retry'; readonly maxMs?: number };
 
-/** What a run is told. */
 export interface Run {
   /** Aborted when the queue stops and its grace is over. */
   readonly signal: AbortSignal;
@@ -25,7 +26,6 @@ export interface Run {
   readonly failures: number;
 }
 
-/** How a queue is made. */
 export interface KeyedQueueDeps {
   /** Label of the metrics. */
   readonly name: string;
@@ -107,7 +107,6 @@ export class KeyedQueue implements Queue {
     };
   }
 
-  /** Failures in a row of this key. */
   failuresOf(key: string): number {
     return this.#failures.get(key) ?? 0;
   }

@@ -30,7 +30,16 @@ export class Backup implements AsyncDisposable {
 
   /** Stops etcd and the API server, sets etcd back and starts both. `beforehand` is run when they do not run. */
   async restore(beforehand: () => Promise<void> = () => Promise.resolve()): Promise<void> {
-    const { apiserver, etcd, directory } = this.#plane;
+    await this.#restoreTo(this.#plane, beforehand);
+  }
+
+  /** Makes another control plane a copy of the one that was backed up. */
+  async copyTo(plane: ControlPlane): Promise<void> {
+    await this.#restoreTo(plane, () => Promise.resolve());
+  }
+
+  async #restoreTo(plane: ControlPlane, beforehand: () => Promise<void>): Promise<void> {
+    const { apiserver, etcd, directory } = plane;
     await apiserver.stop('SIGKILL');
     await etcd.stop('SIGKILL');
     await beforehand();

@@ -109,8 +109,42 @@ export class Pool implements AsyncDisposable {
 
   /** Annotations of the MachineClass. */
   async classAnnotations(): Promise<Readonly<Record<string, string>>> {
-    const { metadata } = await this.#api.send<KubeObject>('GET', `${this.#machinePath('machineclasses')}/${NAME}`);
+    const { metadata } = await this.machineClass();
     return metadata.annotations ?? {};
+  }
+
+  /** The MachineClass, or another one of the namespace. */
+  async machineClass(name = NAME): Promise<KubeObject> {
+    return await this.#api.send<KubeObject>('GET', `${this.#machinePath('machineclasses')}/${name}`);
+  }
+
+  /** Changes the content of the MachineClass, by a merge patch; resolves with its new generation. */
+  async changeClass(content: Readonly<Record<string, unknown>>): Promise<number | undefined> {
+    const path = `${this.#machinePath('machineclasses')}/${NAME}`;
+    return (await this.#api.send<KubeObject>('PATCH', path, content)).metadata.generation;
+  }
+
+  /** Makes another MachineClass, of another zone, with the same Secret. */
+  async addClass(name: string): Promise<void> {
+    await this.#api.send('POST', this.#machinePath('machineclasses'), {
+      apiVersion: API_VERSION,
+      kind: 'MachineClass',
+      metadata: { name },
+      provider: 'sim',
+      providerSpec: { zone: `${this.namespace}-${name}` },
+      secretRef: { name: NAME, namespace: this.namespace },
+    });
+  }
+
+  /** Names another class in `spec.class` of a machine. */
+  async switchClass(machine: string, className: string): Promise<void> {
+    const path = `${this.#machinePath('machines')}/${machine}`;
+    await this.#api.send('PATCH', path, { spec: { class: { name: className } } });
+  }
+
+  /** Asks for the deletion of a MachineClass. */
+  async deleteClass(name: string): Promise<void> {
+    await this.#api.send('DELETE', `${this.#machinePath('machineclasses')}/${name}`);
   }
 
   /** Asks for the deletion of the MachineDeployment, its class and its Secret. */

@@ -1,5 +1,8 @@
-import { HAD_KUBECONFIG_ANNOTATION, NODE_CLUSTER_ANNOTATION } from '../../pkg/apis/cluster-api/keys.ts';
-import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
+import {
+  HAD_CONTROL_PLANE_ANNOTATION,
+  HAD_KUBECONFIG_ANNOTATION,
+  NODE_CLUSTER_ANNOTATION,
+} from '../../pkg/apis/cluster-api/keys.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 
 /** Members that say when and how often something was written, not what. */
@@ -14,14 +17,13 @@ const DROPPED = new Set([
   // Notes of ours: the core has none to compare.
   NODE_CLUSTER_ANNOTATION,
   HAD_KUBECONFIG_ANNOTATION,
+  HAD_CONTROL_PLANE_ANNOTATION,
 ]);
 /** Lists in which the place of an item says nothing, by what tells their items apart. */
 const SORTED: ReadonlyMap<string, string> = new Map([
   ['conditions', 'type'],
   ['taints', 'key'],
 ]);
-/** Of the conditions of the older contract those that providers read. */
-const READ_BY_PROVIDERS = ['BootstrapReady', 'InfrastructureReady'];
 const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 
 /**
@@ -44,15 +46,7 @@ export function normalised(object: KubeObject, own: Readonly<Record<string, stri
     const members = Object.entries(value).filter(([name]) => !DROPPED.has(name));
     return Object.fromEntries(members.map(([name, one]) => [renamed(name), walk(one, name)]));
   };
-  return walk(withoutOlder(object), '');
-}
-
-function withoutOlder(object: ClusterAPIMachine): KubeObject {
-  const older = object.status?.deprecated?.v1beta1?.conditions;
-  if (older === undefined) return object;
-  const read = older.filter(({ type }) => READ_BY_PROVIDERS.includes(type));
-  const conditions = read.map(({ type, status }) => ({ type, status }));
-  return { ...object, status: { ...object.status, deprecated: { v1beta1: { conditions } } } } as KubeObject;
+  return walk(object, '');
 }
 
 function textOf(item: unknown, member: string): string {

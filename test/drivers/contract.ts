@@ -162,7 +162,7 @@ export function describeContract(driver: DriverUnderTest): void {
 
       test('does not start twice with the same state', async () => {
         await expect(driver.start(join(directory, 'state'), join(directory, 'other.sock'))).rejects.toThrow(
-          /is used by/,
+          /is in use by/,
         );
       });
 

@@ -55,8 +55,16 @@ describe('the command line', () => {
       says: "option '--machines <n>' argument 'x' is invalid",
     },
     { command: 'demo', args: ['--driver', 'x'], says: 'Allowed choices are local, sim, kwok.' },
-    { command: 'demo', args: ['--api', 'ironcore', '--driver', 'sim'], says: 'is without --driver and --autoscaler' },
-    { command: 'demo', args: ['--api', 'ironcore', '--autoscaler'], says: 'is without --driver and --autoscaler' },
+    {
+      command: 'demo',
+      args: ['--api', 'ironcore', '--driver', 'sim'],
+      says: 'cannot be used with --driver or --autoscaler',
+    },
+    {
+      command: 'demo',
+      args: ['--api', 'ironcore', '--autoscaler'],
+      says: 'cannot be used with --driver or --autoscaler',
+    },
     { command: 'demo', args: ['--forever'], says: "unknown option '--forever'" },
     { command: MANAGER, args: ['--nope'], says: "unknown option '--nope'" },
     { command: MACHINE, args: ['--port', 'http'], says: '--port: "http"' },
@@ -66,7 +74,7 @@ describe('the command line', () => {
     expect(code).toBe(2);
     expect(stdout).toBe('');
     expect(stderr).toContain(says);
-    expect(stderr).toContain('(--help shows what is known)\n');
+    expect(stderr).toContain('(see --help for usage)\n');
     expect(stderr.trimEnd().split('\n').length).toBeLessThanOrEqual(3);
   });
 });

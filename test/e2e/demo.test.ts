@@ -15,7 +15,7 @@ import { Program, ROOT } from './program.ts';
 const PLACE = join(ROOT, '.demo');
 const UP_MS = 240_000;
 const PATIENCE = { timeoutMs: 90_000 };
-const UP = 'all machines are Running and their Nodes Ready';
+const UP = 'all machines are Running and their Nodes are Ready';
 
 jest.setTimeout(600_000);
 
@@ -72,10 +72,10 @@ describe('the demo', () => {
     const killed = manager();
 
     process.kill(killed, 'SIGKILL');
-    await program.says('machinist was killed by SIGKILL; it is started again', UP_MS);
+    await program.says('machinist was killed by SIGKILL; restarting it', UP_MS);
     await eventually(() => manager() !== killed, PATIENCE);
     process.kill(processOf('etcd', '--name'), 'SIGKILL');
-    await program.says('etcd serves again', UP_MS);
+    await program.says('etcd is serving again', UP_MS);
     // The API server finds it a moment later.
     await eventually(async () => {
       const described = await tryOut(program.stdout, 'm describe machine $(k get mc -o name | head -1 | cut -d/ -f2)');
@@ -115,13 +115,13 @@ describe('the demo', () => {
 
     expect(refused.code).toBe(1);
     expect(refused.stdout).toBe('');
-    expect(refused.stderr).toMatch(/^\S+\.demo is in use: a demo runs from this checkout already\. .*\n$/);
+    expect(refused.stderr).toMatch(/^\S+\.demo is in use: a demo is already running from this checkout\. .*\n$/);
     expect(wasDisturbed).toBe(false);
     expect(orphans.length).toBeGreaterThanOrEqual(2);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout.match(/ended kubelet of workers-\S+ \d+, which a demo that was killed had left/g)).toHaveLength(2);
+    expect(stdout.match(/stopped kubelet of workers-\S+ \d+, left behind by a demo that was killed/g)).toHaveLength(2);
     expect(stdout).toContain(UP);
-    expect(stdout).toContain('no machine and no Node is left');
+    expect(stdout).toContain('no machines and no Nodes are left');
     expect(remains(temporary)).toEqual([]);
   });
 
@@ -135,14 +135,15 @@ describe('the demo', () => {
     // At once or one after the other: the pods of a Deployment come one by one.
     const growths = [...stdout.matchAll(/autoscaler +\d+ pod\(s\) pending: workers grows by (\d) for \d of them/g)];
     expect(growths.reduce((sum, [, delta]) => sum + Number(delta), 0)).toBe(2);
-    expect(stdout).toContain('2 machine(s) are up, and 6 pods are bound to them');
+    expect(stdout).toContain('2 machine(s) are running, and 6 pods are bound to them');
     const chosen = /autoscaler +(workers-\S+): its deletion was accepted/.exec(stdout)?.[1];
     const [first] = [...stdout.matchAll(/^ +[\d.]+ s +(workers-\S+) +Gone$/gm)].map(([, name]) => name);
     expect(first).toBe(chosen);
-    expect(stdout).toContain('one machine is left, for the one pod');
+    expect(stdout).toContain('one machine remains, for the one pod');
     expect(remains(temporary)).toEqual([]);
   });
 
+  // promise: cluster-api/machinedeployments/demonstration-real-kubelets
   test('shows how Machines of Cluster API become Nodes, by a provider and real kubelets, and how they go', async () => {
     await using program = demo('--once', '--api', 'cluster-api', '--machines', '1');
 
@@ -156,10 +157,11 @@ describe('the demo', () => {
       'Running',
       'Gone',
     ]);
-    expect(stdout).toContain('no machine and no Node is left');
+    expect(stdout).toContain('no machines and no Nodes are left');
     expect(remains(temporary)).toEqual([]);
   });
 
+  // promise: ironcore/demonstration/machine-scheduled-running-volume
   test('shows how Machines of IronCore are placed, run with a volume and a network interface, lose their pool, and go', async () => {
     await using program = demo('--once', '--api', 'ironcore', '--machines', '2');
 
@@ -167,13 +169,15 @@ describe('the demo', () => {
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     for (const name of ['worker-1', 'worker-2']) {
-      expect(stdout).toMatch(new RegExp(`${name} +Running +Machine is Running in pool demo. Attached: root, data.\\n`));
+      expect(stdout).toMatch(
+        new RegExp(`${name} +Running +The Machine is Running in pool demo. Attached: root, data.\\n`),
+      );
       expect(stdout).toMatch(new RegExp(`${name} +PoolNotReady`));
       expect(stdout).toMatch(new RegExp(`${name} +Gone\\n`));
     }
     expect(stdout).toMatch(/pool demo +Offline +RuntimeUnreachable: .+\n/);
-    expect(stdout).toContain('its Machines are as they were');
-    expect(stdout).toContain('no Machine is left');
+    expect(stdout).toContain('its Machines are unchanged');
+    expect(stdout).toContain('no Machines are left');
     expect(remains(temporary)).toEqual([]);
   });
 
@@ -184,7 +188,7 @@ describe('the demo', () => {
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain(UP);
-    expect(stdout).toContain('60 pods run on 20 Node(s), and one process, kwok, plays all their kubelets');
+    expect(stdout).toContain('60 pods run on 20 Node(s), and a single kwok process simulates all their kubelets');
     expect(stdout.match(/^ +[\d.]+ s +workers-\S+ +Gone$/gm)).toHaveLength(20);
     expect(remains(temporary)).toEqual([]);
   });

@@ -30,7 +30,7 @@ describe('machines whose pods are guarded by budgets', () => {
 
       await kubectl('delete', 'machines', 'web', 'solo', '--wait=false');
       // A pod that came in the other's place at once would leave nothing to wait for.
-      await says(installation, 'web', 'PodDisruptionBudget web allows no eviction now');
+      await says(installation, 'web', 'PodDisruptionBudget web currently allows no eviction');
       const replaced = replaceWebPods(installation, stop.signal);
       await says(installation, 'solo', 'PodDisruptionBudget solo never allows an eviction');
       const guarded = await podsOf(installation, 'solo');
@@ -49,7 +49,7 @@ describe('machines whose pods are guarded by budgets', () => {
       const web = await eventsWith(installation, 'web', ['DrainBlocked', 'Drained', 'VMDeleted']);
       expect(web.map(({ reason }) => reason)).not.toContain('DrainForced');
       expect(web.find(({ reason }) => reason === 'DrainBlocked')?.message).toMatch(
-        /^Waiting for [12] pods?: machinist\/web-[01] \(PodDisruptionBudget web allows no eviction now\)/,
+        /^Waiting for [12] pods?: machinist\/web-[01] \(PodDisruptionBudget web currently allows no eviction\)/,
       );
       await eventsWith(installation, 'solo', ['DrainBlocked', 'DrainForced', 'Drained', 'VMDeleted']);
       await kubectl('delete', 'poddisruptionbudgets', '--all');

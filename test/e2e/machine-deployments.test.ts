@@ -67,6 +67,7 @@ describe('a MachineDeployment', () => {
     }),
   );
 
+  // promise: cluster-api/machinedeployments/machine-whose-node-stays
   test(
     'replaces a machine that died once its health timeout has passed, and touches no other',
     scenario(async (installation) => {

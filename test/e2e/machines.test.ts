@@ -172,7 +172,7 @@ const MISTAKES: readonly Mistake[] = [
     phase: 'CrashLoopBackOff',
     reason: 'CannotCreate',
     event: 'InvalidClass',
-    says: `Secret ${NAMESPACE}/missing of MachineClass ${NAMESPACE}/special does not exist: create it, with key userData.`,
+    says: `Secret ${NAMESPACE}/missing of MachineClass ${NAMESPACE}/special does not exist: create it with key userData.`,
   },
   {
     name: 'user data that no machine can start with',

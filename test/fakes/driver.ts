@@ -10,6 +10,7 @@ export class FakeDriver implements MachineDriver {
   failures: Partial<Record<string, unknown[]>> = {};
   methods: Set<'InitializeMachine' | 'ListMachines' | 'GetVolumeIDs'> = new Set();
   idempotentCreate = true;
+  listScope: Capabilities['listScope'] = 'class';
   userData = '';
   /** Calls wait for this before they answer. */
   hold: Promise<void> = Promise.resolve();
@@ -23,8 +24,8 @@ export class FakeDriver implements MachineDriver {
   }
 
   capabilities(): Promise<Capabilities> {
-    const { methods, idempotentCreate } = this;
-    return Promise.resolve({ contractVersion: 'v1', name: 'sim', idempotentCreate, listScope: 'class', methods });
+    const { methods, idempotentCreate, listScope } = this;
+    return Promise.resolve({ contractVersion: 'v1', name: 'sim', idempotentCreate, listScope, methods });
   }
 
   async getStatus({ machine }: MachineRequest): Promise<VirtualMachine> {
@@ -52,7 +53,7 @@ export class FakeDriver implements MachineDriver {
     return { lastKnownState: undefined };
   }
 
-  list(): Promise<readonly never[]> {
+  list(_request?: Omit<MachineRequest, 'machine'>): Promise<readonly never[]> {
     return Promise.resolve([]);
   }
 

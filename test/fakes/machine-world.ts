@@ -5,7 +5,7 @@ import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-
 import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import type { NodeLabelPolicy } from '../../pkg/apis/machine/v1alpha1/node-label-policy.ts';
 import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
-import { isBeingDeleted, keyOf } from '../../pkg/apis/meta.ts';
+import { keyOf } from '../../pkg/apis/meta.ts';
 import type { Secret } from '../../pkg/apis/wire.ts';
 import { ActivityRegistry } from '../../pkg/activity/registry.ts';
 import { Store } from '../../pkg/cache/store.ts';
@@ -21,12 +21,12 @@ import type { MachineContext, MachineStep } from '../../pkg/controllers/machine/
 import { PassNotes } from '../../pkg/controllers/machine/pass-notes.ts';
 import { runPass } from '../../pkg/controllers/machine/pass.ts';
 import { machineSteps, type MachineSteps, type MachineStepsDeps } from '../../pkg/controllers/machine/steps.ts';
-import { mainPatch } from '../../pkg/controllers/machine/record/write.ts';
+import { PassWrites } from '../../pkg/controllers/machine/record/pass-writes.ts';
+import { RefusedRecords } from '../../pkg/controllers/machine/record/refused-record.ts';
 import type { MachineEvent } from '../../pkg/controllers/machines/events.ts';
 import { ReplacementBudget } from '../../pkg/controllers/machines/replacement-budget.ts';
 import { ReplacementPace } from '../../pkg/controllers/machines/pace.ts';
 import type { MachineSettings } from '../../pkg/controllers/machines/settings.ts';
-import { machineStatusChange } from '../../pkg/controllers/machines/status-change.ts';
 import { copyOf } from '../../pkg/controllers/machines/status.ts';
 import type { Cluster, GateClosedError } from '../../pkg/gate/gate.ts';
 import type { Outage } from '../../pkg/gate/outage.ts';
@@ -36,15 +36,19 @@ import type { MachineMetrics } from '../../pkg/controllers/machine/metrics.ts';
 import type { StepResult } from '../../pkg/reconcile/result.ts';
 import { FakeDrain } from './drain.ts';
 import { FakeDriver } from './driver.ts';
+import { MachineWriter } from './machine-writer.ts';
 import { SETTINGS } from './machine-settings.ts';
 import { FakeNodes } from './nodes.ts';
 import { VMStates } from '../../pkg/controllers/machines/vm-states.ts';
+
+/** Both writes of a pass. */
+const LOST = Array.from({ length: 2 }, () => new ApiError(409, 'Conflict', 'somebody else wrote'));
 
 /** One pass, as a test sees it. */
 export interface PassSeen {
   readonly result: StepResult;
   readonly machine: Machine;
-  /** Patches that the controller would have sent: of the object, of the status. */
+  /** Patches that were sent: of the object, of the status. */
   readonly writes: readonly ('main' | 'status')[];
   readonly events: readonly MachineEvent[];
   readonly error: unknown;
@@ -72,6 +76,8 @@ export class FakeWorld {
   readonly secrets = new Store<Secret>();
   readonly nodes = new FakeNodes();
   readonly driver = new FakeDriver();
+  /** Another account of the provider: of classes whose provider is `sim-2`. */
+  readonly otherDriver = new FakeDriver();
   readonly drains = new FakeDrain();
   readonly deletedMachines: string[] = [];
   /** What the next deletions of unchanged Machines fail with. */
@@ -110,18 +116,22 @@ export class FakeWorld {
   holdsScaleDown = true;
   readonly settings: { -readonly [name in keyof MachineSettings]: MachineSettings[name] } = { ...SETTINGS };
   writes = 0;
-  #version = 100;
+  /** What the ends of passes are written with. */
+  readonly writer = new MachineWriter(this.machines);
+  #passWrites: PassWrites;
 
   constructor() {
     this.nodes.machines = this.machines;
     this.activities = this.#newActivities();
     this.steps = machineSteps(this.deps);
+    this.#passWrites = this.#newPassWrites();
   }
 
   /** What a restart loses. */
   restart(): void {
     this.activities = this.#newActivities();
     this.steps = machineSteps(this.deps);
+    this.#passWrites = this.#newPassWrites();
   }
 
   /** The life of a machine. */
@@ -144,19 +154,20 @@ export class FakeWorld {
     const observed = this.machines.get(key);
     if (observed === undefined) throw new Error(`no machine ${key}`);
     const ctx = this.context(observed);
-    const writes: ('main' | 'status')[] = [];
-    const events: MachineEvent[] = [];
-    const write = (): Promise<void> => {
-      if (this.losesWrites) return Promise.reject(new ApiError(409, 'Conflict', 'somebody else wrote'));
-      writes.push(...this.#write(observed, ctx.machine));
-      ctx.pass.complete(ctx.machine, (event) => events.push(event));
-      return Promise.resolve();
-    };
-    const [run] = await Promise.allSettled([runPass(steps, ctx, { write })]);
-    this.events.push(...events);
+    const [writesBefore, eventsBefore] = [this.writer.writes.length, this.events.length];
+    if (this.losesWrites) this.writer.failures.push(...LOST);
+    const [run] = await Promise.allSettled([runPass(steps, ctx, this.#passWrites)]);
+    this.writer.failures.length = 0;
+    const writes = this.writer.writes.slice(writesBefore);
+    this.writes += this.losesWrites ? 0 : writes.length;
     const isDone = run.status === 'fulfilled';
-    const result = isDone ? run.value : { kind: 'next' as const };
-    return { result, machine: ctx.machine, writes, events, error: isDone ? undefined : (run.reason as unknown) };
+    return {
+      result: isDone ? run.value : { kind: 'next' as const },
+      machine: ctx.machine,
+      writes: writes.map(({ what }) => (what.endsWith('/status') ? 'status' : 'main')),
+      events: this.events.slice(eventsBefore),
+      error: isDone ? undefined : (run.reason as unknown),
+    };
   }
 
   /** Lets activities that have nothing to wait for end. */
@@ -213,7 +224,8 @@ export class FakeWorld {
       random: () => 1,
       bootstrapTokens: { of: () => this.#tokens(), forget: () => undefined },
       drivers: {
-        resolve: ({ provider }) => (provider === 'sim' ? this.driver : undefined),
+        resolve: ({ provider }) =>
+          provider === 'sim' ? this.driver : provider === 'sim-2' ? this.otherDriver : undefined,
         all: () => [this.driver],
       },
       drain: this.drains.run,
@@ -239,8 +251,11 @@ export class FakeWorld {
         const finalizers = this.classes.get(`${namespace}/${spec.class?.name ?? ''}`)?.metadata.finalizers;
         return Promise.resolve(finalizers?.includes(MACHINE_FINALIZER) ?? false);
       },
-      markCreationSent: (machine) => {
-        this.annotate(machine, { 'machine.sapcloud.io/creation-sent-at': toTimestamp(this.clock.now()) });
+      markCreationSent: (machine, className) => {
+        this.annotate(machine, {
+          'machine.sapcloud.io/creation-sent-at': toTimestamp(this.clock.now()),
+          'machine.sapcloud.io/vm-class': className,
+        });
         return Promise.resolve();
       },
       noteForcedRemoval: ({ metadata: { name } }) => {
@@ -304,32 +319,21 @@ export class FakeWorld {
     };
   }
 
-  /** As the API server would: a Machine that is deleted goes with its last finalizer. */
-  #write(observed: Machine, machine: Machine): ('main' | 'status')[] {
-    const writes: ('main' | 'status')[] = [];
-    if (mainPatch(observed, machine, false) !== undefined) writes.push('main');
-    const isGone = isBeingDeleted(machine) && machine.metadata.finalizers?.length === 0;
-    if (!isGone && machineStatusChange(observed, machine) !== undefined) writes.push('status');
-    this.writes += writes.length;
-    if (isGone) this.machines.remove(keyOf(machine));
-    else if (writes.length > 0) {
-      this.#version += 1;
-      const metadata = { ...machine.metadata, resourceVersion: String(this.#version) };
-      this.machines.put({ ...machine, metadata });
-    }
-    return writes;
-  }
-
   /** What anybody may do to a Machine meanwhile. */
   annotate(machine: Machine, annotations: Record<string, string>): void {
     const current = this.machines.get(keyOf(machine));
     if (current === undefined) return;
-    this.#version += 1;
     const all = { ...current.metadata.annotations, ...annotations };
     this.machines.put({
       ...current,
-      metadata: { ...current.metadata, annotations: all, resourceVersion: String(this.#version) },
+      metadata: { ...current.metadata, annotations: all, resourceVersion: this.writer.nextVersion() },
     });
+  }
+
+  #newPassWrites(): PassWrites {
+    const { writer, clock } = this;
+    const recorder = { event: (event: MachineEvent) => void this.events.push(event) };
+    return new PassWrites({ writer, clock, recorder, refused: new RefusedRecords(this) });
   }
 
   #newActivities(): ActivityRegistry<ActivityResults> {

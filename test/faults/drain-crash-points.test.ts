@@ -79,7 +79,7 @@ async function endWith(force: boolean, n: number, point: Point): Promise<End> {
     async (mutation, send) => {
       if (!isArmed) return await send();
       return await watched.intercept(mutation, async () => {
-        if (mutation.text.startsWith('DRIVER DeleteMachine')) early.push(...(await leftAt(workload, nodeName)));
+        if (mutation.text.startsWith('DRIVER delete_machine')) early.push(...(await leftAt(workload, nodeName)));
         return await send();
       });
     };
@@ -294,6 +294,7 @@ describe('a manager that dies or loses an answer at its n-th mutation', () => {
     900_000,
   );
 
+  // promise: maintenance/manager-dies-loses-answer
   test('ends a maintenance that was begun, and gives the Node back as it was: at each mutation', async () => {
     const { mutations, ...undisturbed } = await maintainWith(0, 'before');
     const queue = new PQueue({ concurrency: CONCURRENCY });
@@ -315,6 +316,7 @@ describe('a manager that dies or loses an answer at its n-th mutation', () => {
     expect(hit.filter((one) => one.hit === undefined)).toEqual([]);
   }, 900_000);
 
+  // promise: deletion-policies/manager-dies-loses-answer
   test('lets a machine go by force once its class notes that, and leaves neither VM nor Node: at each mutation', async () => {
     const { mutations, ...undisturbed } = await forceWith(0, 'before');
     const queue = new PQueue({ concurrency: CONCURRENCY });
@@ -332,6 +334,7 @@ describe('a manager that dies or loses an answer at its n-th mutation', () => {
     expect(hit.filter((one) => one.hit === undefined)).toEqual([]);
   }, 900_000);
 
+  // promise: deletions-aborted/manager-dies-loses-answer
   test.each([{ isAborted: false }, { isAborted: true }])(
     'ends a prepared deletion that was begun, or its abort, as a whole (abort: $isAborted): at each mutation',
     async ({ isAborted }) => {

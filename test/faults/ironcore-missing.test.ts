@@ -192,6 +192,7 @@ const giveUp = (): object => ({
   metadata: { annotations: { [GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION]: toTimestamp(clock.now() + 3_600_000) } },
 });
 
+// promise: machines-ironcore/runtime-started-state-machine
 test(
   'a runtime that was started without its state has nothing made anew, and is believed again when it has it back',
   async () => {
@@ -215,6 +216,7 @@ test(
   LONG_MS,
 );
 
+// promise: machines-ironcore/guest-ironcore-shuts-down
 test(
   'a guest that was shutting down is not taken for told to go, by a process that finds its machine missing and its Machine deleted',
   async () => {
@@ -242,6 +244,7 @@ test(
   LONG_MS,
 );
 
+// promise: machines-ironcore/held
 test(
   'a deletion that a runtime has not answered, and that is without its state since, is held until it is given up',
   async () => {
@@ -265,6 +268,7 @@ test(
   LONG_MS,
 );
 
+// promise: machines-ironcore/deletion-answer-ends-runtime
 test(
   'deletions that a runtime has carried out without an answer end when it shows a younger machine after it was started again',
   async () => {
@@ -286,6 +290,7 @@ test(
   LONG_MS,
 );
 
+// promise: ironcore/machines/told-go-gone-whoever
 test(
   'a deletion that was accepted ends although the pool was served by somebody else when its machine went',
   async () => {
@@ -315,6 +320,7 @@ test(
   LONG_MS,
 );
 
+// promise: machines-ironcore/held-machine-gone-named
 test(
   'what a Machine had claimed that went unseen is held, named with what gives it up, and free when that is done',
   async () => {
@@ -350,6 +356,7 @@ test(
   LONG_MS,
 );
 
+// promise: ironcore/machines/machinepool-made-again-goes
 test(
   'machines of a MachinePool that was deleted and made again go when their Machines were deleted',
   async () => {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Event, Lease } from '../../pkg/apis/wire.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import type { Driver } from '../../pkg/driver/driver.ts';
+import type { Driver, DriverCall } from '../../pkg/driver/driver.ts';
 import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';
 import { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
@@ -119,28 +119,112 @@ test(
   TEST_MS,
 );
 
-/** A driver that stands still from its first creation on, with all that it was asked for, until it is told to go on. */
-function standingStill(driver: Driver) {
+test(
+  'a lone manager survives an API server that is gone for longer than its renew deadline, and acts as soon as that is back',
+  async () => {
+    await using cloud = await SimulatedCloud.start({ site });
+    await using pool = await Pool.create({ site, cloud, replicas: MACHINES });
+    await using manager = await ManagerProcess.start({ ...pool.access, flags: SHORT_LEASE });
+    await pool.untilUp(MACHINES, PATIENCE);
+    const before = identitiesOf(await pool.machines());
+    const said = (message: string): number => manager.output.split(`"${message}"`).length - 1;
+
+    await site.plane.apiserver.stop('SIGKILL');
+    await eventually(() => said('suspended leadership') === 2, {
+      ...PATIENCE,
+      describe: 'both Leases to be suspended',
+    });
+    await site.plane.apiserver.start();
+    const backMs = performance.now();
+    await pool.scale(MACHINES + 1);
+    await eventually(() => cloud.created.length === MACHINES + 1, { ...PATIENCE, describe: 'another VM' });
+    const seconds = (performance.now() - backMs) / 1_000;
+    await pool.untilUp(MACHINES + 1, PATIENCE);
+    const after = identitiesOf(await pool.machines());
+
+    process.stdout.write(`the only manager asked for a VM ${seconds.toFixed(1)} s after the API server was back\n`);
+    expect({ hasEnded: manager.hasEnded, resumed: said('resumed leadership') }).toEqual({
+      hasEnded: false,
+      resumed: 2,
+    });
+    expect([...before].filter(([name, identity]) => after.get(name) !== identity)).toEqual([]);
+    expect({ created: cloud.created.length, deleted: cloud.deleted }).toEqual({ created: MACHINES + 1, deleted: 0 });
+    expect((await machineLease(pool)).spec?.leaseTransitions).toBe(2);
+  },
+  TEST_MS,
+);
+
+/** A driver that stands still in these calls, with all that it was asked for, until it is told to go on. */
+function standingStill(driver: Driver, calls: readonly ('createMachine' | 'deleteMachine')[], isStill = true) {
   const resumed = Promise.withResolvers<void>();
-  const held = { count: 0, made: 0 };
+  const state = { isStill, held: 0, done: 0 };
   const wrapped: Driver = new Proxy(driver, {
     get(target, property) {
-      if (property !== 'createMachine') {
-        const member = Reflect.get(target, property, target) as unknown;
-        return typeof member === 'function' ? (member.bind(target) as unknown) : member;
-      }
-      return async (...[request, call]: Parameters<Driver['createMachine']>) => {
-        held.count += 1;
+      const member = Reflect.get(target, property, target) as unknown;
+      if (typeof member !== 'function') return member;
+      if (!calls.some((call) => call === property)) return member.bind(target) as unknown;
+      return async (request: unknown, call: DriverCall) => {
+        const send = member.bind(target) as (request: unknown, call: DriverCall) => Promise<unknown>;
+        if (!state.isStill) return await send(request, call);
+        state.held += 1;
         await resumed.promise;
         // Paused together with its manager it has heard of no deadline either.
-        const created = await driver.createMachine(request, { ...call, signal: new AbortController().signal });
-        held.made += 1;
-        return created;
+        const answer = await send(request, { ...call, signal: new AbortController().signal });
+        state.done += 1;
+        return answer;
       };
     },
   });
-  return { wrapped, held, resume: () => resumed.resolve() };
+  const hold = (): void => void (state.isStill = true);
+  const resume = (): void => {
+    state.isStill = false;
+    resumed.resolve();
+  };
+  return { wrapped, state, hold, resume };
 }
+
+test(
+  'what providers were asked for before leadership was suspended is done once, and they are blamed for nothing',
+  async () => {
+    await using cloud = await SimulatedCloud.start({ site });
+    await using pool = await Pool.create({ site, cloud, replicas: MACHINES });
+    let still: ReturnType<typeof standingStill> | undefined;
+    const driver = await cloud.serveAnother(
+      (one) => (still = standingStill(one, ['createMachine', 'deleteMachine'], false)).wrapped,
+    );
+    await using manager = await ManagerProcess.start({ ...pool.access, driver, flags: SHORT_LEASE });
+    await pool.untilUp(MACHINES, PATIENCE);
+    const before = identitiesOf(await pool.machines());
+    const [deleted = ''] = before.keys();
+    const said = (message: string): number => manager.output.split(`"${message}"`).length - 1;
+
+    still?.hold();
+    await pool.deleteMachine(deleted);
+    await pool.scale(MACHINES + 1);
+    await eventually(() => still?.state.held === 3, { ...PATIENCE, describe: 'two creations and a deletion' });
+    await site.plane.apiserver.stop('SIGKILL');
+    await eventually(() => said('suspended leadership') === 2, {
+      ...PATIENCE,
+      describe: 'both Leases to be suspended',
+    });
+    still?.resume();
+    await eventually(() => still?.state.done === 3, { ...PATIENCE, describe: 'the late answers' });
+    await site.plane.apiserver.start();
+    await pool.untilUp(MACHINES + 1, PATIENCE);
+    const after = identitiesOf(await pool.machines());
+
+    expect({ hasEnded: manager.hasEnded, resumed: said('resumed leadership') }).toEqual({
+      hasEnded: false,
+      resumed: 2,
+    });
+    expect([...before].filter(([name, identity]) => after.get(name) !== identity).map(([name]) => name)).toEqual([
+      deleted,
+    ]);
+    expect({ created: cloud.created.length, deleted: cloud.deleted }).toEqual({ created: MACHINES + 2, deleted: 1 });
+    expect(said('driver call failed, retrying')).toBe(0);
+  },
+  TEST_MS,
+);
 
 test(
   'a driver beside each replica knows nothing of the other: what a former leader had asked its own for is done late, and taken away',
@@ -153,16 +237,16 @@ test(
     });
     await using pool = await Pool.create({ site, cloud, replicas: MACHINES });
     let still: ReturnType<typeof standingStill> | undefined;
-    const beside = await cloud.serveAnother((driver) => (still = standingStill(driver)).wrapped);
+    const beside = await cloud.serveAnother((driver) => (still = standingStill(driver, ['createMachine'])).wrapped);
     await using former = await ManagerProcess.start({ ...pool.access, driver: beside, flags: SHORT_LEASE });
-    await eventually(() => still?.held.count === MACHINES, { ...PATIENCE, describe: 'all creations to be asked for' });
+    await eventually(() => still?.state.held === MACHINES, { ...PATIENCE, describe: 'all creations to be asked for' });
 
     await former.pause();
     await using next = await ManagerProcess.start({ ...pool.access, flags: { ...LONG_LEASE, ...QUICK_LOOKS } });
     await pool.untilUp(MACHINES, PATIENCE);
     const before = identitiesOf(await pool.machines());
     still?.resume();
-    await eventually(() => still?.held.made === MACHINES, { ...PATIENCE, describe: 'the late creations' });
+    await eventually(() => still?.state.done === MACHINES, { ...PATIENCE, describe: 'the late creations' });
     former.resume();
     await former.ended();
     await eventually(() => cloud.deleted === MACHINES, { ...PATIENCE, describe: 'second VMs to be taken away' });
@@ -282,7 +366,7 @@ test(
     const log = { ...silentLogger, warn: (fields: unknown, message: string) => void warned.push({ fields, message }) };
     const first = await InProcessManager.start({ ...pool.access, flags: SHORT_LEASE, log });
     const told =
-      /it has seen token 50; it obeyed this process before, .* end the other manager .*, then restart this one/;
+      /it has seen token 50; it accepted this process before, .* stop the other manager .*, then restart this one/;
     let held: string;
     let detail: string | undefined;
     {
@@ -311,7 +395,7 @@ test(
 
     expect(held).toMatch(/\[\+\] work ok: machine-controller held since /);
     expect(detail).toMatch(/then restart this one/);
-    expect(warned).toContainEqual(expect.objectContaining({ message: 'driver refused our fencing token, retrying' }));
+    expect(warned).toContainEqual(expect.objectContaining({ message: 'driver rejected the fencing token, retrying' }));
     expect({ madeMeanwhile, transitions }).toEqual({ madeMeanwhile: 0, transitions: 1 });
     expect((await machineLease(pool)).spec?.leaseTransitions).toBe(51);
     expect(await readiness(next)).not.toContain('held since');

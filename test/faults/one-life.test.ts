@@ -233,10 +233,10 @@ test('a manager lives through all that its neighbours can suffer, and neither re
   expect(after.residentMB).toBeLessThanOrEqual(before.residentMB + MORE_RESIDENT_MB);
   // There were outages, and each ended by itself.
   const count = (text: string): number => manager.output.split(text).length - 1;
-  expect(count('"outage began: the API server did not answer"')).toBeGreaterThan(0);
+  expect(count('"outage began: the API server did not respond"')).toBeGreaterThan(0);
   // With timeouts as short as these a busy moment is one, too.
   await eventually(
-    () => expect(count('"outage ended: the API server answers again"')).toBe(count('"outage began: ')),
+    () => expect(count('"outage ended: the API server responds again"')).toBe(count('"outage began: ')),
     PATIENCE,
   );
 

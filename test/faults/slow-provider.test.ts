@@ -43,6 +43,12 @@ const ROWS: readonly SlowRow[] = [
     goneMs: 120_000,
   },
   {
+    what: 'two of ten deletions are not answered, while the others are at once',
+    faults: [{ method: 'DeleteMachine', effect: 'hang', times: 2 }],
+    machines: 10,
+    goneMs: 55_000,
+  },
+  {
     what: 'no creation is ever answered, and the machines are deleted',
     faults: [{ method: 'CreateMachine', effect: 'hang' }],
     upMs: 0,

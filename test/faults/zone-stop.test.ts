@@ -33,6 +33,7 @@ function phasesOf(machines: readonly Machine[]): string[] {
   return machines.map(({ status }) => status?.currentStatus?.phase ?? '').toSorted();
 }
 
+// promise: cluster-api/machinedeployments/many-fell-ill-once
 test('machines of a zone that fell ill at once are not replaced before it is better, and everybody can see why', async () => {
   await using cloud = await SimulatedCloud.start({ site });
   await using pool = await Pool.create({ site, cloud, replicas: 4 });

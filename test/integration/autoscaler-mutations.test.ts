@@ -125,7 +125,7 @@ test('what has not come is taken back by name, and what has come stays', async (
   await changer.delete(placeholderOf(waiting));
   await expect(changer.decrease(-3)).resolves.toMatchObject({ before: 4, after: 2 });
   await expect(changer.decrease(-1)).rejects.toMatchObject({
-    details: expect.stringContaining('none can be taken back'),
+    details: expect.stringContaining('none of which can be removed'),
   });
 
   expect(await settled(world, changer, 2)).toEqual(joined);

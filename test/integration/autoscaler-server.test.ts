@@ -179,7 +179,7 @@ describe("the autoscaler's port with TLS", () => {
     expect(served.asked).toEqual(['cluster-autoscaler grows pool by 1']);
     expect(served.lines).toEqual([
       expect.objectContaining({
-        message: 'carried out a call of an autoscaler',
+        message: 'completed an autoscaler call',
         peer: 'cluster-autoscaler',
         method: 'nodeGroupIncreaseSize',
         group: 'pool',
@@ -204,13 +204,13 @@ describe("the autoscaler's port with TLS", () => {
       who: 'a certificate of another authority',
       credentials: () => clientOf(other, 'cluster-autoscaler'),
       code: Status.UNAUTHENTICATED,
-      says: 'no client certificate that --autoscaler-tls-client-ca has signed',
+      says: 'no valid client certificate signed',
     },
     {
       who: 'a certificate that has expired',
       credentials: () => clientOf(pki, 'cluster-autoscaler', { lifetimeMs: -1_000 }),
       code: Status.UNAUTHENTICATED,
-      says: 'and that has not expired',
+      says: 'signed by --autoscaler-tls-client-ca:',
     },
     {
       who: 'a certificate of another name',
@@ -227,7 +227,7 @@ describe("the autoscaler's port with TLS", () => {
     expect(err).toMatchObject({ code, details: expect.stringContaining(says) });
     expect(served.asked).toEqual([]);
     expect(served.lines).toEqual([
-      expect.objectContaining({ message: 'refused a call of an autoscaler', code: Status[code] }),
+      expect.objectContaining({ message: 'refused an autoscaler call', code: Status[code] }),
     ]);
   });
 
@@ -250,11 +250,11 @@ describe("the autoscaler's port with TLS", () => {
     await (await believing(other)).refresh({});
     expect(served.lines.map(({ message, err }) => [message, err])).toEqual([
       [
-        expect.stringContaining('kept the old one'),
-        expect.stringContaining(`${files.cert} holds no certificate in PEM`),
+        expect.stringContaining('keeping the old one'),
+        expect.stringContaining(`${files.cert} contains no certificate in PEM`),
       ],
-      [expect.stringContaining('kept the old one'), `${files.key} is not the key of ${files.cert}`],
-      ["took a new certificate for the autoscaler's port", undefined],
+      [expect.stringContaining('keeping the old one'), `${files.key} does not match ${files.cert}`],
+      ["loaded a new certificate for the autoscaler's port", undefined],
     ]);
   });
 
@@ -344,7 +344,7 @@ describe("the autoscaler's port with TLS", () => {
 
     await expect(load({ key: other.serverKey })).rejects.toThrow(TlsFileError);
     await expect(load({ cert: join(directory, 'nowhere') })).rejects.toThrow('cannot be read');
-    await expect(load({ clientCA: pki.serverKey })).rejects.toThrow('holds no certificate in PEM');
+    await expect(load({ clientCA: pki.serverKey })).rejects.toThrow('contains no certificate in PEM');
   });
 });
 

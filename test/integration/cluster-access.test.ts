@@ -20,11 +20,12 @@ async function accessOf(
   cluster: string,
   limit: { qps: number; burst: number } = { qps: 0, burst: 0 },
   url?: string,
-): Promise<{ access: ClusterAccess; clock: SystemClock; startMs: number }> {
+): Promise<{ access: ClusterAccess; clock: SystemClock; startMs: number; kubeconfig: string; moved: string[] }> {
   const clock = new SystemClock();
   const startMs = clock.now() - HOUR;
   clock.reanchor(startMs);
   const registry = new Registry();
+  const moved: string[] = [];
   const kubeconfig = await connect().kubeconfigFor({ user: 'clock-test', groups: ['system:masters'] });
   if (url !== undefined) writeFileSync(kubeconfig, readFileSync(kubeconfig, 'utf8').replace(connect().url, url));
   const access = await openCluster({
@@ -38,8 +39,9 @@ async function accessOf(
     log: silentLogger,
     metrics: kubeMetrics(registry),
     clockMetrics: clockMetrics(registry),
+    moved: (one) => moved.push(one),
   });
-  return { access, clock, startMs };
+  return { access, clock, startMs, kubeconfig, moved };
 }
 
 describe('a clock that is an hour slow', () => {
@@ -77,6 +79,18 @@ test('a probe does not wait behind requests that wait for the rate limit', async
   expect(listedBefore).toBeLessThan(30);
 });
 
+test('requests that wait for the rate limit end when the access is closed', async () => {
+  const { access } = await accessOf('target', { qps: 0.001, burst: 1 });
+  const list = async (): Promise<void> => void (await access.reader.list(nodes, { limit: 1 }));
+  await list();
+  const waiting = Promise.allSettled([list(), list()]);
+
+  await access.transport.close();
+
+  const refused = { status: 'rejected', reason: { reason: 'Unreachable' } };
+  expect(await waiting).toMatchObject([refused, refused]);
+});
+
 test.each([CONTROL, 'target'])(
   'a probe of cluster %s believes the API server, and nobody else who answers',
   async (cluster) => {
@@ -91,3 +105,19 @@ test.each([CONTROL, 'target'])(
     await access.transport.close();
   },
 );
+
+test('a kubeconfig that comes to name another server is told of once, with its cluster', async () => {
+  const { access, kubeconfig, moved } = await accessOf(CONTROL);
+  const { endpoint, transport } = access;
+  await endpoint.credentials();
+  writeFileSync(kubeconfig, readFileSync(kubeconfig, 'utf8').replace(connect().url, 'https://127.0.0.1:1'));
+
+  for (let i = 0; i < 2; i++) {
+    endpoint.refused();
+    await endpoint.credentials();
+  }
+
+  await transport.close();
+  expect(endpoint.url).toBe('https://127.0.0.1:1');
+  expect(moved).toEqual([CONTROL]);
+});

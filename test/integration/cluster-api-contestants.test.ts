@@ -210,6 +210,7 @@ const isGone = async (look: () => Promise<unknown>, what: string): Promise<void>
   await eventually(async () => (await look()) === undefined, { ...PATIENCE, describe: `${what} to be gone` });
 };
 
+// promise: cluster-api/contracts-providers/machines-real-provider-become
 test('machines of a real provider become Running and go, with all that belongs to them', async () => {
   await createCluster('alone');
   const names = ['alone-1', 'alone-2', 'alone-3'];
@@ -227,23 +228,24 @@ test('machines of a real provider become Running and go, with all that belongs t
 });
 
 /** A Machine with all that shows who has looked after it, as it stands on either side. */
-async function picture(side: Side): Promise<unknown> {
-  const name = `${side}-worker`;
+async function picture(side: Side, of = 'worker'): Promise<unknown> {
+  const name = `${side}-${of}`;
   const objects = await Promise.all([machine(name), devMachine(name), readNode(name)]);
   const own = { [side]: 'name', [namespaceOf(side)]: 'namespace' };
   return objects.map((one) => (one === undefined ? undefined : normalised(one, own)));
 }
 
-async function expectSame(when: string): Promise<void> {
+async function expectSame(when: string, of = 'worker'): Promise<void> {
   await eventually(
     async () => {
-      const [ours, core] = await both(picture);
+      const [ours, core] = await both((side) => picture(side, of));
       expect({ when, is: ours }).toEqual({ when, is: core });
     },
     { ...PATIENCE, describe: `the same ${when}` },
   );
 }
 
+// promise: cluster-api/beside/same-machine-through-cluster
 test('what becomes of a Machine is the same as with the core of Cluster API', async () => {
   await both(async (side) => {
     await createCluster(`${side}-c`);
@@ -328,6 +330,7 @@ test('what becomes of a Machine is the same as with the core of Cluster API', as
   expect((await find<KubeObject>(podPath('ours-stays')))?.metadata.deletionTimestamp).toBeUndefined();
 });
 
+// promise: cluster-api/beside/nothing-fought-over-core
 test('beside the core nobody writes about what the other looks after, and nobody at all once all is well', async () => {
   const statuses = audit.requests().filter(({ resource }) => /^(machines|clusters)\/status$/.test(resource));
   const writers = (side: Side): ReadonlySet<boolean> =>
@@ -352,6 +355,44 @@ test('beside the core nobody writes about what the other looks after, and nobody
   expect(later.filter(({ name }) => name.endsWith('-witness')).length).toBeGreaterThan(10);
   const isOurBusiness = ({ name, user }: AuditedRequest): boolean => name === 'ours-idle' || user === 'machinist';
   expect(later.filter((one) => one.name.endsWith('-idle') && isOurBusiness(one))).toEqual([]);
+});
+
+// promise: cluster-api/beside/same-machine-through-cluster
+test('what becomes of a Machine whose Node is dead or gone, or which is the last of its control plane, is the same as with the core', async () => {
+  await both(async (side) => {
+    await createMachine(`${side}-c`, `${side}-dead`);
+    await createMachine(`${side}-c`, `${side}-hooked`, { annotations: { [PRE_DRAIN]: '' } });
+    for (const name of ['dead', 'hooked']) await says(`${side}-${name}`, 'Available', 'True', 'Available');
+    await createPod(`${side}-stuck`, `${side}-dead`);
+    const conditions = [{ type: 'Ready', status: 'Unknown' }];
+    await api.send('PATCH', `/api/v1/nodes/${side}-dead/status`, { status: { conditions } });
+    await says(`${side}-dead`, 'NodeReady', 'Unknown', 'NodeReadyUnknown');
+  });
+  await expectSame('while its Node is dead', 'dead');
+  await both(async (side) => {
+    await api.send('DELETE', pathOf(CORE, 'machines', `${side}-dead`));
+    await isGone(() => machine(`${side}-dead`), `${side}-dead`);
+    await api.send('PATCH', podPath(`${side}-stuck`), { metadata: { finalizers: null } });
+  });
+
+  await both(async (side) => {
+    await api.send('DELETE', `/api/v1/nodes/${side}-hooked`);
+    await says(`${side}-hooked`, 'NodeReady', 'False', 'NodeDeleted');
+    await api.send('DELETE', pathOf(CORE, 'machines', `${side}-hooked`));
+    await says(`${side}-hooked`, 'Deleting', 'True', 'WaitingForPreDrainHook');
+  });
+  await both(async (side) => {
+    expect((await devMachine(`${side}-hooked`))?.metadata.deletionTimestamp).toBeUndefined();
+    await edit(`${side}-hooked`, { metadata: { annotations: { [PRE_DRAIN]: null } } });
+    await isGone(() => machine(`${side}-hooked`), `${side}-hooked`);
+  });
+
+  await both(async (side) => {
+    await api.send('DELETE', pathOf(CORE, 'machines', `${side}-control`));
+    await isGone(() => machine(`${side}-control`), `${side}-control`);
+  });
+  await expectSame('after the last of the control plane', 'control');
+  expect((await readNode('ours-control'))?.spec?.unschedulable).toBeUndefined();
 });
 
 describe('machines of a MachineDeployment', () => {
@@ -428,6 +469,7 @@ describe('machines of a MachineDeployment', () => {
   }
 
   // The last one: whole Machinist marks the Nodes of the other tests, which are of no Machine of its own.
+  // promise: cluster-api/machinedeployments/twenty-machines-come-up
   test('twenty come up on a real provider, are rolled to another template, and go, with all that belongs to them', async () => {
     await using parts = new AsyncDisposableStack();
     const directory = mkdtempSync(path.join(tmpdir(), 'machinist-pool-'));

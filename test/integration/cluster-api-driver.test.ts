@@ -152,7 +152,7 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
         'no-leader-election',
         'restart-keeps-tokens',
       ],
-      notApplicable: ['untagged-vm', 'bad-secret'],
+      notApplicable: ['untagged-vm', 'bad-secret', 'untagged-vm-by-a-foreign-id'],
       start: (state, socket) => startDriver(socket, state),
       cleanUp: async () => undefined,
     });
@@ -206,6 +206,9 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
       await applyClass('metal', { ...providerSpec, infrastructureRef: { ...templateOf(METAL), name: 'small' } });
     });
 
+    // promise: machines-cluster-api/machines-providers-cluster-api
+    // promise: cluster-api/contracts-providers/machinedeployments-kind-infrastructure-template
+    // promise: cluster-api/contracts-providers/machine-machinedeployment
     test('three come up, are rolled to another provider, and go, although the driver dies in the middle of each', async () => {
       const template = (className: string): object => ({
         metadata: { labels: { pool: 'd' } },
@@ -317,6 +320,7 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
       (status: object): SimProvider['fateOf'] =>
       () => ({ status });
 
+    // promise: cluster-api/contracts-providers/become-codes-drivers-insufficientresources
     test('what a provider reports is told with the code that it means, and what it made goes', async () => {
       const fates: Readonly<
         Record<string, { readonly status?: object; readonly className?: string; readonly says: string }>
@@ -335,11 +339,11 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
         },
         'e-untemplated': {
           className: 'untemplated',
-          says: 'InvalidArgument: providerSpec.infrastructureRef: there is no MetalHostTemplate big in namespace shoot: create it, or correct the reference',
+          says: 'InvalidArgument: providerSpec.infrastructureRef: MetalHostTemplate big in namespace shoot does not exist: create it, or correct the reference',
         },
         'e-clusterless': {
           className: 'clusterless',
-          says: 'InvalidArgument: providerSpec.clusterName: there is no Cluster gone in namespace shoot: create it, or correct the name',
+          says: 'InvalidArgument: providerSpec.clusterName: Cluster gone does not exist in namespace shoot: create it, or correct the name',
         },
       };
       metal.fateOf = (object) => {
@@ -446,6 +450,8 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
       });
     }
 
+    // promise: machines-cluster-api/wherever-driver-dies-loses
+    // promise: cluster-api/machinedeployments/driver-die-lose-answer
     test.each(POINTS)(
       'at each mutation, %s, has made one machine in the end, and leaves nothing of it',
       async (point) => {
@@ -457,6 +463,8 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
       },
     );
 
+    // promise: machines-cluster-api/driver-began-machine-found
+    // promise: cluster-api/machinedeployments/began-found-lists
     test.each([
       { what: 'a Secret', machineClass: plain, n: 2 },
       { what: 'objects of providers', machineClass: configured, n: 3 },
@@ -532,6 +540,8 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
       });
     });
 
+    // promise: machines-cluster-api/objects-name-machine-used
+    // promise: cluster-api/machinedeployments/objects-name-machine-used
     test('what somebody else made is in the way, and neither used nor deleted', async () => {
       await using stack = new AsyncDisposableStack();
       const whole = await mortal(new CrashPoint(0, 'before'));
@@ -541,7 +551,7 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
 
       await expect(whole.createMachine(request, callOf())).rejects.toMatchObject({
         code: 'AlreadyExists',
-        detail: 'there is a SimMachine foreign, which is not of this machine: delete or rename it',
+        detail: 'SimMachine foreign already exists and does not belong to this machine: delete or rename it',
       });
       await expect(whole.getMachineStatus(request, callOf())).rejects.toMatchObject({ code: 'NotFound' });
       await expect(whole.deleteMachine(request, callOf())).rejects.toMatchObject({ code: 'NotFound' });
@@ -550,6 +560,7 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
     });
   });
 
+  // promise: cluster-api/machinedeployments/pool-class-nodetemplate-grows
   test('what a provider tells of a template is read for scaling from zero, with the permissions of the manager', async () => {
     const endpoint = await loadEndpoint({
       kubeconfig: await plane.connection.kubeconfigFor({ user: 'machinist' }),
@@ -570,6 +581,7 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
     expect(await readAnnounced(new HttpReader(transport), classOf('small', providerSpec), signal)).toBeUndefined();
   });
 
+  // promise: cluster-api/machinedeployments/driver-permissions-uses-more
   test('the driver uses every permission of its roles, and is refused nothing', () => {
     const manifests = readManifests(path.join(import.meta.dirname, '../../deploy/rbac'));
     const roles = manifests.filter(

@@ -141,6 +141,7 @@ async function protectedPod(name: string, nodeName: string): Promise<void> {
 
 const condition = (type: string, status: string): unknown => expect.objectContaining({ type, status });
 
+// promise: cluster-api/versions/v1beta1-served-written-machine
 test('where only v1beta1 is served a machine of the driver lives and goes, and all of it is written as that version has it', async () => {
   const name = 'whole';
   await post(core('secrets'), { metadata: { name: 'user-data' }, stringData: { userData: '#cloud-config' } });
@@ -232,6 +233,7 @@ async function userMachine(name: string, spec: object = {}): Promise<void> {
   await shows(`${theirs('machines')}/${name}`, { status: { phase: 'Running' } });
 }
 
+// promise: cluster-api/versions/timeouts-deletions-durations
 test('timeouts of a Machine of v1beta1 are durations, and end what a budget or a volume holds', async () => {
   const name = 'timed';
   await userMachine(name, { nodeDrainTimeout: '5s', nodeVolumeDetachTimeout: '1500ms', nodeDeletionTimeout: '10s' });
@@ -288,6 +290,8 @@ async function serve(webhook: ConversionWebhook, ...versions: readonly string[])
   }
 }
 
+// promise: machines-cluster-api/machine-cluster-api-taken
+// promise: cluster-api/versions/upgrade-cluster-api-manager
 test('Cluster API is upgraded while the manager runs: no Machine is taken for gone meanwhile, and the new version is written after', async () => {
   const name = 'moved';
   await userMachine(name);

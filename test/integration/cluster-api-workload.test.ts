@@ -10,7 +10,7 @@ import { kubeconfig } from '../../hack/control-plane/kubeconfig.ts';
 import { HAD_KUBECONFIG_ANNOTATION, NODE_CLUSTER_ANNOTATION } from '../../pkg/apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
-import type { Node } from '../../pkg/apis/wire.ts';
+import type { Event, Node } from '../../pkg/apis/wire.ts';
 import { JumpingClock } from '../cloud/jumping-clock.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { ContractSimulator, SIM_MACHINE } from '../contract-simulator.ts';
@@ -117,7 +117,7 @@ const clusterPath = (name: string): string => `/apis/cluster.x-k8s.io/v1beta2/na
 const unique = (name: string): string => `${ns.name}-${name}`;
 
 /** A Machine whose infrastructure is there. */
-async function createMachine(cluster: string, name: string, metadata: object = {}): Promise<void> {
+async function createMachine(cluster: string, name: string, metadata: object = {}, spec: object = {}): Promise<void> {
   await sim.create(SIM_MACHINE, name, { spec: { providerID: `sim://${unique(name)}` } });
   await sim.report(SIM_MACHINE, name, { initialization: { provisioned: true } });
   await home.send('POST', machines().slice(0, -1), {
@@ -128,6 +128,7 @@ async function createMachine(cluster: string, name: string, metadata: object = {
       clusterName: cluster,
       bootstrap: { dataSecretName: 'given' },
       infrastructureRef: { ...SIM_MACHINE, name },
+      ...spec,
     },
   });
 }
@@ -171,6 +172,7 @@ async function says(name: string, type: string, status: string, reason: string, 
 const machineGone = (name: string): Promise<void> => shows(name, (machine) => expect(machine).toBeUndefined());
 const takeAway = (name: string): Promise<unknown> => home.send('DELETE', machines(name));
 
+// promise: cluster-api/nodes/kubeconfig-cluster-nodes-found
 test('Nodes of a Cluster with a kubeconfig are those of its cluster: found, shown, drained and deleted there, and nowhere else', async () => {
   await createCluster('own', wayAway());
   await createMachine('own', 'own-1');
@@ -211,6 +213,8 @@ test('Nodes of a Cluster with a kubeconfig are those of its cluster: found, show
   await eventually(() => proxy.open === 0, { ...PATIENCE, describe: 'the connection to be given up' });
 });
 
+// promise: machines-cluster-api/cluster-answer-keeps-machines
+// promise: cluster-api/nodes/cluster-answer-holds-own
 test('a cluster that does not answer holds its own Machines, and nobody else', async () => {
   await createCluster('silent', wayAway());
   await createCluster('here');
@@ -225,7 +229,7 @@ test('a cluster that does not answer holds its own Machines, and nobody else', a
   await eventually(async () => (await outage()) === 1, { ...PATIENCE, describe: 'the outage' });
   expect(await manager.metric('mcm_machine_controller_frozen')).toBe(0);
   await takeAway('silent-1');
-  await says('silent-1', 'Deleting', 'True', 'DrainingNode', 'Secret silent-kubeconfig leads to');
+  await says('silent-1', 'Deleting', 'True', 'DrainingNode', 'the API server in Secret silent-kubeconfig');
   await says('silent-1', 'NodeReady', 'True', 'NodeReady');
   await takeAway('here-1');
   await machineGone('here-1');
@@ -233,8 +237,8 @@ test('a cluster that does not answer holds its own Machines, and nobody else', a
   // Two minutes later nobody knows how the Node is; that is all.
   clock.aheadMs = 120_000;
   await home.send('PATCH', machines('silent-1'), { metadata: { labels: { 'node.cluster.x-k8s.io/x': 'z' } } });
-  await says('silent-1', 'NodeReady', 'Unknown', 'ConnectionDown', 'Secret silent-kubeconfig leads to');
-  await says('silent-1', 'Deleting', 'True', 'DrainingNode', 'Secret silent-kubeconfig leads to');
+  await says('silent-1', 'NodeReady', 'Unknown', 'ConnectionDown', 'the API server in Secret silent-kubeconfig');
+  await says('silent-1', 'Deleting', 'True', 'DrainingNode', 'the API server in Secret silent-kubeconfig');
   expect((await sim.read(SIM_MACHINE, 'silent-1'))?.metadata.deletionTimestamp).toBeUndefined();
 
   proxy.set('up');
@@ -242,6 +246,63 @@ test('a cluster that does not answer holds its own Machines, and nobody else', a
   expect(await nodeOf(away, 'silent-1')).toBeUndefined();
 });
 
+async function told(name: string): Promise<string> {
+  const selector = encodeURIComponent(`involvedObject.kind=Machine,involvedObject.name=${name}`);
+  const at = `/api/v1/namespaces/${ns.name}/events?fieldSelector=${selector}`;
+  const { items } = await home.send<{ items: Event[] }>('GET', at);
+  return items.map(({ type, reason, message }) => `${type} ${reason} ${message}`).join('\n');
+}
+
+// promise: cluster-api/deletion/timeouts-cluster-gone
+// promise: cluster-api/deletion/control-plane-goes-node
+test('when the API server is gone, timeouts end a deletion; a Machine whose VM is gone, or that was the last of the control plane, needs none', async () => {
+  const isControlPlane = { labels: { 'cluster.x-k8s.io/control-plane': '' } };
+  const timeouts = { deletion: { nodeDrainTimeoutSeconds: 3, nodeVolumeDetachTimeoutSeconds: 3 } };
+  const half = { deletion: { nodeDrainTimeoutSeconds: 3, nodeVolumeDetachTimeoutSeconds: 0 } };
+  await createCluster('dies', wayAway());
+  await createCluster('ends', wayAway());
+  const all = ['dies-limited', 'dies-waits', 'dies-going', 'ends-worker', 'ends-control'];
+  for (const name of all) await createNode(away, name);
+  await createMachine('dies', 'dies-limited', {}, timeouts);
+  await createMachine('dies', 'dies-waits', {}, half);
+  await createMachine('dies', 'dies-going');
+  await createMachine('ends', 'ends-worker');
+  await createMachine('ends', 'ends-control', isControlPlane);
+  for (const name of all) await says(name, 'Available', 'True', 'Available');
+  await sim.set(SIM_MACHINE, 'dies-going', { metadata: { finalizers: ['sim/holds'] } });
+  await takeAway('dies-going');
+  await says('dies-going', 'Deleting', 'True', 'WaitingForInfrastructureDeletion');
+
+  proxy.set('refuse');
+  for (const cluster of ['dies', 'ends']) {
+    const outage = (): Promise<number> => manager.metric('machinist_cluster_outage', `cluster="${ns.name}/${cluster}"`);
+    await eventually(async () => (await outage()) === 1, { ...PATIENCE, describe: `the outage of ${cluster}` });
+  }
+  for (const name of ['dies-limited', 'dies-waits', 'ends-worker']) await takeAway(name);
+  await says('ends-worker', 'Deleting', 'True', 'DrainingNode', 'nodeDrainTimeoutSeconds');
+  await sim.set(SIM_MACHINE, 'dies-going', { metadata: { finalizers: null } });
+  await machineGone('dies-going');
+  await machineGone('dies-limited');
+  expect(await sim.read(SIM_MACHINE, 'dies-limited')).toBeUndefined();
+  await eventually(async () => expect(await told('dies-limited')).toContain('Warning FailedDeleteNode Node '), {
+    ...PATIENCE,
+    describe: 'the Event about the Node that is left',
+  });
+  await says('dies-waits', 'Deleting', 'True', 'WaitingForVolumeDetach', 'nodeVolumeDetachTimeoutSeconds');
+  expect((await sim.read(SIM_MACHINE, 'dies-waits'))?.metadata.deletionTimestamp).toBeUndefined();
+
+  // Its last member takes the API server along: nobody can drain any more.
+  expect((await sim.read(SIM_MACHINE, 'ends-worker'))?.metadata.deletionTimestamp).toBeUndefined();
+  await takeAway('ends-control');
+  for (const name of ['ends-control', 'ends-worker']) await machineGone(name);
+
+  proxy.set('up');
+  await machineGone('dies-waits');
+  for (const name of ['dies-going', 'dies-limited', 'ends-control', 'ends-worker'])
+    await away.send('DELETE', nodePath(name));
+});
+
+// promise: cluster-api/nodes/kubeconfig-run-nothing-read
 test('a kubeconfig may be of no use, be mended, be replaced, and be gone: nothing is deleted by what was known before', async () => {
   const runs = wayAway().replace(
     / {6}token: .*/,
@@ -252,7 +313,7 @@ test('a kubeconfig may be of no use, be mended, be replaced, and be gone: nothin
   await createMachine('turns', 'turns-1');
   await says('turns-1', 'NodeReady', 'Unknown', 'ConnectionDown', 'exec is not allowed');
   await storeKubeconfig('turns', wayAway().replace(/certificate-authority-data: .*/, 'insecure-skip-tls-verify: true'));
-  await says('turns-1', 'NodeReady', 'Unknown', 'ConnectionDown', 'take insecure-skip-tls-verify away');
+  await says('turns-1', 'NodeReady', 'Unknown', 'ConnectionDown', 'insecure-skip-tls-verify is not allowed');
   await storeKubeconfig('turns', wayAway());
   await says('turns-1', 'Available', 'True', 'Available');
 
@@ -270,13 +331,14 @@ test('a kubeconfig may be of no use, be mended, be replaced, and be gone: nothin
   await says('turns-1', 'Deleting', 'True', 'DrainingNode', 'Secret turns-kubeconfig is missing');
   // That of the manager is another cluster.
   await storeKubeconfig('turns', readFileSync(plane.kubeconfig, 'utf8'));
-  await says('turns-1', 'Deleting', 'True', 'DrainingNode', 'leads to another cluster');
+  await says('turns-1', 'Deleting', 'True', 'DrainingNode', 'refers to another cluster');
   expect((await sim.read(SIM_MACHINE, 'turns-1'))?.metadata.deletionTimestamp).toBeUndefined();
   await storeKubeconfig('turns', wayAway());
   await machineGone('turns-1');
   expect(await nodeOf(away, 'turns-1')).toBeUndefined();
 });
 
+// promise: cluster-api/nodes/kubeconfig-comes-late-leads
 test('a kubeconfig that comes after the Node was found elsewhere takes nothing away from it', async () => {
   await createCluster('late');
   await createNode(home, 'late-1');
@@ -284,7 +346,7 @@ test('a kubeconfig that comes after the Node was found elsewhere takes nothing a
   await says('late-1', 'Available', 'True', 'Available');
 
   await storeKubeconfig('late', wayAway());
-  await says('late-1', 'NodeReady', 'Unknown', 'ConnectionDown', 'was found elsewhere');
+  await says('late-1', 'NodeReady', 'Unknown', 'ConnectionDown', 'was found in another cluster');
   await takeAway('late-1');
   await says('late-1', 'Deleting', 'True', 'DrainingNode', 'correct the Secret, or delete it');
   expect(await nodeOf(home, 'late-1')).toBeDefined();
@@ -316,6 +378,7 @@ async function evicted(machine: string, name: string): Promise<void> {
   await home.send('PATCH', podOn(name), { metadata: { finalizers: null } });
 }
 
+// promise: machines-cluster-api/registers-anew-drain
 test('a Node that registers anew after its drain is drained once more before its machine goes', async () => {
   const name = 'twice-1';
   const attachments = '/apis/storage.k8s.io/v1/volumeattachments';
@@ -348,6 +411,7 @@ test('a Node that registers anew after its drain is drained once more before its
   expect(await nodeOf(home, name)).toBeUndefined();
 });
 
+// promise: machines-cluster-api/node-registers-anew-go
 test('a Node that registers anew, without its provider ID or under another name, is still drained; of two nothing is destroyed', async () => {
   const drains = async (machine: string, name: string): Promise<void> => {
     await evicted(machine, name);
@@ -364,7 +428,7 @@ test('a Node that registers anew, without its provider ID or under another name,
   }
 
   await createNode(home, 'anew-1', {});
-  await says('anew-1', 'NodeReady', 'Unknown', 'InspectionFailed', 'registered anew without a provider ID');
+  await says('anew-1', 'NodeReady', 'Unknown', 'InspectionFailed', 're-registered without a provider ID');
   await createPod('anew-1');
   await takeAway('anew-1');
   await drains('anew-1', 'anew-1');
@@ -377,7 +441,7 @@ test('a Node that registers anew, without its provider ID or under another name,
   await says('anew-2', 'NodeReady', 'Unknown', 'InspectionFailed', 'have its provider ID');
   await createPod('anew-4');
   await takeAway('anew-2');
-  await says('anew-2', 'Deleting', 'True', 'DrainingNode', 'Waiting to know its Node');
+  await says('anew-2', 'Deleting', 'True', 'DrainingNode', 'Waiting until its Node is known:');
   expect((await sim.read(SIM_MACHINE, 'anew-2'))?.metadata.deletionTimestamp).toBeUndefined();
   await home.send('DELETE', nodePath('anew-5'));
   await drains('anew-2', 'anew-4');
@@ -386,7 +450,7 @@ test('a Node that registers anew, without its provider ID or under another name,
 test('a Machine whose Node was never found waits for a Secret that is gone: its Node may have joined where that led to', async () => {
   await createCluster('lost', wayAway());
   await createMachine('lost', 'lost-1');
-  await says('lost-1', 'NodeReady', 'Unknown', 'NodeDoesNotExist');
+  await says('lost-1', 'NodeReady', 'Unknown', 'InspectionFailed');
   await home.send('DELETE', secretPath('lost'));
   await takeAway('lost-1');
   await says('lost-1', 'Deleting', 'True', 'DrainingNode', 'Secret lost-kubeconfig is missing');
@@ -395,6 +459,7 @@ test('a Machine whose Node was never found waits for a Secret that is gone: its 
   await machineGone('lost-1');
 });
 
+// promise: cluster-api/nodes/taint-older-revision-comes
 test('the Node of an older revision is tainted for as long as it is one, by what its owners say', async () => {
   const name = 'older-1';
   const revision = (n: number): object => ({ annotations: { 'machinedeployment.clusters.x-k8s.io/revision': `${n}` } });
@@ -433,6 +498,7 @@ test('the Node of an older revision is tainted for as long as it is one, by what
 const SET = { apiGroup: 'cluster.x-k8s.io', kind: 'MachineSet' } as const;
 const DEPLOYMENT = { apiGroup: 'cluster.x-k8s.io', kind: 'MachineDeployment' } as const;
 
+// promise: cluster-api/contracts-providers/command-explains-machine
 test('machinist describe explains what a Machine waits for, while it comes up and while it goes', async () => {
   const name = 'explained';
   const hook = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/backup';
@@ -444,9 +510,9 @@ test('machinist describe explains what a Machine waits for, while it comes up an
   };
   await createCluster('told');
   await createMachine('told', name, { annotations: { [hook]: '' } });
-  await says(name, 'NodeReady', 'Unknown', 'NodeDoesNotExist');
+  await says(name, 'NodeReady', 'Unknown', 'InspectionFailed');
   expect(await look()).toMatch(
-    /^Name: +explained\n[^]*\nCluster: +told\n[^]*\nReason: +NodeDoesNotExist\n[^]*\nInfrastructure: +SimMachine explained \(ready, Ready\)\n/,
+    /^Name: +explained\n[^]*\nCluster: +told\n[^]*\nReason: +InspectionFailed\n[^]*\nInfrastructure: +SimMachine explained \(ready, Ready\)\n/,
   );
   await createNode(home, name);
   await says(name, 'Available', 'True', 'Available');

@@ -11,7 +11,14 @@ import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Event, Node } from '../../pkg/apis/wire.ts';
 import { attachVolume, detachVolume } from '../attachments.ts';
 import { DIALECTS, type Dialect } from '../cluster-api/dialect.ts';
-import { ContractSimulator, SIM_CLUSTER, SIM_CONFIG, SIM_MACHINE, type SimKind } from '../contract-simulator.ts';
+import {
+  ContractSimulator,
+  SIM_CLUSTER,
+  SIM_CONFIG,
+  SIM_CONTROL_PLANE,
+  SIM_MACHINE,
+  type SimKind,
+} from '../contract-simulator.ts';
 import { namespace, privateControlPlane, type TestNamespace, WITHOUT_KUBELETS } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { OperatorSession } from './operator-session.ts';
@@ -181,14 +188,46 @@ async function nodeShows(
 
 const podPath = (name: string): string => `/api/v1/namespaces/${ns.name}/pods/${name}`;
 
-async function pod(name: string, nodeName: string, labels: object = {}): Promise<void> {
+async function pod(name: string, nodeName: string, labels: object = {}, more: HeldPod = {}): Promise<void> {
+  const { isHeld = false, graceSeconds = 0, claim } = more;
+  const volumes = claim === undefined ? [] : [{ name: 'v', persistentVolumeClaim: { claimName: claim } }];
   await api.send('POST', `/api/v1/namespaces/${ns.name}/pods`, {
-    metadata: { name, labels: { app: name, ...labels } },
-    spec: { nodeName, terminationGracePeriodSeconds: 0, containers: [{ name: 'c', image: 'i' }] },
+    metadata: { name, labels: { app: name, ...labels }, ...(isHeld && { finalizers: ['sim/holds'] }) },
+    spec: {
+      nodeName,
+      terminationGracePeriodSeconds: graceSeconds,
+      // What evicts Pods of silent Nodes lets it alone.
+      tolerations: [{ operator: 'Exists' }],
+      containers: [{ name: 'c', image: 'i' }],
+      volumes,
+    },
   });
   // Budgets protect only what runs.
   const conditions = [{ type: 'Ready', status: 'True' }];
   await api.send('PATCH', `${podPath(name)}/status`, { status: { phase: 'Running', conditions } });
+}
+
+/** How a Pod ends. */
+interface HeldPod {
+  /** It does not go before it is let go. */
+  readonly isHeld?: boolean;
+  readonly graceSeconds?: number;
+  readonly claim?: string;
+}
+
+async function isLeaving(podName: string): Promise<void> {
+  const look = async () =>
+    (await api.send<KubeObject>('GET', podPath(podName))).metadata.deletionTimestamp !== undefined;
+  await eventually(look, { ...PATIENCE, describe: `${podName} to be evicted` });
+}
+
+async function letGo(podName: string): Promise<void> {
+  await api.send('PATCH', podPath(podName), { metadata: { finalizers: null } });
+}
+
+/** What the node controller writes when the kubelet does not report any more, or again. */
+async function setReady(nodeName: string, status: 'True' | 'Unknown'): Promise<void> {
+  await api.send('PATCH', `/api/v1/nodes/${nodeName}/status`, { status: { conditions: [{ type: 'Ready', status }] } });
 }
 
 /** More than there are mutations in the life of a Machine. */
@@ -260,6 +299,16 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     await plane.stop();
   });
 
+  // promise: machines-cluster-api/phases-go-step-back
+  // promise: cluster-api/contracts-providers/bootstrap-object-created-owns
+  // promise: cluster-api/contracts-providers/addresses-failure-domain-follow
+  // promise: cluster-api/contracts-providers/provider-id-taken-over
+  // promise: cluster-api/contracts-providers/conditions-providers-mirrored-reasons
+  // promise: cluster-api/contracts-providers/bootstrap-data-kind-object
+  // promise: cluster-api/contracts-providers/defaults-cluster-apis-webhook
+  // promise: cluster-api/contracts-providers/providers-older-contract-find
+  // promise: cluster-api/nodes/phases-come-order-step
+  // promise: cluster-api/deletion/drain-infrastructure-bootstrap-node
   test('a Machine becomes a Node in phases without a step back, and goes with all that belongs to it, in order', async () => {
     const name = 'whole';
     await sim.create(SIM_MACHINE, name, {
@@ -353,6 +402,11 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     expect(phases.get(name)).toEqual(['Pending', 'Provisioning', 'Provisioned', 'Running', 'Deleting']);
   });
 
+  // promise: machines-cluster-api/machine-goes-nobody-tell
+  // promise: cluster-api/contracts-providers/object-somebody-else-let
+  // promise: cluster-api/contracts-providers/contracts-v1beta1-v1beta2-label
+  // promise: cluster-api/contracts-providers/terminal-failures-shown-end
+  // promise: cluster-api/deletion/definition-missing-nobody-takes
   test('bad references are told with what would help, and are made good: missing, foreign, of a kind that comes and goes', async () => {
     const kind = { apiGroup: SIM_MACHINE.apiGroup, kind: 'LateMachine' };
     const name = 'late';
@@ -369,7 +423,13 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     await sim.install(kind, undefined);
     await says(name, 'InfrastructureReady', 'Unknown', 'InternalError', 'has no label');
     await sim.relabel(kind, 'v1beta1');
-    await says(name, 'InfrastructureReady', 'False', 'DoesNotExist', 'LateMachine late does not exist: create it');
+    await says(
+      name,
+      'InfrastructureReady',
+      'False',
+      'ObjectDoesNotExist',
+      'LateMachine late does not exist: create it',
+    );
     const foreign = { ...creatorReference('Machine'), name: 'another', controller: true };
     await sim.create(kind, name, { metadata: { ownerReferences: [foreign] }, spec: { providerID: 'late://1' } });
     await says(name, 'InfrastructureReady', 'False', 'NotReady', 'belongs to Machine another');
@@ -392,18 +452,26 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     await sim.set(kind, name, { metadata: { finalizers: null } });
     await says(name, 'InfrastructureReady', 'Unknown', 'InternalError', 'does not exist: install the provider');
     await send('DELETE', 'machines', name);
-    await says(name, 'Deleting', 'True', 'WaitingForInfrastructureDeletion', 'cannot be told');
+    await says(name, 'Deleting', 'True', 'WaitingForInfrastructureDeletion', 'Unknown whether LateMachine late exists');
     await sim.install(kind, 'v1beta2');
     await machineGone(name);
   });
 
+  // promise: cluster-api/contracts-providers/noticed-comes
+  // promise: cluster-api/contracts-providers/why-something-ready-told
   test('what a machine cannot start without is told in a condition, and by one Event for each reason, and is noticed when it comes', async () => {
     const name = 'waiting';
     await createMachine(name, { bootstrap: { dataSecretName: 'own-data' } });
-    await says(name, 'InfrastructureReady', 'False', 'DoesNotExist', 'SimMachine waiting does not exist: create it');
+    await says(
+      name,
+      'InfrastructureReady',
+      'False',
+      'ObjectDoesNotExist',
+      'SimMachine waiting does not exist: create it',
+    );
     await says(name, 'BootstrapConfigReady', 'False', 'DataSecretMissing', 'Secret own-data does not exist: create it');
     await secret('own-data', { other: 'data' });
-    await says(name, 'BootstrapConfigReady', 'False', 'DataSecretEmpty', 'has nothing under key value');
+    await says(name, 'BootstrapConfigReady', 'False', 'DataSecretEmpty', 'has no data under key value');
     const ownData = `/api/v1/namespaces/${ns.name}/secrets/own-data`;
     await api.send('PATCH', ownData, { data: { value: Buffer.from('data').toString('base64') } });
     await says(name, 'BootstrapConfigReady', 'True', 'DataSecretProvided');
@@ -426,14 +494,15 @@ describe.each(DIALECTS)('where $version is served', (served) => {
       'Normal InfrastructureNotReady NoHost: no host x1',
       'Normal InfrastructureNotReady NotReady: SimMachine waiting is not provisioned yet x1',
       'Normal SuccessfulSetNodeRef The Node is waiting x1',
-      'Warning BootstrapNotReady DataSecretEmpty: Secret own-data has nothing under key value: put the bootstrap data there x1',
+      'Warning BootstrapNotReady DataSecretEmpty: Secret own-data has no data under key value: add the bootstrap data x1',
       'Warning BootstrapNotReady DataSecretMissing: Secret own-data does not exist: create it, with the bootstrap data under key value x1',
-      'Warning InfrastructureNotReady DoesNotExist: SimMachine waiting does not exist: create it, or correct spec.infrastructureRef x1',
+      'Warning InfrastructureNotReady ObjectDoesNotExist: SimMachine waiting does not exist: create it, or correct spec.infrastructureRef x1',
     ];
     await eventually(async () => expect(await told(name)).toEqual(events), { ...PATIENCE, describe: 'Events' });
     await remove(name);
   });
 
+  // promise: cluster-api/deletion/machine-cluster-waits-says
   test('a Machine of a group that we may not read, or without its Cluster, says so and goes on when that is mended', async () => {
     const kind = { apiGroup: 'odd.example.com', kind: 'OddMachine' };
     const name = 'odd';
@@ -472,6 +541,9 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     }, PATIENCE);
   });
 
+  // promise: cluster-api/nodes/node-provider-id-becomes
+  // promise: cluster-api/nodes/labels-domains-cluster-api
+  // promise: cluster-api/nodes/taint-nodes-join-goes
   test('the Node shows what its Machine says, keeps what others put there, and is one only', async () => {
     const name = 'labels';
     const node = 'labels-node';
@@ -524,17 +596,18 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     await remove(name);
   });
 
+  // promise: cluster-api/nodes/two-machines-provider-id
   test('of two Machines with one provider ID the Node goes with neither: the one that may own the VM waits, the other lets it alone', async () => {
     const hook = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/look';
     await running('host-was');
     await sim.delete(SIM_MACHINE, 'host-was');
-    await says('host-was', 'InfrastructureReady', 'False', 'Deleted');
+    await says('host-was', 'InfrastructureReady', 'False', 'ObjectDeleted');
     await sim.create(SIM_MACHINE, 'host-now', { spec: { providerID: 'sim://host-was' } });
     await createMachine('host-now', {}, { annotations: { [hook]: '' } });
     await sim.report(SIM_MACHINE, 'host-now', { initialization: { provisioned: true } });
 
     const both =
-      /have the same provider ID sim:\/\/host-was \(Node host-was\): .*Delete neither before two sources say/;
+      /have the same provider ID sim:\/\/host-was \(Node host-was\): .*Delete neither until two sources confirm/;
     for (const name of ['host-was', 'host-now']) {
       await shows(name, ({ status }) => {
         const node = status?.conditions?.find(({ type }) => type === 'NodeReady');
@@ -546,7 +619,7 @@ describe.each(DIALECTS)('where $version is served', (served) => {
       });
     }
     await send('DELETE', 'machines', 'host-now');
-    await says('host-now', 'Deleting', 'True', 'DrainingNode', 'Waiting to know its Node: Machines');
+    await says('host-now', 'Deleting', 'True', 'DrainingNode', 'Waiting until its Node is known: Machines');
     expect(await sim.read(SIM_MACHINE, 'host-now')).toMatchObject({ metadata: { name: 'host-now' } });
 
     await remove('host-was');
@@ -572,13 +645,17 @@ describe.each(DIALECTS)('where $version is served', (served) => {
       expect((await read(name)).status?.nodeRef).toBeUndefined();
     }
     await send('DELETE', 'machines', other);
-    await says(other, 'Deleting', 'True', 'DrainingNode', 'Waiting to know its Node: Machines');
+    await says(other, 'Deleting', 'True', 'DrainingNode', 'Waiting until its Node is known: Machines');
     await sim.delete(SIM_MACHINE, other);
     await machineGone(other);
     await shows(one, ({ status }) => expect(status).toMatchObject({ phase: 'Running', nodeRef: { name: 'twin' } }));
     await remove(one);
   });
 
+  // promise: cluster-api/deletion/infrastructure-waits-volumes-timeout
+  // promise: cluster-api/deletion/rule-makes-sense-holds
+  // promise: cluster-api/deletion/hooks-both-prefixes-hold
+  // promise: cluster-api/deletion/budget-holds-drain-long
   test('a deletion waits for hooks, drains, and waits for volumes; a timeout ends what a budget or a volume holds', async () => {
     const name = 'drained';
     const preDrain = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/backup';
@@ -654,6 +731,77 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     await detachVolume(api, 'stuck');
   });
 
+  // promise: cluster-api/deletion/dead-node-held-up
+  test('the Machine of a Node whose kubelet is silent goes, whatever grace its Pods have and whoever holds them', async () => {
+    const name = 'dead';
+    await running(name);
+    await pod('never-ends', name, {}, { isHeld: true, graceSeconds: 3_600 });
+    await attachVolume(api, 'left', name);
+    await setReady(name, 'Unknown');
+    await says(name, 'NodeReady', 'Unknown', 'NodeReadyUnknown');
+    await remove(name);
+    await isLeaving('never-ends');
+    await detachVolume(api, 'left');
+    await letGo('never-ends');
+
+    const later = 'dies-later';
+    await running(later);
+    await pod('held-before', later, {}, { isHeld: true });
+    await send('DELETE', 'machines', later);
+    await isLeaving('held-before');
+    await says(later, 'Deleting', 'True', 'DrainingNode');
+    await setReady(later, 'Unknown');
+    await machineGone(later);
+    expect(await readNode(later)).toBeUndefined();
+    await letGo('held-before');
+  });
+
+  // promise: cluster-api/deletion/hook-node-gone
+  test('a hook before the drain holds the machine also when the Node is gone', async () => {
+    const name = 'hooked';
+    const hook = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/backup';
+    await running(name, {}, { annotations: { [hook]: '' } });
+    await api.send('DELETE', `/api/v1/nodes/${name}`);
+    await says(name, 'NodeReady', 'False', 'NodeDeleted');
+    await send('DELETE', 'machines', name);
+    await says(name, 'Deleting', 'True', 'WaitingForPreDrainHook', hook);
+    expect((await sim.read(SIM_MACHINE, name))?.metadata.deletionTimestamp).toBeUndefined();
+    await edit(name, { metadata: { annotations: { [hook]: null } } });
+    await machineGone(name);
+  });
+
+  // promise: cluster-api/deletion/pods-volumes-leave-once
+  test('Pods with volumes leave at once, and their volumes are waited for when they are gone', async () => {
+    const name = 'stateful';
+    const each = [1, 2, 3, 4, 5].map((n) => ({ app: `db-${n}`, volume: `${ns.name}-pv-${n}` }));
+    await running(name, { deletion: { nodeDrainTimeoutSeconds: 100 } });
+    for (const { app, volume } of each) {
+      await api.send('POST', `/api/v1/namespaces/${ns.name}/persistentvolumeclaims`, {
+        metadata: { name: app },
+        spec: {
+          volumeName: volume,
+          storageClassName: '',
+          accessModes: ['ReadWriteOnce'],
+          resources: { requests: { storage: '1Gi' } },
+        },
+      });
+      await pod(app, name, {}, { isHeld: true, claim: app });
+      await attachVolume(api, volume, name);
+    }
+    await send('DELETE', 'machines', name);
+    for (const { app } of each) await isLeaving(app);
+    await says(name, 'Deleting', 'True', 'DrainingNode', '5 Pods remain');
+
+    for (const { app } of each) await letGo(app);
+    await says(name, 'Deleting', 'True', 'WaitingForVolumeDetach');
+    expect((await sim.read(SIM_MACHINE, name))?.metadata.deletionTimestamp).toBeUndefined();
+    for (const { volume } of each) await detachVolume(api, volume);
+    await machineGone(name);
+  });
+
+  // promise: machines-cluster-api/nothing-written-about-paused
+  // promise: cluster-api/contracts-providers/infrastructure-object-controlling-owner
+  // promise: cluster-api/beside/nothing-written-about-paused
   test('nothing is written about what is paused, and nobody is fought with', async () => {
     const name = 'paused';
     await running(name);
@@ -679,6 +827,8 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     await remove('witness');
   });
 
+  // promise: cluster-api/contracts-providers/cluster-whose-events-tell
+  // promise: cluster-api/contracts-providers/cluster-too
   test('a Cluster owns its infrastructure, shows it to providers, and goes after its Machines', async () => {
     await sim.install(SIM_CLUSTER, 'v1beta1');
     await sim.create(SIM_CLUSTER, 'i', { spec: { controlPlaneEndpoint: { host: 'api.example.com', port: 6443 } } });
@@ -715,7 +865,7 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     await gone(() => sim.read(SIM_CLUSTER, 'i'), 'SimCluster i');
     expect((await readNode('left'))?.spec?.unschedulable).toBeUndefined();
     await eventually(
-      async () => expect((await told('left')).join()).toContain('Warning NodeLeft Node left is left: '),
+      async () => expect((await told('left')).join()).toContain('Warning NodeLeft Node left is kept: '),
       {
         ...PATIENCE,
         describe: 'the Event about the Node',
@@ -736,6 +886,103 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     );
   });
 
+  // promise: cluster-api/clusters/control-plane-contract
+  // promise: cluster-api/clusters/control-plane-goes
+  test('a Cluster owns its control plane, believes what that says, and deletes it after its workers and before its infrastructure', async () => {
+    const name = 'planned';
+    for (const kind of [SIM_CLUSTER, SIM_CONTROL_PLANE]) await sim.install(kind, 'v1beta2');
+    await sim.create(SIM_CLUSTER, name, { metadata: { finalizers: ['sim/holds'] } });
+    await sim.report(SIM_CLUSTER, name, { initialization: { provisioned: true } });
+    await send('POST', 'clusters', undefined, {
+      kind: 'Cluster',
+      metadata: { name },
+      spec: { infrastructureRef: { ...SIM_CLUSTER, name }, controlPlaneRef: { ...SIM_CONTROL_PLANE, name } },
+    });
+    const look = async (want: (one: ClusterAPICluster) => void): Promise<void> => {
+      const current = () => send<ClusterAPICluster>('GET', 'clusters', name);
+      await eventually(async () => want(await current()), { ...PATIENCE, describe: `Cluster ${name}` });
+    };
+    const shown = (type: string, status: string, reason: string): Promise<void> =>
+      look((one) => expect(one.status?.conditions).toContainEqual(expect.objectContaining({ type, status, reason })));
+    await shown('ControlPlaneInitialized', 'Unknown', 'ObjectDoesNotExist');
+    await sim.create(SIM_CONTROL_PLANE, name, {
+      metadata: { finalizers: ['sim/holds'] },
+      spec: { controlPlaneEndpoint: { host: 'api.example.com', port: 6443 } },
+    });
+    await shown('ControlPlaneInitialized', 'False', 'NotInitialized');
+    await sim.report(SIM_CONTROL_PLANE, name, {
+      externalManagedControlPlane: true,
+      initialization: { controlPlaneInitialized: true },
+    });
+    await shown('ControlPlaneInitialized', 'True', 'Initialized');
+    await look(({ spec, status }) => {
+      expect(spec?.controlPlaneEndpoint).toEqual({ host: 'api.example.com', port: 6443 });
+      expect(status?.initialization?.controlPlaneInitialized).toBe(true);
+    });
+    const { metadata } = (await sim.read(SIM_CONTROL_PLANE, name)) ?? {};
+    expect(metadata?.ownerReferences).toMatchObject([{ kind: 'Cluster', name }]);
+
+    await running('plan-worker', { clusterName: name });
+    await sim.set(SIM_MACHINE, 'plan-worker', { metadata: { finalizers: ['sim/holds'] } });
+    await running(
+      'plan-control',
+      { clusterName: name },
+      {
+        labels: { 'cluster.x-k8s.io/control-plane': '', 'cluster.x-k8s.io/control-plane-name': name },
+        ownerReferences: [{ ...creatorReference('SimControlPlane'), controller: true }],
+      },
+    );
+    await send('DELETE', 'clusters', name);
+    await shown('Deleting', 'True', 'WaitingForWorkersDeletion');
+    expect((await sim.read(SIM_CONTROL_PLANE, name))?.metadata.deletionTimestamp).toBeUndefined();
+    await sim.set(SIM_MACHINE, 'plan-worker', { metadata: { finalizers: null } });
+    await shown('Deleting', 'True', 'WaitingForControlPlaneDeletion');
+    expect((await sim.read(SIM_CONTROL_PLANE, name))?.metadata.deletionTimestamp).toBeDefined();
+    // As its provider would.
+    await remove('plan-control');
+    expect((await sim.read(SIM_CLUSTER, name))?.metadata.deletionTimestamp).toBeUndefined();
+    await sim.set(SIM_CONTROL_PLANE, name, { metadata: { finalizers: null } });
+    await shown('Deleting', 'True', 'WaitingForInfrastructureDeletion');
+    await sim.set(SIM_CLUSTER, name, { metadata: { finalizers: null } });
+    const clusterPath = `${dialect.pathOf(ns.name, 'clusters')}/${name}`;
+    await eventually(async () => (await api.request(clusterPath)).status === 404, PATIENCE);
+    for (const node of ['plan-worker', 'plan-control']) await api.send('DELETE', `/api/v1/nodes/${node}`);
+  });
+
+  // promise: cluster-api/clusters/topology-supported
+  test('of a Cluster that a class is to make it is said that nobody does, and it is not called provisioned', async () => {
+    const name = 'classy';
+    await send('POST', 'clusters', undefined, {
+      kind: 'Cluster',
+      metadata: { name },
+      spec: {
+        topology:
+          dialect.version === 'v1beta2'
+            ? { classRef: { name: 'quick' }, version: 'v1.34.0' }
+            : { class: 'quick', version: 'v1.34.0' },
+      },
+    });
+    await eventually(
+      async () => {
+        const { status } = await send<ClusterAPICluster>('GET', 'clusters', name);
+        expect(status?.phase).toBe('Pending');
+        expect(status?.initialization ?? {}).toEqual({});
+        const said = status?.conditions?.map(({ type, reason }) => `${type} ${reason}`);
+        expect(said).toEqual(
+          expect.arrayContaining([
+            'TopologyReconciled NotSupported',
+            'InfrastructureReady ObjectDoesNotExist',
+            'ControlPlaneInitialized ObjectDoesNotExist',
+          ]),
+        );
+      },
+      { ...PATIENCE, describe: `Cluster ${name}` },
+    );
+    await send('DELETE', 'clusters', name);
+  });
+
+  // promise: machines-cluster-api/manager-dies-next-goes
+  // promise: cluster-api/deletion/wherever-manager-dies
   test('whenever the manager dies, the next one goes on: one infrastructure for each Machine, deleted in order, and nothing left', async () => {
     await using other = await namespace(plane.connection);
     for (const role of ['control-machine-controller', 'cluster-api'] as const) await grant(api, role, other.name);
@@ -829,6 +1076,8 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     }
   }, 900_000);
 
+  // promise: machines-cluster-api/controller-uses-permission-roles
+  // promise: cluster-api/beside/permissions-those-roles-more
   test('uses every verb that its roles grant, and is refused nothing but the kind that no role grants', () => {
     const manifests = readManifests(path.join(import.meta.dirname, '../../deploy/rbac'));
     const roles = manifests.filter(
@@ -838,6 +1087,7 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     const kinds = new Map<string, string>([
       [SIM_MACHINE.apiGroup, 'simmachines'],
       [SIM_CONFIG.apiGroup, 'simconfigs'],
+      [SIM_CONTROL_PLANE.apiGroup, 'simcontrolplanes'],
     ]);
     // What owners of Machines say is read in cluster-api-workload.test.ts.
     const ofOwners = ['machinesets', 'machinedeployments'];

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
+import { mayChangeClass } from '../../pkg/apis/machine/v1alpha1/class-change.ts';
 import { BROKEN_OBJECTS, UNWISE_OBJECTS } from '../broken-objects.ts';
 import { forCreation, machine, machineClass, machineDeployment, machineSet } from '../builders.ts';
 import { connect, namespace, type TestNamespace } from '../env/environment.ts';
@@ -175,6 +176,60 @@ describe('the provider id of a Machine', () => {
     await api.patch(item, confirmed, 'status');
 
     expect(await api.patch(item, { spec: { providerID: 'a' } })).toMatchObject({ status: 200 });
+  });
+});
+
+describe('the class of a Machine', () => {
+  const failed = (errorCode?: string): object => ({
+    currentStatus: { phase: 'CrashLoopBackOff' },
+    lastOperation: { type: 'Create', state: 'Failed', ...(errorCode !== undefined && { errorCode }) },
+  });
+  const rows = [
+    { what: 'nothing is known of it', status: undefined, isRefused: true },
+    { what: 'its VM is confirmed', status: { currentStatus: { phase: 'Running' } }, isRefused: true },
+    { what: 'its creation was not answered', status: failed('Unavailable'), isRefused: true },
+    { what: 'its VM could not be recorded', status: failed('RecordRefused'), isRefused: true },
+    {
+      what: 'its creation goes on',
+      status: { lastOperation: { type: 'Create', state: 'Processing' } },
+      isRefused: true,
+    },
+    {
+      what: 'it has a VM that cannot be initialized',
+      status: failed('InvalidArgument'),
+      providerID: 'a',
+      isRefused: true,
+    },
+    { what: 'no VM was asked for', status: failed('NeverAsked'), isRefused: false },
+    { what: 'its class cannot be used', status: failed(), isRefused: false },
+    { what: 'its class was refused', status: failed('InvalidArgument'), isRefused: false },
+    { what: 'there was no room', status: failed('ResourceExhausted'), isRefused: false },
+  ];
+
+  test.each(rows)('when $what: a change is refused: $isRefused', async ({ what, status, providerID, isRefused }) => {
+    const named = { kind: 'MachineClass', name: 'c' };
+    const spec = { class: named, ...(providerID !== undefined && { providerID }) };
+    const item = { kind: 'Machine', metadata: { name: `class-${rows.findIndex((row) => row.what === what)}` } };
+    await api.createAll([{ ...(forCreation(machine()) as unknown as Item), ...item, spec } as Item]);
+    if (status !== undefined) await api.patch(item, { status }, 'status');
+    const stored = machine((m) => Object.assign(m, { spec, status: status ?? {} }));
+
+    const kind = await api.patch(item, { spec: { class: { kind: 'OtherClass' } } });
+    const same = await api.patch(item, { spec: { class: { name: 'c' }, drainTimeout: '1h' } });
+    const other = await api.patch(item, { spec: { class: { name: 'd' } } });
+
+    expect([kind.status, same.status, other.status]).toEqual([200, 200, isRefused ? 422 : 200]);
+    const refusal = {
+      field: 'spec.class',
+      message: expect.stringContaining('class.name cannot be changed') as unknown,
+      reason: 'FieldValueInvalid',
+    };
+    expect(causesOf(other)).toEqual(isRefused ? [refusal] : []);
+    expect(mayChangeClass(stored)).toBe(!isRefused);
+  });
+
+  test('is given to a Machine that names none', () => {
+    expect(mayChangeClass(machine((m) => delete m.spec.class))).toBe(true);
   });
 });
 

@@ -67,6 +67,8 @@ async function weaken(name: string, policy: DeletionPolicy): Promise<void> {
 }
 
 describe('deletion policies', () => {
+  // promise: deletion-policies/graceful-eviction-ends-vm
+  // promise: openstack/deletion/graceful-evictions-end-vm
   test('graceful: every pod is evicted before the VM is deleted', async () => {
     const name = await occupied('graceful');
     world.takeRequests();
@@ -83,6 +85,8 @@ describe('deletion policies', () => {
     expect(hasVM(name)).toBe(false);
   });
 
+  // promise: deletion-policies/graceful-vm-pods-stay
+  // promise: openstack/deletion/blocked-budget-vm-stays
   test('graceful, then unsafe: a budget keeps VM and pods past the drain timeout, until the policy is weakened', async () => {
     const name = await occupied('graceful', '2s');
     await workload.forbidEvictions(2);
@@ -93,7 +97,7 @@ describe('deletion policies', () => {
       async () => {
         const { status, metadata } = await world.read(name);
         expect(status?.lastOperation).toMatchObject({ type: 'Delete', state: 'Failed' });
-        expect(status?.lastOperation?.description).toContain('not done within the drain timeout');
+        expect(status?.lastOperation?.description).toContain('does not allow deleting pods');
         expect(metadata.annotations?.[DELETION_POLICY_IN_FORCE_ANNOTATION]).toBe('graceful');
       },
       { ...PATIENCE, describe: 'the drain to count as failed' },
@@ -107,6 +111,8 @@ describe('deletion policies', () => {
     expect(hasVM(name)).toBe(false);
   });
 
+  // promise: deletion-policies/unsafe-eviction-cordon
+  // promise: openstack/deletion/unsafe-eviction-cordon
   test('unsafe: no eviction, no cordon', async () => {
     const name = await occupied('unsafe');
     const unschedulable: boolean[] = [];
@@ -125,6 +131,8 @@ describe('deletion policies', () => {
     expect(hasVM(name)).toBe(false);
   });
 
+  // promise: deletion-policies/forced-machine-goes-provider
+  // promise: openstack/deletion/forced-machine-goes-event
   test('forced: the Machine goes although the provider is down, its class stays, and VM and Node go when it is back', async () => {
     const name = await occupied('forced');
     const { spec, metadata } = await world.read(name);

@@ -58,6 +58,7 @@ describe('a drain', () => {
     expect(evictions(cluster)).toBe(2);
   });
 
+  // promise: cluster-api/deletion/pods-lower-order-gone
   test('goes by the order of rules: the next ones leave when those before are gone, and some are only waited for', async () => {
     await using cluster = await DrainCluster.open();
     const node = await cluster.node();
@@ -400,7 +401,7 @@ describe('a drain that cannot go on', () => {
 
       const drained = cluster.drain(cluster.request(node, {}, 20_000), never);
 
-      await expect(drained).rejects.toThrow(`looking at node ${node.metadata.name}`);
+      await expect(drained).rejects.toThrow(`reading node ${node.metadata.name}`);
     });
   });
 

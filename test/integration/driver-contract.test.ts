@@ -31,8 +31,8 @@ describeContract({
   notApplicable: ['bad-secret'],
   makeUntagged: async (machine) => {
     await using control = new ControlClient(CONTROL);
-    const { name: machineName, ...of } = machine;
-    await control.plant({ machineName, ...of });
+    const { name: machineName, className } = machine;
+    await control.plant({ machineName, className, namespace: '' });
   },
   start: async (directory, socket) =>
     await DriverProcess.start('sim-driver', [
@@ -63,7 +63,7 @@ describeContract({
   machineClass: classOf('local'),
   brokenClass: classOf('local', { maxPods: 'many' }),
   userData: USER_DATA,
-  notApplicable: ['foreign-volume', 'untagged-vm', 'bad-secret'],
+  notApplicable: ['foreign-volume', 'untagged-vm', 'bad-secret', 'untagged-vm-by-a-foreign-id'],
   start: async (directory, socket) =>
     await DriverProcess.start('local-driver', [
       `--address=unix://${socket}`,

@@ -289,7 +289,7 @@ describe('a driver behind gRPC', () => {
       log: silentLogger,
     });
 
-    await expect(second).rejects.toThrow('another process listens');
+    await expect(second).rejects.toThrow('another process is listening');
     await expect(served.client.getMachineStatus(request, callOf())).resolves.toEqual(vm);
   });
 
@@ -372,7 +372,7 @@ describe('a gRPC server that does not keep the contract', () => {
     {
       what: 'speaks another version',
       methods: { getCapabilities: async () => ({ contractVersion: 'v2', name: 'raw' }) },
-      why: 'speaks contract version "v2"',
+      why: 'uses contract version "v2"',
     },
     {
       what: 'does not know the contract',

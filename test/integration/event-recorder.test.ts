@@ -207,7 +207,7 @@ describe('the event recorder', () => {
     expect(sent).toBe(32);
     expect(text).toContain(`machinist_events_total{fate="dropped"} ${12_000 - 1_996 - sent}`);
     expect(warnings).toEqual([
-      { events: 12_000 - 1_996 - sent, message: 'gave up Events that still waited at the end' },
+      { events: 12_000 - 1_996 - sent, message: 'dropped Events that were still queued at shutdown' },
     ]);
   });
 

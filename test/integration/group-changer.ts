@@ -2,6 +2,7 @@ import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import { Membership } from '../../pkg/autoscaler/membership.ts';
 import type { Mutated, Mutations } from '../../pkg/autoscaler/mutations.ts';
 import { mutations } from '../../pkg/autoscaler/mutations/index.ts';
+import { Places } from '../../pkg/autoscaler/places.ts';
 import { nodeAccess } from '../../pkg/controllers/machines/node-access.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/indexes/machine-indexes.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/indexes/owner-index.ts';
@@ -65,6 +66,7 @@ export class GroupChanger implements AsyncDisposable {
       writer,
       clock,
       membership,
+      places: new Places('x'),
       recorder: eventsAbout(machineDeployments, { record: (occurrence) => void this.events.push(occurrence) }),
     });
     this.session = session;

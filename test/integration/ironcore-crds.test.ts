@@ -208,6 +208,7 @@ describe('types and CRDs have the same fields', () => {
   });
 });
 
+// promise: ironcore/placing-machines/documents-example-taken-unchanged
 test('the documented example is taken unchanged, and is on unless it says otherwise', async () => {
   const [documented] = parseManifests(DOCUMENTED_MACHINE) as unknown as [Item & { spec: object }];
 
@@ -229,7 +230,7 @@ describe('what no pool could obey is refused', () => {
   test.each([
     { what: 'no class', spec: { machineClassRef: null }, field: 'spec.machineClassRef', says: 'Required' },
     {
-      what: 'a class without a name',
+      what: 'a class has no name',
       spec: { machineClassRef: { name: '' } },
       field: 'spec.machineClassRef.name',
       says: 'at least 1',

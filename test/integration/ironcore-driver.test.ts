@@ -164,6 +164,7 @@ describe('a Machine of IronCore', () => {
     expect([await pool.machines(), await secretNames()]).toEqual([[], []]);
   });
 
+  // promise: ironcore/driver/pool-zones-name
   test('goes into the pool that has the name of its zone', async () => {
     await post('machinepools', { metadata: { name: 'eu-2' } });
 
@@ -173,12 +174,13 @@ describe('a Machine of IronCore', () => {
     expect([machine?.spec.machinePoolRef, machine?.spec.machinePoolSelector]).toEqual([{ name: 'eu-2' }, undefined]);
   });
 
+  // promise: ironcore/driver/pool-takes-exhausted-capacity
   test('that no pool takes is told as exhausted capacity, and is the same one when a pool does', async () => {
     pool.behaviour.takes = false;
 
     await expect(driver.createMachine(request('m'), call(5_000))).rejects.toMatchObject({
       code: 'ResourceExhausted',
-      detail: 'no pool has taken Machine ironcore/m of IronCore: state none yet',
+      detail: 'Machine ironcore/m of IronCore is not assigned to a pool: state none yet',
     });
     const [waiting] = await pool.machines();
     await expect(driver.getMachineStatus(request('m'), call())).rejects.toMatchObject({
@@ -200,9 +202,10 @@ describe('a Machine of IronCore', () => {
 
     expect(described).toMatchObject({ code: 0, stderr: '' });
     expect(described.stdout).toMatch(/^Name: +m\nNamespace: +ironcore\nClass: +large\nPool: +pool\n/);
-    expect(described.stdout).toMatch(/\nMessage: +There is no MachinePool pool\. /);
+    expect(described.stdout).toMatch(/\nMessage: +MachinePool pool does not exist\. /);
   });
 
+  // promise: ironcore/driver/machine-run-told-state
   test('that does not run yet is told with its state, until it does', async () => {
     pool.behaviour.state = 'Pending';
     await driver.createMachine(request('m'), call());
@@ -213,7 +216,7 @@ describe('a Machine of IronCore', () => {
     });
     await expect(driver.initializeMachine(request('m'), call(4_000))).rejects.toMatchObject({
       code: 'Uninitialized',
-      detail: 'Machine ironcore/m of IronCore does not run: state Pending',
+      detail: 'Machine ironcore/m of IronCore is not running: state Pending',
     });
     pool.behaviour.state = 'Running';
     await expect(driver.initializeMachine(request('m'), call())).resolves.toMatchObject({ nodeName: 'm' });
@@ -271,7 +274,7 @@ describe('a Machine of IronCore', () => {
     await expect(driver.deleteMachine(request('m'), call())).rejects.toMatchObject({ code: 'NotFound' });
     await expect(driver.createMachine(request('n'), call())).rejects.toMatchObject({
       code: 'AlreadyExists',
-      detail: 'there is a Secret ironcore/n, which is not of this machine',
+      detail: 'Secret ironcore/n already exists and does not belong to this machine',
     });
     await driver.deleteMachine(request('n'), call());
     await expect(
@@ -290,6 +293,7 @@ describe('a Machine of IronCore', () => {
     expect([await pool.machines(), await secretNames()]).toEqual([[], []]);
   });
 
+  // promise: ironcore/driver/vms-labels-go-listed
   test('of another class, cluster or namespace is not listed, nor is anything when there are no labels', async () => {
     await driver.createMachine(request('m'), call());
     const others = { ...ironCoreClass(), metadata: { ...ironCoreClass().metadata, name: 'other' } };
@@ -323,17 +327,17 @@ describe('a Machine of IronCore', () => {
     [
       'one that reads a CA',
       { kubeconfig: withUser({}, { 'certificate-authority': '/ca' }) },
-      'is not allowed, which names a file',
+      'is not allowed, because it names a file',
     ],
     [
       'one that does not ask who the server is',
       { kubeconfig: withUser({ token: 't' }, { 'insecure-skip-tls-verify': true }) },
-      'the certificate of the server must be verified: put its CA in',
+      'set the CA of the server instead',
     ],
     [
       'one that says its token to everybody',
       { kubeconfig: withUser({ token: 't' }, { server: 'http://127.0.0.1:1' }) },
-      'a server without TLS is not allowed: give its https:// address',
+      'a server without TLS is not allowed; use an https:// address',
     ],
     ['one that is none', { kubeconfig: 'password: [' }, 'secret: kubeconfig: reading the kubeconfig: line 1'],
   ])('is not made with %s', async (_what, secret, message) => {
@@ -434,6 +438,7 @@ async function takenDown(): Promise<void> {
 const namesOf = (objects: readonly { readonly metadata: { readonly name: string } }[]): readonly string[] =>
   objects.map(({ metadata }) => metadata.name).toSorted();
 
+// promise: ironcore/driver/20-machines-up-rolled
 test('20 machines of a MachineDeployment come, are rolled and go, and leave nothing', async () => {
   await clear();
   Object.assign(pool.behaviour, { takes: true, state: 'Running', joins: true });
@@ -451,6 +456,7 @@ test('20 machines of a MachineDeployment come, are rolled and go, and leave noth
   await takenDown();
 }, 1_200_000);
 
+// promise: ironcore/pools-classes/those-machinedeployment-replaced-pool
 test('machines that a taint drives out of their pool are replaced in another one', async () => {
   await clear();
   Object.assign(pool.behaviour, { takes: false, state: 'Running', joins: true });

@@ -177,6 +177,8 @@ async function outOfCapacity(): Promise<readonly Event[]> {
   return items.filter(({ reason }) => reason === 'OutOfCapacity');
 }
 
+// promise: machines-ironcore/machine-waits-says-why
+// promise: ironcore/placing-machines/unassigned-machines-pool-scheduled
 test('a Machine without a pool says why it waits, and goes to the first that comes', async () => {
   await createMachines(['early'], {}, other);
 
@@ -208,6 +210,7 @@ test('a Machine without a pool says why it waits, and goes to the first that com
   );
 });
 
+// promise: ironcore/placing-machines/choice-pools-2-5
 test('of pools with 2, 5 and 5 places, the last not ready, ten Machines take 2 and 5, and 3 wait', async () => {
   await removeMachines();
   await removePools('a');
@@ -222,6 +225,7 @@ test('of pools with 2, 5 and 5 places, the last not ready, ten Machines take 2 a
   await eventually(async () => expect(counted(await machines())).toMatchObject({ two: 2, five: 5 }));
 });
 
+// promise: ironcore/placing-machines/server
 test('taints and labels keep Machines out that do not tolerate or ask for them', async () => {
   await removeMachines();
   await removePools('two', 'five', 'unready');
@@ -242,6 +246,9 @@ test('taints and labels keep Machines out that do not tolerate or ask for them',
   await removePools('tainted', 'zoned');
 });
 
+// promise: machines-ironcore/more-machines-placed-pool
+// promise: ironcore/placing-machines/burst-50-once-20
+// promise: ironcore/placing-machines/list-same-burst
 test('of 50 Machines at once exactly 20 get the 20 places, also when the process dies in the middle, and again', async () => {
   await removeMachines();
   const names = Array.from({ length: 50 }, (_, i) => `b-${i}`);
@@ -267,6 +274,7 @@ test('of 50 Machines at once exactly 20 get the 20 places, also when the process
   expect(session.count('list', 'machines')).toBe(lists);
 });
 
+// promise: machines-ironcore/beside-scheduler-machine-gets
 test('beside another scheduler each Machine gets one pool, none more than it has places, and nobody writes any more', async () => {
   await removeMachines();
   await using scheduler = OtherScheduler.start(api);
@@ -283,6 +291,7 @@ test('beside another scheduler each Machine gets one pool, none more than it has
   expect(await versions()).toEqual(before);
 });
 
+// promise: ironcore/pools-classes/eviction-machines-tolerate-taint
 test('a taint NoExecute drives out Machines that do not tolerate it, and no others', async () => {
   await removeMachines();
   await removePools('eleven', 'nine');
@@ -307,6 +316,7 @@ test('a taint NoExecute drives out Machines that do not tolerate it, and no othe
   });
 });
 
+// promise: ironcore/pools-classes/class-use-stays-last
 test('a class stays until its last Machine is gone', async () => {
   const one = `${GROUP}/machineclasses/${CLASS}`;
   const finalizers = async () => {
@@ -329,6 +339,8 @@ test('a class stays until its last Machine is gone', async () => {
   await eventually(async () => expect(await finalizers()).toBeUndefined());
 });
 
+// promise: machines-ironcore/nothing-placed-pool-nobody
+// promise: ironcore/pools-classes/nothing-placed-machines-kept
 test('a pool that nobody looks after is unknown: nothing is placed there, and what is there stays', async () => {
   await removePools('a');
   await createPool('silent', { places: 9 });
@@ -355,6 +367,9 @@ test('a pool that nobody looks after is unknown: nothing is placed there, and wh
   requests.push(...client.requests);
 });
 
+// promise: machines-ironcore/pool-places-runtime-seconds
+// promise: ironcore/pools-classes/pool-capacity-quantity-changes
+// promise: ironcore/pools-classes/pool-health-runtime-killed
 test('a pool that is served has the places that its runtime has, and none while that does not answer', async () => {
   await removeMachines();
   await removePools('silent');
@@ -404,6 +419,7 @@ test('a pool that is served has the places that its runtime has, and none while 
   expect(lease.spec?.renewTime).not.toBe(lease.spec?.acquireTime);
 });
 
+// promise: machines-ironcore/ironcore-uses-permission-roles
 test('uses every verb that its roles grant, and is refused nothing', () => {
   const roles = readManifests(path.join(ROOT, 'deploy/rbac')).filter(
     ({ kind, metadata }) =>

@@ -102,6 +102,25 @@ describe('reads', () => {
     );
     expect(one.items.map(({ metadata }) => metadata.name)).toEqual([name]);
   });
+
+  test('with metadata alone are answered without contents, and a list of nothing has no items', async () => {
+    const secret = await create(secrets, newSecret(uniqueName(), { a: 'b' }));
+    const { name } = secret.metadata;
+    const metadataOnly = true;
+
+    const read = await kube.reader.get(secrets, refOf(secret), { metadataOnly });
+    const [one, none] = await Promise.all(
+      [name, 'none'].map((what) =>
+        kube.reader.list(secrets, { namespace: ns.name, fieldSelector: `metadata.name=${what}`, metadataOnly }),
+      ),
+    );
+
+    expect([read, ...(one?.items ?? [])].map(({ metadata, data }) => [metadata.name, data])).toEqual([
+      [name, undefined],
+      [name, undefined],
+    ]);
+    expect(none?.items).toEqual([]);
+  });
 });
 
 describe('preconditions', () => {
@@ -364,19 +383,33 @@ describe('writes', () => {
   });
 
   test('a write that takes longer than what was left of the admission ends well if that was renewed meanwhile', async () => {
-    await using proxy = await httpProxyFor(connect());
-    proxy.delay(1_000);
+    await using proxy = await FaultProxy.start(connect().url);
+    let asked = 0;
     const gate = (renewals: number): Gate => ({
-      admit: async () => ({ remainingMs: 300, fencingToken: 1n, leftMs: () => (renewals-- > 0 ? 300 : 0) }),
+      admit: async () => ({ remainingMs: 300, fencingToken: 1n, leftMs: () => (++asked > renewals ? 0 : 300) }),
     });
-    await using renewed = new KubeSession(connect(), { url: proxy.url, writer: { gate: gate(Infinity) } });
-    await using lost = new KubeSession(connect(), { url: proxy.url, writer: { gate: gate(2) } });
+    const sessionOf = async (renewals: number): Promise<KubeSession> => {
+      const session = new KubeSession(connect(), { url: proxy.url, writer: { gate: gate(renewals) } });
+      await session.reader.list(secrets, { namespace: ns.name, limit: 1 }); // it has a connection
+      asked = 0;
+      proxy.set('stall');
+      return session;
+    };
 
-    await renewed.writer.create('create', secrets, newSecret());
+    await using renewed = await sessionOf(Infinity);
+    const answered = renewed.writer.create('create', secrets, newSecret());
+    // When the request was begun, when its time was up, and when the time after that was.
+    await eventually(() => asked >= 3);
+    proxy.set('up');
+    await answered;
 
+    await using lost = await sessionOf(2);
+    const fromMs = kube.clock.monotonicMs();
+    // No answer comes: however slow the host is, the write ends with the leadership.
     await expect(lost.writer.create('create', secrets, newSecret())).rejects.toMatchObject({
       reason: 'DeadlineExceeded',
     });
+    expect(kube.clock.monotonicMs() - fromMs).toBeLessThan(10_000); // else it has 30 s
   });
 
   test('a lost answer is not learnt from', async () => {
@@ -402,7 +435,7 @@ describe('a transport', () => {
     const before = kube.requests.length;
     const unadmitted = { ...deletion(), lane: 'leases' } as const;
 
-    await expect(kube.transport[MUTATE](unadmitted)).rejects.toThrow('was not admitted by the gate');
+    await expect(kube.transport[MUTATE](unadmitted)).rejects.toThrow('was refused by the gate');
 
     expect(kube.requests).toHaveLength(before);
   });

@@ -1,18 +1,25 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
+import { identityOf } from '../../hack/control-plane/process-identity.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { foreignEndpoint, loadEndpoint } from '../../pkg/kube/config.ts';
 import type { Endpoint } from '../../pkg/kube/endpoint.ts';
 import { HttpReader } from '../../pkg/kube/http-reader.ts';
+import { HttpListWatch } from '../../pkg/kube/list-watch.ts';
 import { secrets } from '../../pkg/kube/resource.ts';
 import { Transport } from '../../pkg/kube/transport.ts';
 import { connect, namespace } from '../env/environment.ts';
 import type { TestNamespace } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
+import { FakeClock } from '../fakes/fake-clock.ts';
+import { FaultProxy } from '../proxy/fault-proxy.ts';
 
 const clock = new SystemClock();
 let folder: string;
@@ -50,9 +57,9 @@ async function serviceAccountToken(): Promise<string> {
   }
 }
 
-function kubeconfigWith(user: object): string {
+function kubeconfigWith(user: object, url = connect().url): string {
   const path = join(folder, 'kubeconfig');
-  const { url, ca } = connect();
+  const { ca } = connect();
   const cluster = { server: url, 'certificate-authority-data': Buffer.from(ca).toString('base64') };
   const config = {
     clusters: [{ name: 'c', cluster }],
@@ -82,7 +89,7 @@ describe('foreignEndpoint', () => {
     {
       what: 'certificates that nobody checks',
       text: content({ server, 'insecure-skip-tls-verify': true }),
-      says: 'the certificate of the server must be verified',
+      says: 'set the CA of the server instead',
     },
     { what: 'aliases, which may come to anything', text: `a: &a [x]\nb: *a\n`, says: 'aliases are not allowed' },
   ])('refuses $what', async ({ text, says }) => {
@@ -95,6 +102,20 @@ describe('foreignEndpoint', () => {
     expect((await foreignEndpoint({ content: text, clock })).url).toBe(server);
   });
 });
+
+const isAlive = (pid: number): boolean => identityOf(pid) !== undefined;
+
+/** A credential plugin that never ends, and nor does what it has started; `started` resolves with the process IDs of both. */
+function hangingPlugin() {
+  const file = join(folder, 'pids');
+  rmSync(file, { force: true });
+  const script = `sleep 1000 & echo "$$ $! all" > ${file}; wait`;
+  const started = async (): Promise<readonly number[]> => {
+    await eventually(() => existsSync(file) && readFileSync(file, 'utf8').includes('all'));
+    return readFileSync(file, 'utf8').split(' ').slice(0, 2).map(Number);
+  };
+  return { user: { exec: { command: 'sh', args: ['-c', script] } }, started };
+}
 
 describe('loadEndpoint', () => {
   test('takes a kubeconfig with client certificates', async () => {
@@ -128,6 +149,146 @@ describe('loadEndpoint', () => {
     expect(one).toBe(two);
     expect(one.headers['Authorization']).toBe('Bearer wrong');
     expect(await refusalOf(endpoint)).toBe('Forbidden');
+  });
+
+  test('ends a credential plugin that hangs after 10 s, with all that it has started, and says so', async () => {
+    const fake = new FakeClock();
+    const plugin = hangingPlugin();
+    const endpoint = await loadEndpoint({ kubeconfig: kubeconfigWith(plugin.user), clock: fake, env: process.env });
+    const failure = endpoint.credentials().catch((err: unknown) => err);
+    const pids = await plugin.started();
+    fake.advance(9_999);
+    const wereAlive = pids.map(isAlive);
+    fake.advance(1);
+
+    expect(await failure).toMatchObject({ message: 'loading the credentials took longer than 10000 ms' });
+    expect(wereAlive).toEqual([true, true]);
+    await eventually(() => !pids.some(isAlive), { describe: 'the plugin and its child to end' });
+    expect(await refusalOf(endpoint)).toBe('NoCredentials');
+  });
+
+  test('a credential plugin that hangs ends with the process', async () => {
+    const plugin = hangingPlugin();
+    const program = join(import.meta.dirname, '../processes/plugin-program.ts');
+    const child = spawn(process.execPath, [program, kubeconfigWith(plugin.user)], {
+      stdio: ['pipe', 'ignore', 'inherit'],
+    });
+    const ended = once(child, 'exit');
+    const pids = await plugin.started();
+
+    child.stdin.end();
+
+    expect(await ended).toEqual([0, null]);
+    await eventually(() => !pids.some(isAlive), { describe: 'the plugin and its child to end' });
+  });
+
+  test('tells a credential plugin what client-go tells it, and takes a certificate from it', async () => {
+    const { key, certificate } = connect().admin;
+    const asked = join(folder, 'asked');
+    const status = { clientCertificateData: certificate, clientKeyData: key };
+    writeFileSync(join(folder, 'credential'), JSON.stringify({ kind: 'ExecCredential', status }));
+    const exec = {
+      apiVersion: 'client.authentication.k8s.io/v1',
+      command: 'sh',
+      args: ['-c', `echo "$OWN $KUBERNETES_EXEC_INFO" > ${asked}; cat ${join(folder, 'credential')}`],
+      env: [{ name: 'OWN', value: 'of the kubeconfig' }],
+      provideClusterInfo: true,
+    };
+    const endpoint = await loadEndpoint({ kubeconfig: kubeconfigWith({ exec }), clock, env: {} });
+
+    expect(await refusalOf(endpoint)).toBeUndefined();
+    const [, own, info] = /^(of the kubeconfig) (.*)$/m.exec(readFileSync(asked, 'utf8')) ?? [];
+    expect(own).toBeDefined();
+    expect(JSON.parse(info ?? '')).toMatchObject({
+      apiVersion: 'client.authentication.k8s.io/v1',
+      kind: 'ExecCredential',
+      spec: { interactive: false, cluster: { server: connect().url } },
+    });
+  });
+
+  test.each([
+    { endsInMs: 91_000, runs: 1 },
+    { endsInMs: 89_000, runs: 2 },
+    { endsInMs: undefined, runs: 1 },
+  ])('runs a credential plugin $runs times in a minute when its token ends in $endsInMs ms', async (row) => {
+    const fake = new FakeClock();
+    const log = join(folder, 'runs');
+    writeFileSync(log, '');
+    const { endsInMs } = row;
+    const status = {
+      token: 't',
+      ...(endsInMs === undefined
+        ? {}
+        : { expirationTimestamp: new Date(fake.now() + 60_000 + endsInMs).toISOString() }),
+    };
+    const exec = { command: 'sh', args: ['-c', `echo run >> ${log}; echo '${JSON.stringify({ status })}'`] };
+    const endpoint = await loadEndpoint({ kubeconfig: kubeconfigWith({ exec }), clock: fake, env: {} });
+    await endpoint.credentials();
+    fake.advance(60_000);
+    await endpoint.credentials();
+
+    await eventually(() => endpoint.state?.loadedMs === 60_000);
+    expect(readFileSync(log, 'utf8').match(/run/g)).toHaveLength(row.runs);
+  });
+
+  test('a token file, or the kubeconfig, that is missing for a moment stops nothing', async () => {
+    const fake = new FakeClock();
+    const file = join(folder, 'token');
+    writeFileSync(file, await serviceAccountToken());
+    const kubeconfig = kubeconfigWith({ tokenFile: 'token' });
+    const endpoint = await loadEndpoint({ kubeconfig, clock: fake, env: {} });
+    const before = await endpoint.credentials();
+
+    for (const missing of [file, kubeconfig]) {
+      renameSync(missing, `${missing}.away`);
+      fake.advance(61_000);
+      await endpoint.credentials();
+      await eventually(() => endpoint.state?.trouble?.includes('ENOENT') === true);
+      const meanwhile = await refusalOf(endpoint);
+      renameSync(`${missing}.away`, missing);
+      fake.advance(1_000);
+      await endpoint.credentials();
+      await eventually(() => endpoint.state?.trouble === undefined);
+
+      expect(meanwhile).toBe('Forbidden'); // it knows us
+    }
+    expect(await endpoint.credentials()).toBe(before);
+  });
+
+  test('takes another server of the kubeconfig: watches are broken off, and requests go there', async () => {
+    const fake = new FakeClock();
+    await using former = await FaultProxy.start(connect().url);
+    await using latter = await FaultProxy.start(connect().url);
+    const { key, certificate } = connect().admin;
+    const [cert, secret] = [certificate, key].map((pem) => Buffer.from(pem).toString('base64'));
+    const user = { 'client-certificate-data': cert, 'client-key-data': secret };
+    const endpoint = await loadEndpoint({ kubeconfig: kubeconfigWith(user, former.url), clock: fake, env: {} });
+    const transport = new Transport({ endpoint, clock, userAgent: 'machinist/test' });
+    await using _closed = { [Symbol.asyncDispose]: () => transport.close() };
+    const reader = new HttpReader(transport);
+    const list = () => reader.list(secrets, { namespace: ns.name, limit: 1 });
+    const watch = new HttpListWatch({ transport, resource: secrets, selection: { namespace: ns.name } });
+    const opened = Promise.withResolvers<void>();
+    let ending: unknown;
+    const watching = async (): Promise<void> => {
+      const from = { resourceVersion: '0', signal: new AbortController().signal, onOpen: () => opened.resolve() };
+      for await (const event of watch.watch(from)) void event;
+    };
+    void watching().catch((err: unknown) => (ending = err));
+    await opened.promise;
+    await list();
+
+    kubeconfigWith(user, latter.url);
+    fake.advance(61_000);
+    await list();
+    await eventually(() => endpoint.url === latter.url);
+    const onTheWay = await list().catch((err: unknown) => err);
+    await list();
+
+    expect(onTheWay).toMatchObject({ reason: 'Unreachable', message: expect.stringContaining(latter.url) });
+    expect(ending).toMatchObject({ reason: 'Unreachable' });
+    expect(latter.accepted).toBe(1);
+    expect(former.open).toBe(0);
   });
 
   test.each([{ kubeconfig: 'inClusterConfig' }, { kubeconfig: '' }])(

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -16,7 +17,7 @@ import { InProcessManager } from '../cloud/manager.ts';
 import { QUICK, SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';
 import { connect, namespace } from '../env/environment.ts';
-import { kustomize } from '../env/kustomize.ts';
+import { built, kustomize } from '../env/kustomize.ts';
 import { Program } from '../e2e/program.ts';
 import { eventually } from '../expect/eventually.ts';
 import { parseFlags } from '../parse-flags.ts';
@@ -63,9 +64,11 @@ const EXAMPLE = {
 const CASES = [
   { layout: 'one-process', with: 'no driver' },
   { layout: 'split', with: 'no driver' },
+  { layout: 'two-namespaces', with: 'no driver' },
   { layout: 'beside-provider', with: 'no driver' },
   { layout: 'one-process', with: 'the simulated cloud', driver: SIM },
   { layout: 'split', with: 'a driver of ones own', driver: EXAMPLE },
+  { layout: 'two-namespaces', with: 'a driver of ones own', driver: EXAMPLE },
   { layout: 'one-process', with: 'OpenStack', driver: OPENSTACK },
   { layout: 'one-process', with: 'kwok', driver: KWOK },
   { layout: 'one-process', with: 'Cluster API', driver: CLUSTER_API },
@@ -76,6 +79,7 @@ const PROGRAMS_OF: Readonly<
   Record<(typeof CASES)[number]['layout'], readonly { container: string; program: FlagsOf; folder?: string }[]>
 > = {
   'one-process': [{ container: 'machinist', program: 'machinist run' }],
+  'two-namespaces': [{ container: 'machinist', program: 'machinist run' }],
   split: [
     { container: 'machine-controller', program: 'machine-controller', folder: 'machine-controller' },
     {
@@ -155,10 +159,10 @@ describe.each(CASES)('layout $layout with $with', (shipped) => {
     const components = [...(driver === undefined ? [] : [driver.component]), 'deploy/another-namespace'];
     const elsewhere = await kustomize([`deploy/layouts/${layout}`], components);
 
-    expect(byName(await templateIn('machines', ...settings()))).toEqual(byName(elsewhere));
+    expect(byName(await templateIn('elsewhere', ...settings()))).toEqual(byName(elsewhere));
     expect(JSON.stringify(elsewhere)).not.toContain('"namespace":"machinist"');
     expect(new Set(elsewhere.map(({ metadata }) => metadata.namespace))).toEqual(
-      new Set(manifests.map(({ metadata: { namespace: space } }) => (space === 'machinist' ? 'machines' : space))),
+      new Set(manifests.map(({ metadata: { namespace: space } }) => (space === 'machinist' ? 'elsewhere' : space))),
     );
   });
 
@@ -194,7 +198,8 @@ describe.each(CASES)('layout $layout with $with', (shipped) => {
       const args = written.map((arg) => arg.replace('$(POD_NAMESPACE)', 'machinist'));
       const { config, warnings } = await parseFlags(program, program === 'machinist run' ? args.slice(1) : args);
       expect(warnings).toEqual([]);
-      expect(config.clusters.namespace).toBe('machinist');
+      expect(config.clusters.namespace).toBe(layout === 'two-namespaces' ? 'machines' : 'machinist');
+      expect(config.leader.namespace).toBe('machinist');
       expect(config.drivers.map(({ provider }) => provider)).toEqual(
         driver === undefined || program === 'machine-controller-manager' ? [] : [driver.provider],
       );
@@ -261,6 +266,78 @@ test('the chart gives what deploy/autoscaler gives: the port, its certificates, 
 
   expect(byName(await template('--set=autoscaler.enabled=true'))).toEqual(byName([...plain, ...port]));
 });
+
+/** Of the pod of a Deployment, what the autoscaler's certificates are mounted from and where. */
+function certificatesOf(manifests: readonly Manifest[], name: string): unknown {
+  const { spec } = manifests.find(
+    ({ kind, metadata }) => kind === 'Deployment' && metadata.name === name,
+  ) as unknown as {
+    spec: {
+      template: {
+        spec: {
+          containers: [{ volumeMounts: { name: string; mountPath: string }[] }];
+          volumes: { name: string; secret?: { secretName: string } }[];
+        };
+      };
+    };
+  };
+  const {
+    containers: [{ volumeMounts }],
+    volumes,
+  } = spec.template.spec;
+  return volumes.flatMap(({ name: volume, secret }) =>
+    secret === undefined
+      ? []
+      : [{ secret: secret.secretName, at: volumeMounts.find((mount) => mount.name === volume)?.mountPath }],
+  );
+}
+
+test.each(['one-process', 'two-namespaces'])(
+  'layout %s with the component deploy/autoscaler is a pair that trusts each other, which the API server takes',
+  async (layout) => {
+    const folder = mkdtempSync(join(tmpdir(), 'machinist-kustomize-'));
+    const certificates = join(ROOT, 'deploy/autoscaler/certificates.sh');
+    await promisify(execFile)('sh', [certificates, join(folder, 'certs')]);
+    const filesOf = (whose: string): string[] =>
+      ['tls.crt', 'tls.key', 'ca.crt'].map((file) => `certs/${whose}/${file}`);
+    const manifests = await built(folder, {
+      resources: [`deploy/layouts/${layout}`],
+      components: [EXAMPLE.component, 'deploy/autoscaler'],
+      secretGenerator: [
+        { name: 'machinist-autoscaler-tls', namespace: 'machinist', files: filesOf('machinist') },
+        { name: 'cluster-autoscaler-tls', namespace: 'machinist', files: filesOf('cluster-autoscaler') },
+      ],
+    });
+    const secretOf = (prefix: string): Manifest & { readonly data: Readonly<Record<string, string>> } => {
+      const found = manifests.find(({ kind, metadata }) => kind === 'Secret' && metadata.name.startsWith(prefix));
+      return found as Manifest & { readonly data: Readonly<Record<string, string>> };
+    };
+    const [server, client] = [secretOf('machinist-autoscaler-tls-'), secretOf('cluster-autoscaler-tls-')];
+    const certificateIn = (secret: typeof server): X509Certificate =>
+      new X509Certificate(Buffer.from(secret.data['tls.crt'] ?? '', 'base64'));
+    await using own = await namespace();
+
+    const said = await apply(manifests.map((manifest) => moveTo(own.name, manifest)));
+
+    expect(said.filter((line) => !/(created|configured|unchanged|applied) \(server dry run\)$/.test(line))).toEqual([]);
+    expect(certificatesOf(manifests, 'machine-controller-manager')).toEqual([
+      { secret: server.metadata.name, at: '/etc/autoscaler' },
+    ]);
+    expect(certificatesOf(manifests, 'cluster-autoscaler')).toEqual([
+      { secret: client.metadata.name, at: '/etc/cloud-config-tls' },
+    ]);
+    expect(server.data['ca.crt']).toBe(client.data['ca.crt']);
+    const config = manifests.find(({ kind }) => kind === 'ConfigMap') as unknown as { data: { 'config.yaml': string } };
+    const { address } = parse(config.data['config.yaml']) as { address: string };
+    expect(certificateIn(server).checkHost(address.replace(/:\d+$/, ''))).toBeDefined();
+    const manager = manifests.filter(({ metadata }) => metadata.name === 'machine-controller-manager');
+    const [{ args = [] }] = containersOf(manager) as [Container];
+    const flags = args.slice(1).map((arg) => arg.replace('$(POD_NAMESPACE)', 'machinist'));
+    const { autoscaler } = (await parseFlags('machinist run', flags)).config;
+    expect(autoscaler?.listen).toMatchObject({ port: Number(/\d+$/.exec(address)?.[0]) });
+    expect(certificateIn(client).subject).toBe(`CN=${autoscaler?.clientNames[0]}`);
+  },
+);
 
 test('the chart serves the namespace of its release, with roles for that namespace only', async () => {
   const text = await runHelm('template', 'machinist', CHART, '--namespace=machines');
@@ -360,6 +437,10 @@ test.each([
     says: 'drivers: layout beside-provider calls no driver',
   },
   { wrong: 'machineControllerArgs[0]=--v=4', says: 'machineControllerArgs: only layout split' },
+  {
+    wrong: 'layout=two-namespaces,machinesNamespace=machinist',
+    says: 'machinesNamespace: layout two-namespaces keeps the Machines in another namespace',
+  },
   { wrong: 'priorityClass.name=', says: 'priorityClass.name: is needed to create one' },
   { wrong: 'drivers[0].provider=a=b,drivers[0].image=x', says: "at '/drivers/0/provider'" },
 ])('the chart refuses $wrong, and says which value is wrong', async ({ wrong, says }) => {

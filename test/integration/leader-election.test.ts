@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { LeaseFence } from '../../pkg/gate/fence.ts';
-import { ApiError } from '../../pkg/kube/errors.ts';
+import { ApiError, REFUSAL_PATIENCE_MS } from '../../pkg/kube/errors.ts';
 import { HttpLeaseClient } from '../../pkg/kube/lease-client.ts';
 import { Transport } from '../../pkg/kube/transport.ts';
 import type { LeaseClient } from '../../pkg/leader/lease-client.ts';
@@ -110,6 +110,32 @@ function candidate(ns: string, identity: string, timing: LeaseTiming = OFTEN, cl
   return { elector, fence, wire, lost, announced, logged, stop, acquire: () => elector.acquire(stop.signal) };
 }
 
+function statesOf({ elector, fence }: ReturnType<typeof candidate>) {
+  const { isLeading, isSuspended } = elector;
+  return { isLeading, isSuspended, remainingMs: fence.remainingMs };
+}
+
+async function releasedByAnother(ns: string): Promise<void> {
+  const client = clientFor(ns);
+  const lease = await client.get(LEASE);
+  const taken = await client.replace(takenLease(lease, 'another', 2, SHORT, clock.now()));
+  await client.replace(releasedLease(taken, clock.now()));
+}
+
+/** As if etcd had been restored to a time before the last renewals. */
+async function setBack(ns: string): Promise<void> {
+  const client = clientFor(ns);
+  const lease = await client.get(LEASE);
+  const { acquireTime: renewTime = '' } = lease.spec ?? {};
+  await client.replace({ ...lease, spec: { ...lease.spec, renewTime } });
+}
+
+async function deleted(ns: string): Promise<void> {
+  const api = connect().api();
+  await api.send('DELETE', `/apis/coordination.k8s.io/v1/namespaces/${ns}/leases/${LEASE}`);
+  await api.close();
+}
+
 /** Stands by for the Lease; a test that ends meanwhile is no failure. */
 function standBy(c: ReturnType<typeof candidate>): { tookAtMs: number | undefined } {
   const standing: { tookAtMs: number | undefined } = { tookAtMs: undefined };
@@ -163,7 +189,7 @@ describe('leader election', () => {
     expect(first.fence.remainingMs).toBe(0);
     expect(first.announced).toEqual(['first became leader', 'first stopped leading']);
     expect(first.lost).toEqual([]);
-    expect(first.elector.ended).toBe('gave the Lease up');
+    expect(first.elector.ended).toBe('released the Lease');
     expect(second.elector.ended).toBeUndefined();
     expect(second.fence.token).toBe(2n);
   });
@@ -177,7 +203,7 @@ describe('leader election', () => {
     await eventually(() => second.logged.length > 0);
 
     second.wire.state = 'cut';
-    const warnings = () => second.logged.filter(({ message }) => message === 'could neither read nor take the Lease');
+    const warnings = () => second.logged.filter(({ message }) => message === 'could not read or acquire the Lease');
     await eventually(() => warnings().length >= 2, { timeoutMs: 60_000 });
     const during = second.elector.trouble;
     second.wire.state = 'up';
@@ -186,7 +212,7 @@ describe('leader election', () => {
     expect(second.logged[0]).toMatchObject({ message: 'waiting for lease', lease: LEASE, holder: 'first' });
     expect(during?.why).toBe('cut');
     expect(warnings().map(({ failures }) => failures)).toEqual([3, 10]);
-    expect(second.logged.at(-1)).toMatchObject({ message: 'reached the Lease again', lease: LEASE });
+    expect(second.logged.at(-1)).toMatchObject({ message: 'the Lease is reachable again', lease: LEASE });
   });
 
   test.each([
@@ -271,16 +297,151 @@ describe('leader election', () => {
       { intervalMs: 5 },
     );
 
+    const before = { ...statesOf(first), isLost: first.lost.length > 0 };
+    first.wire.state = 'up';
+    await eventually(() => first.lost.length === 1);
+
     expect(bothOpen).toBe(false);
-    expect(first.elector.isLeading).toBe(false);
-    expect(first.lost).toHaveLength(1);
-    expect(first.elector.ended).toBe('lost leadership: the Lease could not be renewed for 2000 ms: cut');
+    expect(before).toEqual({ isLeading: false, isSuspended: true, remainingMs: 0, isLost: false });
+    expect(first.elector.ended).toBe(
+      'lost leadership: the Lease was written by another process while leadership was suspended',
+    );
     expect(first.announced).toContain('first stopped leading');
+    expect(statesOf(first)).toEqual({ isLeading: false, isSuspended: false, remainingMs: 0 });
+    expect(second.elector.isLeading).toBe(true);
+  });
+
+  test.each([
+    { what: 'an API server that is away', state: 'cut' },
+    { what: 'answers that are lost', state: 'loses-answers' },
+  ] as const)(
+    'a lone leader leads on, under a higher token, after $what for longer than its renew deadline',
+    async ({ state }) => {
+      await using ns = await namespace();
+      const leader = candidate(ns.name, 'leader', SHORT);
+      await leader.acquire();
+      leader.wire.state = state;
+      await eventually(() => leader.elector.isSuspended);
+      const during = { ...statesOf(leader), lease: leader.elector.lease, why: leader.elector.trouble?.why };
+      const renewals = leader.wire.renewals;
+      await eventually(() => leader.wire.renewals >= renewals + 3);
+
+      leader.wire.state = 'up';
+      await eventually(() => leader.elector.isLeading);
+
+      const why = state === 'cut' ? 'cut' : 'answer lost';
+      expect(during).toEqual({ isLeading: false, isSuspended: true, remainingMs: 0, lease: undefined, why });
+      expect(statesOf(leader)).toMatchObject({ isLeading: true, isSuspended: false });
+      expect(leader.fence.remainingMs).toBeGreaterThan(0);
+      expect(leader.fence.token).toBeGreaterThan(1n);
+      expect(BigInt((await clientFor(ns.name).get(LEASE)).spec?.leaseTransitions ?? 0)).toBe(leader.fence.token);
+      expect(leader.lost).toEqual([]);
+      expect(leader.elector.trouble).toBeUndefined();
+      expect(leader.announced).toEqual([
+        'leader became leader',
+        'leader resumed leading, which was suspended while the API server was unreachable',
+      ]);
+      const renewed = leader.wire.renewals;
+      await eventually(() => leader.wire.renewals >= renewed + 3);
+      expect(statesOf(leader)).toMatchObject({ isLeading: true, isSuspended: false });
+    },
+  );
+
+  test.each([
+    { what: 'taken and released by another', write: releasedByAnother },
+    { what: 'deleted', write: deleted },
+  ])('a suspended leader whose Lease was $what meanwhile does not lead again', async ({ write }) => {
+    await using ns = await namespace();
+    const leader = candidate(ns.name, 'leader', SHORT);
+    await leader.acquire();
+    leader.wire.state = 'cut';
+    await eventually(() => leader.elector.isSuspended);
+
+    await write(ns.name);
+    leader.wire.state = 'up';
+    await eventually(() => leader.lost.length === 1);
+
+    expect(statesOf(leader)).toEqual({ isLeading: false, isSuspended: false, remainingMs: 0 });
+    expect(leader.elector.ended).toMatch(/^lost leadership: the Lease was written by another process/);
+  });
+
+  test('a suspended leader whose Lease was set back waits for the lease duration before it leads again', async () => {
+    await using ns = await namespace();
+    const leader = candidate(ns.name, 'leader', SHORT);
+    await leader.acquire();
+    const renewals = leader.wire.renewals;
+    await eventually(() => leader.wire.renewals >= renewals + 2);
+    leader.wire.state = 'cut';
+    await eventually(() => leader.elector.isSuspended);
+
+    await setBack(ns.name);
+    const backAtMs = clock.monotonicMs();
+    leader.wire.state = 'up';
+    await eventually(() => leader.elector.isLeading);
+
+    expect(clock.monotonicMs() - backAtMs).toBeGreaterThanOrEqual(SHORT.leaseDurationMs);
+    expect(leader.fence.token).toBe(2n);
+    expect(leader.lost).toEqual([]);
+  });
+
+  test('a label on the Lease of a suspended leader costs it no time', async () => {
+    await using ns = await namespace();
+    const timing: LeaseTiming = { leaseDurationMs: 600_000, renewDeadlineMs: 2_000, retryPeriodMs: 300 };
+    const leader = candidate(ns.name, 'leader', timing);
+    await leader.acquire();
+    leader.wire.state = 'cut';
+    await eventually(() => leader.elector.isSuspended);
+
+    const client = clientFor(ns.name);
+    const lease = await client.get(LEASE);
+    await client.replace({ ...lease, metadata: { ...lease.metadata, labels: { team: 'a' } } });
+    leader.wire.state = 'up';
+    await eventually(() => leader.elector.isLeading);
+
+    expect(leader.lost).toEqual([]);
+  });
+
+  test('a suspended leader that is refused does not lead again, but not for the first refusals of a server that starts', async () => {
+    await using ns = await namespace();
+    const leader = candidate(ns.name, 'leader', SHORT);
+    await leader.acquire();
+    leader.wire.state = 'cut';
+    await eventually(() => leader.elector.isSuspended);
+
+    const refusedAtMs = clock.monotonicMs();
+    leader.wire.state = 'refused';
+    await eventually(() => leader.lost.length === 1);
+
+    expect(clock.monotonicMs() - refusedAtMs).toBeGreaterThanOrEqual(REFUSAL_PATIENCE_MS);
+    expect(leader.lost).toEqual([
+      'leadership of machine-controller was lost: the Lease could not be renewed: leases is forbidden',
+    ]);
+  });
+
+  test('a suspended leader that is told to stop gives its Lease up if it can be reached', async () => {
+    await using ns = await namespace();
+    const leader = candidate(ns.name, 'leader', SHORT);
+    await leader.acquire();
+    leader.wire.state = 'cut';
+    await eventually(() => leader.elector.isSuspended);
+    const mutation = Promise.withResolvers<void>();
+
+    const releasing = leader.elector.release(() => mutation.promise);
+    leader.wire.state = 'up';
+    mutation.resolve();
+    await releasing;
+
+    expect(leader.elector.ended).toBe('released the Lease');
+    expect(leader.lost).toEqual([]);
+    expect(statesOf(leader)).toEqual({ isLeading: false, isSuspended: false, remainingMs: 0 });
+    expect((await clientFor(ns.name).get(LEASE)).spec?.holderIdentity ?? '').toBe('');
   });
 
   test('a leader that may not renew its Lease any more ends with the words of the API server, not with older ones', async () => {
     await using ns = await namespace();
-    const leader = candidate(ns.name, 'leader', SHORT);
+    // Time enough for both: while the API server is away leadership is suspended, not lost.
+    const timing: LeaseTiming = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs: 300 };
+    const leader = candidate(ns.name, 'leader', timing);
     await leader.acquire();
 
     leader.wire.state = 'cut';
@@ -289,8 +450,24 @@ describe('leader election', () => {
     await eventually(() => leader.lost.length === 1);
 
     expect(leader.lost).toEqual([
-      'leadership of machine-controller was lost: the Lease could not be renewed for 2000 ms: leases is forbidden',
+      'leadership of machine-controller was lost: the Lease could not be renewed: leases is forbidden',
     ]);
+  });
+
+  test('a leader that is refused by a server that has just started, when its time is over, is suspended and leads on', async () => {
+    await using ns = await namespace();
+    const leader = candidate(ns.name, 'leader', SHORT);
+    await leader.acquire();
+    leader.wire.state = 'cut';
+    await eventually(() => leader.wire.renewals >= 2, { intervalMs: 5 });
+    leader.wire.state = 'refused';
+    await eventually(() => leader.elector.isSuspended || leader.lost.length > 0);
+
+    leader.wire.state = 'up';
+    await eventually(() => leader.elector.isLeading || leader.lost.length > 0);
+
+    expect(leader.lost).toEqual([]);
+    expect(leader.elector.isLeading).toBe(true);
   });
 
   test('lost answers cost nothing as long as some come back in time', async () => {
@@ -349,7 +526,7 @@ describe('leader election', () => {
     });
     await eventually(() => leader.lost.length === 1);
 
-    expect(leader.elector.ended).toBe('lost leadership: the Lease is held by somebody else');
+    expect(leader.elector.ended).toBe('lost leadership: the Lease is held by another process');
     expect(leader.fence.remainingMs).toBe(0);
   });
 
@@ -386,9 +563,9 @@ describe('leader election', () => {
       expect(token).toBe(42n);
       expect(leader.fence.token).toBe(42n);
       expect(spec).toMatchObject({ holderIdentity: 'leader', leaseTransitions: 42 });
-      const raises = leader.announced.filter((message) => message.endsWith(': the Lease had been set back'));
+      const raises = leader.announced.filter((message) => message.endsWith(', because the Lease had been reset'));
       // Each asks the server first: which of both is answered first is left to chance.
-      expect([['1 to 42'], ['1 to 8', '8 to 42']]).toContainEqual(raises.map((raise) => /from (.*):/.exec(raise)?.[1]));
+      expect([['1 to 42'], ['1 to 8', '8 to 42']]).toContainEqual(raises.map((raise) => /from (.*),/.exec(raise)?.[1]));
       expect(leader.lost).toEqual([]);
     });
 
@@ -415,7 +592,7 @@ describe('leader election', () => {
       const answer = await leader.elector.raiseAbove(2n);
 
       expect(leader.lost).toEqual([]);
-      expect(answer).toBe('the Lease is not ours any more');
+      expect(answer).toBe('the Lease is held by another process');
       expect((await client.get(LEASE)).spec).toMatchObject({ holderIdentity: 'next', leaseTransitions: 2 });
     });
 
@@ -432,7 +609,7 @@ describe('leader election', () => {
       await client.replace(takenLease(await client.get(LEASE), 'next', 2, RARE, clock.now()));
       sent.resolve();
 
-      expect(await raising).toBe('the Lease is not ours any more');
+      expect(await raising).toBe('the Lease is held by another process');
       expect(leader.lost).toHaveLength(1);
       expect(leader.fence.token).toBe(1n);
       expect((await client.get(LEASE)).spec).toMatchObject({ holderIdentity: 'next', leaseTransitions: 2 });
@@ -458,7 +635,7 @@ describe('leader election', () => {
 
       const answer = await leader.elector.raiseAbove(2n ** 31n - 2n);
 
-      expect(answer).toMatch(/^no Lease is raised above 1073741824;/);
+      expect(answer).toMatch(/^the Lease is not raised above 1073741824;/);
       expect((await clientFor(ns.name).get(LEASE)).spec?.leaseTransitions).toBe(1);
     });
 

@@ -3,6 +3,7 @@ import { Registry } from 'prom-client';
 
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { LeaseFence } from '../../pkg/gate/fence.ts';
+import type { Endpoint } from '../../pkg/kube/endpoint.ts';
 import { HttpLeaseClient } from '../../pkg/kube/lease-client.ts';
 import { Transport } from '../../pkg/kube/transport.ts';
 import type { LeaseTiming } from '../../pkg/leader/lease.ts';
@@ -11,6 +12,7 @@ import { silentLogger } from '../../pkg/log/logger.ts';
 import { leaderMetrics } from '../../pkg/metrics/leader.ts';
 import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
+import { FaultProxy } from '../proxy/fault-proxy.ts';
 import { adminEndpoint } from './kube-session.ts';
 
 const LEASE = 'machine-controller';
@@ -28,10 +30,10 @@ function clientFor(ns: string): HttpLeaseClient {
   return new HttpLeaseClient({ transport, namespace: ns });
 }
 
-function threadIn(ns: string, identity: string, longestStallMs?: number) {
+function threadIn(ns: string, identity: string, longestStallMs?: number, endpoint = adminEndpoint(connect())) {
   const requests: number[] = [];
   const thread = new LeaseThread({
-    endpoint: adminEndpoint(connect()),
+    endpoint,
     namespace: ns,
     identity,
     userAgent: 'test',
@@ -99,7 +101,7 @@ test('a process whose event loop does not turn any more loses the Lease, and its
 
   expect(wasOpen).toBe(false);
   expect(leader.elector.ended).toMatch(
-    /^lost leadership: the Lease could not be renewed for 8000 ms: the event loop of the process has not turned for \d+ ms$/,
+    /^lost leadership: the Lease could not be renewed for 8000 ms: the event loop of the process has been blocked for \d+ ms$/,
   );
   expect(leader.elector.isLeading).toBe(false);
   expect(next.fence.token).toBe(2n);
@@ -125,7 +127,7 @@ test('what happens in the thread is seen, counted and announced: leading, standi
 
   expect({ held, wasLeading, remainingMs }).toEqual({ held: 'one', wasLeading: true, remainingMs: 0 });
   expect(first.announced).toEqual(['one became leader', 'one stopped leading']);
-  expect(first.elector.ended).toBe('gave the Lease up');
+  expect(first.elector.ended).toBe('released the Lease');
   expect(second.elector.isLeading).toBe(true);
   expect(second.fence.token).toBe(2n);
   expect((await first.metrics.renewals.get()).values).toContainEqual(
@@ -182,7 +184,60 @@ test('when the thread dies, leadership is lost and the fence closed at once', as
   void broken.acquire(leader.stop.signal).catch(() => undefined);
   await eventually(() => leader.lost.length === 1);
 
-  expect(leader.lost[0]).toMatch(/^leadership of machine-controller was lost: the thread of the Leases failed: /);
+  expect(leader.lost[0]).toMatch(/^leadership of machine-controller was lost: the Lease thread failed: /);
   expect(leader.fence.remainingMs).toBe(0);
   expect(leader.elector.isLeading).toBe(false);
+});
+
+test('a process that has no credentials any more loses the Lease, although those of the thread are accepted', async () => {
+  await using ns = await namespace();
+  const own = adminEndpoint(connect());
+  let lacks: string | undefined;
+  const endpoint: Endpoint = {
+    ...own,
+    credentials: async () => (lacks === undefined ? own.credentials() : Promise.reject(new Error(lacks))),
+  };
+  const leader = candidate(threadIn(ns.name, 'leader', undefined, endpoint));
+  await leader.acquire();
+
+  lacks = 'the credential plugin hangs';
+  await eventually(() => leader.lost.length === 1);
+
+  expect(leader.fence.remainingMs).toBe(0);
+  expect(leader.elector.ended).toMatch(
+    /^lost leadership: the Lease could not be renewed for 8000 ms: .*: the credential plugin hangs$/,
+  );
+});
+
+test('credentials that are missing for a moment cost no Lease, and another server is taken', async () => {
+  await using ns = await namespace();
+  await using former = await FaultProxy.start(connect().url);
+  await using latter = await FaultProxy.start(connect().url);
+  const own = adminEndpoint(connect());
+  let [url, isMissing, asked] = [former.url, false, 0];
+  const endpoint: Endpoint = {
+    ...own,
+    get url() {
+      return url;
+    },
+    async credentials() {
+      asked += 1;
+      if (isMissing) throw new Error('there are none');
+      return own.credentials();
+    },
+  };
+  const leader = candidate(threadIn(ns.name, 'leader', undefined, endpoint));
+  await leader.acquire();
+
+  url = latter.url;
+  await eventually(() => latter.accepted > 0 && former.open === 0);
+  isMissing = true;
+  const before = asked;
+  await eventually(() => asked > before);
+  isMissing = false;
+  const { spec } = leader.elector.lease ?? {};
+  await eventually(() => leader.elector.lease?.spec?.renewTime !== spec?.renewTime);
+
+  expect(leader.lost).toEqual([]);
+  expect(leader.fence.token).toBe(1n);
 });

@@ -58,6 +58,18 @@ describe('a real process', () => {
     expect((await program.end()).code).toBe(0);
   });
 
+  test('whose log nobody takes keeps some of it, and says how much was lost once somebody does', async () => {
+    const child = spawn(process.execPath, [PROGRAM, 'floods'], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+    using _ended = { [Symbol.dispose]: () => void child.kill('SIGKILL') };
+    const [kept] = (await once(child, 'message')) as [number]; // as the program sends it
+    let output = '';
+    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => (output += chunk));
+    await eventually(() => /"lines":\d+,"msg":"dropped log lines because standard output was blocked"/.test(output));
+
+    expect(kept).toBeGreaterThan(4_000_000);
+    expect(kept).toBeLessThan(5_000_000);
+  });
+
   test('exits at once on a second signal', async () => {
     using program = run('hangs');
     await program.says('started');

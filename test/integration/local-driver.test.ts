@@ -167,7 +167,7 @@ describe('local machines', () => {
     await driver.createMachine(requestOf(`${name}-b`, machineClass, { userData }), callOf());
     const kubelets = machines().map(({ vm }) => vm.process);
 
-    await expect(endAll(state())).rejects.toThrow(/is used by/);
+    await expect(endAll(state())).rejects.toThrow(/is in use by/);
     await running.end('SIGKILL');
     const ended = await endAll(state());
 

@@ -102,6 +102,8 @@ describe('a machine deployment', () => {
     expect(world.events.map(({ reason }) => reason)).toContain('ScalingMachineSet');
   });
 
+  // promise: node-labels/changed-labels-node-template
+  // promise: openstack/labels-nodes/label-running-machine-reaches
   test('passes changes that need no new machines through to the machines', async () => {
     await using world = await MachineSetWorld.start();
     await world.createDeployment(2);
@@ -212,12 +214,12 @@ describe('a machine deployment', () => {
     };
     const refused = (message: string): object =>
       expect.objectContaining({ status: 'True', reason: 'Refused', message });
-    const ofOne = refused('Changes to the Node of one machine are refused: label bad (impossible)');
+    const ofOne = refused('Changes of the Node of one machine are refused: label bad (impossible)');
 
     await say(first, 'label bad (impossible)');
     await told(ofOne);
     await say(second, 'label bad (impossible)');
-    await told(refused('Changes to the Nodes of 2 machines are refused: label bad (impossible)'));
+    await told(refused('Changes of the Nodes of 2 machines are refused: label bad (impossible)'));
     await say(first, null);
     await told(ofOne);
     await say(second, null);
@@ -524,6 +526,38 @@ describe('a rolling update', () => {
     expect(told.map(({ message }) => message).join()).toContain('refused by a test');
   });
 
+  test('that is rolled back keeps how the pool is operated now, and gets the notes of the earlier template', async () => {
+    await using world = await MachineSetWorld.start();
+    const [limit, min] = ['max-replacements', 'cluster-api-autoscaler-node-group-min-size'];
+    await world.createDeployment(1, ({ metadata }) => {
+      metadata.annotations = { [`machine.sapcloud.io/${limit}`]: '0', 'kubernetes.io/change-cause': 'first' };
+    });
+    await complete(world, 1);
+    await world.patch(machineDeployments, 'd', {
+      metadata: {
+        annotations: {
+          [`machine.sapcloud.io/${limit}`]: null,
+          [`machine.sapcloud.io/${min}`]: '1',
+          'autoscaler.gardener.cloud/scale-down-unneeded-time': '1h',
+          'kubernetes.io/change-cause': 'second',
+        },
+      },
+      ...CLASS_2,
+    });
+    await complete(world, 1, 'c2');
+
+    await world.patch(machineDeployments, 'd', { spec: { rollbackTo: { revision: 0 } } });
+    await complete(world, 1, 'c');
+
+    const { annotations = {} } = (await world.get(machineDeployments, 'd')).metadata;
+    const others = Object.entries(annotations).filter(([key]) => !key.startsWith('deployment.kubernetes.io/'));
+    expect(Object.fromEntries(others)).toEqual({
+      [`machine.sapcloud.io/${min}`]: '1',
+      'autoscaler.gardener.cloud/scale-down-unneeded-time': '1h',
+      'kubernetes.io/change-cause': 'first',
+    });
+  });
+
   test('that is rolled back uses the set of the earlier template again', async () => {
     await using world = await MachineSetWorld.start();
     await world.createDeployment(2);
@@ -612,6 +646,8 @@ describe('a recreation', () => {
   });
 });
 
+// promise: maintenance/survives-changes-template-uses
+// promise: openstack/maintenance/survives-changes-machinedeployment
 test('machines in maintenance count as unavailable: they follow changes of the template, and use up what a rollout may take', async () => {
   await using world = await MachineSetWorld.start({ startMs: 30, stopMs: 50 });
   await world.createDeployment(3, limited({ maxSurge: 0, maxUnavailable: 2 }));

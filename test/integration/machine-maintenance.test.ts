@@ -70,6 +70,10 @@ async function kubectl(...args: string[]): Promise<string> {
 }
 
 describe('maintenance', () => {
+  // promise: maintenance/pods-evicted-budgets-allow
+  // promise: maintenance/health-timeout-counts-lasts
+  // promise: openstack/maintenance/evictions-budgets-allow-cordon
+  // promise: openstack/maintenance/node-down-three-health
   test('waits for hooks and budgets, outlives a restart, and keeps a machine whose Node is down until it ends', async () => {
     await using world = await MachineWorld.open({
       flags: { 'machine-health-timeout': `${HEALTH_TIMEOUT_MS / 1_000}s` },
@@ -136,6 +140,8 @@ describe('maintenance', () => {
     }, PATIENCE);
   });
 
+  // promise: maintenance/node-cordoned-hand-stays
+  // promise: openstack/maintenance/off-uncordoned-unless-cordoned
   test('is started, told and ended by the command; a Node that was cordoned by hand stays so', async () => {
     await using world = await MachineWorld.open();
     const one = new KeptOne(world, await world.create());
@@ -164,7 +170,7 @@ describe('maintenance', () => {
     expect(await maintenance(world, 'start', 'nobody')).toEqual({
       code: 1,
       out: [],
-      err: ['error: there is no machine "nobody", and none with a Node of that name'],
+      err: ['error: no machine "nobody" found, and no machine whose Node has that name'],
     });
   });
 

@@ -90,8 +90,7 @@ test('a set that a changed selector strands is told of, on both objects, with it
       ['d', 'Warning'],
       [stranded?.metadata.name, 'Warning'],
     ]);
-    for (const { message } of told)
-      expect(message).toContain(`${stranded?.metadata.name}, which has been released with 2`);
+    for (const { message } of told) expect(message).toContain(`${stranded?.metadata.name}, which was released with 2`);
   });
   await eventually(() => expect(world.running()).toHaveLength(4));
 });
@@ -116,7 +115,7 @@ test.each([
   });
 
   await eventually(async () =>
-    expect(await invalidSpecOf(world)).toContain('selector names label machine-template-hash'),
+    expect(await invalidSpecOf(world)).toContain('selector uses label machine-template-hash'),
   );
   expect(await world.list(machineSets)).toEqual([]);
 });
@@ -131,7 +130,7 @@ test('a selector that comes to name the hash label strands nothing, and nothing 
     spec: { selector: { matchLabels: copied }, template: { metadata: { labels: copied } } },
   });
   await eventually(async () =>
-    expect(await invalidSpecOf(world)).toContain('selector names label machine-template-hash'),
+    expect(await invalidSpecOf(world)).toContain('selector uses label machine-template-hash'),
   );
   expect((await world.list(machineSets)).map(({ metadata }) => metadata.ownerReferences?.length)).toEqual([1]);
 
@@ -233,7 +232,7 @@ test('machines that are lost as they are made are made a bounded number of times
             status: 'True',
             reason: 'CreationLimitReached',
             message: expect.stringMatching(
-              /29 Machines within a minute.*annotation safety.machine.sapcloud.io\/unfreeze/,
+              /29 Machines within a minute \(limit:.*annotation safety.machine.sapcloud.io\/unfreeze/,
             ),
           }),
         );
@@ -407,6 +406,6 @@ test('machinist preflight says which fields the original definitions drop, which
     remedy: expect.stringContaining('crds/machine.sapcloud.io_machinedeployments.yaml'),
   });
   expect(lacking.map(({ detail }) => detail)).toContain(
-    'machineclasses.machine.sapcloud.io is being deleted, with all its objects',
+    'machineclasses.machine.sapcloud.io is being deleted with all its objects',
   );
 }, 180_000);

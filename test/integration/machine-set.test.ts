@@ -61,6 +61,8 @@ describe('a machine set', () => {
     expect(world.events.filter(({ reason }) => reason === 'SuccessfulCreate')).toHaveLength(3);
   });
 
+  // promise: deletions-aborted/same-against-real-api
+  // promise: openstack/deletion/lower-replicas-delete-exactly
   test('scales up to exactly what is wanted, and down by rank: first goes the machine whose deletion is prepared', async () => {
     await using world = await MachineSetWorld.start();
     await world.createSet(3);
@@ -285,7 +287,7 @@ describe('when answers are lost', () => {
       intercept: async ({ text }, send) => {
         const answer = await send();
         if (text.startsWith('POST machines ') && ++lost % 2 === 0) {
-          throw new ApiError(0, 'DeadlineExceeded', 'no answer within the deadline');
+          throw new ApiError(0, 'DeadlineExceeded', 'no response within the deadline');
         }
         return answer;
       },
@@ -306,7 +308,7 @@ describe('when answers are lost', () => {
       intercept: async ({ text }, send) => {
         if (!text.startsWith('POST machines ') || ++posts % 2 === 1) return send();
         late.push(setTimeout(500).then(send));
-        throw new ApiError(0, 'DeadlineExceeded', 'no answer within the deadline');
+        throw new ApiError(0, 'DeadlineExceeded', 'no response within the deadline');
       },
     });
     await world.createSet(6);

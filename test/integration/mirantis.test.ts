@@ -46,8 +46,9 @@ const states = new Map<string, string[]>();
 /** The simulated cloud in the place of OpenStack: it takes what the real driver takes. */
 function asOpenStack(sim: Driver): Driver {
   const translated = (request: MachineRequest): MachineRequest => {
-    const { flavorName } = parseProviderSpec(request.machineClass.providerSpec);
-    if (flavorName === UNKNOWN_FLAVOR) throw new DriverError('InvalidArgument', `flavor ${flavorName} does not exist`);
+    const { flavor } = parseProviderSpec(request.machineClass.providerSpec);
+    if (flavor.value === UNKNOWN_FLAVOR)
+      throw new DriverError('InvalidArgument', `flavor ${flavor.value} does not exist`);
     return { ...request, machineClass: { ...request.machineClass, providerSpec: { zone: world.namespace } } };
   };
   return new Proxy(sim, {
@@ -180,6 +181,9 @@ async function settings(data: object): Promise<void> {
   ]);
 }
 
+// promise: front-end-mirantis/state-words-follow-order
+// promise: openstack/cloud/object-keeps-members-nobody
+// promise: openstack/front-end/state-words-follow-provision
 test('the documented Machine, applied unchanged, says what is missing, makes a server when it is there, and keeps what it does not know', async () => {
   const name = 'example-control-plane';
   const manifest = documented(undefined, { futureField: { b: 1, a: [null, 'x'] } });
@@ -196,8 +200,8 @@ test('the documented Machine, applied unchanged, says what is missing, makes a s
       data: { userData },
     },
   ]);
-  await settings({ ...SETTINGS, keyName: '' });
-  await complains(name, 'ConfigMap example-cluster, data.keyName: must be set');
+  await settings({ ...SETTINGS, region: '' });
+  await complains(name, 'ConfigMap example-cluster, data.region: must be set');
   await settings(SETTINGS);
 
   const status = await shows(name, { status: 'Ready', maintenance: false, delete: false, upgradeIndex: 1 });
@@ -268,6 +272,7 @@ test('what is wrong is named, makes nothing, and is made good by correcting it',
   await eventually(async () => expect(await madeClasses()).toHaveLength(2), PATIENCE);
 });
 
+// promise: openstack/front-end/weaker-counts-machine-deleted
 test('of a machine that is being deleted the policy can only be weakened; the object goes with the machine', async () => {
   await apply(documented('mirantis-leaving'));
   await shows('mirantis-leaving', { status: 'Ready' });
@@ -295,6 +300,7 @@ async function patchOurs(name: string, body: object): Promise<void> {
   expect(answer).toMatchObject({ status: 200 });
 }
 
+// promise: openstack/front-end/deletion-policy-stronger-refused
 test('equal machines share a class, those of other providers are left alone, and DELETE takes machine, server and class', async () => {
   const { metadata, ...other } = documented('mirantis-foreign', { delete: true, deletionPolicy: 'unsafe' });
   await apply({ ...other, metadata: { ...metadata, labels: { 'kaas.mirantis.com/provider': 'aws' } } });
@@ -358,6 +364,9 @@ async function members(pool: string, count: number, want: object): Promise<reado
 const nodeLabel = async (name: string): Promise<string | undefined> =>
   (await world.user.reader.get(nodes, { name })).metadata.labels?.['stacklight'];
 
+// promise: front-end-mirantis/edits-pool-reach-machines
+// promise: openstack/front-end/pool-replicas-make-machines
+// promise: openstack/maintenance/pool
 test('a pool makes its Machines, scales from both sides, labels without and rolls with new servers, and takes all of it away', async () => {
   const name = 'mirantis-pool';
   const { metadata, spec } = documented(name, { deletionPolicy: 'unsafe', delete: null, upgradeIndex: 4 });
@@ -472,6 +481,76 @@ test('a Cluster admits the maintenance of its Machines, and limits the labels of
   await api.request(`${clusters}/example-cluster`, { method: 'DELETE' });
 });
 
+// promise: front-end-mirantis/forbidden-labels-refused
+test('labels that a policy does not allow are refused where they are written, of Machines and of pools', async () => {
+  const folder = path.join(import.meta.dirname, '../../deploy/policies');
+  const policies = readManifests(folder).filter(({ metadata }) => metadata.name.includes('mirantis'));
+  const { namespace } = world;
+  const name = 'labelled';
+  await apply(documented(name, { nodeLabels: [{ key: 'rack', value: '7' }] }));
+  await applyManifests(api, policies);
+  const policy: Manifest = {
+    apiVersion: 'machine.sapcloud.io/v1alpha1',
+    kind: 'NodeLabelPolicy',
+    metadata: { name: 'of-test', namespace },
+    spec: {
+      machineLabels: { 'cluster.sigs.k8s.io/cluster-name': 'example-cluster' },
+      allowed: [{ key: 'tier', value: 'web' }],
+    },
+  };
+  await applyManifests(api, [policy]);
+  const dryRun = async (manifest: object, at: string): Promise<Answer> =>
+    await api.request(`${at}?dryRun=All`, { method: 'POST', body: manifest });
+  const labels = [
+    { key: 'tier', value: 'db' },
+    { key: 'zone', value: 'a' },
+  ];
+  const says = {
+    status: 403,
+    body: {
+      message: expect.stringContaining(
+        'NodeLabelPolicy of-test does not allow label tier=db (allowed: web), label zone=a (no value of this key) in nodeLabels',
+      ),
+    },
+  };
+
+  await eventually(async () => {
+    expect(await dryRun(documented('refused', { nodeLabels: labels }), collection())).toMatchObject(says);
+  }, PATIENCE);
+  const { spec, metadata } = documented('p');
+  const machineSpec = (value: object): object => ({
+    providerSpec: { value: { ...(spec as { providerSpec: { value: object } }).providerSpec.value, ...value } },
+  });
+  const pool = (value: object): object => ({
+    apiVersion: 'kaas.mirantis.com/v1alpha1',
+    kind: 'MachinePool',
+    metadata: { ...metadata, name: 'refused' },
+    spec: { replicas: 0, machineSpec: machineSpec(value) },
+  });
+  const pools = poolPath('');
+  expect(await dryRun(pool({ nodeLabels: labels }), pools)).toMatchObject(says);
+  expect(await dryRun(pool({ nodeLabels: [{ key: 'tier', value: 'web' }] }), pools)).toMatchObject({ status: 201 });
+  expect(await dryRun(documented('allowed', { nodeLabels: [] }), collection())).toMatchObject({ status: 201 });
+  // What was there before may stay.
+  expect(
+    await edit(name, {
+      nodeLabels: [
+        { key: 'rack', value: '7' },
+        { key: 'tier', value: 'web' },
+      ],
+    }),
+  ).toMatchObject({
+    status: 200,
+  });
+  expect(await edit(name, { nodeLabels: [{ key: 'rack', value: '8' }] })).toMatchObject({ status: 403 });
+
+  await api.request(`/apis/machine.sapcloud.io/v1alpha1/namespaces/${namespace}/nodelabelpolicies/of-test`, {
+    method: 'DELETE',
+  });
+  await remove(name);
+  await gone(name);
+});
+
 test('what happens is told where an operator looks, and why', async () => {
   // Events are written a while after what they tell of.
   await eventually(async () => {
@@ -485,6 +564,7 @@ test('what happens is told where an operator looks, and why', async () => {
   }, PATIENCE);
 });
 
+// promise: front-end-mirantis/front-end-uses-permission
 test('uses every verb that its role grants, and is refused nothing', () => {
   const manifests = readManifests(path.join(import.meta.dirname, '../../deploy/rbac'));
   const role = manifests.find(({ kind, metadata }) => kind === 'Role' && metadata.name === 'machinist-mirantis');

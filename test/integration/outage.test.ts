@@ -165,11 +165,11 @@ describe('while the target cluster cannot be reached', () => {
       for (const lease of ['machine-controller', 'machine-controller-manager']) {
         await untilTold(
           lease,
-          /^APIServerUnreachable API server of cluster "target" unreachable since .*: nothing that/,
+          /^APIServerUnreachable API server of cluster "target" unreachable since .*: no object or VM/,
         );
       }
       await expectHeld(plain);
-      await untilSaid(plain, /^API server of cluster "target" unreachable since .* until it answers again\./);
+      await untilSaid(plain, /^API server of cluster "target" unreachable since .* until it responds again\./);
       const access = ['-n', pool.namespace, '--kubeconfig', site.plane.kubeconfig];
       const described = await Program.run('machinist', ['describe', 'machine', plain, ...access]);
       expect(described.stdout).toMatch(/\nReason: +APIServerUnreachable\nMessage: +API server of cluster "target"/);
@@ -178,7 +178,7 @@ describe('while the target cluster cannot be reached', () => {
 
       expect(message).toMatch(
         // On a busy host the time of a probe may be over before it is refused.
-        /^API server of cluster "target" unreachable since \d{4}-\S+Z \(.*(?:ECONN|took longer than).*\): nothing that/,
+        /^API server of cluster "target" unreachable since \d{4}-\S+Z \(.*(?:ECONN|took longer than).*\): no object or VM/,
       );
       expect(readiness).toMatch(/; target: outage, API server of cluster "target" unreachable since/);
       expect(cloud.created).toHaveLength(2); // those that replace the two wait
@@ -199,6 +199,7 @@ describe('while the target cluster cannot be reached', () => {
     TEST_MS,
   );
 
+  // promise: maintenance/nothing-cordoned-drained-given
   test(
     'no Node is cordoned, drained or given back for maintenance, until it answers again',
     async () => {
@@ -298,6 +299,7 @@ describe('while the control cluster cannot be reached', () => {
     TEST_MS,
   );
 
+  // promise: maintenance/maintenance-control-cluster-leaves
   test(
     'nothing is deleted, a Node on its way into maintenance stays cordoned, and its end is told with how long it lasted',
     async () => {

@@ -57,9 +57,9 @@ test(
     expect(admin.stdout).toMatch(/^OK +clock /m);
     expect(admin.stdout).toMatch(/^OK +kinds /m);
     expect(admin.stdout).toMatch(/^OK +fields /m);
-    expect(admin.stdout).toMatch(/^OK +permissions +control: the user of the kubeconfig may do everything/m);
-    expect(admin.stdout).toMatch(/^OK +leases +machine-controller: nobody holds it/m);
-    expect(admin.stdout).toMatch(/^FAIL +drivers +driver fake \(.*\) does not answer: .*\n +→ start the driver at /m);
+    expect(admin.stdout).toMatch(/^OK +permissions +control: the user of the kubeconfig has all required permissions/m);
+    expect(admin.stdout).toMatch(/^OK +leases +machine-controller: not held/m);
+    expect(admin.stdout).toMatch(/^FAIL +drivers +driver fake \(.*\) did not respond: .*\n +→ start the driver at /m);
     expect(admin.stdout).toMatch(/^FAIL +classes +class-1: Secret .*\/secret-1 does not exist.*\n +→ create it/m);
 
     expect(nobody.code).toBe(1);

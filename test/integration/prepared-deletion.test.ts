@@ -98,6 +98,8 @@ async function says(name: string, reason: string): Promise<Machine> {
 }
 
 describe('a deletion that is prepared', () => {
+  // promise: deletions-aborted/started-completed-told-machine
+  // promise: openstack/deletion/prepared-started-completed-deleted
   test('is told as started and completed before the Machine is deleted, and only then', async () => {
     const name = await world.create();
     await world.settled(name);
@@ -111,6 +113,8 @@ describe('a deletion that is prepared', () => {
     expect(world.cloud.cloud.all()).toEqual([]);
   });
 
+  // promise: deletions-aborted/abort-node-drained-schedulable
+  // promise: openstack/deletion/aborted-drains-schedulable-running
   test('is aborted while a budget keeps its pods: the machine goes on as before', async () => {
     const name = await world.create();
     const { spec } = await world.settled(name);
@@ -132,6 +136,8 @@ describe('a deletion that is prepared', () => {
     await deleteAtOnce(name);
   });
 
+  // promise: deletions-aborted/abort-api-server-refuses
+  // promise: openstack/deletion/uncordon-refused-told-failed
   test('says that its abort has failed while the API server refuses to uncordon the Node', async () => {
     const name = await world.create();
     await world.settled(name);
@@ -184,12 +190,14 @@ describe('a deletion that is prepared', () => {
 
     expect(await typed(name, { policy: 'unsafe', wait: true })).toMatchObject({
       code: 0,
-      said: expect.arrayContaining([`machine "${name}" is gone`]),
+      said: expect.arrayContaining([`machine "${name}" has been deleted`]),
     });
     expect(await typed(name, { prepare: true })).toMatchObject({ code: 1 });
   });
 
   // 200 of them: those without a Node are quick, and race for the DELETE alone.
+  // promise: deletions-aborted/abort-wins-loses-whole
+  // promise: openstack/deletion/200-aborts-random-times
   test.each([
     { what: 'with a Node', runs: 10, lanes: 6 },
     { what: 'without a VM', runs: 20, lanes: 7 },

@@ -162,12 +162,12 @@ test('a rollout that fails says of which machine and why, once', async () => {
   await using live = new Program('machinist', argsOf(world, 'status', 'd', '--timeout=2m'));
   await live.says('Waiting', SAYS_MS);
   await world.setPhase(name, 'CrashLoopBackOff', { type: 'Create', state: 'Failed' });
-  await live.says(`1 machine fails ${name}: CrashLoopBackOff`, SAYS_MS);
+  await live.says(`1 machine is failing: ${name}: CrashLoopBackOff`, SAYS_MS);
   await world.setPhase(name, 'Running', { type: 'Create', state: 'Successful' });
   const { code, stdout } = await live.ended();
 
   expect(code).toBe(0);
-  expect(stdout.match(/machine fails/g)).toHaveLength(1);
+  expect(stdout.match(/machine is failing/g)).toHaveLength(1);
 });
 
 describe('kubectl', () => {

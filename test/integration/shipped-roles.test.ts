@@ -110,10 +110,9 @@ describe('the shipped roles', () => {
       hasTarget: true,
       callsDrivers: true,
       isAutoscaled: true,
-      isMirantis: false,
-      isClusterAPI: false,
-      isIronCoreLifecycle: false,
+      controllers: new Set([]),
       namespace: ns.name,
+      leaseNamespace: ns.name,
     });
 
     const { refused, unanswered } = await review(new AccessReviewer(session.transport), permissions);

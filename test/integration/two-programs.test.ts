@@ -139,13 +139,13 @@ describe('two programs, each as a user with its own shipped role', () => {
       await fail(sick);
       await eventually(async () => {
         const description = (await machine(sick))?.status?.lastOperation?.description;
-        expect(description).toContain('replacement is stopped by annotation');
+        expect(description).toContain('replacement is disabled by annotation');
       }, PATIENCE);
       await allowReplacements('1');
       await untilGone(sick);
       await pool.untilUp(2, PATIENCE);
 
-      expect(machines.logged()).not.toContain('went on without');
+      expect(machines.logged()).not.toContain('continuing without');
       expect(`${manager.logged()}${machines.logged()}`).not.toContain('Forbidden');
       expect(cloud.created).toHaveLength(3);
     },
@@ -165,7 +165,7 @@ describe('two programs, each as a user with its own shipped role', () => {
       await untilGone(sick);
       await pool.untilUp(2, PATIENCE);
 
-      const said = machines.logged().match(/"msg":"went on without MachineSets and MachineDeployments: [^"]*"/g);
+      const said = machines.logged().match(/"msg":"continuing without MachineSets and MachineDeployments: [^"]*"/g);
       expect(said).toHaveLength(2); // once for each kind
       expect(machines.logged()).toContain('apply deploy/rbac/control-machine-controller.yaml (');
       expect(cloud.created).toHaveLength(3);

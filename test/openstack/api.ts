@@ -10,6 +10,12 @@ export interface Account {
   readonly project: string;
 }
 
+/** Of Nova with tags, of Cinder with attachments. */
+const VERSIONS: Readonly<Partial<Record<ServicePort, Readonly<Record<string, string>>>>> = {
+  nova: { 'openstack-api-version': 'compute 2.53' },
+  cinder: { 'openstack-api-version': 'volume 3.27' },
+};
+
 /** The services as a test sees them, beside the driver: each call throws unless it succeeds. */
 export class Api {
   readonly #settings: BedSettings;
@@ -52,7 +58,7 @@ export class Api {
       headers: {
         'x-auth-token': this.#token,
         'content-type': isRaw ? 'application/octet-stream' : 'application/json',
-        ...(service === 'nova' ? { 'openstack-api-version': 'compute 2.53' } : {}),
+        ...VERSIONS[service],
       },
       ...(body === undefined ? {} : { body: isRaw ? body : JSON.stringify(body) }),
     });

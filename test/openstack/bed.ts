@@ -84,7 +84,10 @@ export class Bed implements AsyncDisposable {
   }
 
   /** Starts a service that does not run, with what it kept, and perhaps another configuration; resolves when it answers. */
-  async revive(name: Service, change: Partial<Pick<BedSettings, 'tokenSeconds'>> = {}): Promise<void> {
+  async revive(
+    name: Service,
+    change: Partial<Pick<BedSettings, 'tokenSeconds' | 'reclaimSeconds'>> = {},
+  ): Promise<void> {
     this.#place.configure({ ...this.settings, ...change });
     this.#place.start(name);
     await this.#place.ready(name);
@@ -128,6 +131,7 @@ class Place implements AsyncDisposable {
       adminPassword: randomBytes(12).toString('hex'),
       servicePassword: randomBytes(12).toString('hex'),
       tokenSeconds: 3_600,
+      reclaimSeconds: 0,
       hosts: { nova: 'Large', small: 'Small', slow: 'Slow', broken: 'Broken' },
       packages: join(packages, 'root/usr/lib/python3/dist-packages'),
     };

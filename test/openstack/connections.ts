@@ -4,6 +4,7 @@ import type { Bed } from './bed.ts';
 import { callOf, create, newDriver, remove, requestFor } from './driver.ts';
 import { belongingsOf, clear } from './leftovers.ts';
 import { LossyProxy, type LossRule } from './lossy-proxy.ts';
+import { OutwardProxy } from './outward-proxy.ts';
 import { LOSSY_REGION } from './seed.ts';
 
 const NOTHING = { servers: [], ports: [], floatingIPs: [] };
@@ -43,6 +44,26 @@ export function describeConnections(bed: Bed): void {
       expect(await belongingsOf(bed)).toEqual(NOTHING);
       expect(proxy.seen(LOGIN)).toEqual([]);
       await expect(create(driver, request('m-1'))).resolves.toMatchObject({ nodeName: 'm-1' });
+    });
+
+    test('and of a proxy for everything that leaves is reached through that, but for what NO_PROXY names', async () => {
+      await using outward = await OutwardProxy.start();
+      const proxies = { http: '', https: outward.url, not: '' };
+      await using driver = newDriver({ proxies });
+
+      const { providerID } = await create(driver, request('m-1'));
+      const asked = new Set(outward.asked);
+      expect(asked.has(new URL(proxy.secret['authURL'] ?? '').host)).toBe(true);
+      expect(asked.size).toBeGreaterThan(2);
+
+      outward.refuses = true;
+      await using refused = newDriver({ proxies });
+      await expect(refused.getMachineStatus(request('m-1'), callOf())).rejects.toMatchObject({
+        code: 'Unavailable',
+        detail: expect.stringContaining('Proxy response (403)'),
+      });
+      await using direct = newDriver({ proxies: { ...proxies, not: '127.0.0.1' } });
+      await expect(direct.getMachineStatus(request('m-1'), callOf())).resolves.toMatchObject({ providerID });
     });
 
     test('a token that is refused at each request costs a login, and nothing is doubled', async () => {

@@ -42,7 +42,7 @@ describeContract({
     'restart',
     'restart-during-a-creation',
   ],
-  notApplicable: ['untagged-vm'],
+  notApplicable: ['untagged-vm', 'untagged-vm-by-a-foreign-id'],
   userData: '#cloud-config',
   secret: secretOf(bed),
   brokenSecret: secretOf(bed, { password: 'not-the-password' }),

@@ -20,6 +20,9 @@ export interface SeenPort {
   readonly name: string;
   readonly device_id: string;
   readonly device_owner: string;
+  readonly network_id: string;
+  readonly port_security_enabled: boolean;
+  readonly fixed_ips: readonly { readonly ip_address: string }[];
   readonly description: string;
   readonly tags: readonly string[];
   readonly security_groups: readonly string[];

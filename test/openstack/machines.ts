@@ -16,6 +16,9 @@ export function describeMachines(bed: Bed): void {
       await clear(bed);
     });
 
+    // promise: openstack/flavor-image-zone-name
+    // promise: openstack/cloud/flavor-image-zone-server
+    // promise: openstack/cloud/security-groups-id-name
     test('is made as its class says, with groups by ID and by name, and goes with all that belongs to it', async () => {
       await using driver = newDriver();
       const { networkID, secondNetworkID, subnetID, securityGroupIDs, externalNetworkID, imageID } = bed.seeds;
@@ -74,6 +77,51 @@ export function describeMachines(bed: Bed): void {
       expect(await belongingsOf(bed)).toEqual(nothing);
     });
 
+    test('is made as the entries of its networks say, by ID of the flavor and name of the server group, without key and zone', async () => {
+      await using driver = newDriver();
+      const { networkID, secondNetworkID, securityGroupIDs } = bed.seeds;
+      const [, groupB] = securityGroupIDs;
+      const { server_group: group } = await bed.user.call<{ server_group: { id: string } }>(
+        'nova',
+        'POST',
+        '/v2.1/os-server-groups',
+        { server_group: { name: 'spread', policies: ['soft-anti-affinity'] } },
+      );
+      const taken = await fixedAddressIn(bed, secondNetworkID);
+      const networks = [
+        { id: networkID, podNetwork: true, portSecurity: false },
+        { id: secondNetworkID, securityGroups: ['group-b'], vnicType: 'normal', fixedIP: taken },
+      ];
+      const none = { keyName: undefined, availabilityZone: undefined, podNetworkCidr: undefined };
+      const flavor = { flavorName: undefined, flavorID: '1', serverGroupName: 'spread' };
+      const change = { networkID: undefined, networks, ...none, ...flavor };
+
+      const { providerID } = await create(driver, requestFor(bed, 'm-1', change));
+
+      const { servers, ports } = await belongingsOf(bed);
+      expect(servers).toMatchObject([{ key_name: null, flavor: { original_name: 'tiny' } }]);
+      expect(ports.find(({ network_id: network }) => network === networkID)).toMatchObject({
+        port_security_enabled: false,
+        security_groups: [],
+        allowed_address_pairs: [],
+      });
+      expect(ports.find(({ network_id: network }) => network === secondNetworkID)).toMatchObject({
+        security_groups: [groupB],
+        fixed_ips: [{ ip_address: taken }],
+      });
+      const found = await bed.user.call('nova', 'GET', `/v2.1/os-server-groups/${group.id}`);
+      expect(found).toMatchObject({ server_group: { members: [providerID.split('/').at(-1)] } });
+      await expect(create(driver, requestFor(bed, 'm-2', change))).rejects.toMatchObject({
+        code: 'FailedPrecondition',
+        detail: expect.stringContaining('making the port: 409'),
+      });
+      expect((await belongingsOf(bed)).ports).toHaveLength(2);
+      await bed.user.call('nova', 'DELETE', `/v2.1/os-server-groups/${group.id}`);
+    });
+
+    // promise: openstack/servers-ports-disks-gardeners
+    // promise: openstack/cloud/classes-gardeners-provider-requests
+    // promise: openstack/cloud/made-found-kept-deleted
     test("of an earlier provider is found, kept and deleted with its port, by its name and its class's tags; ours differs in what says whose it is alone", async () => {
       await using driver = newDriver();
       const change = { subnetIDs: [bed.seeds.subnetID] };
@@ -114,6 +162,8 @@ export function describeMachines(bed: Bed): void {
       expect(await belongingsOf(bed)).toEqual(nothing);
     });
 
+    // promise: openstack/tags-class-left-alone
+    // promise: openstack/cloud/lost-objects-server-tags
     test('that lost the tags of its class is left alone, and one that lost those of Nova is not', async () => {
       await using driver = newDriver({ pageSize: 1 });
       const [left, found] = [
@@ -134,6 +184,30 @@ export function describeMachines(bed: Bed): void {
         expect(servers.map(({ id }) => id)).toEqual([idOf(left)]);
         expect(ports.map(({ name }) => name)).toEqual(['m-1']);
       }, SELDOM);
+    });
+
+    // promise: openstack/tags-class-left-alone
+    test('that lost a tag of its class keeps port and floating IP when its Machine is deleted', async () => {
+      await using driver = newDriver();
+      const request = requestFor(bed, 'm-1', { floatingIP: { networkName: 'outside' } });
+      const { providerID } = await create(driver, request);
+      const id = providerID.split('/').at(-1) ?? '';
+      await bed.user.call('nova', 'DELETE', `/v2.1/servers/${id}/metadata/kubernetes.io-role-node`);
+      const before = await belongingsOf(bed);
+
+      const known = requestFor(bed, 'm-1', { floatingIP: { networkName: 'outside' } }, { providerID });
+      await expect(driver.deleteMachine(known, callOf())).rejects.toMatchObject({ code: 'NotFound' });
+
+      expect(await belongingsOf(bed)).toMatchObject({
+        servers: [{ id, status: 'ACTIVE' }],
+        ports: before.ports.map(({ id: port }) => ({ id: port, device_id: id })),
+        floatingIPs: before.floatingIPs,
+      });
+      expect(before.floatingIPs).toMatchObject([{ port_id: before.ports[0]?.id }]);
+      await expect(driver.createMachine(request, callOf())).rejects.toMatchObject({
+        code: 'FailedPrecondition',
+        detail: expect.stringContaining(`server ${id} was made for machine shoot/m-1`),
+      });
     });
 
     test('is listed on whatever page, and is one server again when another one was made for it', async () => {
@@ -161,6 +235,18 @@ export function describeMachines(bed: Bed): void {
       expect((await belongingsOf(bed)).servers.map(({ id }) => id)).toEqual([made?.id]);
     });
   });
+}
+
+/** An address that nobody has. */
+async function fixedAddressIn({ user }: Bed, network_id: string): Promise<string> {
+  const { port } = await user.call<{ port: { id: string; fixed_ips: { ip_address: string }[] } }>(
+    'neutron',
+    'POST',
+    '/v2.0/ports',
+    { port: { network_id } },
+  );
+  await user.call('neutron', 'DELETE', `/v2.0/ports/${port.id}`);
+  return port.fixed_ips[0]?.ip_address ?? '';
 }
 
 /** Makes the server of a class with a subnet by the requests of Gardener's provider, in its order; says its ID. */

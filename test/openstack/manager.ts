@@ -93,6 +93,8 @@ export function describeManager(bed: Bed): void {
       await stack.disposeAsync();
     });
 
+    // promise: openstack/server-vanishes-replaced
+    // promise: openstack/cloud/server-vanishes-replaced-leaves
     test('makes three machines, replaces one whose server vanishes, and leaves nothing of them', async () => {
       await applyManifests(api, manifestsOf(bed));
 
@@ -128,6 +130,9 @@ export function describeManager(bed: Bed): void {
       }, PATIENCE);
     }, 900_000);
 
+    // promise: openstack/keystone-down-machine-goes
+    // promise: openstack/cloud/both-tags-machine-deleted
+    // promise: openstack/deletion/keystone-down-server-port
     test('lets a Machine go by force while Keystone is down, and removes server and port, and a server that nobody owns, when it is back', async () => {
       const { user, seeds } = bed;
       const name = 'let-go';
@@ -181,6 +186,12 @@ export function describeManager(bed: Bed): void {
       }, PATIENCE);
     }, 600_000);
 
+    // promise: openstack/two-examples-documentation-mirantis
+    // promise: openstack/cloud/documents-two-yaml-examples
+    // promise: openstack/cloud/floating-ip-same-address
+    // promise: openstack/cloud/hardware-private-address-shown
+    // promise: openstack/cloud/state-server-novas-words
+    // promise: openstack/front-end/kubelet-stops-kubelet-ready
     test('makes the server that the documentation of Mirantis Container Cloud asks for, of its two examples as they are, and removes it', async () => {
       const { name, flavor, image } = DOCUMENTED;
       const groupIDs = await seedDocumented(bed);

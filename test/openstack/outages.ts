@@ -28,6 +28,7 @@ export function describeOutages(bed: Bed): void {
       expect(servers).toHaveLength(2);
     });
 
+    // promise: openstack/services-die-middle
     test('Nova, in the middle of a build: the server that it forgot is made anew', async () => {
       const slow = { availabilityZone: 'slow' };
       const first = newDriver();

@@ -85,6 +85,8 @@ export function describeRefusals(bed: Bed): void {
       await clear(bed);
     });
 
+    // promise: openstack/exist-ambiguous-named-member
+    // promise: openstack/cloud/unknown-flavor-resourceexhausted-two
     test('says why, leaves nothing, and is made by the same driver when it is put right', async () => {
       await using driver = newDriver();
       await seedImage(bed.admin, 'twice');
@@ -102,6 +104,37 @@ export function describeRefusals(bed: Bed): void {
       await expect(create(driver, requestFor(bed, 'm-1'))).resolves.toMatchObject({ nodeName: 'm-1' });
     });
 
+    test('because there is no floating IP for it has no server either, and is made when there is one', async () => {
+      await using driver = newDriver();
+      const allocated = requestFor(bed, 'm-1', { floatingIP: { networkName: 'outside' } });
+      const given = requestFor(bed, 'm-2', { floatingIP: { networkName: 'outside', address: '172.24.4.200' } });
+      const setQuota = async (floatingip: number) => {
+        const path = `/v2.0/quotas/${bed.user.projectID}`;
+        await bed.admin.call('neutron', 'PUT', path, { quota: { floatingip } });
+      };
+      await setQuota(0);
+      try {
+        await expect(driver.createMachine(allocated, callOf())).rejects.toMatchObject({
+          code: 'ResourceExhausted',
+          detail: expect.stringContaining('allocating the floating IP: 409'),
+        });
+        await expect(driver.createMachine(given, callOf())).rejects.toMatchObject({
+          code: 'InvalidArgument',
+          detail: expect.stringContaining('there is no floating IP 172.24.4.200 in the project'),
+        });
+        expect(await belongingsOf(bed)).toEqual({ servers: [], ports: [], floatingIPs: [] });
+      } finally {
+        await setQuota(-1);
+      }
+
+      await create(driver, allocated);
+
+      const { ports, floatingIPs } = await belongingsOf(bed);
+      expect(floatingIPs).toMatchObject([{ port_id: ports[0]?.id }]);
+    });
+
+    // promise: openstack/quota-zone-subnet-room
+    // promise: openstack/cloud/capacity-quota-resourceexhausted-machine
     test('because there is no room, in quota, zone or subnet, is made when there is', async () => {
       await using driver = newDriver();
       const { tightNetworkID, networkID } = bed.seeds;
@@ -137,6 +170,8 @@ export function describeRefusals(bed: Bed): void {
       for (const name of ['q-2', 'q-3']) await remove(driver, requestFor(bed, name, quota.change, quota));
     });
 
+    // promise: openstack/changed-password-told-correction
+    // promise: openstack/cloud/wrong-credentials-unauthenticated-corrected
     test('since its password was changed is made when the Secret has the new one, and by an application credential', async () => {
       await using driver = newDriver();
       const old = { username: 'changing', password: 'old-password' };
@@ -153,6 +188,10 @@ export function describeRefusals(bed: Bed): void {
       const made = async () => await another.createMachine(requestFor(bed, 'm-2', {}, { secret }), callOf());
       await eventually(made, SELDOM);
       const application = await applicationCredential(bed, id, secret);
+      const file = { ...NO_KEYS, 'clouds.yaml': cloudsOf(bed, id, secret), cloud: 'bed' };
+      expect(await another.getMachineStatus(requestFor(bed, 'm-1', {}, { secret: file }), callOf())).toMatchObject({
+        nodeName: 'm-1',
+      });
       const { providerID } = await driver.getMachineStatus(
         requestFor(bed, 'm-2', {}, { secret: application }),
         callOf(),
@@ -162,6 +201,15 @@ export function describeRefusals(bed: Bed): void {
       expect((await belongingsOf(bed)).servers.map(({ name }) => name).toSorted()).toEqual(['m-1', 'm-2']);
     });
   });
+}
+
+/** What a clouds.yaml says in their place. */
+const NO_KEYS = { authURL: '', username: '', password: '', tenantName: '', domainName: '' };
+
+function cloudsOf({ settings }: Bed, user_id: string, { password }: NamedUser): string {
+  const auth = { auth_url: settings.authURL, user_id, password };
+  const project = { project_name: PROJECTS.machines, project_domain_id: 'default' };
+  return JSON.stringify({ clouds: { bed: { auth: { ...auth, ...project }, interface: 'public' }, other: {} } });
 }
 
 interface NamedUser {

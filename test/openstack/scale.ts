@@ -12,6 +12,8 @@ export function describeScale(bed: Bed, count: number): void {
       await clear(bed);
     });
 
+    // promise: openstack/many-machines-once-once
+    // promise: openstack/cloud/scale-few-logins-servers
     test(`${count} machines at once are made with few logins, all of them running, each once`, async () => {
       const names = Array.from({ length: count }, (_, i) => `many-${i}`);
       const { proxy } = bed;

@@ -1,6 +1,9 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 
+import type { MachineRequest } from '../../pkg/driver/driver.ts';
 import type { DriverCode } from '../../pkg/driver/error.ts';
+import { machineOf } from '../../pkg/drivers/machine-identity.ts';
+import { ownerText } from '../../pkg/drivers/openstack/intent.ts';
 import { stubOf } from '../drivers/requests.ts';
 import { eventually } from '../expect/eventually.ts';
 import type { Bed } from './bed.ts';
@@ -81,6 +84,8 @@ export function describeVolumes(bed: Bed): void {
       }
     });
 
+    // promise: openstack/root-disk-volume-none
+    // promise: openstack/cloud/boot-volume-volume-size
     test('has exactly one, with its name and its tags, and none when it is deleted', async () => {
       await using driver = newDriver();
       const plain = requestFor(bed, 'm-1', { bootFromVolume: { enabled: true, volumeSize: 3 } });
@@ -142,6 +147,7 @@ export function describeVolumes(bed: Bed): void {
       expect(await everything()).toEqual(NOTHING);
     });
 
+    // promise: openstack/answer-cinder-lost-driver
     test('has one when the answer of Cinder is lost, and none when it is given up while Cinder makes it', async () => {
       const { proxy } = bed;
       const request = (name: string, rootDiskType: string) =>
@@ -209,6 +215,7 @@ export function describeVolumes(bed: Bed): void {
       await eventually(async () => expect(await volumesOf(bed)).toMatchObject([{ status: 'in-use' }]), SELDOM);
     });
 
+    // promise: openstack/root-disk-asked-shows
     test('has none when its request arrives while it is deleted', async () => {
       const { request, arrival } = await begunLate();
 
@@ -222,6 +229,110 @@ export function describeVolumes(bed: Bed): void {
       expect(await everything()).toEqual(NOTHING);
     });
 
+    /** A disk of a machine that has no server. */
+    const diskAlone = async (request: MachineRequest): Promise<SeenVolume> => {
+      const { volume } = await bed.user.call<{ volume: SeenVolume }>('cinder', 'POST', cinder('/volumes'), {
+        volume: {
+          name: request.machine.metadata.name,
+          size: 3,
+          imageRef: bed.seeds.imageID,
+          description: ownerText(machineOf(request, callOf())),
+        },
+      });
+      await eventually(async () => expect(await volumesOf(bed)).toMatchObject([{ status: 'available' }]), SELDOM);
+      return volume;
+    };
+
+    // promise: openstack/disk-reserved-server-gone
+    test('goes although Nova has left its volume reserved for a server that is no more', async () => {
+      await using driver = newDriver();
+      const request = requestFor(bed, 'm-1', { rootDiskSize: 3 });
+      const reserve = async ({ id: volume_uuid }: SeenVolume): Promise<void> => {
+        const attachment = { instance_uuid: '00000000-0000-4000-8000-000000000000', volume_uuid };
+        await bed.user.call('cinder', 'POST', cinder('/attachments'), { attachment });
+        await eventually(async () => expect(await volumesOf(bed)).toMatchObject([{ status: 'reserved' }]), SELDOM);
+      };
+      await reserve(await diskAlone(request));
+
+      await remove(driver, request);
+      expect(await everything()).toEqual(NOTHING);
+
+      const disk = await diskAlone(request);
+      await reserve(disk);
+      await create(driver, request);
+      expect(await volumesOf(bed)).toMatchObject([{ id: disk.id, status: 'in-use' }]);
+    });
+
+    test('says why Cinder refuses to delete its volume, and goes when it does not any more', async () => {
+      await using driver = newDriver();
+      const request = requestFor(bed, 'm-1', { rootDiskSize: 3 });
+      const { id } = await diskAlone(request);
+      const { snapshot } = await bed.user.call<{ snapshot: { id: string } }>('cinder', 'POST', cinder('/snapshots'), {
+        snapshot: { volume_id: id, name: 'kept' },
+      });
+
+      await expect(driver.deleteMachine(request, callOf())).rejects.toMatchObject({
+        code: 'FailedPrecondition',
+        detail: expect.stringMatching(new RegExp(`Cinder refuses to delete volume ${id}: 400 .*snapshots`)),
+      });
+      await bed.user.call('cinder', 'DELETE', cinder(`/snapshots/${snapshot.id}`));
+      await eventually(async () => await remove(driver, request), SELDOM);
+
+      expect(await everything()).toEqual(NOTHING);
+    });
+
+    // promise: openstack/tags-class-left-alone
+    test('keeps its volume, and what it runs on, when its server was taken out of the hands of the driver', async () => {
+      await using driver = newDriver();
+      const change = { rootDiskSize: 3, floatingIP: { networkName: 'outside' } };
+      const { providerID } = await create(driver, requestFor(bed, 'm-1', change));
+      const id = providerID.split('/').at(-1) ?? '';
+      await bed.user.call('nova', 'DELETE', `/v2.1/servers/${id}/metadata/kubernetes.io-role-node`);
+
+      const known = requestFor(bed, 'm-1', change, { providerID });
+      await expect(driver.deleteMachine(known, callOf())).rejects.toMatchObject({ code: 'NotFound' });
+
+      const { servers, ports, floatingIPs, volumes } = await everything();
+      expect(servers).toMatchObject([{ id, status: 'ACTIVE' }]);
+      expect(ports).toMatchObject([{ device_id: id }]);
+      expect(floatingIPs).toMatchObject([{ port_id: ports[0]?.id }]);
+      expect(volumes).toMatchObject([{ status: 'in-use', attachments: [{ server_id: id }] }]);
+    });
+
+    test('goes for good, with its volume, where Nova keeps for a while what is deleted', async () => {
+      await bed.kill('nova');
+      await bed.revive('nova', { reclaimSeconds: 3_600 });
+      try {
+        const change = { rootDiskSize: 3 };
+        await using driver = newDriver();
+        const request = requestFor(bed, 'm-1', change);
+        const { providerID } = await create(driver, request);
+        await remove(driver, requestFor(bed, 'm-1', change, { providerID }));
+        const id = providerID.split('/').at(-1) ?? '';
+        await expect(bed.user.call('nova', 'GET', `/v2.1/servers/${id}`)).rejects.toThrow(': 404');
+        expect(await everything()).toEqual(NOTHING);
+
+        const other = await create(driver, request);
+        const otherID = other.providerID.split('/').at(-1) ?? '';
+        await bed.user.call('nova', 'DELETE', `/v2.1/servers/${otherID}`);
+        const softly = async () =>
+          expect(await bed.user.call('nova', 'GET', `/v2.1/servers/${otherID}`)).toMatchObject({
+            server: { status: 'SOFT_DELETED' },
+          });
+        await eventually(softly, SELDOM);
+        await remove(driver, request);
+        await eventually(
+          async () => await expect(bed.user.call('nova', 'GET', `/v2.1/servers/${otherID}`)).rejects.toThrow(': 404'),
+          SELDOM,
+        );
+        expect(await everything()).toEqual(NOTHING);
+      } finally {
+        await bed.kill('nova');
+        await bed.revive('nova');
+      }
+    });
+
+    // promise: openstack/cinder-refuses-named-member
     test('says why Cinder makes none, with the member of the class, and leaves nothing', async () => {
       await using driver = newDriver();
 
@@ -233,6 +344,7 @@ export function describeVolumes(bed: Bed): void {
       }
     });
 
+    // promise: openstack/volume-slow-delete-waited
     test('is not gone while its volume is slow to delete or stuck, and says so', async () => {
       await using driver = newDriver();
       // Refused by Nova, when there is a volume.

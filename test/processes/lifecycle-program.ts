@@ -4,11 +4,12 @@ import { Lifecycle } from '../../pkg/process/lifecycle.ts';
 
 /**
  * A process with one member that tells on standard output what happens to it. Its argument: `runs`, `throws` (in a timer),
- * `rejects` (nobody awaits it), `hangs` (its stop never ends), or `logs` (a line every few milliseconds).
+ * `rejects` (nobody awaits it), `hangs` (its stop never ends), `logs` (a line every few milliseconds), or `floods` (as many lines as it
+ * takes to lose some, which it tells its parent).
  */
 const [mode] = process.argv.slice(2);
 const say = (word: string): boolean => process.stdout.write(`${word}\n`);
-const log = createLogger(mode === 'logs' ? 'info' : 'silent');
+const log = createLogger(mode === 'logs' || mode === 'floods' ? 'info' : 'silent');
 const lifecycle = new Lifecycle({ clock: new SystemClock(), log, host: process });
 
 lifecycle.add({
@@ -21,6 +22,14 @@ lifecycle.add({
       }, 1);
     }
     if (mode === 'logs') setInterval(() => log.info({}, 'lived on'), 5);
+    if (mode === 'floods') {
+      const flood = setInterval(() => {
+        for (let i = 0; i < 100; i++) log.info({ text: 'x'.repeat(1_000) }, 'said');
+        if (log.lostLines?.() === 0) return;
+        process.send?.(process.stdout.writableLength);
+        clearInterval(flood);
+      }, 1);
+    }
     if (mode === 'rejects') void Promise.reject(new Error('bug'));
   },
   async stop(graceMs) {

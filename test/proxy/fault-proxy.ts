@@ -1,6 +1,8 @@
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
 
+import { reset } from './reset.ts';
+
 /** What the network does to connections. `to-client` and `to-server` swallow one direction and keep the other. */
 export type NetworkState = 'up' | 'refuse' | 'stall' | 'swallow-to-client' | 'swallow-to-server';
 
@@ -60,8 +62,8 @@ export class FaultProxy implements AsyncDisposable {
   /** Breaks all connections with a reset; new ones are accepted. */
   cut(): void {
     for (const { client, server } of this.#pairs) {
-      client.resetAndDestroy();
-      server.resetAndDestroy();
+      reset(client);
+      reset(server);
     }
   }
 
@@ -90,7 +92,7 @@ export class FaultProxy implements AsyncDisposable {
   #accept(client: Socket): void {
     client.on('error', ignore);
     if (this.#state === 'refuse') {
-      client.resetAndDestroy();
+      reset(client);
       return;
     }
     this.#accepted += 1;

@@ -7,21 +7,26 @@ import type { DeleteOptions } from './delete.ts';
 
 /** The subcommand `delete`: what `kubectl delete` cannot be asked for. Its work is loaded only when it is run. */
 export function deleteCommand(): Command {
-  const remove = new Command('delete').description('Delete an object, with more say than kubectl delete gives.');
+  const remove = new Command('delete').description('Delete an object with options that kubectl delete does not have.');
   remove
     .command('machine <name>')
     .aliases(['machines', 'mc'])
-    .description('Delete a Machine by a policy; or drain it first, so that this can be aborted until it is empty.')
+    .description(
+      'Delete a Machine with a deletion policy, or drain its Node first, so that the deletion can be aborted until the Node is empty.',
+    )
     .addOption(
-      new Option('--policy <policy>', 'how: graceful never deletes a pod, unsafe does not drain, forced does not wait')
+      new Option(
+        '--policy <policy>',
+        'deletion policy: graceful never deletes a pod, unsafe does not drain, forced does not wait',
+      )
         .choices(DELETION_POLICIES)
         .conflicts('abort'),
     )
     .addOption(
-      new Option('--prepare', 'drain the Node first, and delete the Machine when it is empty').conflicts('abort'),
+      new Option('--prepare', 'drain the Node first, and delete the Machine when the Node is empty').conflicts('abort'),
     )
-    .option('--abort', 'take back what was prepared, if the Machine is not deleted yet')
-    .option('-w, --wait', 'show how it goes on, and end when the Machine is gone, or is as before an abort', false)
+    .option('--abort', 'abort a prepared deletion, unless the Machine is already being deleted')
+    .option('-w, --wait', 'wait until the Machine is deleted, or the abort is complete, and show the progress', false)
     .addOption(namespaceOption('namespace of the Machine'))
     .addOption(kubeconfigOption())
     .addOption(timeoutOption())

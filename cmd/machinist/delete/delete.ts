@@ -8,7 +8,6 @@ import { exitCodeOf, type Say, type Terminal } from '../terminal.ts';
 import { version } from '../version.ts';
 import { annotationsFor, type Goal, policyLeftOn, progressOf, whatGoesOn } from './progress.ts';
 
-/** What `delete machine` was asked for. */
 export interface DeleteOptions {
   readonly kubeconfig: string;
   readonly namespace: string;

@@ -23,7 +23,7 @@ const deleting = machine((m) => {
 
 describe('progress', () => {
   test.each([
-    { goal: 'gone', one: undefined, want: { text: 'machine "m-1" is gone', isDone: true } },
+    { goal: 'gone', one: undefined, want: { text: 'machine "m-1" has been deleted', isDone: true } },
     { goal: 'prepared', one: undefined, want: { isDone: true } },
     { goal: 'gone', one: deleting, want: { isDone: false } },
     { goal: 'prepared', one: deleting, want: { isDone: false } },
@@ -74,7 +74,7 @@ test.each([
     title: 'is told, with how to take it off',
     one: annotated({ [POLICY]: 'graceful' }),
     want:
-      'machine "m-1" keeps its deletion policy graceful, for any later deletion; to take it off: ' +
+      'machine "m-1" keeps deletion policy graceful for any later deletion; to remove it: ' +
       'kubectl annotate machine -n default m-1 machine.sapcloud.io/deletion-policy-',
   },
   {
@@ -86,7 +86,7 @@ test.each([
       ];
     }),
     want:
-      'machine "m-1" keeps its deletion policy unsafe, for any later deletion; to take it off: ' +
+      'machine "m-1" keeps deletion policy unsafe for any later deletion; to remove it: ' +
       'remove spec.providerSpec.value.deletionPolicy of machines.cluster.k8s.io w-1',
   },
   { title: 'is none', one: annotated({}), want: undefined },
@@ -95,17 +95,17 @@ test.each([
 });
 
 describe('a wait that takes too long', () => {
-  const look = 'look at it with: machinist describe machine -n default m-1';
+  const look = 'show it with: machinist describe machine -n default m-1';
 
   test.each([
     {
       goal: 'prepared',
       one: annotated({ [PREPARE]: 'true' }),
-      want: `the preparation goes on; ${look}, abort it with: machinist delete machine -n default m-1 --abort`,
+      want: `the preparation continues; ${look}, abort it with: machinist delete machine -n default m-1 --abort`,
     },
-    { goal: 'prepared', one: deleting, want: `the deletion goes on; ${look}` },
-    { goal: 'gone', one: deleting, want: `the deletion goes on; ${look}` },
-    { goal: 'kept', one: annotated({ [SINCE]: 'x' }), want: `the abort goes on; ${look}` },
+    { goal: 'prepared', one: deleting, want: `the deletion continues; ${look}` },
+    { goal: 'gone', one: deleting, want: `the deletion continues; ${look}` },
+    { goal: 'kept', one: annotated({ [SINCE]: 'x' }), want: `the abort continues; ${look}` },
   ] as const)('towards $goal says: $want', ({ goal, one, want }) => {
     expect(whatGoesOn(one, goal)).toBe(want);
   });

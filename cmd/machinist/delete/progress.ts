@@ -14,7 +14,6 @@ import { CommandError } from '../command-error.ts';
 /** What is waited for: that a Machine is gone, after a preparation or not, or that nothing is left of a preparation. */
 export type Goal = 'gone' | 'prepared' | 'kept';
 
-/** Where a deletion, or its abort, stands. */
 export interface DeletionProgress {
   readonly text: string;
   readonly isDone: boolean;
@@ -27,7 +26,7 @@ export interface DeletionProgress {
 export function progressOf(name: string, machine: Machine | undefined, goal: Goal, nowMs: number): DeletionProgress {
   if (machine === undefined) {
     if (goal === 'kept') throw tooLate(name);
-    return { text: `machine "${name}" is gone`, isDone: true };
+    return { text: `machine "${name}" has been deleted`, isDone: true };
   }
   const { message } = explain(machine, nowMs);
   const waiting = { text: `Waiting for machine "${name}": ${message}`, isDone: false };
@@ -76,7 +75,7 @@ export function policyLeftOn(machine: Machine): string | undefined {
     field === undefined
       ? `kubectl annotate machine -n ${namespace} ${name} ${DELETION_POLICY_ANNOTATION}-`
       : `remove ${field}`;
-  return `machine "${name}" keeps its deletion policy ${policy}, for any later deletion; to take it off: ${how}`;
+  return `machine "${name}" keeps deletion policy ${policy} for any later deletion; to remove it: ${how}`;
 }
 
 /** What goes on with a Machine after nobody waits for it any more, how to look at that, and how to end it where that can be done. */
@@ -85,7 +84,7 @@ export function whatGoesOn(machine: Machine, goal: Goal): string {
   const isPreparing = goal === 'prepared' && !isBeingDeleted(machine);
   const what = goal === 'kept' ? 'the abort' : isPreparing ? 'the preparation' : 'the deletion';
   const abort = isPreparing ? `, abort it with: machinist delete machine -n ${namespace} ${name} --abort` : '';
-  return `${what} goes on; look at it with: machinist describe machine -n ${namespace} ${name}${abort}`;
+  return `${what} continues; show it with: machinist describe machine -n ${namespace} ${name}${abort}`;
 }
 
 /** The abort of a Machine that is being deleted. */

@@ -2,7 +2,8 @@ import { expect, test } from '@jest/globals';
 
 import type { ClusterAPICluster } from '../../../pkg/apis/cluster-api/cluster.ts';
 import type { AroundCluster } from '../../../pkg/controllers/cluster-api/explain-cluster.ts';
-import { clusterDescription, renderCluster } from './cluster-api-cluster.ts';
+import type { Reader } from '../../../pkg/kube/client.ts';
+import { aroundCluster, clusterDescription, renderCluster } from './cluster-api-cluster.ts';
 
 const THEN = '2026-01-01T00:00:00Z';
 const NOW_MS = Date.parse('2026-01-01T00:10:00Z');
@@ -75,9 +76,9 @@ test.each([
   {
     kubeconfig: 'missing',
     annotations: { 'cluster-api.machine.sapcloud.io/had-kubeconfig': 'true' },
-    nodes: 'in the cluster of Secret c-kubeconfig, which is gone',
+    nodes: 'in the cluster of Secret c-kubeconfig, which no longer exists',
   },
-  { kubeconfig: 'unknown', annotations: {}, nodes: 'unknown: Secret c-kubeconfig may not be read' },
+  { kubeconfig: 'unknown', annotations: {}, nodes: 'unknown: no permission to read Secret c-kubeconfig' },
 ] as const)(
   'where the Nodes are is said with a kubeconfig that is $kubeconfig: $nodes',
   ({ kubeconfig, annotations, nodes }) => {
@@ -88,3 +89,18 @@ test.each([
     );
   },
 );
+
+test('of the kubeconfig of a Cluster nothing is read but that it is there', async () => {
+  const asked: unknown[] = [];
+  const reader = {
+    get: (_resource: unknown, ref: object, options: object) => {
+      asked.push({ ...ref, ...options });
+      return Promise.resolve({ metadata });
+    },
+    list: () => Promise.resolve({ items: [] }),
+  } as unknown as Reader;
+
+  const { kubeconfig } = await aroundCluster(reader, CLUSTER);
+
+  expect([kubeconfig, asked]).toEqual(['there', [{ namespace: 'ns', name: 'c-kubeconfig', metadataOnly: true }]]);
+});

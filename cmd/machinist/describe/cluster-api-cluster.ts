@@ -41,7 +41,6 @@ export interface ClusterDescription extends DescribedExplanation {
   readonly events: readonly DescribedEvent[];
 }
 
-/** A Machine of a Cluster. */
 export interface DescribedMachine {
   readonly name: string;
   readonly phase: string;
@@ -56,7 +55,7 @@ export async function describeClusterAPICluster(name: string, options: DescribeO
     {
       resource: clusterAPIClusters,
       describe: async (reader, cluster, told, nowMs) =>
-        clusterDescription(cluster, await around(reader, cluster), told, nowMs()),
+        clusterDescription(cluster, await aroundCluster(reader, cluster), told, nowMs()),
       render: renderCluster,
     },
     name,
@@ -65,11 +64,12 @@ export async function describeClusterAPICluster(name: string, options: DescribeO
 }
 
 /** Reads what belongs to a Cluster; what may not be read is unknown. Throws ApiError when the server cannot be reached. */
-async function around(reader: Reader, { metadata }: ClusterAPICluster): Promise<AroundCluster> {
+export async function aroundCluster(reader: Reader, { metadata }: ClusterAPICluster): Promise<AroundCluster> {
   const { namespace = '', name } = metadata;
   const ref = { namespace, name: `${name}${KUBECONFIG_SECRET_SUFFIX}` };
   const [kubeconfig, machines] = await Promise.all([
-    knownOf(reader, secrets, ref),
+    // Of credentials it is enough to know that they are there.
+    knownOf(reader, secrets, ref, { metadataOnly: true }),
     reader.list(clusterAPIMachines, { namespace }).catch((err: unknown) => {
       if (isAnswer(err)) return undefined;
       throw err;
@@ -113,9 +113,9 @@ function nameOf(reference: ContractReference | undefined): string | undefined {
 function whereNodesAre({ metadata }: ClusterAPICluster, { kubeconfig }: AroundCluster): string {
   const secret = `Secret ${metadata.name}${KUBECONFIG_SECRET_SUFFIX}`;
   if (kubeconfig === 'there') return `in the cluster of ${secret}`;
-  if (kubeconfig === 'unknown') return `unknown: ${secret} may not be read`;
+  if (kubeconfig === 'unknown') return `unknown: no permission to read ${secret}`;
   const had = metadata.annotations?.[HAD_KUBECONFIG_ANNOTATION] !== undefined;
-  return had ? `in the cluster of ${secret}, which is gone` : 'in the target cluster of the manager';
+  return had ? `in the cluster of ${secret}, which no longer exists` : 'in the target cluster of the manager';
 }
 
 function machineOf(machine: ClusterAPIMachine): DescribedMachine {

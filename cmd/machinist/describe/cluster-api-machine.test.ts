@@ -59,7 +59,7 @@ test('a Machine of Cluster API is described in the layout of kubectl, with what 
       `Message:         Waiting for hooks to be removed: ${PRE_DRAIN}.`,
       `Waiting For:     Waiting for hooks to be removed: ${PRE_DRAIN}`,
       'Since:           2026-01-01T00:08:00Z (2m)',
-      'Next:            Its Node is drained when those who set these annotations have removed them.',
+      'Next:            Its Node is drained after the owners of these annotations have removed them.',
       `Deletion:        ${THEN}`,
       'Bootstrap:       Secret userdata (unknown)',
       'Infrastructure:  Sim i (ready, Ready)',

@@ -2,7 +2,6 @@ import { Command, Option } from 'commander';
 
 import { kubeconfigOption, namespaceOption } from '../options.ts';
 
-/** What `describe machine` was asked for. */
 export interface DescribeOptions {
   /** A path; empty for KUBECONFIG, ~/.kube/config, or the service account of the pod. */
   readonly kubeconfig: string;
@@ -13,25 +12,25 @@ export interface DescribeOptions {
 
 /** The subcommand `describe`: what `kubectl describe` shows, and what it means. Its work is loaded only when it is run. */
 export function describeCommand(): Command {
-  const describe = new Command('describe').description('Explain where an object stands, and what happens next.');
+  const describe = new Command('describe').description('Explain the state of an object and what happens next.');
   addKind(
     describe.command('machine <name>').aliases(['machines', 'mc']),
-    'Explain a Machine: its phase, why, what it waits for, since when, and what happens next.',
+    'Explain a Machine: its phase and why, what it is waiting for and since when, and what happens next.',
     async () => (await import('./describe.ts')).describeMachine,
   );
   addKind(
     describe.command('ironcore-machine <name>').aliases(['ironcore-machines']),
-    'Explain a Machine of IronCore: its pool, its state, what it waits for, since when, and what happens next.',
+    'Explain a Machine of IronCore: its pool and state, what it is waiting for and since when, and what happens next.',
     async () => (await import('./ironcore-machine.ts')).describeIronCoreMachine,
   );
   addKind(
     describe.command('cluster-api-machine <name>').aliases(['cluster-api-machines']),
-    'Explain a Machine of Cluster API: its Cluster, what it names, why it waits, since when, and what happens next.',
+    'Explain a Machine of Cluster API: its Cluster and references, why it is waiting and since when, and what happens next.',
     async () => (await import('./cluster-api-machine.ts')).describeClusterAPIMachine,
   );
   addKind(
     describe.command('cluster-api-cluster <name>').aliases(['cluster-api-clusters']),
-    'Explain a Cluster of Cluster API: its infrastructure, its Machines, where their Nodes are, why it waits, and what happens next.',
+    'Explain a Cluster of Cluster API: its infrastructure, its Machines, where their Nodes are, why it is waiting, and what happens next.',
     async () => (await import('./cluster-api-cluster.ts')).describeClusterAPICluster,
   );
   return describe;
@@ -44,7 +43,7 @@ function addKind(command: Command, description: string, load: () => Promise<Desc
     .description(description)
     .addOption(namespaceOption('namespace of the object'))
     .addOption(kubeconfigOption())
-    .addOption(new Option('-o, --output <format>', 'how to print it').choices(['text', 'json']).default('text'))
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .showSuggestionAfterError()
     .action(async (name: string, options: DescribeOptions) => {
       const print = await load();

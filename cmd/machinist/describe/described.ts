@@ -19,7 +19,6 @@ export interface DescribedCondition {
   readonly since?: string;
 }
 
-/** One Event about an object. */
 export interface DescribedEvent {
   readonly type: string;
   readonly reason: string;
@@ -51,7 +50,6 @@ export function explanationOf(
   };
 }
 
-/** A condition as it is described. */
 export function conditionOf(condition: {
   type: string;
   status: string;

@@ -45,7 +45,7 @@ Machine ID:   sim://1
 Power:        On
 State:        Running
 Reason:       Running
-Message:      Machine is Running in pool p.
+Message:      The Machine is Running in pool p.
 Waiting For:  <nothing>
 Since:        2026-01-01T00:09:00Z (60s)
 Next:         Nothing.

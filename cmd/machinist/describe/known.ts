@@ -11,10 +11,11 @@ export async function knownOf<T extends KubeObject>(
   reader: Reader,
   resource: Resource<T>,
   ref: ObjectRef,
+  options: { readonly metadataOnly?: true } = {},
 ): Promise<T | 'missing' | 'unknown'> {
   if (ref.name === '') return 'unknown';
   try {
-    return await reader.get(resource, ref);
+    return await reader.get(resource, ref, options);
   } catch (err) {
     if (isNotFound(err)) return 'missing';
     if (isAnswer(err)) return 'unknown';

@@ -2,7 +2,6 @@ import { fromTimestamp } from '../../../pkg/clock/clock.ts';
 import type { DescribedCondition, DescribedEvent, DescribedExplanation } from './described.ts';
 import { humanDuration } from './human-duration.ts';
 
-/** A label and its value. */
 export type Field = readonly [label: string, value: string | undefined];
 
 /** Labels and values, as lines; those without a value are left out. */

@@ -12,7 +12,6 @@ import { Transport } from '../../../pkg/kube/transport.ts';
 import { version } from '../version.ts';
 import type { DescribeOptions } from './command.ts';
 
-/** How objects of a kind are described. */
 export interface Kind<T extends KubeObject, Description> {
   readonly resource: Resource<T>;
   /** What is read beside the object and its Events, and what is made of all of it as it was at `nowMs`. */
@@ -49,7 +48,7 @@ async function read<T extends KubeObject, Description>(
   { kubeconfig, namespace: asked }: DescribeOptions,
   clock: SystemClock,
 ): Promise<Description> {
-  const endpoint = await loadEndpoint({ kubeconfig, env: process.env, clock });
+  const endpoint = await loadEndpoint({ kubeconfig, env: process.env, clock, isInteractive: true });
   const transport = new Transport({ endpoint, clock, userAgent: `machinist/${version()} describe` });
   try {
     const reader = new HttpReader(transport);

@@ -51,7 +51,7 @@ VM:              sim:///m-1
 Node:            m-1
 Phase:           Unknown
 Reason:          ZoneUnhealthy
-Message:         Machine m-1 is unhealthy. Not replaced yet: too many machines of zone a became unhealthy at once, so that replacement would not help; restore the zone, or delete a Machine to force its replacement.
+Message:         Machine m-1 is unhealthy. Not replaced yet: too many machines of zone a became unhealthy at once, so replacing them would not help; restore the zone, or delete a Machine to force its replacement.
 Waiting For:     more machines of its zone to be healthy
 Since:           2026-01-01T00:06:40Z (3m20s)
 Next:            It is replaced unless its Node becomes healthy first. To replace it now, delete the Machine.
@@ -61,7 +61,7 @@ Conditions:
   ----        ------   ---  ------         -------
   VMCreated   True     60s  VMCreated      VM sim:///m-1 exists.
   NodeJoined  True     60s  NodeJoined     The Node has joined.
-  Healthy     Unknown  60s  ZoneUnhealthy  Machine m-1 is unhealthy. Not replaced yet: too many machines of zone a became unhealthy at once, so that replacement would not help; restore the zone, or delete a Machine to force its replacement.
+  Healthy     Unknown  60s  ZoneUnhealthy  Machine m-1 is unhealthy. Not replaced yet: too many machines of zone a became unhealthy at once, so replacing them would not help; restore the zone, or delete a Machine to force its replacement.
 Node Conditions:
   Type   Status   Age        Reason             Message
   ----   ------   ---        ------             -------
@@ -81,7 +81,7 @@ Events:
 Namespace:    ns
 Phase:        <none>
 Reason:       Creating
-Message:      The provider is asked for the VM, or will be as soon as it is the turn of this machine.
+Message:      Waiting for the provider to create the VM; the request may still be queued.
 Waiting For:  the VM to be created
 Next:         The VM boots and joins as a Node.
 Conditions:  <none>

@@ -5,7 +5,6 @@ import { DriverAddressError, parseDriverAddress, type DriverAddress } from '../.
 import { ownTerminal } from '../terminal.ts';
 import { LANGUAGES, type Language } from './scaffold.ts';
 
-/** What `driver verify` was asked for. */
 export interface VerifyCommandOptions {
   readonly address: DriverAddress;
   /** Files. */
@@ -22,7 +21,6 @@ export interface VerifyCommandOptions {
   readonly output: 'text' | 'json' | 'junit';
 }
 
-/** What `driver new` was asked for. */
 export interface NewCommandOptions {
   readonly language: Language;
 }
@@ -31,12 +29,16 @@ const RULE_MS = 600_000;
 
 /** The subcommand `driver`: for those who write one. Its work is loaded only when it is run. */
 export function driverCommand(): Command {
-  const driver = new Command('driver').description('Help those who write a driver.');
+  const driver = new Command('driver').description('Tools for driver authors.');
   driver
     .command('new')
-    .description('Write a driver that keeps the contract to a folder of its name, to begin with.')
-    .addArgument(new Argument('<name>', 'of the driver, such as acme-driver'))
-    .addOption(new Option('--language <language>', 'what it is written in').choices(LANGUAGES).makeOptionMandatory())
+    .description('Scaffold a working driver in ./NAME.')
+    .addArgument(new Argument('<name>', 'name of the driver, such as acme-driver'))
+    .addOption(
+      new Option('--language <language>', 'programming language of the driver')
+        .choices(LANGUAGES)
+        .makeOptionMandatory(),
+    )
     .configureHelp({ helpWidth: 110 })
     .showSuggestionAfterError()
     .action(async (name: string, options: NewCommandOptions) => {
@@ -45,33 +47,36 @@ export function driverCommand(): Command {
     });
   driver
     .command('verify')
-    .description('Try a running driver against the contract, at its provider: it makes VMs and removes them again.')
+    .description(
+      'Verify that a running driver keeps the driver contract. Creates VMs at its provider, and removes them.',
+    )
     .addOption(
       new Option(
         '--address <address>',
-        'where the driver listens: unix:///path, or dns:///host:port?ca=FILE&cert=FILE&key=FILE',
+        'address of the driver: unix:///path, or dns:///host:port?ca=FILE&cert=FILE&key=FILE',
       )
         .argParser(address)
         .makeOptionMandatory(),
     )
-    .requiredOption('--class <file>', 'a MachineClass of which VMs are made')
-    .option('--secret <file>', 'a Secret of that class; more than one are merged', collect, [])
-    .option('--bad-class <file>', 'the same class with a mistake in its providerSpec')
-    .option('--bad-secret <file>', 'a Secret with credentials that the provider does not accept')
-    .option('--restart-command <line>', 'ends the driver, as a crash would, and starts it again in the background')
+    .requiredOption('--class <file>', 'file with the MachineClass of the VMs to create')
+    .option('--secret <file>', 'file with a Secret of that class; several are merged', collect, [])
+    .option('--bad-class <file>', 'file with the same class, but an invalid providerSpec')
+    .option('--bad-secret <file>', 'file with a Secret whose credentials the provider rejects')
+    .option(
+      '--restart-command <line>',
+      'command that ends the driver, as a crash would, and restarts it in the background',
+    )
     .option(
       '--untagged-vm-command <line>',
-      'makes a VM as an earlier tool did, without our tags, for the machine MACHINE_NAME in MACHINE_NAMESPACE, of class MACHINE_CLASS',
+      'command that creates a VM as an earlier tool did, without our tags, for machine MACHINE_NAME in MACHINE_NAMESPACE, of class MACHINE_CLASS',
     )
-    .option('--rule <name>', 'try this rule; may be repeated (default: all of them)', collect, [])
+    .option('--rule <name>', 'rule to verify; may be repeated (default: all rules)', collect, [])
     .addOption(
-      new Option('--rule-timeout <duration>', 'longest that one rule may take, and removing what it made')
+      new Option('--rule-timeout <duration>', 'maximum time for one rule, and for removing what it created')
         .default(RULE_MS, formatDuration(RULE_MS))
         .argParser(durationMs),
     )
-    .addOption(
-      new Option('-o, --output <format>', 'how to print it').choices(['text', 'json', 'junit']).default('text'),
-    )
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json', 'junit']).default('text'))
     .configureHelp({ helpWidth: 110 })
     .showSuggestionAfterError()
     .action(async (options: VerifyCommandOptions) => {
@@ -96,6 +101,6 @@ function address(text: string): DriverAddress {
 
 function durationMs(text: string): number {
   const ms = parseDuration(text);
-  if (ms === undefined || ms <= 0) throw new InvalidArgumentError('a duration such as 30s or 10m is expected.');
+  if (ms === undefined || ms <= 0) throw new InvalidArgumentError('Expected a duration such as 30s or 10m.');
   return ms;
 }

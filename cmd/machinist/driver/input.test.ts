@@ -21,14 +21,14 @@ test('a Secret is taken with data and stringData, which wins', () => {
 
 test.each([
   { what: 'no YAML', text: 'a: "password', says: /^s\.yaml: (?!.*password)/ },
-  { what: 'another kind', text: 'kind: MachineClass', says: /^s\.yaml: a Secret is expected, not MachineClass$/ },
+  { what: 'another kind', text: 'kind: MachineClass', says: /^s\.yaml: expected a Secret, not MachineClass$/ },
   {
     what: 'not encoded',
     text: 'kind: Secret\ndata: { key: "pass-word" }',
-    says: /^s\.yaml: data\.key is not base64: values that are not encoded belong under stringData$/,
+    says: /^s\.yaml: data\.key is not valid base64; put values that are not encoded under stringData$/,
   },
-  { what: 'cut off', text: 'kind: Secret\ndata: { key: YQ= }', says: /^s\.yaml: data\.key is not base64/ },
-  { what: 'no object', text: 'password', says: /^s\.yaml: a Secret is expected, not something else$/ },
+  { what: 'cut off', text: 'kind: Secret\ndata: { key: YQ= }', says: /^s\.yaml: data\.key is not valid base64/ },
+  { what: 'no object', text: 'password', says: /^s\.yaml: expected a Secret, not something else$/ },
 ])('of a Secret that is $what only the mistake is told', ({ text, says }) => {
   expect(() => secretFrom(text, 's.yaml')).toThrow(says);
 });

@@ -28,7 +28,7 @@ export function secretFrom(text: string, file: string): SecretData {
 function decoded(value: string, where: string): Buffer {
   const text = value.replaceAll(/[\r\n]/g, '');
   if (text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)) return Buffer.from(text, 'base64');
-  throw new CommandError(`${where} is not base64: values that are not encoded belong under stringData`);
+  throw new CommandError(`${where} is not valid base64; put values that are not encoded under stringData`);
 }
 
 interface Manifest extends Record<string, unknown> {
@@ -44,9 +44,7 @@ function manifestOf(text: string, file: string, kind: string): Manifest {
   }
   const { kind: found } = record(manifest);
   if (found !== kind)
-    throw new CommandError(
-      `${file}: a ${kind} is expected, not ${typeof found === 'string' ? found : 'something else'}`,
-    );
+    throw new CommandError(`${file}: expected a ${kind}, not ${typeof found === 'string' ? found : 'something else'}`);
   return manifest as Manifest; // an object, since it has a kind
 }
 

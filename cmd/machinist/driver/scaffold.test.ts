@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 
@@ -96,14 +98,14 @@ test.each(['a', 'acme', 'acme-driver-2', 'x'.repeat(63)])('%s can be the name of
 test.each(['', 'Acme', '../acme', '/tmp/acme', '2nd', 'acme-', 'a b', 'acme.io', 'x'.repeat(64)])(
   'of %j as a name it is told what is expected',
   (name) => {
-    expect(() => requireName(name)).toThrow(/^".*" cannot be the name of a driver: .*such as acme-driver/);
+    expect(() => requireName(name)).toThrow(/^".*" is not a valid driver name: .*such as acme-driver/);
   },
 );
 
 test.each(['contract', 'machinist-driver', 'run', 'true', 'internal'])(
   '%s is no name, because it means something else',
   (name) => {
-    expect(() => requireName(name)).toThrow(`${name} means something else in a driver's folder: choose another name`);
+    expect(() => requireName(name)).toThrow(`${name} is reserved in the folder of a driver; choose another name`);
   },
 );
 
@@ -116,8 +118,8 @@ test('a folder that is not empty stays as it is, and an empty one is filled', as
 
   const write = (name: string) => scaffold({ language: 'go', name, place, root });
 
-  await expect(write('full')).rejects.toThrow(/\/full is not empty: choose another name, or remove it$/);
-  await expect(write('file')).rejects.toThrow(/\/file is a file: choose another name, or remove it$/);
+  await expect(write('full')).rejects.toThrow(/\/full is not empty; choose another name, or remove it$/);
+  await expect(write('file')).rejects.toThrow(/\/file is a file; choose another name, or remove it$/);
   await write('empty');
   expect(await readdir(path.join(place, 'full'))).toEqual(['mine']);
   expect(await readdir(path.join(place, 'empty'))).toContain('main.go');
@@ -138,10 +140,70 @@ test('the proof is told as it works, wherever machinist is', async () => {
   ]);
 });
 
+test.each([
+  { what: 'too old for TypeScript', exits: 1, node: [`  export DRIVER_NODE='${process.execPath}'`] },
+  { what: 'new enough', exits: 0, node: [] },
+])(
+  'the Node that a driver in TypeScript starts with is named where the first of the PATH is $what',
+  async ({ exits, node }) => {
+    const lines: string[] = [];
+    const say = (line: string): void => void lines.push(line);
+    await writeFile(path.join(place, 'node'), `#!/bin/sh\nexit ${exits}\n`, { mode: 0o755 });
+
+    await newDriver(
+      'acme',
+      { language: 'typescript' },
+      { out: say, err: say, env: { PATH: `${ROOT}/node_modules/.bin:${place}:/bin:/usr/bin` } },
+      place,
+    );
+
+    expect(lines.slice(1)).toEqual([
+      '  cd acme',
+      ...node,
+      '  npm install',
+      '  npm run types',
+      '  sh start.sh',
+      expect.stringContaining('sh verify.sh'),
+    ]);
+  },
+);
+
+test.each([
+  {
+    version: '20.20.2',
+    says: 'this driver needs Node 24.12 or newer, but ./node is 20.20.2: set DRIVER_NODE to the path of a newer one\n',
+  },
+  {
+    version: '24.11.0',
+    says: 'this driver needs Node 24.12 or newer, but ./node is 24.11.0: set DRIVER_NODE to the path of a newer one\n',
+  },
+  { version: '24.12.0', says: '' },
+  { version: '26.0.0', says: '' },
+])('a driver in TypeScript that Node $version runs says "$says"', async ({ version, says }) => {
+  const fake = `if [ "$1" = --version ]; then echo ${version}; exit; fi
+if [ "$1" = -e ]; then exec '${process.execPath}' -e "Object.defineProperty(process, 'versions', { value: { node: '${version}' } }); $2"; fi
+exit 0
+`;
+  await writeFile(path.join(place, 'node'), `#!/bin/sh\n${fake}`, { mode: 0o755 });
+  const script = path.join(ROOT, 'examples/drivers/typescript/run.sh');
+
+  const ran = promisify(execFile)('sh', [script], {
+    cwd: place,
+    env: { DRIVER_NODE: './node', PATH: process.env['PATH'] },
+  });
+
+  expect(
+    await ran.then(
+      () => '',
+      (err: { stderr: string }) => err.stderr,
+    ),
+  ).toBe(says);
+});
+
 test('where no folder can be made it is told why', async () => {
   const made = scaffold({ language: 'go', name: 'acme', place: path.join(place, 'nowhere'), root: ROOT });
 
-  await expect(made).rejects.toThrow(/\/nowhere\/acme cannot be made: ENOENT/);
+  await expect(made).rejects.toThrow(/cannot create .*\/nowhere\/acme: ENOENT/);
 });
 
 test('the first commands of a page are those of its first block', () => {

@@ -57,18 +57,17 @@ export async function scaffold({ language, name, place, root }: Scaffold): Promi
     }
   } catch (err) {
     if (err instanceof CommandError) throw err;
-    throw new CommandError(`${folder} cannot be made: ${messageOf(err)}`);
+    throw new CommandError(`cannot create ${folder}: ${messageOf(err)}`);
   }
 }
 
 /** Throws CommandError unless the name can be that of a folder, a Go module, an npm package and a MachineClass. */
 export function requireName(name: string): void {
-  if (TAKEN.test(name))
-    throw new CommandError(`${name} means something else in a driver's folder: choose another name`);
+  if (TAKEN.test(name)) throw new CommandError(`${name} is reserved in the folder of a driver; choose another name`);
   if (/^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) return;
   throw new CommandError(
-    `${JSON.stringify(name)} cannot be the name of a driver: up to 63 lower case letters, digits and dashes are expected, such as acme-driver; ` +
-      'its folder is made where the command is run',
+    `${JSON.stringify(name)} is not a valid driver name: expected up to 63 lower case letters, digits and dashes, such as acme-driver; ` +
+      'the folder is created in the current directory',
   );
 }
 
@@ -80,10 +79,10 @@ export function commandsIn(page: string): readonly string[] {
 async function requireFree(folder: string): Promise<void> {
   const entries = await readdir(folder).catch((err: NodeJS.ErrnoException) => {
     if (err.code === 'ENOENT') return [];
-    if (err.code === 'ENOTDIR') throw new CommandError(`${folder} is a file: choose another name, or remove it`);
+    if (err.code === 'ENOTDIR') throw new CommandError(`${folder} is a file; choose another name, or remove it`);
     throw err;
   });
-  if (entries.length > 0) throw new CommandError(`${folder} is not empty: choose another name, or remove it`);
+  if (entries.length > 0) throw new CommandError(`${folder} is not empty; choose another name, or remove it`);
 }
 
 /** Copies the example, what all of them share, and the contract. */

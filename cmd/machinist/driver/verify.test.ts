@@ -66,7 +66,7 @@ test('a driver that keeps the contract is told rule by rule, and nothing is left
     '',
     'RUN   creation',
     expect.stringMatching(/^PASS {2}creation +\d+ ms$/),
-    expect.stringMatching(/^n\/a {3}bad-class +--bad-class is not given$/),
+    expect.stringMatching(/^n\/a {3}bad-class +--bad-class is not set$/),
     'RUN   old-token',
     expect.stringMatching(/^PASS {2}old-token +\d+ ms$/),
     '',
@@ -78,11 +78,11 @@ test('a driver that keeps the contract is told rule by rule, and nothing is left
 test.each([
   {
     output: 'json',
-    says: /"failed": 1,[^]*"reason": "CreateMachine was answered without the name of the node; expected vm.node_name"/,
+    says: /"failed": 1,[^]*"reason": "CreateMachine returned no node name; expected vm.node_name"/,
   },
   {
     output: 'junit',
-    says: /^<\?xml[^]*<failure message="CreateMachine was answered without the name of the node; expected vm\.node_name">/,
+    says: /^<\?xml[^]*<failure message="CreateMachine returned no node name; expected vm\.node_name">/,
   },
 ] as const)('a driver that does not ends with 1, as $output', async ({ output, says }) => {
   const { driver } = simulated();
@@ -105,27 +105,27 @@ test.each<{
   {
     what: 'an unknown rule',
     options: { rule: ['nonsense'] },
-    says: /^error: there is no rule nonsense; there are health,/,
+    says: /^error: unknown rule nonsense; the rules are health,/,
   },
   {
     what: 'a file that is not there',
     options: { class: '/no/such/file' },
-    says: /^error: \/no\/such\/file cannot be read: ENOENT/,
+    says: /^error: cannot read \/no\/such\/file: ENOENT/,
   },
   {
     what: 'a certificate that is not there',
     options: { address: parseDriverAddress('dns:///localhost:1?ca=/no/ca&cert=/no/cert&key=/no/key') },
-    says: /^error: \/no\/ca cannot be read: ENOENT/,
+    says: /^error: cannot read \/no\/ca: ENOENT/,
   },
   {
     what: 'a wrong class that is the class',
     options: { same: true },
-    says: /^error: .*class\.yaml has the providerSpec of .*class\.yaml: --bad-class takes one with a mistake in it$/,
+    says: /^error: .*class\.yaml has the same providerSpec as .*class\.yaml; --bad-class requires an invalid one$/,
   },
   {
     what: 'a driver that is not there',
     options: {},
-    says: /^error: driver at unix:\/\/\/no\/driver cannot be tried: it does not answer: GetCapabilities was not answered: no such socket; expected an answer$/,
+    says: /^error: cannot verify the driver at unix:\/\/\/no\/driver: the driver does not respond: GetCapabilities was not answered: no such socket; expected an answer$/,
   },
 ])('of $what one line is said, with exit code 1', async ({ options: { same, ...options }, says }) => {
   const badClass = same === true ? { badClass: path.join(directory, 'class.yaml') } : {};
@@ -138,8 +138,12 @@ test.each<{
 });
 
 test.each([
-  { what: 'no Secret', files: [], says: 'note: --secret is not given: the driver gets no credentials' },
-  { what: 'one without data', files: ['empty.yaml'], says: /^note: .*empty\.yaml holds no data: the driver gets no/ },
+  { what: 'no Secret', files: [], says: 'note: --secret is not given; the driver gets no credentials' },
+  {
+    what: 'one without data',
+    files: ['empty.yaml'],
+    says: /^note: .*empty\.yaml contains no data; the driver gets no/,
+  },
 ])('who gives $what is told so, before the rules', async ({ files, says }) => {
   await writeFile(path.join(directory, 'empty.yaml'), 'kind: Secret\n');
   const { driver } = simulated();

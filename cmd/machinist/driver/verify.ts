@@ -39,7 +39,7 @@ export async function verifyDriver(options: VerifyCommandOptions, terminal: Term
 
 /** A driver that gets no credentials fails in most rules; none of its answers says why. */
 function lackOfSecret(files: readonly string[]): string {
-  return `note: ${files.length === 0 ? '--secret is not given' : `${files.join(', ')} holds no data`}: the driver gets no credentials`;
+  return `note: ${files.length === 0 ? '--secret is not given' : `${files.join(', ')} contains no data`}; the driver gets no credentials`;
 }
 
 async function reportOn(
@@ -58,6 +58,7 @@ async function reportOn(
   process.on('SIGTERM', onSignal);
   const results: RuleResult[] = [];
   let driver = '';
+  let end: string | undefined;
   try {
     using verification = await Verification.begin(options, interrupt.signal);
     driver = verification.capabilities.name;
@@ -66,20 +67,21 @@ async function reportOn(
       results.push(result);
       if (output === 'text') out(lineOf(result));
     }
+    end = verification.end;
   } catch (err) {
-    if (err instanceof UnusableDriver) throw new CommandError(`driver at ${address} cannot be tried: ${err.message}`);
+    if (err instanceof UnusableDriver) throw new CommandError(`cannot verify the driver at ${address}: ${err.message}`);
     if (!interrupt.signal.aborted) throw err;
   } finally {
     process.off('SIGINT', onSignal);
     process.off('SIGTERM', onSignal);
   }
-  return { driver, address, results, isInterrupted: interrupt.signal.aborted };
+  return { driver, address, results, isInterrupted: interrupt.signal.aborted, end };
 }
 
 function requireKnown(names: readonly string[]): void {
   const known = RULES.map(({ name }) => name);
   const unknown = names.find((name) => !known.includes(name));
-  if (unknown !== undefined) throw new CommandError(`there is no rule ${unknown}; there are ${known.join(', ')}`);
+  if (unknown !== undefined) throw new CommandError(`unknown rule ${unknown}; the rules are ${known.join(', ')}`);
 }
 
 async function optionsFrom(given: VerifyCommandOptions): Promise<VerifyOptions> {
@@ -90,7 +92,7 @@ async function optionsFrom(given: VerifyCommandOptions): Promise<VerifyOptions> 
   const wrongClass = badClass === undefined ? undefined : await classIn(badClass);
   if (isDeepStrictEqual(wrongClass?.providerSpec, machineClass.providerSpec))
     throw new CommandError(
-      `${badClass} has the providerSpec of ${given.class}: --bad-class takes one with a mistake in it`,
+      `${badClass} has the same providerSpec as ${given.class}; --bad-class requires an invalid one`,
     );
   return {
     address,
@@ -122,7 +124,7 @@ async function textOf(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (err) {
-    throw new CommandError(`${file} cannot be read: ${messageOf(err)}`);
+    throw new CommandError(`cannot read ${file}: ${messageOf(err)}`);
   }
 }
 
@@ -141,5 +143,5 @@ async function runLine(line: string, env: Readonly<Record<string, string>>, sign
     signal,
   });
   const [code] = (await once(child, 'exit')) as [number | null]; // as documented
-  if (code !== 0) throw new CommandError(`${line} ended with exit code ${code}`);
+  if (code !== 0) throw new CommandError(`${line} exited with code ${code}`);
 }

@@ -7,11 +7,15 @@ import type { MaintenanceOptions } from './maintenance.ts';
 /** The subcommand `maintenance`: empties the Node of a machine for a reboot or a repair, and gives it back. */
 export function maintenanceCommand(): Command {
   const maintenance = new Command('maintenance').description(
-    'Take machines out of service for a reboot or a repair, without their being replaced.',
+    'Take machines out of service for a reboot or repair without replacing them.',
   );
-  add(maintenance, 'start', 'Cordon and drain the Node of a machine; it is not replaced meanwhile.');
-  add(maintenance, 'end', 'Give the Node back to its pods.');
-  add(maintenance, 'status', 'Show where it stands, and what it waits for.');
+  add(
+    maintenance,
+    'start',
+    'Cordon and drain the Node of a machine, which is not replaced until the maintenance ends.',
+  );
+  add(maintenance, 'end', 'End the maintenance and uncordon the Node.');
+  add(maintenance, 'status', 'Show the state of the maintenance and what it is waiting for.');
   return maintenance;
 }
 
@@ -21,7 +25,11 @@ function add(maintenance: Command, name: 'start' | 'end' | 'status', description
     .description(description)
     .addOption(namespaceOption('namespace of the Machine'))
     .addOption(kubeconfigOption())
-    .option('-w, --wait', 'show how it goes on, and end when it is there', false)
+    .option(
+      '-w, --wait',
+      'wait until the machine is in maintenance, or the maintenance has ended, and show the progress',
+      false,
+    )
     .addOption(timeoutOption())
     .showSuggestionAfterError()
     .action(async (target: string, options: MaintenanceOptions) => {

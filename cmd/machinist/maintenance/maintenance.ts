@@ -41,7 +41,7 @@ const TARGET = /^(?:(?:(?<machine>machines?|mc)|(?<node>nodes?|no))\/)?(?<name>[
 /** The Machine of that name, else the one whose Node has it. Throws CommandError. */
 async function machineNamed(cluster: CommandCluster, target: string): Promise<string> {
   const { machine, node, name } = TARGET.exec(target)?.groups ?? {};
-  if (name === undefined) throw new CommandError('one machine is expected, as NAME, mc/NAME or node/NAME');
+  if (name === undefined) throw new CommandError('expected one machine, as NAME, mc/NAME or node/NAME');
   if (node === undefined) {
     try {
       return (await cluster.get(machines, name)).metadata.name;
@@ -51,9 +51,10 @@ async function machineNamed(cluster: CommandCluster, target: string): Promise<st
   }
   const found = await cluster.list(machines, `${NODE_LABEL}=${name}`);
   const [first, ...others] = found.map(({ metadata }) => metadata.name);
-  if (first === undefined) throw new CommandError(`there is no machine "${name}", and none with a Node of that name`);
+  if (first === undefined)
+    throw new CommandError(`no machine "${name}" found, and no machine whose Node has that name`);
   if (others.length === 0) return first;
-  throw new CommandError(`several machines name Node "${name}": ${[first, ...others].join(', ')}`);
+  throw new CommandError(`several machines have Node "${name}": ${[first, ...others].join(', ')}`);
 }
 
 async function ask(cluster: CommandCluster, name: string, goal: 'start' | 'end', say: Say): Promise<void> {
@@ -62,7 +63,7 @@ async function ask(cluster: CommandCluster, name: string, goal: 'start' | 'end',
     return annotations && { metadata: { annotations } };
   });
   const done = goal === 'start' ? 'maintenance requested' : 'maintenance no longer requested';
-  const before = goal === 'start' ? 'maintenance was requested before' : 'maintenance is not requested';
+  const before = goal === 'start' ? 'maintenance already requested' : 'maintenance is not requested';
   say(`machine.${GROUP}/${name} ${isChanged ? done : before}`);
 }
 

@@ -48,7 +48,7 @@ describe('where a maintenance stands', () => {
 
   test.each([
     { what: 'is being deleted', of: deleted(ASKED), error: 'machine "m-1" is being deleted' },
-    { what: 'was withdrawn', of: one({}), error: 'the maintenance of machine "m-1" is not requested any more' },
+    { what: 'was withdrawn', of: one({}), error: 'maintenance of machine "m-1" is no longer requested' },
   ])('no start is waited for that $what', ({ of, error }) => {
     expect(() => maintenanceState(of, 'start')).toThrow(error);
   });
@@ -60,7 +60,7 @@ test.each<{ what: string; goal: Goal; of: Machine; says: string }>([
     goal: 'start',
     of: one({ ...ASKED, ...BEGUN }, 'Draining'),
     says:
-      'machine "m-1" Draining: as the Node says; it goes on; look at it with: machinist describe machine -n default m-1, ' +
+      'machine "m-1" Draining: as the Node says; it continues; show it with: machinist describe machine -n default m-1, ' +
       'end it with: machinist maintenance end -n default m-1',
   },
   {
@@ -68,16 +68,16 @@ test.each<{ what: string; goal: Goal; of: Machine; says: string }>([
     goal: 'start',
     of: Object.assign(one(ASKED), { status: { lastOperation: { description: 'Creating machine on cloud provider' } } }),
     says:
-      'machine "m-1" Requested: Maintenance was requested. Its last operation: Creating machine on cloud provider; ' +
-      'it goes on; look at it with: machinist describe machine -n default m-1, end it with: machinist maintenance end -n default m-1',
+      'machine "m-1" Requested: Maintenance was requested. Last operation: Creating machine on cloud provider; ' +
+      'it continues; show it with: machinist describe machine -n default m-1, end it with: machinist maintenance end -n default m-1',
   },
   {
     what: 'a Node that is not given back',
     goal: 'end',
     of: one(GIVEN_BACK, 'UncordonFailed'),
     says:
-      'machine "m-1" UncordonFailed: as the Node says; it goes on; ' +
-      'look at it with: machinist describe machine -n default m-1',
+      'machine "m-1" UncordonFailed: as the Node says; it continues; ' +
+      'show it with: machinist describe machine -n default m-1',
   },
 ])('a wait for $what that takes too long says what it was for', ({ goal, of, says }) => {
   expect(whatGoesOn(of, goal)).toBe(says);
@@ -99,7 +99,7 @@ describe('what is asked of a Machine', () => {
     expect(endOf(one({}))).toBeUndefined();
     expect(endOf(one(GIVEN_BACK, 'InMaintenance'))).toBeUndefined();
     expect(() => endOf(one(THERE, 'InMaintenance'))).toThrow(
-      'was requested on its Node: kubectl annotate node m-1 machine.sapcloud.io/maintenance-',
+      'was requested on its Node; to end it: kubectl annotate node m-1 machine.sapcloud.io/maintenance-',
     );
   });
 });

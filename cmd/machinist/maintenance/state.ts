@@ -19,8 +19,7 @@ export function maintenanceState(machine: Machine, goal: Goal): MaintenanceState
   const { reason = 'NotInMaintenance', message = '' } = maintenanceOf(machine) ?? {};
   const isOver = !isUnderMaintenance(machine);
   if (goal === 'start' && isBeingDeleted(machine)) throw new CommandError(`${quoted(machine)} is being deleted`);
-  if (goal === 'start' && isOver)
-    throw new CommandError(`the maintenance of ${quoted(machine)} is not requested any more`);
+  if (goal === 'start' && isOver) throw new CommandError(`maintenance of ${quoted(machine)} is no longer requested`);
   const isThere = reason === 'InMaintenance';
   const isDone = goal === 'start' ? isThere : goal === 'end' ? isOver : isThere || isOver;
   const told = message === '' ? '' : `: ${message}`;
@@ -36,10 +35,10 @@ export function whatGoesOn(machine: Machine, goal: Goal): string {
   const { description = '' } = machine.status?.lastOperation ?? {};
   const { reason } = maintenanceOf(machine) ?? {};
   // Nothing was done about it yet: perhaps the manager does not run, or is at something else.
-  const before = reason === 'Requested' && description !== '' ? ` Its last operation: ${description}` : '';
+  const before = reason === 'Requested' && description !== '' ? ` Last operation: ${description}` : '';
   const end = goal === 'start' ? `, end it with: machinist maintenance end -n ${namespace} ${name}` : '';
-  const look = `look at it with: machinist describe machine -n ${namespace} ${name}`;
-  return `${maintenanceState(machine, goal).text}${before}; it goes on; ${look}${end}`;
+  const look = `show it with: machinist describe machine -n ${namespace} ${name}`;
+  return `${maintenanceState(machine, goal).text}${before}; it continues; ${look}${end}`;
 }
 
 /** What starts a maintenance; undefined when that was asked for. Throws CommandError for a machine that is being deleted. */
@@ -55,7 +54,7 @@ export function endOf(machine: Machine): Record<string, null> | undefined {
   const isGoing = reason === 'NotInMaintenance' || reason === 'UncordonFailed';
   if (!isUnderMaintenance(machine) || isGoing) return undefined;
   throw new CommandError(
-    `the maintenance of ${quoted(machine)} was requested on its Node: kubectl annotate node ${machine.metadata.labels?.['node'] ?? 'NODE'} ${MAINTENANCE_ANNOTATION}-`,
+    `maintenance of ${quoted(machine)} was requested on its Node; to end it: kubectl annotate node ${machine.metadata.labels?.['node'] ?? 'NODE'} ${MAINTENANCE_ANNOTATION}-`,
   );
 }
 

@@ -12,14 +12,16 @@ export interface PreflightOptions {
 /** The subcommand `preflight`: what a start with these flags would find missing. Its work is loaded only when it is run. */
 export function preflightCommand(): Command {
   const command = new Command('preflight')
-    .description('Check, from anywhere, what "machinist run" with the same flags would need, and say what is missing.')
+    .description(
+      'Check, from any host, the requirements of "machinist run" with the same flags, and report what is missing.',
+    )
     .addOption(
       new Option(
         '--as <user>',
-        'check for this user, such as system:serviceaccount:machinist:machinist, in whose name everything is asked',
+        'user to check, such as system:serviceaccount:machinist:machinist; all requests impersonate this user',
       ),
     )
-    .addOption(new Option('-o, --output <format>', 'how to print it').choices(['text', 'json']).default('text'));
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'));
   return withFlags(command, 'machinist run', async ({ config }) => {
     const { preflight } = await import('./preflight.ts');
     process.exitCode = await preflight(config, command.opts<PreflightOptions>());

@@ -107,7 +107,7 @@ describe('what preflight finds', () => {
       what: 'a kind that is being deleted',
       found: kindFindings(served(ALL, ['v1alpha1'], 'machines'), true),
       want: ['fail'],
-      remedy: /start nothing/,
+      remedy: /save its objects/,
     },
     {
       what: 'a kind of policies that is not served',
@@ -132,19 +132,21 @@ describe('what preflight finds', () => {
       what: 'a front end whose Machines are being deleted',
       found: ofFrontEnd(served(FRONT_END, ['v1alpha1'], 'machines')),
       want: ['fail', 'ok', 'ok'],
-      remedy: /start nothing/,
+      remedy: /save its objects/,
     },
     {
       what: 'Cluster API without its kinds',
       found: ofClusterAPI(served([])),
       want: ['fail', 'fail'],
-      remedy: /crds\/cluster-api\/cluster\.x-k8s\.io_(machines|clusters)\.yaml, or leave cluster-api out/,
+      remedy:
+        /crds\/cluster-api\/cluster\.x-k8s\.io_(machines|clusters)\.yaml, or remove cluster-api from --controllers/,
     },
     {
       what: 'IronCore without its kinds',
       found: ofIronCore(served([])),
       want: ['fail', 'fail'],
-      remedy: /crds\/ironcore\/compute\.ironcore\.dev_machine(s|pools)\.yaml, or leave ironcore\.scheduler out/,
+      remedy:
+        /crds\/ironcore\/compute\.ironcore\.dev_machine(s|pools)\.yaml, or remove ironcore\.scheduler from --controllers/,
     },
     { what: 'a front end that nobody tells', found: ofFrontEnd(error), want: ['fail', 'fail', 'fail'], remedy: /crds/ },
     { what: 'the namespace of the kubeconfig', found: contextFindings('x', 'x'), want: [] },
@@ -154,20 +156,20 @@ describe('what preflight finds', () => {
       what: 'the default where the kubeconfig names another',
       found: contextFindings('default', 'machinist'),
       want: ['warn'],
-      remedy: /^give --namespace=machinist here and to run/,
+      remedy: /^set --namespace=machinist here and for "machinist run"/,
     },
     { what: 'a namespace', found: namespaceFindings('x', { value: namespaceOf() }), want: ['ok'] },
     {
       what: 'one that there is not',
       found: namespaceFindings('x', { value: undefined }),
       want: ['fail'],
-      remedy: /correct --namespace, or kubectl create namespace x/,
+      remedy: /correct --namespace, or run: kubectl create namespace x/,
     },
     {
       what: 'one that is being deleted',
       found: namespaceFindings('x', { value: namespaceOf('2026-01-01T00:00:00Z') }),
       want: ['fail'],
-      remedy: /start nothing/,
+      remedy: /save its objects/,
     },
     { what: 'one that may not be read', found: namespaceFindings('x', { value: 'refused' }), want: [] },
     { what: 'one that nobody tells', found: namespaceFindings('x', error), want: ['warn'], remedy: /get namespace x/ },
@@ -200,7 +202,7 @@ describe('what preflight finds', () => {
       remedy: /basic-user/,
     },
     { what: 'a Lease that is not there yet', found: leaseFinding('l', { value: undefined }, NOW), want: ['ok'] },
-    { what: 'a Lease that was given up', found: leaseFinding('l', lease('', 99_000), NOW), want: ['ok'] },
+    { what: 'a released Lease', found: leaseFinding('l', lease('', 99_000), NOW), want: ['ok'] },
     { what: 'a Lease that is held', found: leaseFinding('l', lease('me', 14_000), NOW), want: ['ok'] },
     {
       what: 'a Lease that ran out',
@@ -317,10 +319,9 @@ describe('what preflight finds', () => {
       hasTarget: true,
       callsDrivers: true,
       isAutoscaled: true,
-      isMirantis: true,
-      isClusterAPI: true,
-      isIronCoreLifecycle: false,
+      controllers: new Set(['mirantis', 'cluster-api']),
       namespace: 'x',
+      leaseNamespace: 'x',
     });
 
     const text = permissionFindings('control', 'me', { value: all })
@@ -335,9 +336,11 @@ describe('what preflight finds', () => {
     const [machineClass] = (classOf('aws', '') as { value: readonly MachineClass[] }).value;
     const all = machineClass === undefined ? [] : [machineClass];
 
-    expect(classFindings({ value: all }, new Map(), [])).toMatchObject([{ detail: '1 class with all that is needed' }]);
+    expect(classFindings({ value: all }, new Map(), [])).toMatchObject([
+      { detail: '1 class: all requirements are met' },
+    ]);
     expect(classFindings({ value: [] }, new Map(), [])).toMatchObject([
-      { detail: '0 classes with all that is needed' },
+      { detail: '0 classes: all requirements are met' },
     ]);
   });
 

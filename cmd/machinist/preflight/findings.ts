@@ -9,12 +9,9 @@ import type { Capabilities } from '../../../pkg/driver/driver.ts';
 import { secretIndex } from '../../../pkg/indexes/secret-references.ts';
 import type { NeededField } from '../../../pkg/preflight/known-fields.ts';
 import { definitionFile } from '../../../pkg/preflight/definitions.ts';
-import {
-  LOST_WITHOUT_CLUSTERS,
-  LOST_WITHOUT_POOLS,
-  missingByFile,
-  type Permission,
-} from '../../../pkg/preflight/permissions.ts';
+import { missingByFile } from '../../../pkg/preflight/missing-grants.ts';
+import type { Permission } from '../../../pkg/preflight/permissions.ts';
+import { LOST_WITHOUT_CLUSTERS, LOST_WITHOUT_POOLS } from '../../../pkg/preflight/roles/mirantis.ts';
 import {
   cloudClusters,
   clusterAPIClusters,
@@ -47,7 +44,6 @@ export interface Finding {
     | 'classes';
   readonly status: 'ok' | 'warn' | 'fail';
   readonly detail: string;
-  /** What to do about it. */
   readonly remedy?: string;
 }
 
@@ -55,9 +51,8 @@ export interface Finding {
 export type Found<T> = { readonly value: T } | { readonly error: string };
 
 const ENDING =
-  'start nothing before you have saved its objects: a process deletes the VMs of Machines that are being deleted';
+  'save its objects before you start a process, which would delete the VMs of Machines that are being deleted';
 
-/** Whether a cluster answers. */
 export function clusterFinding(cluster: string, server: string, version: Found<string>): Finding {
   if ('value' in version) {
     return { check: 'cluster', status: 'ok', detail: `${cluster}: ${server}, Kubernetes ${version.value}` };
@@ -65,8 +60,8 @@ export function clusterFinding(cluster: string, server: string, version: Found<s
   return {
     check: 'cluster',
     status: 'fail',
-    detail: `${cluster}: ${server} cannot be asked: ${version.error}`,
-    remedy: `check --${cluster}-kubeconfig, its credentials and the network${version.error.includes('impersonate') ? ', and who may impersonate whom' : ''}`,
+    detail: `${cluster}: request to ${server} failed: ${version.error}`,
+    remedy: `check --${cluster}-kubeconfig, its credentials and the network${version.error.includes('impersonate') ? ', and the permission to impersonate' : ''}`,
   };
 }
 
@@ -80,12 +75,12 @@ const DEFAULT_NAMESPACE = 'default';
 export function namespaceFindings(name: string, found: Found<KubeObject | undefined | 'refused'>): Finding[] {
   const check = 'namespace';
   if ('error' in found) {
-    const detail = `${name}: could not be looked for: ${found.error}`;
-    return [{ check, status: 'warn', detail, remedy: `look yourself: kubectl get namespace ${name}` }];
+    const detail = `${name}: cannot be read: ${found.error}`;
+    return [{ check, status: 'warn', detail, remedy: `check with: kubectl get namespace ${name}` }];
   }
   if (found.value === 'refused') return [];
   if (found.value === undefined) {
-    const remedy = `correct --namespace, or kubectl create namespace ${name}`;
+    const remedy = `correct --namespace, or run: kubectl create namespace ${name}`;
     return [{ check, status: 'fail', detail: `${name} does not exist`, remedy }];
   }
   if (found.value.metadata.deletionTimestamp === undefined) return [{ check, status: 'ok', detail: `${name} exists` }];
@@ -93,7 +88,7 @@ export function namespaceFindings(name: string, found: Found<KubeObject | undefi
     {
       check,
       status: 'fail',
-      detail: `${name} is being deleted, with all that is in it: nothing can be created there`,
+      detail: `${name} is being deleted with everything in it; nothing can be created there`,
       remedy: ENDING,
     },
   ];
@@ -105,8 +100,8 @@ export function namespaceFindings(name: string, found: Found<KubeObject | undefi
  */
 export function contextFindings(name: string, ofContext: string | undefined): Finding[] {
   if (name !== DEFAULT_NAMESPACE || ofContext === undefined || ofContext === '' || ofContext === name) return [];
-  const detail = `${name} is looked at, although the kubeconfig names ${ofContext}: run does not ask its context either`;
-  const remedy = `give --namespace=${ofContext} here and to run, unless the Machines are in ${name}`;
+  const detail = `checking namespace ${name}, although the context of the kubeconfig sets ${ofContext}; "machinist run" ignores it, too`;
+  const remedy = `set --namespace=${ofContext} here and for "machinist run", unless the Machines are in ${name}`;
   return [{ check: 'namespace', status: 'warn', detail, remedy }];
 }
 
@@ -133,14 +128,15 @@ export function clockFinding(skewMs: number): Finding {
     return {
       check: 'clock',
       status: 'ok',
-      detail: `this host and the API server differ by less than ${Math.ceil((Math.abs(skewMs) + 1) / 1_000)} s`,
+      detail: `the clocks of this host and the API server differ by less than ${Math.ceil((Math.abs(skewMs) + 1) / 1_000)} s`,
     };
   }
   return {
     check: 'clock',
     status: 'warn',
     detail: `the clock of this host is ${apart} ${skewMs > 0 ? 'behind' : 'ahead of'} the API server's`,
-    remedy: 'set the clocks by NTP; a process follows that of the control cluster, but certificates and logs do not',
+    remedy:
+      'synchronize the clocks with NTP; a process uses the clock of the control cluster, but certificates and logs do not',
   };
 }
 
@@ -164,7 +160,7 @@ export function kindFindings(served: Found<ServedKinds>, limitsLabels: boolean):
       {
         check: 'kinds',
         status: 'fail',
-        detail: `could not be found out: ${served.error}`,
+        detail: `cannot be determined: ${served.error}`,
         remedy: 'kubectl apply --server-side -f crds/',
       },
     ];
@@ -184,7 +180,7 @@ export function kindFindings(served: Found<ServedKinds>, limitsLabels: boolean):
     ...ending.map((plural): Finding => ({
       check: 'kinds',
       status: 'fail',
-      detail: `${plural}.${GROUP} is being deleted, with all its objects`,
+      detail: `${plural}.${GROUP} is being deleted with all its objects`,
       remedy: ENDING,
     })),
     ...(limitsLabels && !verbs.has(POLICIES)
@@ -192,7 +188,7 @@ export function kindFindings(served: Found<ServedKinds>, limitsLabels: boolean):
           {
             check: 'kinds',
             status: 'warn',
-            detail: `${POLICIES}.${GROUP}/${VERSION} is not served: node templates may ask for any label`,
+            detail: `${POLICIES}.${GROUP}/${VERSION} is not served: node templates may set any label`,
             remedy: `kubectl apply --server-side -f crds/machine.sapcloud.io_${POLICIES}.yaml`,
           } as const,
         ]
@@ -200,8 +196,8 @@ export function kindFindings(served: Found<ServedKinds>, limitsLabels: boolean):
     ...others.map((version): Finding => ({
       check: 'kinds',
       status: 'warn',
-      detail: `${GROUP}/${version} is served too, which is not looked at`,
-      remedy: 'store no objects of that version',
+      detail: `${GROUP}/${version} is also served, but not used`,
+      remedy: 'do not store objects in that version',
     })),
     ...(missing.length + ending.length === 0
       ? [{ check: 'kinds', status: 'ok', detail: `${OUR_KINDS.join(', ')} of ${GROUP}/${VERSION} are served` } as const]
@@ -252,9 +248,9 @@ export function foreignKindFinding(
   const check = 'kinds';
   const name = `${resource.plural}.${resource.group}/${versionsOf(resource)}`;
   const file = definitionFile(resource) ?? '';
-  const remedy = `kubectl apply --server-side -f ${file}, or leave ${controller} out of --controllers`;
+  const remedy = `kubectl apply --server-side -f ${file}, or remove ${controller} from --controllers`;
   if ('error' in served) {
-    return { check, status: 'fail', detail: `${name}: could not be found out: ${served.error}`, remedy };
+    return { check, status: 'fail', detail: `${name}: cannot be determined: ${served.error}`, remedy };
   }
   const verbs = served.value.verbs.get(resource.plural);
   if (verbs === undefined) {
@@ -268,7 +264,7 @@ export function foreignKindFinding(
   return {
     check,
     status: 'fail',
-    detail: `${name} is being deleted, with all its objects`,
+    detail: `${name} is being deleted with all its objects`,
     remedy: ENDING,
   };
 }
@@ -280,13 +276,12 @@ export function fieldFindings(unknown: Found<readonly NeededField[]>): Finding[]
       {
         check: 'fields',
         status: 'warn',
-        detail: `could not be found out: ${unknown.error}`,
-        remedy: 'let everybody read /openapi/v3 (system:discovery)',
+        detail: `cannot be determined: ${unknown.error}`,
+        remedy: 'allow reading /openapi/v3 (ClusterRole system:discovery)',
       },
     ];
   }
-  if (unknown.value.length === 0)
-    return [{ check: 'fields', status: 'ok', detail: 'every field that is needed is stored' }];
+  if (unknown.value.length === 0) return [{ check: 'fields', status: 'ok', detail: 'all required fields are stored' }];
   return unknown.value.map(({ kind, plural, path, lost }) => ({
     check: 'fields',
     status: 'warn',
@@ -305,19 +300,19 @@ export function permissionFindings(
   if ('error' in missing) {
     const remedy =
       user === undefined
-        ? 'let it create selfsubjectaccessreviews.authorization.k8s.io (system:basic-user)'
-        : `ask as somebody who may impersonate ${user}`;
+        ? 'allow creating selfsubjectaccessreviews.authorization.k8s.io (ClusterRole system:basic-user)'
+        : `use a kubeconfig whose user may impersonate ${user}`;
     return [
-      { check: 'permissions', status: 'fail', detail: `${cluster}: could not be found out: ${missing.error}`, remedy },
+      { check: 'permissions', status: 'fail', detail: `${cluster}: cannot be determined: ${missing.error}`, remedy },
     ];
   }
   if (missing.value.length === 0)
-    return [{ check: 'permissions', status: 'ok', detail: `${cluster}: ${who} may do everything that is needed` }];
-  return missingByFile(missing.value).map(({ file, what, lost }) => ({
+    return [{ check: 'permissions', status: 'ok', detail: `${cluster}: ${who} has all required permissions` }];
+  return missingByFile(missing.value).map(({ files, what, lost }) => ({
     check: 'permissions',
     status: lost.length === 0 ? 'fail' : 'warn',
     detail: `${cluster}: ${who} may not ${what.join('; ')}${lost.length === 0 ? '' : ` (without: ${lost.join('; ')})`}`,
-    remedy: `kubectl apply -f ${file}, with its namespace and subjects made yours`,
+    remedy: `kubectl apply ${files.map((file) => `-f ${file}`).join(' ')}, after adapting the namespace and the subjects`,
   }));
 }
 
@@ -327,20 +322,20 @@ export function leaseFinding(name: string, found: Found<Lease | undefined>, nowM
     return {
       check: 'leases',
       status: 'warn',
-      detail: `${name}: could not be read: ${found.error}`,
+      detail: `${name}: cannot be read: ${found.error}`,
       remedy: 'see permissions',
     };
   }
   const { holderIdentity = '', renewTime, leaseDurationSeconds = 0 } = found.value?.spec ?? {};
-  if (holderIdentity === '') return { check: 'leases', status: 'ok', detail: `${name}: nobody holds it` };
+  if (holderIdentity === '') return { check: 'leases', status: 'ok', detail: `${name}: not held` };
   const agoMs = nowMs - (fromTimestamp(renewTime) ?? nowMs);
   const held = `${name}: held by ${holderIdentity}, renewed ${humanDuration(Math.max(0, agoMs))} ago`;
   if (agoMs <= leaseDurationSeconds * 1_000 + TOLERATED_SKEW_MS) return { check: 'leases', status: 'ok', detail: held };
   return {
     check: 'leases',
     status: 'warn',
-    detail: `${held}, longer than it lasts (${leaseDurationSeconds} s): nobody leads`,
-    remedy: 'look why its holder ended; the next process that is started takes it',
+    detail: `${held}, which exceeds its duration (${leaseDurationSeconds} s); there is no leader`,
+    remedy: 'check why its holder ended; the next process that starts acquires it',
   };
 }
 
@@ -351,7 +346,7 @@ export function driverFinding(provider: string, address: string, found: Found<Ca
       check: 'drivers',
       status: 'fail',
       detail: found.error,
-      remedy: `start the driver at ${address}; one beside the manager can be reached only from there: leave --driver out elsewhere`,
+      remedy: `start the driver at ${address}; a driver beside the manager can be reached only from there, so omit --driver elsewhere`,
     };
   }
   const { name, contractVersion, methods } = found.value;
@@ -373,7 +368,7 @@ export function runtimeFinding(
       check,
       status: 'fail',
       detail: `${pool}: ${found.error}`,
-      remedy: `start the runtime at ${address}; one beside the manager can be reached only from there: leave --ironcore-pool out elsewhere`,
+      remedy: `start the runtime at ${address}; a runtime beside the manager can be reached only from there, so omit --ironcore-pool elsewhere`,
     };
   }
   const { version, classes } = found.value;
@@ -382,7 +377,9 @@ export function runtimeFinding(
     check,
     status: places === '' ? 'warn' : 'ok',
     detail: `${pool}: ${version.name} ${version.version}, places: ${places === '' ? 'none' : places}`,
-    ...(places === '' && { remedy: 'give the runtime classes: no Machine can be placed in the pool' }),
+    ...(places === '' && {
+      remedy: 'configure classes in the runtime; without them no Machine can be placed in the pool',
+    }),
   };
 }
 
@@ -400,7 +397,7 @@ export function classFindings(
       {
         check: 'classes',
         status: 'warn',
-        detail: `could not be listed: ${classes.error}`,
+        detail: `cannot be listed: ${classes.error}`,
         remedy: 'see kinds and permissions',
       },
     ];
@@ -414,7 +411,7 @@ export function classFindings(
     {
       check: 'classes',
       status: 'ok',
-      detail: `${counted(classes.value.length, 'class', 'classes')} with all that is needed`,
+      detail: `${counted(classes.value.length, 'class', 'classes')}: all requirements are met`,
     },
   ];
 }
@@ -426,7 +423,7 @@ function secretFindings(name: string, key: string, found: Found<boolean> | undef
       {
         check: 'classes',
         status: 'warn',
-        detail: `${name}: Secret ${key} could not be looked for: ${found.error}`,
+        detail: `${name}: Secret ${key} cannot be read: ${found.error}`,
         remedy: 'see permissions',
       },
     ];
@@ -435,7 +432,7 @@ function secretFindings(name: string, key: string, found: Found<boolean> | undef
     {
       check: 'classes',
       status: 'fail',
-      detail: `${name}: Secret ${key} does not exist, so that no machine of the class can be created or deleted`,
+      detail: `${name}: Secret ${key} does not exist; machines of the class cannot be created or deleted`,
       remedy: `create it, or correct secretRef and credentialsSecretRef of MachineClass ${name}`,
     },
   ];
@@ -451,7 +448,7 @@ function providerFindings(
       check: 'classes',
       status: 'fail',
       detail: `${name}: no driver is configured for its provider ${JSON.stringify(provider)}, only for ${providers.join(', ')}`,
-      remedy: `name it with --driver=${provider || 'PROVIDER'}=ADDRESS, or correct provider of MachineClass ${name}`,
+      remedy: `add --driver=${provider || 'PROVIDER'}=ADDRESS, or correct provider of MachineClass ${name}`,
     },
   ];
 }

@@ -24,6 +24,7 @@ import { createRegistry } from '../../../pkg/metrics/registry.ts';
 import { type ClusterAccess, type Clusters, openClusters } from '../../../pkg/operator/clusters.ts';
 import { type Schema, unknownFields } from '../../../pkg/preflight/known-fields.ts';
 import { type Permission, permissionsOf } from '../../../pkg/preflight/permissions.ts';
+import { workloadOf } from '../../../pkg/preflight/workload.ts';
 import { refusedOf } from '../../../pkg/preflight/refused.ts';
 import { MACHINE_LEASE, servesOwnKinds } from '../../../pkg/leader/names.ts';
 import { version } from '../version.ts';
@@ -152,7 +153,9 @@ async function lookAtControl(
     const names = config.leader.enabled ? [...config.leases] : [];
     const ofLeases = await Promise.all(
       names.map(async (name) => {
-        const found = await find(() => unlessAbsent<Lease>(reader.get(leases, { namespace, name }, limits)));
+        const found = await find(() =>
+          unlessAbsent<Lease>(reader.get(leases, { namespace: config.leader.namespace, name }, limits)),
+        );
         return leaseFinding(name, found, clock.now());
       }),
     );
@@ -193,18 +196,9 @@ async function lookAtClasses({ reader }: ClusterAccess, { clusters, drivers }: C
 }
 
 function neededIn(roles: readonly string[], clusters: Clusters, config: Config): readonly Permission[] {
-  const all = permissionsOf({
-    leases: config.leases,
-    isElected: config.leader.enabled,
-    hasTarget: clusters.target !== undefined,
-    // A driver that cannot be reached from here need not be named, and runs there all the same.
-    callsDrivers: config.leases.has(MACHINE_LEASE),
-    isAutoscaled: config.autoscaler !== undefined,
-    isMirantis: config.controllers.has('mirantis'),
-    isClusterAPI: config.controllers.has('cluster-api'),
-    isIronCoreLifecycle: config.controllers.has('ironcore.lifecycle'),
-    namespace: config.clusters.namespace,
-  });
+  // A driver that cannot be reached from here need not be named, and runs there all the same.
+  const callsDrivers = config.leases.has(MACHINE_LEASE);
+  const all = permissionsOf(workloadOf(config, { hasTarget: clusters.target !== undefined, callsDrivers }));
   return all.filter(({ cluster }) => roles.includes(cluster));
 }
 

@@ -7,29 +7,27 @@ import type { CommonOptions, Task } from './rollout.ts';
 
 /** The subcommand `rollout`: what `kubectl rollout` does for Deployments, which kubectl does for no other kind. */
 export function rolloutCommand(): Command {
-  const rollout = new Command('rollout').description(
-    'Manage the rollouts of MachineDeployments, as kubectl rollout does.',
-  );
-  add(rollout, 'status', 'Show the status of the rollout, and wait for its end.', (tasks, options) =>
+  const rollout = new Command('rollout').description('Manage the rollout of MachineDeployments, like kubectl rollout.');
+  add(rollout, 'status', 'Show the status of the rollout, and wait until it is complete.', (tasks, options) =>
     tasks.status({
       watch: options['watch'] !== false,
       timeoutMs: Number(options['timeout']),
       revision: Number(options['revision']),
     }),
   )
-    .option('-w, --watch', 'watch the rollout until it is done (default true)')
-    .option('--no-watch', 'say where it stands, and end')
+    .option('-w, --watch', 'watch the rollout until it is complete (default true)')
+    .option('--no-watch', 'show the current status and exit')
     .addOption(timeoutOption())
-    .addOption(revision('--revision <n>', 'fail unless this revision is rolled out; 0 is the last one'));
+    .addOption(revision('--revision <n>', 'fail unless this revision is rolled out; 0 means the latest'));
   add(rollout, 'history', 'View the revisions that can be rolled back to.', (tasks, options) =>
     tasks.history(Number(options['revision'])),
   ).addOption(revision('--revision <n>', 'show the template of this revision'));
   add(rollout, 'undo', 'Roll back to an earlier revision.', (tasks, options) =>
     tasks.undo(Number(options['toRevision'])),
-  ).addOption(revision('--to-revision <n>', 'revision to roll back to; 0 is the one before'));
-  add(rollout, 'pause', 'Hold the rollout where it is; scaling goes on.', ({ pause }) => pause);
-  add(rollout, 'resume', 'Let a paused rollout go on.', ({ resume }) => resume);
-  add(rollout, 'restart', 'Replace every machine, as the strategy allows.', ({ restart }) => restart);
+  ).addOption(revision('--to-revision <n>', 'revision to roll back to; 0 means the previous one'));
+  add(rollout, 'pause', 'Pause the rollout; scaling continues.', ({ pause }) => pause);
+  add(rollout, 'resume', 'Resume a paused rollout.', ({ resume }) => resume);
+  add(rollout, 'restart', 'Replace all machines, as the rollout strategy allows.', ({ restart }) => restart);
   return rollout;
 }
 
@@ -54,7 +52,7 @@ function add(
 
 function revision(flags: string, description: string): Option {
   return new Option(flags, description).default(0).argParser((text) => {
-    if (!/^\d+$/.test(text)) throw new InvalidArgumentError('a whole number from 0 on is expected.');
+    if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Expected a whole number of at least 0.');
     return Number(text);
   });
 }

@@ -26,7 +26,6 @@ export function revisionsOf(deployment: MachineDeployment, sets: readonly Machin
     .toSorted((a, b) => a.number - b.number);
 }
 
-/** All revisions as a table. */
 export function historyTable(name: string, revisions: readonly Revision[]): string {
   const rows = revisions.map(({ number, set }) => [
     String(number),

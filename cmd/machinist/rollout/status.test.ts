@@ -67,7 +67,7 @@ describe('the status of a rollout', () => {
     const done = pool((d) => (d.status.failedMachines = failedMachines.slice(1)));
 
     expect(rolloutStatus(waits, 0).trouble).toBe(
-      'ReplicaFailure: quota exceeded; 2 machines fail, for example pool-a: class "c" is missing',
+      'ReplicaFailure: quota exceeded; 2 machines are failing, for example pool-a: class "c" is missing',
     );
     expect(rolloutStatus(done, 0)).toEqual({ text: 'machine deployment "pool" successfully rolled out', isDone: true });
   });
@@ -87,7 +87,7 @@ describe('the status of a rollout', () => {
 
     expect([refused, paused].map((d) => rolloutStatus(d, 0).trouble)).toEqual([
       'MachineSetCreateError: labels: Invalid value',
-      'Paused: nothing is rolled out until it is resumed',
+      'Paused: nothing is rolled out until the rollout is resumed',
     ]);
   });
 
@@ -98,12 +98,12 @@ describe('the status of a rollout', () => {
         (d.status.conditions = [
           { type: 'Frozen', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z', message: 'pool-a has 9 >= 7' },
         ]),
-      says: 'Frozen since 2026-01-01T00:00:00Z, no machine is created: pool-a has 9 >= 7; ',
+      says: 'Frozen since 2026-01-01T00:00:00Z, no machines are created: pool-a has 9 >= 7; ',
     },
     {
       by: 'its label alone',
       change: (d: BuiltMachineDeployment) => (d.metadata.labels['freeze'] = 'True'),
-      says: 'Frozen, no machine is created: it has label freeze=True; ',
+      says: 'Frozen, no machines are created: it has label freeze=True; ',
     },
   ])('tells of a freeze that $by shows, and what ends it', ({ change, says }) => {
     const frozen = pool((d) => {
@@ -114,7 +114,7 @@ describe('the status of a rollout', () => {
     expect(rolloutStatus(frozen, 0)).toEqual({
       text: waiting('4 of 5 updated replicas are available'),
       isDone: false,
-      trouble: `${says}that ends when there are few enough machines, or by annotation safety.machine.sapcloud.io/unfreeze=True on this MachineDeployment`,
+      trouble: `${says}it is unfrozen when there are few enough machines, or by annotation safety.machine.sapcloud.io/unfreeze=True on this MachineDeployment`,
     });
   });
 

@@ -61,11 +61,11 @@ function troubleOf(deployment: MachineDeployment): string {
     .map(({ type, reason = '', message = '' }) => `${type === 'Progressing' ? reason : type}: ${message}`);
   const freeze = freezeOf(deployment);
   if (freeze !== undefined) told.unshift(freeze);
-  if (deployment.spec.paused === true) told.unshift('Paused: nothing is rolled out until it is resumed');
+  if (deployment.spec.paused === true) told.unshift('Paused: nothing is rolled out until the rollout is resumed');
   const failed = (failedMachines ?? []).toSorted((a, b) => ((a.name ?? '') < (b.name ?? '') ? -1 : 1));
   const [first] = failed;
   if (first !== undefined) {
-    const count = failed.length === 1 ? '1 machine fails' : `${failed.length} machines fail, for example`;
+    const count = failed.length === 1 ? '1 machine is failing:' : `${failed.length} machines are failing, for example`;
     told.push(`${count} ${first.name}: ${first.lastOperation?.description ?? 'for an unknown reason'}`);
   }
   return told.join('; ').replaceAll(/\s+/g, ' ');
@@ -78,8 +78,8 @@ function freezeOf({ metadata, status }: MachineDeployment): string | undefined {
   const { lastTransitionTime, message = `it has label ${FREEZE_LABEL}=True` } = condition ?? {};
   const since = lastTransitionTime === undefined ? '' : ` since ${lastTransitionTime}`;
   if (isStopped(status?.conditions)) return `Frozen${since}: ${message}`; // says itself what ends it
-  const end = `that ends when there are few enough machines, or by annotation ${UNFREEZE_ANNOTATION}=True on this MachineDeployment`;
-  return `Frozen${since}, no machine is created: ${message}; ${end}`;
+  const end = `it is unfrozen when there are few enough machines, or by annotation ${UNFREEZE_ANNOTATION}=True on this MachineDeployment`;
+  return `Frozen${since}, no machines are created: ${message}; ${end}`;
 }
 
 function remaining(deployment: MachineDeployment): string | undefined {

@@ -16,9 +16,9 @@ test.each([
 
 test.each([
   { words: ['deployment/pool'], says: 'only MachineDeployments have one' },
-  { words: ['mcd', 'a', 'b'], says: 'one MachineDeployment is expected' },
-  { words: ['mcd/'], says: 'one MachineDeployment is expected' },
-  { words: ['mcd/a/b'], says: 'one MachineDeployment is expected' },
+  { words: ['mcd', 'a', 'b'], says: 'expected one MachineDeployment' },
+  { words: ['mcd/'], says: 'expected one MachineDeployment' },
+  { words: ['mcd/a/b'], says: 'expected one MachineDeployment' },
 ])('$words names none', ({ words, says }) => {
   expect(() => nameOf(words)).toThrow(says);
 });

@@ -13,7 +13,7 @@ export function nameOf(words: readonly string[]): string {
   const parts = second === undefined ? first.split('/') : [first, second];
   const [type, name] = parts.length === 1 ? ['mcd', parts[0]] : parts;
   if (rest.length > 0 || parts.length > 2 || name === undefined || name === '') {
-    throw new CommandError('one MachineDeployment is expected, as NAME, mcd/NAME or machinedeployment NAME');
+    throw new CommandError('expected one MachineDeployment, as NAME, mcd/NAME or machinedeployment NAME');
   }
   if (!KIND_NAMES.has((type ?? '').toLowerCase())) {
     throw new CommandError(`the server doesn't have a rollout of type "${type}": only MachineDeployments have one`);

@@ -190,24 +190,28 @@ func (d *Driver) vmsOf(ctx context.Context, in aboutMachine) ([]*VM, error) {
 	return slices.DeleteFunc(vms, func(vm *VM) bool { return !isVMOf(vm, in.GetCall().GetCluster(), in.GetMachine()) }), nil
 }
 
-// isVMOf says whether a VM is that of a machine (rule 1): a missing tag is no contradiction, another UID is.
+// isVMOf says whether a VM is that of a machine (rule 1): a missing tag is no contradiction, another UID, namespace or cluster is.
 func isVMOf(vm *VM, cluster string, machine *contract.Machine) bool {
 	uid, id := machine.GetUid(), machine.GetProviderId()
-	if vm.Cluster != "" && vm.Cluster != cluster {
+	if !agrees(vm.Cluster, cluster) || !agrees(vm.Namespace, machine.GetNamespace()) {
 		return false
 	}
-	if vm.MachineUID != "" && uid != "" && vm.MachineUID != uid {
+	if uid != "" && !agrees(vm.MachineUID, uid) {
 		return false
 	}
 	if id != "" && vm.ProviderID == id {
-		return true
+		// An ID alone proves nothing: a VM without UID that has another name is another machine's. A stub means exactly this VM.
+		return uid == "" || vm.MachineUID != "" || agrees(vm.MachineName, machine.GetName())
 	}
 	// A VM without a machine is meant by its ID alone: its name may be another machine's by now.
 	if uid == "" && id != "" {
 		return false
 	}
-	return vm.MachineName == machine.GetName() && vm.Namespace == machine.GetNamespace()
+	return vm.MachineName == machine.GetName()
 }
+
+// agrees says whether a tag does not contradict: VMs of other tools lack it.
+func agrees(tag, wanted string) bool { return tag == "" || tag == wanted }
 
 // shown is a VM as the manager sees it. A real one also has addresses.
 func shown(vm *VM) *contract.VirtualMachine {

@@ -33,7 +33,7 @@ const grace = 5 * time.Second
 
 func main() {
 	address := flag.String("address", "", "unix:///path, or dns:///host:port?ca=FILE&cert=FILE&key=FILE")
-	state := flag.String("state-directory", "", "where fencing tokens are kept over restarts")
+	state := flag.String("state-directory", "", "directory in which fencing tokens are kept across restarts")
 	folder := flag.String("cloud", "", "the folder that is the provider")
 	latency := flag.Duration("cloud-latency", 0, "how long each request to the provider takes")
 	flag.Parse()

@@ -69,7 +69,7 @@ class Driver(driver_pb2_grpc.DriverServiceServicer):
         vm = only_one(self._vms_of(request, deadline), machine)
         if vm is None:
             # Only a certain "there is none" is NotFound: the manager acts on it.
-            raise Failure(contract.CODE_NOT_FOUND, f"there is no VM of machine {machine.namespace}/{machine.name}")
+            raise Failure(contract.CODE_NOT_FOUND, f"machine {machine.namespace}/{machine.name} has no VM")
         return contract.GetMachineStatusResponse(vm=shown(vm))
 
     @answers(contract.DeleteMachineResponse)
@@ -120,17 +120,23 @@ class Driver(driver_pb2_grpc.DriverServiceServicer):
 
 
 def is_vm_of(vm, cluster, machine):
-    """Whether a VM is that of a machine (rule 1): a missing tag is no contradiction, another UID is."""
-    if vm.cluster and vm.cluster != cluster:
+    """Whether a VM is that of a machine (rule 1): a missing tag is no contradiction, another UID, namespace or cluster is."""
+    if not agrees(vm.cluster, cluster) or not agrees(vm.namespace, machine.namespace):
         return False
-    if vm.machineUID and machine.uid and vm.machineUID != machine.uid:
+    if machine.uid and not agrees(vm.machineUID, machine.uid):
         return False
     if machine.provider_id and vm.providerID == machine.provider_id:
-        return True
+        # An ID alone proves nothing: a VM without UID that has another name is another machine's. A stub means exactly this VM.
+        return not machine.uid or bool(vm.machineUID) or agrees(vm.machineName, machine.name)
     # A VM without a machine is meant by its ID alone: its name may be another machine's by now.
     if machine.provider_id and not machine.uid:
         return False
-    return (vm.machineName, vm.namespace) == (machine.name, machine.namespace)
+    return vm.machineName == machine.name
+
+
+def agrees(tag, wanted):
+    """Whether a tag does not contradict: VMs of other tools lack it."""
+    return not tag or tag == wanted
 
 
 def only_one(vms, machine):
@@ -151,8 +157,7 @@ def size_in(provider_spec):
     if not isinstance(spec, dict):
         raise invalid("providerSpec: must be an object")
     size = spec.get("size", "small")
-    if not isinstance(size, str):
-        raise invalid("providerSpec.size: must be a text")
+    if not isinstance(size, str): raise invalid("providerSpec.size: must be a string")
     return size
 
 

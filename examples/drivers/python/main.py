@@ -37,7 +37,7 @@ THREADS = 2000
 def main():
     parser = argparse.ArgumentParser(description="A driver whose VMs are files.")
     parser.add_argument("--address", required=True, help="unix:///path, or dns:///host:port?ca=FILE&cert=FILE&key=FILE")
-    parser.add_argument("--state-directory", required=True, type=pathlib.Path, help="where fencing tokens are kept over restarts")
+    parser.add_argument("--state-directory", required=True, type=pathlib.Path, help="directory in which fencing tokens are kept across restarts")
     parser.add_argument("--cloud", required=True, type=pathlib.Path, help="the folder that is the provider")
     parser.add_argument("--cloud-latency", default=0, type=float, help="how many seconds each request to the provider takes")
     options = parser.parse_args()

@@ -4,7 +4,12 @@ import { selector } from './selector.ts';
 import { flag, int32, listOf, mapOf, object, text, time, type Schema } from './schema.ts';
 
 const OPEN: Schema = { 'x-kubernetes-preserve-unknown-fields': true };
-const FOREIGN = { group: CLUSTER_API_GROUP, version: CLUSTER_API_VERSION, folder: 'cluster-api' };
+const FOREIGN = {
+  group: CLUSTER_API_GROUP,
+  version: CLUSTER_API_VERSION,
+  folder: 'cluster-api',
+  category: 'cluster-api',
+};
 const AGE = {
   name: 'Age',
   type: 'date',
@@ -48,6 +53,7 @@ const deprecated: Schema = { ...object('What providers of the older contract rea
 export const clusterAPIMachine: Definition = {
   kind: 'Machine',
   plural: 'machines',
+  shortName: 'ma',
   foreign: FOREIGN,
   description: 'A machine as Cluster API has it.',
   columns: [
@@ -169,6 +175,7 @@ export const clusterAPIMachine: Definition = {
 export const clusterAPICluster: Definition = {
   kind: 'Cluster',
   plural: 'clusters',
+  shortName: 'cl',
   foreign: FOREIGN,
   description: 'A cluster as Cluster API has it: what its Machines have in common.',
   columns: [

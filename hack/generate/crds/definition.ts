@@ -18,6 +18,8 @@ interface Foreign {
   readonly version: string;
   readonly folder: string;
   readonly approval?: string;
+  /** Under which `kubectl get` shows it among others. */
+  readonly category?: string;
   /** It is in no namespace. */
   readonly isClusterScoped?: true;
   /** What it does not know is refused or dropped, as for our own kinds. Otherwise it is kept. */
@@ -69,6 +71,7 @@ export function customResourceDefinition(definition: Definition): object {
     spec: {
       group,
       names: {
+        ...(foreign?.category !== undefined && { categories: [foreign.category] }),
         kind,
         listKind: `${kind}List`,
         plural,

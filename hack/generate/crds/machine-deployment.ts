@@ -1,3 +1,4 @@
+import { MACHINE_DEPLOYMENT_CONDITION_TYPES } from '../../../pkg/apis/machine/v1alpha1/conditions.ts';
 import type { Definition } from './definition.ts';
 import { failedMachines, machineTemplate } from './machine.ts';
 import {
@@ -11,7 +12,7 @@ import {
   SPEC_PRESENT,
   STRATEGY_RULES,
 } from './rules.ts';
-import { flag, int32, int64, listOf, object, type Rule, type Schema, text, time } from './schema.ts';
+import { flag, int32, int64, listOf, object, oneOf, type Rule, type Schema, text, time } from './schema.ts';
 import { selector } from './selector.ts';
 
 function limit(field: string, description: string, more: readonly Rule[] = []): Schema {
@@ -42,7 +43,7 @@ function strategy(): Schema {
     inPlaceUpdate: object('For type InPlaceUpdate: how machines are updated without being replaced.', {
       ...limits(),
       orchestrationType: text(
-        'Auto: machines are chosen by the controller. Manual: by labels that somebody else sets.',
+        'Auto: machines are chosen by the controller. Manual: by labels that a user or another controller sets.',
       ),
     }),
     rollingUpdate: object('For type RollingUpdate: how far the rollout may go at once.', limits()),
@@ -63,7 +64,7 @@ function machineDeploymentSpec(): Schema {
         'How many failed Machines may be preserved without being asked.',
       ),
       minReadySeconds: count('minReadySeconds', 'Without effect on availability.'),
-      paused: flag('True: no rollout goes on; scaling still does.'),
+      paused: flag('True: rollouts stop; scaling continues.'),
       progressDeadlineSeconds: count(
         'progressDeadlineSeconds',
         'Seconds without progress after which the rollout is reported as stuck. Absent: never.',
@@ -110,9 +111,7 @@ function machineDeploymentStatus(): Schema {
           message: text('Details, for humans.'),
           reason: text('Cause of the last change, in one word.'),
           status: text('True, False or Unknown.'),
-          type: text(
-            'Available, Progressing, ReplicaFailure, ReplacementHeld, NodeSyncRefused, Frozen, InvalidAnnotation, APIServerUnreachable or InvalidSpec.',
-          ),
+          type: text(oneOf(MACHINE_DEPLOYMENT_CONDITION_TYPES)),
         },
         { required: ['status', 'type'] },
       ),

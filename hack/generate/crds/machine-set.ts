@@ -1,7 +1,8 @@
+import { MACHINE_SET_CONDITION_TYPES } from '../../../pkg/apis/machine/v1alpha1/conditions.ts';
 import type { Definition } from './definition.ts';
 import { classSpec, failedMachines, lastOperation, machineTemplate } from './machine.ts';
 import { classNamed, notNegative, SELECTOR_RULES, SET_SELECTOR_KEPT, SPEC_PRESENT } from './rules.ts';
-import { int32, int64, listOf, object, type Schema, text, time } from './schema.ts';
+import { int32, int64, listOf, object, oneOf, type Schema, text, time } from './schema.ts';
 import { selector } from './selector.ts';
 
 function machineSetSpec(): Schema {
@@ -42,9 +43,7 @@ function machineSetStatus(): Schema {
           message: text('Details, for humans.'),
           reason: text('Cause of the last change, in one word.'),
           status: text('True, False or Unknown.'),
-          type: text(
-            'ReplicaFailure, Frozen, InvalidSpec, InvalidAnnotation, FailedMachinesTruncated or NodeSyncRefused.',
-          ),
+          type: text(oneOf(MACHINE_SET_CONDITION_TYPES)),
         },
         { required: ['status', 'type'] },
       ),

@@ -1,7 +1,8 @@
+import { MACHINE_CONDITION_TYPES } from '../../../pkg/apis/machine/v1alpha1/conditions.ts';
 import type { Definition } from './definition.ts';
 import { nodeCondition, nodeTemplate } from './node.ts';
-import { classNamed, duration, notNegative, PROVIDER_ID_KEPT, SPEC_PRESENT } from './rules.ts';
-import { flag, int32, listOf, mapOf, object, type Schema, text, time } from './schema.ts';
+import { classNamed, duration, MACHINE_CLASS_KEPT, notNegative, PROVIDER_ID_KEPT, SPEC_PRESENT } from './rules.ts';
+import { flag, int32, listOf, mapOf, object, oneOf, type Schema, text, time } from './schema.ts';
 
 /** Reference to a MachineClass. */
 export function classSpec(description: string): Schema {
@@ -131,7 +132,7 @@ function machineConditions(): Schema {
         message: text('Details, for humans.'),
         reason: text('Cause of the last change, in one word.'),
         status: text('True, False or Unknown.'),
-        type: text('Type of the condition.'),
+        type: text(oneOf(MACHINE_CONDITION_TYPES)),
       },
       { required: ['status', 'type'] },
     ),
@@ -181,5 +182,5 @@ export const machine: Definition = {
     spec: { ...machineSpec('What the machine should be.'), 'x-kubernetes-validations': [classNamed('class')] },
     status: machineStatus(),
   },
-  rules: [SPEC_PRESENT, PROVIDER_ID_KEPT],
+  rules: [SPEC_PRESENT, PROVIDER_ID_KEPT, MACHINE_CLASS_KEPT],
 };

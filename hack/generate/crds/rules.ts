@@ -1,5 +1,6 @@
 import { DURATION_PATTERN } from '../../../pkg/apis/duration.ts';
 import { PERCENT_PATTERN } from '../../../pkg/apis/int-or-percent.ts';
+import { NOTHING_MADE } from '../../../pkg/apis/machine/v1alpha1/class-change.ts';
 import { TEMPLATE_HASH_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import {
   capacityMessage,
@@ -101,6 +102,23 @@ export const PROVIDER_ID_KEPT: Rule = {
     `${OLD_PHASE} in ['', 'CrashLoopBackOff']`,
   message: MESSAGES.providerIDChanged,
   fieldPath: '.spec.providerID',
+  reason: 'FieldValueInvalid',
+};
+
+const OLD_OPERATION = 'oldSelf.status.lastOperation';
+
+/** On the root of a Machine: see mayChangeClass. The kind of the class may change at any time, as the templates of sets do. */
+export const MACHINE_CLASS_KEPT: Rule = {
+  rule:
+    "!has(oldSelf.spec) || !has(oldSelf.spec.class) || !has(oldSelf.spec.class.name) || oldSelf.spec.class.name == '' || " +
+    '(has(self.spec) && has(self.spec.class) && has(self.spec.class.name) && self.spec.class.name == oldSelf.spec.class.name) || ' +
+    "((!has(oldSelf.spec.providerID) || oldSelf.spec.providerID == '') && has(oldSelf.status) && " +
+    `(!has(oldSelf.status.currentStatus) || !has(${OLD_PHASE}) || ${OLD_PHASE} in ['', 'CrashLoopBackOff']) && ` +
+    `has(${OLD_OPERATION}) && has(${OLD_OPERATION}.type) && ${OLD_OPERATION}.type == 'Create' && ` +
+    `has(${OLD_OPERATION}.state) && ${OLD_OPERATION}.state == 'Failed' && ` +
+    `(!has(${OLD_OPERATION}.errorCode) || ${OLD_OPERATION}.errorCode in [${NOTHING_MADE.map((code) => `'${code}'`).join(', ')}]))`,
+  message: MESSAGES.classChanged,
+  fieldPath: '.spec.class',
   reason: 'FieldValueInvalid',
 };
 

@@ -83,3 +83,8 @@ export function quantity(): Schema {
     'x-kubernetes-int-or-string': true,
   };
 }
+
+/** `a, b or c.`, as a description. */
+export function oneOf(values: readonly string[]): string {
+  return `${values.slice(0, -1).join(', ')} or ${values.at(-1)}.`;
+}

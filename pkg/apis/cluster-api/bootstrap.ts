@@ -8,7 +8,6 @@ export interface BootstrapReport {
   /** The Secret is there. */
   readonly created: boolean;
   readonly dataSecretName: string | undefined;
-  /** Its condition Ready. */
   readonly ready: Condition | undefined;
   readonly failure: TerminalFailure | undefined;
 }

@@ -2,7 +2,6 @@ import type { KubeObject, OwnerReference } from '../meta.ts';
 import { membersOf, textOf } from './condition.ts';
 import { CLONED_FROM_KIND_ANNOTATION, CLONED_FROM_NAME_ANNOTATION, CLUSTER_NAME_LABEL } from './keys.ts';
 
-/** A template of a provider. */
 export interface Template extends KubeObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -42,10 +41,10 @@ export function cloneOf(template: Template, options: CloneOptions): Clone | Clon
   const { apiVersion, kind } = template;
   const { name: from, namespace = '' } = template.metadata;
   if (!kind.endsWith(SUFFIX) || kind === SUFFIX) {
-    return { problem: `${kind} ${from}: the kind of a template must end in ${SUFFIX}; name a template instead` };
+    return { problem: `${kind} ${from}: the kind of a template must end in ${SUFFIX}; use the name of a template` };
   }
   const inner = membersOf(membersOf(membersOf(template)['spec'])['template']);
-  if (Object.keys(inner).length === 0) return { problem: `${kind} ${from}: spec.template is empty; fill it in` };
+  if (Object.keys(inner).length === 0) return { problem: `${kind} ${from}: spec.template is empty; set it` };
   const metadata = membersOf(inner['metadata']);
   const { name, clusterName, owner } = options;
   const group = apiVersion.split('/')[0] ?? '';

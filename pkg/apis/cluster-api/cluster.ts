@@ -9,17 +9,18 @@ export interface ClusterAPICluster extends KubeObject {
     paused?: boolean;
     infrastructureRef?: ContractReference;
     controlPlaneRef?: ContractReference;
+    /** Of which class it is to be made: that is nobody's here. */
+    topology?: object;
     controlPlaneEndpoint?: { host?: string; port?: number };
   };
   status?: ClusterAPIClusterStatus;
 }
 
-/** What is known of the Cluster. */
 export interface ClusterAPIClusterStatus {
   conditions?: readonly Condition[];
   initialization?: { infrastructureProvisioned?: boolean; controlPlaneInitialized?: boolean };
   failureDomains?: readonly object[];
-  phase?: 'Provisioning' | 'Provisioned' | 'Deleting';
+  phase?: 'Pending' | 'Provisioning' | 'Provisioned' | 'Deleting';
   observedGeneration?: number;
   deprecated?: { v1beta1?: DeprecatedStatus };
 }

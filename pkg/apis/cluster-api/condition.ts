@@ -8,7 +8,6 @@ export interface Condition {
   readonly observedGeneration?: number;
 }
 
-/** What a condition says. */
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
 /** The condition of that type in the status of an object that we read as its definition has it; undefined: it has none. */
@@ -20,7 +19,7 @@ export function conditionOf(
 }
 
 /** Of a condition of the older contract that gives none. */
-const NO_REASON = 'NoReasonReported';
+export const NO_REASON = 'NoReasonReported';
 /** What the API server takes for one: a word. */
 const REASON = /^[A-Za-z](?:[\w,:]*\w)?$/;
 const LONGEST_REASON = 256;
@@ -37,7 +36,7 @@ export function reportedCondition(conditions: unknown, type: string): Condition 
   if (found === undefined) return undefined;
   const { status, reason, message } = membersOf(found);
   if (!isStatus(status)) {
-    const what = `condition ${type} has status ${JSON.stringify(status)}; True, False or Unknown is expected`;
+    const what = `condition ${type} has status ${JSON.stringify(status)}; must be True, False or Unknown`;
     return { type, status: 'Unknown', reason: INVALID, message: what };
   }
   const why = textOf(reason) ?? NO_REASON;

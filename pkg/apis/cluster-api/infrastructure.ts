@@ -10,7 +10,6 @@ export interface MachineAddress {
 }
 
 const ADDRESS_TYPES = ['Hostname', 'ExternalIP', 'InternalIP', 'ExternalDNS', 'InternalDNS'] as const;
-/** Which kind of address. */
 export type AddressType = (typeof ADDRESS_TYPES)[number];
 
 /** What an infrastructure object says about its machine. */
@@ -19,9 +18,9 @@ export interface InfrastructureReport {
   /** Undefined: to be waited for. */
   readonly providerID: string | undefined;
   readonly addresses: readonly MachineAddress[];
-  /** The one that was used. */
   readonly failureDomain: string | undefined;
-  /** Its condition Ready. */
+  /** The one that it was made for, where the provider chooses it; providers of the older contract report the one that was used there. */
+  readonly wantedFailureDomain: string | undefined;
   readonly ready: Condition | undefined;
   readonly failure: TerminalFailure | undefined;
   /** The provider may take the machine back. */
@@ -41,17 +40,24 @@ export function readInfrastructure(object: KubeObject, contract: ContractVersion
     provisioned,
     providerID: limited(spec['providerID'], LONGEST_PROVIDER_ID),
     addresses: addressesIn(status['addresses']),
-    failureDomain: limited((contract === 'v1beta2' ? status : spec)['failureDomain'], LONGEST_TEXT),
+    failureDomain: limited(status['failureDomain'], LONGEST_TEXT),
+    wantedFailureDomain: limited(spec['failureDomain'], LONGEST_TEXT),
     ready: reportedCondition(status['conditions'], 'Ready'),
     failure: failureOf(status),
     interruptible: status['interruptible'] === true,
   };
 }
 
+/** Where an API server is. */
+export interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
 /** What an infrastructure object of a whole Cluster says about it. */
 export interface ClusterInfrastructureReport {
   readonly provisioned: boolean;
-  readonly controlPlaneEndpoint: { readonly host: string; readonly port: number } | undefined;
+  readonly controlPlaneEndpoint: Endpoint | undefined;
   /** As the provider has written them under the newer contract: a list by name. */
   readonly failureDomains: readonly object[] | undefined;
   readonly ready: Condition | undefined;
@@ -60,16 +66,21 @@ export interface ClusterInfrastructureReport {
 /** What the infrastructure object of a Cluster says under a contract. */
 export function readClusterInfrastructure(object: KubeObject, contract: ContractVersion): ClusterInfrastructureReport {
   const { spec, status } = partsOf(object);
-  const { host, port } = membersOf(spec['controlPlaneEndpoint']);
-  const named = textOf(host);
-  const isPort = typeof port === 'number' && Number.isInteger(port) && port > 0 && port < 65_536;
   return {
     provisioned:
       contract === 'v1beta2' ? membersOf(status['initialization'])['provisioned'] === true : status['ready'] === true,
-    controlPlaneEndpoint: named !== undefined && isPort ? { host: named, port } : undefined,
+    controlPlaneEndpoint: endpointIn(spec['controlPlaneEndpoint']),
     failureDomains: failureDomainsIn(status['failureDomains']),
     ready: reportedCondition(status['conditions'], 'Ready'),
   };
+}
+
+/** The endpoint in that member; undefined: there is none, or it makes no sense. */
+export function endpointIn(value: unknown): Endpoint | undefined {
+  const { host, port } = membersOf(value);
+  const named = textOf(host);
+  const isPort = typeof port === 'number' && Number.isInteger(port) && port > 0 && port < 65_536;
+  return named !== undefined && isPort ? { host: named, port } : undefined;
 }
 
 /** A list under the newer contract; under the older one they stand in a map by name. */
@@ -98,7 +109,8 @@ function limited(value: unknown, longest: number): string | undefined {
   return text !== undefined && text.length <= longest ? text : undefined;
 }
 
-function partsOf(object: KubeObject): Readonly<Record<'spec' | 'status', Readonly<Record<string, unknown>>>> {
+/** Spec and status of an object of a provider. */
+export function partsOf(object: KubeObject): Readonly<Record<'spec' | 'status', Readonly<Record<string, unknown>>>> {
   const { spec, status } = membersOf(object);
   return { spec: membersOf(spec), status: membersOf(status) };
 }

@@ -12,6 +12,8 @@ export const DRAIN_RULES_DEFINITION = `machinedrainrules.${CLUSTER_API_GROUP}`;
 export const INFRASTRUCTURE_GROUP = 'infrastructure.cluster.x-k8s.io';
 /** Where the kinds of bootstrap providers usually are. */
 export const BOOTSTRAP_GROUP = 'bootstrap.cluster.x-k8s.io';
+/** Where the kinds of control planes usually are. */
+export const CONTROL_PLANE_GROUP = 'controlplane.cluster.x-k8s.io';
 
 /** On all objects of a Cluster: its name. */
 export const CLUSTER_NAME_LABEL = 'cluster.x-k8s.io/cluster-name';
@@ -39,8 +41,7 @@ export const PRE_DRAIN_HOOK_PREFIX = 'pre-drain.delete.hook.machine.cluster.x-k8
 /** The same: it holds the deletion of the infrastructure. */
 export const PRE_TERMINATE_HOOK_PREFIX = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io';
 /**
- * On Machines of driver `cluster-api`: holds their infrastructure until it is asked to delete the machine. Nobody else drains their
- * Nodes, so that one which is deleted by hand must not go before ours has. Whoever looks after them honours it, Cluster API's core too.
+ * On Machines of driver `cluster-api`: holds their infrastructure until it is asked to delete the machine. No other controller drains their Nodes, so one that is deleted manually must not be removed before ours. Every controller of these Machines respects it, including the core of Cluster API.
  */
 export const DELETION_HOOK = `${PRE_TERMINATE_HOOK_PREFIX}/machinist`;
 /** On Machines: their Nodes are not drained. */
@@ -78,7 +79,9 @@ export const CLUSTER_FINALIZER = 'cluster.cluster.x-k8s.io';
 
 /** The Secret with the kubeconfig of a Cluster, under key `value`, is called as the Cluster and this. */
 export const KUBECONFIG_SECRET_SUFFIX = '-kubeconfig';
-/** On Machines whose Nodes are in the cluster of such a Secret: UID of the Namespace kube-system in which they were found. */
+/** On Machines of Cluster API: UID of the Namespace kube-system in the cluster in which their Node was found. */
 export const NODE_CLUSTER_ANNOTATION = 'cluster-api.machine.sapcloud.io/node-cluster';
-/** On Clusters that have, or had, such a Secret: without it their Machines wait. */
+/** On Clusters of Cluster API: they have, or had, a Secret with their kubeconfig; without it their Machines wait. */
 export const HAD_KUBECONFIG_ANNOTATION = 'cluster-api.machine.sapcloud.io/had-kubeconfig';
+/** On Clusters of Cluster API: they have, or had, a Machine of their control plane with a Node; without any, their API server is gone. */
+export const HAD_CONTROL_PLANE_ANNOTATION = 'cluster-api.machine.sapcloud.io/had-control-plane';

@@ -9,7 +9,6 @@ export interface ClusterAPIMachine extends KubeObject {
   status?: ClusterAPIMachineStatus;
 }
 
-/** What the Machine should be. */
 export interface ClusterAPIMachineSpec {
   clusterName?: string;
   bootstrap?: { configRef?: ContractReference; dataSecretName?: string };
@@ -35,10 +34,8 @@ export interface MachineTaint {
   propagation: 'Always' | 'OnInitialization';
 }
 
-/** Where a Machine stands in one word. */
 export type ClusterAPIPhase = 'Pending' | 'Provisioning' | 'Provisioned' | 'Running' | 'Updating' | 'Deleting';
 
-/** What is known of the Machine. */
 export interface ClusterAPIMachineStatus {
   conditions?: readonly Condition[];
   initialization?: { infrastructureProvisioned?: boolean; bootstrapDataSecretCreated?: boolean };

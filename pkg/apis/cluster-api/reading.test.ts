@@ -5,6 +5,7 @@ import { bootstrapDataIn, bootstrapSecret } from './bootstrap-secret.ts';
 import { readBootstrap, type BootstrapReport } from './bootstrap.ts';
 import { reportedCondition } from './condition.ts';
 import type { ContractVersion } from './contract.ts';
+import { readControlPlane } from './control-plane.ts';
 import {
   readClusterInfrastructure,
   readInfrastructure,
@@ -35,9 +36,14 @@ describe('an infrastructure object', () => {
     { contract: 'v1beta1', spec: { providerID: 'x://1' }, want: { providerID: 'x://1' } },
     { contract: 'v1beta2', spec: { providerID: '' }, want: { providerID: undefined } },
     { contract: 'v1beta2', spec: { providerID: 'x'.repeat(513) }, want: { providerID: undefined } },
-    { contract: 'v1beta2', spec: { failureDomain: 'a' }, want: { failureDomain: undefined } },
+    { contract: 'v1beta2', spec: { failureDomain: 'a' }, want: { failureDomain: undefined, wantedFailureDomain: 'a' } },
     { contract: 'v1beta2', status: { failureDomain: 'a' }, want: { failureDomain: 'a' } },
-    { contract: 'v1beta1', spec: { failureDomain: 'a' }, status: { failureDomain: 'b' }, want: { failureDomain: 'a' } },
+    {
+      contract: 'v1beta1',
+      spec: { failureDomain: 'a' },
+      status: { failureDomain: 'b' },
+      want: { failureDomain: 'b', wantedFailureDomain: 'a' },
+    },
     {
       contract: 'v1beta2',
       status: {
@@ -116,6 +122,35 @@ describe('a bootstrap object', () => {
   });
 });
 
+// promise: cluster-api/clusters/control-plane-contract
+test.each<{ contract: ContractVersion; spec?: object; status?: object; want: object }>([
+  {
+    contract: 'v1beta2',
+    status: { initialization: { controlPlaneInitialized: true }, externalManagedControlPlane: true },
+    want: { initialized: true, isExternal: true },
+  },
+  { contract: 'v1beta2', status: { initialized: true }, want: { initialized: false, isExternal: false } },
+  { contract: 'v1beta1', status: { initialized: true }, want: { initialized: true } },
+  {
+    contract: 'v1beta1',
+    status: { initialization: { controlPlaneInitialized: true } },
+    want: { initialized: false },
+  },
+  {
+    contract: 'v1beta2',
+    spec: { controlPlaneEndpoint: { host: 'h', port: 6443 } },
+    want: { initialized: false, controlPlaneEndpoint: { host: 'h', port: 6443 } },
+  },
+  {
+    contract: 'v1beta2',
+    spec: { controlPlaneEndpoint: { host: '', port: 0 } },
+    want: { controlPlaneEndpoint: undefined },
+  },
+])('a control plane under $contract with status $status reports $want', ({ contract, spec, status, want }) => {
+  expect(readControlPlane(of(spec, status), contract)).toMatchObject(want);
+});
+
+// promise: cluster-api/contracts-providers/those-make-sense
 test.each([
   { conditions: undefined, want: undefined },
   { conditions: [{ type: 'Other', status: 'True' }], want: undefined },
@@ -137,7 +172,7 @@ test.each([
       type: 'Ready',
       status: 'Unknown',
       reason: 'InvalidConditionReported',
-      message: 'condition Ready has status true; True, False or Unknown is expected',
+      message: 'condition Ready has status true; must be True, False or Unknown',
     },
   },
 ])('of conditions $conditions Ready is $want', ({ conditions, want }) => {

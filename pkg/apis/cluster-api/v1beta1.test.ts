@@ -267,6 +267,7 @@ const nonsense = fc.oneof(
   }),
 );
 
+// promise: cluster-api/versions/version-says-said-comes
 describe('nothing is lost on the way', () => {
   test('of a Machine', () => {
     fc.assert(

@@ -12,7 +12,6 @@ export interface IronCoreMachinePool extends KubeObject {
   status?: IronCoreMachinePoolStatus;
 }
 
-/** What is known of a pool. */
 export interface IronCoreMachinePoolStatus {
   readonly state?: string;
   readonly conditions?: readonly Condition[];

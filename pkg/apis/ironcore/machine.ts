@@ -2,13 +2,11 @@ import type { KubeObject } from '../meta.ts';
 import type { Condition, Reference } from './reference.ts';
 import type { Toleration } from './taint.ts';
 
-/** A machine as IronCore has it. */
 export interface IronCoreMachine extends KubeObject {
   spec: IronCoreMachineSpec;
   status?: IronCoreMachineStatus;
 }
 
-/** What a machine should be. */
 export interface IronCoreMachineSpec {
   readonly machineClassRef: Reference;
   /** Labels that its pool must have, when the scheduler chooses it. */
@@ -44,7 +42,6 @@ export interface NetworkInterfaceEntry {
   readonly ephemeral?: { readonly networkInterfaceTemplate: object };
 }
 
-/** What is known of a machine. */
 export interface IronCoreMachineStatus {
   /** `<runtime>://<id>`. */
   readonly machineID?: string;

@@ -8,6 +8,8 @@ export interface IronCoreVolume extends KubeObject {
     readonly claimRef?: OwnedReference;
     readonly encryption?: { readonly secretRef?: Reference };
     readonly resources?: Readonly<Record<string, string | number>>;
+    /** What is on it at first. */
+    readonly dataSource?: { readonly osImage?: { readonly image?: string } };
   };
   status?: {
     readonly state?: string;
@@ -16,7 +18,6 @@ export interface IronCoreVolume extends KubeObject {
   };
 }
 
-/** How a machine gets at a volume. */
 export interface VolumeAccess {
   readonly driver?: string;
   readonly handle?: string;

@@ -28,7 +28,6 @@ export interface ClusterMachine extends KubeObject {
   status?: { readonly providerStatus?: ProviderStatus };
 }
 
-/** State of a machine in one word. */
 export type StateWord = 'Provision' | 'Uninitialized' | 'Pending' | 'Deploy' | 'Ready' | 'Maintenance';
 
 /** A condition of the provider status, which is none of Kubernetes' usual form. */
@@ -38,7 +37,6 @@ export interface ProviderCondition {
   readonly message: string;
 }
 
-/** What is known of a machine. */
 export interface ProviderStatus {
   readonly apiVersion?: string;
   readonly kind?: string;

@@ -16,7 +16,6 @@ export interface MachinePool extends KubeObject {
   status?: PoolStatus;
 }
 
-/** What is known of a pool. */
 export interface PoolStatus {
   readonly observedGeneration?: number;
   /** Machines that there are. */

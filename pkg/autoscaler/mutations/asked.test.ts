@@ -124,8 +124,18 @@ test.each<{ title: string; named: NamedNode; want: object }>([
   },
   {
     title: 'a replica that is lacking',
+    named: { name: '', providerId: 'requested://deployment-1#x-2' },
+    want: { kind: 'missing', place: 'x-2' },
+  },
+  {
+    title: 'a replica that has its Machine by now',
+    named: { name: '', providerId: 'requested://deployment-1#x-1' },
+    want: { kind: 'gone' },
+  },
+  {
+    title: 'a replica as another process, or an earlier release, calls it',
     named: { name: '', providerId: 'requested://deployment-1#2' },
-    want: { kind: 'missing', index: 2 },
+    want: { kind: 'gone' },
   },
   {
     title: 'a replica that another group lacks',
@@ -133,7 +143,7 @@ test.each<{ title: string; named: NamedNode; want: object }>([
     want: { kind: 'foreign' },
   },
 ])('the autoscaler asks for $title', ({ named, want }) => {
-  expect(askedFor(membershipOf(deps), deployment, named)).toMatchObject(want);
+  expect(askedFor(membershipOf(deps), deployment, named, ['x-2', 'x-3'])).toMatchObject(want);
 });
 
 test.each([
@@ -146,13 +156,13 @@ test.each([
     machines: [of(own, 'twin-1', 'a', 'sim:///twin'), of(own, 'twin-2', 'b', 'sim:///twin')],
   });
 
-  expect(askedFor(membershipOf(twins), deployment, { name, providerId: 'sim:///twin' })).toMatchObject(want);
+  expect(askedFor(membershipOf(twins), deployment, { name, providerId: 'sim:///twin' }, [])).toMatchObject(want);
 });
 
 test('of a group that was deleted and made anew under the same name the Machines of the first are foreign', () => {
   const anew = machineDeployment(({ metadata }) => void (metadata.uid = 'anew'));
 
-  const asked = askedFor(membershipOf(deps), anew, { name: 'node-joined', providerId: 'sim:///joined' });
+  const asked = askedFor(membershipOf(deps), anew, { name: 'node-joined', providerId: 'sim:///joined' }, []);
 
   expect(asked).toEqual({ node: 'node-joined', kind: 'foreign' });
 });

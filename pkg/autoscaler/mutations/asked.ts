@@ -3,14 +3,23 @@ import type { Membership, NamedNode } from '../membership.ts';
 import { parsePlaceholder } from '../placeholder.ts';
 import type { Asked } from './delete-nodes.ts';
 
-/** Finds what a node stands for that is to be deleted from the group of this MachineDeployment. */
-export function askedFor(membership: Membership, { metadata }: MachineDeployment, named: NamedNode): Asked {
+/**
+ * Finds what a node stands for that is to be deleted from the group of this MachineDeployment, whose replicas without a Machine have these
+ * places.
+ */
+export function askedFor(
+  membership: Membership,
+  { metadata }: MachineDeployment,
+  named: NamedNode,
+  places: readonly string[],
+): Asked {
   if (named.name === '' && named.providerId === '') return { node: '', kind: 'nameless' };
   const node = named.name === '' ? named.providerId : named.name;
   const placeholder = parsePlaceholder(named.providerId) ?? parsePlaceholder(named.name);
   if (placeholder?.kind === 'missing') {
-    const { group, index } = placeholder;
-    return group === metadata.name ? { node, kind: 'missing', index } : { node, kind: 'foreign' };
+    const { group, place } = placeholder;
+    if (group !== metadata.name) return { node, kind: 'foreign' };
+    return places.includes(place) ? { node, kind: 'missing', place } : { node, kind: 'gone' };
   }
 
   const machine = membership.machineOf(named);

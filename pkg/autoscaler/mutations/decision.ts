@@ -37,7 +37,7 @@ export function notNow(message: string): Refusal {
 /** More than the group may have. */
 export function aboveMaximum({ id, max }: NodeGroup, before: number, wanted: number): Refusal {
   return notNow(
-    `group ${id} has ${before} replicas, its maximum is ${max}, and ${wanted} are asked for: ask for fewer, or raise the maximum ` +
+    `group ${id} has ${before} replicas and a maximum of ${max}, but ${wanted} were requested: request fewer, or raise the maximum ` +
       `(annotation ${NODE_GROUP_MAX_ANNOTATION}, or flag --nodes)`,
   );
 }
@@ -45,7 +45,7 @@ export function aboveMaximum({ id, max }: NodeGroup, before: number, wanted: num
 /** Fewer than the group must have. */
 export function belowMinimum({ id, min }: NodeGroup, before: number, wanted: number): Refusal {
   return notNow(
-    `group ${id} has ${before} replicas, its minimum is ${min}, and ${wanted} would be left: ask for fewer, or lower the minimum ` +
+    `group ${id} has ${before} replicas and a minimum of ${min}, but ${wanted} would remain: request fewer, or lower the minimum ` +
       `(annotation ${NODE_GROUP_MIN_ANNOTATION}, or flag --nodes)`,
   );
 }

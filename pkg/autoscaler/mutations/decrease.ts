@@ -12,7 +12,7 @@ import { fillingOf, isKept, missingIn, type GroupState, type Member } from './gr
  */
 export function decideDecrease(state: GroupState, group: NodeGroup, delta: number): Decision {
   if (!Number.isInteger(delta) || delta >= 0) {
-    return invalid(`the delta is ${delta}: group ${group.id} is made smaller by a whole number less than 0`);
+    return invalid(`the delta is ${delta}: to decrease group ${group.id}, it must be a whole number less than 0`);
   }
   const before = replicasOf(state.deployment);
   const filling = fillingOf(state);
@@ -22,8 +22,8 @@ export function decideDecrease(state: GroupState, group: NodeGroup, delta: numbe
   const machines = victimsOf(filling, state.nowMs).slice(0, Math.max(0, wanted - missing));
   if (missing + machines.length > 0) return withLess(state, group, machines, missing);
   return notNow(
-    `group ${group.id} has ${before} replicas, and none can be taken back: its nodes have joined, are preserved, or are its minimum of ` +
-      `${group.min}; name the nodes that are to go`,
+    `group ${group.id} has ${before} replicas, none of which can be removed: their nodes have joined, are preserved, or are within the minimum of ` +
+      `${group.min}; specify the nodes to delete`,
   );
 }
 

@@ -19,7 +19,12 @@ const placeholder = (name: string): Asked => ({
   machine: name,
   isPlaceholder: true,
 });
-const missing = (index: number): Asked => ({ node: `requested://deployment-1#${index}`, kind: 'missing', index });
+const missing = (place: number): Asked => ({
+  node: `requested://deployment-1#x-${place}`,
+  kind: 'missing',
+  place: `x-${place}`,
+});
+const GONE: Asked = { node: 'requested://deployment-1#x-9', kind: 'gone' };
 const one = (change: (m: BuiltMachine) => void): MemberFacts => ({ name: 'x', change });
 
 test.each<{ title: string; asked: Asked[]; want: object; also?: MemberFacts; list?: string; rollout?: Rollout }>([
@@ -78,7 +83,7 @@ test.each<{ title: string; asked: Asked[]; want: object; also?: MemberFacts; lis
     want: { replicas: 2, machines: ['x'] },
   },
   {
-    title: 'one whose Node has joined meanwhile',
+    title: 'one whose Node has joined in the meantime',
     asked: [node('a'), placeholder('b')],
     want: { code: FAILED_PRECONDITION },
   },
@@ -142,13 +147,26 @@ test.each<{ title: string; asked: Asked[]; want: object; also?: MemberFacts; lis
 });
 
 test.each<{ title: string; replicas: number; asked: Asked[]; min?: number; list?: string; want: object }>([
-  { title: 'the last', replicas: 5, asked: [missing(1)], want: { replicas: 4, machines: [] } },
-  { title: 'both', replicas: 5, asked: [missing(1), missing(0)], want: { replicas: 3, machines: [] } },
-  { title: 'the first: the others with it', replicas: 5, asked: [missing(0)], want: { replicas: 3, machines: [] } },
-  { title: 'one that has come', replicas: 5, asked: [missing(2)], want: { replicas: 5, machines: [] } },
+  { title: 'one', replicas: 5, asked: [missing(1)], want: { replicas: 4, machines: [], places: ['x-1'] } },
+  {
+    title: 'both',
+    replicas: 5,
+    asked: [missing(1), missing(0)],
+    want: { replicas: 3, machines: [], places: ['x-1', 'x-0'] },
+  },
+  { title: 'the first, and no other', replicas: 5, asked: [missing(0)], want: { replicas: 4, places: ['x-0'] } },
+  { title: 'one twice', replicas: 5, asked: [missing(0), missing(0)], want: { replicas: 4, places: ['x-0'] } },
+  { title: 'one that has come', replicas: 5, asked: [GONE], want: { replicas: 5, machines: [], places: [] } },
+  { title: 'one, and one that has come', replicas: 5, asked: [GONE, missing(1)], want: { replicas: 4 } },
   { title: 'one, when none is lacking', replicas: 3, asked: [missing(0)], want: { replicas: 3, machines: [] } },
   { title: 'one, and a Machine', replicas: 5, asked: [missing(1), node('a')], want: { replicas: 3, machines: ['a'] } },
-  { title: 'as many as the minimum leaves', replicas: 5, min: 4, asked: [missing(0)], want: { replicas: 4 } },
+  {
+    title: 'as many as the minimum leaves',
+    replicas: 5,
+    min: 4,
+    asked: [missing(1), missing(0)],
+    want: { replicas: 4, places: ['x-1'] },
+  },
   { title: 'none, of a group below its minimum', replicas: 0, asked: [], want: { replicas: 0, machines: [] } },
   { title: 'one of the minimum', replicas: 5, min: 5, asked: [missing(0)], want: { code: FAILED_PRECONDITION } },
   {
@@ -168,48 +186,53 @@ test.each<{ title: string; replicas: number; asked: Asked[]; min?: number; list?
 test.each<{ title: string; asked: Asked[]; list?: string; want: object }>([
   {
     title: 'first replicas without any Machine',
-    asked: [missing(3)],
-    want: { replicas: 5, machines: [] },
+    asked: [missing(3), missing(0)],
+    want: { replicas: 4, machines: [] },
   },
-  { title: 'then failed Machines', asked: [missing(1)], want: { replicas: 3, machines: ['f1'] } },
-  { title: 'all of them', asked: [missing(0)], want: { replicas: 2, machines: ['f1', 'f2'] } },
-  { title: 'but those that are listed', asked: [missing(0)], list: 'f1', want: { replicas: 2, machines: ['f2'] } },
+  { title: 'then failed Machines', asked: [0, 1, 2].map(missing), want: { replicas: 3, machines: ['f1'] } },
+  { title: 'all of them', asked: [0, 1, 2, 3].map(missing), want: { replicas: 2, machines: ['f1', 'f2'] } },
+  {
+    title: 'but those that are listed',
+    asked: [0, 1, 2, 3].map(missing),
+    list: 'f1',
+    want: { replicas: 2, machines: ['f2'] },
+  },
 ])('of missing replicas, two of four for failed Machines, go $title', ({ asked, list, want }) => {
   const members = [{ name: 'a' }, { name: 'b' }, failed('f2'), failed('f1')];
   const state = groupState(6, members, list === undefined ? {} : { list });
 
-  expect(decideDeletion(state, nodeGroup({ max: 9 }), asked)).toEqual(want);
+  expect(decideDeletion(state, nodeGroup({ max: 9 }), asked)).toMatchObject(want);
 });
 
-test.each<{ title: string; rollout: Rollout; leaves: boolean; asked: number; want: object }>([
+test.each<{ title: string; rollout: Rollout; leaves: boolean; asked: Asked; want: object }>([
   {
     title: 'and those before it are on their way out',
     rollout: 'choosing',
     leaves: true,
-    asked: 0,
+    asked: missing(0),
     want: { code: FAILED_PRECONDITION },
   },
   {
     title: 'and they are the last',
     rollout: 'emptying',
     leaves: true,
-    asked: 0,
+    asked: missing(0),
     want: { code: FAILED_PRECONDITION },
   },
-  { title: 'and it has come', rollout: 'choosing', leaves: true, asked: 1, want: { replicas: 1, machines: [] } },
+  { title: 'and it has come', rollout: 'choosing', leaves: true, asked: GONE, want: { replicas: 1, machines: [] } },
   {
     title: 'and nothing makes room for it',
     rollout: 'choosing',
     leaves: false,
-    asked: 0,
+    asked: missing(0),
     want: { replicas: 0, machines: [] },
   },
-  { title: 'of no rollout', rollout: 'none', leaves: true, asked: 0, want: { replicas: 0, machines: [] } },
+  { title: 'of no rollout', rollout: 'none', leaves: true, asked: missing(0), want: { replicas: 0, machines: [] } },
 ])('a replica without a Machine, $title', ({ rollout, leaves, asked, want }) => {
   const leaving = one(({ metadata }) => void Object.assign(metadata, { deletionTimestamp: LATER }));
   const state = groupState(1, leaves ? [leaving] : [], { rollout });
 
-  expect(decideDeletion(state, nodeGroup({ min: 0 }), [missing(asked)])).toMatchObject(want);
+  expect(decideDeletion(state, nodeGroup({ min: 0 }), [asked])).toMatchObject(want);
 });
 
 test('a failed Machine that was preserved until now still has its replica: it would be taken off the list again', () => {
@@ -218,14 +241,21 @@ test('a failed Machine that was preserved until now still has its replica: it wo
   });
   const state = groupState(3, [{ name: 'a' }, { name: 'b' }, expired]);
 
-  expect(decideDeletion(state, nodeGroup(), [missing(0), node('x')])).toEqual({ replicas: 3, machines: [] });
+  expect(decideDeletion(state, nodeGroup(), [missing(0), node('x')])).toEqual({
+    replicas: 3,
+    machines: [],
+    places: [],
+  });
 });
 
 test.each<{ asked: Asked; want: RegExp }>([
-  { asked: { node: 'n', kind: 'foreign' }, want: /node n is not of group deployment-1: ask for it in its own group/ },
-  { asked: { node: '', kind: 'nameless' }, want: /a node has neither an id nor a name: give its providerID/ },
-  { asked: { node: 'n', kind: 'unmanaged' }, want: /node n is of no machine: delete it by hand/ },
-  { asked: placeholder('a'), want: /machine a has joined meanwhile: list the nodes of group deployment-1 again/ },
+  {
+    asked: { node: 'n', kind: 'foreign' },
+    want: /node n is not in group deployment-1: delete it through its own group/,
+  },
+  { asked: { node: '', kind: 'nameless' }, want: /a node has neither an ID nor a name: set its providerID/ },
+  { asked: { node: 'n', kind: 'unmanaged' }, want: /node n does not belong to a machine: delete it manually,/ },
+  { asked: placeholder('a'), want: /machine a has joined in the meantime: list the nodes of group deployment-1 again/ },
 ])('a refusal of $asked.kind says what to do', ({ asked, want }) => {
   const decision = decideDeletion(groupState(3, THREE), nodeGroup(), [asked]);
 

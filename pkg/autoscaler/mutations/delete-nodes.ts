@@ -2,23 +2,29 @@ import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { namesListed } from '../../controllers/machine-deployment/scaler-handoff.ts';
 import { isTerminating } from '../../controllers/replicas/machine-state.ts';
 import type { NodeGroup } from '../groups.ts';
-import { belowMinimum, invalid, notNow, type Decision, type Refusal } from './decision.ts';
+import { belowMinimum, invalid, isRefusal, notNow, type Change, type Decision, type Refusal } from './decision.ts';
 import { failedFor, isKept, isReplaced, missingIn, type GroupState } from './group-state.ts';
 
 /** What a node that the autoscaler wants gone stands for; `node` is what the autoscaler calls it. */
 export type Asked = { readonly node: string } & (
   | { readonly kind: 'machine'; readonly machine: string; readonly isPlaceholder: boolean }
-  /** A replica without a Machine: the `index`-th that the group lacks. */
-  | { readonly kind: 'missing'; readonly index: number }
+  /** A replica without a Machine, by the name of its place. */
+  | { readonly kind: 'missing'; readonly place: string }
   /** Of another group, or of a Machine without one. */
   | { readonly kind: 'foreign' }
   /** It has neither id nor name. */
   | { readonly kind: 'nameless' }
   /** A Node that no Machine has become. */
   | { readonly kind: 'unmanaged' }
-  /** There is neither such a Machine nor such a Node: what was asked for is done. */
+  /** There is neither such a Machine, nor such a Node or place: what was asked for is done. */
   | { readonly kind: 'gone' }
 );
+
+/** What a deletion comes to. */
+export interface Deletion extends Change {
+  /** The places that are taken back. */
+  readonly places: readonly string[];
+}
 
 /**
  * Which Machines go, and what size is left: all that is asked for, or nothing.
@@ -30,12 +36,13 @@ export type Asked = { readonly node: string } & (
  * | a Machine without Node, for which one has joined meanwhile     | FAILED_PRECONDITION: the autoscaler's list was old, the Machine is well |
  * | a Machine with a Node, while a rollout has still to choose     | FAILED_PRECONDITION: the rollout is about to replace it, or others for it |
  * | a replica whose Machine comes when those before it are gone    | FAILED_PRECONDITION: a rollout of type Recreate would end with fewer |
- * | a replica without a Machine, or with one that has failed       | taken back, with those that the group lacks beyond it |
+ * | a replica without a Machine, or with one that has failed       | taken back |
+ * | one that has its Machine by now, or was taken back             | done: another one takes its place in the list, not in the call |
  * | a Machine of another group, a Node of no Machine, or nothing   | INVALID_ARGUMENT |
  *
  * A repetition finds nothing to do, also when it comes in parts or in another order.
  */
-export function decideDeletion(state: GroupState, group: NodeGroup, asked: readonly Asked[]): Decision {
+export function decideDeletion(state: GroupState, group: NodeGroup, asked: readonly Asked[]): Refusal | Deletion {
   const refusals = asked.map((one) => refusalOf(one, state, group)).filter((refusal) => refusal !== undefined);
   const [refusal] = refusals.toSorted((a, b) => a.code - b.code); // what makes no sense at all comes first
   if (refusal !== undefined) return refusal;
@@ -43,7 +50,11 @@ export function decideDeletion(state: GroupState, group: NodeGroup, asked: reado
   const machines = [...new Set(asked.flatMap((one) => (one.kind === 'machine' ? [one.machine] : [])))].filter((name) =>
     isToGo(name, state),
   );
-  return withLess(state, group, machines, takenBack(state, asked));
+  const places = [...new Set(asked.flatMap((one) => (one.kind === 'missing' ? [one.place] : [])))];
+  const decision = withLess(state, group, machines, Math.min(places.length, missingIn(state)));
+  if (isRefusal(decision)) return decision;
+  const fewer = replicasOf(state.deployment) - machines.length - decision.replicas;
+  return { ...decision, places: places.slice(0, fewer) };
 }
 
 /** The group without these Machines, and by up to `missing` replicas smaller that have none. */
@@ -59,24 +70,24 @@ export function withLess(state: GroupState, group: NodeGroup, machines: readonly
 
 function refusalOf(asked: Asked, state: GroupState, group: NodeGroup): Refusal | undefined {
   const { kind, node } = asked;
-  if (kind === 'nameless') return invalid('a node has neither an id nor a name: give its providerID');
-  if (kind === 'foreign') return invalid(`node ${node} is not of group ${group.id}: ask for it in its own group`);
-  if (kind === 'unmanaged') return invalid(`node ${node} is of no machine: delete it by hand, or leave it alone`);
-  if (kind === 'missing' && asked.index < missingIn(state) && isMakingRoom(state)) {
+  if (kind === 'nameless') return invalid('a node has neither an ID nor a name: set its providerID');
+  if (kind === 'foreign') return invalid(`node ${node} is not in group ${group.id}: delete it through its own group`);
+  if (kind === 'unmanaged') return invalid(`node ${node} does not belong to a machine: delete it manually, or keep it`);
+  if (kind === 'missing' && missingIn(state) > 0 && isMakingRoom(state)) {
     return notNow(
-      `a rollout of group ${group.id} is on, which makes its machines when those before them are gone: wait until it is complete`,
+      `a rollout of group ${group.id} is in progress, which creates machines only after old ones are gone: wait until it is complete`,
     );
   }
   if (kind !== 'machine' || !isToGo(asked.machine, state)) return undefined;
   const { hasNode = false } = state.members.get(asked.machine) ?? {};
   if (asked.isPlaceholder && hasNode) {
     return notNow(
-      `the node of machine ${asked.machine} has joined meanwhile: list the nodes of group ${group.id} again`,
+      `the node of machine ${asked.machine} has joined in the meantime: list the nodes of group ${group.id} again`,
     );
   }
   if (!asked.isPlaceholder && state.rollout === 'choosing') {
     return notNow(
-      `a rollout of group ${group.id} is on, which replaces its nodes: wait until it has deleted the last of the old ones`,
+      `a rollout of group ${group.id} is in progress, which replaces its nodes: wait until it has deleted the last old one`,
     );
   }
   return undefined;
@@ -92,13 +103,4 @@ function isToGo(name: string, { deployment, members, nowMs }: GroupState): boole
   const { machine } = members.get(name) ?? {};
   if (machine === undefined || isTerminating(machine) || namesListed(deployment).has(name)) return false;
   return !isKept(machine, nowMs) && !isReplaced(machine, nowMs);
-}
-
-/**
- * How many replicas without a Machine go. They have no names that last: that the first of those asked for is not lacking any more is
- * the same anyone who asks, how often, and in which order.
- */
-function takenBack(state: GroupState, asked: readonly Asked[]): number {
-  const lowest = Math.min(...asked.flatMap((one) => (one.kind === 'missing' ? [one.index] : [])));
-  return Math.max(0, missingIn(state) - lowest);
 }

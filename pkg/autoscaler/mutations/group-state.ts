@@ -1,6 +1,7 @@
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { RolloutStage } from '../../controllers/machine-deployment/rollout-stage.ts';
 import { namesListed } from '../../controllers/machine-deployment/scaler-handoff.ts';
 import { isFailed, isPreserved, isPreservedFailed, isTerminating } from '../../controllers/replicas/machine-state.ts';
 
@@ -11,11 +12,8 @@ export interface Member {
   readonly hasNode: boolean;
 }
 
-/**
- * How far the Machines of a group have been moved to another template. choosing: the rollout has still to choose which of them go.
- * emptying: all that have to go are on their way out, and others may come when they are gone.
- */
-export type Rollout = 'none' | 'choosing' | 'emptying';
+/** How far the Machines of a group have been moved to another template. */
+export type Rollout = RolloutStage;
 
 /** A group at one moment: what decisions are made from. */
 export interface GroupState {

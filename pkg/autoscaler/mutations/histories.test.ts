@@ -23,6 +23,7 @@ import type { Resource } from '../../kube/resource.ts';
 import { listedIn, nameIn, namesListed } from '../../controllers/machine-deployment/scaler-handoff.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import type { Mutations } from '../mutations.ts';
+import { Places } from '../places.ts';
 import { missingPlaceholder, placeholderOf } from '../placeholder.ts';
 import type { ExternalGrpcNode } from '../gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 import { mutations } from './index.ts';
@@ -128,6 +129,8 @@ class History {
   readonly #deps: MemoryDeps;
   /** The server that leads, and one that led before and does not know it yet. */
   readonly #servers: readonly Mutations[];
+  /** What they call replicas without a Machine. */
+  readonly #places = [new Places('a'), new Places('b')];
   readonly #calls: Call[] = [];
   readonly #callOf = new Map<AbortSignal, Call>();
   readonly #running: Promise<void>[] = [];
@@ -149,7 +152,7 @@ class History {
     const membership = membershipOf(this.#deps);
     const parts = { clock, machines, machineSets, machineDeployments, recorder, targets, membership };
     const client = { reader: { get: this.#get } as never, writer: { patch: this.#patch } as never };
-    this.#servers = [mutations({ ...parts, ...client }), mutations({ ...parts, ...client })];
+    this.#servers = this.#places.map((places) => mutations({ ...parts, ...client, places }));
     for (const name of [this.#create(), this.#create(), this.#create()]) {
       this.#join(name);
       this.#see(name);
@@ -161,8 +164,14 @@ class History {
     switch (event.do) {
       case 'increase':
       case 'decrease':
-      case 'cancel':
         return this.#begin(event, []);
+      case 'cancel': {
+        // One of those that the server has listed which is asked next.
+        const places = pick(this.#places, this.#calls.length + 1);
+        const count = Math.max(0, replicasOf(this.#server) - this.#living().length);
+        const place = pick(places?.see(this.#server.metadata.uid, count) ?? [], event.index);
+        return place === undefined ? undefined : this.#begin(event, [place]);
+      }
       case 'delete':
         return this.#begin(
           event,
@@ -234,6 +243,10 @@ class History {
     if (this.#broken.length > 0) throw this.#broken[0];
     const named = this.#applied.flatMap(({ names }) => names);
     must(new Set(named).size === named.length, `named twice: ${named.join(', ')}`);
+    const cancelled = this.#applied.flatMap(({ call, delta }) =>
+      call?.event.do === 'cancel' && delta !== 0 ? call.machines : [],
+    );
+    must(new Set(cancelled).size === cancelled.length, `taken back twice: ${cancelled.join(', ')}`);
     for (const call of this.#calls) {
       const own = this.#applied.filter((one) => one.call === call);
       const { event, outcome } = call;
@@ -243,6 +256,7 @@ class History {
         if (event.do === 'increase') must(delta === event.delta, 'an increase by another delta');
         if (event.do !== 'increase') must(-delta >= names.length, 'more names than replicas');
         if (event.do === 'delete') must(-delta === names.length, 'a replica that nobody has asked for');
+        if (event.do === 'cancel') must(-delta <= 1, 'more replicas than the one that was named');
         if (event.do === 'decrease') must(delta >= event.delta, 'a decrease by more than its delta');
       }
       // By somebody else to the very size is as good.
@@ -431,7 +445,7 @@ function nodesOf(event: Extract<Event, { do: 'delete' | 'cancel' }>, machines: r
     labels: {},
     annotations: {},
   });
-  if (event.do === 'cancel') return [named(missingPlaceholder(GROUP.id, event.index), '')];
+  if (event.do === 'cancel') return machines.map((place) => named(missingPlaceholder(GROUP.id, place), ''));
   return machines.map((name) =>
     event.isPlaceholder ? named(placeholderOf(name), placeholderOf(name)) : named('', name),
   );

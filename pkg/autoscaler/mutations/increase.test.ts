@@ -32,6 +32,6 @@ test('a group without a size has none', () => {
 
 test('what is refused says how to get it', () => {
   expect(decideIncrease(groupState(3, []), nodeGroup(), 9)).toMatchObject({
-    message: expect.stringMatching(/has 3 replicas, its maximum is 5, and 12 are asked for.*raise the maximum/),
+    message: expect.stringMatching(/has 3 replicas and a maximum of 5, but 12 were requested.*raise the maximum/),
   });
 });

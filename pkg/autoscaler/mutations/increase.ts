@@ -11,9 +11,9 @@ export function decideIncrease(
   delta: number,
 ): Decision {
   if (!Number.isInteger(delta) || delta <= 0) {
-    return invalid(`the delta is ${delta}: group ${group.id} is made larger by a whole number greater than 0`);
+    return invalid(`the delta is ${delta}: to increase group ${group.id}, it must be a whole number greater than 0`);
   }
-  if (isBeingDeleted(deployment)) return notNow(`group ${group.id} is being deleted: scale another one`);
+  if (isBeingDeleted(deployment)) return notNow(`group ${group.id} is being deleted: scale another group`);
   const before = replicasOf(deployment);
   const replicas = before + delta;
   return replicas > group.max ? aboveMaximum(group, before, replicas) : { replicas, machines: [] };

@@ -3,10 +3,14 @@ import { keyOf } from '../../apis/meta.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Membership } from '../membership.ts';
 import type { Mutated, MutationCall, Mutations } from '../mutations.ts';
+import { MOST_PLACES } from '../instances.ts';
+import type { Places } from '../places.ts';
 import { askedFor } from './asked.ts';
 import { decideDecrease } from './decrease.ts';
+import { isRefusal } from './decision.ts';
 import { decideDeletion } from './delete-nodes.ts';
 import { scaleDownAccepted, scaleDownRefused, whyRefused } from './events.ts';
+import { missingIn } from './group-state.ts';
 import { decideIncrease } from './increase.ts';
 import { GroupWrites, type Wish, type WriteDeps } from './write.ts';
 
@@ -14,6 +18,7 @@ import { GroupWrites, type Wish, type WriteDeps } from './write.ts';
 export interface MutationDeps extends WriteDeps {
   readonly membership: Membership;
   readonly recorder: ObjectEvents<MachineDeployment>;
+  readonly places: Places;
 }
 
 /** What an autoscaler may change, on the API server. */
@@ -26,14 +31,22 @@ export function mutations(deps: MutationDeps): Mutations {
         call,
       );
     },
-    delete(group, nodes, call) {
-      const decide: Wish['decide'] = (state) =>
-        decideDeletion(
-          state,
-          group,
-          nodes.map((node) => askedFor(deps.membership, state.deployment, node)),
-        );
-      return told(deps, writes, { group, decide, isRepeatable: true }, call);
+    async delete(group, nodes, call) {
+      const { membership, places } = deps;
+      let last: { readonly uid: string; readonly places: readonly string[] } | undefined;
+      const decide: Wish['decide'] = (state) => {
+        const { uid } = state.deployment.metadata;
+        const known = places.see(uid, Math.min(missingIn(state), MOST_PLACES));
+        const asked = nodes.map((node) => askedFor(membership, state.deployment, node, known));
+        const decision = decideDeletion(state, group, asked);
+        last = isRefusal(decision) ? undefined : { uid, places: decision.places };
+        // Before it is written: nobody may ever know whether it was.
+        if (last !== undefined) places.ask(uid, last.places);
+        return decision;
+      };
+      const mutated = await told(deps, writes, { group, decide, isRepeatable: true }, call);
+      if (last !== undefined) places.take(last.uid, last.places);
+      return mutated;
     },
     decrease(group, delta, call) {
       return told(

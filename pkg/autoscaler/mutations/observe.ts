@@ -2,11 +2,12 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Clock } from '../../clock/clock.ts';
-import { observeWorld, ownedMachines, type World } from '../../controllers/machine-deployment/world.ts';
+import { rolloutStage } from '../../controllers/machine-deployment/rollout-stage.ts';
+import { observeWorld, ownedMachines } from '../../controllers/machine-deployment/world.ts';
 import { nodeAccess } from '../../controllers/machines/node-access.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { Targets } from '../../targets/targets.ts';
-import type { GroupState, Member, Rollout } from './group-state.ts';
+import type { GroupState, Member } from './group-state.ts';
 
 /** What groups are seen by. */
 export interface Sight extends Pick<Caches, 'machines' | 'machineSets'> {
@@ -24,14 +25,7 @@ export function stateOf(sight: Sight, deployment: MachineDeployment, live: LiveM
     .map((cached) => (live.has(cached.metadata.name) ? live.get(cached.metadata.name) : cached))
     .filter((machine) => machine !== undefined)
     .map((machine): [string, Member] => [machine.metadata.name, { machine, hasNode: hasNode(sight, machine) }]);
-  return { deployment, members: new Map(members), rollout: rolloutOf(world), nowMs: sight.clock.now() };
-}
-
-/** A paused one waits for a person, who may be long. One whose last Machines are being deleted may wait as long for their drains. */
-function rolloutOf({ deployment, newSet, facts }: World): Rollout {
-  if (deployment.spec.paused === true) return 'none';
-  if (newSet === undefined || facts.oldSets.some(({ size, living }) => size > 0 || living > 0)) return 'choosing';
-  return facts.oldSets.some(({ existing }) => existing > 0) ? 'emptying' : 'none';
+  return { deployment, members: new Map(members), rollout: rolloutStage(world), nowMs: sight.clock.now() };
 }
 
 /** One that runs has a Node, even if the cache of Nodes does not show it yet. */

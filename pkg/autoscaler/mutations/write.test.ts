@@ -19,7 +19,8 @@ import { ApiError } from '../../kube/errors.ts';
 import { machineDeployments, machines } from '../../kube/resource.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import type { MutationCall, Mutations } from '../mutations.ts';
-import { placeholderOf } from '../placeholder.ts';
+import { missingPlaceholder, placeholderOf } from '../placeholder.ts';
+import { Places } from '../places.ts';
 import { mutations } from './index.ts';
 
 const GROUP = nodeGroup();
@@ -31,6 +32,7 @@ const LOST = new ApiError(0, 'Unreachable', 'no answer');
 class Scene {
   readonly deps: MemoryDeps;
   readonly mutations: Mutations;
+  readonly places = new Places('x');
   readonly told: { reason: string; message: string }[] = [];
   leftMs = Infinity;
 
@@ -73,6 +75,7 @@ class Scene {
       machineSets,
       machines: this.deps.machines,
       membership,
+      places: this.places,
       recorder,
     });
   }
@@ -105,6 +108,55 @@ class Scene {
     return this.deps.machines.get(`default/${name}`) as BuiltMachine;
   }
 }
+
+describe('replicas without a Machine', () => {
+  const uid = machineDeployment().metadata.uid;
+  const SIZE = 5;
+  const large = (): Scene => new Scene(({ spec }) => void (spec.replicas = SIZE));
+  const cancel = (scene: Scene, ...places: readonly string[]): ReturnType<Mutations['delete']> => {
+    const nodes = places.map((place) => ({
+      name: '',
+      providerId: missingPlaceholder(GROUP.id, place),
+      labels: {},
+      annotations: {},
+    }));
+    return scene.mutations.delete(GROUP, nodes, scene.call);
+  };
+  /** How many Machines the Scene has. */
+  const machinesOf = (scene: Scene): number => scene.deps.machines.list().length;
+
+  test('are taken back one by one, by name: those before and after keep theirs, and a repetition finds nothing to do', async () => {
+    const scene = large();
+    const [first = '', second = '', ...others] = scene.places.see(uid, SIZE - machinesOf(scene));
+
+    await expect(cancel(scene, first)).resolves.toMatchObject({ before: SIZE, after: SIZE - 1, machines: [] });
+    await expect(cancel(scene, first)).resolves.toMatchObject({ before: SIZE - 1, after: SIZE - 1 });
+
+    expect(scene.places.see(uid, SIZE - 1 - machinesOf(scene))).toEqual([second, ...others]);
+    expect(scene.writes).toHaveLength(1);
+  });
+
+  test('that another takes the place of are not taken back again', async () => {
+    const scene = large();
+    const [first = ''] = scene.places.see(uid, SIZE - machinesOf(scene));
+    await cancel(scene, first);
+    await scene.mutations.increase(GROUP, 1, scene.call);
+
+    await expect(cancel(scene, first)).resolves.toMatchObject({ before: SIZE, after: SIZE });
+  });
+
+  test('that were asked for in vain are the first that are gone when there are fewer', async () => {
+    const scene = large();
+    const [first = '', second = '', ...others] = scene.places.see(uid, SIZE - machinesOf(scene));
+    scene.deps.client.failures.push(new ApiError(403, 'Forbidden', 'no'));
+    await expect(cancel(scene, second)).rejects.toThrow('no');
+    // Somebody has done it all the same.
+    await scene.mutations.decrease(GROUP, -1, scene.call);
+
+    await expect(cancel(scene, second)).resolves.toMatchObject({ before: SIZE - 1, after: SIZE - 1 });
+    expect(scene.places.see(uid, SIZE - 1 - machinesOf(scene))).toEqual([first, ...others]);
+  });
+});
 
 describe('a decision is one write', () => {
   test('of size, names and time, after what is listed already, for the version that was read', async () => {
@@ -205,7 +257,7 @@ describe('before it is written', () => {
 
       await expect(scene.delete('m-0')).rejects.toMatchObject({
         code: Status.DEADLINE_EXCEEDED,
-        details: expect.stringContaining('nothing was written'),
+        details: expect.stringContaining('the call timed out before anything was written'),
       });
       expect(scene.writes).toEqual([]);
     },
@@ -266,11 +318,11 @@ describe('when it is not written', () => {
 
 test('as far as anybody knows, and the gate has closed since, nobody is told that nothing was changed', async () => {
   const scene = new Scene();
-  scene.deps.client.failures.push(LOST, new GateClosedError('fenced', undefined, 'leadership may have passed on'));
+  scene.deps.client.failures.push(LOST, new GateClosedError('fenced', undefined, 'leadership may have been lost'));
 
   await expect(scene.mutations.increase(GROUP, 1, scene.call)).rejects.toMatchObject({
     code: Status.UNAVAILABLE,
-    details: expect.stringMatching(/has not answered whether it changed group .*leadership may have passed on/),
+    details: expect.stringMatching(/did not confirm whether it changed group .*leadership may have been lost/),
   });
 });
 
@@ -286,7 +338,7 @@ test('a client that waits for ever does not keep a call from its end', async () 
 
   await expect(scene.mutations.increase(GROUP, 1, scene.call)).rejects.toMatchObject({
     code: Status.DEADLINE_EXCEEDED,
-    details: expect.stringContaining('has not answered in time'),
+    details: expect.stringContaining('did not confirm in time'),
   });
 });
 

@@ -106,7 +106,7 @@ export class GroupWrites {
     try {
       return await reader.get(machineDeployments, { namespace: group.namespace, name: group.name }, options);
     } catch (err) {
-      if (isNotFound(err)) throw new ServerError(Status.NOT_FOUND, `group ${group.id} does not exist any more`);
+      if (isNotFound(err)) throw new ServerError(Status.NOT_FOUND, `group ${group.id} no longer exists`);
       if (sent === undefined || !mayHaveHappened(err)) throw err;
       await clock.sleep(LOOK_AGAIN_MS, call.signal);
       return undefined;
@@ -186,7 +186,7 @@ function unknown({ group }: Wish, err: unknown): ServerError {
   const why = err instanceof Error ? err.message : String(err);
   return new ServerError(
     Status.UNAVAILABLE,
-    `the API server has not answered whether it changed group ${group.id}, and cannot be asked again now (${why}): read its size again`,
+    `the API server did not confirm whether it changed group ${group.id}, and cannot be reached (${why}): read the size of the group again`,
   );
 }
 
@@ -196,7 +196,7 @@ function settled(sent: Sent, now: MachineDeployment, { group, isRepeatable }: Wi
   if (fate !== 'unknown' || isRepeatable) return fate;
   throw new ServerError(
     Status.ABORTED,
-    `the API server has not answered whether it changed group ${group.id}, and somebody else has changed it since: read its size again`,
+    `the API server did not confirm whether it changed group ${group.id}, which another client has changed since: read the size of the group again`,
   );
 }
 
@@ -213,7 +213,7 @@ function timeLeft(call: MutationCall, sent: Sent | undefined): number {
   throw new ServerError(
     Status.DEADLINE_EXCEEDED,
     sent === undefined
-      ? 'there was no time left to write, and nothing was written: raise grpc_timeout in the cloud-config of the autoscaler'
-      : 'the API server has not answered in time whether it wrote: read the size of the group again',
+      ? 'the call timed out before anything was written: raise grpc_timeout in the cloud-config of the autoscaler'
+      : 'the API server did not confirm in time whether it wrote the change: read the size of the group again',
   );
 }

@@ -50,8 +50,8 @@ export const SECRETS: Rule = {
     // Not the text itself: the report is passed on.
     if (told !== undefined)
       throw new Violation(
-        `an answer of ${told.length} characters repeats a value of the Secret, as it is, encoded, or as numbers`,
-        'none of it in any answer',
+        `an answer of ${told.length} characters contains a value of the Secret, in plain text, encoded, or as numbers`,
+        'no value of the Secret in any answer',
       );
   },
 };

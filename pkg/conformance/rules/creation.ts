@@ -13,8 +13,7 @@ export const CREATION: readonly Rule[] = [
     sentence: 'Resolves as soon as the provider has accepted the VM; it does not wait for the node to join.',
     async run(scene) {
       const vm = await scene.made(scene.machine('a'));
-      if (vm.nodeName === '')
-        throw new Violation('CreateMachine was answered without the name of the node', 'vm.node_name');
+      if (vm.nodeName === '') throw new Violation('CreateMachine returned no node name', 'vm.node_name');
     },
   },
   {
@@ -28,7 +27,10 @@ export const CREATION: readonly Rule[] = [
       const again = await scene.made(machine);
 
       if (again.providerId !== first.providerId) {
-        throw new Violation(`the second CreateMachine made ${again.providerId}`, `the same VM, ${first.providerId}`);
+        throw new Violation(
+          `the second CreateMachine call returned ${again.providerId}`,
+          `the same VM, ${first.providerId}`,
+        );
       }
       await scene.requireOnly(machine, first.providerId);
     },
@@ -42,8 +44,7 @@ export const CREATION: readonly Rule[] = [
       const made = await scene.atOnce(Array.from({ length: AT_ONCE }, () => () => scene.made(machine)));
 
       const ids = [...new Set(made.map((vm) => vm.providerId))];
-      if (ids.length > 1)
-        throw new Violation(`${AT_ONCE} calls at once were answered with ${ids.join(', ')}`, 'one VM');
+      if (ids.length > 1) throw new Violation(`${AT_ONCE} concurrent calls returned ${ids.join(', ')}`, 'one VM');
       await scene.requireOnly(machine, made[0]?.providerId ?? '');
     },
   },
@@ -71,20 +72,14 @@ export const CREATION: readonly Rule[] = [
     needs: ['--untagged-vm-command'],
     async run(scene) {
       const machine = scene.machine('a');
-      const { name, namespace } = machine;
-      scene.note(machine);
-      await scene.options.makeUntagged?.(
-        { name, namespace, className: machine.machineClass.metadata.name },
-        scene.signal,
-      );
+      const providerID = await scene.untagged(machine);
 
-      const found = await scene.found(machine);
       const made = await scene.made(machine);
 
-      if (made.providerId !== found.providerId) {
+      if (made.providerId !== providerID) {
         throw new Violation(
-          `CreateMachine made ${made.providerId}`,
-          `${found.providerId}, which another tool had made for the machine`,
+          `CreateMachine returned ${made.providerId}`,
+          `${providerID}, which was created for the machine by another tool`,
         );
       }
     },
@@ -100,7 +95,7 @@ export const CREATION: readonly Rule[] = [
       const members = differingMembers(machineClass.providerSpec, badClass.providerSpec);
       const isNamed = members.some((member) => failure?.message.includes(member));
       if (failure?.code === INVALID_ARGUMENT && isNamed) return;
-      const expected = `InvalidArgument whose message names ${members.join(' or ')}`;
+      const expected = `InvalidArgument with a message that names ${members.join(' or ')}`;
       throw new UnexpectedAnswer('CreateMachine with the class of --bad-class', failure, expected);
     },
   },

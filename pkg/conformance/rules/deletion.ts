@@ -1,4 +1,5 @@
 import type { Rule } from '../rule.ts';
+import { FOREIGN_ID } from './identity.ts';
 import { Violation } from '../violation.ts';
 
 /** What is deleted, and that nothing is left of it. */
@@ -67,6 +68,18 @@ export const DELETION: readonly Rule[] = [
     },
   },
   {
+    name: 'deletion-by-a-foreign-id',
+    sentence: FOREIGN_ID,
+    async run(scene) {
+      const machine = scene.machine('a');
+      const { providerId: providerID } = await scene.made(machine);
+
+      await scene.deletedNothing(scene.machine('b', { providerID }));
+
+      await scene.requireOnly(machine, providerID);
+    },
+  },
+  {
     name: 'deletion-without-machine',
     sentence:
       'For a VM without a machine, `machine` holds only namespace, name and provider_id, and exactly that VM is meant.',
@@ -82,8 +95,8 @@ export const DELETION: readonly Rule[] = [
       const left = await scene.found(two);
       if (left.providerId !== otherID)
         throw new Violation(
-          `VM ${otherID}, which has the name of the stub, was deleted`,
-          `${providerID} alone, by its id`,
+          `VM ${otherID}, which has the name from the request, was deleted`,
+          `only ${providerID}, by its ID, to be deleted`,
         );
     },
   },

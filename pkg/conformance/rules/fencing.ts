@@ -38,7 +38,7 @@ export const FENCING: readonly Rule[] = [
   {
     name: 'highest-token-is-told',
     sentence:
-      'The refusal tells the highest token in `failure.fencing_token`, so that a manager whose count was set back, because its cluster was restored from a backup, can exceed it.',
+      'The refusal returns the highest token in `failure.fencing_token`, so that a manager whose count was set back, because its cluster was restored from a backup, can exceed it.',
     async run(scene) {
       const machine = scene.machine('a');
       await scene.made(machine, { token: NEW });
@@ -68,7 +68,7 @@ export const FENCING: readonly Rule[] = [
         if (failure !== undefined && codeOf(failure) === 'FailedPrecondition') {
           throw new Violation(
             `token ${OLD} was refused because of token ${NEW} of another cluster or namespace`,
-            'tokens that are compared within one cluster and namespace',
+            'tokens to be compared only within a cluster and namespace',
           );
         }
       }
@@ -84,14 +84,14 @@ export const FENCING: readonly Rule[] = [
 
       const { failure } = await scene.create(machine, { token: 0n });
       if (failure !== undefined && codeOf(failure) === 'FailedPrecondition') {
-        throw new UnexpectedAnswer(`CreateMachine with token 0 after ${NEW}`, failure, 'that 0 is not compared');
+        throw new UnexpectedAnswer(`CreateMachine with token 0 after ${NEW}`, failure, 'token 0 not to be compared');
       }
       const after = await scene.create(machine, { token: NEW });
       if (after.failure !== undefined && codeOf(after.failure) === 'FailedPrecondition') {
         throw new UnexpectedAnswer(
           `CreateMachine with token ${NEW} after 0`,
           after.failure,
-          'that 0 is not remembered',
+          'token 0 not to be remembered',
         );
       }
     },

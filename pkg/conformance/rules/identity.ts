@@ -1,6 +1,10 @@
 import type { Rule } from '../rule.ts';
 import { codeOf, UnexpectedAnswer, Violation } from '../violation.ts';
 
+/** An id is written by people, too. */
+export const FOREIGN_ID =
+  "An id is no proof: a VM with the provider_id of a machine that carries another UID, name, namespace or cluster is another machine's, and neither shown nor deleted for this one; the answer is NotFound, or OutOfRange.";
+
 /** Whose VM a VM is, and what it means that there is none. */
 export const IDENTITY: readonly Rule[] = [
   {
@@ -12,12 +16,12 @@ export const IDENTITY: readonly Rule[] = [
 
       for (const [how, subject] of [
         ['its name', machine],
-        ['its provider id', { ...machine, providerID }],
+        ['its provider ID', { ...machine, providerID }],
       ] as const) {
         const found = await scene.found(subject);
         if (found.providerId !== providerID || found.nodeName !== nodeName) {
           throw new Violation(
-            `by ${how}, VM ${found.providerId} with node ${found.nodeName} was found`,
+            `the lookup by ${how} returned VM ${found.providerId} with node ${found.nodeName}`,
             `${providerID} with node ${nodeName}`,
           );
         }
@@ -59,6 +63,37 @@ export const IDENTITY: readonly Rule[] = [
         { ...machine, cluster: `${scene.cluster}-other` },
         'a machine of the same name in another cluster',
       );
+    },
+  },
+  {
+    name: 'status-by-a-foreign-id',
+    sentence: FOREIGN_ID,
+    async run(scene) {
+      const machine = scene.machine('a');
+      const { providerId: providerID } = await scene.made(machine);
+      const { name } = machine;
+
+      await scene.requireNotShown(scene.machine('b', { providerID }), "a machine with the ID of another machine's VM");
+      await scene.requireNotShown(
+        scene.machine('b', { name, providerID }),
+        'a machine with the name and ID of an earlier one',
+      );
+    },
+  },
+  {
+    name: 'untagged-vm-by-a-foreign-id',
+    sentence: FOREIGN_ID,
+    needs: ['--untagged-vm-command'],
+    async run(scene) {
+      const machine = scene.machine('a');
+      const providerID = await scene.untagged(machine);
+      const other = scene.machine('b', { providerID });
+
+      await scene.requireNotShown(other, "a machine with the ID of another machine's VM that carries no UID");
+      await scene.deletedNothing(other);
+
+      const { providerId: left } = await scene.found(machine);
+      if (left !== providerID) throw new Violation(`VM ${left} was returned`, `${providerID}, as before`);
     },
   },
 ];

@@ -40,7 +40,7 @@ export const LISTS: readonly Rule[] = [
         for (const { name } of machines) {
           const count = names.filter((one) => one === name).length;
           if (count !== 1)
-            throw new Violation(`in pages of ${pageSize}, the VM of ${name} is on ${count} of them`, 'exactly one');
+            throw new Violation(`in pages of ${pageSize}, the VM of ${name} was listed ${count} times`, 'exactly one');
         }
       }
     },
@@ -90,5 +90,6 @@ async function requireUnlisted(scene: Scene, machine: Subject, asker: Subject, w
   const { providerId } = await scene.found(machine);
   await scene.requireOnly(machine, providerId);
   const seen = (await scene.list(asker)).find((vm) => vm.machineName === machine.name);
-  if (seen !== undefined) throw new Violation(`ListMachines of ${what} shows ${seen.providerId}`, 'that it does not');
+  if (seen !== undefined)
+    throw new Violation(`ListMachines of ${what} returns ${seen.providerId}`, 'it not to be listed');
 }

@@ -19,8 +19,8 @@ export const RESTART: readonly Rule[] = [
       const again = await scene.made(machine);
       if (again.providerId !== providerId)
         throw new Violation(
-          `after a restart CreateMachine made ${again.providerId}`,
-          `the VM of before, ${providerId}`,
+          `after a restart, CreateMachine returned ${again.providerId}`,
+          `the VM from before the restart, ${providerId}`,
         );
       await scene.requireOnly(machine, providerId);
     },
@@ -70,7 +70,7 @@ async function restart({ options, talk, signal }: Scene): Promise<void> {
       break;
     } catch (err) {
       if (!(err instanceof Violation) || signal.aborted) {
-        throw new Violation('the driver did not answer after --restart-command', 'that it serves again', {
+        throw new Violation('the driver did not respond after --restart-command', 'the driver to serve again', {
           cause: err,
         });
       }
@@ -78,5 +78,8 @@ async function restart({ options, talk, signal }: Scene): Promise<void> {
     await options.clock.sleep(AGAIN_MS, signal);
   }
   if (!isLost())
-    throw new Violation('--restart-command did not end the driver: its connection was never lost', 'that it ends it');
+    throw new Violation(
+      '--restart-command did not stop the driver: its connection was never lost',
+      'the command to restart the driver',
+    );
 }

@@ -12,7 +12,7 @@ export const SERVICE: readonly Rule[] = [
     sentence: 'What a driver serves, together with grpc.health.v1.Health.',
     async run({ talk, signal }) {
       if (!(await talk.isServing(signal)))
-        throw new Violation('grpc.health.v1.Health/Check does not say so', 'SERVING');
+        throw new Violation('grpc.health.v1.Health/Check does not return SERVING', 'SERVING');
     },
   },
   {
@@ -23,7 +23,7 @@ export const SERVICE: readonly Rule[] = [
         if (await isMissing(scene, method))
           throw new Violation(
             `GetCapabilities names ${method}, which is UNIMPLEMENTED`,
-            'only methods that the driver has',
+            'only methods that the driver implements',
           );
       }
     },
@@ -36,7 +36,7 @@ export const SERVICE: readonly Rule[] = [
       const { failure, volumeIds } = await talk.volumeIDs(cluster, [{ hostPath: { path: '/tmp' } }], { signal });
       if (failure !== undefined) throw new UnexpectedAnswer('GetVolumeIDs of a hostPath', failure, 'an empty list');
       if (volumeIds.length > 0)
-        throw new Violation(`GetVolumeIDs of a hostPath was answered with ${volumeIds.join(', ')}`, 'an empty list');
+        throw new Violation(`GetVolumeIDs of a hostPath returned ${volumeIds.join(', ')}`, 'an empty list');
     },
   },
 ];

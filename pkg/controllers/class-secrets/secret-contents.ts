@@ -21,7 +21,6 @@ export interface ClassSecrets {
   readonly fingerprint: string;
 }
 
-/** What the contents are read with. */
 export interface SecretContentsDeps {
   readonly reader: Reader;
   /** Metadata of the Secrets of our namespace: tells when content may have changed. */

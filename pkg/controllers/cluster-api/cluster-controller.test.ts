@@ -49,12 +49,14 @@ async function reconcile(
     machines?: readonly ClusterAPIMachine[];
     live?: readonly ClusterAPIMachine[];
     found?: Found;
+    controlPlane?: Found;
     isGone?: boolean;
     refusal?: Error;
   } = {},
   wrote: (body: unknown) => void = () => undefined,
 ): Promise<readonly string[]> {
   const { machines = [], live = machines, found = { kind: 'absent' }, isGone = true, refusal } = world;
+  const { controlPlane = { kind: 'absent' } } = world;
   const did: string[] = [];
   const deps = {
     clock: new FakeClock(),
@@ -63,7 +65,7 @@ async function reconcile(
     externals: {
       use: () => undefined,
       drop: () => undefined,
-      find: () => found,
+      find: (_holder: unknown, { kind }: { kind: string }) => (kind === 'Plane' ? controlPlane : found),
       isGone: () => Promise.resolve(isGone),
     },
     reader: { list: () => Promise.resolve({ items: live }) },
@@ -99,6 +101,14 @@ const WAITS_FOR_INFRASTRUCTURE = [
   'tell WaitingForInfrastructureDeletion',
   'event Normal WaitingForInfrastructureDeletion',
 ];
+
+const WAITS_FOR_CONTROL_PLANE = ['tell WaitingForControlPlaneDeletion', 'event Normal WaitingForControlPlaneDeletion'];
+const PLANE = { apiGroup: 'g', kind: 'Plane', name: 'p' };
+/** Of the control plane, whose object controls it. */
+const member = machine('member', {
+  labels: { 'cluster.x-k8s.io/control-plane': '' },
+  ownerReferences: [{ ...SET, kind: 'Plane' }],
+});
 
 describe('a Cluster', () => {
   test('is held before its infrastructure is touched', async () => {
@@ -170,6 +180,42 @@ describe('a Cluster', () => {
       world: { live: [{ ...machine('other'), spec: { clusterName: 'd' } }] },
       did: ['patch clusters 0'],
     },
+    {
+      title: 'waits for its workers before its control plane goes',
+      cluster: going({ controlPlaneRef: PLANE }),
+      world: { machines: [member, machine('worker')], controlPlane: infrastructure({ ownerReferences: [OWNER] }) },
+      did: ['tell WaitingForWorkersDeletion', 'event Normal WaitingForWorkersDeletion'],
+    },
+    {
+      title: 'deletes its control plane, whose Machines that takes along',
+      cluster: going({ controlPlaneRef: PLANE }),
+      world: { machines: [member], controlPlane: infrastructure({ ownerReferences: [OWNER] }), isGone: false },
+      did: ['delete sims i', ...WAITS_FOR_CONTROL_PLANE],
+    },
+    {
+      title: 'believes no cache that shows no worker: its control plane stays',
+      cluster: going({ controlPlaneRef: PLANE }),
+      world: { live: [machine('unseen')], controlPlane: infrastructure({ ownerReferences: [OWNER] }) },
+      did: ['tell WaitingForWorkersDeletion', 'event Normal WaitingForWorkersDeletion'],
+    },
+    {
+      title: 'waits while it cannot be told whether its control plane is there',
+      cluster: going({ controlPlaneRef: PLANE }),
+      world: { controlPlane: { kind: 'unknown', problem: 'p' } as const },
+      did: WAITS_FOR_CONTROL_PLANE,
+    },
+    {
+      title: 'leaves a control plane of somebody else where it is',
+      cluster: going({ controlPlaneRef: PLANE }),
+      world: { controlPlane: infrastructure(), isGone: true },
+      did: ['patch clusters 0'],
+    },
+    {
+      title: 'waits for the Machines of a control plane that is gone before its infrastructure goes',
+      cluster: going({ controlPlaneRef: PLANE }),
+      world: { machines: [member], found: infrastructure({ ownerReferences: [OWNER] }) },
+      did: ['tell WaitingForWorkersDeletion', 'event Normal WaitingForWorkersDeletion'],
+    },
     { title: 'goes last', cluster: going(), world: {}, did: ['patch clusters 0'] },
   ])('$title', async ({ cluster, world, did }) => {
     expect(await reconcile(cluster, world)).toEqual(did);
@@ -227,9 +273,9 @@ describe('a Cluster', () => {
     ]);
   });
 
-  test('says of its infrastructure what was said last while that is being read, and tells nothing', async () => {
+  test('says of its infrastructure what was said last while Reading that, and tells nothing', async () => {
     const conditions = [
-      { type: 'InfrastructureReady', status: 'False' as const, reason: 'DoesNotExist', message: 'm' },
+      { type: 'InfrastructureReady', status: 'False' as const, reason: 'ObjectDoesNotExist', message: 'm' },
     ];
     const { spec } = going();
     const cluster = { ...named('c', { finalizers: HELD }), ...(spec && { spec }), status: { conditions } };

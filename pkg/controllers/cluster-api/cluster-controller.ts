@@ -1,14 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { ClusterAPICluster, ClusterAPIClusterStatus } from '../../apis/cluster-api/cluster.ts';
-import { conditionOf } from '../../apis/cluster-api/condition.ts';
-import { readClusterInfrastructure, type ClusterInfrastructureReport } from '../../apis/cluster-api/infrastructure.ts';
-import {
-  CLUSTER_FINALIZER,
-  CLUSTER_NAME_LABEL,
-  CONTROL_PLANE_LABEL,
-  PAUSED_ANNOTATION,
-} from '../../apis/cluster-api/keys.ts';
+import type { ContractReference, ContractVersion } from '../../apis/cluster-api/contract.ts';
+import { readControlPlane } from '../../apis/cluster-api/control-plane.ts';
+import { readClusterInfrastructure } from '../../apis/cluster-api/infrastructure.ts';
+import { CLUSTER_FINALIZER, CLUSTER_NAME_LABEL, PAUSED_ANNOTATION } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { controllerOf, isBeingDeleted, refOf, type KubeObject } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
@@ -21,11 +17,18 @@ import { replacing } from '../../kube/merge-change.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { clusterAPIClusters, clusterAPIMachines, type Resource } from '../../kube/resource.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.ts';
+import {
+  clusterConditions,
+  isInitialized,
+  isProvisioned,
+  type ClusterFacts,
+  type SeenOfCluster,
+} from './cluster-conditions.ts';
 import { clusterNewsOf, REFUSED } from './cluster-news.ts';
 import { deprecatedConditions, merged, plain, type Said } from './conditions.ts';
-import type { Externals, Found } from './externals.ts';
+import type { Externals } from './externals.ts';
 import { queueKeyOf } from './keys.ts';
-import { isOwnedBy, withCluster } from './ownership.ts';
+import { isOfControlPlane, isOwnedBy, withCluster } from './ownership.ts';
 
 /** What Clusters of Cluster API are looked after with. */
 export interface ClusterControllerDeps {
@@ -48,13 +51,17 @@ interface Removal {
   readonly remove: () => Promise<unknown>;
 }
 
+/** Reasons of condition Deleting while an object that the Cluster names is deleted. */
+const CONTROL_PLANE = 'WaitingForControlPlaneDeletion';
+const INFRASTRUCTURE = 'WaitingForInfrastructureDeletion';
+
 /** A live look that a deletion waits for is repeated so often. */
 const LOOK_AGAIN_MS = 5_000;
 
 /**
- * Does for Clusters what providers of machines rely on: owns the infrastructure object that the Cluster names, shows that it is
- * provisioned, and keeps the Cluster until its Machines and that object are gone. Control planes are nobody's here: that of the target
- * cluster is there already.
+ * Does for Clusters what providers of machines rely on: owns the objects of infrastructure and control plane that the Cluster names, shows what they
+ * have reached, and keeps the Cluster until its Machines and these objects are gone. Without a control plane that of the target cluster is there
+ * already.
  */
 export class ClusterAPIClusterController {
   readonly #deps: ClusterControllerDeps;
@@ -73,8 +80,8 @@ export class ClusterAPIClusterController {
       externals.drop(user);
       return stop;
     }
-    const reference = cluster.spec?.infrastructureRef;
-    externals.use(user, cluster, reference === undefined ? [] : [reference]);
+    const { infrastructureRef, controlPlaneRef } = cluster.spec ?? {};
+    externals.use(user, cluster, [infrastructureRef ?? [], controlPlaneRef ?? []].flat());
     if (cluster.spec?.paused === true || cluster.metadata.annotations?.[PAUSED_ANNOTATION] !== undefined) {
       await this.#tell(cluster, [plain('Paused', 'True', 'Paused', 'The Cluster is paused')], {}, signal);
       return stop;
@@ -84,28 +91,35 @@ export class ClusterAPIClusterController {
       const finalizers = [...(cluster.metadata.finalizers ?? []), CLUSTER_FINALIZER];
       const patch = mergePatchIfUnchanged(cluster, { metadata: { finalizers } });
       await this.#deps.writer.patch('change', clusterAPIClusters, refOf(cluster), patch, { signal });
-      return requeue(0, 'the finalizer to be seen');
+      return requeue(0, 'the finalizer to be recorded');
     }
-    const found = reference === undefined ? undefined : externals.find(cluster, reference);
-    const report = await this.#own(cluster, found, signal);
-    const told = await this.#takeOver(cluster, report, signal);
-    await this.#tell(told, this.#conditionsOf(cluster, found, report), this.#statusOf(cluster, report), signal);
+    const infrastructure = await this.#own(cluster, infrastructureRef, readClusterInfrastructure, signal);
+    const controlPlane = await this.#own(cluster, controlPlaneRef, readControlPlane, signal);
+    const hasControlPlaneNode = this.#machinesOf(cluster).some(
+      (one) => isOfControlPlane(one) && one.status?.nodeRef !== undefined,
+    );
+    const facts: ClusterFacts = { cluster, infrastructure, controlPlane, hasControlPlaneNode };
+    const told = await this.#takeOver(facts, signal);
+    await this.#tell(told, clusterConditions(facts), statusOf(facts), signal);
     return stop;
   }
 
-  /** Makes the Cluster one of the owners of its infrastructure, and reads what that says; undefined: there is none to read. */
-  async #own(
+  /** Makes the Cluster one of the owners of an object that it names, and reads what that says. */
+  async #own<Report>(
     cluster: ClusterAPICluster,
-    found: Found | undefined,
+    reference: ContractReference | undefined,
+    read: (object: KubeObject, contract: ContractVersion) => Report,
     signal: AbortSignal,
-  ): Promise<ClusterInfrastructureReport | undefined> {
-    if (found?.kind !== 'found') return undefined;
+  ): Promise<SeenOfCluster<Report>> {
+    if (reference === undefined) return { kind: 'none', report: undefined };
+    const found = this.#deps.externals.find(cluster, reference);
+    if (found.kind !== 'found') return { ...found, report: undefined };
     const { resource, contract } = found;
     const { labels = {}, ownerReferences = [] } = found.object.metadata;
     const owners = withCluster(ownerReferences, cluster, this.#deps.servedAs(clusterAPIClusters));
     const { name } = cluster.metadata;
     if ((owners === undefined && labels[CLUSTER_NAME_LABEL] === name) || isBeingDeleted(found.object)) {
-      return readClusterInfrastructure(found.object, contract);
+      return { kind: 'found', report: read(found.object, contract) };
     }
     const metadata = {
       labels: { [CLUSTER_NAME_LABEL]: name },
@@ -113,103 +127,28 @@ export class ClusterAPIClusterController {
     };
     const patch = mergePatchIfUnchanged(found.object, { metadata });
     const owned = await this.#deps.writer.patch('change', resource, refOf(found.object), patch, { signal });
-    return readClusterInfrastructure(owned, contract);
+    return { kind: 'found', report: read(owned, contract) };
   }
 
-  /** The endpoint of the control plane, where the infrastructure chooses it. */
-  async #takeOver(
-    cluster: ClusterAPICluster,
-    report: ClusterInfrastructureReport | undefined,
-    signal: AbortSignal,
-  ): Promise<ClusterAPICluster> {
-    const controlPlaneEndpoint = report?.provisioned === true ? report.controlPlaneEndpoint : undefined;
+  /** The endpoint of the control plane, where infrastructure or control plane choose it. */
+  async #takeOver(facts: ClusterFacts, signal: AbortSignal): Promise<ClusterAPICluster> {
+    const { cluster, infrastructure, controlPlane } = facts;
+    const controlPlaneEndpoint =
+      (infrastructure.report?.provisioned === true ? infrastructure.report.controlPlaneEndpoint : undefined) ??
+      (isInitialized(facts) ? controlPlane.report?.controlPlaneEndpoint : undefined);
     const known = cluster.spec?.controlPlaneEndpoint?.host ?? '';
     if (controlPlaneEndpoint === undefined || known !== '') return cluster;
     const patch = mergePatchIfUnchanged(cluster, { spec: { controlPlaneEndpoint } });
     return await this.#deps.writer.patch('change', clusterAPIClusters, refOf(cluster), patch, { signal });
   }
 
-  #statusOf(
-    cluster: ClusterAPICluster,
-    report: ClusterInfrastructureReport | undefined,
-  ): Partial<ClusterAPIClusterStatus> {
-    const isProvisioned = this.#isProvisioned(cluster, report);
-    const initialization = {
-      ...cluster.status?.initialization,
-      ...(isProvisioned && { infrastructureProvisioned: true }),
-      ...(this.#hasControlPlane(cluster) && { controlPlaneInitialized: true }),
-    };
-    return {
-      // It may not be empty.
-      ...(Object.keys(initialization).length > 0 && { initialization }),
-      phase: isProvisioned ? 'Provisioned' : 'Provisioning',
-      ...(report?.failureDomains !== undefined && { failureDomains: report.failureDomains }),
-    };
-  }
-
-  /** Once it was, it stays so. */
-  #isProvisioned(cluster: ClusterAPICluster, report: ClusterInfrastructureReport | undefined): boolean {
-    if (cluster.status?.initialization?.infrastructureProvisioned === true) return true;
-    return cluster.spec?.infrastructureRef === undefined || report?.provisioned === true;
-  }
-
-  /** Without a reference to one, the control plane is that of the target cluster, which is there. */
-  #hasControlPlane(cluster: ClusterAPICluster): boolean {
-    if (cluster.status?.initialization?.controlPlaneInitialized === true) return true;
-    if (cluster.spec?.controlPlaneRef === undefined) return true;
-    return this.#machinesOf(cluster).some(
-      ({ metadata, status }) => metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined && status?.nodeRef !== undefined,
-    );
-  }
-
-  #conditionsOf(
-    cluster: ClusterAPICluster,
-    found: Found | undefined,
-    report: ClusterInfrastructureReport | undefined,
-  ): readonly Said[] {
-    const { kind = '', name = '' } = cluster.spec?.infrastructureRef ?? {};
-    const what = `${kind} ${name}`;
-    const isProvisioned = this.#isProvisioned(cluster, report);
-    const infrastructure = (): Said => {
-      const type = 'InfrastructureReady';
-      if (report?.ready !== undefined) return { ...report.ready, type };
-      // A manager that has just begun to watch a kind knows nothing new about its objects: what was said last stands.
-      const said = found?.kind === 'reading' ? conditionOf(cluster, type) : undefined;
-      if (said !== undefined) return said;
-      if (found?.kind === 'unknown') return plain(type, 'Unknown', 'InternalError', found.problem);
-      if (found?.kind === 'absent') {
-        return isProvisioned
-          ? plain(type, 'False', 'Deleted', `${what} has been deleted`)
-          : plain(
-              type,
-              'False',
-              'DoesNotExist',
-              `${what} does not exist: create it, or correct spec.infrastructureRef`,
-            );
-      }
-      return isProvisioned
-        ? plain(type, 'True', 'Ready')
-        : plain(type, 'False', 'NotReady', `${what} is not provisioned yet`);
-    };
-    const hasControlPlane = this.#hasControlPlane(cluster);
-    return [
-      infrastructure(),
-      hasControlPlane
-        ? plain('ControlPlaneInitialized', 'True', 'Initialized')
-        : plain(
-            'ControlPlaneInitialized',
-            'False',
-            'NotInitialized',
-            'Waiting for the Node of a control-plane Machine',
-          ),
-      plain('Deleting', 'False', 'NotDeleting'),
-      plain('Paused', 'False', 'NotPaused'),
-    ];
-  }
-
-  /** First its Machines, those with it that are no one else's being asked to go; then its infrastructure. */
+  /**
+   * First its Machines, those with it that are no one else's being asked to go; then its control plane, which takes its own Machines along; then
+   * its infrastructure.
+   */
   async #delete(cluster: ClusterAPICluster, signal: AbortSignal): Promise<StepResult> {
-    const { writer, externals } = this.#deps;
+    const { writer } = this.#deps;
+    const { infrastructureRef, controlPlaneRef } = cluster.spec ?? {};
     const machines = this.#machinesOf(cluster);
     const going = machines.filter((one) => isOwnedBy(one, cluster) && controllerOf(one) === undefined);
     const asked = going
@@ -220,30 +159,14 @@ export class ClusterAPIClusterController {
         return { what: `Machine ${name}`, remove };
       });
     await this.#remove(cluster, 'WaitingForWorkersDeletion', asked, signal);
+    const workers = machines.filter((one) => controlPlaneRef === undefined || !isOfControlPlane(one));
+    if (workers.length > 0) return await this.#waitsFor(cluster, workers, signal);
+    const isWorker = (one: ClusterAPIMachine): boolean => !isOfControlPlane(one);
+    const ofControlPlane = await this.#deleteNamed(cluster, controlPlaneRef, CONTROL_PLANE, isWorker, signal);
+    if (ofControlPlane !== undefined) return ofControlPlane;
     if (machines.length > 0) return await this.#waitsFor(cluster, machines, signal);
-    const reference = cluster.spec?.infrastructureRef;
-    const found = reference === undefined ? undefined : externals.find(cluster, reference);
-    if (reference !== undefined && found !== undefined) {
-      const what = `${reference.kind} ${reference.name}`;
-      if (found.kind === 'unknown' || found.kind === 'reading') {
-        const why = found.kind === 'unknown' ? found.problem : 'it is being read';
-        const message = `It cannot be told whether ${what} is there: ${why}`;
-        return await this.#waits(cluster, 'WaitingForInfrastructureDeletion', message, signal);
-      }
-      if (found.kind === 'found' && !isBeingDeleted(found.object) && isOwnedBy(found.object, cluster)) {
-        const unseen = await this.#liveMachinesOf(cluster, signal);
-        if (unseen.length > 0) return await this.#waitsFor(cluster, unseen, signal);
-        const { resource, object } = found;
-        const remove = () =>
-          writer.delete('destroy', resource, refOf(object), { uid: object.metadata.uid }, { signal });
-        await this.#remove(cluster, 'WaitingForInfrastructureDeletion', [{ what, remove }], signal);
-      }
-      const isOurs = found.kind !== 'found' || isOwnedBy(found.object, cluster);
-      if (isOurs && !(await externals.isGone(cluster, reference, signal))) {
-        await this.#waits(cluster, 'WaitingForInfrastructureDeletion', `Waiting for ${what} to be gone`, signal);
-        return requeue(LOOK_AGAIN_MS, `${what} to be gone`);
-      }
-    }
+    const ofInfrastructure = await this.#deleteNamed(cluster, infrastructureRef, INFRASTRUCTURE, () => true, signal);
+    if (ofInfrastructure !== undefined) return ofInfrastructure;
     const unseen = await this.#liveMachinesOf(cluster, signal);
     if (unseen.length > 0) return await this.#waitsFor(cluster, unseen, signal);
     const finalizers = (cluster.metadata.finalizers ?? []).filter((one) => one !== CLUSTER_FINALIZER);
@@ -252,6 +175,38 @@ export class ClusterAPIClusterController {
       .patch('destroy', clusterAPIClusters, refOf(cluster), patch, { signal, clusters: [CONTROL] })
       .catch(ignoreNotFound);
     return stop;
+  }
+
+  /**
+   * Deletes an object that the Cluster names and owns, when none of those Machines is left, and waits until it is gone; undefined: there is nothing to
+   * wait for.
+   */
+  async #deleteNamed(
+    cluster: ClusterAPICluster,
+    reference: ContractReference | undefined,
+    reason: string,
+    before: (machine: ClusterAPIMachine) => boolean,
+    signal: AbortSignal,
+  ): Promise<StepResult | undefined> {
+    const { writer, externals } = this.#deps;
+    if (reference === undefined) return undefined;
+    const found = externals.find(cluster, reference);
+    const what = `${reference.kind} ${reference.name}`;
+    if (found.kind === 'unknown' || found.kind === 'reading') {
+      const why = found.kind === 'unknown' ? found.problem : 'loading is still in progress';
+      return await this.#waits(cluster, reason, `Unknown whether ${what} exists: ${why}`, signal);
+    }
+    if (found.kind === 'found' && !isOwnedBy(found.object, cluster)) return undefined;
+    if (found.kind === 'found' && !isBeingDeleted(found.object)) {
+      const unseen = (await this.#liveMachinesOf(cluster, signal)).filter(before);
+      if (unseen.length > 0) return await this.#waitsFor(cluster, unseen, signal);
+      const { resource, object } = found;
+      const remove = () => writer.delete('destroy', resource, refOf(object), { uid: object.metadata.uid }, { signal });
+      await this.#remove(cluster, reason, [{ what, remove }], signal);
+    }
+    if (await externals.isGone(cluster, reference, signal)) return undefined;
+    await this.#waits(cluster, reason, `Waiting for ${what} to be deleted`, signal);
+    return requeue(LOOK_AGAIN_MS, `${what} to be gone`);
   }
 
   /**
@@ -291,7 +246,7 @@ export class ClusterAPIClusterController {
   ): Promise<StepResult> {
     const names = machines.map(({ metadata }) => metadata.name).toSorted();
     const more = names.length > 5 ? ` and ${names.length - 5} more` : '';
-    const message = `Waiting for Machines to be gone: ${names.slice(0, 5).join(', ')}${more}`;
+    const message = `Waiting for Machines to be deleted: ${names.slice(0, 5).join(', ')}${more}`;
     await this.#waits(cluster, 'WaitingForWorkersDeletion', message, signal);
     return requeue(LOOK_AGAIN_MS, message);
   }
@@ -316,7 +271,8 @@ export class ClusterAPIClusterController {
     const after: ClusterAPIClusterStatus = {
       ...before,
       ...more,
-      conditions: merged(before.conditions ?? [], said, clock.now()),
+      conditions: merged(before.conditions ?? [], said, clock.now(), cluster.metadata.generation),
+      observedGeneration: cluster.metadata.generation ?? 0,
       ...(older.length > 0 && { deprecated: { ...before.deprecated, v1beta1: { ...v1beta1, conditions } } }),
     };
     if (isDeepStrictEqual(before, after)) return;
@@ -342,6 +298,24 @@ export class ClusterAPIClusterController {
     const named = this.#deps.machines.byIndex('cluster', metadata.name);
     return named.filter((machine) => machine.metadata.namespace === metadata.namespace);
   }
+}
+
+function statusOf(facts: ClusterFacts): Partial<ClusterAPIClusterStatus> {
+  const { cluster, infrastructure } = facts;
+  const wasProvisioned = isProvisioned(facts);
+  const initialization = {
+    ...cluster.status?.initialization,
+    ...(wasProvisioned && { infrastructureProvisioned: true }),
+    ...(isInitialized(facts) && { controlPlaneInitialized: true }),
+  };
+  return {
+    // It may not be empty.
+    ...(Object.keys(initialization).length > 0 && { initialization }),
+    phase: wasProvisioned ? 'Provisioned' : cluster.spec?.infrastructureRef === undefined ? 'Pending' : 'Provisioning',
+    ...(infrastructure.report?.failureDomains !== undefined && {
+      failureDomains: infrastructure.report.failureDomains,
+    }),
+  };
 }
 
 function isHeld({ metadata }: ClusterAPICluster): boolean {

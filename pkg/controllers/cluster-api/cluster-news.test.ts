@@ -16,7 +16,7 @@ const said = (type: string, status: Condition['status'], reason: string, message
 });
 const infrastructure = (status: Condition['status'], reason: string, message?: string): ClusterAPIClusterStatus =>
   said('InfrastructureReady', status, reason, message);
-const MACHINES = said('Deleting', 'True', 'WaitingForWorkersDeletion', 'Waiting for Machines to be gone: a');
+const MACHINES = said('Deleting', 'True', 'WaitingForWorkersDeletion', 'Waiting for Machines to be deleted: a');
 const REFUSAL = said('Deleting', 'True', 'WaitingForWorkersDeletion', `${REFUSED}Machine a: no`);
 
 test.each<{ what: string; before?: ClusterAPIClusterStatus; after: ClusterAPIClusterStatus; told: readonly string[] }>([
@@ -25,7 +25,7 @@ test.each<{ what: string; before?: ClusterAPIClusterStatus; after: ClusterAPIClu
     what: 'a pause',
     before: said('Paused', 'False', 'NotPaused'),
     after: said('Paused', 'True', 'Paused'),
-    told: ['Normal Paused Nothing is done for the Cluster and its Machines, not even a deletion'],
+    told: ['Normal Paused The Cluster and its Machines are not reconciled or deleted'],
   },
   { what: 'a pause that goes on', before: said('Paused', 'True', 'x'), after: said('Paused', 'True', 'y'), told: [] },
   {
@@ -39,7 +39,7 @@ test.each<{ what: string; before?: ClusterAPIClusterStatus; after: ClusterAPIClu
     after: infrastructure('False', 'NotReady', 'b'),
     told: [],
   },
-  ...['DoesNotExist', 'Deleted', 'InternalError'].map((reason) => ({
+  ...['ObjectDoesNotExist', 'ObjectDeleted', 'InternalError'].map((reason) => ({
     what: `infrastructure of which somebody has to take care: ${reason}`,
     before: infrastructure('True', 'Ready'),
     after: infrastructure(reason === 'InternalError' ? 'Unknown' : 'False', reason, 'm'),
@@ -60,7 +60,7 @@ test.each<{ what: string; before?: ClusterAPIClusterStatus; after: ClusterAPIClu
     },
     told: [
       'Normal InfrastructureProvisioned Sim i is provisioned',
-      'Normal ControlPlaneInitialized A Machine of the control plane has its Node',
+      'Normal ControlPlaneInitialized Plane i is initialized',
     ],
   },
   {
@@ -72,7 +72,7 @@ test.each<{ what: string; before?: ClusterAPIClusterStatus; after: ClusterAPIClu
   {
     what: 'what its deletion waits for',
     after: MACHINES,
-    told: ['Normal WaitingForWorkersDeletion Waiting for Machines to be gone: a'],
+    told: ['Normal WaitingForWorkersDeletion Waiting for Machines to be deleted: a'],
   },
   {
     what: 'what it waits for next',
@@ -95,7 +95,7 @@ test.each<{ what: string; before?: ClusterAPIClusterStatus; after: ClusterAPIClu
 });
 
 test('infrastructure of a Cluster that goes is to go, and one without infrastructure has reached nothing', () => {
-  const going = cluster(infrastructure('False', 'Deleted'), { deletionTimestamp: 'now' });
+  const going = cluster(infrastructure('False', 'ObjectDeleted'), { deletionTimestamp: 'now' });
   const bare = { ...cluster({ initialization: { infrastructureProvisioned: true } }), spec: {} };
 
   expect([...clusterNewsOf(cluster({}), going), ...clusterNewsOf(cluster({}), bare)]).toEqual([]);

@@ -9,14 +9,19 @@ export const CLUSTER_EVENTS = {
   InfrastructureProvisioned: ['Normal'],
   ControlPlaneInitialized: ['Normal'],
   WaitingForWorkersDeletion: ['Normal', 'Warning'],
+  WaitingForControlPlaneDeletion: ['Normal', 'Warning'],
   WaitingForInfrastructureDeletion: ['Normal', 'Warning'],
 } as const satisfies Record<string, readonly Told['type'][]>;
 
 /** Reasons of condition InfrastructureReady for which somebody has to do something. */
-const TROUBLE: readonly string[] = ['DoesNotExist', 'Deleted', 'InternalError'];
+const TROUBLE: readonly string[] = ['ObjectDoesNotExist', 'ObjectDeleted', 'InternalError'];
 
 /** What a deletion waits for; its Events have the reasons of its condition. */
-const DELETION_REASONS = ['WaitingForWorkersDeletion', 'WaitingForInfrastructureDeletion'] as const;
+const DELETION_REASONS = [
+  'WaitingForWorkersDeletion',
+  'WaitingForControlPlaneDeletion',
+  'WaitingForInfrastructureDeletion',
+] as const;
 
 /** How the message of condition Deleting begins when a deletion was refused. */
 export const REFUSED = 'Cannot delete ';
@@ -26,7 +31,7 @@ export function clusterNewsOf(before: ClusterAPICluster, after: ClusterAPICluste
   const isPaused = (cluster: ClusterAPICluster): boolean => conditionOf(cluster, 'Paused')?.status === 'True';
   return [
     ...(isPaused(after) && !isPaused(before)
-      ? [normal('Paused', 'Nothing is done for the Cluster and its Machines, not even a deletion')]
+      ? [normal('Paused', 'The Cluster and its Machines are not reconciled or deleted')]
       : []),
     ...infrastructureNews(before, after),
     ...reached(before, after),
@@ -53,7 +58,7 @@ function reached(before: ClusterAPICluster, { spec, status }: ClusterAPICluster)
       ? [normal('InfrastructureProvisioned', `${infrastructureRef.kind} ${infrastructureRef.name} is provisioned`)]
       : []),
     ...(controlPlaneRef !== undefined && controlPlaneInitialized === true && wasInitialized !== true
-      ? [normal('ControlPlaneInitialized', 'A Machine of the control plane has its Node')]
+      ? [normal('ControlPlaneInitialized', `${controlPlaneRef.kind} ${controlPlaneRef.name} is initialized`)]
       : []),
   ];
 }

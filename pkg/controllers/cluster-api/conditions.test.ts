@@ -35,6 +35,7 @@ const infrastructure = (report: Partial<InfrastructureReport> = {}): SeenInfrast
     providerID: 'x://1',
     addresses: [],
     failureDomain: undefined,
+    wantedFailureDomain: undefined,
     ready: undefined,
     failure: undefined,
     interruptible: false,
@@ -76,6 +77,7 @@ test.each<{ type: string; change: Partial<MachineFacts>; field: string }>([
   expect(all.find((one) => one.type === type)?.message).toContain(`does not exist: create it, or correct ${field}`);
 });
 
+// promise: cluster-api/contracts-providers/secret-given-datasecretprovided
 test.each<{ what: string; change: Partial<MachineFacts>; type: string; want: string }>([
   { what: 'all is well', change: {}, type: 'Ready', want: 'True Ready' },
   { what: 'all is well', change: {}, type: 'Available', want: 'True Available' },
@@ -107,13 +109,13 @@ test.each<{ what: string; change: Partial<MachineFacts>; type: string; want: str
     want: 'False DataSecretMissing',
   },
   {
-    what: 'a kind is being read for the first time',
+    what: 'a Reading kind for the first time',
     change: { infrastructure: { kind: 'reading' } },
     type: 'InfrastructureReady',
     want: 'Unknown InternalError',
   },
   {
-    what: 'a kind is being read again',
+    what: 'a Reading kind again',
     change: {
       machine: machine(
         {},
@@ -134,7 +136,7 @@ test.each<{ what: string; change: Partial<MachineFacts>; type: string; want: str
     what: 'the config is missing',
     change: { machine: machine(), bootstrap: { kind: 'absent' } },
     type: 'BootstrapConfigReady',
-    want: 'False DoesNotExist',
+    want: 'False ObjectDoesNotExist',
   },
   {
     what: 'no infrastructure is named',
@@ -146,13 +148,13 @@ test.each<{ what: string; change: Partial<MachineFacts>; type: string; want: str
     what: 'it is not there yet',
     change: { machine: machine(), infrastructure: { kind: 'absent' } },
     type: 'InfrastructureReady',
-    want: 'False DoesNotExist',
+    want: 'False ObjectDoesNotExist',
   },
   {
     what: 'it was there',
     change: { infrastructure: { kind: 'absent' } },
     type: 'InfrastructureReady',
-    want: 'False Deleted',
+    want: 'False ObjectDeleted',
   },
   {
     what: 'nobody can tell',
@@ -180,12 +182,37 @@ test.each<{ what: string; change: Partial<MachineFacts>; type: string; want: str
     type: 'InfrastructureReady',
     want: 'False Foo',
   },
+  {
+    what: 'it gives no reason for being Ready',
+    change: {
+      infrastructure: infrastructure({
+        ready: { type: 'Ready', status: 'True', reason: 'NoReasonReported', message: '' },
+      }),
+    },
+    type: 'InfrastructureReady',
+    want: 'True Ready',
+  },
   { what: 'there is no id', change: { node: { kind: 'none' } }, type: 'NodeReady', want: 'Unknown InspectionFailed' },
   {
     what: 'there is no Node',
     change: { node: { kind: 'absent' } },
     type: 'NodeReady',
+    want: 'Unknown InspectionFailed',
+  },
+  {
+    what: 'there is no Node and it goes',
+    change: { node: { kind: 'absent' }, machine: machine({}, {}, { deletionTimestamp: '2026-01-01T00:00:00Z' }) },
+    type: 'NodeReady',
     want: 'Unknown NodeDoesNotExist',
+  },
+  {
+    what: 'it was never made and goes',
+    change: {
+      infrastructure: { kind: 'absent' },
+      machine: machine({}, {}, { deletionTimestamp: '2026-01-01T00:00:00Z' }),
+    },
+    type: 'InfrastructureReady',
+    want: 'False ObjectDoesNotExist',
   },
   { what: 'the Node is gone', change: { node: { kind: 'gone' } }, type: 'NodeReady', want: 'False NodeDeleted' },
   {
@@ -222,7 +249,7 @@ test.each<{ what: string; change: Partial<MachineFacts>; type: string; want: str
     what: 'pressure is not reported',
     change: { node: nodeWith({ Ready: 'True' }) },
     type: 'NodeHealthy',
-    want: 'Unknown NodeHealthUnknown',
+    want: 'Unknown NodeHealthyUnknown',
   },
   { what: 'there is a problem', change: { problems: ['p'] }, type: 'Ready', want: 'False NotReady' },
   {

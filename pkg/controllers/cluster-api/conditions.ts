@@ -1,4 +1,4 @@
-import type { Condition, ConditionStatus } from '../../apis/cluster-api/condition.ts';
+import { NO_REASON, type Condition, type ConditionStatus } from '../../apis/cluster-api/condition.ts';
 import type { ClusterAPIMachine, ClusterAPIPhase, DeprecatedCondition } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
@@ -31,7 +31,8 @@ export interface MachineFacts {
 /** What the definitions of Cluster API take. */
 const LONGEST_MESSAGE = 10_240;
 
-const PRESSURES = ['MemoryPressure', 'DiskPressure', 'PIDPressure'];
+/** Conditions of a Node that are bad when they are True. */
+export const PRESSURES = ['MemoryPressure', 'DiskPressure', 'PIDPressure'];
 
 /** All conditions that are ours, since when, on top of those that the Machine has. `nowMs` is wall time. */
 export function machineConditions(facts: MachineFacts, nowMs: number): readonly Condition[] {
@@ -82,17 +83,17 @@ export function merged(
 /** The same for the older contract, where a condition that is not True has a severity. */
 export function deprecatedConditions(
   before: readonly DeprecatedCondition[],
-  said: readonly Said[],
+  said: readonly (Said & Pick<DeprecatedCondition, 'severity'>)[],
   nowMs: number,
 ): readonly DeprecatedCondition[] {
-  const ours = said.map(({ type, status, reason, message }): DeprecatedCondition => {
+  const ours = said.map(({ type, status, reason, message, severity = 'Info' }): DeprecatedCondition => {
     const known = before.find((one) => one.type === type);
     const isSame = known?.status === status && known.lastTransitionTime !== undefined;
     return {
       type,
       status,
       // No member may be empty.
-      ...(status === 'False' && { severity: 'Info' as const }),
+      ...(status === 'False' && { severity }),
       ...(status !== 'True' && reason !== '' && { reason }),
       ...(status !== 'True' && message !== '' && { message: message.slice(0, LONGEST_MESSAGE) }),
       lastTransitionTime: isSame ? (known.lastTransitionTime ?? '') : toTimestamp(nowMs),
@@ -100,16 +101,6 @@ export function deprecatedConditions(
   });
   const kept = before.filter(({ type }) => ours.every((one) => one.type !== type));
   return [...kept, ...ours].toSorted((a, b) => (a.type < b.type ? -1 : 1));
-}
-
-/** What providers of the older contract read of a Machine. */
-export function deprecatedOf(conditions: readonly Condition[]): readonly Said[] {
-  const names = { BootstrapConfigReady: 'BootstrapReady', InfrastructureReady: 'InfrastructureReady', Ready: 'Ready' };
-  const renamed = Object.entries({ ...names, NodeHealthy: 'NodeHealthy' }).flatMap(([type, older]) => {
-    const found = conditions.find((one) => one.type === type);
-    return found === undefined ? [] : [{ ...found, type: older }];
-  });
-  return renamed;
 }
 
 /** Where the Machine stands in one word. */
@@ -128,7 +119,7 @@ function bootstrapReady({ machine, bootstrap, dataSecret }: MachineFacts): Said 
   if (bootstrap.kind === 'none') {
     return (machine.spec?.bootstrap?.dataSecretName ?? '') !== ''
       ? plain(type, 'True', 'DataSecretProvided')
-      : plain(type, 'False', 'NotNamed', 'spec.bootstrap names neither a configRef nor a dataSecretName: name one');
+      : plain(type, 'False', 'NotNamed', 'spec.bootstrap sets neither configRef nor dataSecretName: set one of them');
   }
   const { kind = '', name = '' } = machine.spec?.bootstrap?.configRef ?? {};
   return external(type, bootstrap, {
@@ -136,7 +127,7 @@ function bootstrapReady({ machine, bootstrap, dataSecret }: MachineFacts): Said 
     what: `${kind} ${name}`,
     field: 'spec.bootstrap.configRef',
     waitsFor: `${kind} ${name} has not created its data Secret yet`,
-    isGone: isBeingDeleted(machine),
+    isGone: isCreated && isBeingDeleted(machine),
   });
 }
 
@@ -148,7 +139,7 @@ function infrastructureReady({ machine, infrastructure }: MachineFacts): Said {
       type,
       'False',
       'NotNamed',
-      'spec.infrastructureRef is missing: name the object that makes the machine',
+      'spec.infrastructureRef is missing: set it to the infrastructure object of the Machine',
     );
   }
   const { kind = '', name = '' } = machine.spec?.infrastructureRef ?? {};
@@ -157,7 +148,7 @@ function infrastructureReady({ machine, infrastructure }: MachineFacts): Said {
     what: `${kind} ${name}`,
     field: 'spec.infrastructureRef',
     waitsFor: `${kind} ${name} is not provisioned yet`,
-    isGone: wasThere || isBeingDeleted(machine),
+    isGone: wasThere,
   });
 }
 
@@ -179,20 +170,20 @@ function external(
   switch (seen.kind) {
     case 'found': {
       const { ready } = seen.report;
-      if (ready !== undefined) return { ...ready, type };
+      if (ready !== undefined) return mirrored(ready, type);
       return isReady ? plain(type, 'True', 'Ready') : plain(type, 'False', 'NotReady', waitsFor);
     }
     case 'absent':
       return isGone
-        ? plain(type, 'False', 'Deleted', `${what} has been deleted`)
-        : plain(type, 'False', 'DoesNotExist', `${what} does not exist: create it, or correct ${field}`);
+        ? plain(type, 'False', 'ObjectDeleted', `${what} was deleted`)
+        : plain(type, 'False', 'ObjectDoesNotExist', `${what} does not exist: create it, or correct ${field}`);
     case 'unknown':
       return plain(type, 'Unknown', 'InternalError', seen.problem);
     case 'foreign':
       return plain(type, 'False', 'NotReady', seen.problem);
     case 'reading':
     case 'none':
-      return plain(type, 'Unknown', 'InternalError', `${what} is being read`);
+      return plain(type, 'Unknown', 'InternalError', `Reading ${what}`);
   }
 }
 
@@ -202,14 +193,18 @@ function nodeConditions(seen: SeenNode, machine: ClusterAPIMachine): readonly Sa
     types.map((type) => plain(type, status, reason, message));
   switch (seen.kind) {
     case 'none':
-      return both('Unknown', 'InspectionFailed', 'Waiting for the infrastructure to report a provider ID');
+      return isBeingDeleted(machine)
+        ? both('Unknown', 'NodeDoesNotExist', 'There is no Node')
+        : both('Unknown', 'InspectionFailed', 'Waiting for the infrastructure to report a provider ID');
     case 'absent':
-      return both('Unknown', 'NodeDoesNotExist', 'Waiting for a Node with the provider ID');
+      return isBeingDeleted(machine)
+        ? both('Unknown', 'NodeDoesNotExist', 'There is no Node')
+        : both('Unknown', 'InspectionFailed', 'Waiting for a Node with the provider ID');
     case 'gone':
       return both(
         'False',
         'NodeDeleted',
-        isBeingDeleted(machine) ? 'The Node is gone' : 'The Node was deleted: delete the Machine',
+        isBeingDeleted(machine) ? 'The Node no longer exists' : 'The Node was deleted: delete the Machine',
       );
     case 'unknown':
     case 'undecided':
@@ -231,7 +226,7 @@ function nodeConditions(seen: SeenNode, machine: ClusterAPIMachine): readonly Sa
         status === 'False' || wrong.length > 0
           ? plain('NodeHealthy', 'False', 'NodeNotHealthy', [...unready, ...wrong].join('; '))
           : status === 'Unknown' || silent.length > 0
-            ? plain('NodeHealthy', 'Unknown', 'NodeHealthUnknown', [...unready, ...silent.map(unreported)].join('; '))
+            ? plain('NodeHealthy', 'Unknown', 'NodeHealthyUnknown', [...unready, ...silent.map(unreported)].join('; '))
             : plain('NodeHealthy', 'True', 'NodeHealthy'),
       ];
     }
@@ -299,6 +294,12 @@ function dated(before: readonly Condition[], said: Said, nowMs: number): Conditi
   const { type, status, reason, message } = said;
   const short = message.slice(0, LONGEST_MESSAGE);
   return { type, status, reason, message: short, lastTransitionTime: since ?? toTimestamp(nowMs) };
+}
+
+/** What an object of a provider reports, as another condition: one that is True, and gives no reason, has the reason of all that is well. */
+export function mirrored(reported: Said, type: string): Said {
+  const { status, reason } = reported;
+  return { ...reported, type, reason: reason === NO_REASON && status === 'True' ? 'Ready' : reason };
 }
 
 /** A condition in as many words as it needs. */

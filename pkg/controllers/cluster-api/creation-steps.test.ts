@@ -27,7 +27,11 @@ const machine = (name: string, nodeName?: string): ClusterAPIMachine => ({
 
 const clock = new FakeClock();
 const cluster = { metadata: { ...machine('c').metadata, name: 'c' } };
-const target = (...nodes: Node[]): Target => ({ nodes: new MemoryInformer(nodes, NODE_INDEXES) }) as unknown as Target;
+const target = (...nodes: Node[]): Target =>
+  ({
+    nodes: new MemoryInformer(nodes, NODE_INDEXES),
+    writer: { patch: () => Promise.resolve(undefined) },
+  }) as unknown as Target;
 const empty = target();
 const withNode = target(
   node((n) => void Object.assign(n, { metadata: { ...n.metadata, name: 'n' }, spec: { providerID: ID } })),
@@ -173,7 +177,7 @@ test.each<{ what: string; live: Node | ApiError; clusterGoes?: boolean; want: ob
 const twin = (name: string, providerID = ID): Node =>
   node((n) => void Object.assign(n, { metadata: { ...n.metadata, name }, spec: { providerID } }));
 
-const TOLD = 'The Node is b: n is gone, and it has the provider ID';
+const TOLD = 'The Node is b: n no longer exists, and it has the provider ID';
 
 test.each<{
   what: string;
@@ -203,7 +207,7 @@ test.each<{
     told: [],
   })),
   {
-    what: 'one, and infrastructure that is being read',
+    what: 'one, and infrastructure Reading that',
     others: ['b'],
     infrastructure: { kind: 'reading' } as const,
     kind: 'undecided',
@@ -261,6 +265,49 @@ test('what a Node says of its system is followed', async () => {
   expect(pass.machine.status.nodeInfo).toEqual(nodeInfo);
 });
 
+// promise: cluster-api/nodes/labels-domains-cluster-api
+test.each([
+  { what: 'follows a Machine that goes', providerID: ID, refusal: undefined, written: 1 },
+  {
+    what: 'holds up no Machine that goes',
+    providerID: ID,
+    refusal: new ApiError(503, 'Unreachable', 'no'),
+    written: 1,
+  },
+  { what: 'is let alone while it has no provider ID', providerID: undefined, refusal: undefined, written: 0 },
+])('a Node $what', async ({ providerID, refusal, written }) => {
+  const one = machine('m', 'n');
+  const going = {
+    ...one,
+    metadata: { ...one.metadata, deletionTimestamp: 'now', labels: { 'node.cluster.x-k8s.io/a': 'b' } },
+  };
+  const joined = node((n) => Object.assign(n, { metadata: { ...n.metadata, name: 'n' }, spec: { providerID } }));
+  const patches: unknown[] = [];
+  const writer = {
+    patch: (...patch: unknown[]) => {
+      patches.push(patch);
+      return refusal === undefined ? Promise.resolve(undefined) : Promise.reject(refusal);
+    },
+  };
+  const reader = { get: () => Promise.resolve(joined) };
+  const pass = {
+    machine: structuredClone(going),
+    infrastructure: THERE,
+    nodeCluster: { kind: 'reached', target: { ...target(joined), writer, reader }, identity: undefined },
+    cluster,
+    problems: [],
+    again: [],
+    told: [],
+  } as unknown as MachinePass;
+
+  await creationSteps(depsOf([going]))
+    .find(({ name }) => name === 'node')
+    ?.run(pass);
+
+  expect([pass.node.kind, patches.length]).toEqual(['found', written]);
+});
+
+// promise: cluster-api/nodes/said-last-told-two
 test.each<{
   what: string;
   nodeCluster: NodeCluster;

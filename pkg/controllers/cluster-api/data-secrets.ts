@@ -60,6 +60,6 @@ function missing(name: string): DataSecretTrouble {
 }
 
 function empty(name: string): DataSecretTrouble {
-  const message = `Secret ${name} has nothing under key value: put the bootstrap data there`;
+  const message = `Secret ${name} has no data under key value: add the bootstrap data`;
   return { reason: 'DataSecretEmpty', message };
 }

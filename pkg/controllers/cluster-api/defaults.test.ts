@@ -54,6 +54,6 @@ test.each([
 
 test('a time that is none is told', () => {
   expect(certificatesExpiryOf(object('soon', CONTROL_PLANE), undefined)).toEqual({
-    problem: `annotation ${KEY} is "soon": write a time such as 2027-01-01T00:00:00Z`,
+    problem: `annotation ${KEY} is "soon": set it to a time such as 2027-01-01T00:00:00Z`,
   });
 });

@@ -32,6 +32,6 @@ export function certificatesExpiryOf(machine: KubeObject, bootstrap: KubeObject 
   const date = own ?? other;
   if (date === undefined || fromTimestamp(date) !== undefined) return { date };
   return {
-    problem: `annotation ${CERTIFICATES_EXPIRY_ANNOTATION} is ${JSON.stringify(date)}: write a time such as 2027-01-01T00:00:00Z`,
+    problem: `annotation ${CERTIFICATES_EXPIRY_ANNOTATION} is ${JSON.stringify(date)}: set it to a time such as 2027-01-01T00:00:00Z`,
   };
 }

@@ -13,8 +13,11 @@ import { deletionSteps } from './deletion-steps.ts';
 import { attachedVolumes } from './deletion/detach-volumes.ts';
 import { describeProgress } from './deletion/drain-words.ts';
 import { hooksOf } from './deletion/hooks.ts';
+import { nodeCareOf } from './deletion/node-care.ts';
 import { isOver } from './deletion/waits.ts';
+import type { Found } from './externals.ts';
 import type { MachinePass, StepDeps, WorkingMachine } from './machine-pass.ts';
+import type { NodeCluster } from './node-clusters.ts';
 import type { SeenBootstrap, SeenInfrastructure, SeenNode } from './seen.ts';
 
 const START = '2026-01-01T00:00:00Z';
@@ -32,8 +35,17 @@ const nodeOf = (uid: string, unschedulable: boolean): SeenNode => ({
 });
 const NODE = nodeOf('drained', true);
 
+const NODE_REF = { name: 'n' };
 const UNDECIDED: SeenNode = { kind: 'undecided', problem: 'p' };
-const UNREACHABLE: SeenNode = { kind: 'unreachable', why: 'w', isOver: true };
+const UNREACHABLE = { kind: 'unreachable', why: 'w', isOver: true } as const satisfies SeenNode;
+const LOST: NodeCluster = { kind: 'unreachable', why: 'w', sinceMs: 0 };
+
+const controlPlaneWith = (more: object, status: object = {}): Found => ({
+  kind: 'found',
+  object: { ...object('cp', more), status } as KubeObject,
+  resource,
+  contract: 'v1beta2',
+});
 
 interface World {
   readonly now?: number;
@@ -46,6 +58,11 @@ interface World {
   readonly kept?: readonly string[];
   readonly gone?: readonly string[];
   readonly nodeFailure?: ApiError;
+  /** The pass is repeated after so long. */
+  readonly repeatedAfterMs?: number;
+  readonly controlPlane?: Found;
+  /** Machines of the Cluster. */
+  readonly machines?: readonly KubeObject[];
 }
 
 /** A drain that has come so far; or has ended while a Pod was held for that reason. */
@@ -69,7 +86,7 @@ function drainIn(drained: World['drained'], settledAtMs: number): object | undef
 }
 
 function endedWith(outcome: DrainOutcome, settledAtMs: number): object {
-  return { state: 'done', result: { nodeUID: 'drained', outcome }, settledAtMs };
+  return { state: 'done', result: { nodeUID: 'drained', isNodeSilent: false, outcome }, settledAtMs };
 }
 
 /** What the steps do for a Machine, in order; and what it waits for. */
@@ -83,12 +100,16 @@ async function run(
     gone = [],
     nodeFailure,
     infrastructureFailure,
+    repeatedAfterMs,
+    controlPlane = { kind: 'absent' },
+    machines = [],
   }: World,
   change: Partial<MachinePass> & {
     annotations?: object;
     deletion?: object;
     deletionStatus?: object;
     conditions?: object[];
+    nodeRef?: object;
   },
 ): Promise<{
   readonly did: string[];
@@ -120,7 +141,11 @@ async function run(
   } as unknown as Target;
   const deps = {
     clock,
-    externals: { isGone: (_holder: unknown, { name }: { name: string }) => Promise.resolve(gone.includes(name)) },
+    machines: { byIndex: () => machines },
+    externals: {
+      find: () => controlPlane,
+      isGone: (_holder: unknown, { name }: { name: string }) => Promise.resolve(gone.includes(name)),
+    },
     writer: {
       delete: (_intent: string, _resource: unknown, { name }: { name: string }) => {
         did.push(`delete ${name}`);
@@ -149,7 +174,7 @@ async function run(
       bootstrap: { configRef: { apiGroup: 'g', kind: 'Sim', name: 'config' } },
       deletion: change.deletion,
     },
-    status: { deletion: change.deletionStatus, conditions: change.conditions },
+    status: { deletion: change.deletionStatus, conditions: change.conditions, nodeRef: change.nodeRef },
   } as unknown as WorkingMachine;
   const pass: MachinePass = {
     observed: machine,
@@ -162,13 +187,21 @@ async function run(
     bootstrap: found('config'),
     node: NODE,
     dataSecret: undefined,
+    care: 'cared-for',
+    older: [],
     deleting: undefined,
     problems: [],
     told: [],
     again: [],
     ...change,
   };
-  const [ended] = await Promise.allSettled([runSteps(deletionSteps(deps), pass)]);
+  const steps = deletionSteps(deps);
+  if (repeatedAfterMs !== undefined) {
+    await Promise.allSettled([runSteps(steps, pass)]);
+    clock.advance(repeatedAfterMs);
+    pass.deleting = undefined;
+  }
+  const [ended] = await Promise.allSettled([runSteps(steps, pass)]);
   if (ended.status === 'rejected' && ended.reason !== infrastructureFailure) throw ended.reason;
   did.push(...pass.told.flatMap((one) => (one.reason === 'SuccessfulDrainNode' ? [] : [`tell ${one.reason}`])));
   const { reason, message, event } = pass.deleting ?? {};
@@ -186,11 +219,11 @@ const OVER: Partial<MachinePass> = { infrastructure: { kind: 'absent' }, bootstr
 const ALL_GONE = ['infra', 'config'];
 
 test.each([
-  { remainingPods: 2, blocked: [], says: '2 Pods are left' },
+  { remainingPods: 2, blocked: [], says: '2 Pods remain' },
   {
     remainingPods: 1,
     blocked: [{ pod: 'ns/keep', reason: 'completion', detail: 'MachineDrainRule jobs' }] as const,
-    says: '1 Pod is left; ns/keep (is not evicted: it is waited for until it completes, as MachineDrainRule jobs says)',
+    says: '1 Pod is left; ns/keep (not evicted; waiting for it to complete, as MachineDrainRule jobs says)',
   },
 ])('of a drain it is said that $says', ({ says, ...progress }) => {
   expect(describeProgress(progress)).toBe(says);
@@ -199,7 +232,7 @@ test.each([
 test.each<{ what: string; world?: World; change?: Parameters<typeof run>[1]; told: string | undefined }>([
   {
     what: 'a hook',
-    change: { annotations: { [`${PRE_DRAIN}/x`]: '' } },
+    change: { annotations: { [`${PRE_DRAIN}/x`]: '' }, nodeRef: NODE_REF },
     told: 'Normal WaitingForPreDrainHook',
   },
   {
@@ -213,8 +246,6 @@ test.each<{ what: string; world?: World; change?: Parameters<typeof run>[1]; tol
   { what: 'a drain that has failed', world: { drained: 'failed' }, told: 'Warning DrainBlocked' },
   { what: 'Pods that a budget holds', world: { drained: 'disruption-budget' }, told: 'Warning DrainBlocked' },
   { what: 'Pods that a rule holds', world: { drained: 'completion' }, told: 'Normal DrainBlocked' },
-  { what: 'a volume of a Pod', world: { drained: 'volume-detach' }, told: 'Normal WaitingForVolumeDetach' },
-  { what: 'a volume that arrives elsewhere', world: { drained: 'volume-reattach' }, told: undefined },
   { what: 'Pods that are ending', world: { drained: 'ending' }, told: undefined },
   { what: 'its infrastructure', world: {}, told: undefined },
 ])('an Event tells of a deletion that waits for $what: $told', async ({ world = {}, change = {}, told }) => {
@@ -227,7 +258,7 @@ const UNKNOWN = { kind: 'unknown', problem: 'p' } as const;
 test.each<{ what: string; change: Parameters<typeof run>[1] }>([
   { what: 'whether the cluster of its Node is there', change: { node: UNREACHABLE } },
   { what: 'which its Node is', change: { node: UNDECIDED } },
-  { what: 'whether its infrastructure is there', change: { infrastructure: UNKNOWN } },
+  { what: 'whether its infrastructure exists', change: { infrastructure: UNKNOWN } },
   {
     what: 'what its infrastructure is, as the manager has just begun',
     change: { infrastructure: { kind: 'reading' } },
@@ -268,12 +299,13 @@ test('who knows which Node a Machine has is told how it goes without waiting for
 
   expect(did).toEqual([]);
   expect(says).toBe(
-    'Waiting to know its Node: p. Annotations machine.cluster.x-k8s.io/exclude-node-draining and ' +
-      'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach let this Machine go, and its VM, without a drain',
+    'Waiting until its Node is known: p. To delete the Machine and its VM without a drain, set annotations machine.cluster.x-k8s.io/exclude-node-draining and ' +
+      'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach',
   );
 });
 
 describe('a deletion', () => {
+  // promise: cluster-api/deletion/those-pods-stay
   test.each<{
     title: string;
     world?: World;
@@ -283,9 +315,47 @@ describe('a deletion', () => {
   }>([
     {
       title: 'waits for a hook',
-      change: { annotations: { [`${PRE_DRAIN}/x`]: '' } },
+      change: { annotations: { [`${PRE_DRAIN}/x`]: '' }, nodeRef: NODE_REF },
       did: [],
       waits: 'WaitingForPreDrainHook',
+    },
+    ...(
+      [
+        { kind: 'gone' },
+        UNREACHABLE,
+        UNDECIDED,
+        { kind: 'unknown', problem: 'p' },
+      ] as const satisfies readonly SeenNode[]
+    ).map((seen) => ({
+      title: `waits for such a hook for as long as it is there, whatever has become of the Node: ${seen.kind}`,
+      world: { now: Date.parse(START) + 5_000_000 },
+      change: {
+        node: seen,
+        nodeRef: NODE_REF,
+        annotations: {
+          [`${PRE_DRAIN}/x`]: '',
+          'machine.cluster.x-k8s.io/exclude-node-draining': '',
+          'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach': '',
+        },
+      },
+      did: [],
+      waits: 'WaitingForPreDrainHook',
+    })),
+    {
+      title: 'does not wait for such a hook where there was never a Node to drain',
+      change: { node: { kind: 'absent' }, annotations: { [`${PRE_DRAIN}/x`]: '' } },
+      did: ['delete infra'],
+      waits: 'WaitingForInfrastructureDeletion',
+    },
+    {
+      title: 'does not wait for such a hook when the Cluster goes',
+      change: {
+        nodeRef: NODE_REF,
+        annotations: { [`${PRE_DRAIN}/x`]: '' },
+        cluster: object('c', { deletionTimestamp: START }),
+      },
+      did: ['delete infra'],
+      waits: 'WaitingForInfrastructureDeletion',
     },
     { title: 'drains first', world: { drained: 'none' }, did: ['drain'], waits: 'DrainingNode' },
     { title: 'waits for the drain', world: { drained: 'running' }, did: [], waits: 'DrainingNode' },
@@ -324,10 +394,111 @@ describe('a deletion', () => {
       did: ['tell NodeLeft'],
       waits: undefined,
     },
+    ...[undefined, 0].map((nodeDrainTimeoutSeconds) => ({
+      title: `waits for a cluster that cannot be reached, for as long as it takes with a drain timeout of ${nodeDrainTimeoutSeconds}`,
+      world: { now: Date.parse(START) + 5_000_000 },
+      change: {
+        node: UNREACHABLE,
+        deletion: { nodeDrainTimeoutSeconds },
+        deletionStatus: { nodeDrainStartTime: START },
+      },
+      did: [],
+      waits: 'DrainingNode',
+    })),
     {
-      title: 'waits for a cluster that cannot be reached, whatever the timeout of the drain',
+      title: 'counts the timeout of the drain from when it begins to wait for the cluster',
       world: { now: Date.parse(START) + 5_000_000 },
       change: { node: UNREACHABLE, deletion: { nodeDrainTimeoutSeconds: 5 } },
+      did: [],
+      waits: 'DrainingNode',
+    },
+    ...[undefined, 0].map((nodeVolumeDetachTimeoutSeconds) => ({
+      title: `then waits as long for volumes of which nothing is known: ${nodeVolumeDetachTimeoutSeconds}`,
+      world: { now: Date.parse(START) + 5_000_000 },
+      change: {
+        node: UNREACHABLE,
+        deletion: { nodeDrainTimeoutSeconds: 5, nodeVolumeDetachTimeoutSeconds },
+        deletionStatus: { nodeDrainStartTime: START, waitForNodeVolumeDetachStartTime: START },
+      },
+      did: [],
+      waits: 'WaitingForVolumeDetach',
+    })),
+    {
+      title: 'goes on after both timeouts when the cluster cannot be reached',
+      world: { now: Date.parse(START) + 5_000 },
+      change: {
+        node: UNREACHABLE,
+        deletion: { nodeDrainTimeoutSeconds: 5, nodeVolumeDetachTimeoutSeconds: 5 },
+        deletionStatus: { nodeDrainStartTime: START, waitForNodeVolumeDetachStartTime: START },
+      },
+      did: ['delete infra'],
+      waits: 'WaitingForInfrastructureDeletion',
+    },
+    {
+      title: 'does not wait for a cluster that cannot be reached where none has ever answered and no Node was found',
+      change: {
+        node: UNREACHABLE,
+        cluster: {
+          ...object('c'),
+          status: { conditions: [{ type: 'ControlPlaneInitialized', status: 'False', reason: '', message: '' }] },
+        },
+      },
+      did: ['delete infra'],
+      waits: 'WaitingForInfrastructureDeletion',
+    },
+    {
+      title: 'does not wait for a cluster that cannot be reached once the infrastructure goes',
+      change: { node: UNREACHABLE, infrastructure: found('infra', { deletionTimestamp: START }) },
+      did: [],
+      waits: 'WaitingForInfrastructureDeletion',
+    },
+    {
+      title: 'tries for a while to delete a Node that cannot be reached when all else is gone',
+      world: { gone: ALL_GONE, now: Date.parse(START) + 5_000_000, repeatedAfterMs: 9_999 },
+      change: { ...OVER, node: UNREACHABLE, nodeRef: NODE_REF },
+      did: [],
+      waits: 'DeletingNode',
+    },
+    {
+      title: 'leaves such a Node then, and tells of it',
+      world: { gone: ALL_GONE, repeatedAfterMs: 10_000 },
+      change: { ...OVER, node: UNREACHABLE, nodeRef: NODE_REF },
+      did: ['tell FailedDeleteNode'],
+      waits: undefined,
+    },
+    {
+      title: 'tries for as long as its Machine says',
+      world: { gone: ALL_GONE, repeatedAfterMs: 19_999 },
+      change: { ...OVER, node: UNREACHABLE, nodeRef: NODE_REF, deletion: { nodeDeletionTimeoutSeconds: 20 } },
+      did: [],
+      waits: 'DeletingNode',
+    },
+    {
+      title: 'tries for ever with a timeout of 0',
+      world: { gone: ALL_GONE, repeatedAfterMs: 1e9 },
+      change: { ...OVER, node: UNREACHABLE, nodeRef: NODE_REF, deletion: { nodeDeletionTimeoutSeconds: 0 } },
+      did: [],
+      waits: 'DeletingNode',
+    },
+    {
+      title: 'neither drains nor deletes a Node whose control plane goes, nor waits for its cluster',
+      world: { gone: ALL_GONE, controlPlane: controlPlaneWith({ deletionTimestamp: START }) },
+      change: {
+        ...OVER,
+        node: UNREACHABLE,
+        nodeRef: NODE_REF,
+        nodeCluster: LOST,
+        cluster: { ...object('c'), spec: { controlPlaneRef: { apiGroup: 'g', kind: 'Sim', name: 'cp' } } },
+      },
+      did: [],
+      waits: undefined,
+    },
+    {
+      title: 'waits while it cannot be told yet whether its control plane goes',
+      world: { controlPlane: { kind: 'reading' } },
+      change: {
+        cluster: { ...object('c'), spec: { controlPlaneRef: { apiGroup: 'g', kind: 'Sim', name: 'cp' } } },
+      },
       did: [],
       waits: 'DrainingNode',
     },
@@ -469,9 +640,9 @@ describe('a deletion', () => {
     },
     {
       title: 'goes on without a Node that cannot be deleted in time',
-      world: { gone: ALL_GONE, nodeFailure: new ApiError(500, 'InternalError', 'no'), now: Date.parse(START) + 10_000 },
+      world: { gone: ALL_GONE, nodeFailure: new ApiError(500, 'InternalError', 'no'), repeatedAfterMs: 10_000 },
       change: OVER,
-      did: ['delete node'],
+      did: ['delete node', 'delete node', 'tell FailedDeleteNode'],
       waits: undefined,
     },
   ])('$title', async ({ world = {}, change = {}, did, waits }) => {
@@ -485,13 +656,13 @@ describe('a deletion', () => {
       what: 'nobody',
       finalizers: [],
       type: 'Warning',
-      says: /^Node n is left: .* It belongs to nobody any more: kubectl delete node n$/,
+      says: /^Node n is kept: .* It no longer belongs to a Machine: kubectl delete node n$/,
     },
     {
       what: 'a machine of ours',
       finalizers: ['node.machine.sapcloud.io/machine-controller'],
       type: 'Normal',
-      says: /^Node n is left: .* it belongs to machine ours .*, which deletes it when its VM is gone\. Leave it/,
+      says: /^Node n is kept: .* it belongs to machine ours .*, which deletes it after its VM\. If that machine/,
     },
   ])('that leaves a Node of $what says who deletes it', async ({ finalizers, type, says }) => {
     const labels = { 'node.gardener.cloud/machine-name': 'ours' };
@@ -545,6 +716,7 @@ describe('a deletion', () => {
     }
   });
 
+  // promise: machines-cluster-api/object-belongs-somebody-else
   test('an object of somebody else is let alone', async () => {
     const foreign = { kind: 'foreign', problem: 'p' } as const;
 
@@ -553,6 +725,7 @@ describe('a deletion', () => {
     expect(ended).toMatchObject({ did: ['delete node'], waits: undefined, isHeld: false });
   });
 
+  // promise: machines-cluster-api/drain-left-out-because
   test.each([{ seen: { kind: 'reading' } as const }, { seen: { kind: 'unknown', problem: 'p' } as const }])(
     'nothing is begun while it cannot be told what there is: $seen',
     async ({ seen }) => {
@@ -564,11 +737,82 @@ describe('a deletion', () => {
   );
 });
 
+const HOME: NodeCluster = { kind: 'reached', target: {} as Target, identity: undefined };
+const AWAY: NodeCluster = { kind: 'reached', target: {} as Target, identity: 'u' };
+const ofControlPlane = (more: object = {}): KubeObject =>
+  object('m', { labels: { 'cluster.x-k8s.io/control-plane': '' }, ...more });
+// promise: cluster-api/deletion/control-plane-goes-node
+test.each<{ what: string; facts: Partial<Parameters<typeof nodeCareOf>[0]>; care: string }>([
+  { what: 'Cluster that goes', facts: { cluster: object('c', { deletionTimestamp: START }) }, care: 'cluster-goes' },
+  { what: 'Cluster without a control plane of its own', facts: {}, care: 'cared-for' },
+  { what: 'the same, out of reach', facts: { nodeCluster: LOST }, care: 'cared-for' },
+  {
+    what: 'control plane that goes',
+    facts: { controlPlane: controlPlaneWith({ deletionTimestamp: START }), machines: [ofControlPlane()] },
+    care: 'control-plane-goes',
+  },
+  {
+    what: 'control plane that goes, of Nodes in the target cluster of the manager',
+    facts: { controlPlane: controlPlaneWith({ deletionTimestamp: START }), nodeCluster: HOME },
+    care: 'cared-for',
+  },
+  {
+    what: 'control plane elsewhere, which has no Machines',
+    facts: { controlPlane: controlPlaneWith({}, { externalManagedControlPlane: true }), nodeCluster: LOST },
+    care: 'cared-for',
+  },
+  { what: 'control-plane Machine that stays', facts: { machines: [ofControlPlane()] }, care: 'cared-for' },
+  {
+    what: 'control-plane Machine of two that goes',
+    facts: { machines: [ofControlPlane(), ofControlPlane({ deletionTimestamp: START })] },
+    care: 'cared-for',
+  },
+  {
+    what: 'last control-plane Machine that goes',
+    facts: { machines: [ofControlPlane({ deletionTimestamp: START })] },
+    care: 'no-control-plane',
+  },
+  {
+    what: 'the same, of Nodes in the target cluster of the manager',
+    facts: { machines: [ofControlPlane({ deletionTimestamp: START })], nodeCluster: HOME },
+    care: 'cared-for',
+  },
+  {
+    what: 'control plane whose last Machine is gone',
+    facts: { cluster: object('c', { annotations: { 'cluster-api.machine.sapcloud.io/had-control-plane': 'true' } }) },
+    care: 'no-control-plane',
+  },
+  {
+    what: 'control plane that is gone, and does not answer',
+    facts: { controlPlane: { kind: 'absent' }, nodeCluster: LOST },
+    care: 'no-control-plane',
+  },
+  {
+    what: 'control plane whose object is gone, and which answers',
+    facts: { controlPlane: { kind: 'absent' } },
+    care: 'cared-for',
+  },
+  {
+    what: 'control plane that cannot be read, and does not answer',
+    facts: { controlPlane: { kind: 'unknown', problem: 'p' }, nodeCluster: LOST },
+    care: 'cared-for',
+  },
+  {
+    what: 'control plane without Machines that does not answer',
+    facts: { controlPlane: controlPlaneWith({}), nodeCluster: LOST },
+    care: 'cared-for',
+  },
+])('the Node of a $what: $care', ({ facts, care }) => {
+  const given = { cluster: object('c'), nodeCluster: AWAY, controlPlane: undefined, machines: [], ...facts };
+
+  expect(nodeCareOf(given)).toBe(care);
+});
+
 test.each([
   { annotations: undefined, want: [] },
   {
-    annotations: { [PRE_DRAIN]: '', [`${PRE_DRAIN}/b`]: '', [`${PRE_DRAIN}x/c`]: '', other: '' },
-    want: [PRE_DRAIN, `${PRE_DRAIN}/b`],
+    annotations: { [PRE_DRAIN]: '', [`${PRE_DRAIN}/b`]: '', [`${PRE_DRAIN}x/c`]: '', other: '', [`x${PRE_DRAIN}`]: '' },
+    want: [PRE_DRAIN, `${PRE_DRAIN}/b`, `${PRE_DRAIN}x/c`],
   },
 ])('hooks in $annotations are $want', ({ annotations, want }) => {
   expect(hooksOf(object('m', { annotations }), PRE_DRAIN)).toEqual(want);

@@ -14,11 +14,14 @@ import type { Patch } from '../../kube/patch.ts';
 import { clusterAPIClusters, clusterAPIMachines, apiVersionOf } from '../../kube/resource.ts';
 import { ClusterAPIClusterController, type ClusterControllerDeps } from './cluster-controller.ts';
 import { CLUSTER_EVENTS } from './cluster-news.ts';
-import { deprecatedOf, machineConditions } from './conditions.ts';
+import { machineConditions } from './conditions.ts';
+import { olderConditions } from './older-conditions.ts';
 
 const DOCS = join(import.meta.dirname, '../../../docs');
 const PAGE = readFileSync(join(DOCS, 'operations/cluster-api.md'), 'utf8');
 const EVENTS = readFileSync(join(DOCS, 'reference/events.md'), 'utf8');
+
+const REFERENCE = { apiGroup: 'g', kind: 'Sim', name: 'i' };
 
 /** Cells of a table that begins so, without its header. */
 function rowsOf(page: string, beginning: string): readonly (readonly string[])[] {
@@ -38,7 +41,7 @@ test('the example of the page is a Cluster and a Machine of it', () => {
 });
 
 test('the page has each condition that is written, and no other', () => {
-  const machine = { metadata: { ...node().metadata }, spec: {} };
+  const machine = { metadata: { ...node().metadata }, spec: { bootstrap: { configRef: REFERENCE } } };
   const absent = { kind: 'absent' } as const;
   const facts = {
     machine,
@@ -55,7 +58,9 @@ test('the page has each condition that is written, and no other', () => {
 
   const named = cells.slice(0, -1).flatMap(([, types = '']) => types.split(', '));
   expect(new Set(named)).toEqual(new Set(conditions.map(({ type }) => type)));
-  expect(new Set(older.split(', ').slice(0, -1))).toEqual(new Set(deprecatedOf(conditions).map(({ type }) => type)));
+  expect(new Set(older.split(', ').slice(0, -1))).toEqual(
+    new Set(olderConditions(facts, [], []).map(({ type }) => type)),
+  );
 });
 
 test('the pages have each Event about Clusters, with its types, and each condition, and no other', async () => {
@@ -91,4 +96,5 @@ const heldCluster = (): ClusterAPICluster => ({
     creationTimestamp: '',
     finalizers: ['cluster.cluster.x-k8s.io'],
   },
+  spec: { topology: {} },
 });

@@ -49,7 +49,7 @@ test.each<{ what: string; got: ReturnType<typeof explain>; want: object }>([
     want: {
       reason: 'NotLookedAt',
       sinceMs: 600_000,
-      nextStep: expect.stringMatching(/--namespace=ns, .* the Cluster needs label .*=x, which it does not have\.$/),
+      nextStep: expect.stringMatching(/--namespace=ns, .* the Cluster needs label .*=x, which is missing\.$/),
     },
   },
   {
@@ -109,7 +109,7 @@ test.each<{ what: string; got: ReturnType<typeof explain>; want: object }>([
       reason: 'WaitingForWorkersDeletion',
       message: 'Waiting for Machines: a.',
       waitingFor: 'Waiting for Machines: a',
-      nextStep: expect.stringMatching(/^Then its infrastructure is deleted\./),
+      nextStep: expect.stringMatching(/^Then its control plane and its infrastructure are deleted\./),
       sinceMs: 60_000,
     },
   },

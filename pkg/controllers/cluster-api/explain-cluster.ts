@@ -17,8 +17,9 @@ export interface AroundCluster {
 /** By reason of condition Deleting: what happens when that is over. */
 const DELETION: Readonly<Record<string, string>> = {
   WaitingForWorkersDeletion:
-    'Then its infrastructure is deleted. Machines that no Cluster owns, or that another controls, have to be deleted by who made them.',
-  WaitingForInfrastructureDeletion: 'Then the Cluster goes.',
+    'Then its control plane and its infrastructure are deleted. Machines without an owner Cluster, or with another controller, must be deleted by their creator.',
+  WaitingForControlPlaneDeletion: 'Then its infrastructure is deleted.',
+  WaitingForInfrastructureDeletion: 'Then the Cluster is removed.',
 };
 
 type Said = Omit<ClusterAPIExplanation, 'sinceMs'> & { readonly since: string | undefined };
@@ -43,7 +44,7 @@ function stand(cluster: ClusterAPICluster, around: AroundCluster): Said {
       message: 'The Cluster is paused.',
       waitingFor: 'the pause to end',
       nextStep:
-        'Nothing is done for it and its Machines, not even a deletion, until spec.paused and the annotation are gone.',
+        'Neither the Cluster nor its Machines are reconciled or deleted until spec.paused and the annotation are removed.',
       since: paused?.lastTransitionTime,
     };
   }
@@ -64,7 +65,9 @@ function deleting(cluster: ClusterAPICluster): Said {
     reason: isTold ? condition.reason : 'Deleting',
     message: sentence(message),
     waitingFor: isTold && condition.message !== '' ? condition.message : held,
-    nextStep: (isTold ? DELETION[condition.reason] : undefined) ?? 'It goes when all that holds it has let go of it.',
+    nextStep:
+      (isTold ? DELETION[condition.reason] : undefined) ??
+      'The object is removed when its remaining finalizers are removed.',
     since: isTold ? condition.lastTransitionTime : deletionTimestamp,
   };
 }
@@ -75,16 +78,19 @@ function withoutKubeconfig({ metadata }: ClusterAPICluster, { kubeconfig }: Arou
   const name = `${metadata.name}${KUBECONFIG_SECRET_SUFFIX}`;
   return {
     reason: 'KubeconfigMissing',
-    message: `Secret ${name} is gone, which says where the Nodes of its Machines are.`,
+    message: `Secret ${name} is missing, which contains the kubeconfig for the Nodes of its Machines.`,
     waitingFor: `Secret ${name}`,
-    nextStep: `Create it again: until then its Machines are neither drained nor deleted. Where the Nodes are in the target cluster of the manager, remove annotation ${HAD_KUBECONFIG_ANNOTATION}.`,
+    nextStep: `Create it again: until then, its Machines are neither drained nor deleted. If the Nodes are in the target cluster of the manager, remove annotation ${HAD_KUBECONFIG_ANNOTATION}.`,
     since: undefined,
   };
 }
 
 function waiting(cluster: ClusterAPICluster): Said | undefined {
   for (const [type, nextStep] of [
-    ['InfrastructureReady', 'Infrastructure providers make machines when that of the Cluster is provisioned.'],
+    [
+      'InfrastructureReady',
+      'Infrastructure providers create machines after the infrastructure of the Cluster is provisioned.',
+    ],
     ['ControlPlaneInitialized', 'Bootstrap providers of workers may wait for it.'],
   ] as const) {
     const condition = conditionOf(cluster, type);

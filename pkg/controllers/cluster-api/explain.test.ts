@@ -48,7 +48,7 @@ test.each<{ what: string; got: ReturnType<typeof explain>; want: object }>([
       reason: 'NotLookedAt',
       waitingFor: 'a manager',
       sinceMs: 600_000,
-      nextStep: expect.stringContaining('needs label cluster.x-k8s.io/watch-filter=x, which it does not have.'),
+      nextStep: expect.stringContaining('needs label cluster.x-k8s.io/watch-filter=x, which is missing.'),
     },
   },
   {
@@ -79,7 +79,7 @@ test.each<{ what: string; got: ReturnType<typeof explain>; want: object }>([
   {
     what: 'has lost its Node',
     got: explain(but(condition('NodeReady', 'False', 'NodeDeleted', 'The Node was deleted: delete the Machine'))),
-    want: { reason: 'NodeDeleted', nextStep: 'Delete the Machine: its Node is not looked for again.' },
+    want: { reason: 'NodeDeleted', nextStep: 'Delete the Machine: its Node is not looked up again.' },
   },
   {
     what: 'has a problem',
@@ -89,7 +89,7 @@ test.each<{ what: string; got: ReturnType<typeof explain>; want: object }>([
   {
     what: 'has just become Ready',
     got: explain(but(condition('Available', 'False', 'WaitingForMinReadySeconds'))),
-    want: { reason: 'Ready', waitingFor: '90 s of being Ready' },
+    want: { reason: 'Ready', waitingFor: 'being Ready for 90 s' },
   },
   {
     what: 'runs',
@@ -99,12 +99,12 @@ test.each<{ what: string; got: ReturnType<typeof explain>; want: object }>([
   {
     what: 'is drained',
     got: explain(
-      [condition('Deleting', 'True', 'DrainingNode', '2 Pods are left')],
+      [condition('Deleting', 'True', 'DrainingNode', '2 Pods remain')],
       { ...HELD, deletionTimestamp: THEN },
       'unknown',
       { nodeDrainStartTime: SINCE },
     ),
-    want: { reason: 'DrainingNode', message: '2 Pods are left.', waitingFor: '2 Pods are left', sinceMs: 60_000 },
+    want: { reason: 'DrainingNode', message: '2 Pods remain.', waitingFor: '2 Pods remain', sinceMs: 60_000 },
   },
   {
     what: 'is held by our own hook',
@@ -131,7 +131,7 @@ test.each<{ what: string; got: ReturnType<typeof explain>; want: object }>([
       deletionTimestamp: THEN,
       annotations: { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/other': '' },
     }),
-    want: { nextStep: 'The infrastructure is deleted when those who set these annotations have removed them.' },
+    want: { nextStep: 'The infrastructure is deleted after the owners of these annotations have removed them.' },
   },
   {
     what: 'goes, and nobody says why not yet',

@@ -26,39 +26,38 @@ type StartTime = keyof NonNullable<ClusterAPIMachineStatus['deletion']>;
 /** By reason of condition Deleting: what happens when that is over, and when it began. */
 const DELETION: Readonly<Record<string, { readonly next: string; readonly startTime?: StartTime }>> = {
   WaitingForPreDrainHook: {
-    next: 'Its Node is drained when those who set these annotations have removed them.',
+    next: 'Its Node is drained after the owners of these annotations have removed them.',
     startTime: 'waitForPreDrainHookStartTime',
   },
   DrainingNode: {
-    next: 'Then volumes are waited for, and the infrastructure is deleted.',
+    next: 'Then its volumes are detached, and the infrastructure is deleted.',
     startTime: 'nodeDrainStartTime',
   },
   WaitingForVolumeDetach: {
-    next: 'The infrastructure is deleted when they are off the Node.',
+    next: 'The infrastructure is deleted after they are detached from the Node.',
     startTime: 'waitForNodeVolumeDetachStartTime',
   },
   WaitingForPreTerminateHook: {
-    next: 'The infrastructure is deleted when those who set these annotations have removed them.',
+    next: 'The infrastructure is deleted after the owners of these annotations have removed them.',
     startTime: 'waitForPreTerminateHookStartTime',
   },
   WaitingForInfrastructureDeletion: { next: 'Then the bootstrap object is deleted, and the Node.' },
   WaitingForBootstrapDeletion: { next: 'Then the Node is deleted.' },
-  DeletingNode: { next: 'Then the Machine goes.' },
+  DeletingNode: { next: 'Then the Machine is removed.' },
 };
 
 /** What a Machine needs, in this order, and what comes when it is there. */
 const NEEDS = {
-  BootstrapConfigReady: 'The infrastructure provider makes the machine when its bootstrap data is there.',
-  InfrastructureReady: 'The Node with the provider ID is looked for as soon as the machine is made.',
-  NodeReady: 'The Machine is Ready when its Node is.',
+  BootstrapConfigReady: 'The infrastructure provider creates the machine when its bootstrap data is available.',
+  InfrastructureReady: 'The Node with the provider ID is looked up when the machine is created.',
+  NodeReady: 'The Machine is Running when its Node has joined, and Ready when its Node is.',
 } as const;
 
 /** Some of it does not come by waiting. */
 const REMEDIES: Readonly<Record<string, string>> = {
-  Deleted: 'Delete the Machine: what is gone is not made again.',
-  NodeDeleted: 'Delete the Machine: its Node is not looked for again.',
-  NodeDoesNotExist: 'The Machine is Running when its Node has joined.',
-  ConnectionDown: 'It goes on when that cluster answers; until then nothing is drained or deleted.',
+  ObjectDeleted: 'Delete the Machine: deleted objects are not created again.',
+  NodeDeleted: 'Delete the Machine: its Node is not looked up again.',
+  ConnectionDown: 'It continues when that cluster responds; until then nothing is drained or deleted.',
 };
 
 /** Explains a Machine of Cluster API as it was read at `nowMs` (ms since the epoch), with the Cluster that it names. */
@@ -81,7 +80,8 @@ function stand(machine: ClusterAPIMachine, cluster: KnownCluster): Told {
       reason: 'Paused',
       message: sentence(paused.message),
       waitingFor: 'the pause to end',
-      nextStep: 'Nothing is done, not even a deletion, until spec.paused of the Cluster and the annotation are gone.',
+      nextStep:
+        'The object is not reconciled or deleted until spec.paused of the Cluster and the annotation are removed.',
       since: paused.lastTransitionTime,
     };
   }
@@ -89,9 +89,9 @@ function stand(machine: ClusterAPIMachine, cluster: KnownCluster): Told {
     const name = spec?.clusterName ?? '';
     return {
       reason: 'ClusterMissing',
-      message: `There is no Cluster ${name}.`,
+      message: `Cluster ${name} does not exist.`,
       waitingFor: `Cluster ${name}`,
-      nextStep: 'Create the Cluster: without it nothing is done, not even a deletion.',
+      nextStep: 'Create the Cluster: without it, the object is not reconciled or deleted.',
       since: find('Ready')?.lastTransitionTime ?? metadata.creationTimestamp,
     };
   }
@@ -110,16 +110,16 @@ export function notLookedAt(
 ): Omit<ClusterAPIExplanation, 'sinceMs'> {
   return {
     reason: 'NotLookedAt',
-    message: `Nobody looks after the ${kind} yet.`,
+    message: `No controller has reconciled this ${kind} yet.`,
     waitingFor: 'a manager',
-    nextStep: `See that one runs: machinist run --controllers=*,cluster-api --namespace=${metadata.namespace ?? ''}, or the core of Cluster API. With --cluster-api-watch-filter=x the ${kind} needs label ${WATCH_FILTER_LABEL}=x${filterOf(metadata)}.`,
+    nextStep: `Check that a controller is running: machinist run --controllers=*,cluster-api --namespace=${metadata.namespace ?? ''}, or the core of Cluster API. With --cluster-api-watch-filter=x, the ${kind} needs label ${WATCH_FILTER_LABEL}=x${filterOf(metadata)}.`,
   };
 }
 
 /** What it has now. */
 function filterOf({ labels }: KubeObject['metadata']): string {
   const value = labels?.[WATCH_FILTER_LABEL];
-  return value === undefined ? ', which it does not have' : `; it has ${value}`;
+  return value === undefined ? ', which is missing' : `; it has ${value}`;
 }
 
 function deleting(machine: ClusterAPIMachine, condition: Condition | undefined): Told {
@@ -132,7 +132,10 @@ function deleting(machine: ClusterAPIMachine, condition: Condition | undefined):
     reason: isTold ? condition.reason : 'Deleting',
     message: isTold && condition.message !== '' ? sentence(condition.message) : 'Machine is being deleted.',
     waitingFor: known === undefined ? held : condition?.message,
-    nextStep: ownHookRemedy(machine, known) ?? known?.next ?? 'It goes when all that holds it has let go of it.',
+    nextStep:
+      ownHookRemedy(machine, known) ??
+      known?.next ??
+      'The object is removed when its remaining finalizers are removed.',
     since: (known?.startTime && status?.deletion?.[known.startTime]) ?? deletionTimestamp,
   };
 }
@@ -142,7 +145,7 @@ function ownHookRemedy({ metadata }: ClusterAPIMachine, waitsFor: object | undef
   if (waitsFor !== DELETION['WaitingForPreTerminateHook'] || metadata.annotations?.[DELETION_HOOK] === undefined)
     return undefined;
   const command = `kubectl delete machine.machine.sapcloud.io ${metadata.name}`;
-  return `Leave annotation ${DELETION_HOOK} and delete its machine, which drains its Node first: ${command}`;
+  return `Keep annotation ${DELETION_HOOK} and delete its machine, which drains its Node first: ${command}`;
 }
 
 function waiting(find: (type: string) => Condition | undefined): Told | undefined {
@@ -169,7 +172,7 @@ function running({ status, spec }: ClusterAPIMachine, find: (type: string) => Co
       reason: ready?.reason ?? 'NotReady',
       message: sentence((ready?.message ?? '').replaceAll('\n', '; ').replaceAll('* ', '')),
       waitingFor: 'condition Ready',
-      nextStep: 'It goes on as soon as that is put right.',
+      nextStep: 'It continues as soon as the problem is resolved.',
       since: ready?.lastTransitionTime,
     };
   }
@@ -177,8 +180,8 @@ function running({ status, spec }: ClusterAPIMachine, find: (type: string) => Co
   return {
     reason: isAvailable ? 'Available' : 'Ready',
     message: `Machine runs as Node ${node}.`,
-    waitingFor: isAvailable ? undefined : `${spec?.minReadySeconds ?? 0} s of being Ready`,
-    nextStep: isAvailable ? 'Nothing.' : 'It is Available then.',
+    waitingFor: isAvailable ? undefined : `being Ready for ${spec?.minReadySeconds ?? 0} s`,
+    nextStep: isAvailable ? 'Nothing.' : 'Then it is Available.',
     since: ready.lastTransitionTime,
   };
 }

@@ -190,7 +190,7 @@ export class Externals {
   }
 
   #close(kind: WatchedKind): void {
-    kind.closing.abort(new Error('the kind is not watched any more'));
+    kind.closing.abort(new Error('the kind is no longer watched'));
     kind.closing = new AbortController();
     kind.open?.cache.close();
     kind.open = undefined;
@@ -213,6 +213,6 @@ export class Externals {
 }
 
 function refusedProblem(name: string, err: ApiError): string {
-  if (err.reason === 'NotServed') return `${name} is not served in the version that its labels name: ${err.message}`;
+  if (err.reason === 'NotServed') return `${name} is not served in the version of its labels: ${err.message}`;
   return `${name} cannot be read: apply deploy/rbac/cluster-api.yaml, with a rule for its group (${err.message})`;
 }

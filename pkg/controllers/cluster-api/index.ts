@@ -70,6 +70,7 @@ export function clusterAPI(
     drain,
     rules,
     keptVolumes,
+    synced: config.clusterAPISync,
     recorder: eventsAbout(clusterAPIMachines, recorder),
   });
   const cluster = new ClusterAPIClusterController({ ...shared, recorder: eventsAbout(clusterAPIClusters, recorder) });

@@ -188,7 +188,7 @@ describe('a Machine', () => {
     await reconcile(machine({ annotations }), { cluster: { ...named('c'), spec: { paused } } });
 
     expect(writes.map(({ body }) => body)).toMatchObject([{ status: { conditions: [{ type: 'Paused', message }] } }]);
-    expect(events).toEqual([`Paused Nothing is done, not even a deletion: ${message}`]);
+    expect(events).toEqual([`Paused Not reconciled and not deleted: ${message}`]);
   });
 
   test('that is paused, or has no Cluster, is told so once, also while it goes', async () => {

@@ -4,12 +4,17 @@ import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
 import type { ContractReference } from '../../apis/cluster-api/contract.ts';
 import {
   CLUSTER_NAME_LABEL,
+  HAD_CONTROL_PLANE_ANNOTATION,
   HAD_KUBECONFIG_ANNOTATION,
   MACHINE_FINALIZER,
   NODE_CLUSTER_ANNOTATION,
   PAUSED_ANNOTATION,
 } from '../../apis/cluster-api/keys.ts';
-import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts';
+import type {
+  ClusterAPIMachine,
+  ClusterAPIMachineStatus,
+  DeprecatedCondition,
+} from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted, keyBeside, keyOf, refOf } from '../../apis/meta.ts';
 import { toTimestamp } from '../../clock/clock.ts';
 import type { Lister } from '../../cache/lister.ts';
@@ -20,15 +25,7 @@ import { replacing } from '../../kube/merge-change.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch } from '../../kube/patch.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../../kube/resource.ts';
 import { requeue, runSteps, stop, type StepResult } from '../../reconcile/result.ts';
-import {
-  availableInMs,
-  deprecatedConditions,
-  deprecatedOf,
-  machineConditions,
-  merged,
-  phaseOf,
-  plain,
-} from './conditions.ts';
+import { availableInMs, deprecatedConditions, machineConditions, merged, phaseOf, plain } from './conditions.ts';
 import { creationSteps } from './creation-steps.ts';
 import { withDefaults } from './defaults.ts';
 import { deletionSteps } from './deletion-steps.ts';
@@ -36,8 +33,9 @@ import { queueKeyOf } from './keys.ts';
 import type { MachinePass, MachineStep, StepDeps, WorkingMachine } from './machine-pass.ts';
 import { newsOf } from './news.ts';
 import type { NodeCluster, NodeClusters } from './node-clusters.ts';
+import { olderConditions } from './older-conditions.ts';
 import { revisionOwnersOf } from './outdated.ts';
-import { ownersOfMachine } from './ownership.ts';
+import { isOfControlPlane, ownersOfMachine } from './ownership.ts';
 
 /** What Machines of Cluster API are looked after with. */
 export interface MachineControllerDeps extends StepDeps {
@@ -82,11 +80,12 @@ export class ClusterAPIMachineController {
       return stop;
     }
     const clusterKey = keyBeside(observed, observed.spec?.clusterName ?? '');
+    const cluster = clusters.get(clusterKey);
     const owners = revisionOwnersOf(observed, (reference) => externals.find(observed, reference));
-    externals.use(user, observed, [...referencesOf(observed), ...owners]);
+    const controlPlane = isBeingDeleted(observed) ? (cluster?.spec?.controlPlaneRef ?? []) : [];
+    externals.use(user, observed, [...referencesOf(observed), ...owners, controlPlane].flat());
     nodeClusters.use(user, clusterKey);
     const machine = workingCopy(observed);
-    const cluster = clusters.get(clusterKey);
     const pauses = pausesOf(observed, cluster);
     if (pauses !== '') return await this.#tellPaused(observed, pauses, signal);
     if (cluster === undefined) return await this.#tellAlone(observed, machine, signal);
@@ -94,12 +93,12 @@ export class ClusterAPIMachineController {
       machine.metadata.finalizers = [...(machine.metadata.finalizers ?? []), MACHINE_FINALIZER];
       this.#adopt(machine, cluster);
       await this.#writeMain(observed, machine, signal);
-      return requeue(0, 'the finalizer to be seen');
+      return requeue(0, 'the finalizer to be recorded');
     }
     this.#adopt(machine, cluster);
     // One that goes has no use for them: they are obeyed all the same.
     if (!isBeingDeleted(observed)) machine.spec = withDefaults(machine.spec);
-    const refusal = await this.#rememberKubeconfig(cluster, signal);
+    const refusal = await this.#remember(cluster, machine, signal);
     const pass: MachinePass = {
       observed,
       machine,
@@ -111,6 +110,8 @@ export class ClusterAPIMachineController {
       bootstrap: { kind: 'reading' },
       node: { kind: 'none' },
       dataSecret: undefined,
+      care: 'cared-for',
+      older: [],
       deleting: undefined,
       problems: [],
       told: [],
@@ -121,6 +122,8 @@ export class ClusterAPIMachineController {
     for (const err of failures) if (isConflict(err) || err instanceof GateClosedError) throw err;
     pass.problems.push(...failures.map((err) => (err instanceof Error ? err.message : String(err))));
     machine.status.conditions = machineConditions(pass, clock.now());
+    const older = machine.status.deprecated?.v1beta1?.conditions ?? [];
+    showOlder(machine, deprecatedConditions(older, olderConditions(pass, pass.older, older), clock.now()));
     await this.#write(pass);
     if (failures.length === 1) throw failures[0];
     if (failures.length > 1) throw new AggregateError(failures, failures.map(String).join('; '));
@@ -131,22 +134,41 @@ export class ClusterAPIMachineController {
   }
 
   /**
-   * Before its kubeconfig is used for the first time, a Cluster remembers that it has one: without, Machines whose Nodes nobody has marked would be
-   * looked for in another cluster when the Secret is gone, and go undrained. What refuses that keeps it from being used.
+   * A Cluster remembers what cannot be seen any more when it is gone. Before its kubeconfig is used for the first time, that it has one: without, Machines
+   * whose Nodes nobody has marked would be looked for in another cluster when the Secret is gone, and go undrained; what refuses that keeps it
+   * from being used. And that it has a control plane of Machines: without, the last Machines would wait for an API server that went with that.
    */
-  async #rememberKubeconfig(
+  async #remember(
     cluster: ClusterAPICluster,
+    machine: WorkingMachine,
     signal: AbortSignal,
   ): Promise<(NodeCluster & { readonly kind: 'unreachable' }) | undefined> {
     const { nodeClusters, writer } = this.#deps;
-    const isKnown = cluster.metadata.annotations?.[HAD_KUBECONFIG_ANNOTATION] !== undefined;
-    if (isKnown || isBeingDeleted(cluster) || !nodeClusters.isApart(keyOf(cluster))) return undefined;
-    const patch = mergePatch(cluster, { metadata: { annotations: { [HAD_KUBECONFIG_ANNOTATION]: 'true' } } });
+    if (isBeingDeleted(cluster)) return undefined;
+    const isMember = isOfControlPlane(machine) && machine.status.nodeRef !== undefined;
+    const facts: readonly (readonly [string, boolean])[] = [
+      [HAD_KUBECONFIG_ANNOTATION, nodeClusters.isApart(keyOf(cluster))],
+      [HAD_CONTROL_PLANE_ANNOTATION, isMember],
+    ];
+    const news = facts.flatMap(([name, holds]) =>
+      holds && cluster.metadata.annotations?.[name] === undefined ? [name] : [],
+    );
+    if (news.length === 0) return undefined;
+    const annotations = Object.fromEntries(news.map((name) => [name, 'true']));
     try {
-      await writer.patch('change', clusterAPIClusters, refOf(cluster), patch, { signal });
+      await writer.patch(
+        'change',
+        clusterAPIClusters,
+        refOf(cluster),
+        mergePatch(cluster, { metadata: { annotations } }),
+        {
+          signal,
+        },
+      );
       return undefined;
     } catch (err) {
       if (!(err instanceof ApiError)) throw err;
+      if (!news.includes(HAD_KUBECONFIG_ANNOTATION)) return undefined;
       const why = `annotation ${HAD_KUBECONFIG_ANNOTATION} cannot be written on Cluster ${cluster.metadata.name}: ${err.message}`;
       return { kind: 'unreachable', why, sinceMs: Number.NEGATIVE_INFINITY };
     }
@@ -209,13 +231,6 @@ export class ClusterAPIMachineController {
   ): Promise<void> {
     const { clock, writer } = this.#deps;
     const { status } = machine;
-    const hasConfig = machine.spec.bootstrap?.configRef !== undefined;
-    const conditions = deprecatedConditions(
-      status.deprecated?.v1beta1?.conditions ?? [],
-      deprecatedOf(status.conditions ?? []).filter(({ type }) => type !== 'BootstrapReady' || hasConfig),
-      clock.now(),
-    );
-    status.deprecated = { ...status.deprecated, v1beta1: { ...status.deprecated?.v1beta1, conditions } };
     const phase = phaseOf(machine);
     if (status.phase !== phase) status.lastUpdated = toTimestamp(clock.now());
     status.phase = phase;
@@ -242,7 +257,7 @@ export class ClusterAPIMachineController {
     const patch = statusPatch(observed, { conditions });
     await this.#deps.writer.patch('change', clusterAPIMachines, refOf(observed), patch, { signal });
     if (before.some(({ type, status }) => type === 'Paused' && status === 'True')) return stop;
-    const message = `Nothing is done, not even a deletion: ${pauses}`;
+    const message = `Not reconciled and not deleted: ${pauses}`;
     this.#deps.recorder.event({ object: observed, type: 'Normal', reason: 'Paused', message });
     return stop;
   }
@@ -259,6 +274,10 @@ export class ClusterAPIMachineController {
     if (isNews) this.#deps.recorder.event({ object: observed, type: 'Warning', reason: 'Problem', message });
     return stop;
   }
+}
+
+function showOlder({ status }: WorkingMachine, conditions: readonly DeprecatedCondition[]): void {
+  status.deprecated = { ...status.deprecated, v1beta1: { ...status.deprecated?.v1beta1, conditions } };
 }
 
 /** What a Machine names of providers. */

@@ -11,15 +11,20 @@ import type { KeptVolumes } from '../../drain/kept-volumes.ts';
 import type { DrainRules } from '../machines/drain-rules.ts';
 import type { StepResult } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
+import type { NodeCare } from './deletion/node-care.ts';
 import type { DataSecrets, DataSecretTrouble } from './data-secrets.ts';
 import type { Externals } from './externals.ts';
+import type { SyncedKeys } from './node-change.ts';
 import type { NodeCluster } from './node-clusters.ts';
+import type { OlderSaid } from './older-conditions.ts';
 import type { SeenBootstrap, SeenInfrastructure, SeenNode } from './seen.ts';
 
-/** How the drain of a Node ended, and of which one: another may register under its name. */
+/** How the drain of a Node ended, and of which one: another may register under its name. overtaken: it was begun of a Node that has changed since. */
 export interface EndedDrain {
   readonly nodeUID: string;
-  readonly outcome: DrainOutcome;
+  /** Whether it took the kubelet for one that does not answer, and Pods for gone therefore. */
+  readonly isNodeSilent: boolean;
+  readonly outcome: DrainOutcome | { readonly kind: 'overtaken' };
 }
 
 /** Long work of Machines of Cluster API. */
@@ -38,6 +43,8 @@ export interface StepDeps {
   readonly drain: Drain;
   readonly rules: Pick<DrainRules, 'of'>;
   readonly keptVolumes: KeptVolumes;
+  /** What Nodes follow of their Machines as the flags say. */
+  readonly synced: SyncedKeys;
   readonly clock: Clock;
 }
 
@@ -76,6 +83,10 @@ export interface MachinePass {
   node: SeenNode;
   /** What keeps the machine from starting with its bootstrap data. */
   dataSecret: DataSecretTrouble | undefined;
+  /** Of a deletion. */
+  care: NodeCare;
+  /** What the steps of a deletion say in conditions of the older contract. */
+  readonly older: OlderSaid[];
   deleting: Waiting | undefined;
   readonly problems: string[];
   readonly told: Told[];

@@ -58,7 +58,8 @@ test.each<{
 
 const [A, B] = ['a', 'b'].map((name) => named(name, ID));
 /** How to find out which Node it is. */
-const WHICH = /delete the one whose status\.nodeInfo\.systemUUID and addresses are not those that the provider shows/;
+const WHICH =
+  /delete the one whose status\.nodeInfo\.systemUUID and addresses differ from those that the provider shows/;
 
 test.each([
   { what: 'one of another name', nodes: ['a'], want: { kind: 'found', node: A } },
@@ -68,7 +69,7 @@ test.each([
     want: {
       kind: 'undecided',
       problem: expect.stringMatching(
-        new RegExp(`^Node n is gone, and Nodes a and b have its provider ID ${ID}: ${WHICH.source}`),
+        new RegExp(`^Node n no longer exists, and Nodes a and b have its provider ID ${ID}: ${WHICH.source}`),
       ),
     },
   },
@@ -78,7 +79,7 @@ test.each([
     contest: 'c',
     want: {
       kind: 'undecided',
-      problem: `Node n is gone, and Node a has its provider ID ${ID}. c`,
+      problem: `Node n no longer exists, and Node a has its provider ID ${ID}. c`,
     },
   },
   {
@@ -89,7 +90,7 @@ test.each([
       kind: 'undecided',
       problem: expect.stringMatching(
         new RegExp(
-          `^Node n has registered anew without a provider ID, and Node a has its provider ID ${ID}: wait for the ID, or ${WHICH.source}`,
+          `^Node n re-registered without a provider ID, and Node a has its provider ID ${ID}: wait for the ID, or ${WHICH.source}`,
         ),
       ),
     },
@@ -107,7 +108,7 @@ test.each([
     infrastructure: 'unknown' as const,
     want: {
       kind: 'undecided',
-      problem: `Node n is gone, and Node a has its provider ID ${ID}: waiting to know whether its infrastructure is there`,
+      problem: `Node n no longer exists, and Node a has its provider ID ${ID}: waiting until it is known whether its infrastructure exists`,
     },
   },
 ])('of Nodes with the provider ID of a Machine, $what: $want.kind', ({ live, contest, want, ...given }) => {

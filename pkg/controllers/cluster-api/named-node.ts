@@ -10,7 +10,7 @@ import type { SeenNode } from './seen.ts';
 
 /** What tells which of several Nodes with one provider ID is that of a machine. */
 export const WHICH_NODE =
-  'delete the one whose status.nodeInfo.systemUUID and addresses are not those that the provider shows for this VM';
+  'delete the one whose status.nodeInfo.systemUUID and addresses differ from those that the provider shows for this VM';
 
 /** Nodes of other names with the provider ID of a Machine. */
 export interface OtherNodes {
@@ -46,15 +46,15 @@ export function namedNode(machine: ClusterAPIMachine, live: Node | undefined, ot
   if (providerID !== '') return { kind: 'found', node: live };
   const holder = otherHolderOf(live, machine);
   if (holder !== undefined) {
-    const problem = `Node ${name} has no provider ID, and its annotations say that it belongs to Machine ${holder}: wait for the ID, or delete the Node if its machine is no more`;
+    const problem = `Node ${name} has no provider ID, and according to its annotations it belongs to Machine ${holder}: wait for the ID, or delete the Node if its machine no longer exists`;
     return { kind: 'undecided', problem };
   }
   if (others.nodes.length > 0) {
-    const problem = `Node ${name} has registered anew without a provider ID, and ${named(others)} ${its(machine)}: wait for the ID, or ${WHICH_NODE}`;
+    const problem = `Node ${name} re-registered without a provider ID, and ${named(others)} ${its(machine)}: wait for the ID, or ${WHICH_NODE}`;
     return { kind: 'undecided', problem };
   }
   if (isBeingDeleted(machine)) return { kind: 'found', node: live };
-  const problem = `Node ${name} has registered anew without a provider ID: waiting for the cloud controller manager to set it`;
+  const problem = `Node ${name} re-registered without a provider ID: waiting for the cloud controller manager to set it`;
   return { kind: 'undecided', problem };
 }
 
@@ -62,9 +62,9 @@ function renamed(machine: ClusterAPIMachine, others: OtherNodes): SeenNode {
   const { nodes, contest, infrastructure } = others;
   const [node] = nodes;
   if (node === undefined || infrastructure === 'gone') return { kind: 'gone' };
-  const found = `Node ${machine.status?.nodeRef?.name} is gone, and ${named(others)} ${its(machine)}`;
+  const found = `Node ${machine.status?.nodeRef?.name} no longer exists, and ${named(others)} ${its(machine)}`;
   if (infrastructure === 'unknown') {
-    return { kind: 'undecided', problem: `${found}: waiting to know whether its infrastructure is there` };
+    return { kind: 'undecided', problem: `${found}: waiting until it is known whether its infrastructure exists` };
   }
   if (contest !== undefined) return { kind: 'undecided', problem: `${found}. ${contest}` };
   if (nodes.length === 1) return { kind: 'found', node };

@@ -17,11 +17,15 @@ const condition = (type: string, status: Condition['status'], reason: string, me
   lastTransitionTime: '2026-01-01T00:00:00Z',
 });
 const NOTHING = { problems: [], deleting: undefined };
-const missing = condition('InfrastructureReady', 'False', 'DoesNotExist', 'create it');
+const missing = condition('InfrastructureReady', 'False', 'ObjectDoesNotExist', 'create it');
 const waiting = condition('InfrastructureReady', 'False', 'NotReady', 'not yet');
 
 test.each<{ what: string; before?: readonly Condition[]; after: readonly Condition[]; want: readonly string[] }>([
-  { what: 'something is missing', after: [missing], want: ['Warning InfrastructureNotReady DoesNotExist: create it'] },
+  {
+    what: 'something is missing',
+    after: [missing],
+    want: ['Warning InfrastructureNotReady ObjectDoesNotExist: create it'],
+  },
   {
     what: 'nothing is named',
     after: [condition('BootstrapConfigReady', 'False', 'NotNamed', 'name one')],
@@ -93,22 +97,22 @@ test.each<{ what: string; before?: Condition; after: Waiting; want: readonly str
   },
   {
     what: 'is drained',
-    after: { reason: 'DrainingNode', message: 'Draining Node n: 2 Pods are left' },
+    after: { reason: 'DrainingNode', message: 'Draining Node n: 2 Pods remain' },
     want: [],
   },
   {
     what: 'waits for Pods from now on',
-    before: condition('Deleting', 'True', 'DrainingNode', 'Draining Node n: 2 Pods are left'),
+    before: condition('Deleting', 'True', 'DrainingNode', 'Draining Node n: 2 Pods remain'),
     after: {
       reason: 'DrainingNode',
-      message: 'Draining Node n: 2 Pods are left; ns/a (held)',
+      message: 'Draining Node n: 2 Pods remain; ns/a (held)',
       event: { type: 'Warning', reason: 'DrainBlocked', why: 'held' },
     },
-    want: ['Warning DrainBlocked Draining Node n: 2 Pods are left; ns/a (held)'],
+    want: ['Warning DrainBlocked Draining Node n: 2 Pods remain; ns/a (held)'],
   },
   {
     what: 'waits for another Pod for the same reason',
-    before: condition('Deleting', 'True', 'DrainingNode', 'Draining Node n: 2 Pods are left; ns/a (held)'),
+    before: condition('Deleting', 'True', 'DrainingNode', 'Draining Node n: 2 Pods remain; ns/a (held)'),
     after: {
       reason: 'DrainingNode',
       message: 'Draining Node n: 1 Pod is left; ns/b (held)',

@@ -16,8 +16,8 @@ const NO_NODE = 'NodeNotFound';
 /** Somebody has to do something; all else comes by waiting. */
 const TROUBLE: readonly string[] = [
   'NotNamed',
-  'DoesNotExist',
-  'Deleted',
+  'ObjectDoesNotExist',
+  'ObjectDeleted',
   'DataSecretMissing',
   'DataSecretEmpty',
   ...OF_NODES,

@@ -66,6 +66,8 @@ test('a label that left the Machine leaves the Node, one that somebody else put 
   });
 });
 
+const INTERRUPTIBLE = 'cluster.x-k8s.io/interruptible';
+
 test('owner, annotations and the mark of a machine that may be taken back are shown', () => {
   const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'MachineSet', name: 's', uid: 'x', controller: true };
   const metadata = { ownerReferences: [owner], annotations: { 'node.cluster.x-k8s.io/a': '1', other: '2' } };
@@ -78,7 +80,44 @@ test('owner, annotations and the mark of a machine that may be taken back are sh
         'cluster.x-k8s.io/owner-kind': 'MachineSet',
         'cluster.x-k8s.io/owner-name': 's',
         'cluster.x-k8s.io/annotations-from-machine': 'node.cluster.x-k8s.io/a',
+        'cluster.x-k8s.io/labels-from-machine': INTERRUPTIBLE,
       },
+    },
+  });
+});
+
+test.each([
+  { isInterruptible: false, noted: INTERRUPTIBLE, label: null, note: '' },
+  { isInterruptible: undefined, noted: INTERRUPTIBLE, label: undefined, note: undefined },
+  { isInterruptible: false, noted: '', label: undefined, note: undefined },
+])(
+  'the mark of a machine that may be taken back goes when it may not any more, and was put there: $isInterruptible, $noted',
+  ({ isInterruptible, noted, label, note }) => {
+    const labels = { [INTERRUPTIBLE]: '' };
+    const annotations = { 'cluster.x-k8s.io/labels-from-machine': noted };
+
+    const change = nodeChange(settled({ labels, annotations }), machine(), { isInterruptible, isOutdated: undefined });
+
+    expect(change?.metadata?.labels?.[INTERRUPTIBLE]).toBe(label);
+    expect(change?.metadata?.annotations?.['cluster.x-k8s.io/labels-from-machine']).toBe(note);
+  },
+);
+
+test('what else is followed the flags say, by a part of the key', () => {
+  const metadata = {
+    labels: { 'example.com/team': 'a', other: 'b' },
+    annotations: { 'example.com/note': 'c', x: 'd' },
+  };
+  const synced = { labels: [/^example\.com/u], annotations: [/note/u] };
+
+  const change = nodeChange(settled(), machine(metadata), { isInterruptible: false, isOutdated: undefined }, synced);
+
+  expect(change?.metadata).toEqual({
+    labels: { 'example.com/team': 'a' },
+    annotations: {
+      'example.com/note': 'c',
+      'cluster.x-k8s.io/labels-from-machine': 'example.com/team',
+      'cluster.x-k8s.io/annotations-from-machine': 'example.com/note',
     },
   });
 });

@@ -35,21 +35,34 @@ const ANNOTATION_DOMAIN = 'node.cluster.x-k8s.io';
 
 /** What is shown on a Node beside what its Machine says. */
 export interface ShownOnNode {
-  /** The provider may take the machine back. */
-  readonly isInterruptible: boolean;
+  /** The provider may take the machine back; undefined: nobody knows, and what the Node has been given stays. */
+  readonly isInterruptible: boolean | undefined;
   /** The Machine is of an older revision; undefined: nobody knows, and what is on the Node stays. */
   readonly isOutdated: boolean | undefined;
 }
+
+/** Of which keys labels and annotations are followed beside those of the domains of Cluster API. */
+export interface SyncedKeys {
+  readonly labels: readonly RegExp[];
+  readonly annotations: readonly RegExp[];
+}
+
+const NO_OTHERS: SyncedKeys = { labels: [], annotations: [] };
 
 /** What has to change of the Node of a Machine; undefined: nothing. What others put on the Node stays. */
 export function nodeChange(
   node: Node,
   machine: ClusterAPIMachine,
   { isInterruptible, isOutdated }: ShownOnNode,
+  others: SyncedKeys = NO_OTHERS,
 ): NodeChange | undefined {
   const { labels: has = {}, annotations: noted = {} } = node.metadata;
-  const labels = chosen(machine.metadata.labels, (domain) => domain === ROLE_DOMAIN || isIn(domain, LABEL_DOMAINS));
-  const own = chosen(machine.metadata.annotations, (domain) => isIn(domain, [ANNOTATION_DOMAIN]));
+  const isShown = isInterruptible ?? listed(noted[LABELS_FROM_MACHINE_ANNOTATION]).includes(INTERRUPTIBLE_LABEL);
+  const labels = {
+    ...chosen(machine.metadata.labels, others.labels, (one) => one === ROLE_DOMAIN || isIn(one, LABEL_DOMAINS)),
+    ...(isShown && { [INTERRUPTIBLE_LABEL]: '' }),
+  };
+  const own = chosen(machine.metadata.annotations, others.annotations, (one) => isIn(one, [ANNOTATION_DOMAIN]));
   const lost = (note: string, kept: Texts, held: Texts): Record<string, null> =>
     Object.fromEntries(
       listed(noted[note]).flatMap((key) => (key in kept || !(key in held) ? [] : [[key, null] as const])),
@@ -63,8 +76,7 @@ export function nodeChange(
     [ANNOTATIONS_FROM_MACHINE_ANNOTATION]: noteOf(own),
     [TAINTS_FROM_MACHINE_ANNOTATION]: tracked,
   };
-  const shown = { ...labels, ...(isInterruptible && { [INTERRUPTIBLE_LABEL]: '' }) };
-  const changedLabels = { ...differing(shown, has), ...lost(LABELS_FROM_MACHINE_ANNOTATION, labels, has) };
+  const changedLabels = { ...differing(labels, has), ...lost(LABELS_FROM_MACHINE_ANNOTATION, labels, has) };
   const changedNotes = {
     ...differing(annotations, noted),
     ...lost(ANNOTATIONS_FROM_MACHINE_ANNOTATION, annotations, noted),
@@ -120,8 +132,9 @@ function withOutdated(taints: readonly Taint[], isOutdated: boolean | undefined)
 
 const nameOf = ({ key, effect }: { readonly key: string; readonly effect: string }): string => `${key}:${effect}`;
 
-function chosen(all: Texts | undefined, isChosen: (domain: string) => boolean): Texts {
-  return Object.fromEntries(Object.entries(all ?? {}).filter(([key]) => isChosen(domainOf(key))));
+function chosen(all: Texts | undefined, others: readonly RegExp[], isChosen: (domain: string) => boolean): Texts {
+  const isSynced = (key: string): boolean => isChosen(domainOf(key)) || others.some((one) => one.test(key));
+  return Object.fromEntries(Object.entries(all ?? {}).filter(([key]) => isSynced(key)));
 }
 
 function domainOf(key: string): string {

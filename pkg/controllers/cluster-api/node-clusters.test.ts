@@ -129,7 +129,7 @@ test('what is read after the Secret has changed once more is not used', async ()
 });
 
 test.each([
-  { what: 'says nothing', value: undefined, why: 'it has nothing under key value' },
+  { what: 'says nothing', value: undefined, why: 'it has no data under key value' },
   { what: 'is not allowed', value: 'bad', why: 'exec is not allowed' },
 ])('a kubeconfig that $what is told, and leads nowhere', async ({ value, why }) => {
   const all = nodeClusters();
@@ -138,7 +138,7 @@ test.each([
   await store('2', value);
 
   expect(all.of(cluster, named('m'))).toMatchObject({ kind: 'unreachable' });
-  expect(all.of(cluster, named('m'))).toMatchObject({ why: `Secret c-kubeconfig is of no use: ${why}` });
+  expect(all.of(cluster, named('m'))).toMatchObject({ why: `Secret c-kubeconfig is not usable: ${why}` });
   expect(log.at(-1)).toBe('close k1');
   await store('3', 'k3');
   expect(all.of(cluster, named('m'))).toMatchObject({ kind: 'reached' });
@@ -197,7 +197,7 @@ test('a cluster that does not answer is told with its Secret', async () => {
 
   expect(all.of(cluster, named('m'))).toEqual({
     kind: 'unreachable',
-    why: 'the API server that Secret c-kubeconfig leads to: no answer',
+    why: 'the API server in Secret c-kubeconfig: no answer',
     sinceMs: 7,
   });
 });

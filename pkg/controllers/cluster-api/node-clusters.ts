@@ -143,29 +143,29 @@ export class NodeClusters {
     const sinceMs = entry?.lostMs ?? this.#deps.clock.monotonicMs();
     if (!this.isApart(keyOf(cluster))) {
       if (mark !== undefined) {
-        const why = `Secret ${secretName} is missing, and the Node is in the cluster that it led to: create it again`;
+        const why = `Secret ${secretName} is missing (kubeconfig for the cluster of the Node): create it again`;
         return { kind: 'unreachable', why, sinceMs };
       }
       if (cluster.metadata.annotations?.[HAD_KUBECONFIG_ANNOTATION] !== undefined) {
         const why =
-          `Secret ${secretName} is missing, and Nodes are in the cluster that it led to: create it again, or remove annotation ` +
-          `${HAD_KUBECONFIG_ANNOTATION} of the Cluster when they are in the target cluster of the manager`;
+          `Secret ${secretName} is missing (kubeconfig for the cluster of the Nodes): create it again, or remove annotation ` +
+          `${HAD_KUBECONFIG_ANNOTATION} of the Cluster if they are in the target cluster of the manager`;
         return { kind: 'unreachable', why, sinceMs };
       }
       const { target } = this.#deps;
       return target === undefined ? { kind: 'none' } : { kind: 'reached', target, identity: undefined };
     }
     if (entry?.open === undefined) {
-      return { kind: 'unreachable', why: entry?.problem ?? `Secret ${secretName} is being read`, sinceMs };
+      return { kind: 'unreachable', why: entry?.problem ?? `Reading Secret ${secretName}`, sinceMs };
     }
     const { state, target } = entry.open;
     if (state.kind === 'unreachable') {
-      return { ...state, why: `the API server that Secret ${secretName} leads to: ${state.why}` };
+      return { ...state, why: `the API server in Secret ${secretName}: ${state.why}` };
     }
     if (mark !== undefined && mark !== state.identity) {
       const why =
-        `Secret ${secretName} leads to another cluster than the one that the Node is in: correct it, or remove annotation ` +
-        `${NODE_CLUSTER_ANNOTATION} when that one is no more`;
+        `Secret ${secretName} refers to another cluster than that of the Node: correct it, or remove annotation ` +
+        `${NODE_CLUSTER_ANNOTATION} if the other cluster no longer exists`;
       return { kind: 'unreachable', why, sinceMs: Number.NEGATIVE_INFINITY };
     }
     return { kind: 'reached', target, identity: state.identity };
@@ -205,7 +205,7 @@ export class NodeClusters {
       this.#opened(entry.key, opened.target);
     } catch (err) {
       if (!isCurrent()) return;
-      entry.problem = `Secret ${entry.secretName} is of no use: ${err instanceof Error ? err.message : String(err)}`;
+      entry.problem = `Secret ${entry.secretName} is not usable: ${err instanceof Error ? err.message : String(err)}`;
       if (err instanceof ConfigError) {
         if (!entry.wasOpen) entry.lostMs = Number.NEGATIVE_INFINITY;
         this.#close(entry);
@@ -225,7 +225,7 @@ export class NodeClusters {
     const namespace = key.slice(0, key.indexOf('/'));
     const { data } = await this.#deps.reader.get(secretResource, { namespace, name });
     const kubeconfig = Buffer.from(data?.['value'] ?? '', 'base64').toString('utf8');
-    if (kubeconfig.trim() === '') throw new ConfigError('it has nothing under key value');
+    if (kubeconfig.trim() === '') throw new ConfigError('it has no data under key value');
     return kubeconfig;
   }
 

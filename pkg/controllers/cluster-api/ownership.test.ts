@@ -75,6 +75,7 @@ test.each([
   expect(ownersOfMachine(object('m', has, labels), object('c'), NOW)?.length).toBe(want);
 });
 
+// promise: cluster-api/versions/owner-references-version-served
 test('who owns what is told in the version that is served', () => {
   const older = reference('Cluster', 'c');
 

@@ -1,4 +1,4 @@
-import { CLUSTER_API_GROUP, OWNED_MACHINE_LABELS } from '../../apis/cluster-api/keys.ts';
+import { CLUSTER_API_GROUP, CONTROL_PLANE_LABEL, OWNED_MACHINE_LABELS } from '../../apis/cluster-api/keys.ts';
 import { controllerOf, type KubeObject, type OwnerReference } from '../../apis/meta.ts';
 
 /** Who owns the object of a provider until its Machine exists. */
@@ -55,6 +55,11 @@ export function withCluster(
 /** Whether a Cluster takes the Machine along when it goes. */
 export function isOwnedBy(machine: KubeObject, cluster: KubeObject): boolean {
   return machine.metadata.ownerReferences?.some(({ uid }) => uid === cluster.metadata.uid) === true;
+}
+
+/** Whether a Machine is one of the control plane. */
+export function isOfControlPlane({ metadata }: KubeObject): boolean {
+  return metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined;
 }
 
 function isOfClusterAPI({ apiVersion }: Pick<OwnerReference, 'apiVersion'>): boolean {

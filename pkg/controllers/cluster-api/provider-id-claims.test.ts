@@ -113,7 +113,7 @@ test('both Machines are named, what speaks for each, and two sources before any 
 
   expect(contestOf(own, { machine: machine('first', 'n'), infrastructure: ABSENT })).toBe(
     `Machines ns/m and ns/first have the same provider ID ${ID} (Node n): Sim i-m of ns/m reports it; Sim i-first of ns/first is gone. ` +
-      'Delete neither before two sources say that the VM is not its own: the provider, which knows for which object it made the VM, and ' +
+      'Delete neither until two sources confirm that the VM belongs to the other: the provider, which knows for which object it created the VM, and ' +
       'status.nodeInfo.systemUUID of Node n, which is that of the VM',
   );
 });

@@ -66,7 +66,7 @@ export function contestOf(own: Claim, rival: Claim): string {
   const [where, which] = node === undefined ? ['', 'its Node'] : [` (Node ${node})`, `Node ${node}`];
   return (
     `${start}${where}: ${[own, rival].map(standOf).join('; ')}. ` +
-    `Delete neither before two sources say that the VM is not its own: the provider, which knows for which object it made the VM, and ` +
+    'Delete neither until two sources confirm that the VM belongs to the other: the provider, which knows for which object it created the VM, and ' +
     `status.nodeInfo.systemUUID of ${which}, which is that of the VM`
   );
 }

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { servedWith } from './served.ts';
 
+// promise: cluster-api/beside/filter-objects-let-alone
 test.each([
   { filter: '', labels: {}, want: true },
   { filter: '', labels: { 'cluster.x-k8s.io/watch-filter': 'a' }, want: true },

@@ -43,3 +43,31 @@ test.each<{ what: string; change: Parameters<typeof woken>[0]; want: readonly st
 ])('a Machine that $what wakes those with its provider ID: $want', ({ change, want }) => {
   expect(woken(change)).toEqual(want);
 });
+
+// promise: cluster-api/deletion/control-plane-goes-node
+test.each([
+  {
+    what: 'goes',
+    change: (all: MemoryInformer<ClusterAPIMachine>) => all.put(member({ deletionTimestamp: 'now' }, '2')),
+  },
+  { what: 'is gone', change: (all: MemoryInformer<ClusterAPIMachine>) => all.remove('ns/member') },
+])('a Machine of the control plane that $what wakes those of its Cluster that go', ({ change }) => {
+  const going = { ...machine('going'), metadata: { ...machine('going').metadata, deletionTimestamp: 'now' } };
+  const other = { ...going, metadata: { ...going.metadata, name: 'other' }, spec: { clusterName: 'd' } };
+  const machines = new MemoryInformer([member(), going, other, machine('stays')], CLUSTER_API_MACHINE_INDEXES);
+  const keys: string[] = [];
+  const queue = { add: (key: string) => void keys.push(key), addAfter: () => undefined };
+  const clusters = new MemoryInformer<ClusterAPICluster>();
+  const secrets = new MemoryInformer<KubeObject>();
+  wakeClusterAPI({ machines, clusters, secrets, nodes: undefined, volumeAttachments: undefined }, queue);
+
+  change(machines);
+
+  expect(keys.slice(1)).toEqual(['Machine/ns/going']);
+});
+
+function member(more: object = {}, resourceVersion = '1'): ClusterAPIMachine {
+  const { metadata, spec } = machine('member', undefined, resourceVersion);
+  const labels = { 'cluster.x-k8s.io/control-plane': '' };
+  return { metadata: { ...metadata, labels, ...more }, ...(spec && { spec }) };
+}

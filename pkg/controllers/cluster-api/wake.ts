@@ -6,6 +6,7 @@ import type { Informer } from '../../cache/lister.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
 import { priorityFor } from '../replicas/wake.ts';
 import { queueKeyOf } from './keys.ts';
+import { isOfControlPlane } from './ownership.ts';
 
 interface Watched {
   /** Indexes: CLUSTER_API_MACHINE_INDEXES. */
@@ -34,6 +35,7 @@ export function wakeClusterAPI({ machines, clusters, secrets, nodes, volumeAttac
     if (machine === undefined) return;
     wake(machine, priorityFor(machines, isBeingDeleted(machine)));
     for (const rival of rivalsOf(machines, old, current)) wake(rival, priorityFor(machines, isBeingDeleted(rival)));
+    for (const one of leftBehind(machines, old, current)) wake(one, 'normal');
     const cluster = clusters.get(keyBeside(machine, machine.spec?.clusterName ?? ''));
     // A Cluster that goes waits for its Machines.
     if (cluster !== undefined && machines.hasSynced) queue.add(queueKeyOf('Cluster', keyOf(cluster)), 'normal');
@@ -65,6 +67,29 @@ function rivalsOf(
   const [uid] = states.flatMap((one) => one?.metadata.uid ?? []);
   const sharing = [...ids].flatMap((id) => machines.byIndex('providerID', id));
   return new Set(sharing.filter(({ metadata }) => metadata.uid !== uid));
+}
+
+/** The Machines that go, when one of their control plane goes: it may have been the last one, and they wait for an API server that is no more. */
+function leftBehind(
+  machines: Informer<ClusterAPIMachine>,
+  old: ClusterAPIMachine | undefined,
+  current: ClusterAPIMachine | undefined,
+): readonly ClusterAPIMachine[] {
+  if (
+    old === undefined ||
+    !isOfControlPlane(old) ||
+    (current !== undefined && isBeingDeleted(current) === isBeingDeleted(old))
+  )
+    return [];
+  const cluster = keyBeside(old, old.spec?.clusterName ?? '');
+  return machines
+    .byIndex('cluster', old.spec?.clusterName ?? '')
+    .filter(
+      (one) =>
+        isBeingDeleted(one) &&
+        one.metadata.uid !== old.metadata.uid &&
+        keyBeside(one, one.spec?.clusterName ?? '') === cluster,
+    );
 }
 
 /** Enqueues the Machines of a cluster when their Nodes change, and those that go when what is attached to these does. */

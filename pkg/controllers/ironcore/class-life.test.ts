@@ -42,6 +42,7 @@ function lifeOf(one: IronCoreMachineClass, { cached = [], live = cached }: Aroun
   return { client, events, pass: () => life.reconcile('c', never) };
 }
 
+// promise: machines-ironcore/class-stays-last-machine
 test.each<{ what: string; one: IronCoreMachineClass; around?: Around; writes: readonly string[][] }>([
   { what: 'is held beside what others hold', one: machineClass(['other'], false), writes: [['other', OURS]] },
   { what: 'that is held is let alone', one: machineClass([OURS], false), writes: [] },

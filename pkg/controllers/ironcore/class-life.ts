@@ -9,7 +9,6 @@ import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { ironCoreMachineClasses, ironCoreMachines } from '../../kube/resource.ts';
 import { stop, waitFor, type StepResult } from '../../reconcile/result.ts';
 
-/** What classes are kept with. */
 export interface ClassLifeDeps {
   readonly classes: Lister<IronCoreMachineClass>;
   /** Of all namespaces; index: `class`. */

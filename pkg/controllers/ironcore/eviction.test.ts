@@ -53,6 +53,7 @@ test('a Machine that does not tolerate a taint NoExecute of its pool is deleted 
   expect(events).toEqual(['Evicted: Evicted from MachinePool p: does not tolerate taint broken=disk:NoExecute']);
 });
 
+// promise: machines-ironcore/machine-goes-taint-taken
 test.each([
   { which: 'that tolerates it', one: machine({ tolerations: [{ key: 'broken', operator: 'Exists' }] }) },
   { which: 'without a pool', one: machine({ machinePoolRef: { name: 'another' } }) },

@@ -6,7 +6,6 @@ import { fromTimestamp } from '../../clock/clock.ts';
 import { IRONCORE_SCHEDULER_LEASE } from '../../leader/names.ts';
 import { scheduledCondition } from './scheduled-condition.ts';
 
-/** Where a Machine of IronCore stands. */
 export interface IronCoreExplanation {
   /** One word. */
   readonly reason: string;
@@ -55,7 +54,7 @@ function stand(machine: IronCoreMachine, pool: KnownPool): Stand {
   if (lost !== undefined)
     return { told: { ...lost, message: `${lost.message} ${shownState(state)}` }, since: sinceOf(pool) };
   if (asWanted && first === undefined) {
-    const message = `Machine is ${state} in pool ${name}.`;
+    const message = `The Machine is ${state} in pool ${name}.`;
     return { told: { reason: state, message, waitingFor: undefined, nextStep: NOTHING }, since: readySince(machine) };
   }
   if (first === undefined) return { told: starting(name, state), since: metadata.creationTimestamp };
@@ -71,9 +70,9 @@ function mostTelling(waits: readonly Condition[]): Condition | undefined {
   return saysMore ? ready : other;
 }
 
-const GOES = 'It goes when the pool has removed the machine and let go of it.';
-const DOUBT = { waitingFor: 'the machines of the pool to be seen, or given up', nextStep: GOES };
-const ASKED = 'It is asked again, at the latest each minute.';
+const GOES = 'The object is removed when the pool has deleted the machine and removed its finalizer.';
+const DOUBT = { waitingFor: 'the missing machines of the pool to be found, or given up', nextStep: GOES };
+const ASKED = 'The request is retried, at least once a minute.';
 
 /** Reasons for which the deletion of a Machine does not go on, although its pool is ready: what it waits for then, and what happens next. */
 const HINDRANCES: ReadonlyMap<string, Pick<Stand['told'], 'waitingFor' | 'nextStep'>> = new Map([
@@ -81,7 +80,7 @@ const HINDRANCES: ReadonlyMap<string, Pick<Stand['told'], 'waitingFor' | 'nextSt
   ['MachinesLost', DOUBT],
   ['RuntimeRefused', { waitingFor: 'the runtime of the pool to accept the deletion', nextStep: ASKED }],
   ['RuntimeUnreachable', { waitingFor: 'the runtime of the pool to answer', nextStep: ASKED }],
-  ['ApiServerRefused', { waitingFor: 'the API server to accept what is written', nextStep: ASKED }],
+  ['ApiServerRefused', { waitingFor: 'the API server to accept the update', nextStep: ASKED }],
 ]);
 
 function deleting({ metadata, status }: IronCoreMachine, lost: Stand['told'] | undefined): Stand['told'] {
@@ -90,13 +89,13 @@ function deleting({ metadata, status }: IronCoreMachine, lost: Stand['told'] | u
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   const hindrance = HINDRANCES.get(ready?.reason ?? '');
   if (lost === undefined && ready !== undefined && hindrance !== undefined) {
-    return { reason: ready.reason, message: `Machine is being deleted. ${sentence(ready.message)}`, ...hindrance };
+    return { reason: ready.reason, message: `The Machine is being deleted. ${sentence(ready.message)}`, ...hindrance };
   }
   return {
     reason: 'Deleting',
-    message: ['Machine is being deleted.', ...(lost === undefined ? [] : [lost.message]), state].join(' '),
+    message: ['The Machine is being deleted.', ...(lost === undefined ? [] : [lost.message]), state].join(' '),
     waitingFor: held === '' ? undefined : `finalizers ${held}`,
-    nextStep: held === '' ? 'It goes.' : GOES,
+    nextStep: held === '' ? 'The object is removed.' : GOES,
   };
 }
 
@@ -104,18 +103,18 @@ function unplaced(scheduled: Condition | undefined): Stand['told'] {
   if (scheduled === undefined) {
     return {
       reason: 'NotLookedAt',
-      message: 'Machine has no pool, and no scheduler has said why.',
-      waitingFor: 'a scheduler',
+      message: 'The Machine has no pool, and no scheduler has reported why.',
+      waitingFor: 'a scheduler to place the Machine',
       nextStep:
-        'See that one runs: machinist run --controllers=*,ironcore, which places Machines of all namespaces, or that of IronCore. ' +
-        `Lease ${IRONCORE_SCHEDULER_LEASE} in the namespace of its --namespace says who does.`,
+        'Check that a scheduler is running: machinist run --controllers=*,ironcore, which places Machines of all namespaces, or that of IronCore. ' +
+        `Lease ${IRONCORE_SCHEDULER_LEASE} in the namespace of its --namespace names the process.`,
     };
   }
   return {
     reason: scheduled.reason,
-    message: `Machine has no pool: ${scheduled.message}.`,
-    waitingFor: 'a pool that is ready, suits it and has a place',
-    nextStep: 'It is placed as soon as there is one; pools are looked at again each minute.',
+    message: `The Machine has no pool: ${scheduled.message}.`,
+    waitingFor: 'a ready pool that matches the Machine and has capacity',
+    nextStep: 'The Machine is placed as soon as there is one; pools are checked again every minute.',
   };
 }
 
@@ -124,14 +123,14 @@ function poolTrouble(name: string, pool: KnownPool): Stand['told'] | undefined {
   if (pool === 'missing') {
     return {
       reason: 'PoolMissing',
-      message: `There is no MachinePool ${name}.`,
+      message: `MachinePool ${name} does not exist.`,
       waitingFor: `MachinePool ${name}`,
-      nextStep: 'Create the pool, or delete the Machine: the pool of a Machine does not change.',
+      nextStep: 'Create the pool, or delete the Machine; the pool of a Machine cannot be changed.',
     };
   }
   const ready = readyCondition(pool);
   if (ready?.status === 'True') return undefined;
-  const why = ready === undefined ? 'nobody has said that it is ready' : `${ready.reason}: ${ready.message}`;
+  const why = ready === undefined ? 'no readiness has been reported' : `${ready.reason}: ${ready.message}`;
   return {
     reason: 'PoolNotReady',
     message: `MachinePool ${name} is not ready (${why}).`,
@@ -143,9 +142,9 @@ function poolTrouble(name: string, pool: KnownPool): Stand['told'] | undefined {
 function starting(pool: string, state: string): Stand['told'] {
   return {
     reason: state === '' ? 'Placed' : state,
-    message: `Machine is in pool ${pool}. ${shownState(state)}`,
-    waitingFor: 'the pool to report it',
-    nextStep: 'The pool makes it, and reports its state.',
+    message: `The Machine is in pool ${pool}. ${shownState(state)}`,
+    waitingFor: 'the pool to report the state',
+    nextStep: 'The pool creates the machine and reports its state.',
   };
 }
 
@@ -154,7 +153,7 @@ function waiting({ type, reason, message }: Condition, state: string): Stand['to
     reason,
     message: `${message === '' ? `Condition ${type} is not True.` : sentence(message)} ${shownState(state)}`,
     waitingFor: `condition ${type}`,
-    nextStep: 'It goes on as soon as that is put right.',
+    nextStep: 'The Machine continues as soon as the problem is resolved.',
   };
 }
 
@@ -164,7 +163,7 @@ function sentence(message: string): string {
 }
 
 function shownState(state: string): string {
-  return state === '' ? 'No state is known yet.' : `Its state is ${state}.`;
+  return state === '' ? 'No state has been reported yet.' : `Its state is ${state}.`;
 }
 
 function readySince({ status }: IronCoreMachine): string | undefined {

@@ -1,5 +1,3 @@
-import { randomUUID } from 'node:crypto';
-
 import { keyOf } from '../../apis/meta.ts';
 import { eventsAbout } from '../../events/event-sink.ts';
 import { CONTROL } from '../../gate/gate.ts';
@@ -19,7 +17,9 @@ import { IronCoreMachineController } from './machine/machine-controller.ts';
 import { ownerIn, Relist } from './machine/relist.ts';
 import { RuntimeEvents } from './machine/runtime-events.ts';
 import { Sightings } from './machine/sightings.ts';
+import { Rivals } from './machine/rivals.ts';
 import { queuedObject, queueKeyOf, wakeMachines } from './machine/wake.ts';
+import { PoolClaims } from './pool-claims.ts';
 import { PoolController } from './pool-controller.ts';
 import { PoolHealth } from './pool-health.ts';
 import { PoolLeases } from './pool-lease.ts';
@@ -27,6 +27,7 @@ import { PoolUIDs } from './pool-uids.ts';
 import { ServedPools } from './served-pools.ts';
 import { Scheduler } from './scheduler.ts';
 import { wakeLifecycle } from './wake-lifecycle.ts';
+import { uuidOf } from '../../random/random.ts';
 
 /** Writes at once, so that one that hangs holds up no other. Decisions are made one after the other all the same. */
 const WRITES_AT_ONCE = 10;
@@ -87,20 +88,38 @@ export function ironCoreLifecycle(operator: Operator): Controller {
 
 /** Serves pools of IronCore, each by the runtime that `--ironcore-pool` names, and makes the Machines in them real. */
 export function ironCoreServing(operator: Operator): Controller[] {
-  const known = { served: new ServedPools(), poolUIDs: new PoolUIDs() };
+  const identity = uuidOf(operator.random);
+  // Short: Leases note many, and machines have one each.
+  const claims = new PoolClaims({ process: identity.slice(0, PROCESS_LENGTH) });
+  const recorder = eventsAbout(ironCoreMachinePools, operator.recorder(MACHINE_EVENTS));
+  const known = {
+    served: new ServedPools(),
+    poolUIDs: new PoolUIDs(),
+    identity,
+    claims,
+    rivals: new Rivals({ claims, recorder }),
+  };
   return [ironCorePoolsOf(operator, known), ironCoreMachinesOf(operator, known)];
 }
+
+/** Of the identity of a process, what machines at runtimes say of it: 48 bits. */
+const PROCESS_LENGTH = 13;
 
 /** What those who serve pools know of them from each other. */
 interface KnownPools {
   readonly served: ServedPools;
   readonly poolUIDs: PoolUIDs;
+  /** Of this start of the process. */
+  readonly identity: string;
+  readonly claims: PoolClaims;
+  readonly rivals: Rivals;
 }
 
 /** Who tells of what becomes of pools. */
 const POOL_EVENTS = 'ironcore-pools';
 
-function ironCorePoolsOf(operator: Operator, { served, poolUIDs }: KnownPools): Controller {
+function ironCorePoolsOf(operator: Operator, known: KnownPools): Controller {
+  const { served, poolUIDs, identity, claims, rivals } = known;
   const { caches, clock, config, reader, metrics } = operator;
   const { writer, runtimes } = operator.under(IRONCORE_POOLS_LEASE);
   const pools = new PoolController({
@@ -115,9 +134,11 @@ function ironCorePoolsOf(operator: Operator, { served, poolUIDs }: KnownPools): 
       uids: poolUIDs,
       // Of which one leads at a time: the Lease of each is in that namespace.
       family: `machinist-${config.clusters.namespace}`,
-      identity: randomUUID(),
+      identity,
+      claims,
     }),
     served,
+    rivals,
     recorder: eventsAbout(ironCoreMachinePools, operator.recorder(POOL_EVENTS)),
     metrics: metrics.ironCore,
     writer,
@@ -140,7 +161,8 @@ const MACHINE_EVENTS = 'ironcore-machines';
 /** For each pool: a pass waits for the answers of its runtime. */
 const MACHINE_PASSES = 20;
 
-function ironCoreMachinesOf(operator: Operator, { served, poolUIDs }: KnownPools): Controller {
+function ironCoreMachinesOf(operator: Operator, known: KnownPools): Controller {
+  const { served, poolUIDs, claims, rivals } = known;
   const { caches, clock, log, reader } = operator;
   const { writer, runtimes } = operator.under(IRONCORE_POOLS_LEASE);
   const metrics = operator.metrics.ironCore;
@@ -152,10 +174,14 @@ function ironCoreMachinesOf(operator: Operator, { served, poolUIDs }: KnownPools
     volumes: caches.ironCoreVolumes,
     networkInterfaces: caches.ironCoreNetworkInterfaces,
     networks: caches.ironCoreNetworks,
+    secrets: caches.ironCoreSecrets,
+    prefixes: caches.ironCorePrefixes,
     recorder: eventsAbout(ironCoreMachines, recorder),
     poolRecorder: eventsAbout(ironCoreMachinePools, recorder),
     runtimes,
     served,
+    claims,
+    rivals,
     keptUses: new KeptUses(),
     sightings: new Sightings(),
     reader,

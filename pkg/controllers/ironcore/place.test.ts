@@ -95,6 +95,7 @@ describe('a Machine goes', () => {
     expect(place(machine('m'), pools, taken)).toEqual({ pool: 'a' });
   });
 
+  // promise: ironcore/placing-machines/pool-ten-takes-ten
   test('departure: a pool of ten takes ten, not five', () => {
     const pools = [pool('a', { capacity: 10 })];
 
@@ -239,6 +240,8 @@ function asTold(
 }
 
 describe('whatever pools and Machines there are', () => {
+  // promise: machines-ironcore/machine-goes-rules-say
+  // promise: ironcore/placing-machines/taints-selectors-equal-rules
   test('each goes where the rules say, none above a capacity, whatever the order of the pools', () => {
     fc.assert(
       fc.property(pools, machines, (somePools, someMachines) => {

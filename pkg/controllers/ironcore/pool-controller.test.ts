@@ -8,6 +8,7 @@ import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
 import type { IronCoreMachineClass } from '../../apis/ironcore/machine-class.ts';
 import type { IronCoreMachinePool } from '../../apis/ironcore/machine-pool.ts';
 import { IRONCORE_MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
+import type { PoolRuntime } from '../../ironcore-runtime/gated-runtime.ts';
 import { RuntimeError } from '../../ironcore-runtime/error.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { ironCoreMachinePools } from '../../kube/resource.ts';
@@ -44,6 +45,8 @@ let renewed: string[];
 let uids: (string | undefined)[];
 let places: number;
 let failure: unknown;
+let runtimes: Map<string, Pick<PoolRuntime, 'classes' | 'address'>>;
+let rival: string | undefined;
 let leaseFailure: unknown;
 let other: string | undefined;
 let served: ServedPools;
@@ -55,8 +58,9 @@ beforeEach(() => {
   machines = new MemoryInformer<IronCoreMachine>([], IRONCORE_MACHINE_INDEXES);
   client = new MemoryClient();
   clock = new FakeClock();
-  [asked, renewed, places, failure, leaseFailure] = [0, [], 2, undefined, undefined];
+  [asked, renewed, places, failure, leaseFailure, rival] = [0, [], 2, undefined, undefined, undefined];
   const runtime = {
+    address: 'unix:///p.sock',
     classes: async () => {
       asked += 1;
       if (failure !== undefined) throw failure;
@@ -77,7 +81,7 @@ beforeEach(() => {
     event: ({ reason, message }: { reason: string; message: string }) => void events.push(`${reason}: ${message}`),
   };
   const metrics = ironCoreMetrics(new Registry());
-  const runtimes = new Map([['p', runtime]]);
+  runtimes = new Map([['p', runtime]]);
   const told = { served, recorder, metrics };
   controller = new PoolController({
     ...told,
@@ -86,6 +90,7 @@ beforeEach(() => {
     classes,
     machines,
     leases: { renew },
+    rivals: { whyNot: () => rival },
     writer: client,
     clock,
   });
@@ -121,6 +126,7 @@ test('one that is there is not made, and its status says what the runtime says',
   expect(statuses()).toMatchObject([{ state: 'Ready', capacity: { 'class/machine.c': '2' } }]);
 });
 
+// promise: ironcore/pools-classes/10
 test('nothing is written while nothing changes but the Lease; every 10 s the runtime is asked', async () => {
   show();
   await pass();
@@ -271,4 +277,49 @@ test('the Lease of a pool that was made again is renewed for it at once', async 
   await pass();
 
   expect(uids).toEqual(['p', 'made-again']);
+});
+
+test('a pool whose machines another cluster claims is not ready, with the words of who has found that, until it does not any more', async () => {
+  show();
+  rival = 'claimed by another';
+  await pass();
+  expect(statuses()).toMatchObject([
+    { state: 'Error', conditions: [{ type: 'Ready', status: 'False', reason: 'ClaimedByAnother', message: rival }] },
+  ]);
+
+  rival = undefined;
+  show((await client.get(ironCoreMachinePools, { name: 'p' })).status, '2');
+  await pass();
+
+  expect(statuses().at(-1)).toMatchObject({ state: 'Ready', conditions: [{ type: 'Ready', status: 'True' }] });
+});
+
+test('two pools with one runtime are told of it, each once', async () => {
+  const runtime = runtimes.get('p');
+  if (runtime === undefined) throw new Error('there is one');
+  show();
+  await pass();
+  expect(events).toEqual([]);
+
+  runtimes.set('q', runtime);
+  runtimes.set('r', { ...runtime, address: 'unix:///r.sock' });
+  clock.advance(10_000);
+  await pass();
+  clock.advance(10_000);
+  await pass();
+
+  expect(events).toEqual([expect.stringMatching(/^SharedRuntime: .* unix:\/\/\/p\.sock to MachinePools p, q: /)]);
+});
+
+test('what IronCore’s own API server adds to a status is no reason to write it again', async () => {
+  show();
+  await pass();
+  const [status] = statuses();
+  const conditions = status?.conditions?.map((one) => ({ ...one, lastUpdateTime: null }));
+  show({ ...status, conditions: conditions as never, daemonEndpoints: { machinepoolletEndpoint: { port: 0 } } }, '2');
+  clock.advance(10_000);
+
+  await pass();
+
+  expect(statuses()).toHaveLength(1);
 });

@@ -18,23 +18,25 @@ import { ApiError, ignoreAlreadyExists, ignoreNotFound } from '../../kube/errors
 import { replacing } from '../../kube/merge-change.ts';
 import { statusPatch } from '../../kube/patch.ts';
 import { ironCoreMachinePools } from '../../kube/resource.ts';
+import { isSameToGo } from '../../kube/zero-values.ts';
 import type { IronCoreMetrics } from '../../metrics/ironcore.ts';
 import { requeue, waitFor, type StepResult } from '../../reconcile/result.ts';
 import type { Queue } from '../../workqueue/queue.ts';
+import { CLAIMED_BY_ANOTHER, type Rivals } from './machine/rivals.ts';
 import type { PoolLeases } from './pool-lease.ts';
 import { poolStatus, type Probe } from './pool-status.ts';
 import { LEASE_SECONDS } from './pool-tenure.ts';
 import type { ServedPools } from './served-pools.ts';
 
-/** What pools are served with. */
 export interface PoolControllerDeps {
-  readonly runtimes: ReadonlyMap<string, Pick<PoolRuntime, 'classes'>>;
+  readonly runtimes: ReadonlyMap<string, Pick<PoolRuntime, 'classes' | 'address'>>;
   readonly pools: Informer<IronCoreMachinePool>;
   readonly classes: Informer<IronCoreMachineClass>;
   /** Indexes: `pool`. */
   readonly machines: Informer<IronCoreMachine>;
   readonly leases: Pick<PoolLeases, 'renew'>;
   readonly served: Pick<ServedPools, 'has' | 'set'>;
+  readonly rivals: Pick<Rivals, 'whyNot'>;
   readonly recorder: ObjectEvents<IronCoreMachinePool>;
   readonly metrics: Pick<IronCoreMetrics, 'served'>;
   readonly writer: Pick<Writer, 'create' | 'patch'>;
@@ -59,6 +61,8 @@ const HEARTBEAT_MS = 10_000;
 export class PoolController {
   readonly #deps: PoolControllerDeps;
   readonly #created = new Set<string>();
+  /** UIDs of pools of which it was told that they share a runtime. */
+  readonly #toldShared = new Set<string>();
   readonly #heartbeats = new Map<string, Heartbeat>();
 
   constructor(deps: PoolControllerDeps) {
@@ -149,11 +153,26 @@ export class PoolController {
     const { served, recorder, metrics } = this.#deps;
     served.set(name, other === undefined);
     metrics.served.set({ pool: name }, other === undefined ? 1 : 0);
+    if (pool !== undefined) this.#tellSharedRuntime(pool);
     if (other === undefined || pool === undefined) return;
     const message =
       `Somebody else serves the pool: its Lease in namespace ${POOL_LEASE_NAMESPACE} is renewed by ${other}, such as a machinepoollet of ` +
       'IronCore. Nothing is done for it here until that has ended: stop the one, or take --ironcore-pool from the other';
     recorder.event({ object: pool, type: 'Warning', reason: 'ServedByAnother', message });
+  }
+
+  /** Of two pools with one runtime each counts all of its places. Once for each MachinePool. */
+  #tellSharedRuntime(pool: IronCoreMachinePool): void {
+    const { runtimes, recorder } = this.#deps;
+    const { name, uid } = pool.metadata;
+    const address = runtimes.get(name)?.address;
+    const others = [...runtimes].filter(([one, runtime]) => one !== name && runtime.address === address);
+    if (others.length === 0 || this.#toldShared.has(uid)) return;
+    this.#toldShared.add(uid);
+    const message =
+      `--ironcore-pool gives the runtime at ${address} to MachinePools ${[name, ...others.map(([one]) => one)].toSorted().join(', ')}: each counts all ` +
+      'of its places, so that more machines may be placed than fit. Give each pool a runtime of its own';
+    recorder.event({ object: pool, type: 'Warning', reason: 'SharedRuntime', message });
   }
 
   async #create(name: string, signal: AbortSignal): Promise<void> {
@@ -165,11 +184,18 @@ export class PoolController {
   }
 
   async #tell(pool: IronCoreMachinePool, probe: Probe, signal: AbortSignal): Promise<void> {
-    const { classes, machines, writer, clock } = this.#deps;
+    const { classes, machines, writer, clock, rivals } = this.#deps;
     const before = pool.status ?? {};
-    const inPool = machines.byIndex('pool', pool.metadata.name);
-    const after = poolStatus({ pool, probe, classes: classes.list(), machines: inPool }, clock.now());
-    if (isDeepStrictEqual(before, after)) return;
+    const { name } = pool.metadata;
+    const why = rivals.whyNot(name);
+    const facts = {
+      pool,
+      probe: why === undefined ? probe : ({ why, state: 'Error', reason: CLAIMED_BY_ANOTHER } as const),
+      classes: classes.list(),
+      machines: machines.byIndex('pool', name),
+    };
+    const after = poolStatus(facts, clock.now());
+    if (isSameToGo(before, after)) return;
     const change = replacing<IronCoreMachinePoolStatus>(before, after);
     if (change === null) return;
     const patch = statusPatch(pool, change);
@@ -183,6 +209,6 @@ async function answerOf(runtime: Pick<PoolRuntime, 'classes'> | undefined, signa
   } catch (err) {
     signal.throwIfAborted();
     if (!(err instanceof RuntimeError)) throw err;
-    return { why: err.detail };
+    return { why: err.detail, state: 'Offline', reason: 'RuntimeUnreachable' };
   }
 }

@@ -56,6 +56,7 @@ test('a pool whose Lease is renewed is let alone, and looked at when that has be
   expect(client.writes).toEqual([]);
 });
 
+// promise: ironcore/pools-classes/pool-nobody-serves-more
 test.each(['True', 'False'] as const)(
   'one that says %s and is silent for 50 s is unknown from then on',
   async (status) => {

@@ -10,7 +10,6 @@ import { ironCoreMachinePools, leases } from '../../kube/resource.ts';
 import { requeue, stop, type StepResult } from '../../reconcile/result.ts';
 import { listenTo, LONGEST_SILENCE_MS, type PoolSilence } from './pool-silence.ts';
 
-/** What pools are watched with. */
 export interface PoolHealthDeps {
   readonly pools: Lister<IronCoreMachinePool>;
   /** Of POOL_LEASE_NAMESPACE. */

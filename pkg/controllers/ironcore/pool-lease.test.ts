@@ -4,7 +4,9 @@ import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
 import type { Lease } from '../../apis/wire.ts';
 import { toMicroTimestamp } from '../../clock/clock.ts';
+import { ApiError } from '../../kube/errors.ts';
 import { leases } from '../../kube/resource.ts';
+import { PoolClaims } from './pool-claims.ts';
 import { PoolLeases } from './pool-lease.ts';
 import { PoolUIDs } from './pool-uids.ts';
 
@@ -21,8 +23,10 @@ function world(before: Lease | undefined) {
   if (before !== undefined) client.put(leases, before);
   const clock = new FakeClock();
   const uids = new PoolUIDs();
-  const pools = new PoolLeases({ reader: client, writer: client, clock, uids, family: 'family', identity: 'me' });
-  return { client, clock, uids, renew: async (uid?: string) => await pools.renew('p', uid, never) };
+  const claims = new PoolClaims({ process: 'me' });
+  const deps = { reader: client, writer: client, clock, uids, claims, family: 'family', identity: 'me' };
+  const pools = new PoolLeases(deps);
+  return { client, clock, uids, claims, renew: async (uid?: string) => await pools.renew('p', uid, never) };
 }
 
 test.each([
@@ -47,8 +51,8 @@ test.each([
   expect(await renew()).toBeUndefined();
 
   const renewTime = '2026-01-01T00:00:00.000000Z';
-  expect(client.writes).toMatchObject([{ verb, what: 'leases/p' }]);
-  expect(client.writes.map(({ body }) => (body as Lease).spec)).toEqual([
+  expect(client.writes[0]).toMatchObject({ verb, what: 'leases/p' });
+  expect(client.writes.map(({ body }) => (body as Lease).spec).filter((spec) => spec !== undefined)).toEqual([
     {
       holderIdentity: 'p_family_me',
       leaseDurationSeconds: 40,
@@ -79,8 +83,9 @@ test('whoever takes it from us has it', async () => {
   await renew();
   client.put(leases, held('p_poollet'));
 
+  const writes = client.writes.length;
   expect(await renew()).toBe('p_poollet');
-  expect(client.writes).toHaveLength(1);
+  expect(client.writes).toHaveLength(writes);
 });
 
 test('whoever takes it from us has it, also when their clock is slow, until they renew it no more', async () => {
@@ -140,5 +145,70 @@ describe('the UID of the MachinePool', () => {
     await it.renew('new');
 
     expect([it.uids.of('p').length, it.uids.of('p')[0], it.uids.of('p').at(-1)]).toEqual([50, 'old-1', 'new']);
+  });
+});
+
+describe('claims', () => {
+  const CLAIMS = 'machine.sapcloud.io/pool-claims';
+  const noting = (note: string, holder = 'p_family_me'): Lease => {
+    const lease = held(holder);
+    return { ...lease, metadata: { ...lease.metadata, annotations: { [CLAIMS]: note } } };
+  };
+  const noteOf = async ({ client }: ReturnType<typeof world>): Promise<string | undefined> =>
+    (await client.get(leases, { namespace, name: 'p' })).metadata.annotations?.[CLAIMS];
+
+  test.each([
+    { what: 'of a new Lease', before: undefined, note: 'uid-of-p me:1', second: 'uid-of-p me:2' },
+    { what: 'of one that notes none', before: held('p_family_me'), note: 'u me:1', second: 'u me:2' },
+    {
+      what: 'after those before',
+      before: noting('u you:7 he:2'),
+      note: 'u you:7 he:2 me:1',
+      second: 'u you:7 he:2 me:2',
+    },
+    { what: 'and none that was copied', before: noting('other you:7'), note: 'u me:1', second: 'u me:2' },
+  ])('each renewal is noted $what', async ({ before, note, second }) => {
+    const it = world(before);
+
+    await it.renew();
+    expect(await noteOf(it)).toBe(note);
+    expect(it.claims.ownOf('p')).toEqual({ process: 'me', renewals: 1 });
+    await it.renew();
+
+    expect(await noteOf(it)).toBe(second);
+    expect(it.claims.ownOf('p')).toEqual({ process: 'me', renewals: 2 });
+  });
+
+  test('a Lease that was set back gets all back that this process knows', async () => {
+    const it = world(noting('u you:7'));
+    await it.renew();
+    await it.renew();
+
+    it.client.put(leases, noting('u you:3 me:1'));
+    await it.renew();
+
+    expect(await noteOf(it)).toBe('u you:7 me:3');
+  });
+
+  test('whoever takes over from a process before writes nothing over what that has noted meanwhile', async () => {
+    const it = world(noting('u you:7', 'p_family_you'));
+
+    await it.renew();
+    expect(it.client.writes.at(-1)).toMatchObject({ resourceVersion: '1' });
+    await it.renew();
+
+    expect(it.client.writes.at(-1)?.resourceVersion).toBeUndefined();
+  });
+
+  test('a renewal of a Lease that is gone counts for nothing', async () => {
+    const it = world(noting('u you:7'));
+    it.client.patch = async () => {
+      throw new ApiError(404, 'NotFound', 'gone');
+    };
+
+    await it.renew();
+
+    expect(it.claims.of('p')).toBeUndefined();
+    expect(it.claims.ownOf('p')).toBeUndefined();
   });
 });

@@ -5,16 +5,17 @@ import type { Reader, Writer } from '../../kube/client.ts';
 import { ignoreNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { leases } from '../../kube/resource.ts';
-import { POOL_UIDS_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import { POOL_CLAIMS_ANNOTATION, POOL_UIDS_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import { claimsNote, notedClaims, type PoolClaims } from './pool-claims.ts';
 import { notedPoolUIDs, poolUIDsNote, type PoolUIDs } from './pool-uids.ts';
 import { LEASE_SECONDS, tenureOf, type ForeignTenure } from './pool-tenure.ts';
 
-/** What Leases of pools are kept with. */
 export interface PoolLeaseDeps {
   readonly reader: Pick<Reader, 'get'>;
   readonly writer: Pick<Writer, 'create' | 'patch'>;
   readonly clock: Clock;
   readonly uids: Pick<PoolUIDs, 'noted'>;
+  readonly claims: Pick<PoolClaims, 'next' | 'noted'>;
   /** Of all processes of which one leads at a time. */
   readonly family: string;
   /** Different for each start of the process. */
@@ -36,7 +37,7 @@ export class PoolLeases {
    * done, and with its holder when somebody else renews it: then it is left to them. Throws ApiError.
    */
   async renew(pool: string, uid: string | undefined, signal: AbortSignal): Promise<string | undefined> {
-    const { reader, writer, clock, uids, family, identity } = this.#deps;
+    const { reader, writer, clock, uids, claims, family, identity } = this.#deps;
     const ref = { namespace: POOL_LEASE_NAMESPACE, name: pool };
     const found = await reader.get(leases, ref, { signal }).catch(ignoreNotFound);
     const ours = `${pool}_${family}_`;
@@ -56,22 +57,29 @@ export class PoolLeases {
       const lease = { metadata: ref, spec: { ...spec, acquireTime: renewTime } };
       const made = await writer.create('create', leases, lease, { signal });
       // By its own UID the note is known for its own: nobody knows that before.
-      if (uid === undefined) return undefined;
-      const note = { metadata: { annotations: { [POOL_UIDS_ANNOTATION]: poolUIDsNote(made, uid) ?? null } } };
-      await writer.patch('change', leases, ref, mergePatch<Lease>(made, note), { signal }).catch(ignoreNotFound);
-      uids.noted(pool, [uid]);
+      const known = claims.next(pool, new Map());
+      const annotations = {
+        [POOL_CLAIMS_ANNOTATION]: claimsNote(made, known),
+        ...(uid !== undefined && { [POOL_UIDS_ANNOTATION]: poolUIDsNote(made, uid) ?? null }),
+      };
+      const note = mergePatch<Lease>(made, { metadata: { annotations } });
+      const noted = await writer.patch('change', leases, ref, note, { signal }).catch(ignoreNotFound);
+      if (noted !== undefined) claims.noted(pool, known);
+      if (uid !== undefined) uids.noted(pool, [uid]);
       return undefined;
     }
-    const isOurs = found.spec?.holderIdentity?.startsWith(ours) === true;
     const isSame = found.spec?.holderIdentity === holderIdentity;
     const note = uid === undefined ? undefined : poolUIDsNote(found, uid);
-    const change = {
-      ...(note !== undefined && { metadata: { annotations: { [POOL_UIDS_ANNOTATION]: note } } }),
-      spec: { ...spec, ...(!isSame && { acquireTime: renewTime }) },
+    const known = claims.next(pool, notedClaims(found));
+    const annotations = {
+      [POOL_CLAIMS_ANNOTATION]: claimsNote(found, known),
+      ...(note !== undefined && { [POOL_UIDS_ANNOTATION]: note }),
     };
-    // Of two that take over what has ended one wins.
-    const patch = isOurs ? mergePatch<Lease>(found, change) : mergePatchIfUnchanged<Lease>(found, change);
-    await writer.patch('change', leases, ref, patch, { signal }).catch(ignoreNotFound);
+    const change = { metadata: { annotations }, spec: { ...spec, ...(!isSame && { acquireTime: renewTime }) } };
+    // Of two that take over what has ended one wins; and what the one before has noted last is not lost.
+    const patch = isSame ? mergePatch<Lease>(found, change) : mergePatchIfUnchanged<Lease>(found, change);
+    const renewed = await writer.patch('change', leases, ref, patch, { signal }).catch(ignoreNotFound);
+    if (renewed !== undefined) claims.noted(pool, known);
     uids.noted(pool, notedPoolUIDs(found));
     return undefined;
   }

@@ -33,7 +33,7 @@ const answers: Probe = {
     { name: 'nobody-asks-for', resources: {}, quantity: 9 },
   ],
 };
-const silent: Probe = { why: 'no such socket' };
+const silent: Probe = { why: 'no such socket', state: 'Offline', reason: 'RuntimeUnreachable' };
 const classes = ['small', 'large', 'unknown'].map(machineClass);
 
 test('a runtime that answers: its places for each class that there is, and those that are left', () => {
@@ -71,7 +71,8 @@ test('one that does not: not ready, and everything else as it was', () => {
 
   const after = poolStatus({ pool: pool(before), probe: silent, classes, machines: [] }, NOW_MS);
 
-  expect(after).toMatchObject({ ...before, state: 'Offline' });
+  const { addresses: _addresses, ...others } = before;
+  expect(after).toMatchObject({ ...others, state: 'Offline' });
   expect(after.conditions).toMatchObject([
     { status: 'False', reason: 'RuntimeUnreachable', message: 'no such socket' },
   ]);
@@ -95,3 +96,18 @@ test('what was said once is not said anew', () => {
 
   expect(poolStatus({ pool: pool(said), probe: answers, classes, machines: [] }, NOW_MS + 10_000)).toEqual(said);
 });
+
+test.each([{ probe: answers }, { probe: silent }])(
+  'where a former machinepoollet was is said no longer',
+  ({ probe }) => {
+    const before = {
+      addresses: [{ type: 'InternalIP', address: '10.0.0.1' }],
+      daemonEndpoints: { machinepoolletEndpoint: { port: 20_250 } },
+    };
+
+    const status = poolStatus({ pool: pool(before), probe, classes, machines: [] }, NOW_MS);
+
+    expect(status).not.toHaveProperty('addresses');
+    expect(status).not.toHaveProperty('daemonEndpoints');
+  },
+);

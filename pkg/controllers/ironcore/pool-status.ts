@@ -10,15 +10,15 @@ import { toTimestamp } from '../../clock/clock.ts';
 import type { RuntimeClass } from '../../ironcore-runtime/runtime.ts';
 import { runtimeClassFor } from './runtime-class.ts';
 
-/** What a runtime answered when it was last asked, or why it did not. */
-export type Probe = { readonly classes: readonly RuntimeClass[] } | { readonly why: string };
+/** What a runtime answered when it was last asked, or why it did not; or why nothing is to be made there although it does. */
+export type Probe =
+  | { readonly classes: readonly RuntimeClass[] }
+  | { readonly why: string; readonly state: 'Offline' | 'Error'; readonly reason: string };
 
-/** What is known of a pool. */
 export interface PoolFacts {
   readonly pool: IronCoreMachinePool;
   readonly probe: Probe;
   readonly classes: readonly IronCoreMachineClass[];
-  /** Those in the pool. */
   readonly machines: readonly IronCoreMachine[];
 }
 
@@ -26,8 +26,10 @@ export interface PoolFacts {
 export function poolStatus(facts: PoolFacts, nowMs: number): IronCoreMachinePoolStatus {
   const { pool, probe } = facts;
   const conditions = [...(pool.status?.conditions ?? []).filter(({ type }) => type !== 'Ready'), ready(facts, nowMs)];
-  const base = { ...pool.status, conditions };
-  if ('why' in probe) return { ...base, state: 'Offline' };
+  // Of a machinepoollet that served it before: nobody answers there any more.
+  const { addresses: _addresses, daemonEndpoints: _endpoints, ...others } = pool.status ?? {};
+  const base = { ...others, conditions };
+  if ('why' in probe) return { ...base, state: probe.state };
   const places = placesIn(facts, probe.classes);
   const quantities = (of: (place: Place) => number): Record<string, string> =>
     Object.fromEntries(places.map((place) => [capacityKey(place.machineClass), String(of(place))]));
@@ -64,7 +66,7 @@ function ready(
 ): NonNullable<IronCoreMachinePoolStatus['conditions']>[number] {
   const said =
     'why' in probe
-      ? ({ status: 'False', reason: 'RuntimeUnreachable', message: probe.why } as const)
+      ? ({ status: 'False', reason: probe.reason, message: probe.why } as const)
       : ({ status: 'True', reason: 'HeartbeatReceived', message: 'The runtime answers' } as const);
   const before = readyCondition(pool);
   const since = before?.status === said.status ? before.lastTransitionTime : undefined;

@@ -16,7 +16,6 @@ export interface ForeignTenure {
 /** Who serves a pool. */
 export type Tenure = { readonly kind: 'ours' } | { readonly kind: 'other'; readonly seen: ForeignTenure };
 
-/** What it is judged from. */
 export interface TenureView {
   readonly lease: Lease | undefined;
   /** What the holders of all processes begin with that lead under the same Lease of ours: the one before this has ended. */

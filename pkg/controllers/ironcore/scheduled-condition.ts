@@ -11,7 +11,6 @@ export function scheduledCondition({ status }: IronCoreMachine): Condition | und
   return status?.conditions?.find(({ type }) => type === TYPE);
 }
 
-/** What the condition says. */
 export type Said = Omit<Condition, 'type' | 'lastTransitionTime'>;
 
 /** Why a Machine waits. */

@@ -109,6 +109,7 @@ class World {
 }
 
 describe('however many passes write at once', () => {
+  // promise: ironcore/placing-machines/pass-over-pools-1
   test('no more Machines are placed than there are places, each after one look at the pools', async () => {
     const world = new World();
     world.pools.put(pool('a', 12));
@@ -147,6 +148,7 @@ describe('however many passes write at once', () => {
 describe('a pool that could not be written', () => {
   const lost = new ApiError(0, 'Unreachable', 'no answer');
 
+  // promise: machines-ironcore/place-given-nobody-else
   test.each([
     { what: 'without an answer', err: lost },
     { what: 'late', err: new ApiError(0, 'DeadlineExceeded', 'late') },
@@ -253,6 +255,7 @@ describe('a Machine that waits', () => {
   });
 });
 
+// promise: ironcore/placing-machines/pool-exist-told-helps
 test('a Machine whose pool there is not says so once, and takes it back when that comes', async () => {
   const world = new World();
   world.machines.put(machine('m', inPool('late')));

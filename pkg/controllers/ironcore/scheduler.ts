@@ -17,7 +17,6 @@ import { place } from './place.ts';
 import { PlacesTaken } from './places-taken.ts';
 import { astray, placed, scheduledCondition, waiting, withScheduled, type Said } from './scheduled-condition.ts';
 
-/** What Machines are placed with. */
 export interface SchedulerDeps {
   /** Of all namespaces; indexes: IRONCORE_MACHINE_INDEXES. */
   readonly machines: Informer<IronCoreMachine>;

@@ -92,6 +92,10 @@ describe('what happens while the provider is asked', () => {
 
   test.each([
     { title: 'a class of the same name is looked at anew', class: held((c) => void (c.metadata.uid = 'of another')) },
+    {
+      title: 'a class that says something else by now, perhaps of another account, is looked at anew',
+      class: held((c) => void Object.assign(c.metadata, { resourceVersion: '2', generation: 2 })),
+    },
     { title: 'nothing is written of a class that is gone', class: undefined },
   ])('$title', async ({ class: next }) => {
     const world = new World();
@@ -213,6 +217,13 @@ describe('a class of which a Machine was let go by force', () => {
         world.machines.put(machine((m) => void (m.metadata.resourceVersion = '2')));
         await world.pass();
         world.loseMachines();
+      },
+    },
+    {
+      title: 'a change of what the class says, which may be of another account now,',
+      between: (world) => {
+        world.classes.put({ ...noted, metadata: { ...noted.metadata, resourceVersion: '3', generation: 2 } });
+        return Promise.resolve();
       },
     },
   ])('$title in between begins anew', async ({ between }) => {

@@ -15,7 +15,6 @@ import { forcedRemovalsOf } from '../vms/forced-removals.ts';
 import { inUse, releasedUnproven, unconfirmed } from './events.ts';
 import { decideFinalizer, type FinalizerDecision, type VMsLeft } from './finalizer-decision.ts';
 
-/** What the MachineClass controller is made of. */
 export interface MachineClassDeps {
   readonly classes: Lister<MachineClass>;
   /** With the index CLASS_INDEX. */
@@ -41,6 +40,8 @@ const TELL_AGAIN_MS = 30 * MINUTE_MS;
 /** Since when a class has had no Machine. */
 interface Unused {
   readonly uid: string;
+  /** Of the class: a list that was taken with another version, perhaps in another account, says nothing of this one. */
+  readonly version: string;
   readonly isDeleting: boolean;
   readonly sinceMs: number;
   /** When the first of the lists in a row began that showed no VM, and when the last one did. Undefined when the last one showed another. */
@@ -72,10 +73,11 @@ export class MachineClassController {
 
     const askedAtMs = this.#deps.clock.monotonicMs();
     const ownerless = await this.#ownerlessVMs(seen, this.#unusedSince(key, seen), signal);
-    this.#noteList(key, ownerless, askedAtMs);
     // Machines and class may have changed while the provider was asked.
     const current = this.#deps.classes.get(key);
-    if (current?.metadata.uid !== seen.metadata.uid) return requeue(0, 'the class as it is now');
+    if (current === undefined || versionOf(current) !== versionOf(seen))
+      return requeue(0, 'the latest version of the class');
+    this.#noteList(key, ownerless, askedAtMs);
     return this.#act(this.#decide(key, current, ownerless), key, current, ownerless, signal);
   }
 
@@ -105,7 +107,7 @@ export class MachineClassController {
     const finalizers = machineClass.metadata.finalizers ?? [];
     const others = finalizers.filter((finalizer) => finalizer !== MACHINE_FINALIZER);
     if (decision === 'leave') return isBeingDeleted(machineClass) ? this.#waitForMachines(key, machineClass) : stop;
-    if (decision === 'ask') return requeue(0, 'the class as it is now');
+    if (decision === 'ask') return requeue(0, 'the latest version of the class');
     if (decision === 'wait') {
       if (ownerless === 'none')
         return requeue(Math.min(ASK_AGAIN_MS, this.#deps.graceMs), 'a second VM list without VMs');
@@ -128,7 +130,7 @@ export class MachineClassController {
     if (users.length === 0) return waitFor('other finalizers');
     if (this.#isTimeToTell(key, machineClass)) this.#deps.recorder.event(inUse(machineClass, users.toSorted()));
     const toldMs = this.#told.get(key)?.atMs ?? 0;
-    return requeue(toldMs + TELL_AGAIN_MS - this.#deps.clock.monotonicMs(), 'its last Machine to be gone');
+    return requeue(toldMs + TELL_AGAIN_MS - this.#deps.clock.monotonicMs(), 'its last Machine to be removed');
   }
 
   /** When its answer is yes, it counts as told. */
@@ -153,11 +155,13 @@ export class MachineClassController {
   /** Monotonic. A class whose deletion begins is given the whole time again. */
   #unusedSince(key: string, machineClass: MachineClass): number {
     const { uid } = machineClass.metadata;
+    const version = versionOf(machineClass);
     const isDeleting = isBeingDeleted(machineClass);
     const known = this.#unused.get(key);
-    if (known?.uid === uid && known.isDeleting === isDeleting) return known.sinceMs;
-    const sinceMs = this.#deps.clock.monotonicMs();
-    this.#unused.set(key, { uid, isDeleting, sinceMs });
+    const isSame = known?.uid === uid && known.isDeleting === isDeleting;
+    if (isSame && known.version === version) return known.sinceMs;
+    const sinceMs = isSame ? known.sinceMs : this.#deps.clock.monotonicMs();
+    this.#unused.set(key, { uid, version, isDeleting, sinceMs });
     return sinceMs;
   }
 
@@ -186,4 +190,9 @@ export class MachineClassController {
 
 function isUnconfirmed(machineClass: MachineClass): boolean {
   return forcedRemovalsOf(machineClass).length > 0;
+}
+
+/** Changes with what the class says, and not with its metadata: others annotate classes at any time. */
+function versionOf({ metadata: { uid, generation, resourceVersion } }: MachineClass): string {
+  return `${uid}/${generation ?? resourceVersion}`;
 }

@@ -1,7 +1,6 @@
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { forcedRemovalsOf, type ForcedRemoval } from '../vms/forced-removals.ts';
 
-/** One Kubernetes Event about a MachineClass. */
 export interface MachineClassEvent {
   readonly object: MachineClass;
   readonly type: 'Warning';
@@ -21,20 +20,20 @@ export function inUse(object: MachineClass, machines: readonly string[]): Machin
     object,
     type: 'Warning',
     reason: 'InUse',
-    message: `Deletion waits: in use by ${what} ${named}${more}. Their VMs could not be deleted without it`,
+    message: `Deletion blocked: in use by ${what} ${named}${more}. Their VMs cannot be deleted without it`,
   };
 }
 
 /** The class is let go although VMs that nobody owns may be left at the provider. */
 export function releasedUnproven(object: MachineClass, isKnown: boolean, waitedMinutes: number): MachineClassEvent {
   const state = isKnown
-    ? 'its last VM list still shows VMs without a Machine'
-    : 'no VM list could be had to show that no VM is left';
+    ? 'the last VM list still contained VMs without a Machine'
+    : 'the driver could not list VMs, so leftover VMs cannot be ruled out';
   return {
     object,
     type: 'Warning',
     reason: 'VMsMayBeLeft',
-    message: `Released after ${waitedMinutes} minutes although ${state}: look for VMs of this class at the provider and delete them`,
+    message: `Released after ${waitedMinutes} minutes although ${state}: check the provider for VMs of this class, and delete them`,
   };
 }
 
@@ -48,8 +47,8 @@ export function unconfirmed(object: MachineClass): MachineClassEvent {
     type: 'Warning',
     reason: 'ForcedRemovalUnconfirmed',
     message:
-      `Deletion waits: no VM list has shown yet that the VMs of Machines are gone that were let go by force: ${named}${more}. ` +
-      `If you have deleted a VM yourself, remove its annotation, such as ${removals[0]?.key}`,
+      `Deletion blocked: no VM list has confirmed yet that the VMs of Machines that were deleted by force are gone: ${named}${more}. ` +
+      `If you have deleted a VM manually, remove its annotation, such as ${removals[0]?.key}`,
   };
 }
 

@@ -6,7 +6,6 @@ import { MINUTE_MS } from '../../clock/clock.ts';
  */
 export type VMsLeft = 'none' | 'some' | 'unknown' | 'unsupported';
 
-/** A MachineClass and who needs it. */
 export interface ClassState {
   readonly hasMachines: boolean;
   /** Whether it carries our finalizer. */

@@ -22,7 +22,7 @@ export function machineClass(operator: Operator, secrets: SecretContents): Contr
   const cleansUp = controllers.has('safety.orphan-vms') && !safety.orphanVMsDryRun;
   const hasNodeLeft = (providerID: string): boolean =>
     looksForLeftOnes && isNodeLeft(providerID, { machines, targets: targets.all() });
-  const ownerlessDeps = { drivers, secrets, reader, namespace, hasNodeLeft, cleansUp };
+  const ownerlessDeps = { classes, drivers, secrets, reader, namespace, hasNodeLeft, cleansUp };
   const controller = new MachineClassController({
     classes,
     machines,

@@ -4,7 +4,6 @@ import type { Lister } from '../../cache/lister.ts';
 import type { Target } from '../../targets/targets.ts';
 import { isSameVM } from '../machines/same-vm.ts';
 
-/** Where Nodes and Machines are looked for. */
 export interface LeftNodeDeps {
   readonly machines: Pick<Lister<Machine>, 'list'>;
   readonly targets: readonly Pick<Target, 'nodes'>[];

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machine, machineClass } from '../../../test/builders.ts';
+import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
 import type { ListedMachine } from '../../driver/driver.ts';
 import { machines } from '../../kube/resource.ts';
@@ -16,6 +17,8 @@ interface Row {
   readonly isDriven?: boolean;
   /** Provider id that a Node shows. */
   readonly nodeOf?: string;
+  /** What class-2 lists; the same, unless told otherwise. */
+  readonly otherList?: readonly ListedMachine[];
   readonly cleansUp?: boolean;
   readonly want: string;
 }
@@ -40,6 +43,7 @@ const namesake = (change: (m: BuiltMachine) => void): BuiltMachine =>
 const withVM = (providerID: string): BuiltMachine => namesake((m) => void (m.spec.providerID = providerID));
 const withoutVM = namesake((m) => delete m.spec.providerID);
 
+// promise: deletion-policies/new-machine-same-name
 test.each<Row>([
   { title: 'a VM without Machine', listed: [VM], owners: [], want: 'some' },
   { title: 'a VM whose Machine is there', listed: [VM], owners: [machine()], want: 'none' },
@@ -83,23 +87,59 @@ test.each<Row>([
     cleansUp: true,
     want: 'some',
   },
+  {
+    title: 'a VM whose Machine is of another class by now, which does not list it',
+    listed: [VM],
+    owners: [withVM(VM.providerID)],
+    otherList: [],
+    want: 'some',
+  },
+  {
+    title: 'a VM of a name whose Machine is made with another class, which does not list it',
+    listed: [VM],
+    owners: [withoutVM],
+    otherList: [{ ...VM, providerID: 'sim-2:///m-1' }],
+    want: 'some',
+  },
+  {
+    title: 'a VM whose Machine is of a class that is gone',
+    listed: [VM],
+    owners: [namesake((m) => void (m.spec.class = { kind: 'MachineClass', name: 'gone' }))],
+    want: 'some',
+  },
+  {
+    title: 'a VM of this class whose Machine names another one by now',
+    listed: [VM],
+    owners: [
+      namesake((m) => void (m.metadata.annotations = { 'machine.sapcloud.io/vm-class': machineClass().metadata.name })),
+    ],
+    otherList: [],
+    want: 'none',
+  },
   { title: 'a VM known by name, without such a note', listed: [VM], owners: [withVM('x')], want: 'none' },
-])('$title: $want', async ({ listed, owners, note = {}, isDriven = true, nodeOf, cleansUp = false, want }) => {
-  const driver = new FakeDriver();
-  driver.methods = new Set(['ListMachines']);
-  // The fake lists nothing by its type.
-  driver.list = () => Promise.resolve(listed as readonly unknown[] as readonly never[]);
-  const reader = new MemoryClient();
-  reader.put(machines, ...owners);
-  const deps = {
-    drivers: { resolve: () => (isDriven ? driver : undefined), all: () => [driver] },
-    secrets: { of: () => Promise.resolve({ data: {}, missing: [], fingerprint: '' }) },
-    reader,
-    namespace: 'default',
-    hasNodeLeft: (providerID: string) => nodeOf === providerID,
-    cleansUp,
-  };
+])(
+  '$title: $want',
+  async ({ listed, owners, note = {}, isDriven = true, nodeOf, otherList = listed, cleansUp = false, want }) => {
+    const driver = new FakeDriver();
+    driver.methods = new Set(['ListMachines']);
+    // The fake lists nothing by its type.
+    driver.list = (request) => {
+      const shown = request?.machineClass.metadata.name === 'class-2' ? otherList : listed;
+      return Promise.resolve(shown as readonly unknown[] as readonly never[]);
+    };
+    const reader = new MemoryClient();
+    reader.put(machines, ...owners);
+    const deps = {
+      classes: new MemoryInformer([machineClass((c) => void (c.metadata.name = 'class-2'))]),
+      drivers: { resolve: () => (isDriven ? driver : undefined), all: () => [driver] },
+      secrets: { of: () => Promise.resolve({ data: {}, missing: [], fingerprint: '' }) },
+      reader,
+      namespace: 'default',
+      hasNodeLeft: (providerID: string) => nodeOf === providerID,
+      cleansUp,
+    };
 
-  const noting = machineClass((c) => void (c.metadata.annotations = note));
-  expect(await lookForOwnerlessVMs(deps, noting, new AbortController().signal)).toBe(want);
-});
+    const noting = machineClass((c) => void (c.metadata.annotations = note));
+    expect(await lookForOwnerlessVMs(deps, noting, new AbortController().signal)).toBe(want);
+  },
+);

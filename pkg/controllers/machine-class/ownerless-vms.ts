@@ -2,6 +2,10 @@ import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts'
 import { providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { ListedMachine } from '../../driver/driver.ts';
 import type { Drivers } from '../../driver/drivers.ts';
+import type { MachineDriver } from '../../driver/gated-driver.ts';
+import { keyOf } from '../../apis/meta.ts';
+import type { Lister } from '../../cache/lister.ts';
+import { classIndex } from '../../indexes/class-index.ts';
 import type { Reader } from '../../kube/client.ts';
 import { machines } from '../../kube/resource.ts';
 import { forcedRemovalsOf, mayBeLeftBy } from '../vms/forced-removals.ts';
@@ -11,6 +15,7 @@ import type { VMsLeft } from './finalizer-decision.ts';
 
 /** What is needed to look for VMs that nobody owns. */
 export interface OwnerlessDeps {
+  readonly classes: Pick<Lister<MachineClass>, 'get'>;
   readonly drivers: Drivers;
   readonly secrets: Pick<SecretContents, 'of'>;
   readonly reader: Reader;
@@ -23,21 +28,23 @@ export interface OwnerlessDeps {
 
 /**
  * Asks the driver for its VMs, and after that, live, which Machines exist: a VM made in between belongs to a Machine that is
- * seen. The VM of a Machine that was let go by force is nobody's, although another Machine has its name by now. With drivers that list the whole cluster a VM of another class counts too, which only holds the class a while longer.
- * Throws DriverError and ApiError.
+ * seen. The VM of a Machine that was let go by force is nobody's, although another Machine has its name by now.
+ *
+ * Classes may have the same account of the provider, whose list shows the VMs of all of them. A VM of a Machine of another class is that
+ * one's if the list for its own class shows it, too: else only this class finds it. With drivers that list the whole cluster an ownerless
+ * VM of another class counts too, which only holds the class a while longer. Throws DriverError and ApiError.
  */
 export async function lookForOwnerlessVMs(
-  { drivers, secrets, reader, namespace, hasNodeLeft, cleansUp }: OwnerlessDeps,
+  deps: OwnerlessDeps,
   machineClass: MachineClass,
   signal: AbortSignal,
 ): Promise<VMsLeft> {
+  const { drivers, reader, namespace, hasNodeLeft, cleansUp } = deps;
   const driver = drivers.resolve(machineClass);
   if (driver === undefined) return 'unknown';
-  const { methods, listScope } = await driver.capabilities(signal);
+  const { methods } = await driver.capabilities(signal);
   if (!methods.has('ListMachines')) return 'unsupported';
-  const { data } = await secrets.of(machineClass, signal);
-  const listed = await driver.list({ machineClass, secretData: data }, signal);
-  const vms = listed.filter((vm) => isOfNamespace(vm, namespace, listScope));
+  const vms = await vmsOf(deps, driver, machineClass, signal);
   const removals = forcedRemovalsOf(machineClass);
   // No list shows ports and disks without a VM.
   if (cleansUp && removals.some(({ machine }) => machine !== undefined)) return 'some';
@@ -45,9 +52,42 @@ export async function lookForOwnerlessVMs(
   if (removals.some(({ providerID }) => providerID !== undefined && hasNodeLeft(providerID))) return 'some';
   if (vms.length === 0) return 'none';
   const { items } = await reader.list(machines, { namespace, signal });
-  const names = new Set(items.map(({ metadata }) => metadata.name));
-  const providerIDs = new Set(items.map(providerIDOf));
-  const isOwned = (vm: ListedMachine): boolean =>
-    providerIDs.has(vm.providerID) || (names.has(vm.machineName) && !removals.some((one) => mayBeLeftBy(vm, one)));
-  return vms.every(isOwned) ? 'none' : 'some';
+  const byName = new Map(items.map((machine) => [machine.metadata.name, machine]));
+  const byProviderID = new Map(items.map((machine) => [providerIDOf(machine), machine]));
+  const others = new Map<string, Set<string>>();
+  for (const vm of vms) {
+    const namesake = removals.some((one) => mayBeLeftBy(vm, one)) ? undefined : byName.get(vm.machineName);
+    const owner = byProviderID.get(vm.providerID) ?? namesake;
+    if (owner === undefined) return 'some';
+    const [classKey = ''] = classIndex(owner);
+    if (classKey === keyOf(machineClass)) continue;
+    const listed = others.get(classKey) ?? (await idsOf(deps, classKey, signal));
+    others.set(classKey, listed);
+    if (!listed.has(vm.providerID)) return 'some';
+  }
+  return 'none';
+}
+
+/** Provider ids of the VMs of another class; none of one that cannot list. */
+async function idsOf(deps: OwnerlessDeps, classKey: string, signal: AbortSignal): Promise<Set<string>> {
+  const machineClass = deps.classes.get(classKey);
+  if (machineClass === undefined) return new Set();
+  const driver = deps.drivers.resolve(machineClass);
+  if (driver === undefined) return new Set();
+  const { methods } = await driver.capabilities(signal);
+  if (!methods.has('ListMachines')) return new Set();
+  const vms = await vmsOf(deps, driver, machineClass, signal);
+  return new Set(vms.map(({ providerID }) => providerID));
+}
+
+async function vmsOf(
+  { secrets, namespace }: OwnerlessDeps,
+  driver: MachineDriver,
+  machineClass: MachineClass,
+  signal: AbortSignal,
+): Promise<readonly ListedMachine[]> {
+  const { listScope } = await driver.capabilities(signal);
+  const { data } = await secrets.of(machineClass, signal);
+  const listed = await driver.list({ machineClass, secretData: data }, signal);
+  return listed.filter((vm) => isOfNamespace(vm, namespace, listScope));
 }

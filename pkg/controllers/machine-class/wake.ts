@@ -10,9 +10,10 @@ export function wakeMachineClasses({ classes, machines }: Pick<Caches, 'classes'
     if (machineClass !== undefined) queue.add(keyOf(machineClass), classes.hasSynced ? 'normal' : 'low');
   });
   machines.onChange((old, current) => {
-    const before = old === undefined ? undefined : classIndex(old)[0];
-    const after = current === undefined ? undefined : classIndex(current)[0];
-    if (before === after) return;
-    for (const key of [before, after]) if (key !== undefined) queue.add(key, machines.hasSynced ? 'normal' : 'low');
+    const before = old === undefined ? [] : classIndex(old);
+    const after = current === undefined ? [] : classIndex(current);
+    const hasChanged = (key: string): boolean => before.includes(key) !== after.includes(key);
+    for (const key of new Set([...before, ...after].filter(hasChanged)))
+      queue.add(key, machines.hasSynced ? 'normal' : 'low');
   });
 }

@@ -25,7 +25,7 @@ export async function applyBrake(
     await deploymentFreeze.label(deps.writer, deployment, signal);
     deps.log.warn(
       { key: keyOf(deployment) },
-      'restored the freeze label of a machine deployment that created too much',
+      'restored the freeze label of a machine deployment that created too many machines',
     );
     return true;
   }
@@ -35,6 +35,6 @@ export async function applyBrake(
   const cause = { reason: CREATION_LIMIT_REACHED, message } as const;
   await deploymentFreeze.freeze(deps.writer, deployment, cause, deps.clock.now(), signal);
   deps.recorder.event(reachedCreationLimit(deployment));
-  deps.log.warn({ key: keyOf(deployment), ...spending }, 'froze a machine deployment that created too much');
+  deps.log.warn({ key: keyOf(deployment), ...spending }, 'froze a machine deployment that created too many machines');
   return true;
 }

@@ -13,6 +13,7 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { MINUTE_MS, toTimestamp } from '../../clock/clock.ts';
+import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import { MachineDeploymentController } from './controller.ts';
@@ -187,11 +188,11 @@ test('the Node of a Machine that came in place of another is kept from the autos
 });
 
 /** The set, as it was told of the present size. */
-function noted(set: MachineSet, replicas: number): MachineSet {
+function noted(set: MachineSet, replicas: number, surge = 1): MachineSet {
   const annotations = {
     ...set.metadata.annotations,
     'deployment.kubernetes.io/desired-replicas': String(replicas),
-    'deployment.kubernetes.io/max-replicas': String(replicas + 1),
+    'deployment.kubernetes.io/max-replicas': String(replicas + surge),
   };
   return { ...set, metadata: { ...set.metadata, annotations } };
 }
@@ -221,3 +222,283 @@ test('annotations that mean nothing are one condition and one Event, for as long
   expect(deps.events).toContain('InvalidAnnotation');
   expect(again.events).not.toContain('InvalidAnnotation');
 });
+
+/** The sizes that were written to sets; `noted` for one that was told of the replicas alone. */
+function sizesIn(deps: MemoryDeploymentDeps): readonly string[] {
+  return deps.client.writes
+    .filter(({ what }) => what.startsWith('machinesets'))
+    .map(({ verb, what, body }) => ({ name: verb === 'create' ? 'made' : what, body: body as Partial<MachineSet> }))
+    .filter(({ body }) => JSON.stringify(body).includes('desired-replicas') || body.spec?.replicas !== undefined)
+    .map(({ name, body }) => `${name} ${body.spec?.replicas ?? 'noted'}`);
+}
+
+describe('a rollout whose turn has not come', () => {
+  const waiting = (change?: (d: BuiltMachineDeployment) => void): MemoryDeploymentDeps => {
+    const owner = deployment((d) => {
+      d.spec.replicas = 2;
+      d.metadata.annotations[UPDATE_ORDER_ANNOTATION] = 'pool/2';
+      change?.(d);
+    });
+    const first = deployment((d) => {
+      Object.assign(d.metadata, { name: 'first', uid: 'first' });
+      d.metadata.annotations[UPDATE_ORDER_ANNOTATION] = 'pool/1';
+      d.status = {};
+    });
+    const sets = [{ ...noted(setOf(owner, 'old', true, 2), 2) }, { ...noted(setOf(first, 'its-old', true, 1), 1) }].map(
+      (set) => ({ ...set, metadata: { ...set.metadata, uid: set.metadata.name } }),
+    );
+    const machines = sets.map((set) => machineOf(set, `of-${set.metadata.name}`));
+    const nodes = machines.map(({ metadata: { name } }) =>
+      node((n) => Object.assign(n.metadata, { name, annotations: HOLD })),
+    );
+    const deps = new MemoryDeploymentDeps(owner, { sets, machines, nodes });
+    deps.machineDeployments.put(first);
+    deps.holdsScaleDownDuringRollout = true;
+    return deps;
+  };
+
+  test('makes no set, and says whom it waits for', async () => {
+    const deps = waiting();
+
+    await pass(deps);
+
+    expect(sizesIn(deps)).toEqual([]);
+    expect(JSON.stringify(deps.client.writes.at(-1)?.body)).toMatch(/"WaitingForUpdateOrder","message":"[^"]*first/);
+  });
+
+  test('keeps no Node from the autoscaler that has joined meanwhile', async () => {
+    const deps = waiting();
+
+    await pass(deps);
+
+    expect(deps.targetClient.writes.map(({ what }) => what)).toEqual(['nodes/of-old']);
+  });
+
+  test('keeps room for its rollback by a set of no Machines', async () => {
+    const deps = waiting((d) => void (d.spec.rollbackTo = { revision: 1 }));
+
+    await pass(deps);
+
+    expect(sizesIn(deps)).toEqual(['made 0']);
+  });
+
+  test('is scaled all the same', async () => {
+    const deps = waiting((d) => void (d.spec.replicas = 3));
+
+    await pass(deps);
+
+    expect(sizesIn(deps)).toEqual(['machinesets/old 3']);
+  });
+});
+
+describe('a pass', () => {
+  const rolling = (change?: (d: BuiltMachineDeployment) => void, sizes = [1, 2], surge = 2) => {
+    const owner = deployment((d) => {
+      d.spec.replicas = 3;
+      d.spec.strategy.rollingUpdate = { maxSurge: 2, maxUnavailable: 0 };
+      change?.(d);
+    });
+    const sets = [setOf(owner, 'now', false, sizes[0]), setOf(owner, 'old', true, sizes[1])]
+      .map((set) => noted(set, 3, surge))
+      .map((set) => ({ ...set, metadata: { ...set.metadata, uid: set.metadata.name } }));
+    const machines = sets.flatMap((set, i) =>
+      Array.from({ length: sizes[i] ?? 0 }, (_unused, k) => machineOf(set, `${set.metadata.name}-${k}`)),
+    );
+    for (const { metadata } of machines) metadata.uid = metadata.name;
+    return new MemoryDeploymentDeps(owner, { sets, machines });
+  };
+
+  test('that scales leaves the rollout to the next: its sizes are those of a moment before', async () => {
+    const deps = rolling((d) => void (d.spec.replicas = 4));
+
+    await pass(deps);
+
+    expect(sizesIn(deps).toSorted()).toEqual(['machinesets/now 4', 'machinesets/old noted']);
+  });
+
+  test('that scales nothing, because it is frozen, goes on with what only makes less', async () => {
+    const frozen = (d: BuiltMachineDeployment): void => {
+      d.metadata.labels['freeze'] = 'True';
+      d.spec.replicas = 4;
+      d.spec.strategy.rollingUpdate = { maxSurge: 2, maxUnavailable: 2 };
+    };
+    const deps = rolling(frozen, [0, 3]);
+
+    await pass(deps);
+
+    expect(sizesIn(deps).filter((size) => size.includes('old'))).not.toEqual([]);
+  });
+
+  test('that scales while it is frozen goes on with nothing', async () => {
+    const frozen = (d: BuiltMachineDeployment): void => {
+      d.metadata.labels['freeze'] = 'True';
+      d.spec.replicas = 1;
+      d.spec.strategy.rollingUpdate = { maxSurge: 1, maxUnavailable: 1 };
+    };
+    const deps = rolling(frozen, [1, 2]);
+
+    await pass(deps);
+
+    expect(sizesIn(deps)).toEqual(['machinesets/now noted', 'machinesets/old 1']);
+  });
+
+  test('lets an old set go without the machines that an autoscaler has chosen, although its replicas are as before', async () => {
+    const time = '2026-01-01T00:00:00Z';
+    const chosen = (d: BuiltMachineDeployment): void => {
+      d.metadata.annotations['node.machine.sapcloud.io/trigger-deletion-by-mcm'] = `old-0~${time}`;
+    };
+    const deps = rolling(chosen, [3, 2]);
+    const its = deps.machines.get('default/old-0');
+    if (its === undefined) throw new Error('it is there');
+    const annotations = {
+      'machinepriority.machine.sapcloud.io': '1',
+      'machine.sapcloud.io/marked-for-deletion-time': time,
+    };
+    deps.machines.put({ ...its, metadata: { ...its.metadata, resourceVersion: '2', annotations } });
+
+    await pass(deps);
+
+    expect(sizesIn(deps)).toEqual(['machinesets/old 1']);
+  });
+
+  test('without a target cluster, where nothing can be updated in place, makes what is missing of the present template', async () => {
+    const owner = deployment((d) => {
+      d.spec.replicas = 2;
+      const inPlaceUpdate = { maxSurge: 0, maxUnavailable: 1, orchestrationType: 'Auto' } as const;
+      d.spec.strategy = { type: 'InPlaceUpdate', inPlaceUpdate };
+    });
+    const deps = new MemoryDeploymentDeps(owner, { sets: [noted(setOf(owner, 'now', false, 1), 2, 0)] });
+    deps.targets.all = () => [];
+
+    await pass(deps);
+
+    expect(sizesIn(deps)).toEqual(['machinesets/now 2']);
+    expect(deps.events).not.toContain('InvalidSpec');
+  });
+
+  test.each([
+    { title: 'while it is paused', paused: true, complete: false, isGone: true },
+    { title: 'when all is rolled out', paused: false, complete: true, isGone: true },
+    { title: 'not before all is rolled out', paused: false, complete: false, isGone: false },
+  ])('takes sets beyond the history limit out $title', async ({ paused, complete, isGone }) => {
+    const owner = deployment((d) => {
+      Object.assign(d.spec, { paused, replicas: 1, revisionHistoryLimit: 0 });
+      d.metadata.annotations[REVISION_ANNOTATION] = '2';
+      if (!complete) d.status.availableReplicas = 0;
+    });
+    const [now, empty] = [noted(setOf(owner, 'now', false, 1), 1), noted(setOf(owner, 'empty', true, 0), 1)];
+    const sets = [now, { ...empty, status: { replicas: 0, observedGeneration: 1 } }];
+    const deps = new MemoryDeploymentDeps(owner, { sets, machines: [machineOf(now, 'm-1')] });
+
+    await pass(deps);
+
+    const gone = deps.client.writes.filter(({ verb }) => verb === 'delete').map(({ what }) => what);
+    expect(gone).toEqual(isGone ? ['machinesets/empty'] : []);
+  });
+
+  test('of a paused one does not roll back, and goes on with nothing', async () => {
+    const deps = rolling((d) => Object.assign(d.spec, { paused: true, rollbackTo: { revision: 1 } }), [2, 3]);
+
+    await pass(deps);
+
+    expect(sizesIn(deps)).toEqual([]);
+    expect(JSON.stringify(deps.client.writes)).not.toContain('rollbackTo');
+    expect(deps.events).not.toContain('DeploymentRollback');
+  });
+
+  test('of a paused one whose strategy is another ends no update in place', async () => {
+    const deps = rolling((d) => void (d.spec.paused = true));
+    deps.nodes.put(updatedNode('old-0'));
+
+    await pass(deps);
+
+    expect(deps.client.writes.filter(({ what }) => what.startsWith('machines/'))).toEqual([]);
+  });
+
+  test.each([{ paused: true }, { paused: false }])(
+    'ends updates in place that have begun (paused: $paused), after the sizes are as asked for',
+    async ({ paused }) => {
+      const inPlace = (replicas: number) => (d: BuiltMachineDeployment) => {
+        Object.assign(d.spec, { paused, replicas });
+        const inPlaceUpdate = { maxSurge: 0, maxUnavailable: 1, orchestrationType: 'Manual' } as const;
+        d.spec.strategy = { type: 'InPlaceUpdate', inPlaceUpdate };
+      };
+      const moves = async (replicas: number): Promise<readonly string[]> => {
+        const deps = rolling(inPlace(replicas), [1, 2], 0);
+        const [its] = deps.machines.list().filter(({ metadata }) => metadata.name === 'old-0');
+        if (its === undefined) throw new Error('it is there');
+        const conditions = [{ type: 'InPlaceUpdate', status: 'True', reason: 'UpdateSuccessful' }];
+        const metadata = { ...its.metadata, resourceVersion: '2' };
+        deps.machines.put({ ...its, metadata, status: { ...its.status, conditions } });
+        deps.nodes.put(updatedNode('old-0'));
+        await pass(deps);
+        return deps.client.writes.filter(({ what }) => what.startsWith('machines/')).map(({ what }) => what);
+      };
+
+      expect(await moves(3)).toEqual(['machines/old-0']);
+      expect(await moves(2)).toEqual([]);
+    },
+  );
+
+  test('with more Nodes to give back than it can write goes on at once', async () => {
+    const owner = deployment((d) => void (d.spec.replicas = 101));
+    owner.metadata.annotations[REVISION_ANNOTATION] = '2';
+    const set = noted(setOf(owner, 'now', false, 101), 101);
+    const names = Array.from({ length: 101 }, (_unused, i) => `m-${i}`);
+    const nodes = names.map((name) =>
+      node((n) => Object.assign(n.metadata, { name, uid: `uid-of-${name}`, annotations: HOLD })),
+    );
+    const machines = names.map((name) => machineOf(set, name));
+    for (const { metadata } of machines) metadata.uid = metadata.name;
+    const deps = new MemoryDeploymentDeps(owner, { sets: [set], machines, nodes });
+
+    expect((await pass(deps)).result).toMatchObject({ afterMs: 0 });
+    expect(deps.targetClient.writes).toHaveLength(100);
+  });
+
+  test('in which Nodes could not be given back because of an outage is repeated', async () => {
+    const deps = rolling();
+    const closed = new GateClosedError('outage', 'target', 'unreachable');
+    deps.nodes.put(node((n) => Object.assign(n.metadata, { name: 'now-0', annotations: HOLD })));
+    deps.targetClient.failures.push(closed);
+
+    expect((await pass(deps)).result).toBe(closed);
+  });
+
+  test('before all that an autoscaler has chosen is marked makes no set smaller', async () => {
+    const owner = deployment((d) => {
+      d.spec.replicas = 0;
+      const names = Array.from({ length: 501 }, (_unused, i) => `m-${i}~2026-01-01T00:00:00Z`);
+      d.metadata.annotations['node.machine.sapcloud.io/trigger-deletion-by-mcm'] = names.join(',');
+    });
+    const set = noted(setOf(owner, 'now', false, 501), 501);
+    const machines = Array.from({ length: 501 }, (_unused, i) => machineOf(set, `m-${i}`));
+    for (const { metadata } of machines) metadata.uid = metadata.name;
+    const deps = new MemoryDeploymentDeps(owner, { sets: [set], machines });
+
+    expect((await pass(deps)).result).toMatchObject({ afterMs: 0 });
+    expect(sizesIn(deps)).toEqual([]);
+  });
+
+  test('of a frozen one makes no set for its rollback', async () => {
+    const owner = deployment((d) => {
+      d.metadata.labels['freeze'] = 'True';
+      d.spec.rollbackTo = { revision: 1 };
+    });
+    const deps = new MemoryDeploymentDeps(owner, { sets: [noted(setOf(owner, 'old', true, 1), 1)] });
+
+    await pass(deps);
+
+    expect(sizesIn(deps)).not.toContain('made 0');
+    expect(deps.client.writes.filter(({ verb }) => verb === 'create')).toEqual([]);
+  });
+});
+
+/** A Node whose update in place has succeeded. */
+function updatedNode(name: string) {
+  return node((n) => {
+    Object.assign(n.metadata, { name, uid: `uid-of-${name}` });
+    n.metadata.labels = { 'node.machine.sapcloud.io/update-result': 'successful' };
+    n.status.conditions = [{ type: 'InPlaceUpdate', status: 'True', reason: 'UpdateSuccessful' }];
+  });
+}

@@ -20,7 +20,7 @@ import { claimSets } from './claim.ts';
 import { cleanUpSets } from './cleanup.ts';
 import { finishDeploymentDeletion } from './deletion.ts';
 import { selectsAll } from './events.ts';
-import { inPlaceUpdate } from './in-place-update.ts';
+import { endBegunUpdates, inPlaceUpdate } from './in-place-update.ts';
 import { labelAdoptedSets } from './hash-label.ts';
 import { newSetChange } from './new-set.ts';
 import { NodeMarker } from './node-marker.ts';
@@ -39,12 +39,13 @@ import { releaseDeployment } from './release.ts';
 import { Replacements } from './replacements.ts';
 import { resizeSets } from './resize.ts';
 import { rollBack } from './rollback.ts';
-import { createSet, mark, recreate, rollingUpdate, type RolloutPass, type RolloutResult } from './rollout.ts';
+import { createSet, recreate, rollingUpdate, settleMarks, type RolloutPass, type RolloutResult } from './rollout.ts';
 import { takeHandoff, type TakenHandoff } from './scaler-handoff.ts';
 import { isScalingEvent, scale, replaceNamed, type ScalingFacts } from './scaling.ts';
 import { EMPTY_SET } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
-import { hasOldMachines, isToBegin } from './rollout-begin.ts';
+import { canStandStill, hasOldMachines, isToBegin } from './rollout-begin.ts';
+import { rolloutStage } from './rollout-stage.ts';
 import { orderHold, type UpdateState } from './update-order.ts';
 import { statusOf, type Unsupported } from './status.ts';
 import { claimedSets, observeWorld, ownedMachines, type World } from './world.ts';
@@ -66,7 +67,7 @@ interface Acted extends RolloutResult {
 const NOTHING_IN_PLACE: Unsupported = {
   reason: 'StrategyNotSupported',
   message:
-    'the new template is not rolled out: without a target cluster there is no Node to update in place, set spec.strategy.type to RollingUpdate or Recreate',
+    'the new template is not rolled out: without a target cluster, Nodes cannot be updated in place; set spec.strategy.type to RollingUpdate or Recreate',
 };
 
 /** Keeps the Machines of each MachineDeployment at its number and rolls them to its template. */
@@ -94,7 +95,7 @@ export class MachineDeploymentController {
     if (isBeingDeleted(cached)) return this.#delete(key, cached, signal);
     if (isUnfreezeRequested(cached)) {
       await releaseDeployment(this.#deps, cached, signal);
-      return requeue(0, 'its release to be seen');
+      return requeue(0, 'its release to be recorded');
     }
 
     const errors = validateMachineDeployment(cached);
@@ -106,9 +107,9 @@ export class MachineDeploymentController {
     const marked = await this.#withHandoff(deployment, signal);
     const replacements = this.#seeReplacements(key, deployment);
     const acted = marked.isAll
-      ? await this.#act(await this.#withNewSetInStep(marked.deployment, signal), replacements, signal)
+      ? await this.#act(await this.#withNewSetInStep(marked.deployment, signal), signal)
       : { isRollout: false, again: true };
-    return this.#report(key, deployment, await this.#holdReplacements(deployment, acted, replacements, signal), signal);
+    return this.#report(key, deployment, await this.#settleMarks(deployment, acted, replacements, signal), signal);
   }
 
   async #withFinalizer(deployment: MachineDeployment, signal: AbortSignal): Promise<MachineDeployment> {
@@ -159,35 +160,42 @@ export class MachineDeploymentController {
     return this.#replacements.see(key, sets.map(machinesOf));
   }
 
-  /** Nodes of Machines that have come in place of others are kept from the autoscaler. What is urgent was done before. */
-  async #holdReplacements(
+  /** What Nodes carry has a reason, or goes. What is urgent was done before. */
+  async #settleMarks(
     deployment: MachineDeployment,
     acted: Acted,
     replacements: ReadonlySet<string>,
     signal: AbortSignal,
   ): Promise<Acted> {
-    if (!this.#deps.holdsScaleDownDuringRollout || replacements.size === 0) return acted;
     const world = observeWorld(this.#deps, deployment);
-    const held = ownedMachines(this.#deps, deployment).filter(({ metadata }) => replacements.has(metadata.uid));
+    // One that waits for its turn has chosen no machines yet, and may wait for long.
+    const stage = acted.waitsFor === undefined ? rolloutStage(world) : 'none';
     try {
       const pass = { deps: this.#deps, marker: this.#marker, world, signal };
-      return (await mark(pass, held, { holdScaleDown: true })).hasMore ? { ...acted, again: true } : acted;
+      return (await settleMarks(pass, { stage, replacements })).hasMore ? { ...acted, again: true } : acted;
     } catch (error) {
       return { ...acted, error: acted.error ?? error };
     }
   }
 
-  async #act(world: World, replacements: ReadonlySet<string>, signal: AbortSignal): Promise<Acted> {
+  async #act(world: World, signal: AbortSignal): Promise<Acted> {
     const { deployment } = world;
-    const hold = isToBegin(world) ? orderHold(deployment, this.#others(deployment), this.#updateState) : undefined;
-    const pass: RolloutPass = { deps: this.#deps, marker: this.#marker, world, signal, replacements };
+    const hasBegun = !isToBegin(world);
+    const hold =
+      !hasBegun || canStandStill(world)
+        ? orderHold(deployment, this.#others(deployment), this.#updateState, hasBegun)
+        : undefined;
+    const pass: RolloutPass = { deps: this.#deps, marker: this.#marker, world, signal };
     const isPaused = deployment.spec.paused === true;
     if (!isPaused && rollbackRevisionOf(deployment) !== undefined) return this.#rollBack(pass, hold !== undefined);
     const isHeld = isPaused || hold !== undefined;
     const facts = { ...scalingFactsOf(world), isPaused: isHeld };
     if (isHeld || isScalingEvent(facts)) {
       const hasScaled = await this.#scale(pass, facts);
-      if (isHeld) return { isRollout: false, waitsFor: hold?.message };
+      if (isHeld) {
+        const ended = hasBegun && !hasScaled ? await this.#endBegunUpdates(pass) : {};
+        return { ...ended, isRollout: false, waitsFor: hold?.message };
+      }
       // What the overshoot safety does not let grow must not keep the rest from shrinking.
       if (hasScaled || !world.isFrozen) return { isRollout: false };
     }
@@ -209,6 +217,10 @@ export class MachineDeploymentController {
     if (!hasOldMachines(pass.world)) return { ...(await rollingUpdate(pass)), isRollout: true };
     await this.#scale(pass, facts);
     return { isRollout: false, unsupported: NOTHING_IN_PLACE };
+  }
+
+  async #endBegunUpdates(pass: RolloutPass): Promise<RolloutResult> {
+    return pass.world.deployment.spec.strategy?.type === 'InPlaceUpdate' ? endBegunUpdates(pass) : {};
   }
 
   async #scale({ world, signal }: RolloutPass, facts: ScalingFacts): Promise<boolean> {
@@ -262,7 +274,7 @@ export class MachineDeploymentController {
   /** The spec cannot be obeyed: said once, by condition and Event; the sets stay as they are. */
   async #reject(key: string, deployment: MachineDeployment, errors: string, signal: AbortSignal): Promise<StepResult> {
     const waitMs = await this.#writeStatus(key, deployment, errors, { isRollout: false }, signal);
-    return waitMs === undefined ? stop : requeue(waitMs, 'its next status');
+    return waitMs === undefined ? stop : requeue(waitMs, 'its status to be recorded');
   }
 
   async #delete(key: string, deployment: MachineDeployment, signal: AbortSignal): Promise<StepResult> {
@@ -270,7 +282,7 @@ export class MachineDeploymentController {
     const result = await finishDeploymentDeletion(this.#deps, deployment, signal);
     if (result.kind === 'next') return stop;
     const waitMs = await this.#writeStatus(key, deployment, undefined, { isRollout: false }, signal);
-    return waitMs === undefined ? result : requeue(waitMs, 'its machine sets to go');
+    return waitMs === undefined ? result : requeue(waitMs, 'its machine sets to be deleted');
   }
 
   /** Writes the status if it changed; returns after which time to come back when it is too early for another write. */

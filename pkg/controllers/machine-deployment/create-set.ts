@@ -19,8 +19,8 @@ class ChangedTemplateError extends Error {
 
   constructor(set: string) {
     super(
-      `MachineSet ${set} was created from spec.template and has another template, as had the one before: a webhook or ` +
-        'CustomResourceDefinition changes MachineSets. Correct that, then change spec.template, as `machinist rollout restart` does',
+      `MachineSet ${set} was created from spec.template but has another template, as its predecessor had: a webhook or ` +
+        'CustomResourceDefinition changes MachineSets. Fix that, then change spec.template, for example by `machinist rollout restart`',
     );
   }
 }

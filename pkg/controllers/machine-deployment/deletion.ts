@@ -41,7 +41,7 @@ export async function finishDeploymentDeletion(
         if (!isNotFound(err)) throw err;
       }
     });
-    return waitFor('its machine sets to go');
+    return waitFor('its machine sets to be deleted');
   }
   const rest = finalizers.filter((finalizer) => finalizer !== MACHINE_FINALIZER);
   const patch = mergePatchIfUnchanged(deployment, { metadata: { finalizers: rest } });

@@ -2,13 +2,16 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { OwnerDeps } from '../replicas/owner-deps.ts';
+import type { Random } from '../../random/random.ts';
 
-/** What the MachineDeployment controller is made of. */
 export interface MachineDeploymentDeps extends OwnerDeps {
   readonly recorder: ObjectEvents<MachineDeployment>;
+  readonly random?: Random | undefined;
   readonly setRecorder: ObjectEvents<MachineSet>;
   /** Whether Nodes are kept from the autoscaler's scale-down while a rollout is on. */
   readonly holdsScaleDownDuringRollout: boolean;
   /** Whether this process, which runs the machine controller too, does that for a Node that joins with its very first marks. */
   readonly holdsJoiningNodes: boolean;
+  /** Whether the machine controller of this process leads: what that records of a Machine, caches show before what it then puts on the Node. */
+  readonly leadsMachines: () => boolean;
 }

@@ -49,9 +49,9 @@ export function releasedMachines<T extends KubeObject>(
   { deployment, set, machines }: Release,
 ): ObjectEvent<T> {
   const message =
-    `The selector of machine deployment ${deployment.metadata.name} no longer selects machine set ${set.metadata.name}, which has ` +
-    `been released with ${machines} machine(s): no machine deployment manages those now, they and their VMs stay when it is ` +
-    'deleted. Delete the set, or give it the labels that the selector asks for.';
+    `The selector of machine deployment ${deployment.metadata.name} no longer matches machine set ${set.metadata.name}, which was ` +
+    `released with ${machines} machine(s): no machine deployment manages them now, and they and their VMs are not deleted with ` +
+    'it. Delete the set, or add the labels of the selector to it.';
   return { object, type: 'Warning', reason: 'ReleasedMachineSet', message };
 }
 

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet, node, type BuiltMachine } from '../../../test/builders.ts';
 import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
@@ -12,7 +12,7 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { nodes } from '../../kube/resource.ts';
-import { inPlaceUpdate } from './in-place-update.ts';
+import { endBegunUpdates, inPlaceUpdate } from './in-place-update.ts';
 import { NodeMarker } from './node-marker.ts';
 
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';
@@ -21,12 +21,12 @@ const CONFLICT = new ApiError(409, 'Conflict', 'changed');
 const UPDATED = { type: 'InPlaceUpdate', status: 'True', reason: 'UpdateSuccessful' } as const;
 
 /** An old set with machines `o-…`, of which those in `updated` are done, and a new one with `n-…`; `moved` were handed over. */
-function scene({ old, now, nowSize, updated = [], moved = [], unavailable = 1, isFrozen = false }: Scene) {
+function scene({ old, now, nowSize, updated = [], moved = [], unavailable = 1, surge = 0, isFrozen = false }: Scene) {
   const deployment = machineDeployment((d) => {
-    d.spec.replicas = old.length + now.length;
+    d.spec.replicas = old.length + now.length - surge;
     d.spec.strategy = {
       type: 'InPlaceUpdate',
-      inPlaceUpdate: { maxSurge: 0, maxUnavailable: unavailable, orchestrationType: 'Auto' },
+      inPlaceUpdate: { maxSurge: surge, maxUnavailable: unavailable, orchestrationType: 'Auto' },
     };
     if (isFrozen) d.metadata.labels[FREEZE_LABEL] = 'True';
   });
@@ -74,9 +74,9 @@ function scene({ old, now, nowSize, updated = [], moved = [], unavailable = 1, i
   });
   const marker = new NodeMarker(deps);
   /** One pass, with the time that its retries take. */
-  const run = async () => {
+  const run = async (step = inPlaceUpdate) => {
     const { signal } = new AbortController();
-    const pass = inPlaceUpdate({ deps, marker, world: deps.world(deployment), signal, replacements: new Set() });
+    const pass = step({ deps, marker, world: deps.world(deployment), signal });
     const [result] = await Promise.all([pass, deps.clock.advanceAsync(1_000)]);
     return result;
   };
@@ -93,6 +93,7 @@ interface Scene {
   readonly updated?: readonly string[];
   readonly moved?: readonly string[];
   readonly unavailable?: number;
+  readonly surge?: number;
   readonly isFrozen?: boolean;
 }
 
@@ -119,6 +120,90 @@ test('the sizes follow from where Machines are, and nothing else is done with si
   await run();
 
   expect(written()).toEqual(['machinesets/now']);
+});
+
+test('a moved Machine stays protected from its new set until that counts it', async () => {
+  const settling = { old: ['o-2'], now: ['n-1', 'n-2'], moved: ['n-1'] };
+  const early = scene({ ...settling, nowSize: 1, isFrozen: true });
+  const later = scene({ ...settling, nowSize: 2 });
+
+  await early.run();
+  await later.run();
+
+  expect(early.written()).not.toContain('machines/n-1');
+  expect(later.deps.client.writes).toContainEqual(
+    expect.objectContaining({
+      what: 'machines/n-1',
+      body: { metadata: { labels: { [UPDATE_RESULT_LABEL]: null } } },
+    }),
+  );
+});
+
+test('a moved Machine keeps owners that are not its controller', async () => {
+  const { deps, run } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
+  const its = deps.machines.get('default/o-1');
+  if (its === undefined) throw new Error('it is there');
+  const other = { apiVersion: 'example.com/v1', kind: 'Audit', name: 'a', uid: 'a' };
+  const ownerReferences = [...(its.metadata.ownerReferences ?? []), other];
+  deps.machines.put({ ...its, metadata: { ...its.metadata, resourceVersion: '2', ownerReferences } });
+
+  await run();
+
+  const owners = deps.client.writes.flatMap(({ what, body }) =>
+    what === 'machines/o-1'
+      ? ((body as { metadata: { ownerReferences: object[] } }).metadata.ownerReferences ?? [])
+      : [],
+  );
+  expect(owners).toMatchObject([{ kind: 'MachineSet', name: 'now', controller: true }, other]);
+});
+
+test('a frozen MachineDeployment chooses nothing, and makes no set', async () => {
+  const choosing = scene({ old: ['o-1', 'o-2'], now: [], isFrozen: true });
+  const without = scene({ old: ['o-1', 'o-2'], now: [], isFrozen: true });
+  without.deps.machineSets.remove('default/now');
+
+  await choosing.run();
+  await without.run();
+
+  expect([choosing.writtenNodes(), without.writtenNodes()]).toEqual([[], []]);
+  expect(without.deps.client.writes).toEqual([]);
+});
+
+test('an old set that could make up for what moves is kept from it before anything else is done', async () => {
+  const { deps, run } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
+  const old = deps.machineSets.get('default/old');
+  if (old === undefined) throw new Error('it is there');
+  deps.machineSets.put({ ...old, metadata: { ...old.metadata, resourceVersion: '3', labels: { pool: 'a' } } });
+
+  await run();
+
+  expect(deps.client.writes[0]).toMatchObject({
+    what: 'machinesets/old',
+    body: { metadata: { labels: { [SCALE_UP_DISABLED_LABEL]: 'true' } } },
+  });
+});
+
+test('nothing moves before all Nodes of old sets are marked', async () => {
+  const old = Array.from({ length: 101 }, (_unused, i) => `o-${i}`);
+  const { deps, run, written } = scene({ old, now: [], updated: ['o-1'] });
+  for (const { metadata } of deps.nodes.list()) {
+    deps.nodes.put(
+      node((n) => Object.assign(n.metadata, { name: metadata.name, uid: metadata.uid, resourceVersion: '2' })),
+    );
+  }
+
+  expect(await run()).toEqual({ again: true });
+
+  expect(written()).toEqual([]);
+});
+
+test('the last of an old set goes when the new set has all, and no other is chosen', async () => {
+  const { deps, run, writtenNodes } = scene({ old: ['o-1'], now: ['n-1', 'n-2', 'n-3'], surge: 1 });
+
+  await run();
+
+  expect(deps.client.writes).toMatchObject([{ what: 'machinesets/old', body: { spec: { replicas: 0 } } }]);
+  expect(writtenNodes()).toEqual([]);
 });
 
 test('a frozen set does not grow, also by what was moved to it', async () => {
@@ -194,4 +279,65 @@ test('a Node that changed while it was chosen is chosen as a live read shows it'
 
   expect(deps.targetClient.writes).toMatchObject([{ resourceVersion: '1' }, { resourceVersion: '8' }]);
   expect(deps.events).toEqual([]);
+});
+
+describe('while it is paused', () => {
+  test('an updated Machine moves on, and no other is chosen', async () => {
+    const { run, written, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
+
+    expect(await run(endBegunUpdates)).toEqual({ again: true });
+
+    expect(written()).toEqual(['machines/o-1']);
+    expect(writtenNodes()).toEqual([]);
+  });
+
+  test('the sizes follow from what has moved', async () => {
+    const moved = ['n-1'];
+    const { deps, run } = scene({ old: ['o-1'], now: ['n-1'], nowSize: 0, updated: moved, moved });
+
+    expect(await run(endBegunUpdates)).toEqual({ again: true });
+
+    const sizes = deps.client.writes.map(({ what, body }) => [what, (body as { spec?: object }).spec]);
+    expect(sizes).toEqual([['machinesets/now', { replicas: 1 }]]);
+  });
+
+  test('no set is made smaller when nothing has moved', async () => {
+    const { deps, run } = scene({ old: ['o-1', 'o-2'], now: ['n-1'] });
+    deps.machines.remove('default/o-2');
+
+    expect(await run(endBegunUpdates)).toEqual({ again: false });
+
+    expect(deps.client.writes).toEqual([]);
+  });
+
+  test('a Machine that has moved has its Node given back', async () => {
+    const { run, writtenNodes } = scene({ old: ['o-1'], now: ['n-1'], updated: ['n-1'] });
+
+    await run(endBegunUpdates);
+
+    expect(writtenNodes()).toEqual(['nodes/n-1']);
+  });
+
+  test('a Machine whose template has changed again stays, and its Node is given back', async () => {
+    const { deps, run, written, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
+    deps.machineSets.remove('default/now');
+
+    expect(await run(endBegunUpdates)).toEqual({ again: false });
+
+    expect(written()).toEqual([]);
+    expect(writtenNodes()).toEqual(['nodes/o-1']);
+  });
+
+  test('a Node that is kept empty for another reason is not given back', async () => {
+    const { deps, run, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
+    deps.machineSets.remove('default/now');
+    const its = deps.machines.get('default/o-1');
+    if (its === undefined) throw new Error('it is there');
+    const annotations = { 'machine.sapcloud.io/maintenance-since': '2026-01-01T00:00:00Z' };
+    deps.machines.put({ ...its, metadata: { ...its.metadata, resourceVersion: '2', annotations } });
+
+    await run(endBegunUpdates);
+
+    expect(writtenNodes()).toEqual([]);
+  });
 });

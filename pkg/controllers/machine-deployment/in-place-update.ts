@@ -8,13 +8,13 @@ import { ignoreNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machines, machineSets } from '../../kube/resource.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
-import { isUnderMaintenance } from '../machines/maintenance.ts';
-import { hasPreparationBegun } from '../machines/prepared-deletion.ts';
+import { isEmptied } from '../machines/rollout-marks.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { isJustUpdated } from '../replicas/machine-state.ts';
 import {
   isNeedlessCandidate,
   isToBeReleased,
+  isUpdated,
   settledSizes,
   sizeInPlace,
   toMove,
@@ -62,11 +62,7 @@ export async function inPlaceUpdate(pass: RolloutPass): Promise<RolloutResult> {
   const size = sizeInPlace(facts.newSet, facts.oldSets, limits);
   const grown = withoutRaises(new Map([[facts.newSet.name, size]]), facts, isFrozen);
   if (await resizeSets(deps, world, { sizes: grown }, signal)) return {};
-  const moving = isFrozen ? [] : toMove(old, facts.newSet, limits);
-  if (moving.length > 0) {
-    await atOnce(PATCHES_AT_ONCE, moving, ({ machine }) => move(pass, machine, newSet));
-    return { again: true };
-  }
+  if (await moveUpdated(pass, old, newSet, facts.newSet)) return { again: true };
   if (facts.newSet.size >= limits.replicas) {
     const leftovers = shrinkOldSets(facts.newSet, facts.oldSets, limits);
     if (await resizeSets(deps, world, { sizes: leftovers }, signal)) return {};
@@ -77,6 +73,40 @@ export async function inPlaceUpdate(pass: RolloutPass): Promise<RolloutResult> {
     if (!(await writeNodes(pass, next, selectNode)).isDone) return { again: true };
   }
   return finishRollout(pass);
+}
+
+/**
+ * What is left to do of updates that have begun while the MachineDeployment is paused: nothing is chosen any more, but an updated Node is
+ * given back to its pods, and its Machine goes to the new set. Without that set it stays where it is, and is updated again later.
+ */
+export async function endBegunUpdates(pass: RolloutPass): Promise<RolloutResult> {
+  const { deps, world, signal } = pass;
+  const { newSet, facts, isFrozen } = world;
+  const old = world.oldSets.map((set, i) => sideOf(pass, set, facts.oldSets[i] ?? EMPTY_SET)).filter(isActive);
+  if (newSet === undefined || facts.newSet === undefined) {
+    const updated = old.flatMap(({ machines: its }) => its).filter((one) => isUpdated(one) && !isEmptied(one.machine));
+    return { again: (await writeNodes(pass, updated, releaseUpdatedNode)).hasMore };
+  }
+  const now = sideOf(pass, newSet, facts.newSet);
+  if (now.machines.some(({ machine }) => isJustUpdated(machine))) {
+    const settled = withoutRaises(settledSizes(now, old), facts, isFrozen);
+    if (await resizeSets(deps, world, { sizes: settled }, signal)) return { again: true };
+  }
+  if ((await settle(pass, now)).hasMore) return { again: true };
+  return { again: await moveUpdated(pass, old, newSet, facts.newSet) };
+}
+
+/** Moves the updated Machines for which the new set has a place; returns whether there are any. */
+async function moveUpdated(
+  pass: RolloutPass,
+  old: readonly Side[],
+  newSet: MachineSet,
+  itsFacts: SetFacts,
+): Promise<boolean> {
+  const { limits, isFrozen } = pass.world;
+  const moving = isFrozen ? [] : toMove(old, itsFacts, limits);
+  await atOnce(PATCHES_AT_ONCE, moving, ({ machine }) => move(pass, machine, newSet));
+  return moving.length > 0;
 }
 
 function sideOf({ deps, world }: RolloutPass, set: MachineSet, facts: SetFacts): Side {
@@ -119,7 +149,6 @@ async function settle(pass: RolloutPass, now: Side): Promise<Marked> {
     await deps.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreNotFound);
   });
   const needless = now.machines.filter(isNeedlessCandidate).map(({ machine }) => machine);
-  const isEmptied = (machine: Machine): boolean => isUnderMaintenance(machine) || hasPreparationBegun(machine);
   const due = now.machines.filter((one) => isToBeReleased(one) && !isEmptied(one.machine));
   const released = await writeNodes(pass, due, releaseUpdatedNode);
   return bothMarked(released, await mark(pass, needless, { candidate: false }));

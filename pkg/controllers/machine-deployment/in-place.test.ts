@@ -177,6 +177,8 @@ describe('choosing Nodes', () => {
     readonly chosen: string[];
   }
 
+  // promise: maintenance/update-place-select
+  // promise: order-updates/update-place-takes-order
   test.each<Row>([
     { title: 'as many as may be unavailable', of: [{}, {}, {}, {}, {}], chosen: ['m-0', 'm-1'] },
     {
@@ -190,6 +192,13 @@ describe('choosing Nodes', () => {
       title: 'none more when enough are under way, drained or not',
       of: [{ labels: SELECTED }, { labels: SELECTED, phase: 'InPlaceUpdating' }, {}, {}, {}],
       chosen: [],
+    },
+    {
+      title: 'no more than the new set lacks, those under way included',
+      of: [{ labels: SELECTED }, {}, {}, {}],
+      now: { size: 3, available: 3 },
+      unavailable: 5,
+      chosen: ['m-1'],
     },
     {
       title: 'no available one when others are unavailable anyway',

@@ -5,6 +5,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { isUnderMaintenance } from '../machines/maintenance.ts';
 import { isUnderPreparation } from '../machines/prepared-deletion.ts';
+import { isUpdateOver } from '../machines/rollout-marks.ts';
 import { isAvailable, isFailed, isJustUpdated, isPreserved, isTerminating } from '../replicas/machine-state.ts';
 import type { NodeOfMachine } from './node-marker.ts';
 import { byAge, sumOf, type Resizes, type SetFacts } from './set-facts.ts';
@@ -56,10 +57,7 @@ export function isUpdated({ machine, node }: NodeOfMachine): boolean {
 
 /** A Machine of the new set whose Node still shows the update that it has behind it. */
 export function isToBeReleased({ node }: NodeOfMachine): boolean {
-  return (
-    node?.metadata.labels?.[UPDATE_RESULT_LABEL] === SUCCESSFUL &&
-    reasonOf(node.status?.conditions) === 'UpdateSuccessful'
-  );
+  return node !== undefined && isUpdateOver(node);
 }
 
 /** A Machine of the new set whose Node waits for an update all the same, as after a rollback. */

@@ -1,7 +1,8 @@
 import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import { eventsAbout } from '../../events/event-sink.ts';
+import { CONTROL } from '../../gate/gate.ts';
 import { machineDeployments as deploymentResource, machineSets as machineSetResource } from '../../kube/resource.ts';
-import { MANAGER_LEASE } from '../../leader/names.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../../leader/names.ts';
 import { machineDeploymentMetrics } from './metrics.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';
@@ -21,12 +22,15 @@ export function machineDeployment(operator: Operator, deps: OwnerDeps): Controll
   const recorder = operator.recorder(MACHINE_DEPLOYMENT_EVENT_SOURCE);
   machineDeploymentMetrics(registry, () => machineDeployments.list());
   rolloutMetrics(registry, { machineDeployments, machineSets, machines, clock });
+  const machineGate = config.controllers.has('machine') ? operator.under(MACHINE_LEASE).gate : undefined;
   const controller = new MachineDeploymentController({
     ...deps,
     recorder: eventsAbout(deploymentResource, recorder),
+    random: operator.random,
     setRecorder: eventsAbout(machineSetResource, recorder),
     holdsScaleDownDuringRollout: config.sets.annotateForAutoscaler,
     holdsJoiningNodes: config.controllers.has('machine'),
+    leadsMachines: () => machineGate !== undefined && machineGate.trustedForMs([CONTROL]) > 0,
   });
   const outageCondition = new OutageCondition({ ...deps, outages: () => operator.outages });
   return {

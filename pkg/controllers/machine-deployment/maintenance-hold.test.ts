@@ -9,8 +9,8 @@ import { maintenanceHold } from './maintenance-hold.ts';
 import { observeWorld } from './world.ts';
 
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';
-const ONE = 'Waits for machine in maintenance, which is not available: ';
-const END = '. It goes on when that ends.';
+const ONE = 'Waiting for the end of maintenance of 1 unavailable machine: ';
+const END = '.';
 
 /** Of one set, a letter each: r running, m running in maintenance, u in maintenance and down, b being made, f failed in maintenance, d being deleted. */
 type States = string;
@@ -36,7 +36,7 @@ test.each<Row>([
     now: 'rm',
     surge: 2,
     unavailable: 1,
-    want: 'Waits for 3 machines in maintenance, which are not available: now-1, old-2, old-3. It goes on when that ends.',
+    want: 'Waiting for the end of maintenance of 3 unavailable machines: now-1, old-2, old-3.',
   },
   { title: 'nobody is away', old: 'rrrr', now: 'r', want: undefined },
   { title: 'the new one is still being made', old: 'rrmr', now: 'b', want: undefined },

@@ -88,6 +88,6 @@ function canGoOn({ newSet, oldSets }: Sets, { deployment, limits, isFrozen }: Ro
 function describe(names: readonly string[]): string {
   const named = names.slice(0, MAX_NAMED).join(', ');
   const more = names.length > MAX_NAMED ? `, and ${names.length - MAX_NAMED} more` : '';
-  const [machines, are] = names.length === 1 ? ['machine', 'is'] : [`${names.length} machines`, 'are'];
-  return `Waits for ${machines} in maintenance, which ${are} not available: ${named}${more}. It goes on when that ends.`;
+  const machines = names.length === 1 ? 'machine' : 'machines';
+  return `Waiting for the end of maintenance of ${names.length} unavailable ${machines}: ${named}${more}.`;
 }

@@ -17,7 +17,7 @@ const VALUES: readonly ObjectValue<MachineDeployment>[] = [
   { name: 'info_spec_min_ready_seconds', help: 'minReadySeconds.', of: ({ spec }) => spec.minReadySeconds ?? 0 },
   {
     name: 'info_spec_revision_history_limit',
-    help: 'How many old machine sets are kept.',
+    help: 'Number of old machine sets to keep.',
     of: ({ spec }) => spec.revisionHistoryLimit ?? undefined,
   },
   {
@@ -27,7 +27,7 @@ const VALUES: readonly ObjectValue<MachineDeployment>[] = [
   },
   {
     name: 'info_spec_rollback_to_revision',
-    help: 'Revision that is to be rolled back to.',
+    help: 'Revision to roll back to.',
     of: ({ spec }) => (spec.rollbackTo ? (spec.rollbackTo.revision ?? 0) : undefined),
   },
   {
@@ -56,10 +56,10 @@ const VALUES: readonly ObjectValue<MachineDeployment>[] = [
     help: 'Machines of the new template.',
     of: ({ status }) => status?.updatedReplicas ?? 0,
   },
-  { name: 'status_replicas', help: 'Machines, whatever their phase.', of: ({ status }) => status?.replicas ?? 0 },
+  { name: 'status_replicas', help: 'Machines in any phase.', of: ({ status }) => status?.replicas ?? 0 },
   {
     name: 'status_collision_count',
-    help: 'How often the name of a new machine set was taken.',
+    help: 'Number of collisions of the name of a new machine set.',
     of: ({ status }) => status?.collisionCount ?? undefined,
   },
 ];

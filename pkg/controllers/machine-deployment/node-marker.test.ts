@@ -2,8 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, node } from '../../../test/builders.ts';
 import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
+import { machines as machineResource } from '../../kube/resource.ts';
 import { NodeMarker } from './node-marker.ts';
 
 const OWNER = 'default/deployment-1';
@@ -108,6 +110,38 @@ describe('a Node', () => {
 
     expect(deps.targetClient.writes).toEqual([]);
   });
+
+  test.each([
+    { here: false, live: 'is preserved', expiry: '2030-01-01T00:00:00Z', writes: [] },
+    { here: false, live: 'is another one by now', uid: 'another', expiry: '', writes: [] },
+    { here: false, live: 'is as the cache shows it', expiry: '', writes: ['nodes/m-0'] },
+    { here: true, live: 'is preserved', expiry: '2030-01-01T00:00:00Z', writes: ['nodes/m-0'] },
+  ])(
+    'is given back to the autoscaler, with the machine controller here: $here, when the machine $live: $writes',
+    async (row) => {
+      const { deps, marker } = scene();
+      deps.isLeadingMachines = row.here;
+      const [cached] = deps.machines.list();
+      if (cached === undefined) throw new Error('it is there');
+      const metadata = { ...cached.metadata, uid: row.uid ?? cached.metadata.uid };
+      const currentStatus = { ...cached.status?.currentStatus, preserveExpiryTime: row.expiry };
+      const live: Machine = { ...cached, metadata, status: { ...cached.status, currentStatus } };
+      deps.client.put(machineResource, live);
+      deps.nodes.put(
+        node((n) => {
+          Object.assign(n.metadata, { name: 'm-0', uid: 'uid-of-m-0', resourceVersion: '2' });
+          for (const by of ['', '-by-mcm']) {
+            n.metadata.annotations[`cluster-autoscaler.kubernetes.io/scale-down-disabled${by}`] = 'true';
+          }
+        }),
+      );
+
+      const marked = await marker.mark(OWNER, [cached], { holdScaleDown: false }, new AbortController().signal);
+
+      expect(deps.targetClient.writes.map(({ what }) => what)).toEqual(row.writes);
+      expect(marked).toMatchObject({ isDone: true, news: [] });
+    },
+  );
 
   test('that does not exist for its machine is not missed', async () => {
     const { deps, pass } = scene();

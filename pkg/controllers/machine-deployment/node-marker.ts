@@ -1,16 +1,19 @@
 import { nodeNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { refOf } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import { MINUTE_MS, type Clock } from '../../clock/clock.ts';
 import { GateClosedError } from '../../gate/gate.ts';
-import { isConflict, isNotFound } from '../../kube/errors.ts';
-import { nodes } from '../../kube/resource.ts';
+import type { Reader } from '../../kube/client.ts';
+import { ignoreNotFound, isConflict, isNotFound } from '../../kube/errors.ts';
+import { machines as machineResource, nodes } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Target, Targets } from '../../targets/targets.ts';
 import { Backoff } from '../../workqueue/backoff.ts';
-import { isUnderMaintenance } from '../machines/maintenance.ts';
+import { isHeldOtherwise } from '../machines/rollout-marks.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { markNode, missingNodeMarks, type Marks } from './rollout-node-marks.ts';
+import type { Random } from '../../random/random.ts';
 
 /** How many Nodes are written at once, and at most in one pass: scaling must not wait behind a thousand Nodes. */
 const NODES_AT_ONCE = 20;
@@ -19,15 +22,19 @@ const NODES_A_PASS = 100;
 const CONFLICT_TRIES = 5;
 const CONFLICT_PAUSE_MS = 50;
 /** How long a refused Node is left alone. */
-const BACKOFF = new Backoff({ baseMs: 5_000, maxMs: 5 * MINUTE_MS });
+const RETRIES = { baseMs: 5_000, maxMs: 5 * MINUTE_MS };
 /** A Node that nobody asked for so long after it was due is forgotten. */
 const FORGET_AFTER_MS = 10 * MINUTE_MS;
 
-/** What a NodeMarker is made of. */
 export interface NodeMarkerDeps {
   readonly targets: Targets;
+  /** Live reads of the control cluster. */
+  readonly reader: Reader;
+  /** See MachineDeploymentDeps. */
+  readonly leadsMachines: () => boolean;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly random?: Random | undefined;
 }
 
 /** How far a call has come. */
@@ -85,18 +92,25 @@ interface Work {
  */
 export class NodeMarker {
   readonly #deps: NodeMarkerDeps;
+  readonly #backoff: Backoff;
   /** By UID of the Node. */
   readonly #refusals = new Map<string, Refusal>();
 
   constructor(deps: NodeMarkerDeps) {
     this.#deps = deps;
+    this.#backoff = new Backoff({ ...RETRIES, random: deps.random });
   }
 
   /** Writes what is missing on the Nodes of `machines`, as far as the cache shows it; as `write` otherwise. */
   mark(owner: string, machines: readonly Machine[], marks: Marks, signal: AbortSignal): Promise<Written> {
+    return this.markEach(owner, new Map(machines.map((machine) => [machine, marks])), signal);
+  }
+
+  /** The same, of Machines whose Nodes should carry different marks. */
+  markEach(owner: string, marks: ReadonlyMap<Machine, Marks>, signal: AbortSignal): Promise<Written> {
     return this.#writeAll(
       owner,
-      machines.flatMap((machine) => this.#missing(machine, marks)),
+      [...marks].flatMap(([machine, its]) => this.#missing(machine, its)),
       signal,
     );
   }
@@ -166,15 +180,29 @@ export class NodeMarker {
     const name = nodeNameOf(machine);
     const node = name === '' ? undefined : target?.nodes.get(name);
     if (target === undefined || node === undefined) return [];
-    const isPreserved = (machine.status?.currentStatus?.preserveExpiryTime ?? '') !== '';
-    const missingOn = (one: Node): Marks | undefined =>
-      missingNodeMarks(one, marks, isPreserved || isUnderMaintenance(machine));
+    const missingOn = (one: Node): Marks | undefined => missingNodeMarks(one, marks, isHeldOtherwise(machine));
     if (missingOn(node) === undefined) return [];
     const write: NodeWrite = async (to, one, signal) => {
       const missing = missingOn(one);
-      if (missing !== undefined) await markNode(to, one, missing, signal);
+      if (missing?.holdScaleDown !== false || (await this.#isForRollouts(machine, signal))) {
+        if (missing !== undefined) await markNode(to, one, missing, signal);
+        return;
+      }
+      const { holdScaleDown: _kept, ...others } = missing;
+      if (Object.keys(others).length > 0) await markNode(to, one, others, signal);
     };
     return [{ target, node, write }];
+  }
+
+  /**
+   * Whether nothing but a rollout keeps the autoscaler from the Node. A machine controller of another process may have put that there for a
+   * machine that it preserves, which our cache of Machines shows later than the Node, and does so once.
+   */
+  async #isForRollouts({ metadata }: Machine, signal: AbortSignal): Promise<boolean> {
+    const { reader, leadsMachines } = this.#deps;
+    if (leadsMachines()) return true;
+    const live = await reader.get(machineResource, refOf({ metadata }), { signal }).catch(ignoreNotFound);
+    return live?.metadata.uid === metadata.uid && !isHeldOtherwise(live);
   }
 
   #isDue({ metadata }: Node): boolean {
@@ -183,7 +211,11 @@ export class NodeMarker {
 
   #refuse(owner: string, uid: string): void {
     const times = (this.#refusals.get(uid)?.times ?? 0) + 1;
-    this.#refusals.set(uid, { owner, times, notBeforeMs: this.#deps.clock.monotonicMs() + BACKOFF.delayMs(times) });
+    this.#refusals.set(uid, {
+      owner,
+      times,
+      notBeforeMs: this.#deps.clock.monotonicMs() + this.#backoff.delayMs(times),
+    });
   }
 
   /** A Node that is gone needs nothing, nor does another one that has its name by now. */

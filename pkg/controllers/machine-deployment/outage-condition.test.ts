@@ -9,7 +9,11 @@ import { conditionsDuring, OutageCondition } from './outage-condition.ts';
 
 const NOW = Date.UTC(2026, 0, 1, 12);
 const target: Outage = { cluster: 'target', sinceMs: Date.UTC(2026, 0, 1, 11, 59), why: 'connection refused' };
-const control: Outage = { cluster: 'control', sinceMs: Date.UTC(2026, 0, 1, 11, 58), why: 'no answer within 10000 ms' };
+const control: Outage = {
+  cluster: 'control',
+  sinceMs: Date.UTC(2026, 0, 1, 11, 58),
+  why: 'no response within 10000 ms',
+};
 const available = { type: 'Available', status: 'True', reason: 'MinimumReplicasAvailable' } as const;
 const frozen = { type: 'Frozen', status: 'True', reason: 'OverShootingReplicaCount' } as const;
 
@@ -26,7 +30,7 @@ describe('condition APIServerUnreachable', () => {
         reason: 'NoAnswerToProbes',
         message:
           'API server of cluster "target" unreachable since 2026-01-01T11:59:00Z (connection refused): ' +
-          'nothing that concerns it is created, changed or deleted until it answers again.',
+          'no object or VM of this cluster is created, changed or deleted until it responds again.',
         lastUpdateTime: '2026-01-01T12:00:00Z',
         lastTransitionTime: '2026-01-01T12:00:00Z',
       },

@@ -31,7 +31,6 @@ export function conditionsDuring(
   return [...others, { type: TYPE, status: 'True', reason: REASON, message, lastUpdateTime: now, lastTransitionTime }];
 }
 
-/** What shows outages on MachineDeployments. */
 export interface OutageConditionDeps {
   readonly machineDeployments: Lister<MachineDeployment>;
   readonly writer: Writer;

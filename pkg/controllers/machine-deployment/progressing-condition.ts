@@ -76,7 +76,7 @@ export function orderProgress(deployment: MachineDeployment, hold: string | unde
     return { status: 'Unknown', reason: WAITING_FOR_ORDER, message: hold, refresh: current?.message !== hold };
   }
   if (current?.reason !== WAITING_FOR_ORDER) return undefined;
-  return { status: 'Unknown', reason: ORDER_REACHED, message: 'Rollout goes on', refresh: false };
+  return { status: 'Unknown', reason: ORDER_REACHED, message: 'Rollout continues', refresh: false };
 }
 
 /**
@@ -94,7 +94,7 @@ export function maintenanceProgress(
     return { status: 'Unknown', reason: WAITING_FOR_MAINTENANCE, message: hold, refresh: current?.message !== hold };
   }
   if (current?.reason !== WAITING_FOR_MAINTENANCE) return undefined;
-  return { status: 'Unknown', reason: MAINTENANCE_ENDED, message: 'Rollout goes on', refresh: false };
+  return { status: 'Unknown', reason: MAINTENANCE_ENDED, message: 'Rollout continues', refresh: false };
 }
 
 /** Once a rollout was complete, scaling and failures do not make it one again. */

@@ -50,13 +50,20 @@ export class Replacements {
 }
 
 /**
- * The Machines of a set that have come since others began to go, one for each of those, the first that came. What an autoscaler has
- * chosen is replaced by nothing: who comes afterwards has come for other pods. What never had a Node leaves no pods.
+ * The Machines that are on their way out and leave pods to others: what an autoscaler has chosen leaves none, nor does what never had a Node.
  */
-export function comeInPlace(machines: readonly Machine[]): readonly Machine[] {
-  const going = machines.filter(
+export function leavingPods(machines: readonly Machine[]): readonly Machine[] {
+  return machines.filter(
     (machine) => isTerminating(machine) && nodeNameOf(machine) !== '' && markedAtMs(machine) === undefined,
   );
+}
+
+/**
+ * The Machines of a set that have come since others began to go, one for each of those that leave pods, the first that came. What an
+ * autoscaler has chosen is replaced by nothing: who comes afterwards has come for other pods.
+ */
+export function comeInPlace(machines: readonly Machine[]): readonly Machine[] {
+  const going = leavingPods(machines);
   const sinceMs = Math.min(...going.map(({ metadata }) => fromTimestamp(metadata.deletionTimestamp) ?? Infinity));
   return machines
     .map((machine) => ({ machine, createdMs: fromTimestamp(machine.metadata.creationTimestamp) ?? 0 }))

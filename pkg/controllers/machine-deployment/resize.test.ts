@@ -16,7 +16,7 @@ const TIME = '2026-01-01T00:00:01Z';
 const signal = new AbortController().signal;
 
 /** A set of two with its Machines; the autoscaler has named the first of them, or none. */
-function scene(isNamed: boolean) {
+function scene(isNamed: boolean, isOld = false) {
   const deployment = machineDeployment((d) => {
     d.spec.replicas = 2;
     if (!isNamed) return;
@@ -24,6 +24,7 @@ function scene(isNamed: boolean) {
   });
   const set = machineSet((s) => {
     s.spec.replicas = 2;
+    if (isOld) s.spec.template.spec = { class: { kind: 'MachineClass', name: 'old' } };
     s.metadata.resourceVersion = '5';
     s.metadata.ownerReferences = [controllerReference(deployment, API_VERSION, 'MachineDeployment')];
   });
@@ -50,6 +51,27 @@ test.each([
 
   const { uid, resourceVersion } = set.metadata;
   expect(deps.client.writes).toMatchObject([{ intent, what: 'machinesets/set-1', uid, resourceVersion, clusters }]);
+});
+
+test.each([{ isOld: true }, { isOld: false }])(
+  'a set (of an old template: $isOld) is told of its chosen machines in the write of its size',
+  async ({ isOld }) => {
+    const { deps, world } = scene(true, isOld);
+
+    await resizeSets(deps, world, { sizes: new Map([['set-1', 1]]) }, signal);
+
+    expect(deps.client.writes).toMatchObject([
+      { body: { spec: { replicas: 1 }, metadata: { annotations: { [LAST_SCALER_CHANGE_ANNOTATION]: TIME } } } },
+    ]);
+  },
+);
+
+test('an old set without a chosen machine is told of no change', async () => {
+  const { deps, world } = scene(false, true);
+
+  await resizeSets(deps, world, { sizes: new Map([['set-1', 1]]) }, signal);
+
+  expect(JSON.stringify(deps.client.writes)).not.toContain(LAST_SCALER_CHANGE_ANNOTATION);
 });
 
 test('what has its size already is not written', async () => {

@@ -1,48 +1,12 @@
-import {
-  DELETION_POLICY_ANNOTATION,
-  DESIRED_REPLICAS_ANNOTATION,
-  FRONT_END_REPLICAS_ANNOTATION,
-  LAST_APPLIED_CONFIGURATION_ANNOTATION,
-  MAX_REPLICAS_ANNOTATION,
-  PAUSED_BY_FRONT_END_ANNOTATION,
-  PREFER_NO_SCHEDULE_KEY,
-  REVISION_ANNOTATION,
-  REVISION_HISTORY_ANNOTATION,
-  TRIGGER_DELETION_ANNOTATION,
-  UNFREEZE_ANNOTATION,
-  UPDATE_ORDER_ANNOTATION,
-} from '../../apis/machine/v1alpha1/labels.ts';
+import { REVISION_ANNOTATION, REVISION_HISTORY_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-
-/**
- * Annotations that belong to one object and are never copied between a MachineDeployment and its sets: nor does a rollback bring back
- * how machines were deleted, or whom rollouts waited for, when that revision was new.
- */
-const NOT_COPIED: ReadonlySet<string> = new Set([
-  LAST_APPLIED_CONFIGURATION_ANNOTATION,
-  REVISION_ANNOTATION,
-  REVISION_HISTORY_ANNOTATION,
-  DESIRED_REPLICAS_ANNOTATION,
-  MAX_REPLICAS_ANNOTATION,
-  PREFER_NO_SCHEDULE_KEY,
-  UNFREEZE_ANNOTATION,
-  TRIGGER_DELETION_ANNOTATION,
-  FRONT_END_REPLICAS_ANNOTATION,
-  PAUSED_BY_FRONT_END_ANNOTATION,
-  DELETION_POLICY_ANNOTATION,
-  UPDATE_ORDER_ANNOTATION,
-]);
+import { annotationsForSets } from './annotation-copies.ts';
 
 /** So many earlier revisions are remembered; the original's list grows forever. */
 const REMEMBERED_REVISIONS = 50;
 
 type Annotated = Pick<MachineDeployment | MachineSet, 'metadata'>;
-
-/** The annotations that travel between a MachineDeployment and its sets. */
-export function copiedAnnotations({ metadata }: Annotated): Record<string, string> {
-  return Object.fromEntries(Object.entries(metadata.annotations ?? {}).filter(([key]) => !NOT_COPIED.has(key)));
-}
 
 /** The revision of a set or MachineDeployment; 0 when it has none, or none that is a number. */
 export function revisionOf({ metadata }: Annotated): number {
@@ -66,7 +30,7 @@ export function newSetAnnotations(
 ): Record<string, string> {
   const present = newSet.metadata.annotations ?? {};
   const changes = Object.fromEntries(
-    Object.entries(copiedAnnotations(deployment)).filter(([key, value]) => present[key] !== value),
+    Object.entries(annotationsForSets(deployment)).filter(([key, value]) => present[key] !== value),
   );
   const [before, after] = [revisionOf(newSet), nextRevision(oldSets)];
   if (before >= after) return changes;

@@ -10,7 +10,8 @@ import { replacing } from '../../kube/merge-change.ts';
 import { revisionNotFound, rolledBack, templateUnchanged } from './events.ts';
 import { isTaintNoted, noteTaint } from './rollout-node-marks.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
-import { copiedAnnotations, revisionOf } from './revision.ts';
+import { rolledBackAnnotations } from './annotation-copies.ts';
+import { revisionOf } from './revision.ts';
 import { mark, type RolloutPass, type RolloutResult } from './rollout.ts';
 
 /** The set of `revision`; of revision 0 the one before the last. */
@@ -47,13 +48,11 @@ export async function rollBack(pass: RolloutPass): Promise<RolloutResult> {
   return {};
 }
 
-/** Template and copied annotations of `target`, as a merge patch of the MachineDeployment. */
+/** The template of `target`, and the annotations that tell of it, as a merge patch of the MachineDeployment. */
 export function rollbackChange(deployment: MachineDeployment, target: MachineSet): MergePatch<MachineDeployment> {
   const { [TEMPLATE_HASH_LABEL]: _hash, ...labels } = target.spec.template?.metadata?.labels ?? {};
   const template = { ...target.spec.template, metadata: { ...target.spec.template?.metadata, labels } };
-  const wanted = copiedAnnotations(target);
-  const gone = Object.keys(copiedAnnotations(deployment)).filter((key) => wanted[key] === undefined);
-  const annotations = { ...wanted, ...Object.fromEntries(gone.map((key) => [key, null])) };
+  const annotations = rolledBackAnnotations(deployment, target);
   return { metadata: { annotations }, spec: { template: replacing(deployment.spec.template, template) } };
 }
 

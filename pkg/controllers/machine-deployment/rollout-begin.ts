@@ -8,8 +8,7 @@ export function hasOldMachines({ facts }: Pick<World, 'facts'>): boolean {
 }
 
 /**
- * Whether a rollout is due of which nothing has been done yet. One that has begun is never held up: its Machines are between two
- * templates, a Recreate's are gone, and Nodes that are updated in place take no pods.
+ * Whether a rollout is due of which nothing has been done yet.
  *
  * | strategy    | has begun when                                           |
  * |-------------|----------------------------------------------------------|
@@ -19,6 +18,11 @@ export function hasOldMachines({ facts }: Pick<World, 'facts'>): boolean {
  */
 export function isToBegin(world: Pick<World, 'facts' | 'deployment' | 'newSet' | 'oldSets'>): boolean {
   return hasOldMachines(world) && !hasBegun(world);
+}
+
+/** Whether a rollout that has begun can stand still, as one that is paused does. A Recreate cannot: its Machines are gone. */
+export function canStandStill(world: Parameters<typeof isToBegin>[0]): boolean {
+  return hasOldMachines(world) && hasBegun(world) && world.deployment.spec.strategy?.type !== 'Recreate';
 }
 
 function hasBegun({ facts, deployment, newSet, oldSets }: Parameters<typeof isToBegin>[0]): boolean {

@@ -39,7 +39,7 @@ export function rolloutMetrics(registry: Registry, source: RolloutSource): void 
   });
   void new Gauge({
     name: 'machinist_machine_deployment_rollout_age_seconds',
-    help: 'For how long a MachineDeployment has had Machines of an earlier template beside its newest one; 0 without any. Of a rollout back to an earlier template, a process that was started meanwhile knows only the Machines that are left: it shows at most the true age.',
+    help: 'Time in seconds during which a MachineDeployment has had Machines of an earlier template in addition to its newest one; 0 without any. For a rollout back to an earlier template, a process that was restarted since only knows the remaining Machines, and shows at most the true age.',
     labelNames: NAMED,
     registers,
     collect() {

@@ -5,6 +5,8 @@ import { node } from '../../../test/builders.ts';
 import { missingNodeMarks } from './rollout-node-marks.ts';
 
 const HELD = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
+const CANDIDATE = 'node.machine.sapcloud.io/candidate-for-update';
+const SELECTED = 'node.machine.sapcloud.io/selected-for-update';
 const HELD_BY_US = 'cluster-autoscaler.kubernetes.io/scale-down-disabled-by-mcm';
 
 test.each([
@@ -29,8 +31,39 @@ test.each([
     want: undefined,
   },
   { title: 'needs nothing', annotations: [], marks: {}, want: undefined },
-])('a node that $title is written: $want', ({ annotations, tainted, preserved, marks, want }) => {
+  {
+    title: 'loses the label of a candidate with the taint',
+    annotations: [],
+    tainted: true,
+    labels: [CANDIDATE],
+    marks: { taint: false },
+    want: { taint: false, candidate: false },
+  },
+  {
+    title: 'was made a candidate by a person',
+    annotations: [],
+    labels: [CANDIDATE],
+    marks: { taint: false },
+    want: undefined,
+  },
+  {
+    title: 'is updated in place, and keeps the taint until that is over',
+    annotations: [],
+    tainted: true,
+    labels: [CANDIDATE, SELECTED],
+    marks: { taint: false },
+    want: undefined,
+  },
+  {
+    title: 'is updated in place, and gets the taint',
+    annotations: [],
+    labels: [CANDIDATE, SELECTED],
+    marks: { taint: true },
+    want: { taint: true },
+  },
+])('a node that $title is written: $want', ({ annotations, tainted, labels, preserved, marks, want }) => {
   const n = node((built) => {
+    for (const label of labels ?? []) built.metadata.labels[label] = 'true';
     for (const key of annotations) built.metadata.annotations[key] = 'true';
     if (tainted) built.spec.taints = [{ key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' }];
   });

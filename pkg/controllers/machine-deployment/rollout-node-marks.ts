@@ -1,25 +1,25 @@
 import { refOf } from '../../apis/meta.ts';
 import {
   CANDIDATE_FOR_UPDATE_LABEL,
-  CRITICAL_COMPONENTS_TAINT,
   PREFER_NO_SCHEDULE_KEY,
   SCALE_DOWN_DISABLED_ANNOTATION as SCALE_DOWN_DISABLED,
   SCALE_DOWN_DISABLED_BY_US_ANNOTATION as SCALE_DOWN_DISABLED_BY_US,
   SELECTED_FOR_UPDATE_LABEL,
-  UPDATE_FAILED_REASON_ANNOTATION,
-  UPDATE_RESULT_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import type { Node, Taint } from '../../apis/wire.ts';
+import type { Node } from '../../apis/wire.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machineSets, nodes } from '../../kube/resource.ts';
 import type { Target } from '../../targets/targets.ts';
+import {
+  hasRolloutTaint,
+  isHeldByUs,
+  isInUpdate,
+  ROLLOUT_TAINT,
+  updateRelease,
+  withoutRolloutTaint,
+} from '../machines/rollout-marks.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
-
-/** Makes the scheduler prefer Nodes of the new template. */
-const TAINT: Taint = { key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' };
-/** Keeps pods off a Node that was updated in place until anyone who looks after its critical components takes it away. */
-const NOT_READY_TAINT: Taint = { key: CRITICAL_COMPONENTS_TAINT, effect: 'NoSchedule' };
 
 /** What a Node should carry because of a rollout; undefined leaves it alone. */
 export interface Marks {
@@ -29,19 +29,24 @@ export interface Marks {
   readonly candidate?: boolean;
 }
 
-/** What is missing on a Node for it to carry `marks`; undefined when nothing is. `isHeldOtherwise`: preserved, or in maintenance. */
+/**
+ * What is missing on a Node for it to carry `marks`; undefined when nothing is. `isHeldOtherwise`: preserved, or in maintenance. A Node that
+ * is being updated in place keeps its taint until it is given back: it says that the update is that of a rollout. Any other loses the label
+ * of a candidate with it.
+ */
 export function missingNodeMarks(node: Node, marks: Marks, isHeldOtherwise: boolean): Marks | undefined {
-  const taint = marks.taint !== undefined && marks.taint !== hasTaint(node) ? { taint: marks.taint } : {};
-  const annotations = node.metadata.annotations ?? {};
+  const isTainted = hasRolloutTaint(node);
+  const changesTaint = marks.taint !== undefined && marks.taint !== isTainted && (marks.taint || !isInUpdate(node));
+  const taint = changesTaint && marks.taint !== undefined ? { taint: marks.taint } : {};
   // Whoever holds it: what is not ours must be there afterwards.
-  const isHeld = annotations[SCALE_DOWN_DISABLED] === 'true';
-  const isOurs = annotations[SCALE_DOWN_DISABLED_BY_US] !== undefined;
+  const isHeld = node.metadata.annotations?.[SCALE_DOWN_DISABLED] === 'true';
   const changesHold =
-    (marks.holdScaleDown === true && !isHeld) || (marks.holdScaleDown === false && isOurs && !isHeldOtherwise);
+    (marks.holdScaleDown === true && !isHeld) ||
+    (marks.holdScaleDown === false && isHeldByUs(node) && !isHeldOtherwise);
   const hold = changesHold && marks.holdScaleDown !== undefined ? { holdScaleDown: marks.holdScaleDown } : {};
   const isCandidate = node.metadata.labels?.[CANDIDATE_FOR_UPDATE_LABEL] !== undefined;
-  const changesCandidate = marks.candidate !== undefined && marks.candidate !== isCandidate;
-  const candidate = changesCandidate ? { candidate: marks.candidate } : {};
+  const wantsCandidate = marks.candidate ?? (taint.taint === false ? false : undefined);
+  const candidate = wantsCandidate !== undefined && wantsCandidate !== isCandidate ? { candidate: wantsCandidate } : {};
   const missing: Marks = { ...taint, ...hold, ...candidate };
   return Object.keys(missing).length === 0 ? undefined : missing;
 }
@@ -77,11 +82,11 @@ export async function markNode(
     holdScaleDown === undefined ? {} : { [SCALE_DOWN_DISABLED]: hold, [SCALE_DOWN_DISABLED_BY_US]: hold };
   const labels = candidate === undefined ? {} : { [CANDIDATE_FOR_UPDATE_LABEL]: candidate ? 'true' : null };
   const metadata = { annotations, labels };
-  const others = (node.spec?.taints ?? []).filter(({ key }) => key !== TAINT.key);
+  const others = withoutRolloutTaint(node);
   const patch =
     taint === undefined
       ? mergePatch(node, { metadata })
-      : mergePatchIfUnchanged(node, { metadata, spec: { taints: taint ? [...others, TAINT] : others } });
+      : mergePatchIfUnchanged(node, { metadata, spec: { taints: taint ? [...others, ROLLOUT_TAINT] : others } });
   await target.writer.patch('change', nodes, { name: node.metadata.name }, patch, { signal });
 }
 
@@ -96,24 +101,10 @@ export async function selectNode(target: Target, node: Node, signal: AbortSignal
   await target.writer.patch('destroy', nodes, { name }, patch, { signal, clusters: [target.cluster] });
 }
 
-/**
- * Gives a Node back that was updated in place: its marks go, pods may come again as soon as its critical components are ready.
- * Does nothing when its update has not succeeded.
- */
+/** Gives a Node back that was updated in place. Does nothing when its update has not succeeded. */
 export async function releaseUpdatedNode(target: Target, node: Node, signal: AbortSignal): Promise<void> {
-  const { name, labels } = node.metadata;
-  if (labels?.[UPDATE_RESULT_LABEL] !== 'successful') return;
-  const others = (node.spec?.taints ?? []).filter(({ key }) => key !== TAINT.key && key !== NOT_READY_TAINT.key);
-  const patch = mergePatchIfUnchanged(node, {
-    metadata: {
-      labels: { [CANDIDATE_FOR_UPDATE_LABEL]: null, [SELECTED_FOR_UPDATE_LABEL]: null, [UPDATE_RESULT_LABEL]: null },
-      annotations: { [UPDATE_FAILED_REASON_ANNOTATION]: null },
-    },
-    spec: { unschedulable: null, taints: [...others, NOT_READY_TAINT] },
-  });
-  await target.writer.patch('change', nodes, { name }, patch, { signal });
-}
-
-function hasTaint(node: Node): boolean {
-  return node.spec?.taints?.some(({ key }) => key === TAINT.key) ?? false;
+  const change = updateRelease(node);
+  if (change === undefined) return;
+  const { name } = node.metadata;
+  await target.writer.patch('change', nodes, { name }, mergePatchIfUnchanged(node, change), { signal });
 }

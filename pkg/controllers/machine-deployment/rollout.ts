@@ -13,20 +13,18 @@ import type { MachineDeploymentDeps } from './deps.ts';
 import { newSetFor } from './new-set.ts';
 import { created, creationFailed, isComplete, type ProgressingUpdate } from './progressing-condition.ts';
 import { recreateStep } from './recreate.ts';
+import { nodeMarksDue, type MarkFacts } from './node-marks-due.ts';
 import { resizeSets } from './resize.ts';
 import { growNewSet, shrinkOldSets } from './rolling.ts';
 import { EMPTY_SET } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
 import type { World } from './world.ts';
 
-/** One pass of a rollout. */
 export interface RolloutPass {
   readonly deps: MachineDeploymentDeps;
   readonly marker: NodeMarker;
   readonly world: World;
   readonly signal: AbortSignal;
-  /** UIDs of Machines that have come in place of others. */
-  readonly replacements: ReadonlySet<string>;
 }
 
 /** What writing to Nodes needs of a pass. */
@@ -139,23 +137,30 @@ function reportNews({ deps, world }: NodePass, { news, ...marked }: Written): Ma
   return marked;
 }
 
-/**
- * Takes the marks off the Nodes and old sets out of the history, once everything is of the new template. The taint goes from every Node
- * that has it, noted or not: a rollout that was turned back may have ended before its set was noted.
- */
-export async function finishRollout(pass: RolloutPass): Promise<RolloutResult> {
-  const { deps, world, signal } = pass;
+/** Takes old sets out of the history, once everything is of the new template. */
+export async function finishRollout({ deps, world, signal }: RolloutPass): Promise<RolloutResult> {
   const { deployment, newSet, oldSets } = world;
   if (newSet === undefined || !isComplete(deployment, deployment.status ?? {})) return {};
-
-  const release = deps.holdsScaleDownDuringRollout ? { holdScaleDown: false } : {};
-  const isReplacement = ({ metadata }: Machine): boolean => pass.replacements.has(metadata.uid);
-  const [others, kept] = [false, true].map((is) => world.machinesOf(newSet).filter((one) => isReplacement(one) === is));
-  const { hasMore, isDone } = bothMarked(
-    await mark(pass, others ?? [], { taint: false, ...release }),
-    await mark(pass, kept ?? [], { taint: false }),
-  );
-  if (isDone && isTaintNoted(newSet)) await noteTaint(deps, newSet, false, signal);
   await cleanUpSets(deps, oldSets.map(world.owned), revisionHistoryLimitOf(deployment), signal);
-  return hasMore ? { again: true } : {};
+  return {};
+}
+
+/**
+ * Takes away what Nodes carry without a reason, and keeps those from the autoscaler that have one apart from the steps of a rollout. The
+ * taint goes from every Node of the new set that has it, noted or not: a rollout that was turned back may have ended before its set was noted.
+ */
+export async function settleMarks(
+  pass: RolloutPass,
+  { stage, replacements }: Pick<MarkFacts, 'stage' | 'replacements'>,
+): Promise<Marked> {
+  const { deps, world } = pass;
+  const { newSet, oldSets, machinesOf } = world;
+  const current = newSet === undefined ? [] : machinesOf(newSet);
+  const old = oldSets.flatMap(machinesOf);
+  const { holdsScaleDownDuringRollout: holdsScaleDown } = deps;
+  const marks = nodeMarksDue({ current, old, stage, replacements, holdsScaleDown });
+  const owner = keyOf(world.deployment);
+  const marked = reportNews(pass, await pass.marker.markEach(owner, marks, pass.signal));
+  if (newSet !== undefined && marked.isDone && isTaintNoted(newSet)) await noteTaint(deps, newSet, false, pass.signal);
+  return marked;
 }

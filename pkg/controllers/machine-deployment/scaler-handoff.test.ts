@@ -9,6 +9,8 @@ import {
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachine } from '../../../test/builders.ts';
+import { MemoryClient } from '../../../test/memory-client.ts';
+import { ApiError } from '../../kube/errors.ts';
 import {
   MARKS_A_PASS,
   marksDue,
@@ -16,6 +18,7 @@ import {
   readHandoff,
   scalerTimeFor,
   strayMarks,
+  takeHandoff,
   unacknowledged,
 } from './scaler-handoff.ts';
 
@@ -115,6 +118,8 @@ const chosen = (priority: string | undefined, mark: string | undefined, owner = 
     if (mark !== undefined) m.metadata.annotations[MARKED_FOR_DELETION_TIME_ANNOTATION] = mark;
   });
 
+const going = (of: Machine): Machine => ({ ...of, metadata: { ...of.metadata, deletionTimestamp: T1 } });
+
 describe('the marks of a machine chosen at T2', () => {
   const T0 = '2026-01-01T00:00:00Z';
   const T3 = '2026-01-01T00:00:03Z';
@@ -154,6 +159,7 @@ describe('the marks of a machine chosen at T2', () => {
     { title: 'preferred by a person or an old fork', of: chosen('1', undefined), knows: T1, is: 0 },
     { title: 'of another priority by now', of: chosen('3', T2), knows: T1, is: 0 },
     { title: 'of another owner', of: chosen('1', T2, 'other'), knows: T1, is: 0 },
+    { title: 'on its way out', of: going(chosen('1', T2)), knows: T1, is: 0 },
   ])('are taken back from a machine that is $title: $is', ({ of, knows, isChosen = false, is }) => {
     const choices = isChosen ? [{ machine: of, time: T2 }] : [];
 
@@ -192,5 +198,64 @@ describe('the marks of a machine chosen at T2', () => {
     });
 
     expect(scalerTimeFor(deployment, setThatKnows(knows), [{ machine: chosen('1', mark), time: T2 }])).toBe(told);
+  });
+});
+
+describe('taking the list over', () => {
+  const set = setThatKnows(T1);
+  const never = new AbortController().signal;
+  const take = (client: MemoryClient, list: string | undefined, machines: readonly Machine[]) => {
+    const annotations = list === undefined ? {} : { [TRIGGER_DELETION_ANNOTATION]: list };
+    const deployment = machineDeployment((d) => void (d.metadata.annotations = annotations));
+    return takeHandoff({ writer: client }, deployment, { sets: [set], machines }, NOW, never);
+  };
+  const one = (name: string, of: Machine): Machine => ({ ...of, metadata: { ...of.metadata, name } });
+
+  test('takes marks back of the very version that was looked at, before it writes others', async () => {
+    const client = new MemoryClient();
+
+    await take(client, `b~${T2}`, [one('a', chosen('1', T2)), one('b', chosen('3', undefined))]);
+
+    expect(client.writes).toMatchObject([
+      {
+        what: 'machines/a',
+        resourceVersion: '1',
+        body: {
+          metadata: { annotations: { [PRIORITY_ANNOTATION]: '3', [MARKED_FOR_DELETION_TIME_ANNOTATION]: null } },
+        },
+      },
+      { what: 'machines/b', body: { metadata: { annotations: { [PRIORITY_ANNOTATION]: '1' } } } },
+    ]);
+  });
+
+  test.each([
+    { title: 'marked', list: `a~${T2}`, of: chosen('3', undefined) },
+    { title: 'unmarked', list: undefined, of: chosen('1', T2) },
+  ])('a machine that is gone when it is to be $title is none', async ({ list, of }) => {
+    const client = new MemoryClient();
+    client.failures.push(new ApiError(404, 'NotFound', 'gone'));
+
+    expect(await take(client, list, [one('a', of)])).toMatchObject({ isAll: true });
+  });
+
+  test.each([
+    { title: 'marked', list: `a~${T2}`, of: chosen('3', undefined) },
+    { title: 'unmarked', list: undefined, of: chosen('1', T2) },
+  ])('a machine that cannot be $title keeps its set from shrinking', async ({ list, of }) => {
+    const client = new MemoryClient();
+    const failure = new ApiError(403, 'Forbidden', 'no');
+    client.failures.push(failure);
+
+    await expect(take(client, list, [one('a', of)])).rejects.toBe(failure);
+  });
+
+  test('a list of bare names that no machine has leaves no time behind', async () => {
+    const client = new MemoryClient();
+
+    await take(client, 'x,y', []);
+
+    expect(client.writes.map(({ body }) => body)).toEqual([
+      { metadata: { annotations: { [TRIGGER_DELETION_ANNOTATION]: null } } },
+    ]);
   });
 });

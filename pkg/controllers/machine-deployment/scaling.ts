@@ -2,7 +2,6 @@ import { byAge, sumOf, type Resizes, type SetFacts } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
 import type { RolloutLimits } from '../replicas/limits.ts';
 
-/** What scaling depends on. */
 export interface ScalingFacts {
   /** The set of the present template, if it exists. */
   readonly newSet: SetFacts | undefined;
@@ -14,7 +13,6 @@ export interface ScalingFacts {
   readonly isFrozen: boolean;
 }
 
-/** What scaling changes. */
 export interface Scaling {
   readonly sizes: Resizes;
   /** Sets that take note of the present replicas, by which the next change of replicas will be seen. */

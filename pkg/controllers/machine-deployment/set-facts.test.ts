@@ -4,6 +4,7 @@ import {
   LAST_SCALER_CHANGE_ANNOTATION,
   MARKED_FOR_DELETION_TIME_ANNOTATION,
   PRIORITY_ANNOTATION,
+  UPDATE_RESULT_LABEL,
   UPGRADE_INDEX_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import { machine, machineSet } from '../../../test/builders.ts';
@@ -13,7 +14,7 @@ import { factsOf } from './set-facts.ts';
 const NOW = Date.parse('2026-01-02T00:00:00Z');
 const PAST = '2026-01-01T00:00:00Z';
 
-type Trait = 'well' | 'failed, preserved' | 'ill' | 'well, preferred' | 'going' | 'well, marked';
+type Trait = 'well' | 'well, just updated' | 'failed, preserved' | 'ill' | 'well, preferred' | 'going' | 'well, marked';
 
 function machineOf(trait: Trait, i: number): BuiltMachine {
   return machine((m) => {
@@ -22,6 +23,7 @@ function machineOf(trait: Trait, i: number): BuiltMachine {
     if (trait === 'failed, preserved') {
       m.status.currentStatus = { phase: 'Failed', preserveExpiryTime: '2026-01-03T00:00:00Z' };
     }
+    if (trait === 'well, just updated') m.metadata.labels[UPDATE_RESULT_LABEL] = 'successful';
     if (trait === 'going') m.metadata.deletionTimestamp = PAST;
     if (trait === 'well, preferred') m.metadata.annotations[PRIORITY_ANNOTATION] = '2';
     if (trait === 'well, marked') {
@@ -41,6 +43,8 @@ test.each<{ traits: Trait[]; size: number; available: number; free: number }>([
   { traits: ['well', 'going'], size: 2, available: 1, free: 1 },
   { traits: ['well', 'well, marked'], size: 2, available: 1, free: 1 },
   { traits: ['well', 'well, marked'], size: 3, available: 1, free: 2 },
+  { traits: ['well, just updated', 'well, just updated'], size: 1, available: 1, free: 0 },
+  { traits: ['well, just updated', 'well, just updated', 'well'], size: 0, available: 0, free: 0 },
 ])('of $size machines $traits, $available are available and $free cost nothing', ({ traits, size, ...want }) => {
   const set = machineSet((s) => {
     s.spec.replicas = size;

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machineDeployment, type BuiltMachineDeployment } from '../../../test/builders.ts';
 import { UPDATE_ORDER_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { isUpdateOrder, updateOrderOf } from '../replicas/update-order-value.ts';
 import { concerns, orderHold } from './update-order.ts';
 
@@ -66,9 +67,13 @@ describe('a rollout', () => {
     /** Those of `others` that have a Machine that is updated and available, and those that have Machines of another template. */
     readonly updated?: readonly string[];
     readonly old?: readonly string[];
+    readonly hasBegun?: boolean;
     readonly waitsFor: string | undefined;
   }
 
+  // promise: order-updates/needed-update-opens-nothing
+  // promise: order-updates/paused-holds-up-those
+  // promise: openstack/upgrades/paused-holds-workers-say
   test.each<Row>([
     { title: 'without an order waits for nobody', others: [deployment('a', 'g/1', rolling)], waitsFor: undefined },
     {
@@ -132,7 +137,7 @@ describe('a rollout', () => {
           d.status = { ...d.status, conditions: [{ type: 'Progressing', status: 'False' }] };
         }),
       ],
-      waitsFor: 'MachineDeployment a (does not progress),',
+      waitsFor: 'MachineDeployment a (not progressing),',
     },
     {
       title: 'waits for one that is frozen, and says so',
@@ -214,18 +219,50 @@ describe('a rollout', () => {
       waitsFor: undefined,
     },
     {
+      title: 'that has begun waits for one that goes first and is rolled out now',
+      order: 'g/2',
+      others: [deployment('a', 'g/1', rolling)],
+      old: ['a'],
+      hasBegun: true,
+      waitsFor:
+        'MachineDeployment a, as annotation machine.sapcloud.io/update-order requires. To continue now, change the annotation.',
+    },
+    {
+      title: 'that has begun does not wait for one that lacks machines only',
+      order: 'g/2',
+      others: [deployment('a', 'g/1', (d) => void (d.status = { ...d.status, availableReplicas: 0 }))],
+      hasBegun: true,
+      waitsFor: undefined,
+    },
+    {
+      title: 'that waits for the first, and has begun, goes on beside the others',
+      order: 'g/2/first',
+      others: [deployment('a', 'g/1', rolling)],
+      old: ['a'],
+      updated: ['a'],
+      hasBegun: true,
+      waitsFor: undefined,
+    },
+    {
+      title: 'that has yet to begin may begin at once when its order is changed',
+      order: 'g/2',
+      others: [deployment('a', 'g/1', rolling)],
+      waitsFor: 'To start now, change the annotation.',
+    },
+    {
       title: 'names five, and tells how many more there are',
       order: 'g/2',
       others: ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => deployment(name, 'g/1', rolling)),
       waitsFor: 'MachineDeployment a, b, c, d, e and 2 more,',
     },
-  ])('$title', ({ order, others, updated = [], old = [], waitsFor }) => {
+  ])('$title', ({ order, others, updated = [], old = [], hasBegun = false, waitsFor }) => {
     const it = deployment('it', order, rolling);
 
-    const hold = orderHold(it, [it, ...others], ({ metadata: { name } }) => ({
+    const stateOf = ({ metadata: { name } }: MachineDeployment) => ({
       hasOld: old.includes(name),
       hasUpdated: updated.includes(name),
-    }));
+    });
+    const hold = orderHold(it, [it, ...others], stateOf, hasBegun);
 
     expect(hold?.message ?? 'it begins').toContain(waitsFor ?? 'it begins');
   });

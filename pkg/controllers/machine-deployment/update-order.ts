@@ -24,16 +24,19 @@ export interface UpdateState {
  * What a rollout of `deployment` waits for: that all of `others` that go first have been rolled out to their present template, or, with
  * `/first`, that one of those which still have to be updated has a Machine that is updated and available. One that needed no update
  * says nothing of the new template. Undefined when it may begin. `others` are the MachineDeployments of its namespace. One that is
- * being deleted is not waited for; one that is paused, frozen or does not get on is.
+ * being deleted is not waited for; one that is paused, frozen or does not get on is. A rollout that `hasBegun` waits for those only that
+ * have Machines of another template: what merely lacks Machines is no rollout which it would have to let pass.
  */
 export function orderHold(
   deployment: MachineDeployment,
   others: readonly MachineDeployment[],
   stateOf: (other: MachineDeployment) => UpdateState,
+  hasBegun: boolean,
 ): OrderHold | undefined {
   const order = updateOrderOf(deployment);
   if (order === undefined) return undefined;
-  const open = others.filter((other) => goesBefore(other, order) && !isRolledOut(other));
+  const unfinished = others.filter((other) => goesBefore(other, order) && !isRolledOut(other));
+  const open = hasBegun ? unfinished.filter((one) => stateOf(one).hasOld) : unfinished;
   const awaited = order.waitsForFirst ? firstAwaited(open.map((one) => ({ one, ...stateOf(one) }))) : open;
   if (awaited.length === 0) return undefined;
   const named = awaited
@@ -42,7 +45,8 @@ export function orderHold(
     .map((one) => `${one.metadata.name}${noteOn(one)}`);
   const more = awaited.length > MAX_NAMED ? ` and ${awaited.length - MAX_NAMED} more` : '';
   const what = order.waitsForFirst ? 'the first updated Machine of' : 'the rollout of';
-  const message = `Waits for ${what} MachineDeployment ${named.join(', ')}${more}, by annotation ${UPDATE_ORDER_ANNOTATION}: change it to begin now.`;
+  const now = hasBegun ? 'continue' : 'start';
+  const message = `Waiting for ${what} MachineDeployment ${named.join(', ')}${more}, as annotation ${UPDATE_ORDER_ANNOTATION} requires. To ${now} now, change the annotation.`;
   return { message };
 }
 
@@ -75,5 +79,5 @@ function noteOn({ spec, status }: MachineDeployment): string {
   const has = (type: string, want: string): boolean =>
     status?.conditions?.some((one) => one.type === type && one.status === want) === true;
   if (has('Frozen', 'True')) return ' (frozen)';
-  return has('Progressing', 'False') ? ' (does not progress)' : '';
+  return has('Progressing', 'False') ? ' (not progressing)' : '';
 }

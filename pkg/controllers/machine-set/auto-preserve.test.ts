@@ -2,8 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 
 import { LAST_APPLIED_NODE_PRESERVE_ANNOTATION, PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import { machine, node } from '../../../test/builders.ts';
+import { MemoryClient } from '../../../test/memory-client.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { ApiError } from '../../kube/errors.ts';
+import { machines as machineResource } from '../../kube/resource.ts';
 import type { BuiltMachine } from '../../../test/builders.ts';
-import { autoPreservation } from './auto-preserve.ts';
+import { autoPreservation, preserveFailed } from './auto-preserve.ts';
 
 const failed = (day: number, value?: string, change?: (m: BuiltMachine) => void): BuiltMachine =>
   machine((m) => {
@@ -41,6 +45,16 @@ describe('of failed machines', () => {
       machines: [failed(1), failed(3), failed(2)],
       allowed: 2,
       preserve: ['m-3', 'm-2'],
+      release: [],
+    },
+    {
+      title: 'the first by name goes first, of those of one age',
+      machines: [
+        failed(1, undefined, (m) => (m.metadata.name = 'b')),
+        failed(1, undefined, (m) => (m.metadata.name = 'a')),
+      ],
+      allowed: 1,
+      preserve: ['b'],
       release: [],
     },
     {
@@ -112,5 +126,44 @@ describe('of failed machines', () => {
 
     expect(got.preserve.map(({ metadata }) => metadata.name)).toEqual(preserve);
     expect(got.release.map(({ metadata }) => metadata.name)).toEqual(release);
+  });
+});
+
+describe('the patch of a failed machine', () => {
+  const set = { spec: { autoPreserveFailedMachineMax: 1 } } as MachineSet;
+  const preserve = async (failure?: Error): Promise<MemoryClient> => {
+    const client = new MemoryClient();
+    const one = failed(1);
+    client.put(machineResource, one);
+    if (failure !== undefined) client.failures.push(failure);
+    await preserveFailed({ writer: client }, set, [one], () => undefined, new AbortController().signal);
+    return client;
+  };
+
+  test('holds only for the Machine that was decided about', async () => {
+    const { uid, resourceVersion } = failed(1).metadata;
+
+    expect((await preserve()).writes).toMatchObject([
+      {
+        what: 'machines/m-1',
+        intent: 'change',
+        uid,
+        resourceVersion,
+        body: { metadata: { annotations: { [PRESERVE_ANNOTATION]: 'auto-preserved' } } },
+      },
+    ]);
+  });
+
+  test.each([
+    { code: 404, reason: 'NotFound' },
+    { code: 409, reason: 'Conflict' },
+  ])('is decided anew later when it is refused with $reason', async ({ code, reason }) => {
+    expect((await preserve(new ApiError(code, reason, 'x'))).writes).toHaveLength(1);
+  });
+
+  test('is tried again when anything else refuses it', async () => {
+    const refused = new ApiError(403, 'Forbidden', 'x');
+
+    await expect(preserve(refused)).rejects.toBe(refused);
   });
 });

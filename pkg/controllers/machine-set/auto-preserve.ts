@@ -15,7 +15,6 @@ import type { MachineSetDeps } from './deps.ts';
 
 /** Value of the preservation annotation for Machines that nobody asked to preserve. */
 const AUTO = 'auto-preserved';
-/** How many Machines are patched at once. */
 const PATCHES_AT_ONCE = 20;
 
 /** The Node of a Machine: undefined when it names none, `missing` when the one that it names cannot be found. */

@@ -9,7 +9,6 @@ import { atOnce } from '../replicas/at-once.ts';
 import { CONTROLLER_INDEX, NO_CONTROLLER } from '../../indexes/owner-index.ts';
 import type { MachineSetDeps } from './deps.ts';
 
-/** How many Machines are patched at once. */
 const PATCHES_AT_ONCE = 20;
 
 /** What was claimed of which Machines, by the set as it was then. A pass asks several times, mostly of the same. */

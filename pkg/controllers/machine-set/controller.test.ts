@@ -187,6 +187,77 @@ test('a set that is deleted in the middle of a burst stops creating', async () =
   expect(writes.filter((text) => text.startsWith('create'))).toHaveLength(1);
 });
 
+test('a set of the same name that comes in the middle of a burst gets no Machines of the first, and no status of it', async () => {
+  const large = set((s) => void (s.spec.replicas = 20));
+  const deps = new MemorySetDeps([large], []);
+  const other = set((s) => {
+    s.spec.replicas = 20;
+    Object.assign(s.metadata, { uid: 'of another', resourceVersion: '2' });
+  });
+  const create = deps.client.create.bind(deps.client);
+  deps.client.create = (...args) => {
+    deps.machineSets.remove(KEY);
+    deps.machineSets.put(other);
+    return create(...args);
+  };
+
+  const { writes } = await pass(deps);
+
+  expect(writes).toEqual(['create machines/set-1-new-1']);
+});
+
+test('of a set that is gone nothing is remembered', async () => {
+  const deps = new MemorySetDeps([set()], []);
+  const controller = new MachineSetController(deps);
+  deps.client.failures.push(new ApiError(0, 'Unreachable', 'no answer'));
+  await Promise.allSettled([controller.reconcile(KEY, signal)]);
+  const { uid } = set().metadata;
+  const before = deps.expectations.names(uid);
+  deps.machineSets.remove(KEY);
+
+  await controller.reconcile(KEY, signal);
+
+  expect(before).toEqual(['set-1-new-1']);
+  expect(deps.expectations.names(uid)).toEqual([]);
+});
+
+test.each([
+  { where: 'alone', others: 0, deleted: [] },
+  { where: 'in a rollout', others: 1, deleted: ['delete machines/m-1'] },
+])('a set whose size swings $where deletes $deleted: what a rollout gives up is not wanted again', async (row) => {
+  const deployment = machineDeployment();
+  const owners = [controllerReference(deployment, 'machine.sapcloud.io/v1alpha1', 'MachineDeployment')];
+  const sized = (replicas: number, resourceVersion: string): BuiltMachineSet =>
+    set((s) => {
+      s.spec.replicas = replicas;
+      Object.assign(s.metadata, { resourceVersion, ownerReferences: owners });
+    });
+  const other = set((s) => Object.assign(s.metadata, { name: 'other', uid: 'other', ownerReferences: owners }));
+  const others = [
+    owned((m) =>
+      Object.assign(m.metadata, {
+        name: 'other-1',
+        uid: 'other-1',
+        ownerReferences: [controllerReference(other, 'machine.sapcloud.io/v1alpha1', 'MachineSet')],
+      }),
+    ),
+  ].slice(0, row.others);
+  const two = [owned(), owned((m) => Object.assign(m.metadata, { name: 'm-2', uid: 'm-2' }))];
+  const deps = new MemorySetDeps([sized(1, '1'), other], [...two.slice(0, 1), ...others]);
+  deps.machineDeployments.put(deployment);
+  const controller = new MachineSetController(deps);
+  for (const [version, replicas] of [1, 2, 1].entries()) {
+    deps.machineSets.put(sized(replicas, String(version + 2)));
+    if (replicas === 2) deps.machines.put(two[1] as Machine);
+    await controller.reconcile(KEY, signal);
+  }
+
+  const deleted = deps.client.writes
+    .map(({ verb, what }) => `${verb} ${what}`)
+    .filter((text) => text.startsWith('delete '));
+  expect(deleted).toEqual(row.deleted);
+});
+
 test('a spec that cannot be obeyed changes nothing but the status', async () => {
   const invalid = set((s) => void (s.spec.replicas = -1));
   const deps = new MemorySetDeps([invalid], [owned()]);

@@ -25,6 +25,7 @@ import type { MachineSetDeps } from './deps.ts';
 import { isKeptWhenFailed, nextExpiryInMs } from './preservation.ts';
 import { planReplicas } from '../replicas/replica-plan.ts';
 import { releaseSet } from '../replicas/release.ts';
+import { withoutRolloutNotes } from './rollout-notes.ts';
 import { DELETIONS_A_PASS, scaleDown } from './scale-down.ts';
 import { scaleUp } from './scale-up.ts';
 import { StatusPace } from '../replicas/status-pace.ts';
@@ -74,13 +75,13 @@ export class MachineSetController {
     if (isBeingDeleted(cached)) return this.#delete(key, cached, signal);
     if (isUnfreezeRequested(cached)) {
       await releaseSet({ ...this.#deps, recorder: this.#deps.safetyRecorder }, cached, signal);
-      return requeue(0, 'its release to be seen');
+      return requeue(0, 'its release to be recorded');
     }
 
     const errors = validateMachineSet(cached);
     if (errors.length > 0) return this.#reject(key, cached, describeFieldErrors(errors), signal);
 
-    const set = await this.#withFinalizer(cached, signal);
+    const set = await withoutRolloutNotes(this.#deps, await this.#withFinalizer(cached, signal), signal);
     await claimMachines(this.#deps, set, signal);
     await pushTemplate(this.#deps, set, claimedMachines(this.#deps, set), signal);
     const nodeOf = (machine: Machine): Node | 'missing' | undefined => this.#nodeOf(machine);
@@ -181,7 +182,7 @@ export class MachineSetController {
   /** The spec cannot be obeyed: said once, by condition and Event; the Machines stay as they are. */
   async #reject(key: string, set: MachineSet, errors: string, signal: AbortSignal): Promise<StepResult> {
     const waitMs = await this.#writeStatus(key, set, errors, undefined, signal);
-    return waitMs === undefined ? stop : requeue(waitMs, 'its next status');
+    return waitMs === undefined ? stop : requeue(waitMs, 'its status to be recorded');
   }
 
   async #delete(key: string, set: MachineSet, signal: AbortSignal): Promise<StepResult> {
@@ -192,7 +193,7 @@ export class MachineSetController {
     if (deletion.status === 'rejected') throw deletion.reason;
     if (waitMs === undefined) return deletion.value;
     const { value } = deletion;
-    return requeue(value.kind === 'requeue' ? Math.min(waitMs, value.afterMs) : waitMs, 'its machines to go');
+    return requeue(value.kind === 'requeue' ? Math.min(waitMs, value.afterMs) : waitMs, 'its machines to be deleted');
   }
 
   /** Writes the status if it changed; returns after which time to come back when it is too early for another write. */

@@ -1,8 +1,15 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 
 import * as fc from 'fast-check';
 
-import { creationRoom } from './creation-room.ts';
+import { machine, machineDeployment, machineSet, type BuiltMachineDeployment } from '../../../test/builders.ts';
+import { MemorySetDeps } from '../../../test/machine-set-deps.ts';
+import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { controllerReference } from '../../reconcile/ownership.ts';
+import { CREATION_LIMIT_REACHED } from '../replicas/creation-brake.ts';
+import { brakedOwner, creationRoom, isReplaced, isRolling, replacedAmong, roomFor } from './creation-room.ts';
 
 test.each([
   { title: 'fills up', living: 3, existing: 3, isRollout: false, room: 3 },
@@ -53,4 +60,135 @@ test('sets that create at once, each as far as it may, never make more live than
       }
     }),
   );
+});
+
+/** Machines of `set`, of which so many live and so many are going. */
+function machinesOf(set: MachineSet, living: number, going: number): Machine[] {
+  return Array.from({ length: living + going }, (_, i) =>
+    machine((m) => {
+      Object.assign(m.metadata, { name: `${set.metadata.name}-${i}`, uid: `uid-of-${set.metadata.name}-${i}` });
+      m.metadata.ownerReferences = [controllerReference(set, API_VERSION, 'MachineSet')];
+      if (i >= living) m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+    }),
+  );
+}
+
+describe('Machines of a set are replaced', () => {
+  test.each([
+    { what: 'that never had as many as it should', size: 5, living: 1, going: 0, replaced: 0 },
+    { what: 'of which some go, and others never were', size: 5, living: 1, going: 2, replaced: 2 },
+    { what: 'that is full', size: 3, living: 3, going: 2, replaced: 0 },
+    { what: 'that shrank by those that go', size: 2, living: 2, going: 3, replaced: 0 },
+    { what: 'that shrank, and of which more go', size: 3, living: 2, going: 3, replaced: 1 },
+    { what: 'that has too many', size: 1, living: 2, going: 1, replaced: 0 },
+  ])('$what: $replaced of size $size with $living living and $going going', ({ size, living, going, replaced }) => {
+    expect(replacedAmong(size, machinesOf(machineSet(), living, going))).toBe(replaced);
+  });
+});
+
+describe('a set', () => {
+  const deployment = (change?: (d: BuiltMachineDeployment) => void): BuiltMachineDeployment =>
+    machineDeployment((d) => {
+      d.spec.replicas = 4;
+      change?.(d);
+    });
+  const setOf = (name: string, replicas: number, owner = deployment()): MachineSet =>
+    machineSet((s) => {
+      Object.assign(s.metadata, { name, uid: `uid-of-${name}` });
+      s.metadata.ownerReferences = [controllerReference(owner, API_VERSION, 'MachineDeployment')];
+      s.spec.replicas = replicas;
+    });
+  const stopped = (d: BuiltMachineDeployment): void => {
+    d.status.conditions = [{ type: 'Frozen', status: 'True', reason: CREATION_LIMIT_REACHED }];
+  };
+
+  test.each([
+    { what: 'alone fills up to replicas and surge', sizes: [4], living: [1], going: [2], unseen: [0], room: 4 },
+    { what: 'beside an empty one waits for nothing that goes', sizes: [4, 0], living: [1, 0], going: [2, 0], room: 4 },
+    { what: 'creates no more than surge beside a full one', sizes: [4, 4], living: [0, 4], going: [0, 0], room: 1 },
+    { what: 'waits in a rollout for what goes', sizes: [4, 3], living: [1, 3], going: [0, 1], room: 0 },
+    {
+      what: 'that never was full waits in a rollout for what goes elsewhere',
+      sizes: [4, 3],
+      living: [0, 3],
+      going: [0, 2],
+      room: 0,
+    },
+    { what: 'replaces its own without waiting for them', sizes: [2, 3], living: [1, 3], going: [1, 0], room: 1 },
+    { what: 'counts what another one has asked for', sizes: [4, 2], living: [2, 1], going: [0, 0], unseen: 1, room: 1 },
+  ])('$what', ({ sizes, living, going, unseen = 0, room }) => {
+    const sets = sizes.map((size, i) => setOf(`set-${i + 1}`, size));
+    const machines = sets.flatMap((set, i) => machinesOf(set, living[i] ?? 0, going[i] ?? 0));
+    const deps = new MemorySetDeps(sets, machines);
+    deps.machineDeployments.put(deployment());
+    // One of them is seen already: it counts as what it is.
+    for (let i = 0; i < Number(unseen); i++) deps.expectations.expect('uid-of-set-2', `unseen-${i}`);
+    deps.expectations.expect('uid-of-set-2', machines.at(-1)?.metadata.name ?? '');
+    const [own] = sets as [MachineSet];
+
+    expect(roomFor(deps, own)).toBe(room);
+  });
+
+  test('of a MachineDeployment that was stopped creates nothing, also in a process that has created nothing yet', () => {
+    const own = setOf('set-1', 4);
+    const deps = new MemorySetDeps([own], []);
+    deps.machineDeployments.put(deployment());
+    const before = roomFor(deps, own);
+    deps.machineDeployments.put(deployment((d) => [(d.metadata.resourceVersion = '2'), stopped(d)]));
+
+    expect({ before, after: roomFor(deps, own) }).toEqual({ before: 5, after: 0 });
+  });
+
+  test('without a MachineDeployment is bounded by what the brake leaves of it alone', () => {
+    const own = machineSet((s) => void (s.spec.replicas = 2));
+    const deps = new MemorySetDeps([own], []);
+    const before = roomFor(deps, own);
+    for (let i = 0; i < 3; i++) deps.brake.createdMachine(own.metadata.uid);
+
+    // Three fills of two, and twenty to spare.
+    expect({ before, after: roomFor(deps, own) }).toEqual({ before: 26, after: 23 });
+    expect(brakedOwner(deps, own)).toBe(own.metadata.uid);
+  });
+
+  test('of a MachineDeployment shares its brake with the others', () => {
+    const own = setOf('set-1', 4);
+    const deps = new MemorySetDeps([own], []);
+    deps.machineDeployments.put(deployment());
+    roomFor(deps, own);
+    for (let i = 0; i < 34; i++) deps.brake.createdMachine(deployment().metadata.uid);
+
+    // Three fills of four and one of surge, and twenty to spare: one is left.
+    expect(roomFor(deps, own)).toBe(1);
+    expect(brakedOwner(deps, own)).toBe(deployment().metadata.uid);
+  });
+
+  test('whose MachineDeployment was made again belongs to none', () => {
+    const own = setOf('set-1', 4);
+    const deps = new MemorySetDeps([own], []);
+    deps.machineDeployments.put(deployment((d) => void (d.metadata.uid = 'of another')));
+
+    expect(brakedOwner(deps, own)).toBe(own.metadata.uid);
+  });
+
+  test.each([
+    { what: 'alone, with the template of its MachineDeployment', living: [1], isRolling: false, isReplaced: false },
+    { what: 'beside one that has Machines', living: [1, 1], isRolling: true, isReplaced: false },
+    { what: 'beside one that is empty', living: [1, 0], isRolling: false, isReplaced: false },
+    { what: 'alone, with another template', living: [1], template: 'other', isRolling: true, isReplaced: true },
+  ])('$what is part of a rollout: $isRolling', ({ living, template, ...row }) => {
+    const sets = living.map((_, i) => setOf(`set-${i + 1}`, 1));
+    const deps = new MemorySetDeps(
+      sets,
+      sets.flatMap((set, i) => machinesOf(set, living[i] ?? 0, 0)),
+    );
+    deps.machineDeployments.put(
+      deployment((d) => {
+        if (template !== undefined)
+          d.spec.template = { ...d.spec.template, metadata: { labels: { version: template } } };
+      }),
+    );
+    const [own] = sets as [MachineSet];
+
+    expect(row).toMatchObject({ isRolling: isRolling(deps, own), isReplaced: isReplaced(deps, own) });
+  });
 });

@@ -34,11 +34,13 @@ export async function finishSetDeletion(
     await atOnce(DELETIONS_A_PASS, living.slice(0, DELETIONS_A_PASS), (machine) =>
       deleteMachine(deps, set, { machine, reason: 'owner' }, signal),
     );
-    return living.length > DELETIONS_A_PASS ? requeue(0, 'its machines to go') : waitFor('its machines to go');
+    return living.length > DELETIONS_A_PASS
+      ? requeue(0, 'its machines to be deleted')
+      : waitFor('its machines to be deleted');
   }
   if ((await unseenCreations(deps, set, signal)).length > 0) return requeue(UNSEEN_LOOK_MS, 'unanswered creations');
   // A live look may have found one.
-  if (claimedMachines(deps, set).length > 0) return requeue(0, 'its machines to go');
+  if (claimedMachines(deps, set).length > 0) return requeue(0, 'its machines to be deleted');
 
   const rest = finalizers.filter((finalizer) => finalizer !== MACHINE_FINALIZER);
   const patch = mergePatchIfUnchanged(set, { metadata: { finalizers: rest } });

@@ -4,7 +4,6 @@ import type { Expectations } from '../../reconcile/expectations.ts';
 import type { OwnerDeps } from '../replicas/owner-deps.ts';
 import type { MachineSetMetrics } from './metrics.ts';
 
-/** What the MachineSet controller is made of. */
 export interface MachineSetDeps extends OwnerDeps {
   readonly expectations: Expectations;
   readonly recorder: ObjectEvents<MachineSet>;

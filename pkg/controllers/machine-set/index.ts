@@ -27,7 +27,7 @@ export function machineSet(operator: Operator, deps: OwnerDeps): Controller {
     safetyRecorder: eventsAbout(machineSetResource, operator.recorder(MANAGER_LEASE)),
     metrics: machineSetMetrics(registry, () => machineSets.list()),
     nodeConditions: config.machine.nodeConditions,
-    newSuffix: randomSuffix,
+    newSuffix: () => randomSuffix(operator.random),
   });
   return {
     name: 'machine-set',

@@ -35,7 +35,7 @@ const VALUES: readonly ObjectValue<MachineSet>[] = [
   },
   { name: 'status_ready_replicas', help: 'Ready machines.', of: ({ status }) => status?.readyReplicas ?? 0 },
   // The original shows the ready replicas here; a metric of this name can only be meant to show these.
-  { name: 'status_replicas', help: 'Machines, whatever their phase.', of: ({ status }) => status?.replicas ?? 0 },
+  { name: 'status_replicas', help: 'Machines in any phase.', of: ({ status }) => status?.replicas ?? 0 },
 ];
 
 /** Declares the metrics of MachineSets in `registry`; `list` is asked at each scrape, so deleted sets leave no series. */
@@ -47,7 +47,7 @@ export function machineSetMetrics(registry: Registry, list: () => readonly Machi
     list,
     scrapeFailures(registry, 'Machineset-count'),
   );
-  eachSet('info', 'Machine sets and the class that they name.', INFO_LABELS, (set) => [[infoOf(set), 1]]);
+  eachSet('info', 'Machine sets and their class.', INFO_LABELS, (set) => [[infoOf(set), 1]]);
   ownerGauges(eachSet, {
     values: VALUES,
     conditionsOf: ({ status }) => status?.machineSetCondition ?? [],
@@ -58,7 +58,7 @@ export function machineSetMetrics(registry: Registry, list: () => readonly Machi
     created: counter('machinist_machines_created_total', 'Machines that MachineSets created.'),
     deleted: counter(
       'machinist_machines_deleted_total',
-      'Machines that MachineSets deleted, by why: failed, to be replaced; surplus; marked, as the autoscaler asked for; owner, because their MachineSet goes.',
+      'Machines that MachineSets deleted, by reason: failed (to be replaced), surplus, marked (requested by the autoscaler), owner (their MachineSet is being deleted).',
       ['reason'],
     ),
     staleMachines: new Counter({

@@ -4,6 +4,7 @@ import { EFFECTIVE_CREATION_TIMEOUT_ANNOTATION, MACHINE_FINALIZER } from '../../
 import { machineSet } from '../../../test/builders.ts';
 import type { BuiltMachineSet } from '../../../test/builders.ts';
 import { machineName, newMachine, randomSuffix } from './new-machine.ts';
+import { secureRandom } from '../../random/random.ts';
 
 const set = (change?: (s: BuiltMachineSet) => void): BuiltMachineSet => machineSet(change);
 
@@ -47,6 +48,7 @@ test('what is asked of one machine, or recorded of one, does not come from a tem
     'maintenance-since',
     'maintenance-node',
     'creation-sent-at',
+    'vm-class',
   ];
   const owner = set((s) => {
     const annotations = Object.fromEntries(ofOne.map((name) => [`${prefix}${name}`, 'true']));
@@ -77,7 +79,7 @@ test('names end in five characters that the API server would choose, and are DNS
     s.metadata.name = 'a'.repeat(80);
   });
 
-  expect(randomSuffix()).toMatch(/^[bcdfghjklmnpqrstvwxz2-9]{5}$/);
+  expect(randomSuffix(secureRandom)).toMatch(/^[bcdfghjklmnpqrstvwxz2-9]{5}$/);
   expect(machineName(set(), 'abcde')).toBe('set-1-abcde');
   expect(machineName(long, 'abcde')).toBe(`${'a'.repeat(58)}abcde`);
 });

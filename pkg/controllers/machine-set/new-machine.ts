@@ -1,5 +1,3 @@
-import { randomInt } from 'node:crypto';
-
 import { parseDuration } from '../../apis/duration.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import {
@@ -14,11 +12,13 @@ import {
   MAINTENANCE_NODE_ANNOTATION,
   MAINTENANCE_SINCE_ANNOTATION,
   PREPARE_DELETION_ANNOTATION,
+  VM_CLASS_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine, MachineSpec } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { New } from '../../kube/client.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
+import { charactersOf, type Random } from '../../random/random.ts';
 
 /**
  * What is asked of one Machine, or recorded of one: a template that was made from a Machine must not have each new one deleted, kept in
@@ -34,6 +34,7 @@ const OF_ONE_MACHINE: ReadonlySet<string> = new Set([
   MAINTENANCE_NODE_ANNOTATION,
   MAINTENANCE_SINCE_ANNOTATION,
   PREPARE_DELETION_ANNOTATION,
+  VM_CLASS_ANNOTATION,
 ]);
 
 /** What the API server appends to a generateName: no vowels and no look-alikes, so that no words come out. */
@@ -43,8 +44,8 @@ const SUFFIX_LENGTH = 5;
 const LONGEST_PREFIX = 63 - SUFFIX_LENGTH;
 
 /** Five random characters as the API server would choose them. */
-export function randomSuffix(): string {
-  return Array.from({ length: SUFFIX_LENGTH }, () => SUFFIX_ALPHABET[randomInt(SUFFIX_ALPHABET.length)]).join('');
+export function randomSuffix(random: Random): string {
+  return charactersOf(random, SUFFIX_ALPHABET, SUFFIX_LENGTH);
 }
 
 /** The name of a Machine of `set`, equal in form to what `generateName` gives. */

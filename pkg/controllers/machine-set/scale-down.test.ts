@@ -34,6 +34,24 @@ describe('a Failed machine', () => {
     expect((await deps.metrics.deleted.get()).values).toEqual([]);
   });
 
+  test.each([
+    { what: 'that it names itself', nodeConditions: 'DiskPressure, Tainted', recovered: 0 },
+    { what: 'that it does not name', nodeConditions: 'DiskPressure', recovered: 1 },
+    { what: 'that the manager does not name', nodeConditions: undefined, recovered: 1 },
+  ])('whose Node has a bad condition $what is kept: $recovered', async ({ nodeConditions, recovered }) => {
+    const deps = new MemorySetDeps([SET], []);
+    deps.targetClient.put(
+      nodes,
+      node((n) => void n.status.conditions.push({ type: 'Tainted', status: 'True' })),
+    );
+    const machineOf = machine((m) => {
+      m.status.currentStatus.phase = 'Failed';
+      if (nodeConditions !== undefined) m.spec.nodeConditions = nodeConditions;
+    });
+
+    expect(await scaleDown(deps, SET, [{ machine: machineOf, reason: 'failed' }], signal)).toEqual({ recovered });
+  });
+
   test('whose Node is gone is deleted', async () => {
     const deps = new MemorySetDeps([SET], []);
 

@@ -41,7 +41,7 @@ export async function scaleDown(
   await atOnce(DELETIONS_A_PASS, victims, async ({ machine, reason }) => {
     if (reason === 'failed' && (await hasRecovered(deps, machine, signal))) {
       recovered += 1;
-      deps.log.info({ machine: keyOf(machine) }, 'kept a failed machine whose node works again');
+      deps.log.info({ machine: keyOf(machine) }, 'kept a failed machine whose node is healthy again');
       return;
     }
     await deleteMachine(deps, set, { machine, reason }, signal);

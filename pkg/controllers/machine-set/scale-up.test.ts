@@ -108,6 +108,21 @@ describe('a name that is taken', () => {
     expect(unsettled(deps)).toEqual([]);
   });
 
+  test.each([
+    { what: 'that is there', found: [ours] },
+    { what: 'that somebody deleted meanwhile', found: [] },
+  ])('by our own POST, of a Machine $what, counts as created', async ({ found }) => {
+    const deps = new MemorySetDeps([SET], []);
+    deps.brake.observe(SET.metadata.uid, 1, 1);
+    deps.client.put(machineResource, ...found);
+    deps.client.failures.push(taken);
+
+    await create(deps, 1, ['set-1-lost']);
+
+    expect(deps.brake.spending(SET.metadata.uid).machines).toBe(1);
+    expect(unsettled(deps)).toEqual([]);
+  });
+
   test('by a stranger leads to another name', async () => {
     const deps = new MemorySetDeps([SET], []);
     deps.client.put(machineResource, { metadata: { ...ours.metadata, ownerReferences: [] } });

@@ -13,7 +13,6 @@ const CREATIONS_AT_ONCE = 50;
 /** A pass ends after so many, for everything else that the set needs; the next one goes on. */
 const CREATIONS_A_PASS = 200;
 
-/** One round of creations. */
 export interface ScaleUp {
   readonly set: MachineSet;
   /** Names that were asked for earlier and whose fate is unknown: they are asked for again before new ones are chosen. */

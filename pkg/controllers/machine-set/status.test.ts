@@ -117,7 +117,7 @@ describe('failed machines', () => {
         type: 'FailedMachinesTruncated',
         status: 'True',
         reason: 'TooManyFailedMachines',
-        message: '120 machines have failed, the newest 100 are listed',
+        message: '120 machines have failed; the newest 100 are listed',
         lastTransitionTime: '2026-01-02T00:00:00Z',
       },
     ]);

@@ -1,7 +1,7 @@
 import { PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine, MachineSummary } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet, MachineSetCondition, MachineSetStatus } from '../../apis/machine/v1alpha1/machine-set.ts';
-import type { MachineSetConditionType } from '../../apis/machine/v1alpha1/phases.ts';
+import type { MachineSetConditionType } from '../../apis/machine/v1alpha1/conditions.ts';
 import { controllerOf } from '../../apis/meta.ts';
 import { shortText } from '../../apis/short-text.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
@@ -11,7 +11,6 @@ import { countMachines, isPreservedFailed, LISTED_FAILED_MACHINES } from '../rep
 import { isEmpty, statusChange } from '../replicas/status-change.ts';
 import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
 
-/** What a set's status is computed from. */
 export interface MachineSetStatusFacts {
   readonly set: MachineSet;
   /** The generation that was acted upon. */
@@ -135,7 +134,7 @@ function meaningless({ set }: MachineSetStatusFacts): MachineSetCondition | unde
 
 function truncation(failedCount: number): MachineSetCondition | undefined {
   if (failedCount <= LISTED_FAILED_MACHINES) return undefined;
-  const message = `${failedCount} machines have failed, the newest ${LISTED_FAILED_MACHINES} are listed`;
+  const message = `${failedCount} machines have failed; the newest ${LISTED_FAILED_MACHINES} are listed`;
   return { type: 'FailedMachinesTruncated', status: 'True', reason: 'TooManyFailedMachines', message };
 }
 

@@ -19,7 +19,7 @@ export async function stopRunaway(
   if (isStopped) {
     if (isLabelled) return;
     await setFreeze.label(deps.writer, set, signal);
-    deps.log.warn({ key: keyOf(set) }, 'restored the freeze label of a machine set that created too much');
+    deps.log.warn({ key: keyOf(set) }, 'restored the freeze label of a machine set that created too many machines');
     return;
   }
   const spending = deps.brake.spending(set.metadata.uid);
@@ -27,5 +27,5 @@ export async function stopRunaway(
   const message = describeStop(`MachineSet ${set.metadata.name}`, spending);
   await setFreeze.freeze(deps.writer, set, { reason: CREATION_LIMIT_REACHED, message }, deps.clock.now(), signal);
   deps.recorder.event(reachedCreationLimit(set));
-  deps.log.warn({ key: keyOf(set), ...spending }, 'froze a machine set that created too much');
+  deps.log.warn({ key: keyOf(set), ...spending }, 'froze a machine set that created too many machines');
 }

@@ -17,7 +17,6 @@ import { replacing } from '../../kube/merge-change.ts';
 import { creationTimeoutFor } from './new-machine.ts';
 import type { MachineSetDeps } from './deps.ts';
 
-/** How many Machines are patched at once. */
 const PATCHES_AT_ONCE = 20;
 
 /** Brings existing Machines in step with the parts of the template that need no new VM. Any error but "not found" is thrown. */

@@ -17,6 +17,8 @@ export interface ResolvedClass {
   readonly missingSecrets: readonly string[];
   /** Changes when a call could have another result: Machine generation, class resourceVersion, Secret content. */
   readonly fingerprint: string;
+  /** Changes with what the class says and with Secret content alone. */
+  readonly classVersion: string;
 }
 
 /** A VM that exists for this machine, and how that was learned. */

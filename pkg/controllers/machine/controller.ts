@@ -4,20 +4,18 @@ import type { Node } from '../../apis/wire.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import type { Logger } from '../../log/logger.ts';
 import { stop, type StepResult } from '../../reconcile/result.ts';
-import type { MachineEvent, MachineEventSink } from '../machines/events.ts';
+import type { MachineEventSink } from '../machines/events.ts';
 import { nodeAccess } from '../machines/node-access.ts';
-import { isWorthReporting } from '../machines/node-refusal.ts';
 import { copyOf } from '../machines/status.ts';
 import { BootstrapTokens } from './tokens/bootstrap-tokens.ts';
 import type { MachineContext } from './context.ts';
 import { machineAccess, type MachineAccess } from './machine-access.ts';
 import { PassNotes } from './pass-notes.ts';
 import { runPass } from './pass.ts';
+import { PassWrites } from './record/pass-writes.ts';
 import { RefusedRecords } from './record/refused-record.ts';
 import { machineSteps, type MachineSteps, type MachineStepsDeps } from './steps.ts';
-import { writeRecord, writeStatus } from './record/write.ts';
 
-/** What the machine controller is made from. */
 export interface MachineControllerDeps extends Omit<MachineStepsDeps, 'bootstrapTokens' | keyof MachineAccess> {
   /** Live reads of the control cluster. */
   readonly reader: Reader;
@@ -33,13 +31,15 @@ export class MachineController {
   readonly #deps: MachineControllerDeps;
   readonly #steps: MachineSteps;
   readonly #refused: RefusedRecords;
+  readonly #writes: PassWrites;
 
   constructor(deps: MachineControllerDeps) {
-    const { activities, clock, settings } = deps;
-    const bootstrapTokens = new BootstrapTokens({ clock, extraGroups: settings.bootstrapTokenExtraGroups });
+    const { activities, clock, random, settings, writer, recorder } = deps;
+    const bootstrapTokens = new BootstrapTokens({ clock, random, extraGroups: settings.bootstrapTokenExtraGroups });
     this.#deps = deps;
     this.#steps = machineSteps({ ...deps, ...machineAccess(deps), bootstrapTokens });
-    this.#refused = new RefusedRecords({ clock, activities });
+    this.#refused = new RefusedRecords({ clock, activities, random });
+    this.#writes = new PassWrites({ writer, clock, recorder, refused: this.#refused });
   }
 
   /** One pass over one Machine. What it throws is retried with back-off. */
@@ -51,7 +51,7 @@ export class MachineController {
     const { creation, deletion } = this.#steps;
     const steps = isBeingDeleted(observed) ? deletion : creation;
     try {
-      return await runPass(steps, this.#context(key, observed, signal, log), { write: (ctx) => this.#write(ctx) });
+      return await runPass(steps, this.#context(key, observed, signal, log), this.#writes);
     } finally {
       // Machines may vanish during a pass; what it noted for one afterwards nobody would ever ask for.
       const uid = machines.get(key)?.metadata.uid;
@@ -83,31 +83,5 @@ export class MachineController {
     const target = this.#deps.targets.of(observed);
     const nodes = target === undefined ? undefined : nodeAccess(target, this.#deps.machines);
     return { key, observed, machine: copyOf(observed), signal, log, pass: new PassNotes(), nodes };
-  }
-
-  async #write(ctx: MachineContext): Promise<void> {
-    let base: Machine | undefined;
-    try {
-      base = await writeRecord(this.#deps.writer, ctx);
-    } catch (err) {
-      const instead = isWorthReporting(err) ? this.#refused.withoutRecord(ctx, err) : undefined;
-      if (instead === undefined) throw err;
-      await this.#writeStatus(instead.ctx, ctx.observed, instead.refusal);
-      if (instead.failed) throw err;
-      return;
-    }
-    await this.#writeStatus(ctx, base, this.#refused.leftAfter(ctx));
-  }
-
-  async #writeStatus(ctx: MachineContext, base: Machine | undefined, refusal: string | undefined): Promise<void> {
-    const report = (event: MachineEvent): void => this.#deps.recorder.event(event);
-    try {
-      if (base !== undefined) await writeStatus(this.#deps, ctx, base, refusal);
-    } catch (err) {
-      const event = isWorthReporting(err) ? this.#refused.refusedStatus(ctx, err) : undefined;
-      if (event !== undefined) report(event);
-      throw err;
-    }
-    ctx.pass.complete(ctx.machine, report);
   }
 }

@@ -96,7 +96,8 @@ describe('unlike the original:', () => {
     expect(mainPatch(after, after, false)).toBeUndefined();
     expect(machineStatusChange(after, after)).toBeUndefined();
     expect(Object.keys(mainPatch(before, after, false)?.body as object).toSorted()).toEqual(['metadata', 'spec']);
-    expect(JSON.stringify(mainPatch(before, after, false)?.body)).not.toContain('class');
+    expect(mainPatch(before, after, false)?.body).toMatchObject({ spec: { providerID: 'sim:///m-1' } });
+    expect(JSON.stringify(mainPatch(before, after, false)?.body)).not.toContain('"class"');
   });
 
   test('the last look before a machine fails by health timeout is live, at Machine and Node', async () => {

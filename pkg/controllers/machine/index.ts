@@ -27,7 +27,7 @@ import { MachineController } from './controller.ts';
 import type { LeftVMs } from './deletion/forced-removal.ts';
 import { poolMetrics } from './pool-metrics.ts';
 import { waitMetrics } from './wait-metrics.ts';
-import { wakeMachines, wakeMachinesByPolicy, wakeMachinesOfClasses } from './wake.ts';
+import { wakeMachines, wakeMachinesByPolicy, wakeMachinesOfClasses, wakeMachinesOfOrphans } from './wake.ts';
 
 /** What the machine controller shares with others. */
 export interface MachineShare {
@@ -69,6 +69,7 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     recorder: eventsAbout(machineResource, operator.recorder(MACHINE_EVENT_SOURCE)),
     metrics: machineMetrics(registry, machines),
     clock,
+    random: operator.random,
     settings: config.machine,
     leftVMs: leftVMsUnder(config),
     // Nobody else would take it away again.
@@ -102,6 +103,7 @@ export function machine(operator: Operator, share: MachineShare): Controller {
         }),
       (queue) => wakeMachinesOfClasses(operator.caches, queue),
       (queue) => wakeMachinesByPolicy(operator.caches, queue),
+      (queue) => wakeMachinesOfOrphans(operator.caches, queue),
       (queue) => wakeMachines({ machines, nodes, queue, activities, controller }),
     ],
     end: (queue, graceMs) => endWithResults(activities, queue, { clock, graceMs }),

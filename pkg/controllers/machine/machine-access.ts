@@ -1,6 +1,10 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
-import { CREATION_SENT_ANNOTATION, MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import {
+  CREATION_SENT_ANNOTATION,
+  MACHINE_FINALIZER,
+  VM_CLASS_ANNOTATION,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import { refOf } from '../../apis/meta.ts';
 import { toTimestamp, type Clock } from '../../clock/clock.ts';
 import { concernedClusters } from '../../driver/concerned-clusters.ts';
@@ -20,8 +24,8 @@ export interface MachineAccess {
    * exist, or is not named, does not. Throws ApiError.
    */
   readonly isClassProtected: (machine: Machine, signal: AbortSignal) => Promise<boolean>;
-  /** Annotates exactly this Machine with the time at which CreateMachine is sent: the one write that a pass cannot make. */
-  readonly markCreationSent: (machine: Machine, signal: AbortSignal) => Promise<void>;
+  /** Annotates exactly this Machine with the time at which CreateMachine is sent, and with which class: the one write that a pass cannot make. */
+  readonly markCreationSent: (machine: Machine, className: string, signal: AbortSignal) => Promise<void>;
   /** Annotates exactly this MachineClass, because a Machine of it is let go by force. Throws ApiError. */
   readonly noteForcedRemoval: (machineClass: MachineClass, machine: Machine, signal: AbortSignal) => Promise<void>;
   /** DELETE of exactly this Machine, while it and its target cluster are known to live; gone already is fine. */
@@ -66,8 +70,8 @@ export function machineAccess({ reader, writer, targets, clock }: Deps): Machine
       await writer.patch('change', machineClasses, refOf(machineClass), patch, { signal });
     },
 
-    async markCreationSent(machine, signal) {
-      const annotations = { [CREATION_SENT_ANNOTATION]: toTimestamp(clock.now()) };
+    async markCreationSent(machine, className, signal) {
+      const annotations = { [CREATION_SENT_ANNOTATION]: toTimestamp(clock.now()), [VM_CLASS_ANNOTATION]: className };
       const patch = mergePatch(machine, { metadata: { annotations } });
       await writer.patch('change', machines, refOf(machine), patch, { signal });
     },

@@ -26,7 +26,6 @@ export interface MachineMetrics {
   deleted(machine: Machine, machineClass: MachineClass | undefined, durationMs: number): void;
   /** A Node was drained; by force: pods were deleted instead of evicted. */
   drained(machine: Machine, durationMs: number, isForced: boolean): void;
-  /** A machine failed. */
   failed(reason: FailureReason): void;
   /** A VM did not become a Node in time. */
   failedToJoin(machine: Machine, machineClass: MachineClass | undefined): void;
@@ -59,12 +58,12 @@ export function machineMetrics(registry: Registry, source: MachineSource): Machi
   const durations = declareDurations(registry);
   const allDrains = histogram(
     'machinist_machine_drain_duration_seconds',
-    'How long drains of Nodes took, by whether pods were deleted in the end instead of evicted.',
+    'Duration of drains, by whether pods were deleted in the end instead of evicted.',
     { labelNames: ['forced'], buckets: BUCKETS },
   );
   const failures = counter(
     'machinist_machines_failed_total',
-    'Machines that failed, by why: health-timeout, creation-timeout, stale-node (the VM has the name of another Node). Those whose VM vanished are counted by machinist_vanished_vms_total.',
+    'Machines that failed, by reason: health-timeout, creation-timeout, stale-node (the VM has the name of another Node). Machines whose VM vanished are counted by machinist_vanished_vms_total.',
     ['reason'],
   );
   const drains = gauge('mcm_machine_drain_duration_seconds', 'Duration of the last successful drain.', [
@@ -73,7 +72,7 @@ export function machineMetrics(registry: Registry, source: MachineSource): Machi
   ]);
   const failedJoins = counter(
     'mcm_machine_num_failed_join',
-    'Machines whose VM did not become a Node within the creation timeout.',
+    'Machines whose VM did not join as a Node within the creation timeout.',
     MACHINE_LABELS,
   );
   return {

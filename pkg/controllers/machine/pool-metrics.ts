@@ -30,7 +30,7 @@ export function poolMetrics(registry: Registry, { machines, machineSets, clock }
   seenGauge(
     registry,
     'machinist_machines',
-    'Machines of a MachineDeployment by phase; one that is new has none.',
+    'Machines of a MachineDeployment by phase; a new machine has none.',
     [...LABELS, 'phase'],
     () => machines.list().map((machine) => ({ ...poolOf(machine), phase: phaseOf(machine) })),
   );
@@ -48,7 +48,7 @@ export function poolMetrics(registry: Registry, { machines, machineSets, clock }
   seenGauge(
     registry,
     'machinist_machines_in_maintenance',
-    'Machines of a MachineDeployment that are in maintenance, or on their way there or back.',
+    'Machines of a MachineDeployment that are in maintenance, entering it, or leaving it.',
     LABELS,
     () => machines.list().filter(isUnderMaintenance).map(poolOf),
   );

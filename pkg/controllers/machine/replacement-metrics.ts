@@ -1,6 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
 
-/** What tells zones apart. */
 interface ZoneLabels {
   readonly cluster: string;
   readonly provider: string;
@@ -31,7 +30,7 @@ export function replacementMetrics(registry: Registry, source: ReplacementSource
   });
   void new Gauge({
     name: 'machinist_zone_stopped',
-    help: 'Whether machines of a zone are not replaced because too many of them became unhealthy at once: 1 or 0.',
+    help: 'Whether machines of a zone are not replaced because too many of them became unhealthy at once (1) or not (0).',
     labelNames: ['cluster', 'provider', 'zone'],
     registers,
     collect() {

@@ -19,10 +19,12 @@ import { DriverCalls } from './calls/driver-call.ts';
 import type { MachineActivities } from './calls/results.ts';
 import { UnansweredCreations } from './calls/unanswered.ts';
 import { classResolver, type ClassSources } from './calls/class-resolution.ts';
+import { VMClasses } from './calls/vm-classes.ts';
 import type { MachineStep } from './context.ts';
 import { annotations } from './explain/annotations.ts';
 import { vmDeletion } from './explain/vm-deletion.ts';
 import { vmState } from './explain/vm-state.ts';
+import { classChange } from './explain/class-change.ts';
 import { awaitTarget } from './deletion/await-target.ts';
 import { deleteNode } from './deletion/delete-node.ts';
 import { deletionPolicy } from './deletion/deletion-policy.ts';
@@ -54,12 +56,14 @@ import { launch } from './creation/launch.ts';
 import { retryTokenRevocation } from './tokens/left-token.ts';
 import { nodeDeleted } from './node/node-deleted.ts';
 import { nodeSync } from './node/node-sync.ts';
+import { orphanedMarks } from './node/orphaned-marks.ts';
 import { ownNode } from './node/own-node.ts';
 import { preparation } from './preparation/preparation.ts';
 import { pending } from './creation/pending.ts';
 import { resolve } from './creation/resolve.ts';
 import { settled } from './creation/settled.ts';
 import { staleNode } from './creation/stale-node.ts';
+import { DeletionTimes } from './calls/deletion-times.ts';
 import { DeletionCursor } from './deletion/cursor.ts';
 import { Drains } from './drain/session.ts';
 import { IdentityClaims } from './identity/identity-claims.ts';
@@ -69,9 +73,9 @@ import type { MachineAccess } from './machine-access.ts';
 import { MachineTokens } from './tokens/machine-tokens.ts';
 import { News } from './news.ts';
 import { Retries } from './calls/retries.ts';
+import type { Random } from '../../random/random.ts';
 
-/** What the steps are made from. */
-export interface MachineStepsDeps extends ClassSources, MachineAccess {
+export interface MachineStepsDeps extends Omit<ClassSources, 'vmClasses'>, MachineAccess {
   /** With MACHINE_INDEXES. */
   readonly machines: Lister<Machine>;
   readonly classes: Lister<MachineClass>;
@@ -88,7 +92,6 @@ export interface MachineStepsDeps extends ClassSources, MachineAccess {
   readonly bootstrapTokens: Pick<BootstrapTokens, 'of' | 'forget'>;
   readonly gate: Gate;
   readonly trust: Trust;
-  /** The outages of this moment. */
   readonly outages: () => readonly Outage[];
   readonly metrics: MachineMetrics;
   readonly clock: Clock;
@@ -97,8 +100,7 @@ export interface MachineStepsDeps extends ClassSources, MachineAccess {
   readonly vmStates: Pick<VMStates, 'get'>;
   /** See node-sync. */
   readonly holdsScaleDownDuringRollout: boolean;
-  /** Uniform in [0, 1); spreads retries. */
-  readonly random?: () => number;
+  readonly random?: Random | undefined;
 }
 
 /** The steps of both passes, with what they remember between passes. Losing that costs repeated questions, never a VM. */
@@ -117,25 +119,42 @@ export interface MachineSteps {
 /** Makes the steps. What several of them share is made here, the rest by each for itself. */
 export function machineSteps(deps: MachineStepsDeps): MachineSteps {
   const { resourceExhaustedRetryMs } = deps.settings;
-  const resolveClass = classResolver(deps);
+  const vmClasses = new VMClasses();
+  const resolveClass = classResolver({ ...deps, vmClasses });
   const news = new News();
   const retries = new Retries({ ...deps, resourceExhaustedRetryMs });
   const calls = new DriverCalls({ ...deps, retries });
+  const deletionTimes = new DeletionTimes(deps);
   const unanswered = new UnansweredCreations(deps);
   const tokens = new MachineTokens(deps);
   const claims = new IdentityClaims(deps);
   const lostNodes = new LostNodes(deps);
   const cursor = new DeletionCursor(deps);
   const drains = new Drains({ ...deps, resolveClass, news });
-  const given = { ...deps, resolveClass, news, calls, unanswered, tokens, claims, lostNodes, cursor, drains };
+  const given = {
+    ...deps,
+    vmClasses,
+    resolveClass,
+    news,
+    calls,
+    deletionTimes,
+    unanswered,
+    tokens,
+    claims,
+    lostNodes,
+    cursor,
+    drains,
+  };
 
   const correctNode = ownNode(given);
   const tellAnnotations = annotations(given);
+  const tellClassChange = classChange(given);
   const createdInTime = creationTimeout(given);
   const creation: readonly MachineStep[] = [
     finalizer(given, createdInTime),
     correctNode,
     tellAnnotations,
+    tellClassChange,
     vmState(given),
     vmDeletion(given),
     nodeDeleted(given),
@@ -149,6 +168,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     inPlaceProgress(given),
     preservation(given),
     maintenance(given),
+    orphanedMarks(given),
     settled,
     resolve(given),
     launch(given),
@@ -162,6 +182,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     markTerminating(given),
     lateAbort(given),
     tellAnnotations,
+    tellClassChange,
     deletionPolicy(given),
     settleCreation(given),
     awaitTarget(given),
@@ -177,7 +198,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     awaitTokenRevocation(given),
     releaseFinalizer,
   ];
-  const shared = [news, calls, unanswered, tokens, claims, lostNodes, cursor, drains];
+  const shared = [news, vmClasses, calls, unanswered, tokens, claims, lostNodes, cursor, drains];
   const forget = (uid: string): void => {
     for (const one of [...shared, ...creation, ...deletion]) one.forget?.(uid);
   };

@@ -20,7 +20,7 @@ export function waitMetrics(registry: Registry, { waits, classes, clock }: WaitS
   seenGauge(
     registry,
     'machinist_drains_blocked',
-    'Drains that do not go on by themselves, each by its most important reason: misconfigured-disruption-budget, disruption-budget, error, terminating.',
+    'Drains that do not progress without intervention, by their most important reason: misconfigured-disruption-budget, disruption-budget, error, terminating.',
     ['reason'],
     () =>
       waits()
@@ -29,7 +29,7 @@ export function waitMetrics(registry: Registry, { waits, classes, clock }: WaitS
   );
   void new Gauge({
     name: 'machinist_drains_blocked_next_force_seconds',
-    help: 'Time until pods of the first of the blocked drains are deleted instead of evicted, by reason; no value when none is to be.',
+    help: 'Time until the pods of the first blocked drain are deleted instead of evicted, by reason; no value if they are not deleted.',
     labelNames: ['reason'],
     registers: [registry],
     collect() {
@@ -44,7 +44,7 @@ export function waitMetrics(registry: Registry, { waits, classes, clock }: WaitS
   seenGauge(
     registry,
     'machinist_driver_retries_held',
-    'Calls of drivers that failed and may not be repeated yet, by MachineClass and call (create, initialize, status, status-of-deleted, delete).',
+    'Failed driver calls that wait for their retry, by MachineClass and call (create, initialize, status, status-of-deleted, delete).',
     [...CLASS, 'call'],
     () => {
       const byUID = new Map(classes.list().map((one) => [one.metadata.uid, labelsOf(one)]));
@@ -58,7 +58,7 @@ export function waitMetrics(registry: Registry, { waits, classes, clock }: WaitS
   );
   void new Gauge({
     name: 'machinist_machine_class_exhausted',
-    help: 'Whether the provider of a MachineClass is out of something (ResourceExhausted), so that none of its machines is created before one succeeds: 1 or 0.',
+    help: 'Whether the provider of a MachineClass has insufficient resources (ResourceExhausted), so that its machines are created only after one creation succeeds (1) or not (0).',
     labelNames: CLASS,
     registers: [registry],
     collect() {

@@ -12,10 +12,11 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { CLASS_INDEX, classIndex } from '../../indexes/class-index.ts';
 import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../../indexes/owner-index.ts';
 import { MACHINE_CLASS_INDEXES } from '../../indexes/secret-references.ts';
 import { describeStage } from '../machines/deletion-stage.ts';
 import type { MachineController } from './controller.ts';
-import { wakeMachines, wakeMachinesByPolicy, wakeMachinesOfClasses } from './wake.ts';
+import { wakeMachines, wakeMachinesByPolicy, wakeMachinesOfClasses, wakeMachinesOfOrphans } from './wake.ts';
 
 /** A cache that a test fills. */
 class Filled<T extends KubeObject> extends Store<T> implements Pick<Informer<T>, 'onChange' | 'hasSynced'> {
@@ -278,4 +279,37 @@ describe('the deletion policy of a MachineDeployment', () => {
     machineDeployments.lose('default/pool');
     expect(woken).toHaveLength(2);
   });
+});
+
+test('a set that loses its MachineDeployment, or comes without one, wakes its machines once', () => {
+  const indexes = { ...MACHINE_INDEXES, [CONTROLLER_INDEX]: controllerIndex };
+  const [machines, machineSets] = [new Filled<Machine>(indexes), new Filled<MachineSet>()];
+  const woken: string[] = [];
+  const reference = (kind: string) => [
+    { apiVersion: 'machine.sapcloud.io/v1alpha1', kind, name: 'x', uid: 'set-1', controller: true },
+  ];
+  const see = (resourceVersion: string, isOwned: boolean): void => {
+    const ownerReferences = isOwned ? reference('MachineDeployment') : [];
+    const name = 'set-1';
+    machineSets.see(
+      machineSet((s) => void Object.assign(s.metadata, { name, uid: name, resourceVersion, ownerReferences })),
+    );
+  };
+  const ownerReferences = reference('MachineSet');
+  machines.see(machine((m) => void Object.assign(m.metadata, { name: 'm-1', uid: '1', ownerReferences })));
+  wakeMachinesOfOrphans({ machines, machineSets } as unknown as Parameters<typeof wakeMachinesOfOrphans>[0], {
+    add: (key, priority) => void woken.push(`${key} ${priority}`),
+    addAfter: () => undefined,
+  });
+
+  see('1', true);
+  see('2', true);
+  expect(woken).toEqual([]);
+  see('3', false);
+  expect(woken).toEqual(['default/m-1 low']);
+  see('4', false);
+  expect(woken).toHaveLength(1);
+  machineSets.lose('default/set-1');
+  see('5', false);
+  expect(woken).toHaveLength(2);
 });

@@ -11,15 +11,15 @@ import type { Caches } from '../../operator/caches.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
 import type { ActivityRegistry } from '../../activity/registry.ts';
 import { CLASS_INDEX } from '../../indexes/class-index.ts';
+import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { DATA_SECRET_INDEX, SECRET_INDEX } from '../../indexes/secret-references.ts';
 import { machinesOfNode } from '../../indexes/machines-of-node.ts';
 import { deletionStageOf } from '../machines/deletion-stage.ts';
-import { deploymentOf } from '../machines/owners.ts';
+import { deploymentOf, ownerOf } from '../machines/owners.ts';
 import { conditionsChanged } from '../machines/node-health.ts';
 import type { ActivityResults } from './calls/results.ts';
 import type { MachineController } from './controller.ts';
 
-/** What tells the machine controller that there is work. */
 export interface MachineWakeDeps {
   /** With MACHINE_INDEXES of pkg/indexes. */
   readonly machines: Informer<Machine>;
@@ -77,6 +77,20 @@ export function wakeMachinesByPolicy(
     if (current === undefined || policyTextOf(old) === policyTextOf(current)) return;
     for (const machine of machines.list()) {
       if (deploymentOf(machine, { sets, deployments })?.metadata.uid !== current.metadata.uid) continue;
+      queue.add(keyOf(machine), priorityOf(machine, 'low'));
+    }
+  });
+}
+
+/** Enqueues the Machines of a set that has lost its MachineDeployment, or is first seen without one: what a rollout has left on their Nodes goes. */
+export function wakeMachinesOfOrphans(
+  { machines, machineSets }: Pick<Caches, 'machines' | 'machineSets'>,
+  queue: Queue,
+): void {
+  machineSets.onChange((old, current) => {
+    if (current === undefined || ownerOf(current, 'MachineDeployment') !== undefined) return;
+    if (old !== undefined && ownerOf(old, 'MachineDeployment') === undefined) return;
+    for (const machine of machines.byIndex(CONTROLLER_INDEX, current.metadata.uid)) {
       queue.add(keyOf(machine), priorityOf(machine, 'low'));
     }
   });

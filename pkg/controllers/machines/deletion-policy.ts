@@ -15,7 +15,6 @@ import { frontEndField } from './front-end-field.ts';
  */
 export const DELETION_POLICIES = ['graceful', 'unsafe', 'forced'] as const;
 
-/** One of them. */
 export type DeletionPolicy = (typeof DELETION_POLICIES)[number];
 
 /** The policy that is asked for: by the Machine, else by its MachineDeployment. A value that is none of them counts as graceful. */

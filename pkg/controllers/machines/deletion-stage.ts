@@ -22,7 +22,6 @@ export const DELETION_STAGES = [
   'release-finalizer',
 ] as const;
 
-/** One of them. */
 export type DeletionStage = (typeof DELETION_STAGES)[number];
 
 const MARKERS: Record<DeletionStage, string> = {

@@ -77,7 +77,7 @@ describe('rules for drains', () => {
   test('let nothing be drained while they are not known, and say why', async () => {
     const { definitions, state, of } = world([], false);
     definitions.put(DEFINITION);
-    await expect(of()).rejects.toThrow('MachineDrainRules are not known: they are being read');
+    await expect(of()).rejects.toThrow('MachineDrainRules are unknown: loading is still in progress');
 
     state.refuse?.(new ApiError(403, 'Forbidden', 'listing them is forbidden'));
 
@@ -86,7 +86,7 @@ describe('rules for drains', () => {
     state.refuse?.(new ApiError(404, 'NotServed', 'no such kind'));
 
     await expect(of()).rejects.toThrow(
-      ': their definition serves no version that is understood, v1beta2 or v1beta1: upgrade it',
+      ': the CustomResourceDefinition serves no supported version (v1beta2 or v1beta1): upgrade it',
     );
   });
 

@@ -18,7 +18,6 @@ interface Cache {
   close(): void;
 }
 
-/** What rules for drains are read with. */
 export interface DrainRulesDeps {
   /** CustomResourceDefinitions, of which the metadata is enough. */
   readonly definitions: Informer<KubeObject>;
@@ -62,14 +61,14 @@ export class DrainRules {
     if (this.#cache === undefined) return [];
     const { informer } = this.#cache;
     if (informer.hasSynced) return informer.list();
-    const why = this.#refusal === undefined ? 'they are being read' : refusedProblem(this.#refusal);
-    throw new DrainRuleError(`MachineDrainRules are not known: ${why}`);
+    const why = this.#refusal === undefined ? 'loading is still in progress' : refusedProblem(this.#refusal);
+    throw new DrainRuleError(`MachineDrainRules are unknown: ${why}`);
   }
 
   #follow(): void {
     const isServed = this.#deps.definitions.get(DRAIN_RULES_DEFINITION) !== undefined;
     if (isServed === (this.#cache !== undefined)) return;
-    this.#closing.abort(new Error('MachineDrainRules are not served any more'));
+    this.#closing.abort(new Error('MachineDrainRules are no longer served'));
     this.#closing = new AbortController();
     this.#cache?.close();
     this.#refusal = undefined;
@@ -106,7 +105,7 @@ export function obeying(drain: Drain, rules: Pick<DrainRules, 'onChange'>): Drai
     if (request.rules === undefined || request.force) return await drain(request, signal, report);
     for (;;) {
       const change = new AbortController();
-      const unsubscribe = rules.onChange(() => change.abort(new Error('rules for drains have changed')));
+      const unsubscribe = rules.onChange(() => change.abort(new Error('MachineDrainRules have changed')));
       try {
         return await drain(request, AbortSignal.any([signal, change.signal]), report);
       } catch (err) {
@@ -121,7 +120,7 @@ export function obeying(drain: Drain, rules: Pick<DrainRules, 'onChange'>): Drai
 /** Why rules cannot be read, and what would help. */
 function refusedProblem({ reason, message }: ApiError): string {
   return reason === 'NotServed'
-    ? `their definition serves no version that is understood, ${versionsOf(machineDrainRules)}: upgrade it (${message})`
+    ? `the CustomResourceDefinition serves no supported version (${versionsOf(machineDrainRules)}): upgrade it (${message})`
     : `apply deploy/rbac/cluster-api.yaml (${message})`;
 }
 

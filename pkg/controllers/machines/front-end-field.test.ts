@@ -17,3 +17,27 @@ test.each([
   const want = 'spec.providerSpec.value.deletionPolicy of machines.cluster.k8s.io m-1';
   expect(frontEndField(one, 'deletionPolicy')).toBe(isTold ? want : undefined);
 });
+
+test.each([
+  {
+    field: 'deletionPolicy',
+    kind: 'MachineSet',
+    want: 'spec.machineSpec.providerSpec.value.deletionPolicy of machinepools.kaas.mirantis.com p',
+  },
+  {
+    field: 'maintenance',
+    kind: 'MachineSet',
+    want: 'spec.providerSpec.value.maintenance of machines.cluster.k8s.io m-2',
+  },
+  { field: 'delete', kind: 'MachineSet', want: 'spec.providerSpec.value.delete of machines.cluster.k8s.io m-2' },
+  { field: 'delete', kind: 'Other', want: undefined },
+] as const)('a Machine of a pool, owned by a $kind, has $field set by $want', ({ field, kind, want }) => {
+  const one = machine((m) => {
+    m.metadata.name = 'm-2';
+    m.metadata.labels = { 'kaas.mirantis.com/machinepool-name': 'p' };
+    const owner = { apiVersion: 'machine.sapcloud.io/v1alpha1', kind, name: 's', uid: 'u', controller: true };
+    m.metadata.ownerReferences = [owner];
+  });
+
+  expect(frontEndField(one, field)).toBe(want);
+});

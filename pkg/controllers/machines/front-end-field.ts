@@ -1,13 +1,30 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../apis/meta.ts';
-import { CLUSTER_GROUP } from '../../apis/mirantis/machine.ts';
+import { CLUSTER_GROUP, POOL_LABEL } from '../../apis/mirantis/machine.ts';
+import { KAAS_GROUP } from '../../apis/mirantis/pool.ts';
+
+/** What is asked of a Machine of a pool alone; the rest is its pool's. */
+type OwnField = 'maintenance' | 'delete';
+
+const VALUE = 'providerSpec.value';
 
 /**
  * The field of the object that a Machine was made of, in words for a user: what is set on the Machine instead is put back. Undefined where
  * the Machine was made of no such object.
  */
-export function frontEndField({ metadata }: Pick<Machine, 'metadata'>, field: string): string | undefined {
+export function frontEndField(
+  { metadata }: Pick<Machine, 'metadata'>,
+  field: OwnField | 'deletionPolicy',
+): string | undefined {
   const { apiVersion = '', kind, name } = controllerOf({ metadata }) ?? {};
-  if (!apiVersion.startsWith(`${CLUSTER_GROUP}/`) || kind !== 'Machine') return undefined;
-  return `spec.providerSpec.value.${field} of machines.${CLUSTER_GROUP} ${name}`;
+  const pool = metadata.labels?.[POOL_LABEL];
+  if (apiVersion.startsWith(`${CLUSTER_GROUP}/`) && kind === 'Machine') return ofMachine(field, name ?? '');
+  if (pool === undefined || kind !== 'MachineSet') return undefined;
+  return field === 'deletionPolicy'
+    ? `spec.machineSpec.${VALUE}.${field} of machinepools.${KAAS_GROUP} ${pool}`
+    : ofMachine(field, metadata.name);
+}
+
+function ofMachine(field: string, name: string): string {
+  return `spec.${VALUE}.${field} of machines.${CLUSTER_GROUP} ${name}`;
 }

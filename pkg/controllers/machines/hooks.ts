@@ -27,12 +27,10 @@ export function hooksOf({ metadata }: Pick<Machine, 'metadata'>, purpose: keyof 
     .toSorted();
 }
 
-/** Says which hooks are waited for. */
 export function describeHooks(hooks: readonly string[]): string {
   return `${WAITING}${hooks.join(', ')}.`;
 }
 
-/** Whether a text says that hooks are waited for. */
 export function saysHooks(text: string): boolean {
   return text.startsWith(WAITING);
 }

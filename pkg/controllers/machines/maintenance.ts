@@ -6,6 +6,7 @@ import {
 import type { Machine, MachineCondition } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { problemWith, type AnnotationRule } from './annotation-rule.ts';
+import { frontEndField } from './front-end-field.ts';
 import { describeHooks, hooksOf } from './hooks.ts';
 
 /** Type of the condition that tells of maintenance, on Node and Machine. */
@@ -23,7 +24,6 @@ export const MAINTENANCE_REASONS = [
   'NotInMaintenance',
 ] as const;
 
-/** One of them. */
 export type MaintenanceReason = (typeof MAINTENANCE_REASONS)[number];
 
 /** Said of a Node that asks for maintenance, and belongs to no machine. */
@@ -68,7 +68,6 @@ export function isUnderMaintenance(machine: Pick<Machine, 'metadata'>): boolean 
   );
 }
 
-/** What a condition of maintenance says. */
 export interface MaintenanceTold extends Pick<MachineCondition, 'status'> {
   readonly reason: MaintenanceReason;
   readonly message: string;
@@ -90,7 +89,7 @@ export function maintenanceOf(machine: Pick<Machine, 'metadata' | 'status'>): Ma
     if (mirrored?.reason === 'UncordonFailed') return told('UncordonFailed', mirrored.message ?? '');
     return told('NotInMaintenance', isSilent(mirrored?.reason) ? ENDED : RETURNING);
   }
-  if (emptied === WITHOUT_NODE) return told('InMaintenance', `There is no Node that would have to be drained. ${END}`);
+  if (emptied === WITHOUT_NODE) return told('InMaintenance', `There is no Node to drain. ${endOf(machine)}`);
   const hooks = emptied === undefined ? hooksOf({ metadata }, 'maintenance') : [];
   if (hooks.length > 0) return told('WaitingForHooks', describeHooks(hooks));
   const reason = MAINTENANCE_REASONS.find((one) => one === mirrored?.reason);
@@ -100,11 +99,16 @@ export function maintenanceOf(machine: Pick<Machine, 'metadata' | 'status'>): Ma
 }
 
 /** What ends a maintenance. */
-export const END = `It ends when annotation ${MAINTENANCE_ANNOTATION} is removed from Machine and Node.`;
+export function endOf(machine: Pick<Machine, 'metadata'>): string {
+  const field = frontEndField(machine, 'maintenance');
+  return field === undefined
+    ? `It ends when annotation ${MAINTENANCE_ANNOTATION} is removed from Machine and Node.`
+    : `It ends when ${field} is false, and the Node does not carry annotation ${MAINTENANCE_ANNOTATION}.`;
+}
 /** That it was seen. */
 export const REQUESTED = 'Maintenance was requested.';
 /** That it is about to be over. */
-const RETURNING = 'Maintenance is not requested any more: the Node is given back to its pods.';
+const RETURNING = 'Maintenance is no longer requested. Uncordoning the Node.';
 /** That it is over. */
 export const ENDED = 'Maintenance is not requested.';
 

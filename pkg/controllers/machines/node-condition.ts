@@ -2,7 +2,6 @@ import type { Node, NodeCondition } from '../../apis/wire.ts';
 import { toTimestamp, type Clock } from '../../clock/clock.ts';
 import type { NodeAccess } from './node-access.ts';
 
-/** What a condition of a Node should say. */
 export interface WantedCondition {
   readonly type: string;
   readonly status: 'True' | 'False';
@@ -10,7 +9,6 @@ export interface WantedCondition {
   readonly message: string;
 }
 
-/** The condition of that type on a Node. */
 export function conditionOf(node: Node, type: string): NodeCondition | undefined {
   return node.status?.conditions?.find((condition) => condition.type === type);
 }

@@ -59,7 +59,7 @@ export function nodeSyncRefusal(machines: readonly Machine[]): { reason: 'Refuse
   const [first] = texts.toSorted();
   if (first === undefined) return undefined;
   const nodes = texts.length === 1 ? 'Node of one machine' : `Nodes of ${texts.length} machines`;
-  return { reason: 'Refused', message: `Changes to the ${nodes} are refused: ${first}` };
+  return { reason: 'Refused', message: `Changes of the ${nodes} are refused: ${first}` };
 }
 
 function cut(text: string, most: number): string {

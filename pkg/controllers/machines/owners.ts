@@ -41,3 +41,15 @@ export function deploymentOf(machine: Machine, { sets, deployments }: Owners): M
   const ref = set === undefined ? undefined : ownerOf(set, 'MachineDeployment');
   return ref === undefined ? undefined : ownerIn(deployments, namespace, ref);
 }
+
+/**
+ * Whether no MachineDeployment owns the Machine, directly or as one of a set: its set is known to have none, or it has no set. False when the
+ * set has not been seen.
+ */
+export function hasNoDeployment(machine: Machine, { sets }: Pick<Owners, 'sets'>): boolean {
+  const { namespace = '' } = machine.metadata;
+  const setRef = ownerOf(machine, 'MachineSet');
+  if (setRef === undefined) return ownerOf(machine, 'MachineDeployment') === undefined;
+  const set = ownerIn(sets, namespace, setRef);
+  return set !== undefined && ownerOf(set, 'MachineDeployment') === undefined;
+}

@@ -16,7 +16,6 @@ export interface PaceFacts {
   readonly healthTimeoutMs: number;
 }
 
-/** A replacement that has begun. */
 interface Begun {
   /** Monotonic. */
   readonly atMs: number;

@@ -5,7 +5,6 @@ import type { Node } from '../../apis/wire.ts';
 /** What annotation `node.machine.sapcloud.io/preserve` may say, on Machines and on Nodes. */
 export const PRESERVE_VALUES = ['now', 'when-failed', 'auto-preserved', 'false'] as const;
 
-/** One of them. */
 export type PreserveValue = (typeof PRESERVE_VALUES)[number];
 
 /** What is asked for, both annotations considered: '' is nothing; `illegal` that the Node says what nobody understands. */

@@ -53,7 +53,7 @@ describe('the condition of a MachineDeployment', () => {
       want: {
         reason: 'TooManyReplacements',
         message:
-          'One unhealthy machine is not replaced: annotation machine.sapcloud.io/max-replacements of its MachineDeployment allows no more replacements at once.',
+          'One unhealthy machine is not replaced: annotation machine.sapcloud.io/max-replacements of its MachineDeployment currently allows no more replacements.',
       },
     },
     {
@@ -62,7 +62,7 @@ describe('the condition of a MachineDeployment', () => {
       want: {
         reason: 'ZoneUnhealthy',
         message:
-          '2 unhealthy machines are not replaced: too many machines of zone a became unhealthy at once, so that replacement would not help; restore the zone, or delete a Machine to force its replacement.',
+          '2 unhealthy machines are not replaced: too many machines of zone a became unhealthy at once, so replacing them would not help; restore the zone, or delete a Machine to force its replacement.',
       },
     },
     { what: 'replacement stopped', machines: [held(hold('stopped'))], want: { reason: 'ReplacementStopped' } },

@@ -5,9 +5,7 @@ import type { OperationCode } from './operation-codes.ts';
 /** Condition type on a MachineDeployment of which unhealthy machines wait to be replaced. There is none while none waits. */
 export const REPLACEMENT_HELD = 'ReplacementHeld';
 
-/** What the condition says. */
 export interface ReplacementHold {
-  /** The code of that hold. */
   readonly reason: OperationCode;
   readonly message: string;
 }

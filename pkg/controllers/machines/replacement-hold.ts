@@ -31,11 +31,11 @@ const CODES: Readonly<Record<HoldKind, OperationCode>> = {
 };
 
 const TEXTS: Readonly<Record<Exclude<HoldKind, 'zone'>, string>> = {
-  stopped: 'replacement is stopped by annotation machine.sapcloud.io/max-replacements of its MachineDeployment.',
-  pace: 'several machines are unhealthy, and annotation machine.sapcloud.io/max-replacements of the MachineDeployment limits how many are replaced within one health timeout.',
+  stopped: 'replacement is disabled by annotation machine.sapcloud.io/max-replacements of its MachineDeployment.',
+  pace: 'several machines are unhealthy, and annotation machine.sapcloud.io/max-replacements of the MachineDeployment limits replacements within one health timeout.',
   limit:
-    'annotation machine.sapcloud.io/max-replacements of its MachineDeployment allows no more replacements at once.',
-  grace: 'the controller started, or an outage of an API server ended, too recently to judge it.',
+    'annotation machine.sapcloud.io/max-replacements of its MachineDeployment currently allows no more replacements.',
+  grace: 'the controller started, or an outage of an API server ended, too recently to decide.',
 };
 
 /** Stands between what is wrong with a machine and why it is not replaced. */
@@ -49,7 +49,7 @@ export function hold(kind: HoldKind, zone = ''): Hold {
   return {
     kind,
     code,
-    text: `too many machines ${where}became unhealthy at once, so that replacement would not help; restore the zone, or delete a Machine to force its replacement.`,
+    text: `too many machines ${where}became unhealthy at once, so replacing them would not help; restore the zone, or delete a Machine to force its replacement.`,
   };
 }
 

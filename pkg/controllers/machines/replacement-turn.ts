@@ -23,14 +23,21 @@ export function stoppedZoneOf(deps: TurnDeps, machine: Machine): Zone | undefine
   return state?.isStopped === true ? zone : undefined;
 }
 
-/** What the pace of its replacement follows from; undefined for a machine that nobody replaces. */
-export function paceFactsOf(deps: TurnDeps, machine: Machine): PaceFacts | undefined {
+/**
+ * What the pace of its replacement follows from; undefined for a machine that nobody replaces. `isLost`: which machines are as bad as
+ * unhealthy ones, although no Node says so.
+ */
+export function paceFactsOf(
+  deps: TurnDeps,
+  machine: Machine,
+  isLost?: (other: Machine) => boolean,
+): PaceFacts | undefined {
   const { budget, machines, settings } = deps;
   const pool = budget.poolOf(machine);
   if (pool === undefined) return undefined;
   const { key, limit, others } = pool;
-  const unhealthy = others.filter(isUnhealthy).length + 1;
-  const together = unhealthyTogether(deps, machine, machines.list());
+  const unhealthy = others.filter((other) => isUnhealthy(other) || isLost?.(other)).length + 1;
+  const together = unhealthyTogether(deps, machine, machines.list(), isLost);
   const zone = { key: keyOfZone(zoneOf(deps, machine)), together };
   return {
     uid: machine.metadata.uid,

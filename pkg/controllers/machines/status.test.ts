@@ -14,7 +14,7 @@ test.each([
   { whose: 'an API server', error: new ApiError(500, 'InternalError', LONG) },
 ])('the words of $whose are kept short', ({ error }) => {
   expect(error.message.length).toBeLessThan(2_100);
-  expect(error.message).toContain('characters left out');
+  expect(error.message).toContain('characters omitted');
 });
 
 test.each([

@@ -38,8 +38,7 @@ export function isBeingCreated(machine: Pick<Machine, 'status'>): boolean {
 
 /**
  * Whether the machine has waited for its MachineClass or for our finalizer from the beginning, and says so: no provider can have been
- * asked for a VM, because a class that is used is protected by a finalizer, and no VM is asked for without ours. A deletion goes on
- * saying so.
+ * asked for a VM, because a class that is used is protected by a finalizer, and no VM is asked for without ours. A deletion keeps the code.
  */
 export function wasNeverAsked({ spec, status }: Pick<Machine, 'spec' | 'status'>): boolean {
   const { type, state, errorCode } = status?.lastOperation ?? {};

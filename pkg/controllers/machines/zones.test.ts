@@ -117,6 +117,21 @@ describe('a zone', () => {
     const counts = machines.slice(0, 5).map((one) => unhealthyTogether(partsOf(), one, machines));
 
     expect(counts).toEqual([3, 3, 2, 2, 1]);
+
+    const [unknown, , , , elsewhere, running] = machines;
+    if (unknown === undefined) throw new Error('it is there');
+    const isLost = (one: Machine): boolean => one === unknown || one === elsewhere || one === running;
+    expect(unhealthyTogether(partsOf(), unknown, machines, isLost)).toBe(4);
+  });
+
+  test('is that of the class which the VM was requested with, whatever class the machine names by now', () => {
+    const classes = classesOf('another');
+    const changed = machine((m) => {
+      m.spec.class = { kind: 'MachineClass', name: OTHER };
+      m.metadata.annotations['machine.sapcloud.io/vm-class'] = 'class-1';
+    });
+
+    expect(zoneOf(partsOf({ classes }), changed)).toMatchObject({ provider: 'sim' });
   });
 
   test('is not judged by machines in maintenance, which may be down on purpose', () => {

@@ -1,4 +1,4 @@
-import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf, vmClassNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { ZONE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
@@ -32,13 +32,11 @@ export interface Zone {
   readonly name: string;
 }
 
-/** What the zone of a machine follows from. */
 export interface ZoneDeps {
   readonly classes: Pick<Lister<MachineClass>, 'get'>;
   readonly targets: Pick<Targets, 'of'>;
 }
 
-/** One zone, and how its machines do. */
 export interface ZoneState {
   readonly zone: Zone;
   /** Machines that have joined, are not being deleted and not in maintenance. */
@@ -49,10 +47,10 @@ export interface ZoneState {
   readonly isStopped: boolean;
 }
 
-/** The zone of a machine. Its name is from its node template, else from its class. */
+/** The zone of a machine. Its name is from its node template, else from the class that its VM was requested with. */
 export function zoneOf({ classes, targets }: ZoneDeps, machine: Machine): Zone {
   const { metadata, spec } = machine;
-  const machineClass = classes.get(`${metadata.namespace ?? ''}/${spec?.class?.name ?? ''}`);
+  const machineClass = classes.get(`${metadata.namespace ?? ''}/${vmClassNameOf(machine)}`);
   return {
     cluster: targets.of(machine)?.cluster ?? '',
     provider: machineClass?.provider ?? '',
@@ -83,16 +81,21 @@ export function zoneStates(deps: ZoneDeps, machines: readonly Machine[], thresho
   return [...zones.values()].map(({ zone, joined }) => stateOf(zone, joined, threshold));
 }
 
-/** How many machines of its zone are Unknown since about the same time as this one, itself included. */
-export function unhealthyTogether(deps: ZoneDeps, machine: Machine, machines: readonly Machine[]): number {
+/** How many machines of its zone are Unknown since about the same time as this one, or lost, itself included. */
+export function unhealthyTogether(
+  deps: ZoneDeps,
+  machine: Machine,
+  machines: readonly Machine[],
+  isLost: (other: Machine) => boolean = () => false,
+): number {
   const key = keyOfZone(zoneOf(deps, machine));
   const sinceMs = unhealthySinceMs(machine);
+  const isUnknownToo = (other: Machine): boolean =>
+    phaseOf(other) === 'Unknown' && tellsOfZone(other) && Math.abs(unhealthySinceMs(other) - sinceMs) <= BURST_MS;
   const others = machines.filter(
     (other) =>
       other.metadata.uid !== machine.metadata.uid &&
-      phaseOf(other) === 'Unknown' &&
-      tellsOfZone(other) &&
-      Math.abs(unhealthySinceMs(other) - sinceMs) <= BURST_MS &&
+      (isUnknownToo(other) || isLost(other)) &&
       keyOfZone(zoneOf(deps, other)) === key,
   );
   return others.length + 1;

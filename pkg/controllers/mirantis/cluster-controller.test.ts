@@ -149,6 +149,7 @@ describe('the labels that a Cluster allows', () => {
 });
 
 describe('maintenance of a Cluster', () => {
+  // promise: front-end-mirantis/machines-taken-maintenance-cluster
   test('holds rollouts, then admits that of its Machines, and ends when the last of them is out of it', async () => {
     const world = await withMembers();
     world.editMachine({ maintenance: true });
@@ -179,6 +180,7 @@ describe('maintenance of a Cluster', () => {
     expect([world.paused, world.cluster?.status?.providerStatus?.maintenance]).toEqual([false, false]);
   });
 
+  // promise: front-end-mirantis/user-paused-stays-paused
   test('leaves a MachineDeployment paused that a user has paused', async () => {
     const world = await withMembers();
     const deployment = world.deployments.get(POOL);
@@ -227,6 +229,7 @@ describe('maintenance of a Cluster', () => {
   });
 });
 
+// promise: openstack/upgrades/control-plane-first-first
 test.each([
   { dedicatedControlPlane: undefined, isControlPlane: false, order: 'cluster-1/1' },
   { dedicatedControlPlane: false, isControlPlane: false, order: 'cluster-1/1' },

@@ -5,7 +5,8 @@ import type { Read } from './provider-value.ts';
 /** What the Machines of a Cluster have in common, and do not say themselves. */
 export interface ClusterSettings {
   readonly region: string;
-  readonly keyName: string;
+  /** Undefined: servers have none. */
+  readonly keyName: string | undefined;
   /** Exactly one way of naming it. */
   readonly network: { readonly id: string } | { readonly name: string };
   readonly subnetIDs: readonly string[];
@@ -19,11 +20,11 @@ export interface ClusterSettings {
 /** Keys of the ConfigMap, with what they hold. */
 export const SETTINGS = {
   region: 'region of the cloud, as its catalog calls it',
-  keyName: 'name of the SSH key pair',
+  keyName: 'name of the SSH key pair; none: servers have none',
   networkID: 'ID of the network of the servers; or networkName',
   networkName: 'name of the network of the servers; or networkID',
   subnetIDs: 'subnets in which servers get an address each, separated by commas; with networkID only',
-  podNetworkCIDRs: 'where pods have their addresses, separated by commas',
+  podNetworkCIDRs: 'where pods have their addresses, separated by commas; none: ports pass no packets from or to them',
   floatingNetworkID:
     'ID of the network from which servers get a floating IP; or floatingNetworkName; none: no floating IP',
   floatingNetworkName: 'its name; or floatingNetworkID',
@@ -33,12 +34,7 @@ export const SETTINGS = {
 type Key = keyof typeof SETTINGS;
 
 /** Keys of which one each has to be there. */
-export const NEEDED_SETTINGS: readonly (readonly Key[])[] = [
-  ['region'],
-  ['keyName'],
-  ['networkID', 'networkName'],
-  ['podNetworkCIDRs'],
-];
+export const NEEDED_SETTINGS: readonly (readonly Key[])[] = [['region'], ['networkID', 'networkName']];
 
 /** Reads the settings; every problem is named at once. */
 export function readClusterSettings({ metadata, data = {} }: ConfigMap): Read<ClusterSettings> {
@@ -60,10 +56,9 @@ export function readClusterSettings({ metadata, data = {} }: ConfigMap): Read<Cl
   if (subnetIDs.length > 0 && networkID === undefined)
     settings.wrong('subnetIDs', 'goes with networkID only, remove it');
   const [floatingID, floatingName] = [optional('floatingNetworkID'), optional('floatingNetworkName')];
-  required('podNetworkCIDRs');
   const value: ClusterSettings = {
     region: required('region'),
-    keyName: required('keyName'),
+    keyName: optional('keyName'),
     network: networkID === undefined ? { name: networkName ?? '' } : { id: networkID },
     subnetIDs,
     podNetworkCIDRs: listed(data['podNetworkCIDRs']),

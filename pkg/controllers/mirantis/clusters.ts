@@ -10,7 +10,6 @@ import { isServed } from './front-end.ts';
 import { readCluster } from './cluster-value.ts';
 import { areOne, clusterNameOf, MADE_FOR } from './wanted.ts';
 
-/** What is looked at. */
 export interface ClustersDeps {
   readonly cloudClusters: Informer<CloudCluster>;
   readonly clusterMachines: Lister<ClusterMachine>;
@@ -26,7 +25,6 @@ export class Clusters {
     this.#deps = deps;
   }
 
-  /** Whether it is known which Clusters there are. */
   get isKnown(): boolean {
     return this.#deps.cloudClusters.hasSynced;
   }

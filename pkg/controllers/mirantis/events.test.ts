@@ -79,6 +79,7 @@ describe('a Machine tells', () => {
     return world;
   }
 
+  // promise: front-end-mirantis/wrong-machine-told-event
   test('what is wrong with it, once, and that it goes on', async () => {
     const world = new FrontEndWorld();
     world.show(clusterMachines, clusterMachine({ flavor: '' }));

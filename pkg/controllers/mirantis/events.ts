@@ -13,7 +13,6 @@ export const EVENT_REASONS = {
 
 type TellingType = keyof typeof EVENT_REASONS;
 
-/** What an Event says. */
 interface Told {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;

@@ -4,10 +4,8 @@ import { kindKeys } from '../../reconcile/kind-keys.ts';
 /** Kinds that the front end serves: one queue for all of them, so that their passes take turns. */
 const KEYS = kindKeys('Machine', 'MachinePool', 'Cluster');
 
-/** One of them. */
 export type ServedKind = ReturnType<typeof KEYS.objectOf>['kind'];
 
-/** The key of an object in the queue. */
 export function queueKeyOf(kind: ServedKind, object: KubeObject): string {
   return KEYS.queueKeyOf(kind, keyOf(object));
 }

@@ -1,4 +1,5 @@
 import { FRONT_END_FINALIZER, MADE_MACHINE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import { mayChangeClass } from '../../apis/machine/v1alpha1/class-change.ts';
 import { classNameOf, nodeNameOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
@@ -35,7 +36,6 @@ import {
   machineFor,
 } from './wanted.ts';
 
-/** What the front end is made of. */
 export interface ClusterMachineControllerDeps {
   readonly clusterMachines: Lister<ClusterMachine>;
   readonly machines: Lister<Machine>;
@@ -89,7 +89,6 @@ export class ClusterMachineController {
     return synced.again ?? stop;
   }
 
-  /** Our Machine of it, if there is one. */
   #oursOf(machine: ClusterMachine): Machine | undefined {
     const named = this.#deps.machines.get(keyOf(machine));
     return named !== undefined && areOne(machine, named) ? named : undefined;
@@ -167,7 +166,7 @@ export class ClusterMachineController {
     const noted = await this.#note(machine, ours, signal);
     if (isOfPool(machine)) return await this.#passOn(noted, ours, value, signal);
     const hasServer = providerIDOf(ours) !== '' || isBeingDeleted(ours);
-    const fit = hasServer ? this.#fixed(ours, value) : await this.#follows(machine, value, signal);
+    const fit = hasServer ? this.#fixed(ours, value) : await this.#follows(machine, ours, value, signal);
     const className = fit.className ?? classNameOf(ours);
     const change = changeFor(ours, value, className);
     if (change !== undefined) {
@@ -208,10 +207,11 @@ export class ClusterMachineController {
     return changed.map((field) => `spec.providerSpec.value.${field}`).join(', ');
   }
 
-  /** A machine without a server yet follows what was corrected. */
-  async #follows(machine: ClusterMachine, value: ProviderValue, signal: AbortSignal): Promise<ClassFit> {
+  /** A machine without a server yet follows what was corrected, but not while one may be being made. */
+  async #follows(machine: ClusterMachine, ours: Machine, value: ProviderValue, signal: AbortSignal): Promise<ClassFit> {
     const wanted = await this.#deps.madeClasses.wantedBy(machine, value.server, signal);
     if (wanted.value === undefined) return { problems: wanted.problems };
+    if (wanted.value.metadata.name !== classNameOf(ours) && !mayChangeClass(ours)) return { problems: [] };
     const problems = await this.#deps.madeClasses.provide(wanted.value, signal);
     return problems.length > 0 ? { problems } : { problems, className: wanted.value.metadata.name };
   }

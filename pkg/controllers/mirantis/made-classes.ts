@@ -15,7 +15,6 @@ import type { Read, WantedServer } from './provider-value.ts';
 import type { Problem } from './reading.ts';
 import { classFor, clusterNameOf, MADE_FOR } from './wanted.ts';
 
-/** What the classes are made with. */
 export interface MadeClassesDeps {
   readonly classes: Lister<MachineClass>;
   /** With the index CLASS_INDEX. */

@@ -40,7 +40,6 @@ import type { Problem } from './reading.ts';
 import { changeOfStatus } from './told-status.ts';
 import { areOne } from './wanted.ts';
 
-/** What the pools are looked after with. */
 export interface PoolDeps {
   readonly machinePools: Lister<MachinePool>;
   readonly clusterMachines: Lister<ClusterMachine>;
@@ -91,7 +90,6 @@ export class PoolController {
     return synced.again ?? stop;
   }
 
-  /** Its MachineDeployment, if there is one. */
   #oursOf(pool: MachinePool): MachineDeployment | undefined {
     const named = this.#deps.machineDeployments.get(keyOf(pool));
     return named !== undefined && claimOn(pool, named) === 'ours' ? named : undefined;

@@ -5,7 +5,6 @@ import type { MachinePool, PoolStatus } from '../../apis/mirantis/pool.ts';
 import { listed } from './listed.ts';
 import type { Problem } from './reading.ts';
 
-/** All that the status of a pool follows from. */
 export interface KnownPool {
   readonly pool: MachinePool;
   /** Undefined: there is none. */

@@ -105,6 +105,7 @@ describe('the provider status', () => {
     ]);
   });
 
+  // promise: openstack/front-end/whatever-message
   test('says why a kubelet is not ready, and what failed', () => {
     const ours = inPhase('Unknown', (m) => {
       m.status = {
@@ -138,6 +139,43 @@ describe('the provider status', () => {
   });
 });
 
+test.each([
+  {
+    phase: 'started',
+    message: 'The Node is drained.',
+    says: 'started: The Node is drained. To keep the machine, set spec.providerSpec.value.delete to false.',
+  },
+  {
+    phase: 'failed',
+    message: 'pod a is protected',
+    says: /^failed: pod a is protected\. To keep .* false\. To delete it without waiting for the drain, set spec.providerSpec.value.deletionPolicy of machines.cluster.k8s.io m-1 to unsafe or forced\.$/,
+  },
+  { phase: 'failed', message: 'not uncordoned', isAsked: false, says: /^failed: not uncordoned$/ },
+  { phase: 'aborting', message: 'It is given back.', says: /^aborting: It is given back\.$/ },
+  { phase: 'started', message: '', says: 'started. To keep the machine, set spec.providerSpec.value.delete to false.' },
+  { phase: 'started', message: 'on', isGoing: true, says: /^started: on$/ },
+])(
+  'a deletion that is $phase says what can be done about it: $says',
+  ({ phase, message, isGoing, isAsked = true, says }) => {
+    const ours = inPhase('Running', (m) => {
+      const owner = { apiVersion: 'cluster.k8s.io/v1alpha1', kind: 'Machine', name: 'm-1', uid: 'u', controller: true };
+      m.metadata.ownerReferences = [owner];
+      if (isAsked) m.metadata.annotations = { 'machine.sapcloud.io/prepare-deletion': 'true' };
+      if (isGoing === true) m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+      m.status = {
+        ...m.status,
+        machineConditions: [{ type: 'DeletionPrepared', status: 'False', reason: phase, message }],
+      };
+    });
+
+    const { conditions = [] } = providerStatusOf(known({ ours }));
+
+    expect(conditions.find(({ type }) => type === 'Deletion')?.message).toMatch(says);
+  },
+);
+
+// promise: order-updates/machines-index-shown-places
+// promise: openstack/front-end/places-upgrades-given-age
 test.each([
   { what: 'by age', given: [undefined, undefined, undefined], want: [2, 1, 3] },
   { what: 'after the largest one that was given', given: [7, undefined, undefined], want: [7, 8, 9] },

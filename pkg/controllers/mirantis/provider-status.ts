@@ -9,9 +9,11 @@ import {
 } from '../../apis/mirantis/machine.ts';
 import { quantityAsNumber } from '../../apis/quantity.ts';
 import type { Node } from '../../apis/wire.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import { policySettingOf } from '../machines/deletion-policy.ts';
 import { maintenanceOf } from '../machines/maintenance.ts';
 import { refusedFor } from '../machines/node-refusal.ts';
-import { preparationShownBy } from '../machines/prepared-deletion.ts';
+import { isPreparationAsked, preparationShownBy } from '../machines/prepared-deletion.ts';
 import { VM_STATE } from '../machines/vm-states.ts';
 import { listed } from './listed.ts';
 import type { Problem } from './reading.ts';
@@ -148,9 +150,20 @@ function maintenance(ours: Machine | undefined): readonly ProviderCondition[] {
 /** How far the preparation of a deletion is; nothing when there is none. */
 function deletion(ours: Machine | undefined): readonly ProviderCondition[] {
   const told = ours && preparationShownBy(ours);
-  if (told === undefined) return [];
+  if (ours === undefined || told === undefined) return [];
   const why = told.message === undefined || told.message === '' ? '' : `: ${told.message}`;
-  return [{ type: 'Deletion', ready: told.status === 'True', message: `${told.reason ?? ''}${why}` }];
+  const said = `${told.reason ?? ''}${why}`;
+  const ways = waysOut(ours, told.reason);
+  const message = ways === '' || said.endsWith('.') ? `${said}${ways}` : `${said}.${ways}`;
+  return [{ type: 'Deletion', ready: told.status === 'True', message }];
+}
+
+/** What its user can do about a preparation that has not ended. */
+function waysOut(ours: Machine, phase: string | undefined): string {
+  if (isBeingDeleted(ours) || !isPreparationAsked(ours) || (phase !== 'started' && phase !== 'failed')) return '';
+  const keep = ' To keep the machine, set spec.providerSpec.value.delete to false.';
+  if (phase === 'started') return keep;
+  return `${keep} To delete it without waiting for the drain, set ${policySettingOf(ours)} to unsafe or forced.`;
 }
 
 function kubelet(ours: Machine | undefined): ProviderCondition {

@@ -7,7 +7,6 @@ import { Reading, type Problem } from './reading.ts';
 export interface ProviderValue {
   /** Of the server: nothing of it can change once there is one. */
   readonly server: WantedServer;
-  /** Labels of the Node. */
   readonly nodeLabels: Readonly<Record<string, string>>;
   readonly maintenance: boolean;
   readonly upgradeIndex: number | undefined;
@@ -16,7 +15,6 @@ export interface ProviderValue {
   readonly delete: boolean;
 }
 
-/** The server itself. */
 export interface WantedServer {
   readonly availabilityZone: string;
   readonly flavor: string;

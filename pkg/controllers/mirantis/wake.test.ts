@@ -9,6 +9,7 @@ const settings = (name: string, resourceVersion: string): KubeObject => ({
   metadata: { ...cloudCluster().metadata, name, uid: `uid-of-${name}`, resourceVersion },
 });
 
+// promise: front-end-mirantis/changed-settings-cluster-seen
 test.each([
   { of: 'configMaps', name: 'cluster-1', woken: ['MachinePool/default/pool-1', 'Machine/default/m-1'] },
   { of: 'secrets', name: 'cluster-1', woken: ['MachinePool/default/pool-1', 'Machine/default/m-1'] },

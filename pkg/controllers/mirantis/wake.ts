@@ -145,7 +145,6 @@ export function wakeSettings(watched: WatchedSettings, queue: Queue): void {
   }
 }
 
-/** What the order of upgrades follows from. */
 function orderOf(machine: ClusterMachine | undefined): string | undefined {
   if (machine === undefined) return undefined;
   return `${placeOf(machine)} ${readProviderValue(machine).value?.upgradeIndex ?? ''}`;

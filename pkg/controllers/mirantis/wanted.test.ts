@@ -79,9 +79,23 @@ describe('what a Machine asks for', () => {
 });
 
 describe('the settings of a Cluster', () => {
+  test('without key pair and pod networks leave both out of the class', () => {
+    const { value: whole } = readClusterSettings(clusterSettings());
+    const { value: bare } = readClusterSettings(clusterSettings({ keyName: undefined, podNetworkCIDRs: '' }));
+    const membersOf = (settings: NonNullable<typeof whole>): readonly string[] => {
+      const { value } = readProviderValue(clusterMachine());
+      const { providerSpec } = classFor(clusterMachine(), (value as NonNullable<typeof value>).server, settings);
+      return Object.keys((providerSpec as { spec: object }).spec);
+    };
+
+    const optional = new Set(['keyName', 'podNetworkCIDRs']);
+    const all = membersOf(whole as NonNullable<typeof whole>);
+    expect(all).toEqual(expect.arrayContaining([...optional]));
+    expect(membersOf(bare as NonNullable<typeof bare>)).toEqual(all.filter((name) => !optional.has(name)));
+  });
+
   test.each([
     { change: { region: undefined }, says: 'data.region: must be set' },
-    { change: { keyName: '' }, says: 'data.keyName: must be set' },
     { change: { networkID: undefined }, says: 'data.networkID: must be set, or networkName' },
     { change: { networkName: 'n' }, says: 'data.networkID: networkName is set too' },
     {
@@ -92,7 +106,6 @@ describe('the settings of a Cluster', () => {
       change: { networkID: undefined, networkName: 'n', subnetIDs: 's' },
       says: 'data.subnetIDs: goes with networkID only',
     },
-    { change: { podNetworkCIDRs: undefined }, says: 'data.podNetworkCIDRs: must be set' },
     { change: { keyname: 'key' }, says: 'data.keyname: unknown' },
   ])('are wrong: $says', ({ change, says }) => {
     const { problems = [] } = readClusterSettings(clusterSettings(change));
@@ -115,7 +128,7 @@ describe('the class of a Machine', () => {
     const spec = parseProviderSpec(madeClass(change, settings).providerSpec);
 
     expect(spec).toMatchObject({
-      flavorName: 'kaas.small',
+      flavor: { by: 'name', value: 'kaas.small' },
       image: { by: 'name', value: 'bionic' },
       securityGroups: ['ctrl', 'glob'],
     });

@@ -104,11 +104,11 @@ function providerSpecFor(holder: KubeObject, server: WantedServer, settings: Clu
     availabilityZone: server.availabilityZone,
     flavorName: server.flavor,
     imageName: server.image,
-    keyName: settings.keyName,
+    ...(settings.keyName !== undefined && { keyName: settings.keyName }),
     securityGroups: server.securityGroups,
     ...('id' in network ? { networkID: network.id } : { networks: [{ name: network.name, podNetwork: true }] }),
     ...(subnetIDs.length > 0 && { subnetIDs }),
-    podNetworkCIDRs: settings.podNetworkCIDRs,
+    ...(settings.podNetworkCIDRs.length > 0 && { podNetworkCIDRs: settings.podNetworkCIDRs }),
     ...(server.rootDiskSize !== undefined && { rootDiskSize: server.rootDiskSize }),
     ...(floatingNetwork !== undefined && { floatingIP: { ...floatingNetwork, ...(address && { address }) } }),
     // Servers are found by these. Clusters of one name in two namespaces may share a project of the cloud; no namespace has a dot.

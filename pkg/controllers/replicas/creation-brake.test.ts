@@ -68,7 +68,7 @@ describe('what one owner may create within a minute', () => {
     const spending = brake.spending('d');
     expect(isSpent(spending)).toBe(true);
     expect(describeStop('MachineDeployment d', spending)).toContain(
-      'has created 10 MachineSets within a minute, the limit is 10',
+      'has created 10 MachineSets within a minute (limit: 10)',
     );
   });
 

@@ -154,8 +154,8 @@ export function describeStop(owner: string, { machines, sets, most }: Spending):
   const [created, limit] =
     sets >= most.sets ? [`${sets} MachineSets`, most.sets] : [`${machines} Machines`, most.machines];
   return (
-    `${owner} has created ${created} within a minute, the limit is ${limit}: it creates nothing more until annotation ` +
-    `${UNFREEZE_ANNOTATION} is set on it. Find out first why what it created did not last, such as a webhook that changes labels`
+    `${owner} has created ${created} within a minute (limit: ${limit}): it creates nothing more until annotation ` +
+    `${UNFREEZE_ANNOTATION} is set. First find out why the created objects did not persist, for example because of a webhook that changes labels`
   );
 }
 

@@ -4,7 +4,6 @@ import type { KubeObject } from '../../apis/meta.ts';
 import type { EventType } from '../../events/correlator.ts';
 import { INVALID_ANNOTATION, invalidAnnotations, type AnnotatedKind } from './invalid-annotations.ts';
 
-/** One Kubernetes Event to tell of `object`. */
 export interface ObjectEvent<T extends KubeObject> {
   readonly object: T;
   readonly type: EventType;
@@ -15,22 +14,18 @@ export interface ObjectEvent<T extends KubeObject> {
 /** Source component of these Events, as in the original. */
 export const MACHINE_SET_EVENT_SOURCE = 'machineset-controller';
 
-/** A Machine has been created. */
 export function createdMachine(object: MachineSet, name: string): ObjectEvent<MachineSet> {
   return { object, type: 'Normal', reason: 'SuccessfulCreate', message: `Created Machine: ${name}` };
 }
 
-/** A Machine could not be created. */
 export function failedToCreate(object: MachineSet, err: unknown): ObjectEvent<MachineSet> {
   return { object, type: 'Warning', reason: 'FailedCreate', message: `Error creating: ${textOf(err)}` };
 }
 
-/** The deletion of a Machine has begun. */
 export function deletedMachine(object: MachineSet, name: string): ObjectEvent<MachineSet> {
   return { object, type: 'Normal', reason: 'SuccessfulDelete', message: `Deleted machine: ${name}` };
 }
 
-/** A Machine could not be deleted. */
 export function failedToDelete(object: MachineSet, name: string, err: unknown): ObjectEvent<MachineSet> {
   return { object, type: 'Warning', reason: 'FailedDelete', message: `Error deleting Machine ${name}: ${textOf(err)}` };
 }
@@ -55,8 +50,8 @@ export function invalidAnnotation<T extends KubeObject>(
 /** It created more within a minute than anybody can want, and is frozen. Without numbers: equal ones are counted as one. */
 export function reachedCreationLimit<T extends KubeObject>(object: T): ObjectEvent<T> {
   const message =
-    `Too much was created within a minute: nothing more is created until annotation ${UNFREEZE_ANNOTATION} is set. ` +
-    'Condition Frozen has the numbers. Find out first why what was created did not last, such as a webhook that changes labels';
+    `Too many objects were created within a minute: no more are created until annotation ${UNFREEZE_ANNOTATION} is set. ` +
+    'For the numbers, see condition Frozen. First find out why the created objects did not persist, for example because of a webhook that changes labels';
   return { object, type: 'Warning', reason: 'CreationLimitReached', message };
 }
 

@@ -13,18 +13,18 @@ export function frozeSet(object: MachineSet): ObjectEvent<MachineSet> {
     object,
     type: 'Normal',
     reason: 'FrozeMachineSet',
-    message: `SafetyController: Froze MachineSet ${object.metadata.name} due to replica overshooting; condition Frozen says how many machines it has and what releases it`,
+    message: `SafetyController: Froze MachineSet ${object.metadata.name} due to replica overshooting; for the number of machines and how to release it, see condition Frozen`,
   };
 }
 
 /** A set was unfrozen because it has few enough machines again. */
 export function unfrozeSmallSet(object: MachineSet): ObjectEvent<MachineSet> {
-  return unfroze(object, 'it has few enough machines again');
+  return unfroze(object, 'it no longer has too many machines');
 }
 
 /** A set was unfrozen because its annotation, or that of its MachineDeployment, asks for it. */
 export function unfrozeReleasedSet(object: MachineSet): ObjectEvent<MachineSet> {
-  return unfroze(object, `annotation ${UNFREEZE_ANNOTATION} asks for it`);
+  return unfroze(object, `requested by annotation ${UNFREEZE_ANNOTATION}`);
 }
 
 function unfroze(object: MachineSet, why: string): ObjectEvent<MachineSet> {

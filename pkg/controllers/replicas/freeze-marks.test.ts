@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { machineDeployment, machineSet } from '../../../test/builders.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
 import { machineDeployments, machineSets } from '../../kube/resource.ts';
+import { CREATION_LIMIT_REACHED } from './creation-brake.ts';
 import { deploymentFreeze, setFreeze } from './freeze-marks.ts';
 
 const OTHER = { type: 'ReplicaFailure', status: 'True' } as const;
@@ -26,6 +27,20 @@ describe('a freeze of a set', () => {
         body: { status: { machineSetCondition: [OTHER, { type: 'Frozen', ...CAUSE }] } },
       },
       { what: 'machinesets/set-1', resourceVersion: '1001', body: { metadata: { labels: { freeze: 'True' } } } },
+    ]);
+  });
+
+  test('that no number ends takes the place of one that a number ends', async () => {
+    const client = new MemoryClient();
+    const cause = { reason: CREATION_LIMIT_REACHED, message: 'too much' } as const;
+    const frozen = machineSet((s) => void (s.status.machineSetCondition = [OTHER, { ...FROZEN, ...CAUSE }]));
+    client.put(machineSets, frozen);
+
+    await setFreeze.freeze(client, frozen, cause, 0, signal);
+
+    expect(client.writes).toMatchObject([
+      { what: 'machinesets/set-1/status', body: { status: { machineSetCondition: [OTHER, { ...FROZEN, ...cause }] } } },
+      { what: 'machinesets/set-1' },
     ]);
   });
 

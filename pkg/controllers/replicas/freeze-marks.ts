@@ -28,7 +28,6 @@ export interface FreezeCause {
   readonly message: string;
 }
 
-/** Whether any mark is there. */
 export function isFreezeMarked({ isLabelled, hasCondition }: FreezeMarks): boolean {
   return isLabelled || hasCondition;
 }
@@ -67,7 +66,6 @@ type Freezable = MachineSet | MachineDeployment;
 
 /** Reads and writes the marks of one kind. Writes fail (409) on an object that has changed. */
 interface Freezing<T> {
-  /** What an object shows. */
   readonly marksOf: (object: T) => FreezeMarks;
   /** Puts the marks on an object: the condition first, then the label. */
   readonly freeze: (writer: Writer, object: T, cause: FreezeCause, nowMs: number, signal: AbortSignal) => Promise<void>;
@@ -110,7 +108,6 @@ function freezing<T extends Freezable, C extends Condition>(kind: FreezeKind<T, 
   };
 }
 
-/** Freezes MachineSets. */
 export const setFreeze: Freezing<MachineSet> = freezing({
   resource: machineSets,
   conditionsOf: ({ status }) => status?.machineSetCondition ?? [],

@@ -31,22 +31,21 @@ const DELETION_POLICY: AnnotationRule = {
   key: DELETION_POLICY_ANNOTATION,
   isUnderstood: isDeletionPolicy,
   allowed: `one of ${DELETION_POLICIES.join(', ')}`,
-  until: 'it counts as graceful',
+  until: 'graceful is used',
 };
 const PRESERVE: AnnotationRule = {
   key: PRESERVE_ANNOTATION,
   isUnderstood: isPreserveValue,
   allowed: 'one of now, when-failed, false',
-  until: 'it begins no preservation and ends none',
+  until: 'it is ignored',
 };
 const CREATION_TIMEOUT: AnnotationRule = {
   key: EFFECTIVE_CREATION_TIMEOUT_ANNOTATION,
   isUnderstood: (value) => parseDuration(value) !== undefined,
   allowed: 'a duration such as 20m',
-  until: 'spec.creationTimeout counts, or else flag --machine-creation-timeout',
+  until: 'spec.creationTimeout is used, or flag --machine-creation-timeout',
 };
 
-/** What is asked of one Machine at a time. */
 const ASKED_OF_MACHINES: readonly AnnotationRule[] = [MAINTENANCE_ANNOTATION, PREPARE_DELETION_ANNOTATION].map(
   (key) => ({
     key,
@@ -64,7 +63,7 @@ export const ANNOTATION_RULES = {
       key: PREPARE_DELETION_ANNOTATION,
       isUnderstood: isPreparationValue,
       allowed: 'true, or false to abort',
-      until: 'it counts as false',
+      until: 'false is used',
     },
     MAINTENANCE_RULE,
     PRESERVE,
@@ -77,8 +76,8 @@ export const ANNOTATION_RULES = {
     {
       key: PRIORITY_ANNOTATION,
       isUnderstood: isPriority,
-      allowed: 'an integer',
-      until: `it counts as ${DEFAULT_PRIORITY}`,
+      allowed: 'an integer of at most 64 bits',
+      until: `${DEFAULT_PRIORITY} is used`,
     },
     {
       key: MARKED_FOR_DELETION_TIME_ANNOTATION,
@@ -103,13 +102,12 @@ export const ANNOTATION_RULES = {
       key: MAX_REPLACEMENTS_ANNOTATION,
       isUnderstood: isReplacementLimit,
       allowed: 'a number or a percentage such as 20%',
-      until: 'it counts as 1',
+      until: '1 is used',
     },
     CREATION_TIMEOUT,
   ],
 } satisfies Record<string, readonly AnnotationRule[]>;
 
-/** A kind of objects with such annotations. */
 export type AnnotatedKind = keyof typeof ANNOTATION_RULES;
 
 /**

@@ -7,7 +7,6 @@ import type { Operator } from '../../operator/operator.ts';
 import type { Targets } from '../../targets/targets.ts';
 import type { CreationBrake } from './creation-brake.ts';
 
-/** What all controllers of the owners of Machines are made of. */
 export interface OwnerDeps extends Pick<Caches, 'machines' | 'machineSets' | 'machineDeployments'> {
   /** Live reads of the control cluster. */
   readonly reader: Reader;

@@ -7,7 +7,6 @@ import { unfrozeReleasedSet } from './freeze-events.ts';
 import { isFreezeMarked, setFreeze } from './freeze-marks.ts';
 import type { CreationBrake } from './creation-brake.ts';
 
-/** What a release is made with. */
 export interface ReleaseDeps {
   readonly brake: Pick<CreationBrake, 'forget'>;
   readonly writer: Writer;

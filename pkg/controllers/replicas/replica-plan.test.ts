@@ -10,7 +10,7 @@ import {
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { machine } from '../../../test/builders.ts';
 import type { BuiltMachine } from '../../../test/builders.ts';
-import { planReplicas } from './replica-plan.ts';
+import { isMarkedForDeletion, planReplicas } from './replica-plan.ts';
 import type { ReplicaFacts, ReplicaPlan } from './replica-plan.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');
@@ -72,6 +72,7 @@ describe('a set whose size swings', () => {
     { title: 'gives up what has failed', target: withVM(named('a', 'Failed')), kept: 0 },
     { title: 'gives up what somebody chose', target: withVM(named('a', 'Running', priority('1'))), kept: 0 },
     { title: 'gives up what an autoscaler marked', target: withVM(marked('a', PAST)), kept: 0 },
+    { title: 'gives up what was marked alone', target: withVM(marked('a', PAST, '3')), kept: 0 },
   ])('$title', ({ target, kept }) => {
     const got = plan({ desired: 0, machines: [target], isSwinging: true });
 
@@ -129,6 +130,7 @@ describe('a set below its size', () => {
 });
 
 describe('a set of its size', () => {
+  // promise: openstack/maintenance/none-made-place-failed
   test('deletes failed machines, whose replacement follows once they are going', () => {
     expect(victimsOf(plan({ desired: 2, machines: [named('a'), named('b', 'Failed')] }))).toEqual(['b failed']);
     expect(plan({ desired: 2, machines: [named('a'), being('b')] }).create).toBe(1);
@@ -158,6 +160,7 @@ describe('a set of its size', () => {
 });
 
 describe('a set above its size', () => {
+  // promise: deletions-aborted/lowering-replicas-deletes-exactly
   test('deletes exactly the machine whose deletion is prepared, and creates none in its place', () => {
     const prepared = named(
       'm-2',
@@ -273,3 +276,14 @@ describe('over any history', () => {
 function must(holds: boolean, what: string): void {
   if (!holds) throw new Error(`violated: ${what}`);
 }
+
+test.each([
+  { what: 'before the change', time: PAST, changedAtMs: NOW, want: true },
+  { what: 'at the change', time: PAST, changedAtMs: Date.parse(PAST), want: true },
+  { what: 'after the change', time: PAST, changedAtMs: Date.parse(PAST) - 1, want: false },
+  { what: 'where no autoscaler changed anything', time: PAST, changedAtMs: undefined, want: false },
+  { what: 'with another priority', time: PAST, priority: '2', changedAtMs: NOW, want: false },
+  { what: 'at a time that nobody can read', time: 'soon', changedAtMs: NOW, want: false },
+])('a mark of the autoscaler $what counts: $want', ({ time, priority, changedAtMs, want }) => {
+  expect(isMarkedForDeletion(marked('a', time, priority), changedAtMs)).toBe(want);
+});

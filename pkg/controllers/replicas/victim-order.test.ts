@@ -69,6 +69,11 @@ describe('of two machines goes first', () => {
       a: annotated(PRIORITY_ANNOTATION, '4'),
       b: annotated(PRIORITY_ANNOTATION, '1.5'),
     },
+    {
+      rule: 'the default priority for one that no 64 bits hold',
+      a: annotated(PRIORITY_ANNOTATION, '-9223372036854775809'),
+      b: annotated(PRIORITY_ANNOTATION, '2'),
+    },
     { rule: 'the negative priority', a: annotated(PRIORITY_ANNOTATION, '0'), b: annotated(PRIORITY_ANNOTATION, '-1') },
     { rule: 'the marked one', a: phase('Failed'), b: annotated(MARKED_FOR_DELETION_TIME_ANNOTATION, PAST) },
     {

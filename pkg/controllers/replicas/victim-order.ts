@@ -74,9 +74,11 @@ export function priorityOf(machine: Machine): number {
   return Number(isPriority(text) ? text : DEFAULT_PRIORITY);
 }
 
-/** Whether an annotation's text is a priority. */
+/** Whether an annotation's text is a priority: an integer of 64 bits, as in the original, where any other counts as the default. */
 export function isPriority(text: string): boolean {
-  return /^[+-]?\d+$/.test(text);
+  if (!/^[+-]?\d+$/.test(text)) return false;
+  const value = BigInt(text.replace('+', ''));
+  return BigInt.asIntN(64, value) === value;
 }
 
 /** When the autoscaler chose this Machine for deletion. */

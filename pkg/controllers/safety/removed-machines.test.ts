@@ -1,6 +1,8 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 
 import { machine } from '../../../test/builders.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { ListedMachine } from '../../driver/driver.ts';
 import { RemovedMachines } from './removed-machines.ts';
 import { OwnerlessVMs } from './ownerless-vms.ts';
 
@@ -102,4 +104,58 @@ test('a Machine that is taken away while its VM may be being made is missed', ()
   expect(new RemovedMachines().record(young)).toBe('unexpectedly');
   const going = { ...young, metadata: { ...young.metadata, deletionTimestamp: 'now' } };
   expect(new RemovedMachines().record(going)).toBe('in-order');
+});
+
+describe('a VM that comes after its Machine', () => {
+  const late = (machineUID: string | undefined): ListedMachine => ({ providerID: 'x', machineName: 'm-1', machineUID });
+  const going = machine((m) => void (m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z'));
+  const { uid } = going.metadata;
+
+  test.each<{ how: string; machine?: Machine; change?: (removed: RemovedMachines) => void; is: boolean }>([
+    { how: 'whose VM was deleted first', change: (removed) => removed.deletedVM(uid), is: true },
+    {
+      how: 'whose Node is being deleted',
+      machine: machine((m) => {
+        m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+        m.status.currentStatus.phase = 'Terminating';
+        m.status.lastOperation.description = 'Initiate node object deletion';
+      }),
+      is: true,
+    },
+    {
+      how: 'nobody asked to delete, whose VM was deleted',
+      machine: machine(),
+      change: (removed) => removed.deletedVM(uid),
+      is: false,
+    },
+    { how: 'whose finalizer somebody took away while it was being deleted', is: false },
+    {
+      how: 'whose creation was given up, and whose finalizer somebody took away',
+      machine: machine((m) => {
+        m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+        m.spec.providerID = '';
+        m.status.currentStatus.phase = 'CrashLoopBackOff';
+      }),
+      is: false,
+    },
+  ])('is explained by a Machine $how: $is', ({ machine: gone = going, change, is }) => {
+    const removed = new RemovedMachines();
+    change?.(removed);
+    removed.record(gone);
+
+    expect([removed.isLate(late(uid)), removed.isLate(late(undefined))]).toEqual([is, is]);
+    expect(removed.isLate(late('of another'))).toBe(false);
+  });
+
+  test.each([
+    { how: 'and was deleted', end: 'deletedVM', is: true },
+    { how: 'and was not', end: 'gaveUpVM', is: false },
+  ] as const)('is explained by one that vanished while its VM was being deleted, $how: $is', ({ end, is }) => {
+    const removed = new RemovedMachines();
+    removed.deletingVM(uid);
+    removed.record(going);
+    removed[end](uid);
+
+    expect(removed.isLate(late(uid))).toBe(is);
+  });
 });

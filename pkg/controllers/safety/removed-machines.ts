@@ -1,12 +1,13 @@
 import { nodeNameOf, phaseOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
+import type { ListedMachine } from '../../driver/driver.ts';
 import { BoundedMap } from '../../events/bounded-map.ts';
 import { deletionStageOf, hasReached } from '../machines/deletion-stage.ts';
 import { isBeingCreated, wasNeverAsked } from '../machines/status.ts';
 import type { CallNotes } from './noted-calls.ts';
 
-/** Deletions of VMs that are remembered until their Machine is gone, which follows at once. */
+/** So many of each kind are remembered; the oldest are forgotten first. */
 const CAPACITY = 8_192;
 
 /** How a Machine went; `deleting`: its VM is being deleted, and the end of that call tells the rest. */
@@ -26,6 +27,8 @@ export class RemovedMachines implements CallNotes {
   readonly #askedFor = new BoundedMap<string, true>(CAPACITY);
   /** Machines whose VM is being deleted, by UID; with a value those that have vanished meanwhile. */
   readonly #deleting = new Map<string, Machine | undefined>();
+  /** UIDs and names of Machines that were deleted on request, and whose VM the driver reported as deleted. */
+  readonly #finished = new BoundedMap<string, true>(2 * CAPACITY);
   #missed: Machine[] = [];
   #lateEnd: LateEnd = () => undefined;
 
@@ -44,8 +47,12 @@ export class RemovedMachines implements CallNotes {
 
   deletedVM(uid: string): void {
     const removed = this.#endCall(uid);
-    if (removed === undefined) this.#deletedVMs.set(uid, true);
-    else this.#lateEnd(removed, 'in-order');
+    if (removed === undefined) {
+      this.#deletedVMs.set(uid, true);
+      return;
+    }
+    this.#finish(removed);
+    this.#lateEnd(removed, 'in-order');
   }
 
   gaveUpVM(uid: string): void {
@@ -60,13 +67,12 @@ export class RemovedMachines implements CallNotes {
     const { uid } = machine.metadata;
     const stage = deletionStageOf(machine);
     const wasAskedFor = this.#askedFor.get(uid) === true;
-    const isInOrder =
-      this.#deletedVMs.get(uid) === true ||
-      hasReached(stage, 'delete-node') ||
-      (!wasAskedFor && neverHadVM(machine)) ||
-      wasGivenUp(machine);
+    const isFinished = this.#deletedVMs.get(uid) === true || hasReached(stage, 'delete-node');
+    const isInOrder = isFinished || (!wasAskedFor && neverHadVM(machine)) || wasGivenUp(machine);
     this.#deletedVMs.delete(uid);
     this.#askedFor.delete(uid);
+    if (isFinished) this.#finish(machine);
+    else for (const identity of identitiesOf(machine)) this.#finished.delete(identity);
     if (isInOrder) return 'in-order';
     if (this.#deleting.has(uid)) {
       this.#deleting.set(uid, machine);
@@ -96,11 +102,32 @@ export class RemovedMachines implements CallNotes {
     return [...this.#deleting.values()].filter((machine) => machine !== undefined);
   }
 
+  /**
+   * Whether a VM is that of a Machine whose deletion was requested and has ended: the creation ended later than the Machine. Goes by UID
+   * where the provider shows one, else by name, unless a later Machine of that name vanished in another way.
+   */
+  isLate({ machineUID, machineName }: ListedMachine): boolean {
+    return this.#finished.get(machineUID ?? machineName) === true;
+  }
+
+  /** The cluster was set back: Machines whose deletion had ended may exist again, and vanish in another way. */
+  forgetFinished(): void {
+    this.#finished.clear();
+  }
+
+  #finish(machine: Machine): void {
+    if (isBeingDeleted(machine)) for (const identity of identitiesOf(machine)) this.#finished.set(identity, true);
+  }
+
   #endCall(uid: string): Machine | undefined {
     const removed = this.#deleting.get(uid);
     this.#deleting.delete(uid);
     return removed;
   }
+}
+
+function identitiesOf({ metadata: { name, uid } }: Machine): readonly string[] {
+  return [uid, name];
 }
 
 /** One whose creation came to nothing, and whose deletion has begun. */

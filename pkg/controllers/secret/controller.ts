@@ -7,7 +7,6 @@ import { secrets } from '../../kube/resource.ts';
 import { stop, type StepResult } from '../../reconcile/result.ts';
 import { SECRET_INDEX } from '../../indexes/secret-references.ts';
 
-/** What the Secret controller is made of. */
 export interface SecretDeps extends Pick<Caches, 'secrets' | 'classes'> {
   readonly writer: Writer;
 }

@@ -6,7 +6,6 @@ import type { ListedMachine } from '../../driver/driver.ts';
 
 /** A Machine that was let go by force, as its class notes it; what is undefined nobody can read any more. */
 export interface ForcedRemoval {
-  /** Key of the annotation. */
   readonly key: string;
   readonly machineUID: string;
   readonly machine: string | undefined;

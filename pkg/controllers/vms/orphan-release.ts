@@ -27,9 +27,9 @@ export function releaseOf(
 
 const RELEASE_PROBLEMS: Readonly<Record<Exclude<Release, 'given'>, string>> = {
   none: '',
-  malformed: 'The present value of the annotation is not an RFC 3339 time. ',
-  expired: 'The present value of the annotation has passed. ',
-  'too-long': 'The present value of the annotation is more than 24 hours ahead. ',
+  malformed: 'The current value of the annotation is not an RFC 3339 time. ',
+  expired: 'The current value of the annotation is in the past. ',
+  'too-long': 'The current value of the annotation is more than 24 hours ahead. ',
 };
 
 /** What is annotated, as kubectl is told it. */
@@ -45,13 +45,13 @@ export interface Annotated {
 
 /** How what is held is released, for a message. */
 export function releaseHint(release: Exclude<Release, 'given'>, annotated: Annotated): string {
-  return `${RELEASE_PROBLEMS[release]}To have them deleted: ${releaseCommand(annotated)}`;
+  return `${RELEASE_PROBLEMS[release]}To delete them: ${releaseCommand(annotated)}`;
 }
 
 /** The same of machines of a MachinePool, or of one, that its runtime does not show. */
 export function giveUpHint(release: Exclude<Release, 'given'>, annotated: Annotated): string {
   const command = releaseCommand(annotated, GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION);
-  return `${RELEASE_PROBLEMS[release]}If they are gone for good: ${command}`;
+  return `${RELEASE_PROBLEMS[release]}If they are gone permanently: ${command}`;
 }
 
 /** The command that releases what is held, for an hour. */

@@ -39,8 +39,11 @@ export function identify(machines: readonly Machine[]): MachinesByIdentity {
   };
 }
 
+/** Whether a provider id is in the list that shows a VM, or in that of the class of the Machine that has the VM's name. */
+export type IsListed = (providerID: string, namesake: Machine) => boolean;
+
 /**
- * Whose a listed VM is; `listed` are the provider ids of the list that shows it:
+ * Whose a listed VM is; "the list" is the one that shows it, or that of its namesake's class:
  *
  * | Machines                                                        | ownership   |
  * |-----------------------------------------------------------------|-------------|
@@ -57,7 +60,7 @@ export function identify(machines: readonly Machine[]): MachinesByIdentity {
 export function ownershipOf(
   vm: ListedMachine,
   { byProviderID, byName, shared }: MachinesByIdentity,
-  listed: ReadonlySet<string>,
+  isListed: IsListed,
 ): Ownership {
   if (byProviderID.has(vm.providerID)) return 'owned';
   const namesake = byName.get(vm.machineName);
@@ -65,6 +68,6 @@ export function ownershipOf(
   if (isBeingCreated(namesake)) return 'in-creation';
   const providerID = providerIDOf(namesake);
   if (shared.has(providerID)) return 'owned';
-  if (providerID !== '') return listed.has(providerID) ? 'none' : 'other-id';
+  if (providerID !== '') return isListed(providerID, namesake) ? 'none' : 'other-id';
   return vm.machineUID === undefined || vm.machineUID === namesake.metadata.uid ? 'owned' : 'none';
 }

@@ -7,7 +7,6 @@ export interface TlsFiles {
   readonly serverName?: string;
 }
 
-/** Where a driver listens. */
 export interface DriverAddress {
   /** What gRPC connects to: `unix:///path` or `dns:///host:port`. */
   readonly target: string;
@@ -37,7 +36,7 @@ const TLS_PARAMETERS = ['ca', 'cert', 'key', 'serverName'];
 export function parseDriverAddress(text: string): DriverAddress {
   if (text.startsWith('unix:')) return parseSocket(text);
   if (text.startsWith('dns:')) return parseTcp(text);
-  throw new DriverAddressError(`driver address ${text}: must begin with unix:/// or dns:///`);
+  throw new DriverAddressError(`driver address ${text}: must start with unix:/// or dns:///`);
 }
 
 /** Whether both sides know each other: by the owner of a socket, or by their certificates. */
@@ -52,8 +51,8 @@ export function isProtected({ path, tls }: DriverAddress): boolean {
 export function requireProtected(address: DriverAddress): void {
   if (isProtected(address) || address.insecure) return;
   throw new DriverAddressError(
-    `driver address ${address.target}: every user of this host could call the driver; serve it on unix:///path/to/socket, ` +
-      'with ?ca=FILE&cert=FILE&key=FILE, or, where every process of the host may be trusted as in a pod, with ?insecure=true',
+    `driver address ${address.target}: any user of this host could call the driver; serve it on unix:///path/to/socket, ` +
+      'with ?ca=FILE&cert=FILE&key=FILE, or, if all processes of the host are trusted (such as in a pod), with ?insecure=true',
   );
 }
 
@@ -66,7 +65,7 @@ function parseSocket(text: string): DriverAddress {
   const path = text.slice('unix://'.length);
   // Three slashes, or gRPC takes the path for a host and appends a port.
   if (!text.startsWith('unix:///') || path.length < 2) {
-    throw new DriverAddressError(`driver address ${text}: a socket is written unix:///absolute/path`);
+    throw new DriverAddressError(`driver address ${text}: a socket must be unix:///absolute/path`);
   }
   return { target: text, path, host: undefined, port: undefined, tls: undefined, insecure: false };
 }
@@ -78,14 +77,14 @@ function parseTcp(text: string): DriverAddress {
   const host = match?.[1] ?? match?.[2];
   const port = Number(match?.[3]);
   if (host === undefined || port > 65_535) {
-    throw new DriverAddressError(`driver address ${text}: TCP is written dns:///host:port`);
+    throw new DriverAddressError(`driver address ${text}: TCP must be dns:///host:port`);
   }
   const parameters = new URLSearchParams(question === -1 ? '' : text.slice(question + 1));
   const insecure = parameters.size === 1 && parameters.get('insecure') === 'true';
   const tls = question === -1 || insecure ? undefined : parseTls(text, parameters);
   if (tls === undefined && !isLoopback(host)) {
     throw new DriverAddressError(
-      `driver address ${text}: requests carry credentials, so beyond loopback it needs ?ca=FILE&cert=FILE&key=FILE`,
+      `driver address ${text}: requests carry credentials; except on loopback, it requires ?ca=FILE&cert=FILE&key=FILE`,
     );
   }
   return { target, path: undefined, host, port, tls, insecure };

@@ -16,22 +16,22 @@ const DRIVERS: readonly {
   readonly bytes: readonly number[] | undefined;
   readonly says: RegExp;
 }[] = [
-  { what: 'is not there', bytes: undefined, says: /^driver aws \(unix:\/\/\/.*\) does not answer: no such socket$/ },
+  { what: 'is not there', bytes: undefined, says: /^driver aws \(unix:\/\/\/.*\) did not respond: no such socket$/ },
   {
     what: 'speaks another version',
     bytes: [0x12, 2, 0x76, 0x39],
-    says: /^driver aws \(.*\) speaks contract version "v9", not v1$/,
+    says: /^driver aws \(.*\) uses contract version "v9", not v1$/,
   },
-  { what: 'says nothing', bytes: [], says: /^driver aws \(.*\) speaks contract version "", not v1$/ },
+  { what: 'says nothing', bytes: [], says: /^driver aws \(.*\) uses contract version "", not v1$/ },
   {
     what: 'refuses',
     bytes: [0x0a, 6, 0x08, 9, 0x12, 2, 0x6e, 0x6f],
-    says: /^driver aws \(.*\) answers GetCapabilities with FailedPrecondition: no$/,
+    says: /^driver aws \(.*\) returned FailedPrecondition for GetCapabilities: no$/,
   },
   {
     what: 'answers garbage',
     bytes: [0x0a, 0xff, 0xff, 0xff],
-    says: /^driver aws \(.*\) does not answer: INTERNAL: Response message parsing error/,
+    says: /^driver aws \(.*\) did not respond: INTERNAL: Response message parsing error/,
   },
 ];
 

@@ -48,7 +48,6 @@ const NO_SECRETS = { secretData: {} };
 /** A driver whose pages never end is broken; this many hold 5 million VMs. */
 const MAX_PAGES = 10_000;
 
-/** What a client is built from. */
 export interface GrpcDriverOptions {
   /** Under which name it is configured, for people; undefined: the address says enough. */
   readonly provider?: string;
@@ -224,10 +223,10 @@ export class GrpcDriver implements Driver {
     const response = await this.#hello();
     if (response.failure !== undefined) {
       const { code, detail } = fromFailure(response.failure);
-      throw new Error(`answers GetCapabilities with ${code}: ${detail}`);
+      throw new Error(`returned ${code} for GetCapabilities: ${detail}`);
     }
     if (response.contractVersion !== CONTRACT_VERSION) {
-      throw new Error(`speaks contract version "${response.contractVersion}", not ${CONTRACT_VERSION}`);
+      throw new Error(`uses contract version "${response.contractVersion}", not ${CONTRACT_VERSION}`);
     }
     const capabilities = fromCapabilities(response);
     this.#greeted(undefined);
@@ -243,8 +242,8 @@ export class GrpcDriver implements Driver {
       end,
       (options) => this.#client.getCapabilities({ contractVersions: [CONTRACT_VERSION] }, options),
       (err, { timedOut }) => {
-        if (timedOut) return new Error(`does not answer: nothing came in ${HELLO_TIMEOUT_MS} ms`);
-        return new Error(`does not answer: ${err instanceof ClientError ? statusText(err) : messageOf(err)}`);
+        if (timedOut) return new Error(`did not respond within ${HELLO_TIMEOUT_MS} ms`);
+        return new Error(`did not respond: ${err instanceof ClientError ? statusText(err) : messageOf(err)}`);
       },
     );
   }
@@ -255,7 +254,7 @@ export class GrpcDriver implements Driver {
     if (this.#lostAtMs === undefined) this.#log.info(fields, 'connected to driver');
     else {
       const ms = this.#clock.monotonicMs() - this.#lostAtMs;
-      this.#log.info({ ...fields, ms }, 'connected to driver again: the connection had been lost');
+      this.#log.info({ ...fields, ms }, 'reconnected to driver');
     }
     this.#hasAnswered = true;
     this.#lostAtMs = undefined;
@@ -276,14 +275,14 @@ export class GrpcDriver implements Driver {
     signal: AbortSignal,
   ): Promise<void> {
     const { methods, name } = await this.#greet(signal);
-    if (!methods.has(method)) throw new DriverError('Unimplemented', `driver ${name} does not have ${method}`);
+    if (!methods.has(method)) throw new DriverError('Unimplemented', `driver ${name} does not implement ${method}`);
   }
 }
 
 /** A success without a VM is no answer: what happened is unknown. */
 function existing(method: string, vm: WireVM | undefined): VirtualMachine {
   if (vm === undefined || vm.providerId === '') {
-    throw new DriverError('Internal', `${method} was answered without provider id`, {
+    throw new DriverError('Internal', `${method} returned no provider ID`, {
       unanswered: method === 'CreateMachine',
     });
   }

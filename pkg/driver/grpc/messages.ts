@@ -105,7 +105,6 @@ function fromMachineClass(machineClass: wire.MachineClass): MachineClass {
   };
 }
 
-/** A VM on the wire. */
 export function toVirtualMachine(vm: VirtualMachine): wire.VirtualMachine {
   return {
     providerId: vm.providerID,
@@ -119,7 +118,6 @@ export function fromVirtualMachine(vm: wire.VirtualMachine): VirtualMachine {
   return { providerID: vm.providerId, nodeName: vm.nodeName, addresses: vm.addresses };
 }
 
-/** A listed VM on the wire. */
 export function toListedMachine(vm: ListedMachine): wire.ListedMachine {
   return {
     providerId: vm.providerID,
@@ -143,7 +141,6 @@ export function fromListedMachine(vm: wire.ListedMachine): ListedMachine {
   };
 }
 
-/** Capabilities on the wire. */
 export function toCapabilities(capabilities: Capabilities): wire.DeepPartial<wire.GetCapabilitiesResponse> {
   const { contractVersion, name, idempotentCreate, listScope, methods } = capabilities;
   return {

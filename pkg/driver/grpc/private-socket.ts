@@ -15,7 +15,7 @@ export class PrivateSocket {
    * directory of mode 0700 and moved: between bind and chmod it would be open to everybody. Rejects when somebody listens.
    */
   static async bind(path: string, listen: (path: string) => Promise<void>): Promise<PrivateSocket> {
-    if (await isListening(path)) throw new Error(`another process listens on ${path}`);
+    if (await isListening(path)) throw new Error(`another process is listening on ${path}`);
     await mkdir(dirname(path), { recursive: true });
     const directory = await mkdtemp(join(dirname(path), '.s'));
     const temporary = join(directory, 's');

@@ -55,7 +55,7 @@ export class ReloadedChannelCredentials extends ChannelCredentials {
     } catch (err) {
       const why = (err as Error).message; // of Node, about a file or what is in it
       if (why !== this.#told)
-        this.#log.error({ err: why }, 'could not take new certificates for the driver; kept the old ones');
+        this.#log.error({ err: why }, 'could not load new certificates for the driver; keeping the old ones');
       this.#told = why;
     }
     return this.#last;

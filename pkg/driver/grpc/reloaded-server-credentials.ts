@@ -17,7 +17,6 @@ export interface ServerTlsFiles {
   readonly clientCA: string;
 }
 
-/** What a certificate is reloaded with. */
 export interface TlsOptions {
   readonly files: ServerTlsFiles;
   /** Whose it is, for the log: `the autoscaler's port`. */
@@ -71,9 +70,9 @@ export class ReloadedServerCredentials extends ServerCredentials {
       this.updateSecureContextOptions(contextOf(texts, files));
       if (authorityIn(texts) !== this.#authority) this.#options.onAuthority?.();
       this.#authority = authorityIn(texts);
-      log.info({ file: files.cert }, `took a new certificate for ${port}`);
+      log.info({ file: files.cert }, `loaded a new certificate for ${port}`);
     } catch (err) {
-      log.error({ err: (err as Error).message }, `could not take a new certificate for ${port}; kept the old one`);
+      log.error({ err: (err as Error).message }, `could not load a new certificate for ${port}; keeping the old one`);
     }
   }
 
@@ -114,7 +113,7 @@ function contextOf([cert = '', key = '', ca = '']: readonly string[], files: Ser
   const parsed = read(files.cert, 'certificate', () => new X509Certificate(cert));
   const own = read(files.key, 'private key', () => createPrivateKey(key));
   read(files.clientCA, 'certificate', () => new X509Certificate(ca));
-  if (!parsed.checkPrivateKey(own)) throw new TlsFileError(`${files.key} is not the key of ${files.cert}`);
+  if (!parsed.checkPrivateKey(own)) throw new TlsFileError(`${files.key} does not match ${files.cert}`);
   const context = { cert, key, ca };
   read(files.cert, 'certificate', () => createSecureContext(context));
   return context;
@@ -124,6 +123,6 @@ function read<T>(file: string, what: string, parse: () => T): T {
   try {
     return parse();
   } catch (err) {
-    throw new TlsFileError(`${file} holds no ${what} in PEM: ${(err as Error).message}`);
+    throw new TlsFileError(`${file} contains no ${what} in PEM format: ${(err as Error).message}`);
   }
 }

@@ -17,7 +17,6 @@ import { ReloadedServerCredentials } from './reloaded-server-credentials.ts';
 /** How long running calls may go on after `close`. */
 const CLOSE_GRACE_MS = 5_000;
 
-/** What a driver's server is built from. */
 export interface DriverServerOptions {
   /** The provider's half. It must honour `call.signal` and throw DriverError. */
   readonly driver: Driver;

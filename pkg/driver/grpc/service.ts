@@ -23,7 +23,6 @@ import {
 /** VMs in one page when the caller leaves it to us. */
 const DEFAULT_PAGE_SIZE = 500;
 
-/** What a served driver is built from. */
 export interface ServiceDeps {
   readonly driver: Driver;
   readonly fencing: FencingGuard;
@@ -58,7 +57,7 @@ export class DriverService implements wire.DriverServiceImplementation {
   ): Promise<wire.DeepPartial<wire.GetCapabilitiesResponse>> {
     if (!request.contractVersions.includes(CONTRACT_VERSION)) {
       const offered = request.contractVersions.join(', ');
-      const message = `this driver speaks contract version ${CONTRACT_VERSION}, the caller offers ${offered}`;
+      const message = `this driver uses contract version ${CONTRACT_VERSION}, but the caller requested ${offered}`;
       return { failure: toFailure(new DriverError('FailedPrecondition', message)) };
     }
     return toCapabilities(await this.#deps.driver.capabilities(context.signal));
@@ -179,7 +178,7 @@ export class DriverService implements wire.DriverServiceImplementation {
         // Stopped halfway: nobody knows what happened, and a Failure would claim to know.
         throw new ServerError(
           deadline.signal.aborted ? Status.DEADLINE_EXCEEDED : Status.CANCELLED,
-          `${method} was stopped`,
+          `${method} was cancelled`,
         );
       }
       if (!(err instanceof DriverError)) this.#deps.log.error({ err, method }, 'driver threw an unexpected error');

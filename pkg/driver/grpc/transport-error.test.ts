@@ -65,7 +65,7 @@ describe('a call without an answer', () => {
   test('is Unavailable when its time was over', () => {
     expect(unansweredError(new Error('aborted'), { ...end, timedOut: true })).toMatchObject({
       code: 'Unavailable',
-      detail: 'CreateMachine was not answered in 5000 ms',
+      detail: 'CreateMachine was not answered within 5000 ms',
       unanswered: true,
     });
   });

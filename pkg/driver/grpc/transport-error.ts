@@ -29,7 +29,7 @@ export function unansweredError(err: unknown, end: CallEnd): DriverError {
   if (end.signal.aborted)
     return new DriverError('Canceled', `${end.method} was aborted: ${messageOf(end.signal.reason)}`, options);
   if (end.timedOut)
-    return new DriverError('Unavailable', `${end.method} was not answered in ${end.timeoutMs} ms`, {
+    return new DriverError('Unavailable', `${end.method} was not answered within ${end.timeoutMs} ms`, {
       ...options,
       timedOut: true,
     });

@@ -167,11 +167,11 @@ describe('a machine that is not provisioned yet', () => {
       says: 'Uninitialized Machine m-1 is not provisioned yet: its infrastructure has not reported a provider ID',
     },
     {
-      says: 'Uninitialized Machine m-1 is not provisioned yet: it waits for the controller of Cluster API to look at it',
+      says: 'Uninitialized Machine m-1 is not provisioned yet: waiting for the controller of Cluster API to reconcile it',
     },
     {
       ageMs: 60_001,
-      says: 'Aborted Machine m-1 is not provisioned yet: nobody has looked at it; see that a manager with --controllers=*,cluster-api and its --namespace runs',
+      says: 'Aborted Machine m-1 is not provisioned yet: no controller has reconciled it; check that Cluster API is running, or a manager with --controllers=*,cluster-api',
     },
     { ageMs: 60_001, infra: ready('Foo'), says: 'Uninitialized SimMachine m-1 is not ready: Foo: told' },
     {

@@ -98,7 +98,7 @@ test('a Machine that somebody deletes is listed so, as long as our hook holds it
 
   client.put(clusterAPIMachines, held(GOING));
   expect(await listed()).toBe(
-    `Machine ${MACHINE} of Cluster API is being deleted, and is held by annotation ${DELETION_HOOK}`,
+    `Machine ${MACHINE} of Cluster API is being deleted, but is held by annotation ${DELETION_HOOK}`,
   );
 
   const { metadata } = made(MACHINE);
@@ -144,7 +144,7 @@ test('without the Secret that the class names nothing is made, and who named it 
   await expect(create()).rejects.toMatchObject({
     code: 'InvalidArgument',
     detail:
-      `providerSpec.bootstrap.dataSecretName: there is no Secret given in namespace ${namespace}: ` +
+      `providerSpec.bootstrap.dataSecretName: Secret given does not exist in namespace ${namespace}: ` +
       'create it, with the bootstrap data under key value, or correct the name',
   });
   client.put(secrets, named('given'));

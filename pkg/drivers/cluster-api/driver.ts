@@ -45,7 +45,6 @@ export interface ClusterAPIDriverDeps {
   readonly servedAs: (resource: Resource<KubeObject>) => string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Ends the connections. */
   readonly close: () => Promise<void>;
 }
 
@@ -105,7 +104,9 @@ export class ClusterAPIDriver implements Driver {
 
   /** Not announced: Machines of Cluster API are complete when they are provisioned. */
   async initializeMachine(): Promise<VirtualMachine> {
-    return await Promise.reject(new DriverError('Unimplemented', 'machines of Cluster API need no initialization'));
+    return await Promise.reject(
+      new DriverError('Unimplemented', 'machines of Cluster API do not require initialization'),
+    );
   }
 
   async getMachineStatus(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
@@ -125,7 +126,7 @@ export class ClusterAPIDriver implements Driver {
       if (pieces.length === 0) throw notFound(identityOf(request, call));
       // Without a VM: the creation goes on with what is there.
       const there = pieces.map(({ what }) => what).join(', ');
-      throw new DriverError('Uninitialized', `not provisioned yet: so far there are ${there}`);
+      throw new DriverError('Uninitialized', `not provisioned yet; ${there} exist`);
     });
   }
 
@@ -148,7 +149,7 @@ export class ClusterAPIDriver implements Driver {
         const step = `${next.kind} ${piece.object.metadata.uid}`;
         if (next.kind !== 'wait' && asked.has(step)) {
           const what = next.kind === 'delete' ? 'not being deleted' : `held by annotation ${DELETION_HOOK}`;
-          throw new DriverError('Aborted', `${piece.what} is still there, and ${what}: see which webhook holds it`);
+          throw new DriverError('Aborted', `${piece.what} still exists, and ${what}: check which webhook blocks it`);
         }
         asked.add(step);
         if (next.kind === 'release') await this.#release(piece, call);
@@ -283,7 +284,7 @@ export class ClusterAPIDriver implements Driver {
     const versions = new Map(clones.map(({ resource }) => [`${resource.plural}.${resource.group}`, resource.version]));
     const machine = await this.#ensure(world, clusterAPIMachines, machineOf(plan, versions), plan, call);
     const { kind } = spec.infrastructureRef;
-    this.#deps.log.info({ machine: `${plan.namespace}/${marks.machineName}`, template: kind }, 'made a Machine');
+    this.#deps.log.info({ machine: `${plan.namespace}/${marks.machineName}`, template: kind }, 'created a Machine');
     return machine;
   }
 
@@ -357,7 +358,7 @@ export class ClusterAPIDriver implements Driver {
     const patch = mergePatch(object, { metadata: { annotations: { [DELETION_HOOK]: null } } });
     try {
       await this.#deps.writer.patch('destroy', resource, refOf(object), patch, { signal });
-      this.#deps.log.info({ object: what }, 'let go of a Machine');
+      this.#deps.log.info({ object: what }, 'released a Machine');
     } catch (err) {
       if (!isNotFound(err) && !isConflict(err)) throw err;
     }
@@ -381,7 +382,7 @@ export class ClusterAPIDriver implements Driver {
 async function requireCluster(world: World, { namespace, spec }: Plan): Promise<void> {
   const { clusterName } = spec satisfies Pick<ClusterAPIProviderSpec, 'clusterName'>;
   if ((await world.read(clusterAPIClusters, clusterName)) !== undefined) return;
-  const problem = `there is no Cluster ${clusterName} in namespace ${namespace}: create it, or correct the name`;
+  const problem = `Cluster ${clusterName} does not exist in namespace ${namespace}: create it, or correct the name`;
   throw new DriverError('InvalidArgument', `providerSpec.clusterName: ${problem}`);
 }
 
@@ -389,14 +390,17 @@ async function requireCluster(world: World, { namespace, spec }: Plan): Promise<
 async function requireDataSecret(world: World, { namespace, spec: { bootstrap } }: Plan): Promise<void> {
   if (bootstrap.from !== 'secret') return;
   if ((await world.read(secrets, bootstrap.name, { metadataOnly: true })) !== undefined) return;
-  const problem = `there is no Secret ${bootstrap.name} in namespace ${namespace}: create it, with the bootstrap data under key value, or correct the name`;
+  const problem = `Secret ${bootstrap.name} does not exist in namespace ${namespace}: create it, with the bootstrap data under key value, or correct the name`;
   throw new DriverError('InvalidArgument', `${GIVEN_SECRET_PATH}: ${problem}`);
 }
 
 function inTheWay({ kind, what }: NonNullable<ReturnType<typeof obstacleIn>>): DriverError {
   return kind === 'going'
     ? new DriverError('Aborted', `${what} is still being deleted`)
-    : new DriverError('AlreadyExists', `there is a ${what}, which is not of this machine: delete or rename it`);
+    : new DriverError(
+        'AlreadyExists',
+        `${what} already exists and does not belong to this machine: delete or rename it`,
+      );
 }
 
 function machineIn(pieces: readonly FoundPiece[]): ClusterAPIMachine | undefined {
@@ -434,7 +438,7 @@ function toldIn(
 /** That somebody deletes a Machine which we hold: the driver takes its hook off before it deletes one itself. */
 function deletionHeldIn(object: KubeObject): string | undefined {
   if (!isBeingDeleted(object) || !isHeldByUs(object)) return undefined;
-  return `Machine ${object.metadata.name} of Cluster API is being deleted, and is held by annotation ${DELETION_HOOK}`;
+  return `Machine ${object.metadata.name} of Cluster API is being deleted, but is held by annotation ${DELETION_HOOK}`;
 }
 
 /** Of a Machine, and of its infrastructure. */

@@ -5,7 +5,6 @@ import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import { DriverError, type DriverCode } from '../../driver/error.ts';
 
-/** An object of a provider, and what it says. */
 export interface Told<Report> {
   /** For people: `SimMachine m-1`. */
   readonly what: string;
@@ -112,9 +111,9 @@ export function deletionWords({ status }: ClusterAPIMachine): string {
 function heldBy(machine: ClusterAPIMachine, isIgnored: boolean): string {
   const { conditions = [] } = machine.status ?? {};
   if (isIgnored) {
-    return 'nobody has looked at it; see that a manager with --controllers=*,cluster-api and its --namespace runs, whose --cluster-api-watch-filter lets it through, or Cluster API itself';
+    return 'no controller has reconciled it; check that Cluster API is running, or a manager with --controllers=*,cluster-api, its --namespace, and a --cluster-api-watch-filter that matches';
   }
-  if (isUnseen(machine)) return 'it waits for the controller of Cluster API to look at it';
+  if (isUnseen(machine)) return 'waiting for the controller of Cluster API to reconcile it';
   const holding = HOLDING.map(({ type, status: wrong }) =>
     conditions.find((one: Condition) => one.type === type && one.status === wrong),
   ).find((one) => one !== undefined);

@@ -9,7 +9,6 @@ import { BOOTSTRAP_GROUP, INFRASTRUCTURE_GROUP } from '../../apis/cluster-api/ke
 import type { KubeObject } from '../../apis/meta.ts';
 import { providerResource, type Resource } from '../../kube/resource.ts';
 
-/** A kind of a provider, and how its objects are read. */
 export interface ServedKind {
   readonly resource: Resource<KubeObject>;
   readonly contract: Contract['contract'];

@@ -7,7 +7,6 @@ import { CLASS_ANNOTATION, CLASS_LABEL, CLUSTER_ANNOTATION, MACHINE_ANNOTATION, 
 export interface Marks {
   /** Identity of the control cluster. */
   readonly cluster: string;
-  /** Name of the MachineClass. */
   readonly className: string;
   readonly machineName: string;
   readonly machineUID: string;

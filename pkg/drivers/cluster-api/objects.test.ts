@@ -33,6 +33,7 @@ const annotations = {
 };
 
 describe('what is made for a machine', () => {
+  // promise: cluster-api/machinedeployments/class-names-template-bootstrap
   test('is a Machine that names the rest, and whose Node the manager drains', () => {
     expect(machineOf(plan({ version: 'v1.33.0', failureDomain: 'az1' }))).toEqual({
       metadata: {

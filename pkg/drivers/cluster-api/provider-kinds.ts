@@ -68,7 +68,7 @@ export class ProviderKinds {
       // Not of a token that has just expired, or a version that is not served: there may be objects all the same.
       if (!ApiError.is(err, 'Forbidden')) throw err;
       this.#refused.add(what);
-      this.#parts.log.debug({ err, what }, 'could not look for what was made of a kind that its class named before');
+      this.#parts.log.debug({ err, what }, 'could not look up the objects of a kind that the class used before');
       return [];
     }
   }

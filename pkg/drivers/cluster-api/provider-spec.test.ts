@@ -51,6 +51,7 @@ describe('the provider spec of machines of Cluster API', () => {
     });
   });
 
+  // promise: cluster-api/machinedeployments/told-member-wrong-help
   test.each([
     { change: { apiVersion: 'v1' }, says: 'providerSpec.apiVersion: must be cluster-api.machine.sapcloud.io/v1alpha1' },
     { change: { kind: 'Machine' }, says: 'providerSpec.kind: must be ClusterAPIProviderSpec' },
@@ -60,7 +61,7 @@ describe('the provider spec of machines of Cluster API', () => {
     { change: { infrastructureRef: undefined }, says: 'providerSpec.infrastructureRef: must be an object' },
     {
       change: { infrastructureRef: { ...infrastructureRef, apiVersion: 'v1' } },
-      says: 'providerSpec.infrastructureRef.apiVersion: unknown field, expected one of apiGroup, kind, name',
+      says: 'providerSpec.infrastructureRef.apiVersion: unknown field, must be one of apiGroup, kind, name',
     },
     {
       change: { infrastructureRef: { ...infrastructureRef, apiGroup: 'infrastructure.cluster.x-k8s.io/v1beta1' } },
@@ -93,7 +94,7 @@ describe('the provider spec of machines of Cluster API', () => {
     },
     {
       change: { machineMetadata: { labels: { 'cluster.x-k8s.io/cluster-name': 'c' } } },
-      says: 'providerSpec.machineMetadata.labels.cluster.x-k8s.io/cluster-name: follows from clusterName, remove it',
+      says: 'providerSpec.machineMetadata.labels.cluster.x-k8s.io/cluster-name: derived from clusterName, remove it',
     },
     { change: { size: 'x' }, says: 'providerSpec.size: unknown field' },
   ])('is refused: $says', ({ change, says }) => {

@@ -130,8 +130,9 @@ function optional(value: unknown, path: string): string | undefined {
 /** Labels or annotations; those by which objects are found again are not the user's. */
 function keyed(value: unknown, path: string): Readonly<Record<string, string>> {
   const entries = Object.entries(fields(value ?? {}, path)).map(([key, member]) => {
-    if (key.startsWith(TAG_PREFIX)) throw invalid(`${path}.${key}: the prefix ${TAG_PREFIX} is taken, use another key`);
-    if (key === CLUSTER_NAME_LABEL) throw invalid(`${path}.${key}: follows from clusterName, remove it`);
+    if (key.startsWith(TAG_PREFIX))
+      throw invalid(`${path}.${key}: the prefix ${TAG_PREFIX} is reserved, use another key`);
+    if (key === CLUSTER_NAME_LABEL) throw invalid(`${path}.${key}: derived from clusterName, remove it`);
     return [key, member === '' ? '' : text(member, `${path}.${key}`)] as const;
   });
   return Object.fromEntries(entries);

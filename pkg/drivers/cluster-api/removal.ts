@@ -6,7 +6,6 @@ import { isBeingDeleted, type KubeObject } from '../../apis/meta.ts';
  * what is left without Machine and infrastructure, nobody could say any more which VM it was of.
  */
 export const PARTS = ['secret', 'machine', 'infrastructure', 'bootstrap'] as const;
-/** One of them. */
 export type Part = (typeof PARTS)[number];
 
 /** What a deletion does next. release: nothing of ours is to hold it any more. wait: somebody else has to see it off first. */

@@ -94,7 +94,7 @@ export class World {
     const template = await this.read(kind.resource, reference.name);
     if (template === undefined) {
       const what = `${reference.kind} ${reference.name} in namespace ${this.#namespace}`;
-      throw wrong(`${path}: there is no ${what}: create it, or correct the reference`);
+      throw wrong(`${path}: ${what} does not exist: create it, or correct the reference`);
     }
     return { ...template, apiVersion: apiVersionOf(kind.resource), kind: reference.kind };
   }

@@ -41,7 +41,7 @@ describe('templates', () => {
   });
 
   test.each(['{{ .Secret }}', '{{ env "HOME" }}', '{{ .Hostname | upper }}', '{{ }}'])('%s is refused', (template) => {
-    expect(() => fillIn({ a: template }, values)).toThrow('is not known, use {{ .Hostname }} or {{ .UserData }}');
+    expect(() => fillIn({ a: template }, values)).toThrow('is not supported, use {{ .Hostname }} or {{ .UserData }}');
   });
 });
 
@@ -83,12 +83,12 @@ describe('the Ignition config', () => {
   });
 
   test.each([
-    ['another variant', { variant: 'rhcos', version: '0.1.0' }, 'variant rhcos of version 0.1.0 is not known'],
+    ['another variant', { variant: 'rhcos', version: '0.1.0' }, 'variant rhcos of version 0.1.0 is not supported'],
     ['another version', { variant: 'fcos', version: '9.0.0' }, 'use fcos 1.0.0, 1.1.0'],
     ['a short form', { ...FCOS, storage: { trees: [] } }, 'storage.trees is not supported'],
     ['a file of the host', { ...FCOS, a: [{ contents: { local: '/etc/shadow' } }] }, 'a[0].contents.local is not'],
     ['two contents', { ...FCOS, a: { inline: 'x', source: 'y' } }, 'a.inline: source is set too'],
-    ['contents that are no text', { ...FCOS, a: { inline: 1 } }, 'a.inline: must be a text'],
+    ['contents that are no text', { ...FCOS, a: { inline: 1 } }, 'a.inline: must be a string'],
   ])('%s is refused', (_what, butane, message) => {
     expect(() => ignitionOf(butane)).toThrow(`providerSpec.ignition: `);
     expect(() => ignitionOf(butane)).toThrow(message);

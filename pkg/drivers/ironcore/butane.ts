@@ -77,7 +77,7 @@ function valueOf(expression: string, values: Readonly<Record<'Hostname' | 'UserD
   const [name = '', ...filters] = expression.split('|').map((part) => part.trim());
   const value = name === '.Hostname' || name === '.UserData' ? values[name.slice(1) as keyof typeof values] : undefined;
   if (value === undefined || !filters.every((filter) => filter === 'trim' || /^indent \d+$/.test(filter))) {
-    throw invalid(`${PATH}: {{${expression}}} is not known, use {{ .Hostname }} or {{ .UserData }}`);
+    throw invalid(`${PATH}: {{${expression}}} is not supported, use {{ .Hostname }} or {{ .UserData }}`);
   }
   return filters.includes('trim') ? value.trim() : value;
 }
@@ -98,7 +98,7 @@ export function ignitionOf({ variant, version, ignition, ...config }: Butane): o
   if (known === undefined) {
     const all = Object.entries(IGNITION_VERSIONS).map(([name, of]) => `${name} ${Object.keys(of).join(', ')}`);
     throw invalid(
-      `${PATH}: variant ${String(variant)} of version ${String(version)} is not known, use ${all.join(' or ')}`,
+      `${PATH}: variant ${String(variant)} of version ${String(version)} is not supported, use ${all.join(' or ')}`,
     );
   }
   const more = ignition === undefined ? {} : (translated(ignition, 'ignition') as object);
@@ -111,7 +111,7 @@ function translated(value: unknown, path: string): unknown {
   const members: [string, unknown][] = [];
   for (const [name, member] of Object.entries(value)) {
     const at = path === '' ? name : `${path}.${name}`;
-    if (SHORT_FORMS.has(name)) throw invalid(`${PATH}: ${at} is not supported, write what it stands for`);
+    if (SHORT_FORMS.has(name)) throw invalid(`${PATH}: ${at} is not supported, write it out`);
     if (name !== 'inline') members.push([nameOf(name), translated(member, at)]);
     else if (value['source'] !== undefined) throw invalid(`${PATH}: ${at}: source is set too, remove one of them`);
     else members.push(['source', dataURL(member, at)]);
@@ -125,7 +125,7 @@ function nameOf(name: string): string {
 
 /** RFC 2397, the shorter one of both forms. */
 function dataURL(content: unknown, at: string): string {
-  if (typeof content !== 'string') throw invalid(`${PATH}: ${at}: must be a text`);
+  if (typeof content !== 'string') throw invalid(`${PATH}: ${at}: must be a string`);
   const [escaped, encoded] = [encodeURIComponent(content.toWellFormed()), Buffer.from(content).toString('base64')];
   return escaped.length <= encoded.length + ';base64'.length ? `data:,${escaped}` : `data:;base64,${encoded}`;
 }

@@ -35,7 +35,6 @@ import { labelsIn, parseProviderSpec } from './provider-spec.ts';
 import { isTagged, placeIn, providerIDOf, taggedVMOf } from './tags.ts';
 import { volumeIDOf } from './volume-ids.ts';
 
-/** What the driver is built from. */
 export interface IronCoreDriverDeps {
   readonly clock: Clock;
   readonly log: Logger;
@@ -95,7 +94,8 @@ export class IronCoreDriver implements Driver {
       const isZoneAPool = await hasPool(at, zoneOf(machineClass), signal);
       const wanted = machineFor({ machine, machineClass, spec, namespace: at.namespace, isZoneAPool });
       const { made, isNew } = await makeMachine(about, wanted);
-      if (isNew) this.#deps.log.info({ machine: machine.name, namespace: at.namespace }, 'made a Machine of IronCore');
+      if (isNew)
+        this.#deps.log.info({ machine: machine.name, namespace: at.namespace }, 'created a Machine of IronCore');
       // After its Machine, which owns it: what is left of a creation that was given up is always found as a Machine. That of an earlier
       // provider has its Secret.
       if (isTagged(made)) {
@@ -115,7 +115,7 @@ export class IronCoreDriver implements Driver {
       const { kind, why } = progressOf(found);
       if (kind === 'running') return virtualMachineOf(about.at, found.metadata.name);
       const code = kind === 'going' ? 'Aborted' : 'Uninitialized';
-      throw new DriverError(code, `${describe(found)} does not run: ${why}`);
+      throw new DriverError(code, `${describe(found)} is not running: ${why}`);
     });
   }
 
@@ -128,7 +128,7 @@ export class IronCoreDriver implements Driver {
       const { kind, why } = progressOf(found);
       if (kind === 'running' || kind === 'going') return vm;
       const { providerID, nodeName } = vm;
-      const text = `${describe(found)} does not run yet: ${why}`;
+      const text = `${describe(found)} is not running yet: ${why}`;
       // Without the VM, CreateMachine is called once more: it makes the Secret that is missing, and says that no pool has room.
       const isBegun = isTagged(found) && (kind === 'unplaced' || !(await hasSecret(about, found)));
       throw new DriverError('Uninitialized', text, isBegun ? {} : { result: { providerID, nodeName } });
@@ -154,7 +154,7 @@ export class IronCoreDriver implements Driver {
       const labels = labelsIn(request.machineClass.providerSpec);
       const found = await listMachines(at, namespace, labels, call.signal);
       return found.flatMap((one) => {
-        const vm = taggedVMOf(one, namespace);
+        const vm = taggedVMOf(one);
         const isOurs = isTagged(one);
         if (isOurs && (vm.cluster !== call.cluster || vm.className !== className)) return [];
         const { providerID, machineName, machineUID } = vm;
@@ -194,10 +194,11 @@ export class IronCoreDriver implements Driver {
     const endMs = Math.min(about.endMs, this.#deps.clock.monotonicMs() + PLACED_WITHIN_MS);
     const found = await this.#look(about, ({ kind }) => kind !== 'unplaced', endMs);
     if (found === undefined)
-      throw new DriverError('Aborted', `Machine ${about.machine.name} of IronCore has just gone`);
+      throw new DriverError('Aborted', `Machine ${about.machine.name} of IronCore was deleted in the meantime`);
     const { kind, why } = progressOf(found);
-    if (kind === 'unplaced') throw new DriverError('ResourceExhausted', `no pool has taken ${describe(found)}: ${why}`);
-    if (kind === 'going') throw new DriverError('Aborted', `${describe(found)} goes: ${why}`);
+    if (kind === 'unplaced')
+      throw new DriverError('ResourceExhausted', `${describe(found)} is not assigned to a pool: ${why}`);
+    if (kind === 'going') throw new DriverError('Aborted', `${describe(found)} is being deleted: ${why}`);
   }
 
   /** Looks at the Machine until it has come far enough, or until the time is over. Undefined when there is none. */

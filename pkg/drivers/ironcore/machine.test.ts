@@ -31,6 +31,7 @@ const TAGS = {
   annotations: { 'ironcore.machine.sapcloud.io/cluster': 'c', 'ironcore.machine.sapcloud.io/class': 'class' },
 };
 
+// promise: ironcore/driver/original-providers-class-makes
 test('a Machine has the fields that the earlier provider gave it, and our tags', () => {
   expect(made({ instanceType: 'large', zone: 'a', region: 'r' })).toEqual({
     metadata: {

@@ -17,7 +17,6 @@ const VOLUME_NAME = 'root';
 /** A single IPv4 address. */
 const PREFIX_LENGTH = 32;
 
-/** What a Machine of IronCore is made from. */
 export interface WantedMachine {
   readonly machine: MachineIdentity;
   readonly machineClass: MachineClass;
@@ -43,7 +42,7 @@ export function machineFor({
 }: WantedMachine): New<IronCoreMachine> {
   const { instanceType = '', region = '' } = machineClass.nodeTemplate ?? {};
   if (instanceType === '') {
-    throw invalid('nodeTemplate.instanceType: must be set: it is the name of the MachineClass of IronCore');
+    throw invalid('nodeTemplate.instanceType: must be set to the name of the MachineClass of IronCore');
   }
   const { labels, annotations } = tagsOf(machine, machineClass.metadata.name);
   return {

@@ -25,7 +25,6 @@ export function describe({ metadata: { namespace = '', name } }: IronCoreMachine
   return `Machine ${namespace}/${name} of IronCore`;
 }
 
-/** Whether there is a pool of that name. */
 export async function hasPool(at: SecretCluster, name: string | undefined, signal: AbortSignal): Promise<boolean> {
   if (name === undefined || !isMachineName(name)) return false;
   return (
@@ -86,9 +85,9 @@ export async function makeMachine(
   }
   const known = await readMachine(at, wanted.metadata.name, signal);
   if (known === undefined)
-    throw new DriverError('Aborted', `Machine ${wanted.metadata.name} of IronCore has just gone`);
+    throw new DriverError('Aborted', `Machine ${wanted.metadata.name} of IronCore was deleted in the meantime`);
   if (!isOf(known, machine, labels)) {
-    throw new DriverError('AlreadyExists', `there is a ${describe(known)}, which is not of this machine`);
+    throw new DriverError('AlreadyExists', `${describe(known)} already exists and does not belong to this machine`);
   }
   // One that goes is not given out: its machine would have a VM that is about to vanish.
   if (known.metadata.deletionTimestamp !== undefined) {
@@ -107,11 +106,12 @@ export async function ensureSecret({ at, machine, signal }: Whose, wanted: New<S
     if (!isAlreadyExists(err)) throw err;
   }
   const known = await at.reader.get(secrets, ref, { signal }).catch(ignoreNotFound);
-  if (known === undefined) throw new DriverError('Aborted', `Secret ${ref.namespace}/${ref.name} has just gone`);
+  if (known === undefined)
+    throw new DriverError('Aborted', `Secret ${ref.namespace}/${ref.name} was deleted in the meantime`);
   if (!isTagged(known) || !isOf(known, machine, {})) {
     throw new DriverError(
       'AlreadyExists',
-      `there is a Secret ${ref.namespace}/${ref.name}, which is not of this machine`,
+      `Secret ${ref.namespace}/${ref.name} already exists and does not belong to this machine`,
     );
   }
   const { data = {}, metadata } = wanted;

@@ -20,7 +20,6 @@ export interface IronCoreProviderSpec {
   readonly networkName: string;
   /** From which the address of the machine is taken. */
   readonly prefixName: string;
-  /** Labels of all that is made. */
   readonly labels: Readonly<Record<string, string>>;
   readonly dnsServers: readonly string[];
 }
@@ -100,7 +99,8 @@ function rootDiskOf(spec: Fields): RootDisk | undefined {
   const at = (name: string): string => `providerSpec.rootDisk.${name}`;
   const disk = fields(spec['rootDisk'], 'providerSpec.rootDisk', ['size', 'volumeClassName', 'volumePoolName']);
   const size = typeof disk['size'] === 'number' ? String(disk['size']) : text(disk['size'], at('size'));
-  if ((quantityAsNumber(size) ?? 0) <= 0) throw invalid(`${at('size')}: must be a quantity above 0, such as 50Gi`);
+  if ((quantityAsNumber(size) ?? 0) <= 0)
+    throw invalid(`${at('size')}: must be a quantity greater than 0, such as 50Gi`);
   return {
     size,
     volumeClassName: text(disk['volumeClassName'], at('volumeClassName')),
@@ -113,9 +113,9 @@ function labelsOf(spec: Fields): Readonly<Record<string, string>> {
   const entries = Object.entries(fields(spec['labels'], 'providerSpec.labels'));
   for (const [key, value] of entries) {
     const path = `providerSpec.labels.${key}`;
-    if (!LABEL_KEY.test(key)) throw invalid(`${path}: cannot be the key of a label`);
+    if (!LABEL_KEY.test(key)) throw invalid(`${path}: must be a valid label key`);
     if (isTag(key)) throw invalid(`${path}: is set by the driver, use another key`);
-    if (!isText(value) || !LABEL_VALUE.test(value)) throw invalid(`${path}: must be the value of a label`);
+    if (!isText(value) || !LABEL_VALUE.test(value)) throw invalid(`${path}: must be a valid label value`);
   }
   return Object.fromEntries(entries) as Readonly<Record<string, string>>; // checked above
 }

@@ -46,12 +46,12 @@ export function tagsOf(
 }
 
 /** What an object says of itself. One without our tags, of an earlier provider, is of the machine of its name, in whatever namespace. */
-export function taggedVMOf({ metadata }: Pick<KubeObject, 'metadata'>, namespace: string): TaggedVM {
+export function taggedVMOf({ metadata }: Pick<KubeObject, 'metadata'>): TaggedVM {
   const { labels = {}, annotations = {}, name, namespace: at = '' } = metadata;
   return {
     providerID: providerIDOf(at, name),
     cluster: annotations[CLUSTER_ANNOTATION] ?? '',
-    namespace: labels[NAMESPACE_LABEL] ?? namespace,
+    namespace: labels[NAMESPACE_LABEL] ?? '',
     className: annotations[CLASS_ANNOTATION] ?? '',
     machineName: name,
     machineUID: labels[MACHINE_UID_LABEL],
@@ -72,7 +72,7 @@ export function isOf(
   machine: MachineIdentity,
   labels: Readonly<Record<string, string>>,
 ): boolean {
-  const vm = taggedVMOf(object, machine.namespace);
+  const vm = taggedVMOf(object);
   if (!isVMOf(vm, machine)) return false;
   return isTagged(object) || vm.providerID === machine.providerID || carries(object, labels);
 }

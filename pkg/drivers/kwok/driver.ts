@@ -37,7 +37,6 @@ export interface KwokDriverDeps {
   readonly reader: Reader;
   readonly writer: Writer;
   readonly log: Logger;
-  /** Ends the connections. */
   readonly close: () => Promise<void>;
 }
 
@@ -49,7 +48,6 @@ const CAPABILITIES: Capabilities = {
   methods: new Set(['ListMachines'] as const),
 };
 
-/** A Node that is a VM. */
 interface Found {
   readonly node: Node;
   readonly vm: TaggedVM;
@@ -88,14 +86,14 @@ export class KwokDriver implements Driver {
         if (!isAlreadyExists(err)) throw err;
         return { ...virtualMachineOf(await this.#existing(machine, call.signal)), lastKnownState: undefined };
       }
-      log.info({ machine: machineName, providerID }, 'made a Node');
+      log.info({ machine: machineName, providerID }, 'created a Node');
       return { ...virtualMachineOf(vm), lastKnownState: undefined };
     });
   }
 
   /** Not announced: a Node is complete when it is made. */
   async initializeMachine(): Promise<VirtualMachine> {
-    return await Promise.reject(new DriverError('Unimplemented', 'machines of kwok need no initialization'));
+    return await Promise.reject(new DriverError('Unimplemented', 'machines of kwok do not require initialization'));
   }
 
   async getMachineStatus(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
@@ -154,7 +152,7 @@ export class KwokDriver implements Driver {
     }
     const vm = vmOf(node);
     if (vm !== undefined && isVMOf(vm, machine)) return vm;
-    throw new DriverError('AlreadyExists', `there is a Node ${machine.name}, which is not of this machine`);
+    throw new DriverError('AlreadyExists', `Node ${machine.name} already exists and does not belong to this machine`);
   }
 
   /** The VMs of a machine: its Node has its name, or the one in its provider id. */

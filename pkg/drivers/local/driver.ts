@@ -24,7 +24,6 @@ import { bootstrapKubeconfigOf } from './user-data.ts';
 import { VMFolders } from './vm-folders.ts';
 import type { LocalVM } from './vm.ts';
 
-/** What the driver is built from. */
 export interface LocalDriverDeps {
   /** Locked by the caller; see StateDirectory. */
   readonly stateDirectory: string;
@@ -98,7 +97,7 @@ export class LocalDriver implements Driver {
 
   /** Not announced: a local machine is complete when it starts. */
   async initializeMachine(): Promise<VirtualMachine> {
-    return await Promise.reject(new DriverError('Unimplemented', 'local machines need no initialization'));
+    return await Promise.reject(new DriverError('Unimplemented', 'local machines do not require initialization'));
   }
 
   async getMachineStatus(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
@@ -163,7 +162,7 @@ export class LocalDriver implements Driver {
   #requireCapacity(): void {
     const { capacity } = this.#deps;
     if (this.#vms.size >= capacity) {
-      throw new DriverError('ResourceExhausted', `this host takes ${capacity} machines (--capacity)`);
+      throw new DriverError('ResourceExhausted', `this host is limited to ${capacity} machines (--capacity)`);
     }
   }
 
@@ -216,7 +215,7 @@ export class LocalDriver implements Driver {
     this.#keep({ ...vm, process });
     log.info(
       { machine: vm.machineName, providerID: vm.providerID, isRunning: isAlive(process) },
-      'found machine again',
+      'recovered a running machine',
     );
   }
 

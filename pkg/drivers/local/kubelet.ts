@@ -15,7 +15,6 @@ import { LOG_FILE } from './log-files.ts';
 const GONE_DEADLINE_MS = 10_000;
 const POLL_MS = 10;
 
-/** What a kubelet is started with. */
 export interface KubeletStart {
   /** The program kubemark: the real kubelet over a container runtime in memory. */
   readonly binary: string;
@@ -46,7 +45,7 @@ export async function startKubelet(start: KubeletStart): Promise<ProcessIdentity
     await once(child, 'spawn');
     child.unref();
     const identity = identityOf(child.pid ?? 0);
-    if (identity === undefined) throw new Error('the kubelet ended as soon as it was started');
+    if (identity === undefined) throw new Error('the kubelet exited immediately');
     return identity;
   } finally {
     closeSync(log);
@@ -59,7 +58,7 @@ export async function endKubelet(process_: ProcessIdentity, clock: Clock): Promi
   while (isAlive(process_)) {
     // A machine that is deleted loses its power. It leads its own process group.
     killGroup(process_.pid);
-    if (clock.monotonicMs() > untilMs) throw new Error(`kubelet ${process_.pid} does not end`);
+    if (clock.monotonicMs() > untilMs) throw new Error(`kubelet ${process_.pid} does not exit`);
     await clock.sleep(POLL_MS, new AbortController().signal);
   }
 }

@@ -26,7 +26,7 @@ function parseTaints(value: unknown): readonly string[] {
   if (!Array.isArray(value)) throw invalid('providerSpec.taints: must be a list');
   return value.map((member: unknown, i) => {
     const taint = text(member, `providerSpec.taints[${i}]`);
-    if (!TAINT.test(taint)) throw invalid(`providerSpec.taints[${i}]: must be written key=value:NoSchedule`);
+    if (!TAINT.test(taint)) throw invalid(`providerSpec.taints[${i}]: must have the form key=value:NoSchedule`);
     return taint;
   });
 }

@@ -24,7 +24,7 @@ export class VMFolders {
 
   /** The folder of a machine. Throws for an id that would lead elsewhere. */
   path(id: string): string {
-    if (!ID.test(id)) throw new Error(`${JSON.stringify(id)} cannot be the name of a machine's folder`);
+    if (!ID.test(id)) throw new Error(`${JSON.stringify(id)} cannot be the name of the folder of a machine`);
     return join(this.#directory, id);
   }
 

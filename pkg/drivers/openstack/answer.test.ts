@@ -21,6 +21,17 @@ test.each([
   { status: 409, body: neutron('OverQuota'), code: 'ResourceExhausted' },
   { status: 409, body: neutron('IpAddressGenerationFailure'), code: 'ResourceExhausted' },
   { status: 409, body: nova('conflictingRequest', 'Port x is still in use.'), code: 'Aborted' },
+  ...['AddressPairAndPortSecurityRequired', 'PortSecurityPortHasSecurityGroup', 'IpAddressAlreadyAllocated'].map(
+    (type) => ({ status: 409, body: neutron(type), code: 'FailedPrecondition' }),
+  ),
+  ...['AddressPairMatches', 'MacAddressInUse', 'PortInUseAsTrunkParent'].map((type) => ({
+    status: 409,
+    body: neutron(type),
+    code: 'FailedPrecondition',
+  })),
+  { status: 409, body: neutron('FloatingIPPortAlreadyAssociated'), code: 'Aborted' },
+  { status: 409, body: nova('conflictingRequest', 'Instance x is locked'), code: 'FailedPrecondition' },
+  { status: 409, body: nova('conflictingRequest', 'Instance x is blocked'), code: 'Aborted' },
   { status: 413, body: nova('overLimit', 'x'), code: 'ResourceExhausted' },
   { status: 429, body: '', code: 'Unavailable' },
   { status: 500, body: nova('computeFault', 'ConnectFailure'), code: 'Unavailable' },

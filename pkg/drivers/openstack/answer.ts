@@ -35,6 +35,15 @@ export function errorOf(answer: Answer, what: string): DriverError {
 }
 
 /**
+ * Of Neutron: port security is off, an address or a MAC is somebody else's, a port carries a trunk. Of Nova: the server is locked. None of
+ * these passes by itself.
+ */
+const NEEDS_SOMEBODY = {
+  type: /PortSecurity|AddressPair|IpAddressAlreadyAllocated|MacAddressInUse|Trunk/,
+  words: /\bis locked\b/i,
+};
+
+/**
  * What follows from an answer that is no success:
  *
  * | answer                                                       | code              |
@@ -43,7 +52,8 @@ export function errorOf(answer: Answer, what: string): DriverError {
  * | 403 "Quota exceeded…", "Maximum number of…"                  | ResourceExhausted |
  * | 403, 413 otherwise                                           | PermissionDenied, ResourceExhausted |
  * | 409 OverQuota, IpAddressGenerationFailure (Neutron)          | ResourceExhausted |
- * | 409 otherwise                                                | Aborted           |
+ * | 409 that only a person can resolve: see NEEDS_SOMEBODY       | FailedPrecondition |
+ * | 409 otherwise: something else is under way                   | Aborted           |
  * | 400, 404, 406, 422                                           | InvalidArgument   |
  * | 429, 5xx                                                     | Unavailable       |
  */
@@ -57,7 +67,8 @@ export function codeOf(status: number, type: string, words: string): DriverCode 
     case 413:
       return 'ResourceExhausted';
     case 409:
-      return type === 'OverQuota' || type === 'IpAddressGenerationFailure' ? 'ResourceExhausted' : 'Aborted';
+      if (type === 'OverQuota' || type === 'IpAddressGenerationFailure') return 'ResourceExhausted';
+      return NEEDS_SOMEBODY.type.test(type) || NEEDS_SOMEBODY.words.test(words) ? 'FailedPrecondition' : 'Aborted';
     case 400:
     case 404:
     case 406:

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { type CatalogEntry, endpointOf, type ServiceType } from './catalog.ts';
+import { addressesOf, type CatalogEntry, endpointOf, isOffered, type ServiceType } from './catalog.ts';
 
 const at = (type: string, url: string, region = 'eu-1', kind = 'public'): CatalogEntry => ({
   type,
@@ -23,12 +23,34 @@ test.each<{ type: ServiceType; catalog: CatalogEntry[]; url: string }>([
     url: 'https://a',
   },
 ])('the $type service is at $url', ({ type, catalog, url }) => {
-  expect(endpointOf(catalog, type, 'eu-1')).toBe(url);
+  expect(endpointOf({ catalog, kind: 'public' }, type, 'eu-1')).toBe(url);
 });
 
 test('a region that is not there is told together with those that are', () => {
-  expect(() => endpointOf([at('compute', 'https://a', 'us-1')], 'compute', 'eu-1')).toThrow(
+  expect(() =>
+    endpointOf({ catalog: [at('compute', 'https://a', 'us-1')], kind: 'public' }, 'compute', 'eu-1'),
+  ).toThrow(
     'providerSpec.spec.region: the cloud has no public endpoint of type compute in region eu-1; there is one in us-1',
   );
-  expect(() => endpointOf([], 'network', 'eu-1')).toThrow('its catalog has none at all');
+  expect(() => endpointOf({ catalog: [], kind: 'internal' }, 'network', 'eu-1')).toThrow('its catalog has none at all');
+});
+
+test.each(['public', 'internal', 'admin'] as const)('of the addresses of a service the %s one counts', (kind) => {
+  const catalog = [
+    {
+      type: 'compute',
+      endpoints: ['public', 'internal', 'admin'].flatMap(
+        (one) => at('compute', `https://${one}`, 'eu-1', one).endpoints,
+      ),
+    },
+    at('placement', 'https://placement', 'eu-1', kind),
+    at('network', 'https://network', 'eu-1', kind === 'public' ? 'admin' : 'public'),
+  ];
+
+  expect(endpointOf({ catalog, kind }, 'compute', 'eu-1')).toBe(`https://${kind}`);
+  expect(addressesOf({ catalog, kind }, 'placement', 'eu-1')).toEqual(['https://placement']);
+  expect(addressesOf({ catalog, kind }, 'network', 'eu-1')).toEqual([]);
+  expect(isOffered({ catalog, kind }, 'compute', 'eu-1')).toBe(true);
+  expect(isOffered({ catalog, kind }, 'network', 'eu-1')).toBe(false);
+  expect(() => endpointOf({ catalog, kind }, 'network', 'eu-1')).toThrow(`has no ${kind} endpoint of type network`);
 });

@@ -1,4 +1,5 @@
 import { DriverError } from '../../driver/error.ts';
+import type { Interface } from './credentials.ts';
 
 /** Types of services, as they stand in the catalog. */
 export type ServiceType = 'compute' | 'network' | 'image' | 'volumev3';
@@ -12,6 +13,12 @@ export interface CatalogEntry {
     readonly region_id?: string | null;
     readonly url: string;
   }[];
+}
+
+/** A token's catalog, and which of its addresses count. */
+export interface Catalog {
+  readonly catalog: readonly CatalogEntry[];
+  readonly kind: Interface;
 }
 
 /** What follows the endpoint, unless it is in there already. */
@@ -30,9 +37,9 @@ const NAMES: Readonly<Record<ServiceType, readonly string[]>> = {
   volumev3: ['volumev3', 'block-storage'],
 };
 
-/** The public address of a service in a region. Throws InvalidArgument that says which regions there are. */
-export function endpointOf(catalog: readonly CatalogEntry[], type: ServiceType, region: string): string {
-  const endpoints = publicEndpoints(catalog, type);
+/** The address of a service in a region, of the kind that the Secret says. Throws InvalidArgument that says which regions there are. */
+export function endpointOf({ catalog, kind }: Catalog, type: ServiceType, region: string): string {
+  const endpoints = endpointsOf({ catalog, kind }, type);
   const found = endpoints.find((endpoint) => regionOf(endpoint) === region);
   if (found === undefined) {
     const regions = [...new Set(endpoints.map(regionOf))].toSorted().join(', ');
@@ -40,32 +47,31 @@ export function endpointOf(catalog: readonly CatalogEntry[], type: ServiceType, 
       regions === '' ? 'its catalog has none at all, ask whoever runs the cloud' : `there is one in ${regions}`;
     throw new DriverError(
       'InvalidArgument',
-      `providerSpec.spec.region: the cloud has no public endpoint of type ${type} in region ${region}; ${there}`,
+      `providerSpec.spec.region: the cloud has no ${kind} endpoint of type ${type} in region ${region}; ${there}`,
     );
   }
   const url = found.url.replace(/\/+$/, '');
   return VERSIONS[type].isThere.test(url) ? url : `${url}${VERSIONS[type].path}`;
 }
 
-/** Whether a region has the service. */
-export function isOffered(catalog: readonly CatalogEntry[], type: ServiceType, region: string): boolean {
-  return publicEndpoints(catalog, type).some((endpoint) => regionOf(endpoint) === region);
+export function isOffered(catalog: Catalog, type: ServiceType, region: string): boolean {
+  return endpointsOf(catalog, type).some((endpoint) => regionOf(endpoint) === region);
 }
 
 /** Addresses of a service that is only asked whether it answers; empty when the catalog does not tell. */
-export function addressesOf(catalog: readonly CatalogEntry[], type: string, region: string): readonly string[] {
+export function addressesOf({ catalog, kind }: Catalog, type: string, region: string): readonly string[] {
   return catalog
     .filter((entry) => entry.type === type)
     .flatMap((entry) => entry.endpoints)
-    .filter((endpoint) => endpoint.interface === 'public' && regionOf(endpoint) === region)
+    .filter((endpoint) => endpoint.interface === kind && regionOf(endpoint) === region)
     .map(({ url }) => url);
 }
 
-function publicEndpoints(catalog: readonly CatalogEntry[], type: ServiceType): CatalogEntry['endpoints'] {
+function endpointsOf({ catalog, kind }: Catalog, type: ServiceType): CatalogEntry['endpoints'] {
   return catalog
     .filter((entry) => NAMES[type].includes(entry.type))
     .flatMap((entry) => entry.endpoints)
-    .filter((endpoint) => endpoint.interface === 'public');
+    .filter((endpoint) => endpoint.interface === kind);
 }
 
 function regionOf({ region, region_id: id }: CatalogEntry['endpoints'][number]): string {

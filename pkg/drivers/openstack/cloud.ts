@@ -3,12 +3,14 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../../clock/clock.ts';
 import { Compute } from './compute.ts';
 import { parseCredentials } from './credentials.ts';
+import { HttpClient } from './http.ts';
 import { Images } from './image.ts';
 import { Memo } from './memo.ts';
 import { Network } from './network.ts';
 import { clusterTagOf } from './ownership.ts';
 import { ServerPoll } from './server-poll.ts';
-import { Session } from './session.ts';
+import { type ObserveRequest, Session } from './session.ts';
+import type { OpenStackSettings } from './settings.ts';
 import { Volumes } from './volume.ts';
 
 /** A project in a region, as all machines see it that use the same Secret. */
@@ -28,9 +30,9 @@ export class Cloud {
     this.region = region;
     this.session = session;
     this.compute = new Compute(session, region, pageSize);
-    this.network = new Network(session, region, clock);
+    this.network = new Network(session, region, clock, pageSize);
     this.images = new Images(session, region);
-    this.volumes = new Volumes(session, region, clock);
+    this.volumes = new Volumes(session, region, clock, pageSize);
     this.names = new Memo(clock);
     this.#clock = clock;
   }
@@ -63,12 +65,18 @@ const NO_CREDENTIALS = new Set(['userData']);
 /** The logins that are in use, one for all machines with the same credentials. */
 export class Clouds {
   readonly #clock: Clock;
-  readonly #pageSize: number;
+  readonly #settings: Pick<OpenStackSettings, 'pageSize' | 'proxies'>;
+  readonly #observe: ObserveRequest;
   readonly #logins = new Map<string, Login>();
 
-  constructor(clock: Clock, pageSize: number) {
+  constructor(
+    clock: Clock,
+    settings: Pick<OpenStackSettings, 'pageSize' | 'proxies'>,
+    observe: ObserveRequest = () => undefined,
+  ) {
     this.#clock = clock;
-    this.#pageSize = pageSize;
+    this.#observe = observe;
+    this.#settings = settings;
   }
 
   /** The cloud that a Secret opens. Throws InvalidArgument that names the key which is wrong. */
@@ -76,14 +84,10 @@ export class Clouds {
     const nowMs = this.#clock.monotonicMs();
     this.#forgetUnused(nowMs);
     const key = keyOf(secretData);
-    const login = this.#logins.get(key) ?? {
-      session: new Session(parseCredentials(secretData), this.#clock),
-      regions: new Map<string, Cloud>(),
-      usedAtMs: nowMs,
-    };
+    const login = this.#logins.get(key) ?? this.#newLogin(secretData, nowMs);
     login.usedAtMs = nowMs;
     this.#logins.set(key, login);
-    const cloud = login.regions.get(region) ?? new Cloud(login.session, region, this.#clock, this.#pageSize);
+    const cloud = login.regions.get(region) ?? new Cloud(login.session, region, this.#clock, this.#settings.pageSize);
     login.regions.set(region, cloud);
     return cloud;
   }
@@ -92,6 +96,17 @@ export class Clouds {
     const logins = [...this.#logins.values()];
     this.#logins.clear();
     await Promise.all(logins.map(({ session }) => session.close()));
+  }
+
+  #newLogin(secretData: Readonly<Record<string, Uint8Array>>, usedAtMs: number): Login {
+    const credentials = parseCredentials(secretData);
+    const session = new Session(
+      credentials,
+      this.#clock,
+      new HttpClient(credentials.tls, this.#settings.proxies),
+      this.#observe,
+    );
+    return { session, regions: new Map(), usedAtMs };
   }
 
   #forgetUnused(nowMs: number): void {

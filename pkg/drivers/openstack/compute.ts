@@ -1,15 +1,14 @@
 import { DriverError } from '../../driver/error.ts';
 import { abortable, SHARED_MS } from './abortable.ts';
-import type { Answer } from './answer.ts';
+import { type Answer, errorOf, NoAnswerError } from './answer.ts';
+import { allOf } from './pages.ts';
 import type { Server } from './server.ts';
-import { ServiceClient } from './service-client.ts';
+import { ServiceClient, unavailable } from './service-client.ts';
 import type { Session } from './session.ts';
 
 /** With tags at creation (2.52), and flavors in servers (2.47). */
 const WANTED = 2_053;
 const VERSION_HEADER = 'openstack-api-version';
-/** A list that changed under its marker is begun anew so often. */
-const RESTARTS = 3;
 
 interface VersionDocument {
   readonly version?: { readonly version?: string };
@@ -68,6 +67,20 @@ export class Compute {
     });
   }
 
+  /** Deletes a server that Nova has kept after its deletion. Says whether that is allowed; one that is not there is deleted. */
+  async deleteForGood(id: string, signal: AbortSignal): Promise<boolean> {
+    const what = 'deleting the server for good';
+    const path = `/servers/${encodeURIComponent(id)}/action`;
+    const answer = await this.#client
+      .raw('POST', path, signal, { body: { forceDelete: null } })
+      .catch((err: unknown) => {
+        throw err instanceof NoAnswerError ? unavailable(what, err) : err;
+      });
+    if (answer.status === 403) return false;
+    if (answer.status < 300 || answer.status === 404) return true;
+    throw errorOf(answer, what);
+  }
+
   /** Throws ResourceExhausted when there is none, as Gardener's provider does: flavors are withdrawn when nothing is left. */
   async flavorID(name: string, signal: AbortSignal): Promise<string> {
     for (let marker = ''; ;) {
@@ -86,32 +99,29 @@ export class Compute {
     }
   }
 
-  async #list(query: string, signal: AbortSignal): Promise<readonly Server[]> {
-    for (let restarts = 0; ; restarts++) {
-      const servers = await this.#pages(query, signal);
-      if (servers !== undefined) return servers;
-      if (restarts === RESTARTS)
-        throw new DriverError('Unavailable', 'listing servers: the list changed while it was read');
+  /** The server group of a name. Throws InvalidArgument unless there is exactly one. */
+  async serverGroupID(name: string, signal: AbortSignal): Promise<string> {
+    type Group = { readonly id: string; readonly name: string };
+    const groups = new Map<string, Group>();
+    for (let isNews = true; isNews;) {
+      const path = `/os-server-groups?limit=${this.#pageSize}&offset=${groups.size}`;
+      const what = 'listing server groups';
+      const page = await this.#client.get<{ readonly server_groups: readonly Group[] }>(what, path, signal);
+      isNews = page.server_groups.some(({ id }) => !groups.has(id));
+      for (const group of page.server_groups) groups.set(group.id, group);
     }
+    const [first, second] = [...groups.values()].filter((group) => group.name === name);
+    const at = 'providerSpec.spec.serverGroupName';
+    if (first === undefined) throw new DriverError('InvalidArgument', `${at}: there is no server group ${name}`);
+    if (second !== undefined)
+      throw new DriverError('InvalidArgument', `${at}: several have the name ${name}, use serverGroupID`);
+    return first.id;
   }
 
-  /** Undefined: the last server of a page is gone, so that the next page cannot be found. */
-  async #pages(query: string, signal: AbortSignal): Promise<readonly Server[] | undefined> {
+  async #list(query: string, signal: AbortSignal): Promise<readonly Server[]> {
     const headers = await this.#version(signal);
-    const servers = new Map<string, Server>();
-    for (let marker = ''; ;) {
-      const path = `/servers/detail?${query}&limit=${this.#pageSize}${marker}`;
-      const allowed = marker === '' ? [] : [400];
-      const page = await this.#client.call<{ servers: readonly Server[] }>('listing servers', 'GET', path, signal, {
-        headers,
-        allowed,
-      });
-      if (page === undefined) return undefined;
-      for (const server of page.servers) servers.set(server.id, server);
-      const last = page.servers.at(-1);
-      if (last === undefined || (page.servers.length < this.#pageSize && !hasNext(page))) return [...servers.values()];
-      marker = `&marker=${last.id}`;
-    }
+    const list = { what: 'listing servers', path: `/servers/detail?${query}`, member: 'servers', headers };
+    return await allOf<Server>(this.#client, { ...list, pageSize: this.#pageSize }, signal);
   }
 
   /** The headers that ask for the version of the API which we want, none where Nova is older. */
@@ -138,10 +148,4 @@ export class Compute {
 function isAtLeast(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   return major * 1_000 + minor >= WANTED;
-}
-
-/** A cloud may have shorter pages than were asked for. */
-function hasNext(page: object): boolean {
-  const { servers_links: links } = page as { servers_links?: readonly { rel: string }[] };
-  return links?.some(({ rel }) => rel === 'next') === true;
 }

@@ -6,6 +6,7 @@ import type { Logger } from '../../log/logger.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
 import { type Answer, codeOfFault, errorOf, NoAnswerError } from './answer.ts';
 import type { Cloud } from './cloud.ts';
+import { ensureFloatingIP, type FloatingIPDeps, releaseFloatingIPs } from './floating-ip.ts';
 import { ownerText } from './intent.ts';
 import type { Port } from './network.ts';
 import { clusterTagOf, isMadeFor, isMarked, isServerOf, metadataOf } from './ownership.ts';
@@ -14,9 +15,9 @@ import { marksIn, type OpenStackSpec } from './provider-spec.ts';
 import { addressesOf, type Server, serverBody, type ServerState, stateOf, survivorOf } from './server.ts';
 import { unavailable } from './service-client.ts';
 import type { OpenStackSettings } from './settings.ts';
-import { refusalOf, type Volume, type WantedVolume } from './volume.ts';
+import { Users } from './users.ts';
+import { type DiskOwner, refusalOf, type Volume, type WantedVolume } from './volume.ts';
 
-/** What a server is made for and with. */
 export interface CreationDeps {
   readonly cloud: Cloud;
   readonly machine: MachineIdentity;
@@ -39,7 +40,7 @@ const LONGEST_FAULT = 400;
  * Makes the server of a machine, exactly one, whatever was begun before and wherever it broke off:
  *
  * 1. A server that is there is taken. Of several that were made for this machine one stays; builds that failed are removed.
- * 2. A port for each network. They are made once: their description says for whom.
+ * 2. A port for each network, the first of which gets its floating IP. They are made once: their description says for whom.
  * 3. The first port is marked: from now on there may be a root disk, which is asked for and waited for; then it is marked anew, for the
  *    server. Whoever has marked it looks once more for a server that somebody else made meanwhile.
  * 4. One request for a server, while the mark is young. No answer: nothing is asked for again until none can appear any more, or it has
@@ -51,11 +52,14 @@ const LONGEST_FAULT = 400;
 export class Creation {
   readonly #deps: CreationDeps;
   readonly #ports: Ports;
+  /** There is no server of the machine while one is made. */
+  readonly #users: Users;
 
   constructor(deps: CreationDeps) {
-    const { cloud, machine, clock, settings } = deps;
+    const { cloud, machine, spec, clock, settings, log } = deps;
     this.#deps = deps;
     this.#ports = new Ports({ cloud, machine, clock, answerMs: settings.answerMs });
+    this.#users = new Users({ cloud, machine, marks: marksIn(spec.tags), own: new Set(), log });
   }
 
   /** The server, running or, when that takes longer than is waited for, still being built. */
@@ -80,6 +84,7 @@ export class Creation {
     const marks = marksIn(spec.tags);
     const named = await cloud.compute.serversNamed(machine.name, signal);
     const own = named.filter((server) => isMarked(server, marks) && isServerOf(server, machine, cloud.region));
+    this.#requireTags(named);
     const live: Server[] = [];
     for (const server of own) {
       const state = this.#stateOf(server);
@@ -90,6 +95,18 @@ export class Creation {
     if (live.length < 2 && (first === undefined || addressesOf(first).length > 0 || !isMadeFor(first, machine)))
       return first;
     return await this.#oneOf(live, signal);
+  }
+
+  /** A server that was made for this machine and has lost its tags is left alone: there must not be two. */
+  #requireTags(named: readonly Server[]): void {
+    const { machine, spec } = this.#deps;
+    const marks = marksIn(spec.tags);
+    const left = named.find(
+      (server) => isMadeFor(server, machine) && !isMarked(server, marks) && this.#stateOf(server) !== 'gone',
+    );
+    if (left === undefined) return;
+    const text = `server ${left.id} was made for machine ${this.#name()}, and lacks a tag of its class (${marks.join(', ')})`;
+    throw new DriverError('FailedPrecondition', `${text}: give it back, or delete the server or the Machine`);
   }
 
   /** Of servers that were made for this machine the one that stays: one without address, because another one took its port, does not. */
@@ -132,6 +149,7 @@ export class Creation {
     try {
       const parts = await this.#resolve(signal);
       const ports = await this.#ports.ensure(spec, known, signal);
+      await this.#floatingIP(ports, signal);
       const volumeID = await this.#rootDisk(ports, parts.imageID, waitMsOf(timeoutMs), signal);
       const mark = await this.#ports.mark(ports, signal);
       await this.#requireNone(mark, signal);
@@ -150,17 +168,28 @@ export class Creation {
     }
   }
 
-  async #resolve(signal: AbortSignal): Promise<{ readonly flavorID: string; readonly imageID: string }> {
+  async #resolve(signal: AbortSignal): Promise<{
+    readonly flavorID: string;
+    readonly imageID: string;
+    readonly serverGroupID: string | undefined;
+  }> {
     const { cloud, spec } = this.#deps;
-    const { flavorName, image } = spec;
-    const flavorID = await cloud.names.get(`flavor ${flavorName}`, signal, (shared) =>
-      cloud.compute.flavorID(flavorName, shared),
-    );
-    if (image.by === 'id') return { flavorID, imageID: image.value };
-    const imageID = await cloud.names.get(`image ${image.value}`, signal, (shared) =>
-      cloud.images.imageID(image.value, shared),
-    );
-    return { flavorID, imageID };
+    const { flavor, image, serverGroup } = spec;
+    const idOf = async (
+      kind: string,
+      wanted: OpenStackSpec['flavor'],
+      find: (name: string, shared: AbortSignal) => Promise<string>,
+    ): Promise<string> =>
+      wanted.by === 'id'
+        ? wanted.value
+        : await cloud.names.get(`${kind} ${wanted.value}`, signal, async (shared) => await find(wanted.value, shared));
+    return {
+      flavorID: await idOf('flavor', flavor, (name, shared) => cloud.compute.flavorID(name, shared)),
+      imageID: await idOf('image', image, (name, shared) => cloud.images.imageID(name, shared)),
+      serverGroupID:
+        serverGroup &&
+        (await idOf('server group', serverGroup, (name, shared) => cloud.compute.serverGroupID(name, shared))),
+    };
   }
 
   /** Another process may have made the server, and taken its mark back, since we looked. */
@@ -170,6 +199,18 @@ export class Creation {
     if (!named.some((server) => isMadeFor(server, machine) && this.#stateOf(server) !== 'gone')) return;
     await this.#ports.unmark(mark, signal);
     throw new DriverError('Aborted', 'another process has made the server of this machine');
+  }
+
+  /** Before there is a server: one that runs without its address would join, and nobody would give it one any more. */
+  async #floatingIP([first, ...others]: readonly [Port, ...Port[]], signal: AbortSignal): Promise<void> {
+    const { floatingIP } = this.#deps.spec;
+    if (floatingIP === undefined) return;
+    await ensureFloatingIP(this.#floatingIPDeps([first, ...others]), floatingIP, first.id, signal);
+  }
+
+  #floatingIPDeps(ports: readonly Port[]): FloatingIPDeps {
+    const { cloud, machine } = this.#deps;
+    return { cloud, owner: ownerText(machine), ports: new Set(ports.map(({ id }) => id)), users: this.#users };
   }
 
   async #rootDisk(
@@ -186,7 +227,8 @@ export class Creation {
     const metadata = metadataOf(machine, className, spec.tags);
     const { name } = machine;
     const wanted = { name, size, type, availabilityZone, imageID, description, metadata };
-    const volume = (await cloud.volumes.find(wanted, signal)) ?? (await this.#askForDisk(wanted, ports, signal));
+    const volume =
+      (await cloud.volumes.find(wanted, this.#users, signal)) ?? (await this.#askForDisk(wanted, ports, signal));
     return await cloud.volumes.untilUsable(volume, wanted, waitMs, signal);
   }
 
@@ -194,7 +236,7 @@ export class Creation {
   async #zoneOfDisk(signal: AbortSignal): Promise<string | undefined> {
     const { cloud, spec } = this.#deps;
     const { availabilityZone, rootDiskType } = spec;
-    if (rootDiskType !== undefined) return availabilityZone;
+    if (rootDiskType !== undefined || availabilityZone === undefined) return availabilityZone;
     const zones = await cloud.names.get('zones of volumes', signal, (shared) => cloud.volumes.zones(shared));
     return zones.includes(availabilityZone) ? availabilityZone : undefined;
   }
@@ -223,9 +265,8 @@ export class Creation {
 
   /** Only who has marked the port has made a server with its disk. One that stays all the same goes with the machine. */
   async #removeOtherDisks(used: string, signal: AbortSignal): Promise<void> {
-    const { cloud, machine, log } = this.#deps;
-    const of = { name: machine.name, description: ownerText(machine) };
-    await cloud.volumes.removeOthers(of, used, signal).catch((err: unknown) => {
+    const { cloud, log } = this.#deps;
+    await cloud.volumes.removeOthers(this.#diskOwner(), used, signal).catch((err: unknown) => {
       signal.throwIfAborted();
       log.debug({ machine: this.#name(), err }, 'could not remove another disk of a machine');
     });
@@ -299,14 +340,18 @@ export class Creation {
 
   /** Removes ports and disk again, which count against quotas; what stays is found by the next call. */
   async #takeBack(which: 'all' | 'unmarked', signal: AbortSignal): Promise<void> {
-    const { cloud, machine, spec, log } = this.#deps;
+    const { cloud, spec, log } = this.#deps;
     try {
-      for (const port of await this.#ports.list(signal)) {
-        const isFree = port.device_id === '' && (which === 'all' || this.#ports.leftMs([port]) === 0);
-        if (isFree) await cloud.network.deletePort(port.id, signal);
-      }
+      const ports = await this.#ports.list(signal);
+      const free = ports.filter(
+        (port) => port.device_id === '' && (which === 'all' || this.#ports.leftMs([port]) === 0),
+      );
+      // Those of ports that are not free are somebody's who makes the server.
+      if (spec.floatingIP !== undefined && free.length === ports.length)
+        await releaseFloatingIPs(this.#floatingIPDeps(free), signal);
+      for (const { id } of free) await cloud.network.deletePort(id, signal);
       if (spec.rootDiskSize !== undefined)
-        await cloud.volumes.remove({ name: machine.name, description: ownerText(machine) }, new Set(), 0, signal);
+        await cloud.volumes.remove(this.#diskOwner(), new Set(), this.#users, 0, signal);
     } catch (err) {
       log.debug({ machine: this.#name(), err }, 'could not take back a creation');
     }
@@ -315,6 +360,11 @@ export class Creation {
   #stateOf(server: Server): ServerState {
     const { clock, settings } = this.#deps;
     return stateOf(server, clock.now(), settings.buildMs);
+  }
+
+  #diskOwner(): DiskOwner {
+    const { machine } = this.#deps;
+    return { name: machine.name, description: ownerText(machine) };
   }
 
   #name(): string {

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 
 import { parseCredentials } from './credentials.ts';
 
@@ -58,6 +58,23 @@ test.each([
       identity: { application_credential: { name: 'n', secret: 's', user: { name: 'user', domain: { id: 'd-1' } } } },
     },
   },
+  {
+    what: 'a user by ID, who needs no domain',
+    texts: {
+      ...PASSWORD,
+      username: undefined,
+      userID: 'u-1',
+      domainName: undefined,
+      tenantName: undefined,
+      tenantID: 't',
+    },
+    auth: { identity: { password: { user: { id: 'u-1', password: 'secret' } } }, scope: { project: { id: 't' } } },
+  },
+  {
+    what: 'an application credential by name of a user by ID',
+    texts: { ...APPLICATION, applicationCredentialID: undefined, applicationCredentialName: 'n', userID: 'u-1' },
+    auth: { identity: { application_credential: { name: 'n', secret: 's', user: { id: 'u-1' } } } },
+  },
 ])('logs in with $what', ({ texts, auth }) => {
   expect(parseCredentials(secret(texts)).auth).toMatchObject(auth);
 });
@@ -83,7 +100,72 @@ test.each([
     says: 'applicationCredentialID is missing',
   },
   { texts: { ...PASSWORD, insecure: 'maybe' }, says: 'insecure: must be true or false' },
+  { texts: { ...PASSWORD, interface: 'private' }, says: 'interface: must be one of public, internal, admin' },
   { texts: { ...PASSWORD, clientCert: 'pem' }, says: 'clientCert and clientKey must both be set' },
 ])('names the key that is wrong: $says', ({ texts, says }) => {
   expect(() => parseCredentials(secret(texts))).toThrow(says);
+});
+
+const CLOUDS = `
+clouds:
+  one:
+    auth:
+      auth_url: https://keystone.example:5000
+      user_id: u-1
+      password: 12345678
+      project_name: project
+      project_domain_name: Default
+    region_name: r
+    interface: internal
+    verify: false
+  two:
+    auth: {auth_url: 'https://two', application_credential_id: a-1, application_credential_secret: s}
+`;
+const ONE =
+  'clouds: {a: {auth: {auth_url: "https://k", application_credential_id: a, application_credential_secret: s}}}';
+
+describe('a clouds.yaml', () => {
+  test('says what the keys of a Secret say', () => {
+    const read = parseCredentials(secret({ 'clouds.yaml': CLOUDS, cloud: 'one' }));
+
+    expect(read).toEqual({
+      authURL: 'https://keystone.example:5000/v3',
+      auth: {
+        identity: { methods: ['password'], password: { user: { id: 'u-1', password: '12345678' } } },
+        scope: { project: { name: 'project', domain: { name: 'Default' } } },
+      },
+      tls: { ca: undefined, cert: undefined, key: undefined, isInsecure: true },
+      interface: 'internal',
+    });
+    expect(parseCredentials(secret({ 'clouds.yaml': CLOUDS, cloud: 'two' }))).toMatchObject({
+      authURL: 'https://two/v3',
+      tls: { isInsecure: false },
+      interface: 'public',
+    });
+  });
+
+  test('of one cloud needs no choice, and goes with certificates beside it', () => {
+    expect(parseCredentials(secret({ 'clouds.yaml': ONE, cacert: 'pem' }))).toMatchObject({
+      authURL: 'https://k/v3',
+      tls: { ca: 'pem' },
+    });
+    expect(parseCredentials(secret({ 'clouds.yaml': ONE, cacert: 'pem', caCert: 'other' })).tls.ca).toBe('other');
+  });
+
+  test.each([
+    { texts: { 'clouds.yaml': CLOUDS }, says: 'clouds: has 2 clouds, name the one that is meant in key cloud' },
+    { texts: { 'clouds.yaml': CLOUDS, cloud: 'three' }, says: 'has no cloud of the name that key cloud says' },
+    { texts: { 'clouds.yaml': CLOUDS, cloud: 'toString' }, says: 'has no cloud of the name' },
+    { texts: { 'clouds.yaml': ONE, authURL: 'https://x' }, says: 'authURL and clouds.yaml are both set' },
+    { texts: { 'clouds.yaml': 'clouds: [' }, says: 'secret: clouds.yaml: line 1' },
+    { texts: { 'clouds.yaml': 'clouds: {}' }, says: 'has 0 clouds' },
+    { texts: { 'clouds.yaml': 'x' }, says: 'secret: clouds.yaml: must be an object' },
+    {
+      texts: { 'clouds.yaml': 'clouds: {a: {auth: {auth_url: [1]}}}' },
+      says: 'clouds.a.auth.auth_url: must be a text',
+    },
+    { texts: { 'clouds.yaml': 'clouds: {a: {auth: {}}}' }, says: 'authURL is missing' },
+  ])('that is wrong is told without its content: $says', ({ texts, says }) => {
+    expect(() => parseCredentials(secret(texts))).toThrow(says);
+  });
 });

@@ -1,4 +1,5 @@
 import { invalid } from '../spec-fields.ts';
+import { knownKeysOf } from './clouds-yaml.ts';
 import { parseFlag } from './provider-spec.ts';
 
 /** How the driver logs in, and what it trusts. */
@@ -13,15 +14,22 @@ export interface Credentials {
     readonly key: string | undefined;
     readonly isInsecure: boolean;
   };
+  /** Which addresses of its services the catalog is asked for. */
+  readonly interface: Interface;
 }
+
+/** Kinds of addresses that a catalog has. */
+const INTERFACES = ['public', 'internal', 'admin'] as const;
+export type Interface = (typeof INTERFACES)[number];
 
 /** By ID or by name; undefined without either. */
 type Reference = { readonly id: string } | { readonly name: string } | undefined;
 
 /** Reads the keys of a Secret as Gardener's provider names them. Throws InvalidArgument that names the key. */
 export function parseCredentials(secretData: Readonly<Record<string, Uint8Array>>): Credentials {
+  const known = knownKeysOf(secretData);
   const get = (key: string): string | undefined => {
-    const value = new TextDecoder().decode(secretData[key] ?? new Uint8Array()).trim();
+    const value = new TextDecoder().decode(known[key] ?? new Uint8Array()).trim();
     return value === '' ? undefined : value;
   };
   const [cert, key] = [get('clientCert'), get('clientKey')];
@@ -31,7 +39,15 @@ export function parseCredentials(secretData: Readonly<Record<string, Uint8Array>
     authURL: authURLOf(get('authURL')),
     auth: authOf(get),
     tls: { ca: get('caCert'), cert, key, isInsecure: parseFlag(get('insecure') ?? 'false', 'secret: insecure') },
+    interface: interfaceOf(get('interface') ?? 'public'),
   };
+}
+
+/** The longer words are those of Keystone's first version, which files still have. */
+function interfaceOf(text: string): Interface {
+  const found = INTERFACES.find((one) => one === text || `${one}URL` === text);
+  if (found === undefined) throw invalid(`secret: interface: must be one of ${INTERFACES.join(', ')}`);
+  return found;
 }
 
 function authURLOf(value: string | undefined): string {
@@ -49,25 +65,29 @@ function authOf(get: (key: string) => string | undefined): object {
     return byName === undefined ? undefined : { name: byName };
   };
   const domain = reference('domainID', 'domainName');
+  const userID = get('userID');
   const user = { name: get('username'), domain: reference('userDomainID', 'userDomainName') ?? domain };
   const password = get('password');
   const secret = get('applicationCredentialSecret');
   if (password !== undefined && secret !== undefined)
     throw invalid('secret: password and applicationCredentialSecret are both set, remove one of them');
   if (secret !== undefined)
-    return credentialAuth(reference('applicationCredentialID', 'applicationCredentialName'), user, secret);
-  if (user.name === undefined)
+    return credentialAuth(reference('applicationCredentialID', 'applicationCredentialName'), { userID, user }, secret);
+  if (user.name === undefined && userID === undefined)
     throw invalid('secret: username is missing or empty, and there is no applicationCredentialSecret');
   if (password === undefined)
     throw invalid('secret: password is missing or empty, and there is no applicationCredentialSecret');
-  if (user.domain === undefined)
+  if (user.domain === undefined && userID === undefined)
     throw invalid('secret: domainName is missing or empty, and so are domainID, userDomainName and userDomainID');
   const project = reference('tenantID', 'tenantName');
   if (project === undefined) throw invalid('secret: tenantName is missing or empty, and so is tenantID');
   if ('name' in project && domain === undefined)
     throw invalid('secret: domainName is missing or empty, and so is domainID: tenantName is a name in it');
   return {
-    identity: { methods: ['password'], password: { user: { ...user, password } } },
+    identity: {
+      methods: ['password'],
+      password: { user: { ...(userID === undefined ? user : { id: userID }), password } },
+    },
     scope: { project: 'id' in project ? project : { ...project, domain } },
   };
 }
@@ -75,15 +95,20 @@ function authOf(get: (key: string) => string | undefined): object {
 /** An application credential is of one project; a name is one of its user's. */
 function credentialAuth(
   credential: Reference,
-  user: { name: string | undefined; domain: Reference },
+  { userID, user }: { userID: string | undefined; user: { name: string | undefined; domain: Reference } },
   secret: string,
 ): object {
   if (credential === undefined)
     throw invalid('secret: applicationCredentialID is missing or empty, and so is applicationCredentialName');
-  if ('name' in credential && (user.name === undefined || user.domain === undefined))
+  const isKnown = userID !== undefined || (user.name !== undefined && user.domain !== undefined);
+  if ('name' in credential && !isKnown)
     throw invalid(
       'secret: applicationCredentialName needs username and the domain of the user, or use applicationCredentialID',
     );
-  const application = { ...credential, secret, ...('name' in credential ? { user } : {}) };
+  const application = {
+    ...credential,
+    secret,
+    ...('name' in credential ? { user: userID === undefined ? user : { id: userID } } : {}),
+  };
   return { identity: { methods: ['application_credential'], application_credential: application } };
 }

@@ -12,9 +12,9 @@ import { isMadeFor, ownerOf } from './ownership.ts';
 import { Ports } from './ports.ts';
 import { type Server, stateOf } from './server.ts';
 import type { OpenStackSettings } from './settings.ts';
+import { Users } from './users.ts';
 import type { DiskOwner, Volume } from './volume.ts';
 
-/** What is deleted, and with what. */
 export interface DeletionDeps {
   readonly cloud: Cloud;
   readonly machine: MachineIdentity;
@@ -33,6 +33,8 @@ export interface DeletionDeps {
   readonly log: Logger;
 }
 
+/** A server that Nova keeps for a while after its deletion, where it is set up so. */
+const KEPT = 'SOFT_DELETED';
 /** What is left of the call's time when the deletion is called unfinished. */
 const MARGIN_MS = 3_000;
 
@@ -49,7 +51,8 @@ export async function deleteServers(deps: DeletionDeps, call: DriverCall): Promi
   const ports = portsOf(deps, machine);
   const isServers = new Set(servers.map(({ id }) => id));
   const isOurs = (port: Port): boolean => isOfEarlierProvider(port, deps.marks, isServers);
-  const known = await ports.list(call.signal, isOurs);
+  const users = usersOf(deps, machine);
+  const known = await users.freeOf(await ports.list(call.signal, isOurs), call.signal);
   const leftMs = servers.length > 0 ? 0 : ports.leftMs(known);
   if (leftMs > 0) {
     const seconds = Math.ceil(leftMs / 1_000);
@@ -61,8 +64,8 @@ export async function deleteServers(deps: DeletionDeps, call: DriverCall): Promi
   const disks = await disksOfEarlierProvider(deps, machine, servers, call.signal);
   const endMs = deps.clock.monotonicMs() + call.timeoutMs - MARGIN_MS;
   await removeServers(deps, call);
-  const hadFloatingIP = await removePorts(deps, machine, known, call.signal);
-  const hadDisks = await removeDisks(deps, machine, disks, endMs, call.signal);
+  const hadFloatingIP = await removePorts(deps, machine, users, known, call.signal);
+  const hadDisks = await removeDisks(deps, machine, users, disks, endMs, call.signal);
   requireAnswered(deps, hadFloatingIP);
   if (servers.length === 0 && known.length === 0 && !hadFloatingIP && !hadDisks) throw notFound(machine);
 }
@@ -95,12 +98,16 @@ async function deleteOrphans(deps: DeletionDeps, call: DriverCall): Promise<void
     const bound = await cloud.network.portsOfDevice(server.id, call.signal);
     const own = new Set((await portsOf(deps, owner).list(call.signal)).map(({ id }) => id));
     const mine = bound.filter((port) => own.has(port.id) || isOfEarlierProvider(port, marks, new Set([server.id])));
-    await removePorts(deps, owner, mine, call.signal);
+    await removePorts(deps, owner, usersOf(deps, owner), mine, call.signal);
     disks.set(owner, await disksOfEarlierProvider(deps, owner, [server], call.signal));
   }
   await removeServers(deps, call);
   // Nova deletes the disk with the server; this waits for it, and deletes one that an earlier provider made.
-  for (const [owner, known] of disks) await removeDisks(deps, owner, known, endMs, call.signal);
+  for (const [owner, known] of disks) await removeDisks(deps, owner, usersOf(deps, owner), known, endMs, call.signal);
+}
+
+function usersOf({ cloud, servers, marks, log }: DeletionDeps, machine: MachineIdentity): Users {
+  return new Users({ cloud, machine, marks, own: new Set(servers.map(({ id }) => id)), log });
 }
 
 function portsOf({ cloud, clock, settings }: DeletionDeps, machine: MachineIdentity): Ports {
@@ -122,11 +129,16 @@ async function removeServers(
   call: DriverCall,
 ): Promise<void> {
   for (const { id } of servers) await cloud.compute.delete(id, call.signal);
-  const waitMs = Math.max(0, call.timeoutMs - MARGIN_MS);
+  const endMs = clock.monotonicMs() + Math.max(0, call.timeoutMs - MARGIN_MS);
   const isGone = (one: Server): boolean => stateOf(one, clock.now(), settings.buildMs) === 'gone';
+  const wait = async (id: string, isEnough: (one: Server) => boolean): Promise<Server | undefined> =>
+    await cloud.pollOf(call.cluster).until(id, isEnough, Math.max(0, endMs - clock.monotonicMs()), call.signal);
   await Promise.all(
     servers.map(async ({ id }) => {
-      const left = await cloud.pollOf(call.cluster).until(id, isGone, waitMs, call.signal);
+      let left = await wait(id, isGone);
+      // With a server that it keeps Nova keeps the disk as well.
+      if (left?.status === KEPT && (await cloud.compute.deleteForGood(id, call.signal)))
+        left = await wait(id, ({ status }) => status === 'DELETED');
       if (left !== undefined && !isGone(left)) throw new DriverError('Aborted', `server ${id} is still being deleted`);
       log.info({ machine: `${machine.namespace}/${machine.name}`, server: id }, 'deleted a server');
     }),
@@ -137,10 +149,12 @@ async function removeServers(
 async function removePorts(
   { cloud }: DeletionDeps,
   machine: MachineIdentity,
+  users: Users,
   ports: readonly Port[],
   signal: AbortSignal,
 ): Promise<boolean> {
-  const hadFloatingIP = await releaseFloatingIPs(cloud, ownerText(machine), signal);
+  const known = new Set(ports.map(({ id }) => id));
+  const hadFloatingIP = await releaseFloatingIPs({ cloud, owner: ownerText(machine), ports: known, users }, signal);
   for (const { id } of ports) await cloud.network.deletePort(id, signal);
   return hadFloatingIP;
 }
@@ -193,12 +207,14 @@ function diskOwnerOf(machine: MachineIdentity): DiskOwner {
 async function removeDisks(
   deps: DeletionDeps,
   machine: MachineIdentity,
+  users: Users,
   known: ReadonlySet<string>,
   endMs: number,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { cloud, clock } = deps;
   const present = await listDisks(deps, machine, ({ id }) => known.has(id), signal);
-  if (present.length > 0) await cloud.volumes.remove(diskOwnerOf(machine), known, endMs - clock.monotonicMs(), signal);
-  return present.length > 0 || known.size > 0;
+  if (present.length === 0) return known.size > 0;
+  const waitMs = Math.max(0, endMs - clock.monotonicMs());
+  return (await cloud.volumes.remove(diskOwnerOf(machine), known, users, waitMs, signal)) || known.size > 0;
 }

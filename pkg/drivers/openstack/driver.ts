@@ -15,6 +15,7 @@ import { invalid, userDataOf } from '../spec-fields.ts';
 import { tellingFailures } from '../told-failure.ts';
 import { NoAnswerError } from './answer.ts';
 import { type Cloud, Clouds } from './cloud.ts';
+import { knownKeysOf } from './clouds-yaml.ts';
 import { buildFailure, Creation } from './creation.ts';
 import { deleteServers } from './deletion.ts';
 import { ensureFloatingIP, hasFloatingIP } from './floating-ip.ts';
@@ -31,16 +32,19 @@ import {
 } from './provider-spec.ts';
 import { addressesOf, type Server, stateOf } from './server.ts';
 import { unavailable } from './service-client.ts';
+import type { ObserveRequest } from './session.ts';
 import type { OpenStackSettings } from './settings.ts';
 import { Tenure } from './tenure.ts';
 import { Turns } from './turns.ts';
+import { Users } from './users.ts';
 import { volumeIDOf } from './volume-ids.ts';
 
-/** What the driver is built from. */
 export interface OpenStackDriverDeps {
   readonly settings: OpenStackSettings;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Nobody is told without it. */
+  readonly observe?: ObserveRequest;
 }
 
 /** What Nova takes, encoded. */
@@ -66,7 +70,7 @@ export class OpenStackDriver implements Driver {
 
   constructor(deps: OpenStackDriverDeps) {
     this.#deps = deps;
-    this.#clouds = new Clouds(deps.clock, deps.settings.pageSize);
+    this.#clouds = new Clouds(deps.clock, deps.settings, deps.observe);
     this.#tenure = new Tenure(deps.clock);
   }
 
@@ -158,11 +162,14 @@ export class OpenStackDriver implements Driver {
       return servers
         .filter((server) => isMarked(server, marks) && stateOf(server, 0, Infinity) !== 'gone')
         .map((server) => ({
-          ...taggedVMOf(server, region, namespace),
+          ...taggedVMOf(server, region),
           machineNamespace: namespaceOf(server),
           state: server.status,
         }))
-        .filter((vm) => vm.namespace === namespace && (vm.cluster === '' || vm.cluster === call.cluster))
+        .filter(
+          (vm) =>
+            (vm.namespace === '' || vm.namespace === namespace) && (vm.cluster === '' || vm.cluster === call.cluster),
+        )
         .filter((vm) => vm.className === '' || vm.className === name)
         .map(({ providerID, machineName, machineUID, machineNamespace, state }) => ({
           providerID,
@@ -185,7 +192,7 @@ export class OpenStackDriver implements Driver {
   /** What a service says may repeat what it was sent: nothing of a Secret leaves the driver. */
   async #run<T>({ secretData }: Pick<MachineRequest, 'secretData'>, work: () => Promise<T>): Promise<T> {
     return await tellingFailures(
-      secretData,
+      hiddenOf(secretData),
       (err) => (err instanceof NoAnswerError ? unavailable('asking the cloud', err) : err),
       work,
     );
@@ -221,7 +228,7 @@ export class OpenStackDriver implements Driver {
     const [one] = live.length > 0 ? live : servers;
     if (live.length > 1)
       onlyOne(
-        live.map((server) => taggedVMOf(server, cloud.region, machine.namespace)),
+        live.map((server) => taggedVMOf(server, cloud.region)),
         machine,
       );
     return one;
@@ -270,14 +277,17 @@ export class OpenStackDriver implements Driver {
   ): Promise<VirtualMachine> {
     const vm = virtualMachineOf(cloud, server);
     if (this.#stateOf(server) === 'building' || spec.floatingIP === undefined) return vm;
-    const { clock, settings } = this.#deps;
+    const { clock, settings, log } = this.#deps;
     const port = await new Ports({ cloud, machine, clock, answerMs: settings.answerMs }).first(spec, server.id, signal);
     if (port === undefined)
       throw new DriverError(
         'FailedPrecondition',
         `server ${server.id} has no port in its first network for its floating IP`,
       );
-    const address = await ensureFloatingIP(cloud, spec.floatingIP, port.id, ownerText(machine), signal);
+    const own = new Set([server.id]);
+    const users = new Users({ cloud, machine, marks: marksIn(spec.tags), own, log });
+    const deps = { cloud, owner: ownerText(machine), ports: new Set([port.id]), users };
+    const address = await ensureFloatingIP(deps, spec.floatingIP, port.id, signal);
     // Nova shows it later.
     if (vm.addresses.some((one) => one.address === address)) return vm;
     return { ...vm, addresses: [...vm.addresses, { type: 'ExternalIP', address }] };
@@ -296,6 +306,15 @@ function unfinished({ region }: Cloud, machine: MachineIdentity, { id, name }: S
   return new DriverError('Uninitialized', `server ${id} of machine ${machine.namespace}/${machine.name} ${why}`, {
     result: { providerID: providerIDOf(region, id), nodeName: name },
   });
+}
+
+/** What must not be told: also what stands in the files of a Secret. */
+function hiddenOf(secretData: MachineRequest['secretData']): MachineRequest['secretData'] {
+  try {
+    return { ...secretData, ...knownKeysOf(secretData) };
+  } catch {
+    return secretData; // what cannot be read was not sent anywhere
+  }
 }
 
 function encodedUserData({ secretData }: MachineRequest): string {

@@ -2,24 +2,38 @@ import { DriverError } from '../../driver/error.ts';
 import type { Cloud } from './cloud.ts';
 import type { FloatingIP } from './network.ts';
 import type { WantedFloatingIP } from './provider-spec.ts';
+import type { Users } from './users.ts';
+
+export interface FloatingIPDeps {
+  readonly cloud: Cloud;
+  /** The description of what is the machine's. */
+  readonly owner: string;
+  /** Ports that are known to be the machine's. */
+  readonly ports: ReadonlySet<string>;
+  readonly users: Users;
+}
 
 /**
- * The floating IP of a server, on the port of its first network. One that is allocated carries the description of its machine; Neutron
- * lets a port have one only, so that a repeated allocation is refused.
+ * Gives a port, the machine's in its first network, its floating IP. One that is allocated carries the description of its machine; Neutron
+ * lets a port have one only, so that a repeated allocation is refused. Says the address.
  */
 export async function ensureFloatingIP(
-  cloud: Cloud,
+  deps: FloatingIPDeps,
   wanted: WantedFloatingIP,
   portID: string,
-  owner: string,
   signal: AbortSignal,
 ): Promise<string> {
+  const { cloud, owner } = deps;
   const { network } = cloud;
   if (wanted.address !== undefined) return await giveAddress(cloud, wanted.address, portID, signal);
-  const [own] = await network.floatingIPs({ description: owner }, signal);
-  if (own !== undefined) {
-    if (own.port_id !== portID) await network.associate(own.id, portID, signal);
-    return own.floating_ip_address;
+  const own = await ownOf(deps, signal);
+  const found = own.find(({ port_id: port }) => port === portID) ?? own[0];
+  // Two processes may have asked at the same time, each for a port of its own.
+  for (const spare of own)
+    if (spare !== found && spare.port_id === null) await network.releaseFloatingIP(spare.id, signal);
+  if (found !== undefined) {
+    if (found.port_id !== portID) await network.associate(found.id, portID, signal);
+    return found.floating_ip_address;
   }
   const path = 'providerSpec.spec.floatingIP.networkName';
   const networkID =
@@ -40,17 +54,30 @@ export async function hasFloatingIP(
   signal: AbortSignal,
 ): Promise<boolean> {
   const { network } = cloud;
-  const [given] = await network.floatingIPs(address === undefined ? { description: owner } : { address }, signal);
-  if (given === undefined || given.port_id === null) return false;
+  const given = await network.floatingIPs(address === undefined ? { description: owner } : { address }, signal);
+  if (given.every(({ port_id: port }) => port === null)) return false;
   const ports = await network.portsOfDevice(serverID, signal);
-  return ports.some(({ id }) => id === given.port_id);
+  return ports.some(({ id }) => given.some(({ port_id: port }) => port === id));
 }
 
 /** Releases what was allocated for a machine; one whose address the class gives only loses its port, with the port. Says whether there was any. */
-export async function releaseFloatingIPs(cloud: Cloud, owner: string, signal: AbortSignal): Promise<boolean> {
-  const own = await cloud.network.floatingIPs({ description: owner }, signal);
-  for (const { id } of own) await cloud.network.releaseFloatingIP(id, signal);
+export async function releaseFloatingIPs(deps: FloatingIPDeps, signal: AbortSignal): Promise<boolean> {
+  const own = await ownOf(deps, signal);
+  for (const { id } of own) await deps.cloud.network.releaseFloatingIP(id, signal);
   return own.length > 0;
+}
+
+/** What was allocated for a machine, but for what another server uses by now. */
+async function ownOf(
+  { cloud, owner, ports, users }: FloatingIPDeps,
+  signal: AbortSignal,
+): Promise<readonly FloatingIP[]> {
+  const own: FloatingIP[] = [];
+  for (const one of await cloud.network.floatingIPs({ description: owner }, signal)) {
+    const { id, port_id: port } = one;
+    if (port === null || ports.has(port) || !(await users.isOthersPort(id, port, signal))) own.push(one);
+  }
+  return own;
 }
 
 async function giveAddress(cloud: Cloud, address: string, portID: string, signal: AbortSignal): Promise<string> {

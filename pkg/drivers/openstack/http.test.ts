@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { distrustOf, HttpClient } from './http.ts';
+import { DEFAULT_SETTINGS, proxiesIn } from './settings.ts';
 
 test.each([
   { code: 'SELF_SIGNED_CERT_IN_CHAIN', says: /^caCert: the certificate of cloud:5000 is not trusted; put/ },
@@ -17,5 +18,16 @@ test.each([
 test('an authority that is no certificate is refused, and not taken for none', () => {
   const tls = { ca: 'nonsense', cert: undefined, key: undefined, isInsecure: false };
 
-  expect(() => new HttpClient(tls)).toThrow(/secret: caCert cannot be read as PEM/);
+  expect(() => new HttpClient(tls, DEFAULT_SETTINGS.proxies)).toThrow(/secret: caCert cannot be read as PEM/);
+});
+
+test.each([
+  { env: {}, want: { http: '', https: '', not: '' } },
+  {
+    env: { HTTP_PROXY: 'http://a', HTTPS_PROXY: ' http://b ', NO_PROXY: '.c' },
+    want: { http: 'http://a', https: 'http://b', not: '.c' },
+  },
+  { env: { HTTPS_PROXY: 'http://b', https_proxy: 'http://d' }, want: { http: '', https: 'http://d', not: '' } },
+])('an environment of $env names the proxies $want', ({ env, want }) => {
+  expect(proxiesIn(env)).toEqual(want);
 });

@@ -1,14 +1,14 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 
-import { Agent, request, type Dispatcher } from 'undici';
+import { Agent, EnvHttpProxyAgent, request, type Dispatcher } from 'undici';
 
 import { messageOf } from '../../driver/errno.ts';
 import { DriverError } from '../../driver/error.ts';
 import { type Answer, NoAnswerError } from './answer.ts';
 import type { Credentials } from './credentials.ts';
+import type { Proxies } from './settings.ts';
 
-/** One request. */
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly url: string;
@@ -33,6 +33,8 @@ const NEVER_SENT = new Set([
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
+/** What undici says when a proxy does not connect to where it is asked to: nothing was sent there. */
+const OF_PROXY = /^Proxy response/;
 /** The other side's certificate is not to be trusted, as Node's TLS calls it. */
 const UNTRUSTED = /SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER|CERT_/;
 
@@ -41,14 +43,26 @@ export class HttpClient {
   readonly #dispatcher: Dispatcher;
 
   /** Throws InvalidArgument that names the key of the Secret that holds no PEM. */
-  constructor(tls: Credentials['tls']) {
-    this.#dispatcher = new Agent({
+  constructor(tls: Credentials['tls'], proxies: Proxies) {
+    const options = {
       connections: CONNECTIONS,
       pipelining: 1,
       keepAliveTimeout: IDLE_MS,
       keepAliveMaxTimeout: IDLE_MS,
-      connect: { ...connectOptions(tls), timeout: CONNECT_TIMEOUT_MS },
-    });
+    };
+    const connect = { ...connectOptions(tls), timeout: CONNECT_TIMEOUT_MS };
+    const { http, https, not } = proxies;
+    this.#dispatcher =
+      http === '' && https === ''
+        ? new Agent({ ...options, connect })
+        : new EnvHttpProxyAgent({
+            ...options,
+            connect,
+            requestTls: connect,
+            httpProxy: http,
+            httpsProxy: https,
+            noProxy: not,
+          });
   }
 
   /** Throws NoAnswerError, InvalidArgument for a certificate that is not trusted, or the signal's reason. */
@@ -104,11 +118,9 @@ function failureOf(err: unknown, url: string): Error {
   const code = codeOf(err);
   const distrust = distrustOf(code, host);
   if (distrust !== undefined) return new DriverError('InvalidArgument', `secret: ${distrust} (${code})`);
-  return new NoAnswerError(
-    `${host} did not answer: ${code === '' ? messageOf(err) : code}`,
-    !NEVER_SENT.has(code),
-    err,
-  );
+  const isOfProxy = err instanceof Error && OF_PROXY.test(err.message);
+  const why = code === '' || isOfProxy ? messageOf(err) : code;
+  return new NoAnswerError(`${host} did not answer: ${why}`, !NEVER_SENT.has(code) && !isOfProxy, err);
 }
 
 /** What is wrong with the certificate of the other side, by Node's code for it, and what helps; undefined: nothing. */

@@ -33,12 +33,19 @@ export function parseIntent(description: string): Intent | undefined {
   return { owner, sent: atMs === undefined || by === undefined ? undefined : { atMs: Number(atMs), by } };
 }
 
-/** After so long it is not asked any more: what is not answered, which takes up to 90 s, must be over before the mark is. */
-const LONGEST_READY_MS = 20_000;
+/** What is not answered is given up after 90 s (see http.ts); with some room for clocks. */
+const LONGEST_ANSWER_MS = 100_000;
+/** Enough for services that answer within seconds. */
+const READY_MS = 20_000;
+
+/** How long after its mark a request may be sent: what is not answered must be over before the mark is. A longer `answerMs` gives more. */
+export function readyMsOf(answerMs: number): number {
+  return Math.max(Math.min(READY_MS, answerMs / 2), answerMs - LONGEST_ANSWER_MS);
+}
 
 /** Whether a mark of that time still holds everybody else for long enough that its request may be sent. */
 export function mayStillAsk(atMs: number, nowMs: number, answerMs: number): boolean {
-  return nowMs - atMs <= Math.min(LONGEST_READY_MS, answerMs / 2);
+  return nowMs - atMs <= readyMsOf(answerMs);
 }
 
 /** How long a server that was asked for may still appear, so that no other one may be asked for: 0 when it may. */

@@ -1,6 +1,8 @@
 import type { Clock } from '../../clock/clock.ts';
 import { DriverError } from '../../driver/error.ts';
 import { type Answer, errorOf, NoAnswerError } from './answer.ts';
+import { allOf } from './pages.ts';
+import type { WantedPortSettings } from './provider-spec.ts';
 import { ServiceClient, unavailable } from './service-client.ts';
 import type { Session } from './session.ts';
 import { Unanswered } from './unanswered.ts';
@@ -24,7 +26,12 @@ export interface FloatingIP {
   readonly description: string;
 }
 
-/** What a port is made with. */
+interface SecurityGroup {
+  readonly id: string;
+  readonly name: string;
+  readonly project_id?: string;
+}
+
 export interface WantedPort {
   readonly name: string;
   readonly networkID: string;
@@ -34,16 +41,23 @@ export interface WantedPort {
   readonly securityGroupIDs: readonly string[] | undefined;
   /** From and to which packets may pass beside the port's own address. */
   readonly addressPairs: readonly string[];
+  /** What else its network's entry of the class says. */
+  readonly settings: Omit<WantedPortSettings, 'securityGroups'>;
 }
 
 /** Neutron, in one region. */
 export class Network {
   readonly #client: ServiceClient;
+  readonly #session: Session;
+  /** Members of one page. */
+  readonly #pageSize: number;
   /** Requests for ports and floating IPs, by their descriptions. */
   readonly unanswered: Unanswered;
 
-  constructor(session: Session, region: string, clock: Clock) {
+  constructor(session: Session, region: string, clock: Clock, pageSize: number) {
     this.#client = new ServiceClient(session, 'network', region);
+    this.#session = session;
+    this.#pageSize = pageSize;
     this.unanswered = new Unanswered(clock);
   }
 
@@ -55,13 +69,22 @@ export class Network {
     return await this.#ports(`device_id=${encodeURIComponent(id)}`, signal);
   }
 
+  /** Undefined for one that is not there. */
+  async port(id: string, signal: AbortSignal): Promise<Port | undefined> {
+    const path = `/ports/${encodeURIComponent(id)}`;
+    const found = await this.#client.call<{ port: Port }>('reading the port', 'GET', path, signal, { allowed: [404] });
+    return found?.port;
+  }
+
   async createPort(wanted: WantedPort, signal: AbortSignal): Promise<Port> {
     const body = { port: portBody(wanted) };
     return (await this.#make<{ port: Port }>('making the port', '/ports', body, wanted.description, signal)).port;
   }
 
+  /** For an earlier provider, which finds them so; we need none, and a Neutron without tags says 404. */
   async tagPort(id: string, tags: readonly string[], signal: AbortSignal): Promise<void> {
-    await this.#client.call('tagging the port', 'PUT', `/ports/${id}/tags`, signal, { body: { tags } });
+    const more = { body: { tags }, allowed: [404] };
+    await this.#client.call('tagging the port', 'PUT', `/ports/${id}/tags`, signal, more);
   }
 
   /** The answer, whatever it says: 412 when somebody else has changed the port since it was read, if it is told when that was. */
@@ -82,31 +105,23 @@ export class Network {
   /** The network of a name. Throws InvalidArgument that names `path` unless there is exactly one. */
   async networkID(name: string, path: string, signal: AbortSignal): Promise<string> {
     const query = `/networks?fields=id&name=${encodeURIComponent(name)}`;
-    const { networks } = await this.#client.get<{ networks: readonly { id: string }[] }>(
-      'listing networks',
-      query,
-      signal,
-    );
+    const networks = await this.#all<{ id: string }>('listing networks', query, 'networks', signal);
     return onlyID(networks, path, 'network', name);
   }
 
-  /** IDs of security groups that are named by ID or name. Throws InvalidArgument that names `path`. */
+  /**
+   * IDs of security groups that are named by ID or name. A name is one of the project's: groups of others, which an administrator sees or
+   * which are shared, are taken by ID, or by a name that none of the project has. Throws InvalidArgument that names `path`.
+   */
   async securityGroupIDs(groups: readonly string[], path: string, signal: AbortSignal): Promise<readonly string[]> {
-    const query = '/security-groups?fields=id&fields=name';
-    const { security_groups: known } = await this.#client.get<{
-      security_groups: readonly { id: string; name: string }[];
-    }>('listing security groups', query, signal);
+    const query = '/security-groups?fields=id&fields=name&fields=project_id';
+    const known = await this.#all<SecurityGroup>('listing security groups', query, 'security_groups', signal);
+    const project = await this.#session.projectID(signal);
     return groups.map((group, i) => {
-      const byID = known.find(({ id }) => id === group);
-      return (
-        byID?.id ??
-        onlyID(
-          known.filter(({ name }) => name === group),
-          `${path}[${i}]`,
-          'security group',
-          group,
-        )
-      );
+      if (known.some(({ id }) => id === group)) return group;
+      const named = known.filter(({ name }) => name === group);
+      const own = named.filter(({ project_id: of }) => of === project);
+      return onlyID(own.length > 0 ? own : named, `${path}[${i}]`, 'security group', group);
     });
   }
 
@@ -119,14 +134,7 @@ export class Network {
       'description' in by
         ? `description=${encodeURIComponent(by.description)}`
         : `floating_ip_address=${encodeURIComponent(by.address)}`;
-    const found = await this.#client.call<{ floatingips: readonly FloatingIP[] }>(
-      'listing floating IPs',
-      'GET',
-      `/floatingips?${query}`,
-      signal,
-      { allowed: [404] },
-    );
-    return found?.floatingips ?? [];
+    return await this.#all<FloatingIP>('listing floating IPs', `/floatingips?${query}`, 'floatingips', signal, 404);
   }
 
   async createFloatingIP(
@@ -164,19 +172,45 @@ export class Network {
   }
 
   async #ports(query: string, signal: AbortSignal): Promise<readonly Port[]> {
-    return (await this.#client.get<{ ports: readonly Port[] }>('listing ports', `/ports?${query}`, signal)).ports;
+    return await this.#all<Port>('listing ports', `/ports?${query}`, 'ports', signal);
+  }
+
+  async #all<T extends { readonly id: string }>(
+    what: string,
+    path: string,
+    member: string,
+    signal: AbortSignal,
+    none?: number,
+  ): Promise<readonly T[]> {
+    const list = { what, path, member, pageSize: this.#pageSize, ...(none === undefined ? {} : { none }) };
+    return await allOf<T>(this.#client, list, signal);
   }
 }
 
-/** The body of the request for a port. */
-function portBody({ name, networkID, description, subnetIDs, securityGroupIDs, addressPairs }: WantedPort): object {
+/** Without port security Neutron takes neither groups nor addresses beside the port's own, and limits nothing. */
+function portBody({
+  name,
+  networkID,
+  description,
+  subnetIDs,
+  securityGroupIDs,
+  addressPairs,
+  settings,
+}: WantedPort): object {
+  const { hasPortSecurity, vnicType, profile, fixedIP } = settings;
+  const isLimited = hasPortSecurity !== false;
+  const fixedIPs = fixedIP === undefined ? subnetIDs.map((id) => ({ subnet_id: id })) : [{ ip_address: fixedIP }];
+  const pairs = addressPairs.map((cidr) => ({ ip_address: cidr }));
   return {
     name,
     network_id: networkID,
     description,
-    ...(subnetIDs.length === 0 ? {} : { fixed_ips: subnetIDs.map((id) => ({ subnet_id: id })) }),
-    ...(securityGroupIDs === undefined ? {} : { security_groups: securityGroupIDs }),
-    ...(addressPairs.length === 0 ? {} : { allowed_address_pairs: addressPairs.map((cidr) => ({ ip_address: cidr })) }),
+    ...(fixedIPs.length === 0 ? {} : { fixed_ips: fixedIPs }),
+    ...(securityGroupIDs === undefined || !isLimited ? {} : { security_groups: securityGroupIDs }),
+    ...(pairs.length === 0 || !isLimited ? {} : { allowed_address_pairs: pairs }),
+    ...(hasPortSecurity === undefined ? {} : { port_security_enabled: hasPortSecurity }),
+    ...(vnicType === undefined ? {} : { 'binding:vnic_type': vnicType }),
+    ...(profile === undefined ? {} : { 'binding:profile': profile }),
   };
 }
 

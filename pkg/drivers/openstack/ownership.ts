@@ -48,11 +48,11 @@ export function clusterTagOf(cluster: string): string | undefined {
 }
 
 /** What a server says of itself. One without our metadata, of an earlier provider, is the machine's of its name, in whatever namespace. */
-export function taggedVMOf({ id, name, metadata }: Server, region: string, namespace: string): TaggedVM {
+export function taggedVMOf({ id, name, metadata }: Server, region: string): TaggedVM {
   return {
     providerID: providerIDOf(region, id),
     cluster: metadata[KEYS.cluster] ?? '',
-    namespace: metadata[KEYS.namespace] ?? namespace,
+    namespace: metadata[KEYS.namespace] ?? '',
     className: metadata[KEYS.className] ?? '',
     machineName: name,
     machineUID: metadata[KEYS.uid],
@@ -64,9 +64,8 @@ export function isMarked({ metadata }: Server, marks: readonly string[]): boolea
   return marks.every((key) => metadata[key] !== undefined);
 }
 
-/** Whether a server is that of a machine. */
 export function isServerOf(server: Server, machine: MachineIdentity, region: string): boolean {
-  return isVMOf(taggedVMOf(server, region, machine.namespace), machine);
+  return isVMOf(taggedVMOf(server, region), machine);
 }
 
 /** Whether our own metadata names the machine: such a server was made for it and for nothing else. */

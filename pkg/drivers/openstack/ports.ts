@@ -5,12 +5,11 @@ import { DriverError } from '../../driver/error.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
 import { errorOf, NoAnswerError } from './answer.ts';
 import type { Cloud } from './cloud.ts';
-import { intentText, leftMsOf, mayStillAsk, ownerText, parseIntent } from './intent.ts';
+import { intentText, leftMsOf, mayStillAsk, ownerText, parseIntent, readyMsOf } from './intent.ts';
 import type { Port, WantedPort } from './network.ts';
-import { marksIn, type OpenStackSpec, type WantedNetwork } from './provider-spec.ts';
+import { marksIn, type OpenStackSpec, PLAIN_PORT, type WantedNetwork } from './provider-spec.ts';
 import { unavailable } from './service-client.ts';
 
-/** What ports are made and marked with. */
 export interface PortsDeps {
   readonly cloud: Cloud;
   readonly machine: MachineIdentity;
@@ -24,6 +23,8 @@ export interface Mark {
   readonly portID: string;
   readonly atMs: number;
   readonly by: string;
+  /** How long Neutron took to note it, and to show that nobody else had. */
+  readonly tookMs: number;
 }
 
 /** A port that somebody else writes to at the same time is read again so often. */
@@ -66,7 +67,7 @@ export class Ports {
   async ensure(spec: OpenStackSpec, known: readonly Port[], signal: AbortSignal): Promise<readonly [Port, ...Port[]]> {
     const { cloud, machine } = this.#deps;
     const networkIDs = await this.#networkIDs(spec, signal);
-    const securityGroupIDs = await this.#securityGroupIDs(spec, signal);
+    const groups = await this.#securityGroups(spec, signal);
     const free = known.filter(({ device_id: device }) => device === '').toSorted((a, b) => (a.id < b.id ? -1 : 1));
     const marks = marksIn(spec.tags);
     const ports: Port[] = [];
@@ -77,8 +78,9 @@ export class Ports {
         networkID,
         description: this.#owner,
         subnetIDs: spec.subnetIDs,
-        securityGroupIDs,
+        securityGroupIDs: groups[i],
         addressPairs: spec.networks[i]?.isPodNetwork === true ? spec.podNetworkCIDRs : [],
+        settings: spec.networks[i]?.port ?? PLAIN_PORT,
       };
       const port = found ?? (await cloud.network.createPort(wanted, signal));
       if (!marks.every((mark) => port.tags?.includes(mark) === true))
@@ -95,9 +97,10 @@ export class Ports {
   async mark(ports: readonly [Port, ...Port[]], signal: AbortSignal): Promise<Mark> {
     const { cloud, clock } = this.#deps;
     const [{ id }] = ports;
-    const mark = { portID: id, atMs: clock.now(), by: randomUUID() };
-    await this.#describe(id, intentText({ owner: this.#owner, sent: mark }), signal);
+    const by = randomUUID();
+    const atMs = await this.#describe(id, by, signal);
     const others = (await this.list(signal)).filter((port) => !ports.some((own) => own.id === port.id));
+    const mark = { portID: id, atMs, by, tookMs: clock.now() - atMs };
     if (this.leftMs(others) > 0) {
       await this.unmark(mark, signal);
       throw new DriverError('Aborted', 'another process is making the server of this machine');
@@ -115,20 +118,30 @@ export class Ports {
   /** Throws Unavailable, and takes the mark back, when it is too old for a request that may go unanswered. */
   async requireFresh(mark: Mark, what: string, signal: AbortSignal): Promise<void> {
     const { clock, answerMs } = this.#deps;
+    const tookMs = clock.now() - mark.atMs;
     if (mayStillAsk(mark.atMs, clock.now(), answerMs)) return;
     // One that has ended may have been written over.
     const port = (await this.list(signal)).find(({ id }) => id === mark.portID);
     const isOurs = port !== undefined && parseIntent(port.description)?.sent?.by === mark.by;
     if (isOurs) await this.#write(port, this.#owner, signal);
-    throw new DriverError('Unavailable', `${what}: not asked for, because the cloud took too long to get ready for it`);
+    const [neutron, all] = [mark.tookMs, tookMs].map((ms) => Math.round(ms / 1_000));
+    const limit = Math.round(readyMsOf(answerMs) / 1_000);
+    const text = `not asked for: Neutron took ${neutron} s to note it at the port, and all together ${all} s, of ${limit} s`;
+    throw new DriverError(
+      'Unavailable',
+      `${what}: ${text}; flag --answer-timeout of the driver allows for slow services`,
+    );
   }
 
-  async #describe(id: string, description: string, signal: AbortSignal): Promise<void> {
+  /** Writes that something is asked for from now on; says when. Reading the port first takes time that the mark is not limited to. */
+  async #describe(id: string, by: string, signal: AbortSignal): Promise<number> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const port = (await this.list(signal)).find((one) => one.id === id);
       if (port === undefined || this.leftMs([port]) > 0)
         throw new DriverError('Aborted', 'another process is making the server of this machine');
-      if (await this.#write(port, description, signal)) return;
+      const atMs = this.#deps.clock.now();
+      const description = intentText({ owner: this.#owner, sent: { atMs, by } });
+      if (await this.#write(port, description, signal)) return atMs;
     }
     throw new DriverError('Aborted', 'writing to the port: it is changed all the time');
   }
@@ -163,14 +176,29 @@ export class Ports {
     return await cloud.names.get(`network ${value}`, signal, find);
   }
 
+  /** Those of each network's port, as IDs; undefined where Neutron has its default. */
+  async #securityGroups(
+    { networks, securityGroups }: OpenStackSpec,
+    signal: AbortSignal,
+  ): Promise<readonly (readonly string[] | undefined)[]> {
+    const ids: (readonly string[] | undefined)[] = [];
+    for (const [i, { port }] of networks.entries()) {
+      const path = port.securityGroups === undefined ? 'securityGroups' : `networks[${i}].securityGroups`;
+      const wanted = port.hasPortSecurity === false ? [] : (port.securityGroups ?? securityGroups);
+      ids.push(await this.#securityGroupIDs(wanted, `providerSpec.spec.${path}`, signal));
+    }
+    return ids;
+  }
+
   async #securityGroupIDs(
-    { securityGroups }: OpenStackSpec,
+    groups: readonly string[],
+    path: string,
     signal: AbortSignal,
   ): Promise<readonly string[] | undefined> {
-    if (securityGroups.length === 0) return undefined;
+    if (groups.length === 0) return undefined;
     const { cloud } = this.#deps;
-    return await cloud.names.get(`groups ${JSON.stringify(securityGroups)}`, signal, (shared) =>
-      cloud.network.securityGroupIDs(securityGroups, 'providerSpec.spec.securityGroups', shared),
+    return await cloud.names.get(`groups ${path} ${JSON.stringify(groups)}`, signal, (shared) =>
+      cloud.network.securityGroupIDs(groups, path, shared),
     );
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { findableIn, marksIn, parseProviderSpec } from './provider-spec.ts';
+import { findableIn, marksIn, parseProviderSpec, PLAIN_PORT } from './provider-spec.ts';
 
 const TAGS = { 'kubernetes.io-cluster-shoot--a--b': '1', 'kubernetes.io-role-node': '1' };
 const SPEC = {
@@ -27,17 +27,17 @@ describe('a provider spec', () => {
       region: 'eu-1',
       availabilityZone: 'eu-1a',
       image: { by: 'name', value: 'ubuntu' },
-      flavorName: 'm1.large',
+      flavor: { by: 'name', value: 'm1.large' },
       keyName: 'key',
       securityGroups: ['group'],
       tags: TAGS,
-      networks: [{ by: 'id', value: 'n-1', isPodNetwork: true }],
+      networks: [{ by: 'id', value: 'n-1', isPodNetwork: true, port: PLAIN_PORT }],
       subnetIDs: [],
       podNetworkCIDRs: ['100.96.0.0/11'],
       rootDiskSize: undefined,
       rootDiskType: undefined,
       useConfigDrive: undefined,
-      serverGroupID: undefined,
+      serverGroup: undefined,
       floatingIP: undefined,
     });
   });
@@ -88,22 +88,65 @@ describe('a provider spec', () => {
       change: { floatingIP: { networkName: 'public', address: '192.0.2.1' } },
       want: { floatingIP: { by: 'name', network: 'public', address: '192.0.2.1' } },
     },
+    {
+      what: 'a flavor by ID',
+      change: { flavorName: undefined, flavorID: '7' },
+      want: { flavor: { by: 'id', value: '7' } },
+    },
+    { what: 'a server group by ID', change: { serverGroupID: 'g' }, want: { serverGroup: { by: 'id', value: 'g' } } },
+    {
+      what: 'a server group by name',
+      change: { serverGroupName: 'g' },
+      want: { serverGroup: { by: 'name', value: 'g' } },
+    },
+    {
+      what: 'no zone, no key and no pod network',
+      change: { availabilityZone: undefined, keyName: undefined, podNetworkCidr: undefined },
+      want: { availabilityZone: undefined, keyName: undefined, podNetworkCIDRs: [] },
+    },
+    {
+      what: 'what the port of a network is like',
+      change: {
+        networkID: undefined,
+        networks: [
+          { id: 'n-1', portSecurity: false, securityGroups: [] },
+          { id: 'n-2', securityGroups: ['g'], vnicType: 'direct', profile: { a: 1 }, fixedIP: '10.0.0.9' },
+        ],
+      },
+      want: {
+        networks: [
+          { port: { ...PLAIN_PORT, hasPortSecurity: false, securityGroups: [] } },
+          {
+            port: { ...PLAIN_PORT, securityGroups: ['g'], vnicType: 'direct', profile: { a: 1 }, fixedIP: '10.0.0.9' },
+          },
+        ],
+      },
+    },
   ])('$what', ({ change, want }) => {
     expect(parseProviderSpec(config(change))).toMatchObject(want);
   });
 
   test.each([
     { change: { imageName: undefined }, says: 'spec.imageID: must be set, or providerSpec.spec.imageName' },
-    { change: { flavorName: '' }, says: 'spec.flavorName: must be a non-empty string' },
+    { change: { flavorName: '' }, says: 'spec.flavorID: must be set, or providerSpec.spec.flavorName' },
+    { change: { flavorID: 'f' }, says: 'spec.flavorID: providerSpec.spec.flavorName is set too' },
+    { change: { serverGroupID: 'g', serverGroupName: 'g' }, says: 'spec.serverGroupName is set too' },
+    { change: { serverGroupName: 7 }, says: 'spec.serverGroupName: must be a non-empty string' },
+    {
+      change: { networkID: undefined, networks: [{ id: 'a', portSecurity: false, securityGroups: ['g'] }] },
+      says: 'networks[0].securityGroups: a port without port security has none',
+    },
+    { change: { networkID: undefined, networks: [{ id: 'a', portSecurity: 'no' }] }, says: 'networks[0].portSecurity' },
+    { change: { networkID: undefined, networks: [{ id: 'a', profile: 'x' }] }, says: 'networks[0].profile' },
     { change: { region: undefined }, says: 'spec.region' },
-    { change: { availabilityZone: undefined }, says: 'spec.availabilityZone' },
+    { change: { availabilityZone: 7 }, says: 'spec.availabilityZone' },
     { change: { keyName: 7 }, says: 'spec.keyName' },
     { change: { networkID: undefined }, says: 'spec.networkID: must be set, or networks' },
     { change: { networks: [{ id: 'n-2' }] }, says: 'spec.networkID: networks is set too' },
     { change: { networkID: undefined, networks: [{ id: 'a', name: 'b' }] }, says: 'networks[0].name is set too' },
     { change: { networkID: undefined, networks: [{}] }, says: 'spec.networks[0].id: must be set' },
     { change: { networkID: undefined, networks: [{ id: 'a' }], subnetIDs: ['s'] }, says: 'spec.subnetIDs: goes with' },
-    { change: { podNetworkCidr: undefined }, says: 'spec.podNetworkCIDRs: must hold at least one' },
+    { change: { podNetworkCIDRs: 'all' }, says: 'spec.podNetworkCIDRs: must be a list' },
     { change: { securityGroups: 'group' }, says: 'spec.securityGroups: must be a list' },
     { change: { tags: { 'kubernetes.io-role-node': '1' } }, says: 'spec.tags: must hold a key with' },
     { change: { tags: { ...TAGS, 'a/b': '1' } }, says: '"a/b" cannot be a key of metadata' },

@@ -8,7 +8,28 @@ export interface WantedNetwork {
   readonly value: string;
   /** Whether pods have their addresses there: ports then let packets of the pod CIDRs pass. */
   readonly isPodNetwork: boolean;
+  readonly port: WantedPortSettings;
 }
+
+/** What Neutron is told of the port in a network; what is undefined is left to Neutron. */
+export interface WantedPortSettings {
+  /** Names or IDs; undefined: those of the class. */
+  readonly securityGroups: readonly string[] | undefined;
+  /** False: no security groups, and no limits to addresses. */
+  readonly hasPortSecurity: boolean | undefined;
+  readonly vnicType: string | undefined;
+  readonly profile: Fields | undefined;
+  readonly fixedIP: string | undefined;
+}
+
+/** That of a class which says nothing of it. */
+export const PLAIN_PORT: WantedPortSettings = {
+  securityGroups: undefined,
+  hasPortSecurity: undefined,
+  vnicType: undefined,
+  profile: undefined,
+  fixedIP: undefined,
+};
 
 /** A floating IP that the server gets. */
 export interface WantedFloatingIP {
@@ -22,10 +43,11 @@ export interface WantedFloatingIP {
 /** `providerSpec.spec` of a MachineClass, as Gardener's provider for OpenStack has it, with what is ours. */
 export interface OpenStackSpec {
   readonly region: string;
-  readonly availabilityZone: string;
+  /** Undefined: Nova's default. */
+  readonly availabilityZone: string | undefined;
   readonly image: { readonly by: 'id' | 'name'; readonly value: string };
-  readonly flavorName: string;
-  readonly keyName: string;
+  readonly flavor: { readonly by: 'id' | 'name'; readonly value: string };
+  readonly keyName: string | undefined;
   /** Names or IDs. */
   readonly securityGroups: readonly string[];
   /** Become metadata of the server; two of them say whose it is. */
@@ -38,7 +60,7 @@ export interface OpenStackSpec {
   readonly rootDiskSize: number | undefined;
   readonly rootDiskType: string | undefined;
   readonly useConfigDrive: boolean | undefined;
-  readonly serverGroupID: string | undefined;
+  readonly serverGroup: { readonly by: 'id' | 'name'; readonly value: string } | undefined;
   readonly floatingIP: WantedFloatingIP | undefined;
 }
 
@@ -49,6 +71,7 @@ const MEMBERS = [
   'imageName',
   'region',
   'availabilityZone',
+  'flavorID',
   'flavorName',
   'keyName',
   'securityGroups',
@@ -63,6 +86,7 @@ const MEMBERS = [
   'rootDiskType',
   'useConfigDrive',
   'serverGroupID',
+  'serverGroupName',
   'bootFromVolume',
   'floatingIP',
 ];
@@ -81,10 +105,10 @@ export function parseProviderSpec(value: unknown): OpenStackSpec {
   const rootDiskType = optional(spec['rootDiskType'], at('rootDiskType'));
   return {
     region: required('region'),
-    availabilityZone: required('availabilityZone'),
+    availabilityZone: optional(spec['availabilityZone'], at('availabilityZone')),
     image: oneOf(spec, 'imageID', 'imageName', at, 'first'),
-    flavorName: required('flavorName'),
-    keyName: required('keyName'),
+    flavor: oneOf(spec, 'flavorID', 'flavorName', at, 'wrong'),
+    keyName: optional(spec['keyName'], at('keyName')),
     securityGroups: list(spec['securityGroups'], at('securityGroups')),
     tags: tagsOf(spec, at),
     networks,
@@ -94,7 +118,7 @@ export function parseProviderSpec(value: unknown): OpenStackSpec {
     rootDiskType: rootDiskSize === undefined ? undefined : rootDiskType,
     useConfigDrive:
       spec['useConfigDrive'] === undefined ? undefined : flag(spec['useConfigDrive'], at('useConfigDrive')),
-    serverGroupID: optional(spec['serverGroupID'], at('serverGroupID')),
+    serverGroup: serverGroupOf(spec, at),
     floatingIP: floatingIPOf(spec, at),
   };
 }
@@ -193,25 +217,46 @@ function networksOf(spec: Fields, at: At): Pick<OpenStackSpec, 'networks' | 'sub
   const subnetIDs = [
     ...new Set([...(subnetID === undefined ? [] : [subnetID]), ...list(spec['subnetIDs'], at('subnetIDs'))]),
   ];
-  if (networkID !== undefined) return { networks: [{ by: 'id', value: networkID, isPodNetwork: true }], subnetIDs };
+  if (networkID !== undefined)
+    return { networks: [{ by: 'id', value: networkID, isPodNetwork: true, port: PLAIN_PORT }], subnetIDs };
   if (!hasList) throw invalid(`${at('networkID')}: must be set, or networks`);
   if (subnetIDs.length > 0) throw invalid(`${at('subnetIDs')}: goes with networkID only, and networks is set`);
   const networks = (spec['networks'] as readonly unknown[]).map((member, i) => {
     const path = `${at('networks')}[${i}]`;
-    const network = fields(member, path, ['id', 'name', 'podNetwork']);
+    const network = fields(member, path, ['id', 'name', 'podNetwork', ...PORT_MEMBERS]);
     const isPodNetwork = flag(network['podNetwork'] ?? false, `${path}.podNetwork`);
-    return { ...oneOf(network, 'id', 'name', (name) => `${path}.${name}`, 'wrong'), isPodNetwork };
+    const port = portOf(network, (name) => `${path}.${name}`);
+    return { ...oneOf(network, 'id', 'name', (name) => `${path}.${name}`, 'wrong'), isPodNetwork, port };
   });
   return { networks, subnetIDs: [] };
 }
 
+const PORT_MEMBERS = ['securityGroups', 'portSecurity', 'vnicType', 'profile', 'fixedIP'];
+
+function portOf(network: Fields, at: At): WantedPortSettings {
+  const groups = network['securityGroups'];
+  const portSecurity = network['portSecurity'];
+  const securityGroups = groups === undefined ? undefined : list(groups, at('securityGroups'));
+  const hasPortSecurity = portSecurity === undefined ? undefined : flag(portSecurity, at('portSecurity'));
+  if (hasPortSecurity === false && securityGroups !== undefined && securityGroups.length > 0)
+    throw invalid(`${at('securityGroups')}: a port without port security has none, remove them or portSecurity`);
+  return {
+    securityGroups,
+    hasPortSecurity,
+    vnicType: optional(network['vnicType'], at('vnicType')),
+    profile: network['profile'] === undefined ? undefined : fields(network['profile'], at('profile')),
+    fixedIP: optional(network['fixedIP'], at('fixedIP')),
+  };
+}
+
+function serverGroupOf(spec: Fields, at: At): OpenStackSpec['serverGroup'] {
+  const isThere = ['serverGroupID', 'serverGroupName'].some((name) => optional(spec[name], at(name)) !== undefined);
+  return isThere ? oneOf(spec, 'serverGroupID', 'serverGroupName', at, 'wrong') : undefined;
+}
+
 function podNetworkCIDRsOf(spec: Fields, at: At): readonly string[] {
   const one = optional(spec['podNetworkCidr'], at('podNetworkCidr'));
-  const cidrs = [
-    ...new Set([...(one === undefined ? [] : [one]), ...list(spec['podNetworkCIDRs'], at('podNetworkCIDRs'))]),
-  ];
-  if (cidrs.length === 0) throw invalid(`${at('podNetworkCIDRs')}: must hold at least one CIDR`);
-  return cidrs;
+  return [...new Set([...(one === undefined ? [] : [one]), ...list(spec['podNetworkCIDRs'], at('podNetworkCIDRs'))])];
 }
 
 function diskSizeOf(spec: Fields, at: At): number | undefined {

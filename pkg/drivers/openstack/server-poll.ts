@@ -9,7 +9,6 @@ const GROWTH = 1.3;
 /** A list that takes long costs the cloud much: the pause after it is so many times as long. */
 const REST = 3;
 
-/** What a poll looks with. */
 export interface ServerPollDeps {
   readonly clock: Clock;
   /** All servers of the cluster that may be waited for. */

@@ -186,6 +186,7 @@ describe('the request for a server', () => {
     flavorID: 'f-1',
     imageID: 'i-1',
     portIDs: ['p-1', 'p-2'],
+    serverGroupID: undefined,
     volumeID: undefined,
     metadata: TAGS,
     tags: ['machinist-c-1'],
@@ -227,8 +228,22 @@ describe('the request for a server', () => {
     });
   });
 
+  test('leaves zone and key to Nova when its class says none', () => {
+    const body = serverBody(spec({ availabilityZone: undefined, keyName: undefined }), parts) as { server: object };
+
+    expect(Object.keys(body.server)).toEqual([
+      'name',
+      'flavorRef',
+      'imageRef',
+      'networks',
+      'metadata',
+      'user_data',
+      'tags',
+    ]);
+  });
+
   test('carries config drive and server group', () => {
-    expect(serverBody(spec({ useConfigDrive: true, serverGroupID: 'g-1' }), { ...parts, tags: [] })).toMatchObject({
+    expect(serverBody(spec({ useConfigDrive: true }), { ...parts, serverGroupID: 'g-1', tags: [] })).toMatchObject({
       server: { config_drive: true },
       'os:scheduler_hints': { group: 'g-1' },
     });

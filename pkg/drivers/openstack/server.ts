@@ -67,6 +67,7 @@ export interface ServerParts {
   readonly flavorID: string;
   readonly imageID: string;
   readonly portIDs: readonly string[];
+  readonly serverGroupID: string | undefined;
   /** A volume that was made for it; undefined: it has the disk of its flavor. */
   readonly volumeID: string | undefined;
   readonly metadata: Readonly<Record<string, string>>;
@@ -75,9 +76,9 @@ export interface ServerParts {
   readonly userData: string;
 }
 
-/** The body of the request for a server. */
 export function serverBody(spec: OpenStackSpec, parts: ServerParts): object {
-  const { useConfigDrive, serverGroupID } = spec;
+  const { useConfigDrive, availabilityZone, keyName } = spec;
+  const { serverGroupID } = parts;
   const volume = {
     boot_index: 0,
     uuid: parts.volumeID,
@@ -94,8 +95,8 @@ export function serverBody(spec: OpenStackSpec, parts: ServerParts): object {
       networks: parts.portIDs.map((port) => ({ port })),
       metadata: parts.metadata,
       user_data: parts.userData,
-      availability_zone: spec.availabilityZone,
-      key_name: spec.keyName,
+      ...(availabilityZone === undefined ? {} : { availability_zone: availabilityZone }),
+      ...(keyName === undefined ? {} : { key_name: keyName }),
       ...(useConfigDrive === undefined ? {} : { config_drive: useConfigDrive }),
       ...(parts.tags.length === 0 ? {} : { tags: parts.tags }),
     },

@@ -16,7 +16,6 @@ export class ServiceClient {
     this.region = region;
   }
 
-  /** Whether the region has the service. */
   async isOffered(signal: AbortSignal): Promise<boolean> {
     return await this.#session.offers(this.#service, this.region, signal);
   }

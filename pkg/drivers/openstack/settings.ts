@@ -8,7 +8,27 @@ export interface OpenStackSettings {
   readonly buildMs: number;
   /** Servers and flavors on one page of a list. */
   readonly pageSize: number;
+  readonly proxies: Proxies;
+}
+
+/** Through which proxies a cloud is reached, as the variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY say; empty: directly. */
+export interface Proxies {
+  readonly http: string;
+  readonly https: string;
+  /** Hosts, domains with a leading dot, and ports that are reached directly; `*`: all. */
+  readonly not: string;
+}
+
+/** What an environment says of proxies. Small letters win, as in other programs. */
+export function proxiesIn(env: Readonly<Record<string, string | undefined>>): Proxies {
+  const read = (name: string): string => (env[name.toLowerCase()] ?? env[name] ?? '').trim();
+  return { http: read('HTTP_PROXY'), https: read('HTTPS_PROXY'), not: read('NO_PROXY') };
 }
 
 /** For clouds as they are. */
-export const DEFAULT_SETTINGS: OpenStackSettings = { answerMs: 2 * MINUTE_MS, buildMs: 20 * MINUTE_MS, pageSize: 500 };
+export const DEFAULT_SETTINGS: OpenStackSettings = {
+  answerMs: 2 * MINUTE_MS,
+  buildMs: 20 * MINUTE_MS,
+  pageSize: 500,
+  proxies: { http: '', https: '', not: '' },
+};

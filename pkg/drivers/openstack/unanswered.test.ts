@@ -49,7 +49,7 @@ class Scene {
   readonly asked: string[] = [];
   ports: Port[] = [];
   volumes: Volume[] = [];
-  floatingIPs: { readonly id: string }[] = [];
+  floatingIPs: { readonly id: string; readonly port_id: null }[] = [];
   servers: Server[] = [];
   hasCinder = true;
   zonesOfCinder: string[] = [];
@@ -209,7 +209,12 @@ describe('a server of OpenStack', () => {
       if (request === slow && isMarked) scene.clock.advance(30_000);
     };
 
-    await expect(scene.create()).rejects.toMatchObject({ code: 'Unavailable' });
+    await expect(scene.create()).rejects.toMatchObject({
+      code: 'Unavailable',
+      detail: expect.stringMatching(
+        slow === 'GET ports' ? /Neutron took 30 s .* 30 s, of 20 s/ : /Neutron took 0 s .* 30 s, of 20 s/,
+      ),
+    });
     expect(scene.asked).not.toContain('POST server');
     expect(scene.ports).toMatchObject([{ description: owner }]);
 
@@ -290,7 +295,7 @@ describe('a port of OpenStack', () => {
     { what: 'had no server', providerID: undefined, hasFloatingIP: true, ips: ['f'], holds: true },
   ])('a machine that $what waits for what others have asked for: $holds', async ({ ips, holds, ...more }) => {
     const scene = new Scene();
-    scene.floatingIPs = ips.map((id) => ({ id }));
+    scene.floatingIPs = ips.map((id) => ({ id, port_id: null }));
     scene.volumes = [volume('v-1')];
 
     const [ended] = await Promise.allSettled([scene.delete(true, callOf(), { ...more, othersMs: 1_000 })]);

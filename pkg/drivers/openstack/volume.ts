@@ -1,8 +1,10 @@
 import type { Clock } from '../../clock/clock.ts';
 import { DriverError } from '../../driver/error.ts';
-import { type Answer, codeOfFault, errorOf, wordsOf } from './answer.ts';
-import { ServiceClient } from './service-client.ts';
+import { type Answer, codeOfFault, errorOf, NoAnswerError, wordsOf } from './answer.ts';
+import { allOf } from './pages.ts';
+import { ServiceClient, unavailable } from './service-client.ts';
 import type { Session } from './session.ts';
+import type { Users } from './users.ts';
 
 /** A volume of Cinder, as much of it as is looked at. */
 export interface Volume {
@@ -21,7 +23,6 @@ export interface DiskOwner {
   readonly description: string;
 }
 
-/** What a root disk is made with. */
 export interface WantedVolume extends DiskOwner {
   readonly size: number;
   /** Undefined: Cinder's default. */
@@ -45,17 +46,34 @@ export interface WantedVolume extends DiskOwner {
  */
 export type VolumeState = 'usable' | 'going' | 'stuck' | 'failed' | 'busy';
 
+/** What a volume is attached to, or reserved for. */
+interface Attachment {
+  readonly id: string;
+  /** The server. */
+  readonly instance: string | null;
+  /** How its host reaches the volume; empty while it is only reserved. */
+  readonly connection_info?: object | null;
+}
+
 const POLL_MS = 1_000;
+/** A volume that is in use for longer, without its server, is asked for whom. */
+const PUZZLING_MS = 3_000;
 const MESSAGES = { 'OpenStack-API-Version': 'volume 3.5' };
+const ATTACHMENTS = { 'OpenStack-API-Version': 'volume 3.27' };
+/** In which a volume has attachments. */
+const ATTACHED = new Set(['in-use', 'reserved', 'attaching', 'detaching']);
 
 /** Cinder, in one region: root disks. Those that Nova makes by itself carry no name, and are lost when it is killed meanwhile. */
 export class Volumes {
   readonly #client: ServiceClient;
   readonly #clock: Clock;
+  /** Members of one page. */
+  readonly #pageSize: number;
 
-  constructor(session: Session, region: string, clock: Clock) {
+  constructor(session: Session, region: string, clock: Clock, pageSize: number) {
     this.#client = new ServiceClient(session, 'volumev3', region);
     this.#clock = clock;
+    this.#pageSize = pageSize;
   }
 
   /** Whether the cloud has Cinder in this region. */
@@ -76,10 +94,11 @@ export class Volumes {
     return (found?.availabilityZoneInfo ?? []).map(({ zoneName }) => zoneName);
   }
 
-  /** A disk of that name and description that is there or being made. */
-  async find(of: DiskOwner, signal: AbortSignal): Promise<Volume | undefined> {
-    const own = await this.list(of, () => false, signal);
-    return own.find(({ status }) => volumeStateOf(status) !== 'going');
+  /** A disk of that name and description that is there or being made, and that no other server uses. */
+  async find(of: DiskOwner, users: Users, signal: AbortSignal): Promise<Volume | undefined> {
+    for (const volume of await this.list(of, () => false, signal))
+      if (volumeStateOf(volume.status) !== 'going' && !(await this.#isOthers(volume, users, signal))) return volume;
+    return undefined;
   }
 
   /** The ID of a disk once it can be used. Throws Uninitialized when that takes longer. */
@@ -102,18 +121,10 @@ export class Volumes {
       if (this.#clock.monotonicMs() >= endMs)
         throw new DriverError('Uninitialized', `the root disk is not ready: volume ${id} is in status ${status}`);
       await this.#clock.sleep(POLL_MS, signal);
-      const found = await this.#client.call<{ volume: Volume }>(
-        'reading the root disk',
-        'GET',
-        `/volumes/${id}`,
-        signal,
-        {
-          allowed: [404],
-        },
-      );
+      const found = await this.#read(id, signal);
       if (found === undefined)
         throw new DriverError('Aborted', `volume ${id} was deleted while the root disk was made`);
-      volume = found.volume;
+      volume = found;
     }
   }
 
@@ -124,7 +135,8 @@ export class Volumes {
     signal: AbortSignal,
   ): Promise<readonly Volume[]> {
     const path = `/volumes/detail?name=${encodeURIComponent(name)}`;
-    const { volumes } = await this.#client.get<{ volumes: readonly Volume[] }>('listing root disks', path, signal);
+    const list = { what: 'listing root disks', path, member: 'volumes', pageSize: this.#pageSize };
+    const volumes = await allOf<Volume>(this.#client, list, signal);
     const isOwn = (volume: Volume): boolean =>
       volume.description === description || ((volume.description ?? '') === '' && isOurs(volume));
     return volumes.filter((volume) => volume.name === name && isOwn(volume));
@@ -133,25 +145,39 @@ export class Volumes {
   /** Deletes disks of that name and description beside the one that is used, which another process made at the same time, or a late request. */
   async removeOthers(of: DiskOwner, used: string, signal: AbortSignal): Promise<void> {
     const volumes = await this.list(of, () => false, signal);
-    const others = volumes.filter(({ id, status }) => id !== used && volumeStateOf(status) !== 'going');
+    const others = volumes.filter(
+      ({ id, status }) => id !== used && volumeStateOf(status) !== 'going' && !ATTACHED.has(status),
+    );
     for (const { id } of others) await this.#delete(id, signal);
   }
 
   /**
-   * Deletes the disks of that name and description, and those that are `known`, and waits until they are gone. Says whether there were
-   * any. Throws Aborted when that takes longer, and Internal for one that Cinder has failed to delete.
+   * Deletes the disks of that name and description, and those that are `known`, and waits until they are gone; those that another server
+   * uses are left alone. Says whether there were any. Throws Aborted when that takes longer, FailedPrecondition with Cinder's words for one
+   * that it refuses to delete, and Internal for one that it has failed to delete.
    */
-  async remove(of: DiskOwner, known: ReadonlySet<string>, waitMs: number, signal: AbortSignal): Promise<boolean> {
-    const endMs = this.#clock.monotonicMs() + waitMs;
+  async remove(
+    of: DiskOwner,
+    known: ReadonlySet<string>,
+    users: Users,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const startedMs = this.#clock.monotonicMs();
+    const left = new Set<string>();
     for (let hadAny = false; ; hadAny = true) {
-      const volumes = await this.list(of, ({ id }) => known.has(id), signal);
-      const [first] = volumes;
-      if (first === undefined) return hadAny;
-      const states = volumes.map(({ status }) => volumeStateOf(status));
-      for (const [i, { id }] of volumes.entries())
-        if (states[i] === 'usable' || states[i] === 'failed') await this.#delete(id, signal);
+      const waitedMs = this.#clock.monotonicMs() - startedMs;
+      const volumes = (await this.list(of, ({ id }) => known.has(id), signal)).filter(({ id }) => !left.has(id));
+      if (waitedMs >= Math.min(PUZZLING_MS, waitMs))
+        for (const volume of volumes) if (await this.#isOthers(volume, users, signal)) left.add(volume.id);
+      const own = volumes.filter(({ id }) => !left.has(id));
+      const [first] = own;
+      if (first === undefined) return hadAny && left.size === 0;
+      const states = own.map(({ status }) => volumeStateOf(status));
+      for (const [i, { id }] of own.entries())
+        if (states[i] === 'usable' || states[i] === 'failed') await this.#requireDeleted(id, signal);
       if (states.every((state) => state === 'stuck')) throw stuck(first);
-      if (this.#clock.monotonicMs() >= endMs)
+      if (waitedMs >= waitMs)
         throw new DriverError('Aborted', `the root disk is not gone: volume ${first.id} is in status ${first.status}`);
       await this.#clock.sleep(POLL_MS, signal);
     }
@@ -189,9 +215,61 @@ export class Volumes {
     );
   }
 
-  async #delete(id: string, signal: AbortSignal): Promise<void> {
-    // 400: it is being deleted, or attached, since it was listed.
-    await this.#client.call('deleting the root disk', 'DELETE', `/volumes/${id}`, signal, { allowed: [400, 404] });
+  /**
+   * Whether another server uses a disk. What is merely reserved, for a server that does not exist any more, is freed: Nova leaves it so when a
+   * server is deleted at the wrong moment of its build, and nobody else looks after it.
+   */
+  async #isOthers({ id, status }: Volume, users: Users, signal: AbortSignal): Promise<boolean> {
+    if (!ATTACHED.has(status)) return false;
+    const attachments = await this.#attachmentsOf(id, signal);
+    for (const { instance } of attachments) {
+      if (instance === null || !(await users.isOther(instance, signal))) continue;
+      users.leave('volume', id, instance);
+      return true;
+    }
+    for (const { id: attachment, instance, connection_info: connection } of attachments) {
+      if (instance === null || Object.keys(connection ?? {}).length > 0) continue;
+      const path = `/attachments/${attachment}`;
+      const more = { headers: ATTACHMENTS, allowed: [404] };
+      await this.#client.call('freeing the root disk', 'DELETE', path, signal, more);
+    }
+    return false;
+  }
+
+  /** None where Cinder is too old to tell. */
+  async #attachmentsOf(volume: string, signal: AbortSignal): Promise<readonly Attachment[]> {
+    type Listed = { readonly attachments: readonly (Attachment & { readonly volume_id: string })[] };
+    const path = `/attachments/detail?volume_id=${encodeURIComponent(volume)}`;
+    const what = 'listing attachments of the root disk';
+    const more = { headers: ATTACHMENTS, allowed: [404, 406] };
+    const found = await this.#client.call<Listed>(what, 'GET', path, signal, more);
+    return (found?.attachments ?? []).filter(({ volume_id: of }) => of === volume);
+  }
+
+  /** Deletes a disk. Throws FailedPrecondition with Cinder's words when it is refused although the disk is free. */
+  async #requireDeleted(id: string, signal: AbortSignal): Promise<void> {
+    const answer = await this.#delete(id, signal);
+    if (answer.status !== 400) return;
+    // It is being deleted, or attached, since it was listed.
+    const volume = await this.#read(id, signal);
+    const state = volume === undefined ? 'going' : volumeStateOf(volume.status);
+    if (state === 'usable' || state === 'failed') throw refusedDeletion(id, answer);
+  }
+
+  /** The answer: a success, 400 when Cinder does not delete it as it stands, or 404. */
+  async #delete(id: string, signal: AbortSignal): Promise<Answer> {
+    const what = 'deleting the root disk';
+    const answer = await this.#client.raw('DELETE', `/volumes/${id}`, signal).catch((err: unknown) => {
+      throw err instanceof NoAnswerError ? unavailable(what, err) : err;
+    });
+    if (answer.status < 300 || answer.status === 400 || answer.status === 404) return answer;
+    throw errorOf(answer, what);
+  }
+
+  async #read(id: string, signal: AbortSignal): Promise<Volume | undefined> {
+    const path = `/volumes/${id}`;
+    const more = { allowed: [404] };
+    return (await this.#client.call<{ volume: Volume }>('reading the root disk', 'GET', path, signal, more))?.volume;
   }
 }
 
@@ -230,4 +308,9 @@ export function refusalOf(answer: Answer): DriverError {
 function stuck({ id }: Volume): DriverError {
   const remedy = 'whoever runs the cloud has to delete it, or to reset its state';
   return new DriverError('Internal', `the root disk is not gone: Cinder failed to delete volume ${id}; ${remedy}`);
+}
+
+function refusedDeletion(id: string, answer: Answer): DriverError {
+  const error = errorOf(answer, `the root disk is not gone: Cinder refuses to delete volume ${id}`);
+  return new DriverError('FailedPrecondition', error.detail, { cause: error });
 }

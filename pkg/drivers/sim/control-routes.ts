@@ -71,7 +71,7 @@ function plant({ cloud }: Simulation, body: unknown): unknown {
   const planted = record(body) as Partial<PlantedVM>; // checked here
   const { machineName, namespace, className } = planted;
   if (machineName === undefined || namespace === undefined || className === undefined) {
-    throw new Error('a VM needs machineName, namespace and className');
+    throw new Error('a VM requires machineName, namespace and className');
   }
   return cloud.plant({ ...planted, machineName, namespace, className });
 }

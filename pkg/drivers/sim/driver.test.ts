@@ -152,7 +152,7 @@ describe('SimDriver', () => {
     expect(other.providerID).not.toBe(providerID);
     expect(listed).toMatchObject({ providerID: other.providerID, machineName: 'm-1' });
 
-    const stub = { metadata: { name: 'm-1', namespace: 'default' }, spec: { providerID: other.providerID } };
+    const stub = { metadata: { name: 'm-1', namespace: 'shoot' }, spec: { providerID: other.providerID } };
     await driver.deleteMachine({ ...requestFor('m-1'), machine: stub }, call);
     expect(cloud.size).toBe(0);
   });

@@ -17,7 +17,6 @@ import { parseProviderSpec, type SimProviderSpec } from './provider-spec.ts';
 import type { SimSettings } from './settings.ts';
 import { canonicalIDOf, otherIDOf, type SimVM } from './vm.ts';
 
-/** What the driver is built from. */
 export interface SimDriverDeps {
   readonly cloud: SimCloud;
   readonly faults: Faults;
@@ -190,7 +189,7 @@ export class SimDriver implements Driver {
 
   #make(request: MachineRequest, machine: MachineIdentity, spec: SimProviderSpec): SimVM {
     if (this.#cloud.size >= this.settings.quota) {
-      throw new DriverError('ResourceExhausted', `quota of ${this.settings.quota} VMs is used up`);
+      throw new DriverError('ResourceExhausted', `quota of ${this.settings.quota} VMs is exhausted`);
     }
     const joinMs = spec.latencyMs.join ?? this.settings.latencyMs.join;
     return this.#cloud.create({

@@ -82,7 +82,7 @@ describe('parseFaultRules', () => {
   test.each([
     { rules: {}, why: 'must be a list' },
     { rules: ['fail'], why: 'faults[0]: must be an object' },
-    { rules: [{ method: 'CreateMachine' }], why: 'needs method and effect' },
+    { rules: [{ method: 'CreateMachine' }], why: 'requires method and effect' },
     { rules: [{ method: 'Create', effect: 'fail' }], why: 'faults[0].method' },
     { rules: [{ method: '*', effect: 'explode' }], why: 'faults[0].effect' },
     { rules: [{ method: '*', effect: 'fail', code: 'Teapot' }], why: 'faults[0].code' },

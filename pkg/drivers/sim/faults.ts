@@ -155,7 +155,7 @@ function parseRule(value: unknown, path: string): FaultRule {
     if (!CHECKS[name](member)) throw new DriverError('InvalidArgument', `${path}.${name}: not allowed here`);
   }
   if (!('method' in value && 'effect' in value)) {
-    throw new DriverError('InvalidArgument', `${path}: needs method and effect`);
+    throw new DriverError('InvalidArgument', `${path}: requires method and effect`);
   }
   return value as FaultRule; // every member was checked
 }

@@ -10,7 +10,6 @@ import type { CloudEvent, SimCloud } from './cloud.ts';
 import { conditionsOf, nodeOf, type NodeReadiness } from './node.ts';
 import { canonicalIDOf, type SimVM } from './vm.ts';
 
-/** What the nodes of the simulated cloud need. */
 export interface NodeKeeperDeps {
   readonly cloud: SimCloud;
   readonly reader: Reader;

@@ -8,7 +8,6 @@ import { pods } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { SimCloud } from './cloud.ts';
 
-/** What the pods of the simulated nodes need. */
 export interface PodKeeperDeps {
   readonly cloud: SimCloud;
   /** All pods that are bound to a node. */

@@ -2,6 +2,8 @@ import type { Clock } from '../../clock/clock.ts';
 import type { Capabilities, Driver } from '../../driver/driver.ts';
 import { FencingFile } from '../../driver/fencing-file.ts';
 import { FencingGuard } from '../../driver/fencing.ts';
+import type { OpenDispatcher } from '../../kube/dispatchers.ts';
+import type { OpenEndpoint } from '../../kube/endpoint.ts';
 import { HttpListWatch } from '../../kube/list-watch.ts';
 import { pods } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
@@ -26,9 +28,11 @@ export interface SimulatedCluster {
   readonly podStopMs: number | undefined;
   /** Nodes register with provider ids of another form than the driver reports. */
   readonly otherNodeIDs?: boolean;
+  /** See TransportOptions. */
+  readonly openDispatcher?: OpenDispatcher;
+  readonly openEndpoint?: OpenEndpoint;
 }
 
-/** What a simulated cloud is built from. */
 export interface SimulationOptions {
   readonly clock: Clock;
   readonly log: Logger;
@@ -97,6 +101,8 @@ export class Simulation implements AsyncDisposable {
             env: cluster.env ?? {},
             clock,
             userAgent: 'machinist-sim',
+            openDispatcher: cluster.openDispatcher,
+            openEndpoint: cluster.openEndpoint,
           });
     stack.defer(async () => await connected?.transport.close());
     const cloud = new SimCloud({ clock, journal });

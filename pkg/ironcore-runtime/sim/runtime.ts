@@ -31,16 +31,16 @@ export type Fault =
   | { readonly kind: 'hang' | 'lose' | 'drop' }
   | { readonly kind: 'garbage'; readonly bytes: Uint8Array };
 
-/** A call that was received. */
 export interface ReceivedCall {
   readonly method: Method;
   readonly request: unknown;
 }
 
-/** What a runtime is started with. */
 export interface IriRuntimeOptions {
   /** Room for machines by class. */
   readonly classes?: Readonly<Record<string, number>>;
+  /** What a machine of any class has; not said, unless it is given. */
+  readonly capabilities?: Readonly<Record<string, bigint>>;
   readonly name?: string;
   readonly version?: string;
   /** Path of its socket; one in a folder of its own, unless told otherwise. */
@@ -107,6 +107,7 @@ export class IriRuntime implements AsyncDisposable {
   readonly #folder: string | undefined;
   readonly #name: string;
   readonly #version: string;
+  readonly #capabilities: IriRuntimeOptions['capabilities'];
   readonly #faults = new Map<Method, { fault: Fault; left: number }>();
   #server: Server | undefined;
 
@@ -116,6 +117,7 @@ export class IriRuntime implements AsyncDisposable {
     this.#socket = socket;
     this.#name = name;
     this.#version = version;
+    this.#capabilities = options.capabilities;
     this.address = `unix://${socket}`;
     for (const [machineClass, quantity] of Object.entries(classes)) this.setQuantity(machineClass, quantity);
   }
@@ -232,7 +234,10 @@ export class IriRuntime implements AsyncDisposable {
         return {};
       },
       status: async () => ({
-        machineClassStatus: [...store.quantities].map(([name, quantity]) => ({ machineClass: { name }, quantity })),
+        machineClassStatus: [...store.quantities].map(([name, quantity]) => ({
+          machineClass: { name, ...(this.#capabilities && { capabilities: { resources: this.#capabilities } }) },
+          quantity,
+        })),
       }),
       exec: async () => {
         throw new ServerError(Status.UNIMPLEMENTED, 'there is no console');

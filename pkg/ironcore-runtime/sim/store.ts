@@ -226,9 +226,8 @@ export class MachineStore {
 
 function checkVolume({ name, device, localDisk, connection }: Volume, others: readonly Volume[]): void {
   if (name === '' || device === '') refuse('a volume needs a name and a device');
-  // An image may come with a connection: older Machines have one beside their first volume.
-  const isDisk = localDisk !== undefined && (connection === undefined || localDisk.sizeBytes > 0n);
-  if (isDisk === (connection !== undefined)) refuse(`volume ${name}: one source is needed`);
+  // Of two a machinebroker takes the disk and drops the other; libvirt-provider refuses both, and none.
+  if ((localDisk === undefined) === (connection === undefined)) refuse(`volume ${name}: one source is needed`);
   // What some runtimes make of it.
   if (localDisk !== undefined && localDisk.image === undefined) {
     throw new ServerError(Status.INTERNAL, 'runtime error: invalid memory address or nil pointer dereference');

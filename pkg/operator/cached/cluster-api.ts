@@ -5,7 +5,6 @@ import { type CachingProcess, cached } from './kind.ts';
 
 const isClusterAPI = ({ controllers }: CachingProcess): boolean => controllers.has('cluster-api');
 
-/** The kinds of Cluster API. */
 export const CLUSTER_API_KINDS = {
   clusterAPIMachines: cached(clusterAPIMachines, (process) =>
     isClusterAPI(process) ? { namespace: process.namespace, indexes: CLUSTER_API_MACHINE_INDEXES } : undefined,

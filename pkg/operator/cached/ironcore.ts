@@ -1,4 +1,5 @@
 import { POOL_LEASE_NAMESPACE } from '../../apis/ironcore/machine-pool.ts';
+import type { KubeObject } from '../../apis/meta.ts';
 import {
   IRONCORE_MACHINE_INDEXES,
   IRONCORE_NETWORK_INTERFACE_INDEXES,
@@ -10,8 +11,10 @@ import {
   ironCoreMachines,
   ironCoreNetworkInterfaces,
   ironCoreNetworks,
+  ironCorePrefixes,
   ironCoreVolumes,
   leases as leaseResource,
+  secrets,
 } from '../../kube/resource.ts';
 import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from '../../leader/names.ts';
 import { type CachingProcess, cached } from './kind.ts';
@@ -20,6 +23,11 @@ const schedules = ({ leases }: CachingProcess): boolean => leases.has(IRONCORE_S
 const servesPools = ({ leases }: CachingProcess): boolean => leases.has(IRONCORE_POOLS_LEASE);
 /** Pools and classes are looked after. */
 const keepsPools = ({ controllers }: CachingProcess): boolean => controllers.has('ironcore.lifecycle');
+
+/** What is lost where roles of earlier releases do not cover them, or where IronCore's IPAM is not installed. */
+const SECRETS = 'Secrets of Machines of IronCore: those that come late are seen up to a minute later';
+const PREFIXES =
+  'Prefixes of NetworkInterfaces of IronCore: those that are allocated late are seen up to a minute later';
 
 /** The kinds of IronCore, of all namespaces: each has its Machines in the pools, which have none. */
 export const IRONCORE_KINDS = {
@@ -39,6 +47,13 @@ export const IRONCORE_KINDS = {
     servesPools(process) ? { indexes: IRONCORE_NETWORK_INTERFACE_INDEXES } : undefined,
   ),
   ironCoreNetworks: cached(ironCoreNetworks, (process) => (servesPools(process) ? {} : undefined)),
+  /** Metadata only: what comes wakes whoever waits for it. */
+  ironCoreSecrets: cached<KubeObject>(secrets, (process) =>
+    servesPools(process) ? { metadataOnly: true, optionalFor: SECRETS } : undefined,
+  ),
+  ironCorePrefixes: cached<KubeObject>(ironCorePrefixes, (process) =>
+    servesPools(process) ? { metadataOnly: true, optionalFor: PREFIXES } : undefined,
+  ),
   /** By which pools show that they are looked after. */
   poolLeases: cached(leaseResource, (process) =>
     keepsPools(process) ? { namespace: POOL_LEASE_NAMESPACE } : undefined,

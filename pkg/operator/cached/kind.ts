@@ -7,6 +7,8 @@ import type { CacheOptions, ClusterCaches } from '../cluster-caches.ts';
 export interface CachingProcess {
   /** That Machines of ours and their owners are in. */
   readonly namespace: string;
+  /** That the Leases are in. */
+  readonly leaseNamespace: string;
   /** The Leases whose controllers run here. */
   readonly leases: ReadonlySet<string>;
   /** Autoscalers ask what Nodes of a MachineClass would look like. */

@@ -4,11 +4,12 @@ import { type CachingProcess, cached } from './kind.ts';
 
 /** What is lost where roles of earlier releases do not cover the objects that Clusters take their settings from. */
 export const SETTINGS =
-  'ConfigMaps and Secrets of Clusters of Mirantis Container Cloud: settings that change are seen late';
+  'ConfigMaps and Secrets of Clusters of Mirantis Container Cloud: changes of settings are noticed with a delay';
 
 /** Definitions and roles of earlier releases do not have them. */
-const CLUSTERS = 'Clusters of Mirantis Container Cloud: maintenance waits for none, and they limit no labels';
-const POOLS = 'MachinePools of Mirantis Container Cloud: no pool is served';
+const CLUSTERS =
+  'Clusters of Mirantis Container Cloud: maintenance does not wait for them, and they do not restrict labels';
+const POOLS = 'MachinePools of Mirantis Container Cloud: pools are not served';
 
 /** Whether Machines of Mirantis Container Cloud are served. */
 export const isMirantis = ({ controllers }: CachingProcess): boolean => controllers.has('mirantis');

@@ -9,21 +9,26 @@ import {
   machines,
   machineSets,
   nodeLabelPolicies,
+  roleBindings,
   secrets,
 } from '../../kube/resource.ts';
 import { MACHINE_LEASE, MANAGER_LEASE, servesOwnKinds } from '../../leader/names.ts';
+import { LOST_WITHOUT_BINDINGS } from '../../preflight/roles/machinist.ts';
 import { type CachingProcess, cached } from './kind.ts';
 import { isMirantis, SETTINGS } from './mirantis.ts';
 
 /** Gardener's own roles of the machine controllers do not cover them. */
 const OWNERS =
-  'MachineSets and MachineDeployments: annotation max-replacements is not seen, machines are replaced one at a time';
+  'MachineSets and MachineDeployments: the annotation max-replacements is ignored, and machines are replaced one at a time';
 
 /** Roles of earlier releases do not cover them where no machine controllers run. */
-const CLASSES = 'MachineClasses: autoscalers are not told what new Nodes would look like, and scale nothing from zero';
+const CLASSES = 'MachineClasses: autoscalers do not know the shape of new Nodes and cannot scale from zero';
 
 /** A kind of ours: definitions and roles of others do not have it. */
-const POLICIES = 'NodeLabelPolicies: node templates may ask for any label';
+const POLICIES = 'NodeLabelPolicies: node templates may set any label';
+
+/** Roles that others wrote do not cover them. */
+const BINDINGS = `RoleBindings: ${LOST_WITHOUT_BINDINGS}`;
 
 const runsMachines = ({ leases }: CachingProcess): boolean => leases.has(MACHINE_LEASE);
 
@@ -70,4 +75,10 @@ export const OWN_KINDS = {
     if (runsMachines(process)) return { namespace, metadataOnly: true };
     return isMirantis(process) ? { namespace, metadataOnly: true, optionalFor: SETTINGS } : undefined;
   }),
+  /** Metadata only, and only where the Leases outlive the namespace. */
+  roleBindings: cached<KubeObject>(roleBindings, (process) =>
+    runsMachines(process) && process.namespace !== process.leaseNamespace
+      ? { namespace: process.namespace, metadataOnly: true, optionalFor: BINDINGS }
+      : undefined,
+  ),
 };

@@ -13,9 +13,12 @@ portName. */}}
     {{- if not .program }}
     - run
     {{- end }}
-    - --namespace=$(POD_NAMESPACE)
+    - --namespace={{ if eq .root.Values.layout "two-namespaces" }}{{ .root.Values.machinesNamespace }}{{ else }}$(POD_NAMESPACE){{ end }}
     - --control-kubeconfig=inClusterConfig
     - --port={{ .port }}
+    {{- if eq .root.Values.layout "two-namespaces" }}
+    - --leader-elect-resource-namespace=$(POD_NAMESPACE)
+    {{- end }}
     {{- range $at, $driver := .drivers }}
     - --driver={{ $driver.provider }}=unix:///run/driver/{{ include "machinist.socket" (dict "at" $at) }}.sock
     {{- end }}

@@ -10,6 +10,9 @@
 //    findable by cluster, namespace and name of its machine, and be tagged with the machine's UID before it is started; with
 //    the name of its class too, where ListMachines returns the VMs of a class.
 //    A VM without such a UID, named as its machine, is that machine's VM; a VM with another UID is not.
+//    A mark that a VM lacks contradicts nothing: VMs of earlier tools have a name, and neither namespace nor UID. An id is no proof:
+//    a VM with the provider_id of a machine that carries another UID, name, namespace or cluster is another machine's, and neither shown
+//    nor deleted for this one; the answer is NotFound, or OutOfRange.
 // 2. Only NotFound means gone. An error of the provider, a missing permission, a timeout is not NotFound. The manager acts
 //    on NotFound, so it is believed only in the field `failure`, never as a gRPC status.
 // 3. Failures travel in the response. What the provider said is put into `failure`, beside whatever result is known. The
@@ -19,7 +22,7 @@
 //    by then is found by the next call.
 // 5. Fenced. CreateMachine, InitializeMachine and DeleteMachine carry a fencing token. For each cluster and namespace a
 //    driver remembers the highest token seen and refuses a lower one with FailedPrecondition: it comes from a manager that
-//    has been replaced and does not know it yet. The refusal tells the highest token in `failure.fencing_token`, so that a
+//    has been replaced and does not know it yet. The refusal returns the highest token in `failure.fencing_token`, so that a
 //    manager whose count was set back, because its cluster was restored from a backup, can exceed it. Zero comes from a
 //    manager that runs without leader election: there is nothing to compare, so it is neither refused nor remembered.
 //    What is remembered protects only where every manager asks the same driver, or several drivers share what they remember,

@@ -26,12 +26,12 @@ function volume(): Schema {
       }),
       volumeRef: reference('A Volume of the namespace.'),
       emptyDisk: object('An empty disk of the pool. Deprecated: use localDisk.', { sizeLimit: sizeLimit() }),
-      localDisk: object('A disk of the pool, which goes with the machine.', {
+      localDisk: object('A disk of the pool, deleted with the machine.', {
         sizeLimit: sizeLimit(),
         image: text('Image that is on it at first. Cannot be changed.', { maxLength: 4096 }),
       }),
       ephemeral: object(
-        'A Volume that is made for the Machine and goes with it.',
+        'A Volume that is created for the Machine and deleted with it.',
         { volumeTemplate: template('What that Volume should be: metadata and spec.') },
         { required: ['volumeTemplate'] },
       ),
@@ -50,7 +50,7 @@ function networkInterface(): Schema {
       name: name('Name of the entry.'),
       networkInterfaceRef: reference('A NetworkInterface of the namespace.'),
       ephemeral: object(
-        'A NetworkInterface that is made for the Machine and goes with it.',
+        'A NetworkInterface that is created for the Machine and deleted with it.',
         { networkInterfaceTemplate: template('What that NetworkInterface should be: metadata and spec.') },
         { required: ['networkInterfaceTemplate'] },
       ),
@@ -114,7 +114,7 @@ function spec(): Schema {
         maxItems: MAX_ENTRIES,
         'x-kubernetes-list-type': 'atomic',
       }),
-      guestConfig: object('What the operating system is told.', {
+      guestConfig: object('Data for the operating system.', {
         hostname: text('Host name. Given when the Machine is created only.', { pattern: DNS_LABEL, maxLength: 63 }),
       }),
     },

@@ -1,4 +1,4 @@
-import { NODE_LABEL } from './labels.ts';
+import { NODE_LABEL, VM_CLASS_ANNOTATION } from './labels.ts';
 import type { Machine, MachineSpec, MachineTemplateSpec } from './machine.ts';
 import type { MachineDeployment } from './machine-deployment.ts';
 import type { MachineSet } from './machine-set.ts';
@@ -57,6 +57,11 @@ export function nodeNameOf({ metadata }: Pick<Machine, 'metadata'>): string {
 /** Name of the MachineClass of a Machine; empty without one. */
 export function classNameOf({ spec }: { readonly spec?: Pick<MachineSpec, 'class'> | undefined }): string {
   return spec?.class?.name ?? '';
+}
+
+/** Name of the MachineClass that the VM of a Machine was asked for with, as far as that is recorded; else of the one that it names. */
+export function vmClassNameOf({ metadata, spec }: Pick<Machine, 'metadata'> & Partial<Pick<Machine, 'spec'>>): string {
+  return metadata.annotations?.[VM_CLASS_ANNOTATION] || classNameOf({ spec });
 }
 
 /** Provider id of the VM of a Machine; empty until it is recorded. */

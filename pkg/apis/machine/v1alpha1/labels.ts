@@ -1,4 +1,9 @@
-// Labels
+/*
+ * All keys of ours and of the original. `npm run generate` makes docs/reference/annotations.md of it: a doc comment says on which objects a
+ * key is, and then what it means; the heading, whose it is, and whether people set it.
+ */
+
+// The original's labels
 
 /** On Machines: name of the Node. */
 export const NODE_LABEL = 'node';
@@ -22,117 +27,42 @@ export const CANDIDATE_FOR_UPDATE_LABEL = 'node.machine.sapcloud.io/candidate-fo
 export const SELECTED_FOR_UPDATE_LABEL = 'node.machine.sapcloud.io/selected-for-update';
 /** On Nodes and Machines: result of an in-place update, `successful` or `failed`. */
 export const UPDATE_RESULT_LABEL = 'node.machine.sapcloud.io/update-result';
-/** On Machines and Nodes: zone, as Kubernetes spells it. */
-export const ZONE_LABEL = 'topology.kubernetes.io/zone';
 
-// Annotations
+// The original's annotations that people and their tools set
 
 /** On Machines: smaller is deleted first; absent counts as 3. */
 export const PRIORITY_ANNOTATION = 'machinepriority.machine.sapcloud.io';
-/** Value that we write when a Machine has no priority. */
-export const DEFAULT_PRIORITY = '3';
 /** On Machines: when the autoscaler chose it for deletion, RFC 3339. */
 export const MARKED_FOR_DELETION_TIME_ANNOTATION = 'machine.sapcloud.io/marked-for-deletion-time';
 /** On MachineDeployments and MachineSets: when the autoscaler last changed replicas, RFC 3339. */
 export const LAST_SCALER_CHANGE_ANNOTATION = 'machine.sapcloud.io/last-deployment-replica-change-by-scaler-time';
 /** On MachineDeployments: Machines that the autoscaler wants gone. */
 export const TRIGGER_DELETION_ANNOTATION = 'node.machine.sapcloud.io/trigger-deletion-by-mcm';
-/**
- * On Machines: when CreateMachine was sent whose answer is not recorded yet, RFC 3339. Only with drivers that may make a second
- * VM; while it is there, a call that was not answered is not repeated.
- */
-export const CREATION_SENT_ANNOTATION = 'machine.sapcloud.io/creation-sent-at';
-/** On Machines of IronCore, beside it: the runtime that it was sent to, by its name and the address of its pool. */
-export const CREATION_SENT_TO_ANNOTATION = 'machine.sapcloud.io/creation-sent-to';
-/** On Machines of IronCore that are being deleted: whether their runtime was told to delete their machine, and their own UID. */
-export const DELETION_SENT_ANNOTATION = 'machine.sapcloud.io/deletion-sent';
-/**
- * On Volumes and NetworkInterfaces of IronCore: MachinePool of the Machine that has claimed them. Whoever serves the pool takes the claim
- * off when that Machine is gone.
- */
-export const CLAIMED_FOR_POOL_ANNOTATION = 'machine.sapcloud.io/claimed-for-pool';
-/** On MachinePools of IronCore, separated by commas: UIDs of MachinePools that were this one before, whose machines are its own. */
-export const FORMER_POOL_UIDS_ANNOTATION = 'machine.sapcloud.io/former-pool-uids';
-/** On Leases of pools of IronCore, separated by spaces: their own UID, and those of the MachinePools that they were renewed for. */
-export const POOL_UIDS_ANNOTATION = 'machine.sapcloud.io/pool-uids';
-/** On Machines: what the API server refuses of all that their Node should have. It goes when nothing is refused any more. */
-export const NODE_SYNC_REFUSED_ANNOTATION = 'machine.sapcloud.io/node-sync-refused';
 /** On all kinds down to the Machine: creation timeout that overrides the spec, a Go duration. */
 export const EFFECTIVE_CREATION_TIMEOUT_ANNOTATION = 'node.machine.sapcloud.io/effective-creation-timeout';
 /** On Machines and Nodes: preservation request. */
 export const PRESERVE_ANNOTATION = 'node.machine.sapcloud.io/preserve';
-/** On Machines: preservation value last taken from the Node. */
-export const LAST_APPLIED_NODE_PRESERVE_ANNOTATION = 'node.machine.sapcloud.io/last-applied-node-preserve-value';
 /** On Nodes: why an in-place update failed; written by the agent on the Node. */
 export const UPDATE_FAILED_REASON_ANNOTATION = 'node.machine.sapcloud.io/update-failed-reason';
 /** On Nodes: `true` keeps the cluster-autoscaler from removing them. */
 export const SCALE_DOWN_DISABLED_ANNOTATION = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
-/** On Nodes: the annotation above is ours to remove. */
+/** On Nodes: not backed by a Machine. */
+export const NOT_MANAGED_ANNOTATION = 'node.machine.sapcloud.io/not-managed-by-mcm';
+/** On MachineSets: their Nodes carry the taint of the same key. */
+export const PREFER_NO_SCHEDULE_KEY = 'deployment.machine.sapcloud.io/prefer-no-schedule';
+/** On MachineDeployments and MachineSets: unfreeze now. */
+export const UNFREEZE_ANNOTATION = 'safety.machine.sapcloud.io/unfreeze';
+
+// The original's annotations that controllers record
+
+/** On Machines: preservation value last taken from the Node. */
+export const LAST_APPLIED_NODE_PRESERVE_ANNOTATION = 'node.machine.sapcloud.io/last-applied-node-preserve-value';
+/** On Nodes: annotation `cluster-autoscaler.kubernetes.io/scale-down-disabled` is ours to remove. */
 export const SCALE_DOWN_DISABLED_BY_US_ANNOTATION = 'cluster-autoscaler.kubernetes.io/scale-down-disabled-by-mcm';
 /** On Nodes: the node template that was last applied, JSON. */
 export const LAST_APPLIED_TEMPLATE_ANNOTATION = 'node.machine.sapcloud.io/last-applied-anno-labels-taints';
 /** On Nodes: the virtual capacity that was last applied, JSON. */
 export const LAST_APPLIED_CAPACITY_ANNOTATION = 'node.machine.sapcloud.io/last-applied-virtual-capacity';
-/** On Nodes: not backed by a Machine. */
-export const NOT_MANAGED_ANNOTATION = 'node.machine.sapcloud.io/not-managed-by-mcm';
-/** On MachineClasses and MachineDeployments that were made for objects of another API: of which. Such classes are removed when nothing uses them. */
-export const MADE_FOR_LABEL = 'machine.sapcloud.io/made-for';
-/** On objects of another API: their UID, and that of the Machine that was made for them; with that Machine they go. */
-export const MADE_MACHINE_ANNOTATION = 'machine.sapcloud.io/made-machine-uid';
-/** On MachineDeployments that were made for objects of another API: how many replicas that asked for when we last looked. */
-export const FRONT_END_REPLICAS_ANNOTATION = 'machine.sapcloud.io/front-end-replicas';
-/** On MachineDeployments: `true` says that it was we who paused them, for the maintenance of a Cluster of another API. */
-export const PAUSED_BY_FRONT_END_ANNOTATION = 'machine.sapcloud.io/paused-by-front-end';
-/** On objects of another API: keeps them until what was made for them is gone. */
-export const FRONT_END_FINALIZER = 'machine.sapcloud.io/front-end';
-/** On bootstrap token Secrets: UID of the Machine that the token is for. */
-export const MACHINE_UID_ANNOTATION = 'machine.sapcloud.io/machine-uid';
-/**
- * On Machines, followed by `/<name>`: the drains of a deletion and of a maintenance wait until nobody has one there any more. The first is
- * Cluster API's, and holds up deletions alone.
- */
-export const PRE_DRAIN_DELETE_HOOK_PREFIX = 'pre-drain.delete.hook.machine.cluster.x-k8s.io';
-export const PRE_DRAIN_HOOK_PREFIX = 'pre-drain.hook.machine.sapcloud.io';
-/** The same, of Cluster API too: the VM is not deleted until nobody has one there any more. */
-export const PRE_TERMINATE_HOOK_PREFIX = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io';
-/** On Machines that are deleted: since when no hook has held up the drain, RFC 3339; its timeout counts from there. */
-export const DRAIN_SINCE_ANNOTATION = 'machine.sapcloud.io/drain-since';
-/** On Machines or their Nodes: `true` asks for maintenance. */
-export const MAINTENANCE_ANNOTATION = 'machine.sapcloud.io/maintenance';
-/** On Machines: since when maintenance goes on, RFC 3339. While it is there their Nodes may carry something of it. */
-export const MAINTENANCE_SINCE_ANNOTATION = 'machine.sapcloud.io/maintenance-since';
-/** On Machines in maintenance: UID of the Node that was emptied, `none` where there is none, `given-back` afterwards. */
-export const MAINTENANCE_NODE_ANNOTATION = 'machine.sapcloud.io/maintenance-node';
-/** On Nodes: `true` says that it was schedulable when we cordoned it, so that we may uncordon it when its machine is kept. */
-export const CORDONED_BY_MAINTENANCE_ANNOTATION = 'node.machine.sapcloud.io/cordoned-by-maintenance';
-/** On MachineDeployments: how many Machines may be replaced for bad health at once; int or percent. */
-export const MAX_REPLACEMENTS_ANNOTATION = 'machine.sapcloud.io/max-replacements';
-/** On Machines, an integer from 1: of two Machines that a rollout replaces or updates, the one with the smaller index goes first. */
-export const UPGRADE_INDEX_ANNOTATION = 'machine.sapcloud.io/upgrade-index';
-/** On MachineDeployments, `<group>/<index>` or `<group>/<index>/first`: when its rollouts begin, among those of the same group. */
-export const UPDATE_ORDER_ANNOTATION = 'machine.sapcloud.io/update-order';
-/** On MachineDeployments: the fewest and the most Machines that an autoscaler may choose; both make it a node group. */
-export const NODE_GROUP_MIN_ANNOTATION = 'machine.sapcloud.io/cluster-api-autoscaler-node-group-min-size';
-export const NODE_GROUP_MAX_ANNOTATION = 'machine.sapcloud.io/cluster-api-autoscaler-node-group-max-size';
-/** On MachineClasses: what of the capacity is kept from pods, such as `cpu=80m,memory=1Gi`; autoscalers are told the rest. */
-export const RESERVED_RESOURCES_ANNOTATION = 'machine.sapcloud.io/reserved-resources';
-/** On MachineClasses: what a ready Node of this very version of the class had, JSON; written once for each version, for autoscalers. */
-export const LEARNED_NODE_ANNOTATION = 'machine.sapcloud.io/learned-node';
-/** On Machines, else on their MachineDeployment: `graceful`, `unsafe` or `forced`; how a Machine is deleted. Absent: as the original does. */
-export const DELETION_POLICY_ANNOTATION = 'machine.sapcloud.io/deletion-policy';
-/** On Machines that are being deleted: the policy by which they are. It is only ever weakened. */
-export const DELETION_POLICY_IN_FORCE_ANNOTATION = 'machine.sapcloud.io/deletion-policy-in-force';
-/** On Machines: `true` has the Node drained and the Machine deleted then; anything else, or taken away: that is aborted. */
-export const PREPARE_DELETION_ANNOTATION = 'machine.sapcloud.io/prepare-deletion';
-/** On Machines whose deletion is prepared: since when, RFC 3339, or empty while hooks hold it up; recorded before anything happens to the Node. */
-export const DELETION_PREPARATION_SINCE_ANNOTATION = 'machine.sapcloud.io/deletion-preparation-since';
-/** On Machines that are deleted with policy `forced`: since when the driver has been asked to delete the VM, RFC 3339. */
-export const FORCED_DELETION_SINCE_ANNOTATION = 'machine.sapcloud.io/forced-deletion-since';
-/**
- * On MachineClasses, followed by `/<UID>`: the Machine of that UID was let go by force; its name and the provider ID of its VM, JSON. Until a
- * list shows that the VM is gone.
- */
-export const FORCED_REMOVAL_PREFIX = 'forced-removal.safety.machine.sapcloud.io';
 /** On MachineSets and MachineDeployments: revision of the template. */
 export const REVISION_ANNOTATION = 'deployment.kubernetes.io/revision';
 /** On MachineSets: revisions held before, comma separated. */
@@ -141,33 +71,158 @@ export const REVISION_HISTORY_ANNOTATION = 'deployment.kubernetes.io/revision-hi
 export const DESIRED_REPLICAS_ANNOTATION = 'deployment.kubernetes.io/desired-replicas';
 /** On MachineSets: replicas plus surge of the MachineDeployment when the set was last scaled. */
 export const MAX_REPLICAS_ANNOTATION = 'deployment.kubernetes.io/max-replicas';
-/** On MachineSets: their Nodes carry the taint of the same key. */
-export const PREFER_NO_SCHEDULE_KEY = 'deployment.machine.sapcloud.io/prefer-no-schedule';
-/** On MachineDeployments and MachineSets: unfreeze now. */
-export const UNFREEZE_ANNOTATION = 'safety.machine.sapcloud.io/unfreeze';
-/** On MachineClasses and MachinePools of IronCore, an RFC 3339 time at most 24 hours ahead: until then any number of VMs without a Machine is deleted. */
-export const DELETE_ORPHAN_VMS_UNTIL_ANNOTATION = 'safety.machine.sapcloud.io/delete-orphan-vms-until';
-/**
- * On Machines and MachinePools of IronCore, an RFC 3339 time at most 24 hours ahead: until then machines that the runtime does not show
- * count as gone, however many they are and whichever runtime answers. On Volumes and NetworkInterfaces: that of the Machine that is gone
- * and has claimed them.
- */
-export const GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION = 'safety.machine.sapcloud.io/give-up-missing-machines-until';
-/** What kubectl apply remembers; never copied. */
-export const LAST_APPLIED_CONFIGURATION_ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
 
-// Finalizers
+// The original's finalizers
 
-/** On MachineDeployments, MachineSets, Machines and MachineClasses. */
+/** On MachineDeployments, MachineSets, Machines and MachineClasses: kept until what belongs to them is gone. */
 export const MACHINE_FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
-/** On Secrets that a MachineClass names. */
+/** On Secrets that a MachineClass names: kept until no MachineClass does. */
 export const SECRET_FINALIZER = 'machine.sapcloud.io/machine-controller';
 /** On Nodes: deleting the Node drains it and deletes its Machine first. */
 export const NODE_FINALIZER = 'node.machine.sapcloud.io/machine-controller';
 
-// Taints
+// The original's taints
 
-/** The Node's critical components are not ready yet; a Pending machine waits for its removal. */
+/** On Nodes: its critical components are not ready yet; a Pending machine waits for its removal. */
 export const CRITICAL_COMPONENTS_TAINT = 'node.gardener.cloud/critical-components-not-ready';
-/** The Node's machine has failed and is preserved: no new pods. */
+/** On Nodes: their machine has failed and is preserved; no new pods. */
 export const PRESERVED_TAINT = 'node.machine.sapcloud.io/preserved';
+
+// Our labels
+
+/**
+ * On MachineClasses and MachineDeployments: of which object of another API they were made. Such classes are removed when nothing uses
+ * them.
+ */
+export const MADE_FOR_LABEL = 'machine.sapcloud.io/made-for';
+
+// Our annotations that people and their tools set
+
+/** On MachinePools of IronCore: UIDs of MachinePools that were this one before, separated by commas; their machines are its own. */
+export const FORMER_POOL_UIDS_ANNOTATION = 'machine.sapcloud.io/former-pool-uids';
+/**
+ * On MachinePools of IronCore: claims on machines at the runtime, separated by commas, as the pool's condition Ready lists them under reason
+ * ClaimedByAnother. Machines with these claims, or older ones of the same processes, are this cluster's.
+ */
+export const TAKE_OVER_CLAIMS_ANNOTATION = 'machine.sapcloud.io/take-over-claims';
+/** On Machines: followed by `/<name>`, the drain of a deletion waits until there is none any more. It is Cluster API's. */
+export const PRE_DRAIN_DELETE_HOOK_PREFIX = 'pre-drain.delete.hook.machine.cluster.x-k8s.io';
+/** On Machines: followed by `/<name>`, the drains of a deletion and of a maintenance wait until there is none any more. */
+export const PRE_DRAIN_HOOK_PREFIX = 'pre-drain.hook.machine.sapcloud.io';
+/** On Machines: followed by `/<name>`, the VM is not deleted until there is none any more. It is Cluster API's. */
+export const PRE_TERMINATE_HOOK_PREFIX = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io';
+/** On Machines and Nodes: `true` asks for maintenance. */
+export const MAINTENANCE_ANNOTATION = 'machine.sapcloud.io/maintenance';
+/** On MachineDeployments: how many Machines may be replaced for bad health at once; int or percent. */
+export const MAX_REPLACEMENTS_ANNOTATION = 'machine.sapcloud.io/max-replacements';
+/** On Machines: an integer from 1; of two Machines that a rollout replaces or updates, the one with the smaller index is first. */
+export const UPGRADE_INDEX_ANNOTATION = 'machine.sapcloud.io/upgrade-index';
+/** On MachineDeployments: `<group>/<index>` or `<group>/<index>/first`; when its rollouts begin, among those of the same group. */
+export const UPDATE_ORDER_ANNOTATION = 'machine.sapcloud.io/update-order';
+/** On MachineDeployments: the fewest Machines that an autoscaler may choose; with the most it makes them a node group. */
+export const NODE_GROUP_MIN_ANNOTATION = 'machine.sapcloud.io/cluster-api-autoscaler-node-group-min-size';
+/** On MachineDeployments: the most Machines that an autoscaler may choose; with the fewest it makes them a node group. */
+export const NODE_GROUP_MAX_ANNOTATION = 'machine.sapcloud.io/cluster-api-autoscaler-node-group-max-size';
+/** On MachineClasses: what of the capacity is kept from pods, such as `cpu=80m,memory=1Gi`; autoscalers are told the rest. */
+export const RESERVED_RESOURCES_ANNOTATION = 'machine.sapcloud.io/reserved-resources';
+/**
+ * On Machines and MachineDeployments: `graceful`, `unsafe` or `forced`; how a Machine is deleted. That of the Machine counts, else that
+ * of its MachineDeployment. Absent: as the original does.
+ */
+export const DELETION_POLICY_ANNOTATION = 'machine.sapcloud.io/deletion-policy';
+/** On Machines: `true` has the Node drained and the Machine deleted then; anything else, or taken away: that is aborted. */
+export const PREPARE_DELETION_ANNOTATION = 'machine.sapcloud.io/prepare-deletion';
+/**
+ * On MachineClasses and MachinePools of IronCore: an RFC 3339 time at most 24 hours ahead; until then any number of VMs without a Machine
+ * is deleted.
+ */
+export const DELETE_ORPHAN_VMS_UNTIL_ANNOTATION = 'safety.machine.sapcloud.io/delete-orphan-vms-until';
+/**
+ * On Machines and MachinePools of IronCore, and on Volumes and NetworkInterfaces that a Machine has claimed: an RFC 3339 time at most 24
+ * hours ahead; until then machines that the runtime does not show count as gone, however many they are and whichever runtime answers.
+ */
+export const GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION = 'safety.machine.sapcloud.io/give-up-missing-machines-until';
+
+// Our annotations that controllers record
+
+/**
+ * On Machines: name of the MachineClass that CreateMachine was last sent with. The VM is found and deleted with that class, whatever
+ * spec.class names by then.
+ */
+export const VM_CLASS_ANNOTATION = 'machine.sapcloud.io/vm-class';
+/**
+ * On Machines: when CreateMachine was sent whose answer is not recorded yet, RFC 3339. Only with drivers that may make a second
+ * VM; while it is there, a call that was not answered is not repeated.
+ */
+export const CREATION_SENT_ANNOTATION = 'machine.sapcloud.io/creation-sent-at';
+/**
+ * On Machines of IronCore: beside `creation-sent-at`, the runtime that CreateMachine was sent to, by its name and the address of its
+ * pool.
+ */
+export const CREATION_SENT_TO_ANNOTATION = 'machine.sapcloud.io/creation-sent-to';
+/** On Machines of IronCore that are being deleted: whether their runtime was told to delete their machine, and their own UID. */
+export const DELETION_SENT_ANNOTATION = 'machine.sapcloud.io/deletion-sent';
+/**
+ * On Volumes and NetworkInterfaces of IronCore: MachinePool of the Machine that has claimed them. The process that serves the pool removes the claim when that Machine is gone.
+ */
+export const CLAIMED_FOR_POOL_ANNOTATION = 'machine.sapcloud.io/claimed-for-pool';
+/** On Leases of pools of IronCore: their own UID, and those of the MachinePools that they were renewed for, separated by spaces. */
+export const POOL_UIDS_ANNOTATION = 'machine.sapcloud.io/pool-uids';
+/**
+ * On Leases of pools of IronCore: their own UID, and for each process that has renewed them how often it did. By that a cluster that was
+ * made from a backup is told from the one that has gone on.
+ */
+export const POOL_CLAIMS_ANNOTATION = 'machine.sapcloud.io/pool-claims';
+/** On Machines: what the API server refuses of all that their Node should have. It goes when nothing is refused any more. */
+export const NODE_SYNC_REFUSED_ANNOTATION = 'machine.sapcloud.io/node-sync-refused';
+/** On objects of another API: their UID, and that of the Machine that was made for them; with that Machine they go. */
+export const MADE_MACHINE_ANNOTATION = 'machine.sapcloud.io/made-machine-uid';
+/** On MachineDeployments that were made for objects of another API: how many replicas those asked for when we last looked. */
+export const FRONT_END_REPLICAS_ANNOTATION = 'machine.sapcloud.io/front-end-replicas';
+/** On MachineDeployments: `true` says that it was we who paused them, for the maintenance of a Cluster of another API. */
+export const PAUSED_BY_FRONT_END_ANNOTATION = 'machine.sapcloud.io/paused-by-front-end';
+/** On bootstrap token Secrets: UID of the Machine that the token is for. */
+export const MACHINE_UID_ANNOTATION = 'machine.sapcloud.io/machine-uid';
+/** On Machines that are deleted: since when no hook has held up the drain, RFC 3339; its timeout counts from there. */
+export const DRAIN_SINCE_ANNOTATION = 'machine.sapcloud.io/drain-since';
+/** On Machines: since when maintenance goes on, RFC 3339. While it is there their Nodes may carry something of it. */
+export const MAINTENANCE_SINCE_ANNOTATION = 'machine.sapcloud.io/maintenance-since';
+/** On Machines in maintenance: UID of the Node that was emptied, `none` where there is none, `given-back` afterwards. */
+export const MAINTENANCE_NODE_ANNOTATION = 'machine.sapcloud.io/maintenance-node';
+/** On Nodes: `true` says that it was schedulable when we cordoned it, so that we may uncordon it when its machine is kept. */
+export const CORDONED_BY_MAINTENANCE_ANNOTATION = 'node.machine.sapcloud.io/cordoned-by-maintenance';
+/** On MachineClasses: what a ready Node of this very version of the class had, JSON; written once for each version, for autoscalers. */
+export const LEARNED_NODE_ANNOTATION = 'machine.sapcloud.io/learned-node';
+/** On Machines that are being deleted: the policy by which they are. It is only ever weakened. */
+export const DELETION_POLICY_IN_FORCE_ANNOTATION = 'machine.sapcloud.io/deletion-policy-in-force';
+/**
+ * On Machines whose deletion is prepared: since when, RFC 3339, or empty while hooks hold it up; recorded before anything happens to the
+ * Node.
+ */
+export const DELETION_PREPARATION_SINCE_ANNOTATION = 'machine.sapcloud.io/deletion-preparation-since';
+/** On Machines that are deleted with policy `forced`: since when the driver has been asked to delete the VM, RFC 3339. */
+export const FORCED_DELETION_SINCE_ANNOTATION = 'machine.sapcloud.io/forced-deletion-since';
+/**
+ * On MachineClasses: followed by `/<UID>`, the Machine of that UID was removed by force; its name and the provider ID of its VM, JSON,
+ * until a list shows that the VM is gone.
+ */
+export const FORCED_REMOVAL_PREFIX = 'forced-removal.safety.machine.sapcloud.io';
+
+// Our finalizers
+
+/** On objects of another API: keeps them until what was made for them is gone. */
+export const FRONT_END_FINALIZER = 'machine.sapcloud.io/front-end';
+/**
+ * On RoleBindings in the namespace of the Machines, by the administrator: we keep what lets us work there until nothing of ours is
+ * left.
+ */
+export const ROLE_BINDING_FINALIZER = 'machine.sapcloud.io/role-binding';
+
+// Of others
+
+/** On Machines and Nodes: zone, as Kubernetes spells it. */
+export const ZONE_LABEL = 'topology.kubernetes.io/zone';
+/** Value that we write when a Machine has no priority. */
+export const DEFAULT_PRIORITY = '3';
+/** What kubectl apply remembers; never copied. */
+export const LAST_APPLIED_CONFIGURATION_ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';

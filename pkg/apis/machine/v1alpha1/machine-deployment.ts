@@ -1,6 +1,7 @@
 import type { LabelSelector, ObjectMeta } from '../../meta.ts';
 import type { MachineSummary, MachineTemplateSpec } from './machine.ts';
-import type { ConditionStatus, MachineDeploymentConditionType } from './phases.ts';
+import type { MachineDeploymentConditionType } from './conditions.ts';
+import type { ConditionStatus } from './phases.ts';
 
 /** Keeps a number of Machines alive and rolls them to new templates, as a Deployment does with Pods. */
 export interface MachineDeployment {
@@ -11,7 +12,6 @@ export interface MachineDeployment {
   status?: MachineDeploymentStatus;
 }
 
-/** What a MachineDeployment should be. */
 export interface MachineDeploymentSpec {
   /** Number of Machines; absent means 0. */
   replicas?: number;
@@ -47,7 +47,6 @@ export interface MachineDeploymentStrategy {
   inPlaceUpdate?: RollingLimits & { orchestrationType?: 'Auto' | 'Manual' | (string & {}) };
 }
 
-/** What is known of a MachineDeployment. */
 export interface MachineDeploymentStatus {
   observedGeneration?: number;
   replicas?: number;
@@ -62,7 +61,6 @@ export interface MachineDeploymentStatus {
   failedMachines?: MachineSummary[];
 }
 
-/** Condition of a MachineDeployment. */
 export interface MachineDeploymentCondition {
   type: MachineDeploymentConditionType | (string & {});
   status: ConditionStatus;

@@ -1,6 +1,7 @@
 import type { LabelSelector, ObjectMeta } from '../../meta.ts';
 import type { ClassSpec, LastOperation, MachineSummary, MachineTemplateSpec } from './machine.ts';
-import type { ConditionStatus, MachineSetConditionType } from './phases.ts';
+import type { MachineSetConditionType } from './conditions.ts';
+import type { ConditionStatus } from './phases.ts';
 
 /** Keeps a number of equal Machines alive. */
 export interface MachineSet {
@@ -11,7 +12,6 @@ export interface MachineSet {
   status?: MachineSetStatus;
 }
 
-/** What a MachineSet should be. */
 export interface MachineSetSpec {
   /** Number of Machines; absent means 0. */
   replicas?: number;
@@ -26,7 +26,6 @@ export interface MachineSetSpec {
   autoPreserveFailedMachineMax?: number;
 }
 
-/** What is known of a MachineSet. */
 export interface MachineSetStatus {
   /** Claimed Machines, whatever their phase. */
   replicas?: number;
@@ -43,7 +42,6 @@ export interface MachineSetStatus {
   failedMachines?: MachineSummary[];
 }
 
-/** Condition of a MachineSet. */
 export interface MachineSetCondition {
   type: MachineSetConditionType | (string & {});
   status: ConditionStatus;

@@ -31,7 +31,6 @@ export interface MachineConfiguration {
   nodeConditions?: string;
 }
 
-/** What a machine should be. */
 export interface MachineSpec extends MachineConfiguration {
   /** The MachineClass, in the same namespace, that says how the VM is made. */
   class?: ClassSpec;
@@ -54,7 +53,6 @@ export interface NodeTemplateSpec {
   spec?: NodeSpec;
 }
 
-/** What is known of a machine. */
 export interface MachineStatus {
   /** Addresses reported by the driver; only without a target cluster. */
   addresses?: NodeAddress[];
@@ -68,7 +66,6 @@ export interface MachineStatus {
   machineConditions?: MachineCondition[];
 }
 
-/** One address of a VM. */
 export interface NodeAddress {
   type: string;
   address: string;
@@ -104,7 +101,6 @@ export interface MachineCondition {
   lastTransitionTime?: string;
 }
 
-/** Template from which a MachineSet makes Machines. */
 export interface MachineTemplateSpec {
   metadata?: {
     labels?: Record<string, string>;

@@ -22,7 +22,7 @@ export function bootstrapStep(deps: LookDeps): MachineStep {
       const { dataSecretName } = pass.bootstrap.report;
       if (dataSecretName === undefined) {
         pass.problems.push(
-          `${reference.kind} ${reference.name} says that its data Secret is there, and not what it is called: wait, or look at its provider`,
+          `${reference.kind} ${reference.name} reports that its data Secret is created, but not its name: wait, or check its provider`,
         );
         return next;
       }

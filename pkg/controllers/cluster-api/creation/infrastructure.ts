@@ -12,7 +12,7 @@ export function infrastructureStep(deps: LookDeps): MachineStep {
       const { machine } = pass;
       pass.infrastructure = await look(deps, pass, machine.spec.infrastructureRef, readInfrastructure);
       if (pass.infrastructure.kind !== 'found') return next;
-      const { report, external } = pass.infrastructure;
+      const { report } = pass.infrastructure;
       showFailure(machine.status, report.failure);
       const was = machine.status.initialization?.infrastructureProvisioned === true;
       if (!report.provisioned && !was) return next;
@@ -22,10 +22,8 @@ export function infrastructureStep(deps: LookDeps): MachineStep {
       if (report.addresses.length > 0) machine.status.addresses = report.addresses;
       else delete machine.status.addresses;
       machine.status.initialization = { ...machine.status.initialization, infrastructureProvisioned: true };
-      if (report.failureDomain !== undefined) {
-        machine.status.failureDomain = report.failureDomain;
-        if (external.contract === 'v1beta1') machine.spec.failureDomain = report.failureDomain;
-      }
+      if (report.failureDomain !== undefined) machine.status.failureDomain = report.failureDomain;
+      if (report.wantedFailureDomain !== undefined) machine.spec.failureDomain = report.wantedFailureDomain;
       return next;
     },
   };

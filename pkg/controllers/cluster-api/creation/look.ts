@@ -30,7 +30,7 @@ export function see<Report>(
   const ownership = ownershipOf(found.object, machine, servedAs(clusterAPIMachines));
   if ('foreign' in ownership) {
     const { kind, name } = ownership.foreign;
-    const problem = `${reference.kind} ${reference.name} belongs to ${kind} ${name}: name an object of its own in the Machine`;
+    const problem = `${reference.kind} ${reference.name} belongs to ${kind} ${name}: refer to another object in the Machine`;
     return { kind: 'foreign', problem };
   }
   return { kind: 'found', external: found, report: read(found.object, found.contract) };

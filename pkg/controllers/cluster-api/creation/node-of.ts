@@ -76,9 +76,9 @@ export function nodeOf(
   if (known !== undefined && nodeCluster.identity !== undefined && !isMarked(machine)) {
     const secretName = `${cluster.metadata.name}${KUBECONFIG_SECRET_SUFFIX}`;
     const why =
-      `Node ${known} was found elsewhere, before Secret ${secretName} led to a cluster in which it is not: correct the Secret, or delete it ` +
+      `Node ${known} was found in another cluster, before Secret ${secretName} was changed to a cluster that does not contain it: correct the Secret, or delete it ` +
       `and annotation ${HAD_KUBECONFIG_ANNOTATION} of the Cluster; ` +
-      `if the Node is no more, set annotation ${NODE_CLUSTER_ANNOTATION}=${nodeCluster.identity}`;
+      `if the Node no longer exists, set annotation ${NODE_CLUSTER_ANNOTATION}=${nodeCluster.identity}`;
     return { kind: 'unreachable', why, isOver: true };
   }
   return { kind: known === undefined ? 'absent' : 'gone' };

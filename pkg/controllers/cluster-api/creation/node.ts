@@ -1,10 +1,11 @@
 import { NODE_CLUSTER_ANNOTATION } from '../../../apis/cluster-api/keys.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
-import { ignoreNotFound } from '../../../kube/errors.ts';
+import { GateClosedError } from '../../../gate/gate.ts';
+import { ApiError, ignoreNotFound } from '../../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../../kube/patch.ts';
 import { nodes } from '../../../kube/resource.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { MachinePass, MachineStep } from '../machine-pass.ts';
+import type { MachinePass, MachineStep, StepDeps } from '../machine-pass.ts';
 import { namedNode, type OtherNodes } from '../named-node.ts';
 import { nodeChange } from '../node-change.ts';
 import { isOutdated } from '../outdated.ts';
@@ -16,17 +17,20 @@ import { graceLeftMs, nodeOf, rivalsOf, type NodeDeps } from './node-of.ts';
 const LOOK_AGAIN_MS = 20_000;
 
 /** Finds the Node, says which it is, and has it show what its Machine says. */
-export function nodeStep(deps: NodeDeps): MachineStep {
+export function nodeStep(deps: NodeDeps & Pick<StepDeps, 'synced'>): MachineStep {
   return {
     name: 'node',
     async run(pass) {
       const { machine, told, signal, nodeCluster } = pass;
       pass.node = await lookForNode(deps, pass);
       if (pass.node.kind === 'unreachable' && !pass.node.isOver) {
-        pass.again.push({ afterMs: graceLeftMs(deps, pass), waitingFor: 'the cluster of its Node to answer' });
+        pass.again.push({ afterMs: graceLeftMs(deps, pass), waitingFor: 'the cluster of its Node to respond' });
       }
       if (pass.node.kind === 'undecided' && rivalsOf(deps, machine).some(isUnread)) {
-        pass.again.push({ afterMs: LOOK_AGAIN_MS, waitingFor: 'what the other Machine with its provider ID names' });
+        pass.again.push({
+          afterMs: LOOK_AGAIN_MS,
+          waitingFor: 'the references of the other Machine with the same provider ID',
+        });
       }
       if (pass.node.kind !== 'found' || nodeCluster.kind !== 'reached') return next;
       const { target, identity } = nodeCluster;
@@ -37,23 +41,36 @@ export function nodeStep(deps: NodeDeps): MachineStep {
       const before = machine.status.nodeRef?.name;
       if (before !== name) {
         machine.status.nodeRef = { name };
-        const why = before === undefined ? '' : `: ${before} is gone, and it has the provider ID`;
+        const why = before === undefined ? '' : `: ${before} no longer exists, and it has the provider ID`;
         told.push({ type: 'Normal', reason: 'SuccessfulSetNodeRef', message: `The Node is ${name}${why}` });
       }
       const { nodeInfo } = pass.node.node.status ?? {};
       if (nodeInfo !== undefined) machine.status.nodeInfo = { ...nodeInfo };
-      if (isBeingDeleted(machine)) return next;
-      const isInterruptible = pass.infrastructure.kind === 'found' && pass.infrastructure.report.interruptible;
+      // One that has registered anew without its provider ID is drained, but may not say yet whose it is.
+      if (isBeingDeleted(machine) && pass.node.node.spec?.providerID !== machine.spec.providerID) return next;
+      const isInterruptible = interruptibleIn(pass.infrastructure);
       const outdated = isOutdated(machine, (reference) => deps.externals.find(machine, reference));
-      const change = nodeChange(pass.node.node, machine, { isInterruptible, isOutdated: outdated });
+      const shown = { isInterruptible, isOutdated: outdated };
+      const change = nodeChange(pass.node.node, machine, shown, deps.synced);
       if (change === undefined) return next;
       const { node } = pass.node;
       // Taints are a list that was made of the Node as it was seen.
       const patch = (change.spec === undefined ? mergePatch : mergePatchIfUnchanged)(node, change);
-      await target.writer.patch('change', nodes, { name }, patch, { signal });
+      const written = target.writer.patch('change', nodes, { name }, patch, { signal });
+      // What a Node shows holds no deletion up: its API server may go with its Machine.
+      await (isBeingDeleted(machine) ? written.catch(ignoreApiError) : written);
       return next;
     },
   };
+}
+
+function interruptibleIn(seen: SeenInfrastructure): boolean | undefined {
+  if (seen.kind === 'reading' || seen.kind === 'unknown') return undefined;
+  return seen.kind === 'found' && seen.report.interruptible;
+}
+
+function ignoreApiError(err: unknown): void {
+  if (!(err instanceof ApiError) && !(err instanceof GateClosedError)) throw err;
 }
 
 /** What the cache says, but that a Node is gone: a kubelet may have registered it anew. Throws ApiError. */
@@ -65,7 +82,7 @@ async function lookForNode(deps: NodeDeps, pass: MachinePass): Promise<SeenNode>
   if (seen.kind !== 'gone' || name === undefined || nodeCluster.kind !== 'reached' || isBeingDeleted(cluster)) {
     return seen;
   }
-  pass.node = { kind: 'undecided', problem: `Whether Node ${name} is gone could not be read` };
+  pass.node = { kind: 'undecided', problem: `Could not check whether Node ${name} still exists` };
   const live = await nodeCluster.target.reader.get(nodes, { name }, { signal }).catch(ignoreNotFound);
   const { providerID = '' } = machine.spec;
   const others = nodeCluster.target.nodes.byIndex('providerID', providerID).filter((one) => one.metadata.name !== name);

@@ -1,11 +1,13 @@
 import { EXCLUDE_DETACH_ANNOTATION } from '../../../apis/cluster-api/keys.ts';
 import type { Node } from '../../../apis/wire.ts';
 import type { TrackedVolume } from '../../../drain/volumes.ts';
-import { next } from '../../../reconcile/result.ts';
+import { next, type StepResult } from '../../../reconcile/result.ts';
 import type { Target } from '../../../targets/targets.ts';
 import { targetOf, type MachineStep, type StepDeps } from '../machine-pass.ts';
-import { drainedMachine, isTooLate } from './of-node.ts';
-import { isOver, LOOK_AGAIN_MS, OF_VOLUMES, started, timeLeftMs, waits } from './waits.ts';
+import { older } from '../older-conditions.ts';
+import { drainedMachine, isSilent, isTooLate } from './of-node.ts';
+import { awaitCluster, mayHaveNode, type UnreachedStep } from './reachable.ts';
+import { isOver, LOOK_AGAIN_MS, notedWhileWaiting, OF_VOLUMES, started, timeLeftMs, waits } from './waits.ts';
 
 /** Volumes that are attached to a Node, by what it says and by what VolumeAttachments say, but those of pods that stay. */
 export function attachedVolumes(
@@ -25,27 +27,41 @@ export function attachedVolumes(
   return [...reported, ...attached];
 }
 
+const UNREACHED: UnreachedStep = {
+  reason: OF_VOLUMES,
+  startTime: 'waitForNodeVolumeDetachStartTime',
+  timeout: 'nodeVolumeDetachTimeoutSeconds',
+};
+
+/** Condition of the older contract. */
+const SUCCEEDED = 'VolumeDetachSucceeded';
+
 /** Waits until volumes are off the Node, or its timeout is over. */
 export function detachStep({
   clock,
   rules,
   keptVolumes,
 }: Pick<StepDeps, 'clock' | 'rules' | 'keptVolumes'>): MachineStep {
-  return {
+  const step: MachineStep = {
     name: 'detach-volumes',
     async run(pass) {
       const { machine, signal } = pass;
       const target = targetOf(pass);
+      if (machine.metadata.annotations?.[EXCLUDE_DETACH_ANNOTATION] !== undefined) return next;
+      if (isTooLate(pass) || !mayHaveNode(pass)) return next;
+      if (pass.node.kind === 'unreachable') return awaitCluster(pass, pass.node.why, UNREACHED, clock.now());
       if (pass.node.kind !== 'found' || target === undefined) return next;
-      if (machine.metadata.annotations?.[EXCLUDE_DETACH_ANNOTATION] !== undefined || isTooLate(pass)) return next;
-      const ready = pass.node.node.status?.conditions?.find(({ type }) => type === 'Ready');
-      if (ready?.status === 'Unknown') return next;
       const { node } = pass.node;
-      if (attachedVolumes(node, target).length === 0) return next;
+      const areOff = (): StepResult => {
+        pass.older.push(older(SUCCEEDED, 'True'));
+        return next;
+      };
+      if (isSilent(node)) return areOff();
+      if (attachedVolumes(node, target).length === 0) return areOff();
       const ruleOf = await rules.of(drainedMachine(pass), target, signal);
       const kept = await keptVolumes(target, node.metadata.name, ruleOf, signal);
       const volumes = attachedVolumes(node, target, kept);
-      if (volumes.length === 0) return next;
+      if (volumes.length === 0) return areOff();
       const seconds = machine.spec.deletion?.nodeVolumeDetachTimeoutSeconds;
       const since = started(pass, 'waitForNodeVolumeDetachStartTime', clock.now());
       if (isOver(since, seconds, clock.now())) return next;
@@ -55,4 +71,5 @@ export function detachStep({
       return waits(pass, OF_VOLUMES, message, { event: { type: 'Normal', reason: OF_VOLUMES } });
     },
   };
+  return notedWhileWaiting(step, SUCCEEDED, OF_VOLUMES);
 }

@@ -1,9 +1,9 @@
 import type { Activity } from '../../../activity/activity.ts';
 import type { DrainProgress } from '../../../drain/drain.ts';
-import { isHeldUp, mainHold, mainWait, volumeWait } from '../../../drain/progress-text.ts';
+import { isHeldUp, mainHold, mainWait } from '../../../drain/progress-text.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import type { EndedDrain, Waiting } from '../machine-pass.ts';
-import { messageOf, OF_VOLUMES } from './waits.ts';
+import { messageOf } from './waits.ts';
 
 /** A drain that has ended, or failed. */
 export type EndedActivity = Exclude<Activity<EndedDrain>, { readonly state: 'running' }>;
@@ -16,21 +16,19 @@ export function toldOfEnd(activity: EndedActivity): readonly [string, Waiting['e
     return [`: ${why}`, isGate ? undefined : { type: 'Warning', reason: 'DrainBlocked', why }];
   }
   const { outcome } = activity.result;
-  if (outcome.kind !== 'incomplete') return [': it is not there any more', undefined];
+  if (outcome.kind !== 'incomplete') return [': it no longer exists', undefined];
   return [`: ${describeProgress(outcome.progress)}`, eventOf(outcome.progress)];
 }
 
 /** How many Pods are left, and what one of them waits for: `1 Pod is left; ns/a (waits for pods that go first)`. */
 export function describeProgress(progress: DrainProgress): string {
   const { remainingPods } = progress;
-  const left = remainingPods === 1 ? '1 Pod is left' : `${remainingPods} Pods are left`;
+  const left = remainingPods === 1 ? '1 Pod is left' : `${remainingPods} Pods remain`;
   return [left, mainWait(progress)].filter((part) => part !== undefined).join('; ');
 }
 
-/** Pods that only take the time that they were given are no news; volumes go off by themselves, but that may take minutes. */
+/** Pods that only take the time that they were given are no news. */
 export function eventOf(progress: DrainProgress): Waiting['event'] {
-  const ofVolumes = volumeWait(progress);
-  if (ofVolumes !== undefined) return { type: 'Normal', reason: OF_VOLUMES, why: ofVolumes };
   const why = mainHold(progress);
   return why === undefined
     ? undefined

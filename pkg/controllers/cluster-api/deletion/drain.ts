@@ -3,31 +3,61 @@ import { EXCLUDE_DRAIN_ANNOTATION } from '../../../apis/cluster-api/keys.ts';
 import type { Node } from '../../../apis/wire.ts';
 import type { DrainProgress, DrainRequest } from '../../../drain/drain.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
+import { ignoreNotFound } from '../../../kube/errors.ts';
+import { nodes } from '../../../kube/resource.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { Target } from '../../../targets/targets.ts';
 import { targetOf, type EndedDrain, type MachinePass, type MachineStep, type StepDeps } from '../machine-pass.ts';
+import { older } from '../older-conditions.ts';
 import { describeProgress, eventOf, toldOfEnd, type EndedActivity } from './drain-words.ts';
-import { drainedMachine, isTooLate } from './of-node.ts';
-import { isOver, LOOK_AGAIN_MS, OF_INFRASTRUCTURE, saidLast, started, timeLeftMs, waits } from './waits.ts';
+import { drainedMachine, isSilent, isTooLate } from './of-node.ts';
+import { awaitCluster, mayHaveNode, type UnreachedStep } from './reachable.ts';
+import {
+  isOver,
+  LOOK_AGAIN_MS,
+  notedWhileWaiting,
+  OF_INFRASTRUCTURE,
+  saidLast,
+  started,
+  timeLeftMs,
+  waits,
+} from './waits.ts';
 
 /** When to go on after the gate was closed, a Node has gone that the cache still shows, or somebody has uncordoned one. */
 const SOON_MS = 5_000;
 /** A drain without a timeout is begun anew after so long, so that nothing of it is forgotten. */
 const DRAIN_ROUND_MS = 600_000;
 
-/** Drains the Node, and waits until it is empty, or its timeout is over. */
+const UNREACHED: UnreachedStep = {
+  reason: 'DrainingNode',
+  startTime: 'nodeDrainStartTime',
+  timeout: 'nodeDrainTimeoutSeconds',
+};
+
+/** Condition of the older contract. */
+const SUCCEEDED = 'DrainingSucceeded';
+
+/** A drain that runs. */
+interface RunningDrain {
+  /** Whether it takes the kubelet for silent. */
+  readonly isSilent: boolean;
+  readonly overtaken: AbortController;
+  progress?: DrainProgress;
+}
+
+/** Drains the Node, and waits until it is empty, or its timeout is over. One whose kubelet falls silent, or answers again, is drained anew. */
 export function drainStep({
   drains,
   drain,
   rules,
   clock,
 }: Pick<StepDeps, 'drains' | 'drain' | 'rules' | 'clock'>): MachineStep {
-  /** What a running drain waits for, by the UID of its Machine. */
-  const running = new Map<string, DrainProgress>();
+  /** By the UID of their Machines. */
+  const running = new Map<string, RunningDrain>();
   const begin = (pass: MachinePass, target: Target, node: Node, leftMs: number | undefined): void => {
     const { uid } = pass.machine.metadata;
     const { name: nodeName, uid: nodeUID } = node.metadata;
-    const request: DrainRequest = {
+    const request: Omit<DrainRequest, 'isNodeSilent'> = {
       target,
       nodeName,
       nodeUID,
@@ -39,35 +69,55 @@ export function drainStep({
       maxEvictRetries: Number.MAX_SAFE_INTEGER,
       pvDetachTimeoutMs: DRAIN_ROUND_MS,
       pvReattachTimeoutMs: LOOK_AGAIN_MS,
+      // The next step waits for volumes, for as long as the Machine says.
+      isVolumeBlind: true,
     };
-    drains.startOrGet({ uid, key: pass.key, account: undefined }, 'drain', (signal) =>
-      drain(request, signal, (progress) => void running.set(uid, progress))
-        .then((outcome) => ({ nodeUID, outcome }))
-        .finally(() => running.delete(uid)),
-    );
+    drains.startOrGet({ uid, key: pass.key, account: undefined }, 'drain', async (signal) => {
+      const isNodeSilent = isSilent(node) && (await isSilentNow(target, nodeName, signal));
+      const own: RunningDrain = { isSilent: isNodeSilent, overtaken: new AbortController() };
+      running.set(uid, own);
+      const { signal: overtaken } = own.overtaken;
+      try {
+        const until = AbortSignal.any([signal, overtaken]);
+        const outcome = await drain({ ...request, isNodeSilent }, until, (progress) => {
+          own.progress = progress;
+        });
+        return { nodeUID, isNodeSilent, outcome };
+      } catch (err) {
+        if (signal.aborted || !overtaken.aborted) throw err;
+        return { nodeUID, isNodeSilent, outcome: { kind: 'overtaken' } };
+      } finally {
+        running.delete(uid);
+      }
+    });
   };
-  return {
+  const step: MachineStep = {
     name: 'drain',
     run(pass) {
       const { machine } = pass;
       const { uid, annotations } = machine.metadata;
       const target = targetOf(pass);
-      if (pass.node.kind !== 'found' || target === undefined) return next;
-      if (annotations?.[EXCLUDE_DRAIN_ANNOTATION] !== undefined || isTooLate(pass)) return next;
-      const { node } = pass.node;
-      const { name } = node.metadata;
+      if (annotations?.[EXCLUDE_DRAIN_ANNOTATION] !== undefined || isTooLate(pass) || !mayHaveNode(pass)) return next;
       const seconds = machine.spec.deletion?.nodeDrainTimeoutSeconds;
       const since = started(pass, 'nodeDrainStartTime', clock.now());
       const activity = drains.get(uid, 'drain');
       if (isOver(since, seconds, clock.now())) {
-        drains.abort(uid, 'drain', 'it has taken too long');
+        drains.abort(uid, 'drain', 'its timeout expired');
         if (activity?.state !== 'running') drains.forget(uid, 'drain');
         return next;
       }
+      if (pass.node.kind === 'unreachable') return awaitCluster(pass, pass.node.why, UNREACHED, clock.now());
+      if (pass.node.kind !== 'found' || target === undefined) return next;
+      const { node } = pass.node;
+      const { name } = node.metadata;
       const leftMs = seconds === undefined || seconds === 0 ? undefined : timeLeftMs(since, seconds, clock.now());
       if (leftMs !== undefined) pass.again.push({ afterMs: leftMs, waitingFor: 'the drain timeout' });
       if (activity?.state === 'running') {
-        const progress = running.get(uid);
+        const own = running.get(uid);
+        // What it has begun goes on in the cluster; it ends, and the next one takes up what there is.
+        if (own !== undefined && own.isSilent !== isSilent(node))
+          own.overtaken.abort(new Error('its Node has changed'));
+        const progress = own?.progress;
         const said =
           progress === undefined ? saidBefore(pass, name) : `Draining Node ${name}: ${describeProgress(progress)}`;
         const event = progress && eventOf(progress);
@@ -75,6 +125,7 @@ export function drainStep({
       }
       const stands = activity?.state === 'done' ? standOf(activity.result, node) : undefined;
       if (stands === 'empty') {
+        pass.older.push(older(SUCCEEDED, 'True'));
         if (!isKnownToBeDrained(pass)) {
           pass.told.push({ type: 'Normal', reason: 'SuccessfulDrainNode', message: `Node ${name} is drained` });
         }
@@ -84,7 +135,7 @@ export function drainStep({
         const restMs = activity.settledAtMs + restMsAfter(activity, node) - clock.monotonicMs();
         if (restMs > 0) {
           const [why, event] = stands === 'open' ? [ONCE_MORE, undefined] : toldOfEnd(activity);
-          pass.again.push({ afterMs: restMs, waitingFor: 'the next attempt to drain' });
+          pass.again.push({ afterMs: restMs, waitingFor: 'the next drain retry' });
           return waits(pass, 'DrainingNode', `Draining Node ${name}${why}`, { event });
         }
         drains.forget(uid, 'drain');
@@ -94,10 +145,17 @@ export function drainStep({
       return waits(pass, 'DrainingNode', said, { againMs: LOOK_AGAIN_MS });
     },
   };
+  return notedWhileWaiting(step, SUCCEEDED, 'Draining');
 }
 
 /** Why a Node is drained that was drained. */
-const ONCE_MORE = ' once more: it has registered anew, or takes Pods again';
+const ONCE_MORE = ' again: the Node re-registered or was uncordoned, or its kubelet responds again';
+
+/** Asks the API server: to take Pods for gone that may run is not to follow from a cache that is late. Throws ApiError. */
+async function isSilentNow({ reader }: Target, name: string, signal: AbortSignal): Promise<boolean> {
+  const node = await reader.get(nodes, { name }, { signal }).catch(ignoreNotFound);
+  return node !== undefined && isSilent(node);
+}
 
 /**
  * How long a drain rests that did not empty the Node. Each pass wakes the next by what it writes, so that one that fails at once, or a Node that
@@ -105,9 +163,11 @@ const ONCE_MORE = ' once more: it has registered anew, or takes Pods again';
  */
 function restMsAfter(activity: EndedActivity, node: Node): number {
   if (activity.state === 'failed') return activity.error instanceof GateClosedError ? SOON_MS : LOOK_AGAIN_MS;
+  const { nodeUID, outcome } = activity.result;
+  if (outcome.kind === 'overtaken') return 0;
   switch (standOf(activity.result, node)) {
     case 'open':
-      return node.metadata.uid === activity.result.nodeUID ? SOON_MS : 0;
+      return node.metadata.uid === nodeUID ? SOON_MS : 0;
     case 'gone':
       return SOON_MS;
     default:
@@ -131,12 +191,13 @@ function isKnownToBeDrained({ observed }: MachinePass): boolean {
 
 /**
  * What a drain that has ended says of the Node as it is now. empty: it is drained, and takes no Pods. open: it was drained, and another has
- * its name since, or somebody has uncordoned it: Pods may be on it. gone: the API server has it no more, and the cache will tell what it has.
- * left: Pods are.
+ * its name since, somebody has uncordoned it, or its kubelet answers again: Pods may be on it. gone: the API server has it no more, and the
+ * cache will tell what it has. left: Pods are.
  */
-function standOf({ nodeUID, outcome }: EndedDrain, node: Node): 'empty' | 'open' | 'gone' | 'left' {
+function standOf({ nodeUID, isNodeSilent, outcome }: EndedDrain, node: Node): 'empty' | 'open' | 'gone' | 'left' {
   if (outcome.kind === 'incomplete') return 'left';
-  if (node.metadata.uid !== nodeUID) return 'open';
+  if (outcome.kind === 'overtaken' || node.metadata.uid !== nodeUID) return 'open';
   if (outcome.kind === 'node-gone') return 'gone';
+  if (isNodeSilent && !isSilent(node)) return 'open';
   return node.spec?.unschedulable === true ? 'empty' : 'open';
 }

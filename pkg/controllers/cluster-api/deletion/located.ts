@@ -14,11 +14,11 @@ export const located: MachineStep = {
       if (seen.kind !== 'unknown' && seen.kind !== 'reading') continue;
       const what = `${reference?.kind} ${reference?.name}`;
       if (seen.kind === 'unknown') {
-        return waitsToKnow(pass, OF_INFRASTRUCTURE, `It cannot be told whether ${what} is there: ${seen.problem}`);
+        return waitsToKnow(pass, OF_INFRASTRUCTURE, `Unknown whether ${what} exists: ${seen.problem}`);
       }
       // A manager that has just begun to watch a kind knows nothing new: what was said last stands.
       const said = saidLast(pass);
-      const reading = `It cannot be told whether ${what} is there: it is being read`;
+      const reading = `Unknown whether ${what} exists: reading it`;
       return waits(pass, said?.reason ?? OF_INFRASTRUCTURE, said?.message ?? reading);
     }
     return next;

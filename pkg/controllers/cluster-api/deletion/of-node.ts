@@ -1,15 +1,16 @@
 import { conditionOf } from '../../../apis/cluster-api/condition.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
+import type { Node } from '../../../apis/wire.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { DrainedMachine } from '../../machines/pod-rules.ts';
 import type { MachinePass, MachineStep } from '../machine-pass.ts';
 import { OF_PRE_TERMINATE } from './waits.ts';
 
-/** A step that concerns the Node: skipped where there is none, or where it goes with its whole Cluster. */
+/** A step that concerns the Node: skipped where that is not cared for. */
 export function ofNode(step: MachineStep): MachineStep {
   return {
     name: step.name,
-    run: (pass) => (pass.node.kind !== 'found' || isBeingDeleted(pass.cluster) ? next : step.run(pass)),
+    run: (pass) => (pass.care === 'cared-for' ? step.run(pass) : next),
   };
 }
 
@@ -24,4 +25,9 @@ export function isTooLate({ infrastructure, machine, observed }: MachinePass): b
   // The older version stores no such time.
   if (conditionOf(observed, 'Deleting')?.reason === OF_PRE_TERMINATE) return true;
   return infrastructure.kind !== 'found' || isBeingDeleted(infrastructure.external.object);
+}
+
+/** Whether the kubelet of a Node does not answer: nobody ends its Pods, and nobody takes its volumes off. */
+export function isSilent({ status }: Node): boolean {
+  return status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'Unknown';
 }

@@ -1,31 +1,54 @@
+import { conditionOf } from '../../../apis/cluster-api/condition.ts';
 import { EXCLUDE_DETACH_ANNOTATION, EXCLUDE_DRAIN_ANNOTATION } from '../../../apis/cluster-api/keys.ts';
-import { isBeingDeleted } from '../../../apis/meta.ts';
-import { next } from '../../../reconcile/result.ts';
-import type { MachineStep } from '../machine-pass.ts';
-import { waitsToKnow } from './waits.ts';
+import { next, type StepResult } from '../../../reconcile/result.ts';
+import type { MachinePass, MachineStep } from '../machine-pass.ts';
+import { isOver, started, timeLeftMs, waitsToKnow, type StartTime } from './waits.ts';
 
 /** What ends the wait of who knows it already. */
-const LET_GO = `Annotations ${EXCLUDE_DRAIN_ANNOTATION} and ${EXCLUDE_DETACH_ANNOTATION} let this Machine go, and its VM, without a drain`;
+const LET_GO = `To delete the Machine and its VM without a drain, set annotations ${EXCLUDE_DRAIN_ANNOTATION} and ${EXCLUDE_DETACH_ANNOTATION}`;
+const OF_CLUSTER = 'Waiting for the cluster of its Node';
 
-/**
- * While nothing is known of the cluster of the Node, or which Node it is, nothing is drained and nothing deleted, however long it takes: unless the Cluster goes as a
- * whole, or somebody has said that the Node need not be cared for.
- */
-export const reachable: MachineStep = {
-  name: 'reachable',
+/** While it is not known which Node it is, nothing is drained and nothing deleted, however long it takes: unless somebody has said that it need not be cared for. */
+export const decided: MachineStep = {
+  name: 'decided',
   run(pass) {
-    const { node, machine, cluster } = pass;
+    const { node, machine } = pass;
     const { annotations } = machine.metadata;
     const isLetGo = [EXCLUDE_DRAIN_ANNOTATION, EXCLUDE_DETACH_ANNOTATION].every(
       (one) => annotations?.[one] !== undefined,
     );
-    if (isLetGo || isBeingDeleted(cluster)) return next;
-    if (node.kind === 'undecided') {
-      return waitsToKnow(pass, 'DrainingNode', `Waiting to know its Node: ${node.problem}. ${LET_GO}`);
-    }
-    if (node.kind !== 'unreachable') return next;
-    const text = 'Waiting for the cluster of its Node';
-    const event = { type: 'Warning', reason: 'DrainBlocked', why: text } as const;
-    return waitsToKnow(pass, 'DrainingNode', `${text}: ${node.why}`, { event });
+    if (isLetGo || node.kind !== 'undecided') return next;
+    return waitsToKnow(pass, 'DrainingNode', `Waiting until its Node is known: ${node.problem}. ${LET_GO}`);
   },
 };
+
+/** Whether there is a Node, as far as is known; where the API server of its cluster has never answered anybody, none has joined. */
+export function mayHaveNode({ node, machine, cluster }: MachinePass): boolean {
+  if (node.kind !== 'unreachable') return node.kind === 'found';
+  return machine.status.nodeRef !== undefined || conditionOf(cluster, 'ControlPlaneInitialized')?.status !== 'False';
+}
+
+/** How a step waits for the cluster of a Node. */
+export interface UnreachedStep {
+  readonly reason: string;
+  readonly startTime: StartTime;
+  /** Field of `spec.deletion`. */
+  readonly timeout: 'nodeDrainTimeoutSeconds' | 'nodeVolumeDetachTimeoutSeconds';
+}
+
+/** Waits for the cluster of the Node for as long as the step may take: for ever unless the Machine says otherwise. */
+export function awaitCluster(
+  pass: MachinePass,
+  why: string,
+  { reason, startTime, timeout }: UnreachedStep,
+  nowMs: number,
+): StepResult {
+  const seconds = pass.machine.spec.deletion?.[timeout] ?? 0;
+  const since = started(pass, startTime, nowMs);
+  if (isOver(since, seconds, nowMs)) return next;
+  if (seconds > 0) pass.again.push({ afterMs: timeLeftMs(since, seconds, nowMs), waitingFor: timeout });
+  const ends =
+    seconds > 0 ? `The deletion continues ${seconds} s after ${since} (${timeout})` : `To end the wait, set ${timeout}`;
+  const event = { type: 'Warning', reason: 'DrainBlocked', why: OF_CLUSTER } as const;
+  return waitsToKnow(pass, reason, `${OF_CLUSTER}: ${why}. ${ends}`, { event });
+}

@@ -23,10 +23,10 @@ function leftNode({ metadata }: Node, cluster: KubeObject): Told {
   const reason = 'NodeLeft';
   const why = `Nodes are not deleted with Cluster ${cluster.metadata.name}`;
   if (finalizers.includes(NODE_FINALIZER)) {
-    const owner = labels[MACHINE_NAME_LABEL] ?? 'that made it';
-    const message = `Node ${name} is left: ${why}, and it belongs to machine ${owner} (machine.sapcloud.io, kubectl get mc), which deletes it when its VM is gone. Leave it; where there is no such machine any more, take finalizer ${NODE_FINALIZER} off it and delete it`;
+    const owner = labels[MACHINE_NAME_LABEL] ?? 'that created it';
+    const message = `Node ${name} is kept: ${why}, and it belongs to machine ${owner} (machine.sapcloud.io, kubectl get mc), which deletes it after its VM. If that machine no longer exists, remove finalizer ${NODE_FINALIZER} from the Node and delete it`;
     return { type: 'Normal', reason, message };
   }
-  const message = `Node ${name} is left: ${why}, and it is in the target cluster of the manager, which stays. It belongs to nobody any more: kubectl delete node ${name}`;
+  const message = `Node ${name} is kept: ${why}, and it is in the target cluster of the manager. It no longer belongs to a Machine: kubectl delete node ${name}`;
   return { type: 'Warning', reason, message };
 }

@@ -22,14 +22,14 @@ export function removal(
       const { signal, machine } = pass;
       if (seen.kind === 'absent') {
         if (await externals.isGone(machine, reference, signal)) return next;
-        return waits(pass, reason, `${what} is not gone yet`, { againMs: LOOK_AGAIN_MS });
+        return waits(pass, reason, `${what} still exists`, { againMs: LOOK_AGAIN_MS });
       }
       if (seen.kind !== 'found') return next;
       const { object, resource } = seen.external;
       if (!isBeingDeleted(object)) {
         const { uid } = object.metadata;
-        // A Cluster that goes may have lost its API server already.
-        const target = isBeingDeleted(pass.cluster) ? undefined : targetOf(pass);
+        // Where the Node is not cared for, its API server may be no more.
+        const target = pass.care === 'cared-for' ? targetOf(pass) : undefined;
         const clusters = target === undefined ? [] : [target.cluster];
         const left = await writer
           .delete('destroy', resource, refOf(object), { uid }, { signal, clusters })
@@ -40,7 +40,7 @@ export function removal(
           });
         if (left === undefined && (await externals.isGone(machine, reference, signal))) return next;
       }
-      return waits(pass, reason, `Waiting for ${what} to be gone`);
+      return waits(pass, reason, `Waiting for ${what} to be deleted`);
     },
   };
 }

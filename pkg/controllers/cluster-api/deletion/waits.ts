@@ -2,7 +2,8 @@ import { conditionOf, type Condition } from '../../../apis/cluster-api/condition
 import type { ClusterAPIMachineStatus } from '../../../apis/cluster-api/machine.ts';
 import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
 import { waitFor, type StepResult } from '../../../reconcile/result.ts';
-import type { MachinePass, Waiting } from '../machine-pass.ts';
+import type { MachinePass, MachineStep, Waiting } from '../machine-pass.ts';
+import { older } from '../older-conditions.ts';
 
 /** How often a drain or volumes that are still attached are looked at again. */
 export const LOOK_AGAIN_MS = 20_000;
@@ -29,6 +30,20 @@ export function started({ machine }: MachinePass, name: StartTime, nowMs: number
   const since = machine.status.deletion?.[name] ?? toTimestamp(nowMs);
   machine.status.deletion = { ...machine.status.deletion, [name]: since };
   return since;
+}
+
+/** A step that says by a condition of the older contract that, and for what, it waits; that it has succeeded it says itself. */
+export function notedWhileWaiting(step: MachineStep, type: string, reason: string): MachineStep {
+  return {
+    name: step.name,
+    async run(pass) {
+      const result = await step.run(pass);
+      if (result.kind !== 'next') {
+        pass.older.push(older(type, 'False', reason, { message: pass.deleting?.message ?? '' }));
+      }
+      return result;
+    },
+  };
 }
 
 /** Ends a pass of a deletion: says what it waits for, and when it looks again. */

@@ -140,10 +140,55 @@ describe('a Volume', () => {
     ]);
   });
 
+  test.each([
+    { what: 'names no image', template: {}, made: { dataSource: { osImage: { image: 'os', architecture: 'arm64' } } } },
+    {
+      what: 'names another one',
+      template: { dataSource: { osImage: { image: 'own' } } },
+      made: { dataSource: { osImage: { image: 'own', architecture: 'arm64' } } },
+    },
+    {
+      what: 'names a snapshot',
+      template: { dataSource: { volumeSnapshotRef: { name: 's' } } },
+      made: { dataSource: { volumeSnapshotRef: { name: 's' } } },
+    },
+  ])('is of the image of the spec, if it is the first disk and its template $what', ({ template, made }) => {
+    const volumes = ['root', 'data'].map((name) => ({ name, ephemeral: { volumeTemplate: { spec: template } } }));
+    const machine = machineOf({ image: 'os', volumes });
+    const machineClass = {
+      metadata: meta('c', { labels: { 'common.ironcore.dev/architecture': 'arm64' } }),
+      capabilities: {},
+    };
+
+    const { create } = volumeClaims(machine, machineClass, { get: () => undefined, own: [], mayLetGo: true });
+
+    expect(create[0]?.spec).toEqual(made);
+    expect(create[1]?.spec?.dataSource?.osImage?.image).not.toBe('os');
+  });
+
+  test('is in the zone and region of the Machine, key by key, where its template says nothing else', () => {
+    const spec = { volumePoolSelector: { disk: 'ssd', 'topology.ironcore.dev/zone': 'own' } };
+    const machine = machineOf({
+      machinePoolSelector: { 'topology.ironcore.dev/zone': 'z', 'topology.ironcore.dev/region': 'r', other: 'x' },
+      volumes: [{ name: 'tmp', ephemeral: { volumeTemplate: { spec } } }],
+    });
+
+    const { create } = volumeClaims(machine, undefined, { get: () => undefined, own: [], mayLetGo: true });
+
+    expect(create).toMatchObject([
+      {
+        spec: {
+          volumePoolSelector: { 'topology.ironcore.dev/region': 'r', 'topology.ironcore.dev/zone': 'own', disk: 'ssd' },
+        },
+      },
+    ]);
+    expect(create[0]?.spec?.['volumePoolSelector' as never]).not.toHaveProperty('other');
+  });
+
   test('is where its template says, if that says so', () => {
     const spec = { volumePoolSelector: { mine: 'y' }, dataSource: { osImage: { architecture: 'amd64' } } };
     const machine = machineOf({
-      machinePoolSelector: { 'topology.ironcore.dev/zone': 'z' },
+      machinePoolSelector: { other: 'z' },
       volumes: [{ name: 'tmp', ephemeral: { volumeTemplate: { spec } } }],
     });
 

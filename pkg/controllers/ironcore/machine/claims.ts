@@ -29,7 +29,6 @@ export interface Claims<T extends KubeObject> {
   readonly delete: readonly T[];
 }
 
-/** What there is of one kind. */
 export interface Claimable<T extends KubeObject> {
   readonly get: (name: string) => T | undefined;
   /** Those that it has claimed, and those that were made for it. */
@@ -121,17 +120,29 @@ interface Template {
 /** Near the Machine, and of its architecture, where the template says nothing else. */
 function newVolume(
   machine: IronCoreMachine,
-  { ephemeral }: VolumeEntry,
+  { name: entryName, ephemeral }: VolumeEntry,
   name: string,
   machineClass: IronCoreMachineClass | undefined,
 ): New<IronCoreVolume> | undefined {
   if (ephemeral === undefined) return undefined;
   const { spec = {}, ...template } = ephemeral.volumeTemplate as Template;
   const selector = Object.entries(machine.spec.machinePoolSelector ?? {}).filter(([key]) => ZONE_LABELS.includes(key));
-  const near = selector.length === 0 ? {} : { volumePoolSelector: Object.fromEntries(selector) };
+  const { volumePoolSelector } = spec as { volumePoolSelector?: Readonly<Record<string, string>> };
+  const near = { ...Object.fromEntries(selector), ...volumePoolSelector };
+  const isFirst = machine.spec.volumes?.[0]?.name === entryName;
+  const made = withArchitecture(isFirst ? withImage(spec, machine.spec.image) : spec, machineClass);
   // Whatever the template says, of which only some is known here.
-  const whole = { ...near, ...withArchitecture(spec, machineClass) } as NonNullable<IronCoreVolume['spec']>;
+  const whole = {
+    ...made,
+    ...(Object.keys(near).length > 0 && { volumePoolSelector: near }),
+  } as NonNullable<IronCoreVolume['spec']>;
   return { ...madeFor(machine, name, template), spec: whole };
+}
+
+/** The first disk is of the image that the Machine names, where its template names no source. */
+function withImage(spec: Readonly<Record<string, unknown>>, image = ''): Readonly<Record<string, unknown>> {
+  const { dataSource = {} } = spec as { dataSource?: object };
+  return image === '' || Object.keys(dataSource).length > 0 ? spec : { ...spec, dataSource: { osImage: { image } } };
 }
 
 function withArchitecture(

@@ -65,12 +65,14 @@ const WANTED: Wanted = {
   volumes: ready(disk('root', 'oda'), remote('data', 'odb', 'h')),
   networkInterfaces: ready(nic('eth')),
   hostname: undefined,
+  ignored: undefined,
 };
 
 function situationOf(part: Partial<Situation> = {}): Situation {
   return {
     machine: machineOf(),
     poolUID: 'pool-uid',
+    claim: { process: 'me', renewals: 2 },
     wanted: WANTED,
     networkInterfaceUIDs: new Map([['nic', 'uid-nic']]),
     existing: [],
@@ -100,7 +102,7 @@ describe('without a machine at the runtime', () => {
     expect(decide(situationOf({ wanted: { ...WANTED, hostname: 'web' } }))).toEqual({
       kind: 'create',
       machine: {
-        metadata: { labels: LABELS, annotations: ANNOTATIONS },
+        metadata: { labels: LABELS, annotations: { ...ANNOTATIONS, 'machine.sapcloud.io/claim': 'me:2' } },
         spec: {
           class: 'small',
           ignitionData: IGNITION,
@@ -159,6 +161,7 @@ describe('with a machine at the runtime', () => {
     readonly wanted?: Partial<Wanted>;
     readonly machine?: IronCoreMachine;
     readonly changes: readonly Partial<Change>[];
+    readonly waits?: readonly unknown[];
   }[] = [
     { what: 'nothing is done that is as it should be', changes: [] },
     {
@@ -248,6 +251,29 @@ describe('with a machine at the runtime', () => {
       changes: [],
     },
     {
+      what: 'a disk of the pool is never taken away for a Volume, which is told',
+      wanted: { volumes: ready(remote('root', 'oda', 'r'), remote('data', 'odb', 'h')) },
+      changes: [],
+      waits: [{ reason: 'VolumeNotReady', message: expect.stringContaining('Volume of root is not attached') }],
+    },
+    {
+      what: 'a Volume gives its place to a disk of the pool',
+      wanted: { volumes: ready(disk('root', 'oda'), disk('data', 'odb')) },
+      changes: [{ kind: 'detachVolume', name: 'data' }],
+    },
+    {
+      what: 'a volume of which the runtime shows no source stays',
+      has: {
+        spec: {
+          volumes: [
+            Volume.fromPartial({ name: 'root', device: 'oda' }),
+            Volume.fromPartial({ name: 'data', device: 'odb' }),
+          ],
+        },
+      },
+      changes: [],
+    },
+    {
       what: 'a disk of the pool is never taken away for its size',
       wanted: { volumes: ready(disk('root', 'oda', 'x', 5n), remote('data', 'odb', 'h')) },
       changes: [],
@@ -315,12 +341,12 @@ describe('with a machine at the runtime', () => {
       changes: [],
     },
   ];
-  test.each(rows)('$what', ({ has, wanted, machine = machineOf(), changes }) => {
+  test.each(rows)('$what', ({ has, wanted, machine = machineOf(), changes, waits }) => {
     const kept = existing('a', has);
 
     const decision = decide(situationOf({ machine, existing: [kept], wanted: { ...WANTED, ...wanted } }));
 
-    expect(decision).toMatchObject({ kind: 'keep', machine: kept, duplicates: [], changes });
+    expect(decision).toMatchObject({ kind: 'keep', machine: kept, duplicates: [], changes, ...(waits && { waits }) });
   });
 
   test('the oldest of several is kept, the others go, and nothing else is done', () => {
@@ -428,6 +454,8 @@ describe('whatever is wanted, one thing after the other', () => {
   });
   const whenReady = <T>(isReady: boolean, one: T): Needed<T> => (isReady ? { ready: one } : { why: 'no' });
 
+  // promise: machines-ironcore/nothing-detached-stays-same
+  // promise: ironcore/machines/network-interfaces-changed
   test('the runtime comes to rest as it is wanted, and nothing that stays the same is touched', () => {
     fc.assert(
       fc.property(fc.array(wish, { minLength: 1, maxLength: 4 }), (wishes) => {

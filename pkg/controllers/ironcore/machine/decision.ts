@@ -6,7 +6,9 @@ import {
   type Volume,
 } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine, WantedMachine } from '../../../ironcore-runtime/runtime.ts';
+import { claimText, type PoolClaim } from '../pool-claims.ts';
 import {
+  CLAIM,
   POOL_LABEL,
   MACHINE_GENERATION,
   NAME_LABEL,
@@ -21,7 +23,6 @@ import type { Needed, Wanted, WaitReason } from './wanted.ts';
 /** How soon a machine that is going is looked at again. */
 const LOOK_MS = 1_000;
 
-/** Something that is waited for. */
 export interface Wait {
   readonly reason: WaitReason;
   readonly message: string;
@@ -35,7 +36,6 @@ export type Change =
   | { readonly kind: 'power'; readonly power: Power }
   | { readonly kind: 'annotate'; readonly annotations: Readonly<Record<string, string>> };
 
-/** What is done next for a Machine. */
 export type Decision =
   /** Something that it needs is missing, and there is no machine yet. */
   | { readonly kind: 'wait'; readonly waits: readonly Wait[] }
@@ -55,11 +55,11 @@ export type Decision =
   /** Its deletion: nothing is left. */
   | { readonly kind: 'finish' };
 
-/** What a decision is made from. */
 export interface Situation {
   readonly machine: IronCoreMachine;
-  /** UID of its MachinePool. */
   readonly poolUID: string;
+  /** By which this process says that it has made a machine; undefined: it cannot yet. */
+  readonly claim: PoolClaim | undefined;
   readonly wanted: Wanted;
   /** UIDs of the NetworkInterfaces, by their names. */
   readonly networkInterfaceUIDs: ReadonlyMap<string, string>;
@@ -85,7 +85,7 @@ export function decide(situation: Situation): Decision {
       machine: kept,
       duplicates: [],
       changes: changesOf(kept, situation),
-      waits: waitsOf(situation),
+      waits: [...waitsOf(situation), ...disksInPlaceOfVolumes(kept, situation)],
     };
   }
   const waits = waitsOf(situation);
@@ -125,7 +125,7 @@ function isLeft({ metadata }: RuntimeMachine): boolean {
 }
 
 /** What is missing, in the order in which it is looked at. */
-function waitsOf({ wanted }: Pick<Situation, 'wanted'>): readonly Wait[] {
+export function waitsOf({ wanted }: Pick<Situation, 'wanted'>): readonly Wait[] {
   const { runtimeClass, ignition, networkInterfaces, volumes } = wanted;
   return [
     ...waitFor('MachineClassNotReady', runtimeClass),
@@ -135,17 +135,35 @@ function waitsOf({ wanted }: Pick<Situation, 'wanted'>): readonly Wait[] {
   ];
 }
 
+/** Volumes that are not attached because the machine has a disk of the pool under their names. */
+function disksInPlaceOfVolumes({ spec }: RuntimeMachine, { wanted }: Pick<Situation, 'wanted'>): readonly Wait[] {
+  return spec.volumes
+    .filter((has) => {
+      const want = wanted.volumes.get(has.name);
+      return want !== undefined && 'ready' in want && volumeLikeness(has, want.ready) === 'disk';
+    })
+    .map(({ name }) => ({
+      reason: 'VolumeNotReady',
+      message:
+        `Volume of ${name} is not attached: the machine has a disk of the pool in its place, which is not taken away, because what is on it would ` +
+        'be lost. Save it, then make another Machine',
+    }));
+}
+
 function waitFor(reason: WaitReason, needed: Needed<unknown>): readonly Wait[] {
   return 'why' in needed ? [{ reason, message: needed.why }] : [];
 }
 
-function newMachine({ machine, wanted, poolUID, ...situation }: Situation): WantedMachine {
+function newMachine({ machine, wanted, poolUID, claim, ...situation }: Situation): WantedMachine {
   const { uid, name, namespace = '' } = machine.metadata;
   const { runtimeClass, ignition, hostname } = wanted;
   return {
     metadata: {
       labels: { [UID_LABEL]: uid, [NAMESPACE_LABEL]: namespace, [NAME_LABEL]: name, [POOL_LABEL]: poolUID },
-      annotations: annotationsOf(machine, 0n, situation.networkInterfaceUIDs),
+      annotations: {
+        ...annotationsOf(machine, 0n, situation.networkInterfaceUIDs),
+        ...(claim !== undefined && { [CLAIM]: claimText(claim) }),
+      },
     },
     spec: {
       class: 'ready' in runtimeClass ? runtimeClass.ready : '',

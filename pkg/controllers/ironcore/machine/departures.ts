@@ -45,7 +45,6 @@ export class Departures {
   }
 }
 
-/** A Machine as it was last seen. */
 interface Departure {
   /** Of its machine; empty: none is known. */
   readonly id: string;

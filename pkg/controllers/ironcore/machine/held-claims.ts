@@ -8,7 +8,6 @@ import type { Logger } from '../../../log/logger.ts';
 import { giveUpHint, releaseOf, type Annotated } from '../../vms/orphan-release.ts';
 import { leavePool, poolCondition, says, tellPool, type Said } from './pool-condition.ts';
 
-/** What is told of held claims with. */
 export interface HeldClaimsDeps {
   readonly writer: Pick<Writer, 'patch'>;
   readonly recorder: ObjectEvents<IronCoreMachinePool>;

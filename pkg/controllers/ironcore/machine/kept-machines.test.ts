@@ -62,7 +62,7 @@ test('machines that are kept are named by a condition beside those of others, an
   expect(conditions).toMatchObject([READY, { type: 'MachinesKept', status: 'True', reason: 'DeletionNotSeen' }]);
   expect(conditions[1]?.message).toContain('Kept (2): ns/a (id-a), ns/b (id-b). ');
   expect(conditions[1]?.message).toMatch(
-    /value of the annotation has passed.* kubectl annotate --overwrite machinepools.compute.ironcore.dev p safety/,
+    /value of the annotation is in the past.* kubectl annotate --overwrite machinepools.compute.ironcore.dev p safety/,
   );
   expect(events).toEqual([expect.stringMatching(/^MachinesKept: .*nobody has seen.* annotate /)]);
   expect((await metrics.kept.get()).values).toEqual([{ labels: { pool: 'p' }, value: 2 }]);

@@ -12,7 +12,6 @@ import { formerPoolHint } from './former-pools.ts';
 import type { KeptWhy, OwnerlessVerdict } from './ownerless.ts';
 import { leavePool, poolCondition, says, tellPool, type Said } from './pool-condition.ts';
 
-/** What is told of kept machines with. */
 export interface KeptMachinesDeps {
   readonly writer: Pick<Writer, 'patch'>;
   readonly recorder: ObjectEvents<IronCoreMachinePool>;

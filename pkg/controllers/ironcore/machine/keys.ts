@@ -14,6 +14,8 @@ export const POOL_LABEL = `downward-api.${PREFIX}/machinepool-uid`;
 export const MACHINE_GENERATION = `${PREFIX}/machine-generation`;
 export const RUNTIME_GENERATION = `${PREFIX}/irimachine-generation`;
 export const NIC_MAPPING = `${PREFIX}/networkinterfacemapping`;
+/** The same: which process looked after the machine last, as pool-claims.ts has it. */
+export const CLAIM = 'machine.sapcloud.io/claim';
 
 /** Attributes of volumes and network interfaces at a runtime: labels of the object, as JSON. */
 export const VOLUME_LABELS_ATTRIBUTE = 'rawVolumeLabels';

@@ -160,6 +160,7 @@ test.each([
   expect(freed()).not.toContain('volumes/v');
 });
 
+// promise: machines-ironcore/machine-ironcore-claimed-given
 test.each([
   {
     what: 'a machine of the Machine',

@@ -29,9 +29,11 @@ import {
 import type { ObjectMetadata } from '../../../ironcore-runtime/gen/ironcore/meta/v1alpha1/meta.ts';
 import type { RuntimeFilter, RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { ApiError } from '../../../kube/errors.ts';
-import { ironCoreMachines } from '../../../kube/resource.ts';
+import { ironCoreMachines, secrets } from '../../../kube/resource.ts';
 import { MACHINE_FINALIZER } from './keys.ts';
+import { PoolClaims } from '../pool-claims.ts';
 import { KeptUses } from './kept-uses.ts';
+import { Rivals } from './rivals.ts';
 import { IronCoreMachineController } from './machine-controller.ts';
 import { Sightings } from './sightings.ts';
 
@@ -74,6 +76,10 @@ function world(
   const sightings = new Sightings();
   const keptUses = new KeptUses();
   keptUses.saw('p', []);
+  const claims = new PoolClaims({ process: 'me' });
+  claims.noted('p', new Map([['me', 1]]));
+  const rivals = new Rivals({ claims, recorder: { event: () => undefined } });
+  rivals.saw('p', pool, []);
   const refusals: Error[] = [];
   const deletions: Error[] = [];
   const attachments: Error[] = [];
@@ -81,21 +87,29 @@ function world(
   /** Besides those in the store. */
   const shown: RuntimeMachine[] = [];
   let lists = 0;
+  const asked = { classes: 0, lists: 0 };
+  const classes = [{ name: 'c', resources: {}, quantity: 100 }];
   const events: string[] = [];
   const poolEvents: string[] = [];
   const log: string[] = [];
   const runtime = {
     address: 'unix:///p.sock',
     version: async () => ({ name: 'iri', version: '1', connection: it.connection }),
-    classes: async () => [{ name: 'c', resources: {}, quantity: 100 }],
+    classes: async () => {
+      asked.classes += 1;
+      const [failure] = troubles;
+      if (failure?.message.startsWith('Status: ') === true) throw failure;
+      return classes;
+    },
     machines: async ({ id = '', labels = {} }: RuntimeFilter) => {
+      asked.lists += 1;
       const [trouble] = troubles;
       if (trouble?.isMutation === false) throw trouble;
       if (id === '' && Object.keys(labels).length === 0) lists += 1;
       const others = id === '' && Object.keys(labels).length === 0 ? shown : [];
       return structuredClone([...store.list({ id, labelSelector: { ...labels } }), ...others]);
     },
-    annotate: async () => undefined,
+    annotate: async (_of: string, id: string, annotations: Record<string, string>) => store.annotate(id, annotations),
     attachVolume: async (_of: string, id: string, volume: Volume) => {
       const refusal = attachments.shift();
       if (refusal !== undefined) throw refusal;
@@ -138,6 +152,8 @@ function world(
     writer: client,
     runtimes: new Map([['p', runtime]]),
     served: { has: () => isServed.now },
+    claims,
+    rivals,
     keptUses,
     sightings,
     recorder: { event: ({ reason, message }) => void events.push(`${reason}: ${message}`) },
@@ -153,6 +169,8 @@ function world(
   return {
     it,
     lists: () => lists,
+    asked,
+    classes,
     sightings,
     clock,
     store,
@@ -161,6 +179,7 @@ function world(
     pass,
     isServed,
     keptUses,
+    rivals,
     refusals,
     deletions,
     attachments,
@@ -411,6 +430,7 @@ describe('the only machine of a pool, which the runtime does not show any more,'
     return found;
   }
 
+  // promise: machines-ironcore/machine-ironcore-made-twice
   test.each(CASES)('and which $what: one is created anew: $isBelieved', async (row) => {
     const { store, events } = await look(machineOf(), row);
 
@@ -692,11 +712,80 @@ describe('of a pool whose runtime does not show so many machines', () => {
     },
   );
 
+  // promise: machines-ironcore/machine-ironcore-runtime-show
   test.each(CASES)('lost $lost, shown $shown: a deletion ends: $isBelieved', async ({ lost, shown, isBelieved }) => {
     const it = await lose(lost, shown, deletion, machineOf({}, {}, deletion));
 
     expect(hasFinalizer(it)).toBe(!isBelieved);
     expect(it.events.some((event) => event.startsWith('MachinesLost'))).toBe(!isBelieved);
+  });
+
+  const minutes = async (it: Awaited<ReturnType<typeof lose>>, count: number): Promise<void> => {
+    for (let i = 0; i < 2 * count; i++) {
+      it.clock.advance(MINUTE_MS / 2);
+      it.machines.put(await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' }));
+      await it.pass();
+    }
+  };
+
+  // Such as all machines of a node of the provider that is drained, behind a broker.
+  test.each(CASES)(
+    'lost $lost, shown $shown, by the connection that has shown this one: one is created anew after two minutes at the latest',
+    async ({ lost, shown }) => {
+      const it = await lose(lost, shown);
+
+      await minutes(it, 2);
+
+      expect(it.store.made - shown).toBe(1);
+    },
+  );
+
+  test('lost 6 by another connection: none is ever created anew, and none is said to run', async () => {
+    const it = await lose(6, 0);
+    it.it.connection = 1;
+    it.sightings.saw('p', { machines: [], connection: 1 });
+
+    await minutes(it, 30);
+
+    expect(it.store.made).toBe(0);
+    expect((await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' })).status).toMatchObject({
+      state: 'Pending',
+      conditions: expect.arrayContaining([
+        expect.objectContaining({ type: 'Ready', status: 'False', reason: 'MachinesLost' }),
+      ]),
+    });
+  });
+
+  test('that are shown again in time: what was missing counts anew the next time', async () => {
+    const it = await lose(6, 0);
+    const { id } = it.store.create(
+      Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c' } }),
+    ).metadata;
+    await it.pass();
+    it.store.forget(id);
+    it.clock.advance(MINUTE_MS);
+
+    await it.pass();
+    it.clock.advance(MINUTE_MS / 2);
+    expect(await it.pass()).toBeGreaterThan(0);
+
+    expect(it.store.made).toBe(1);
+  });
+
+  test('those that were seen going are gone, however many they are, whatever the connection', async () => {
+    const it = world({ ...machineOf(), status: { machineID: 'iri://gone-0', state: 'Running' } });
+    const all = Array.from({ length: 8 }, (_, i) => shownAs(`gone-${i}`, { deletedAt: 1n }));
+    for (let i = 1; i < 8; i++)
+      it.machines.put({ ...machineOf({}, {}, meta(`other-${i}`)), status: { machineID: `iri://gone-${i}` } });
+    it.sightings.saw('p', { machines: all, connection: 0 });
+    it.it.connection = 1;
+
+    await it.pass();
+    it.clock.advance(5_000);
+    await it.pass();
+
+    expect(it.store.made).toBe(1);
+    expect(it.events.some((event) => event.startsWith('MachinesLost'))).toBe(false);
   });
 
   test('one list is enough for all that are held, which are looked at ever less often', async () => {
@@ -877,16 +966,220 @@ test('a Machine of a pool that somebody else serves is not touched', async () =>
 });
 
 test('nothing is claimed or made before it is known what machines without a Machine use', async () => {
-  const { clock, store, client, pass, keptUses } = world(machineOf());
-  keptUses.forget('p');
+  const { clock, store, client, pass, rivals } = world(machineOf());
+  rivals.forget('p');
 
   await pass();
   expect([store.made, client.writes]).toEqual([0, []]);
 
-  keptUses.saw('p', []);
+  rivals.saw('p', undefined, []);
   clock.advance(1_000);
   await pass();
   expect(store.made).toBe(1);
+});
+
+describe('a machine says which of its own generations has the spec', () => {
+  const generation = 'machinepoollet.ironcore.dev/irimachine-generation';
+  const run = async (before: string) => {
+    const it = world(machineOf({}, { power: 'Off' }));
+    it.store.habits.observesAtOnce = false;
+    const { metadata } = it.store.create(
+      Machine.fromPartial({
+        metadata: { labels: { [label]: 'uid-m' }, annotations: { other: 'x', [generation]: before } },
+        spec: { class: 'c' },
+      }),
+    );
+    await it.pass();
+    return { it, id: metadata.id };
+  };
+
+  test('of which the API server counts none, when it was switched', async () => {
+    const { it, id } = await run('0');
+
+    const { metadata } = it.store.get(id);
+    expect(metadata.annotations).toMatchObject({ other: 'x', [generation]: String(metadata.generation) });
+    expect(metadata.generation).toBe(2n);
+  });
+
+  test('and what it is like is not shown before that generation was observed', async () => {
+    const { it, id } = await run('0');
+    const stateOf = async () => (await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' })).status?.state;
+    expect(await stateOf()).toBe('Pending');
+
+    it.machines.put(await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' }));
+    it.store.get(id).status.observedGeneration = 2n;
+    await it.pass();
+
+    expect(await stateOf()).toBe('Shutdown');
+  });
+});
+
+describe('a Machine that waits', () => {
+  const ofSecret = { ignitionRef: { name: 'ignition' } };
+
+  test('asks its runtime for no machine and is looked at ever less often, until it waits for something else', async () => {
+    const { clock, store, client, pass, asked } = world(machineOf({}, ofSecret));
+
+    const afterMs: unknown[] = [];
+    for (let i = 0; i < 6; i++) {
+      afterMs.push(await pass());
+      clock.advance(60_000);
+    }
+    expect(afterMs).toEqual([5_000, 10_000, 20_000, 40_000, 60_000, 60_000]);
+    expect(asked.lists).toBe(0);
+
+    client.put(secrets, { metadata: meta('ignition') });
+    expect(await pass()).toBe(5_000);
+    const complete = { metadata: { ...meta('ignition'), resourceVersion: '2' }, data: { 'ignition.yaml': 'eA==' } };
+    client.put(secrets, complete);
+    await pass();
+    expect(store.made).toBe(1);
+  });
+
+  test('asks for the classes of its runtime once in ten seconds, and at once after that has failed', async () => {
+    const { clock, troubles, pass, asked } = world(machineOf({}, ofSecret));
+    troubles.push(new RuntimeError('Status', 'Unavailable', 'reset', { isMutation: false }));
+    await pass();
+    await pass();
+    expect(asked.classes).toBe(2);
+
+    troubles.length = 0;
+    await pass();
+    clock.advance(9_999);
+    await pass();
+    expect(asked.classes).toBe(3);
+    clock.advance(1);
+    await pass();
+    expect(asked.classes).toBe(4);
+  });
+
+  test('of a class that its runtime does not have is looked at each ten seconds at the latest: nothing tells of that', async () => {
+    const { classes, pass } = world(machineOf());
+    classes.length = 0;
+
+    const afterMs: unknown[] = [];
+    for (let i = 0; i < 4; i++) afterMs.push(await pass());
+
+    expect(afterMs).toEqual([5_000, 10_000, 10_000, 10_000]);
+  });
+
+  test.each([
+    { what: 'a machine was seen', machine: machineOf({}, ofSecret), isSeen: true, isLooked: true },
+    {
+      what: 'a creation was sent',
+      machine: machineOf({ [CREATION_SENT_ANNOTATION]: 'then' }, ofSecret),
+      isSeen: false,
+      isLooked: true,
+    },
+    {
+      what: 'it has a machine',
+      machine: { ...machineOf({}, ofSecret), status: { machineID: 'iri://gone' } },
+      isSeen: false,
+      isLooked: true,
+    },
+    { what: 'nothing was ever made', machine: machineOf({}, ofSecret), isSeen: false, isLooked: false },
+  ])('for which $what is looked for at its runtime: $isLooked', async ({ machine, isSeen, isLooked }) => {
+    const { pass, sightings, asked } = world(machine);
+    if (isSeen) sightings.saw('p', { machines: [shownAs('gone', { labels: { [label]: 'uid-m' } })], connection: 0 });
+
+    await pass();
+
+    expect(asked.lists > 0).toBe(isLooked);
+  });
+});
+
+describe('what of the spec has no effect', () => {
+  const volume = (image?: string): IronCoreVolume => ({
+    metadata: meta('v'),
+    spec: { claimRef: { name: 'm', uid: 'uid-m' }, ...(image !== undefined && { dataSource: { osImage: { image } } }) },
+    status: { state: 'Available', access: { driver: 'd', handle: 'h' } },
+  });
+  const spec = { image: 'os', volumes: [{ name: 'root', device: 'oda', volumeRef: { name: 'v' } }] };
+
+  test.each([
+    { what: 'without an image', image: undefined, told: 1 },
+    { what: 'with another image', image: 'another', told: 1 },
+    { what: 'with the image', image: 'os', told: 0 },
+  ])('is told when a machine is made whose root disk is a Volume $what: $told', async ({ image, told }) => {
+    const { store, pass, events } = world(machineOf({}, spec), [volume(image)]);
+
+    await pass();
+
+    expect(store.made).toBe(1);
+    expect(events.filter((one) => one.startsWith('ImageNotUsed: spec.image os '))).toHaveLength(told);
+  });
+});
+
+describe('while another cluster claims machines of the pool', () => {
+  const claim = 'machine.sapcloud.io/claim';
+  const add = (store: MachineStore, annotations: Record<string, string> = {}): RuntimeMachine =>
+    store.create(
+      Machine.fromPartial({
+        metadata: { labels: { [label]: 'uid-m' }, annotations },
+        spec: { class: 'c', power: Power.POWER_OFF },
+      }),
+    );
+  const foreign = Machine.fromPartial({
+    metadata: { id: 'other', annotations: { [claim]: 'you:1' } },
+  }) as RuntimeMachine;
+  const readyOf = async ({ client }: ReturnType<typeof world>) =>
+    (await client.get(ironCoreMachines, { namespace: 'ns', name: 'm' })).status?.conditions?.find(
+      ({ type }) => type === 'Ready',
+    );
+
+  test('no machine is made, and it is looked at ever more rarely', async () => {
+    const it = world(machineOf());
+    it.rivals.saw('p', undefined, [foreign]);
+
+    expect([await it.pass(), await it.pass(), await it.pass()]).toEqual([5_000, 10_000, 20_000]);
+
+    expect(it.store.made).toBe(0);
+    expect(await readyOf(it)).toMatchObject({ status: 'False', reason: 'ClaimedByAnother' });
+    it.rivals.saw('p', undefined, []);
+    it.clock.advance(30_000);
+    await it.pass();
+    expect(it.store.made).toBe(1);
+    expect(it.store.all()[0]?.metadata.annotations[claim]).toBe('me:1');
+  });
+
+  test('one that is there is left as it is, with its state', async () => {
+    const it = world(machineOf());
+    const { metadata } = add(it.store);
+    it.store.setState(metadata.id, MachineState.MACHINE_RUNNING);
+    it.rivals.saw('p', undefined, [foreign]);
+
+    await it.pass();
+
+    expect(it.store.get(metadata.id).spec.power).toBe(Power.POWER_OFF);
+    expect(await readyOf(it)).toMatchObject({ status: 'Unknown', reason: 'ClaimedByAnother' });
+    expect((await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' })).status?.state).toBe('Running');
+  });
+
+  test('one that says so itself is left as it is, before all are looked at again', async () => {
+    const it = world(machineOf());
+    const { metadata } = add(it.store, { [claim]: 'me:2' });
+
+    await it.pass();
+
+    expect(it.store.get(metadata.id).spec.power).toBe(Power.POWER_OFF);
+    expect(await readyOf(it)).toMatchObject({ status: 'Unknown', reason: 'ClaimedByAnother' });
+  });
+
+  test.each([
+    { what: 'claimed by another', look: (rivals: Rivals) => rivals.saw('p', undefined, [foreign]) },
+    { what: 'not looked at yet', look: (rivals: Rivals) => rivals.forget('p') },
+  ])('a deletion waits, and so does one of a pool that was $what', async ({ look }) => {
+    const it = world(machineOf({}, {}, { deletionTimestamp: '2026-01-01T00:00:00Z' }));
+    add(it.store);
+    look(it.rivals);
+
+    await it.pass();
+    expect(it.store.all()).toMatchObject([{ metadata: { deletedAt: 0n } }]);
+
+    it.rivals.saw('p', undefined, []);
+    await it.pass();
+    expect(it.store.all()).not.toMatchObject([{ metadata: { deletedAt: 0n } }]);
+  });
 });
 
 describe('what a late cache would have done to a machine is not done', () => {
@@ -894,12 +1187,13 @@ describe('what a late cache would have done to a machine is not done', () => {
     store.create(Machine.fromPartial({ metadata: { labels: { [label]: 'uid-m' } }, spec: { class: 'c', power } }))
       .metadata.id;
 
+  // IronCore's own API server counts no generations of Machines.
   test.each([
-    { live: 1, power: Power.POWER_OFF },
-    { live: 2, power: Power.POWER_ON },
-  ])('at generation 1 of $live it has power $power', async ({ live, power }) => {
-    const { store, client, pass } = world(machineOf({}, { power: 'Off' }, { generation: 1 }));
-    client.put(ironCoreMachines, machineOf({}, {}, { generation: live }));
+    { live: 'Off', power: Power.POWER_OFF },
+    { live: 'On', power: Power.POWER_ON },
+  ] as const)('it has power $power where the cache says Off and the API server says $live', async ({ live, power }) => {
+    const { store, client, pass } = world(machineOf({}, { power: 'Off' }));
+    client.put(ironCoreMachines, machineOf({}, { power: live }, { resourceVersion: '2' }));
     const id = add(store);
 
     await pass();
@@ -931,8 +1225,8 @@ describe('what a late cache would have done to a machine is not done', () => {
 });
 
 test('a Machine that waits because the runtime does not say which machines it has tells why', async () => {
-  const { store, pass, keptUses, events } = world(machineOf());
-  keptUses.forget('p');
+  const { store, pass, keptUses, rivals, events } = world(machineOf());
+  rivals.forget('p');
   keptUses.failed('p', 'ListMachines: Internal: machine 7 has no spec');
 
   await pass();

@@ -14,38 +14,47 @@ import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
 import { CONTROL, GateClosedError } from '../../../gate/gate.ts';
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
-import type { RuntimeMachine, WantedMachine } from '../../../ironcore-runtime/runtime.ts';
+import type { RuntimeClass, RuntimeMachine, WantedMachine } from '../../../ironcore-runtime/runtime.ts';
 import { ApiError, ignoreNotFound, isDenial } from '../../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged, type MergePatch } from '../../../kube/patch.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import type { PoolClaims } from '../pool-claims.ts';
 import type { ServedPools } from '../served-pools.ts';
 import { carryOut, removeMachine } from './carry-out.ts';
 import { Claiming, type ClaimingDeps } from './claiming.ts';
-import { decide, type Change, type Decision } from './decision.ts';
+import { decide, waitsOf, type Change, type Decision, type Wait } from './decision.ts';
 import { withDevices } from './devices.ts';
 import { deletionNoteOf, deletionNoteText, type DeletionNote } from './deletion-note.ts';
 import type { KeptUses } from './kept-uses.ts';
-import { MACHINE_FINALIZER, MANAGED_BY_ANNOTATION, REQUESTED_AT_ANNOTATION, UID_LABEL } from './keys.ts';
+import {
+  MACHINE_FINALIZER,
+  MANAGED_BY_ANNOTATION,
+  REQUESTED_AT_ANNOTATION,
+  RUNTIME_GENERATION,
+  UID_LABEL,
+} from './keys.ts';
 import { MissingMachines, recipientOf, type Doubt, type MissingMachinesDeps } from './missing-machines.ts';
 import { Reports, type ReportsDeps } from './reports.ts';
+import { CLAIMED_BY_ANOTHER, type Rivals } from './rivals.ts';
 import { isMachineOf, runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
 import { lookAt, type Sightings } from './sightings.ts';
-import { isUpToDate, stateOf, type Said } from './status.ts';
+import { isUpToDate, stateOf, type Problem, type Said } from './status.ts';
 import { surroundingsOf, type SurroundingsDeps } from './surroundings.ts';
 import { Uncertainty, type Fate } from './uncertainty.ts';
 import { wantedOf, type Wanted } from './wanted.ts';
 
-/** What Machines are made real with. */
 export interface MachineControllerDeps
   extends SurroundingsDeps, ReportsDeps, MissingMachinesDeps, Omit<ClaimingDeps, 'reports'> {
   /** Index: `pool`. */
   readonly machines: Lister<IronCoreMachine>;
   readonly pools: Lister<IronCoreMachinePool>;
-  readonly keptUses: Pick<KeptUses, 'knows' | 'whyNot' | 'holderOf'>;
-  readonly sightings: Pick<Sightings, 'saw' | 'vouchesFor' | 'remembers' | 'toldToGo'>;
+  readonly keptUses: Pick<KeptUses, 'whyNot' | 'holderOf'>;
+  readonly sightings: Pick<Sightings, 'saw' | 'knows' | 'vouchesFor' | 'remembers' | 'toldToGo'>;
   /** Pools that nobody else serves: of others nothing is touched. */
   readonly served: Pick<ServedPools, 'has'>;
+  readonly claims: Pick<PoolClaims, 'ownOf'>;
+  readonly rivals: Pick<Rivals, 'knows' | 'whyNot'>;
   /** By pool. Machines of others are not looked at. */
   readonly runtimes: ReadonlyMap<string, PoolRuntime>;
   readonly writer: ClaimingDeps['writer'];
@@ -55,10 +64,11 @@ export interface MachineControllerDeps
 
 /** How soon something that was begun at a runtime is looked at again. */
 const SOON_MS = 1_000;
-/** How often what no watch tells of is looked for: Secrets, prefixes. */
+/** How soon what is waited for is looked for again; ever less often, because watches tell of it. */
 const LOOK_AGAIN_MS = 5_000;
-/** The same of what has not changed for a while. */
 const MOST_LOOK_MS = 60_000;
+/** For so long the classes of a runtime count as it has said them. */
+const CLASSES_MS = 10_000;
 
 /** One pass over one Machine. */
 interface Pass {
@@ -88,6 +98,10 @@ export class IronCoreMachineController {
   readonly #missing: MissingMachines;
   /** By UID, for how many passes nothing was done for a Machine: the runtime was not believed. */
   readonly #held = new Map<string, number>();
+  /** By UID, what a Machine waits for, and for how many passes it has. */
+  readonly #waiting = new Map<string, { readonly text: string; readonly passes: number }>();
+  /** By pool. */
+  readonly #classes = new Map<string, { readonly atMs: number; readonly all: Promise<readonly RuntimeClass[]> }>();
   readonly #reports: Reports;
   readonly #claiming: Claiming;
 
@@ -162,8 +176,16 @@ export class IronCoreMachineController {
     const { observed, poolName, poolUID, runtime, signal } = pass;
     const { uid } = observed.metadata;
     const isGoing = isBeingDeleted(observed);
+    // One that nothing was ever made for is looked for at the runtime when it has all that it needs.
+    if (!isGoing && this.#isNew(pass)) {
+      await this.#claiming.claim(observed, [], false, signal);
+      const waits = waitsOf({ wanted: await this.#wanted(pass, false) });
+      if (waits.length > 0) return await this.#wait(pass, waits);
+    }
     // Before anything is claimed: what the runtime has may still use what the Machine no longer names.
     const { existing, answering } = await this.#look(pass);
+    const rival = await this.#yieldToRival(pass, existing);
+    if (rival !== undefined) return rival;
     if (existing.length > 0) this.#held.delete(uid);
     else if (answering !== undefined) {
       const doubt = this.#missing.wrongRuntime(observed, poolName, answering);
@@ -173,17 +195,10 @@ export class IronCoreMachineController {
       const doubt = this.#missing.sentElsewhere(observed, poolName, recipientOf(name, runtime));
       if (doubt !== undefined) return await this.#hold(pass, doubt);
     }
-    if (!isGoing && !this.#deps.keptUses.knows(poolName)) {
-      const why = this.#deps.keptUses.whyNot(poolName);
-      if (why === undefined) this.#deps.hurry(poolName);
-      else if (existing.length === 0) {
-        const message = `MachinePool ${poolName}: its runtime does not say which machines it has: ${why}`;
-        await this.#tell(pass, { problem: { reason: 'RuntimeUnreachable', message } });
-      }
-      return requeue(SOON_MS, 'the first look at all that the runtime has');
-    }
-    if (existing.length > 0) this.#uncertainty.forget(uid);
-    else if ((observed.status?.machineID ?? '') !== '') this.#uncertainty.vanished(uid, this.#fateOf(observed));
+    if (existing.length > 0) {
+      this.#uncertainty.forget(uid);
+      this.#missing.found(observed);
+    } else if ((observed.status?.machineID ?? '') !== '') this.#uncertainty.vanished(uid, this.#fateOf(observed));
     else this.#uncertainty.recall(uid, fromTimestamp(observed.metadata.annotations?.[CREATION_SENT_ANNOTATION]));
     const isCertain = this.#uncertainty.leftMs(uid) === 0;
     if (existing.length === 0) await this.#noteDeletion(pass, this.#missing.deletionOf(observed));
@@ -197,12 +212,13 @@ export class IronCoreMachineController {
     const decision = decide({
       machine: observed,
       poolUID,
+      claim: this.#deps.claims.ownOf(poolName),
       wanted,
       networkInterfaceUIDs: this.#claiming.networkInterfaceUIDs(observed),
       existing,
       uncertainMs: this.#uncertainty.leftMs(uid),
     });
-    return await this.#do(pass, decision);
+    return await this.#do(pass, decision, wanted);
   }
 
   /**
@@ -225,20 +241,94 @@ export class IronCoreMachineController {
     return { existing: [...labelled, ...known.filter((one) => isMachineOf(observed, one))], answering };
   }
 
+  /** Whether nothing says that there is, or may be, a machine of the Machine. */
+  #isNew({ observed: { metadata, status }, poolName }: Pass): boolean {
+    const { rivals, sightings } = this.#deps;
+    const { uid, annotations } = metadata;
+    return (
+      (status?.machineID ?? '') === '' &&
+      annotations?.[CREATION_SENT_ANNOTATION] === undefined &&
+      !this.#held.has(uid) &&
+      this.#uncertainty.leftMs(uid) === 0 &&
+      rivals.knows(poolName) &&
+      rivals.whyNot(poolName) === undefined &&
+      !sightings.knows(poolName, uid)
+    );
+  }
+
+  /** Says what it waits for, and when that is looked for again. */
+  async #wait(pass: Pass, waits: readonly Wait[]): Promise<StepResult> {
+    await this.#tell(pass, { waits });
+    return this.#lookAgain(pass, waits);
+  }
+
+  #lookAgain({ observed }: Pass, waits: readonly Wait[]): StepResult {
+    const { uid } = observed.metadata;
+    const text = waits.map(({ message }) => message).join('; ');
+    const last = this.#waiting.get(uid);
+    const passes = last?.text === text ? last.passes + 1 : 0;
+    this.#waiting.set(uid, { text, passes });
+    // No watch tells of the classes of a runtime.
+    const mostMs = waits.some(({ reason }) => reason === 'MachineClassNotReady') ? CLASSES_MS : MOST_LOOK_MS;
+    return requeue(Math.min(LOOK_AGAIN_MS * 2 ** passes, mostMs), text);
+  }
+
+  /** The classes of a runtime: asked once for all Machines that wait. Throws RuntimeError. */
+  async #classesOf({ poolName, runtime, signal }: Pass): Promise<readonly RuntimeClass[]> {
+    const atMs = this.#deps.clock.monotonicMs();
+    const last = this.#classes.get(poolName);
+    if (last !== undefined && atMs - last.atMs < CLASSES_MS) return await last.all;
+    const all = runtime.classes(signal);
+    this.#classes.set(poolName, { atMs, all });
+    try {
+      return await all;
+    } catch (err) {
+      this.#classes.delete(poolName);
+      throw err;
+    }
+  }
+
+  /** Whether somebody else claims machines of the pool, or nobody has looked yet: then nothing is done. */
+  async #yieldToRival(pass: Pass, existing: readonly RuntimeMachine[]): Promise<StepResult | undefined> {
+    const { rivals, pools, keptUses, hurry } = this.#deps;
+    const { poolName } = pass;
+    const message = rivals.whyNot(poolName, pools.get(poolName), existing);
+    if (message !== undefined) {
+      const [seen] = existing;
+      const isThere = seen !== undefined && !isBeingDeleted(pass.observed);
+      return await this.#hold(
+        pass,
+        { reason: CLAIMED_BY_ANOTHER, message, ...(isThere && { status: 'Unknown' }) },
+        seen,
+      );
+    }
+    if (rivals.knows(poolName)) return undefined;
+    const why = keptUses.whyNot(poolName);
+    if (why === undefined) hurry(poolName);
+    else if (existing.length === 0 || isBeingDeleted(pass.observed)) {
+      const unknown = `MachinePool ${poolName}: its runtime does not say which machines it has: ${why}`;
+      await this.#tell(pass, { problem: { reason: 'RuntimeUnreachable', message: unknown } });
+    }
+    return requeue(SOON_MS, 'the first look at all that the runtime has');
+  }
+
   #fateOf(observed: IronCoreMachine): Fate {
+    const id = runtimeIDOf(observed);
+    // Somebody else has told it to go, such as its provider.
+    if (id !== '' && this.#deps.sightings.vouchesFor(observed.spec.machinePoolRef?.name ?? '', { id })) return 'going';
     if (!isBeingDeleted(observed)) return 'stay';
     return this.#missing.isExpected(observed) ? 'going' : 'go';
   }
 
   /** Says why nothing is done, and that the look begins anew when that has ended. */
-  async #hold(pass: Pass, { reason, message }: Doubt): Promise<StepResult> {
+  async #hold(pass: Pass, { leftMs = Infinity, ...problem }: Problem & Pick<Doubt, 'leftMs'>, seen?: RuntimeMachine) {
     const { uid } = pass.observed.metadata;
     const passes = this.#held.get(uid) ?? 0;
     this.#held.set(uid, passes + 1);
     this.#uncertainty.distrusted(uid);
-    await this.#tell(pass, { problem: { reason, message } });
+    await this.#tell(pass, { problem, seen }, seen === undefined ? notRunning(pass.observed) : {});
     // What the runtime shows again, and what somebody allows, wakes it at once.
-    return requeue(Math.min(LOOK_AGAIN_MS * 2 ** passes, MOST_LOOK_MS), message);
+    return requeue(Math.min(LOOK_AGAIN_MS * 2 ** passes, MOST_LOOK_MS, leftMs), problem.message);
   }
 
   /** Holds the Machine if the runtime shows too few of the pool's machines to be believed; undefined: it is. */
@@ -252,23 +342,28 @@ export class IronCoreMachineController {
     return undefined;
   }
 
-  async #wanted({ observed, runtime, signal }: Pass, isThere: boolean): Promise<Wanted> {
-    const runtimeClasses = isThere ? [] : await runtime.classes(signal);
+  async #wanted(pass: Pass, isThere: boolean): Promise<Wanted> {
+    const { observed, signal } = pass;
+    const runtimeClasses = isThere ? [] : await this.#classesOf(pass);
     const wanted = wantedOf(observed, await surroundingsOf(observed, runtimeClasses, this.#deps, signal));
     // Of a machine that is there neither its class changes nor what it was started with.
     const { runtimeClass, ignition } = NOTHING;
     return isThere ? { ...wanted, runtimeClass, ignition } : wanted;
   }
 
-  async #do(pass: Pass, decision: Decision): Promise<StepResult> {
+  async #do(pass: Pass, decision: Decision, { ignored }: Pick<Wanted, 'ignored'>): Promise<StepResult> {
     switch (decision.kind) {
       case 'wait':
-        await this.#tell(pass, { waits: decision.waits });
-        return requeue(LOOK_AGAIN_MS, decision.waits.map(({ message }) => message).join('; '));
+        return await this.#wait(pass, decision.waits);
       case 'look':
-        await this.#tell(pass, { problem: { reason: 'Pending', message: capital(decision.why) } });
+        await this.#tell(
+          pass,
+          { problem: { reason: 'Pending', message: capital(decision.why) } },
+          notRunning(pass.observed),
+        );
         return requeue(Math.min(decision.afterMs, LOOK_AGAIN_MS), decision.why);
       case 'create':
+        if (ignored !== undefined) this.#reports.event(pass.observed, 'Warning', 'ImageNotUsed', ignored);
         return await this.#create(pass, decision.machine);
       case 'keep':
         return await this.#keep(pass, decision);
@@ -347,42 +442,62 @@ export class IronCoreMachineController {
     const isLate =
       (duplicates.length > 0 && !(await this.#isCurrent(observed, ({ status }) => status?.machineID ?? '', signal))) ||
       (changes.some(({ kind }) => kind !== 'annotate') &&
-        !(await this.#isCurrent(observed, ({ metadata }) => metadata.generation, signal)));
+        // By what it says: not every API server counts the changes of a spec.
+        !(await this.#isCurrent(observed, ({ spec }) => spec, signal)));
     if (isLate) return requeue(SOON_MS, 'the Machine as it is now');
     for (const duplicate of duplicates) {
       await removeMachine(runtime, keyOf(observed), duplicate, signal);
       const message = `The runtime has another machine for it: ${duplicate} is deleted, ${id} is kept`;
       this.#reports.event(observed, 'Warning', 'DuplicateMachine', message);
     }
-    await this.#carryOut(pass, machine, changes);
+    const seen = await this.#carryOut(pass, machine, changes);
     const hasChanged = duplicates.length + changes.length > 0;
-    const [seen = machine] = hasChanged ? await runtime.machines({ id }, signal) : [machine];
     const { name: scheme } = await runtime.version(signal);
     await this.#tell(pass, { seen: isUpToDate(seen) ? seen : undefined, machineID: `${scheme}://${id}`, waits });
     await this.#claiming.noteHandles(observed, seen, signal);
     if (hasChanged) this.#deps.hurry(poolName);
     // What takes the place of something waits until that is gone.
     if (hasChanged) return requeue(SOON_MS, 'what was changed at the runtime');
-    return waits.length > 0 ? requeue(LOOK_AGAIN_MS, waits.map(({ message }) => message).join('; ')) : stop;
+    if (waits.length > 0) return this.#lookAgain(pass, waits);
+    this.#waiting.delete(observed.metadata.uid);
+    return stop;
   }
 
-  /** Does at the runtime all that it does not refuse. Throws what it refuses first, when the Machine has told so. */
-  async #carryOut(pass: Pass, machine: RuntimeMachine, changes: readonly Change[]): Promise<void> {
+  /**
+   * Does at the runtime all that it does not refuse, and resolves with the machine as it is then. Throws what it refuses first, when the Machine
+   * has told so.
+   */
+  async #carryOut(pass: Pass, machine: RuntimeMachine, changes: readonly Change[]): Promise<RuntimeMachine> {
     const { observed, poolName, runtime, signal } = pass;
+    const { id } = machine.metadata;
     let refusal: RuntimeError | undefined;
-    for (const change of changes) {
-      // By its annotations a machine says which spec it is of.
-      if (refusal !== undefined && change.kind === 'annotate') break;
+    const carried = async (change: Change): Promise<void> => {
       try {
-        await carryOut(runtime, keyOf(observed), machine.metadata.id, change, signal);
+        await carryOut(runtime, keyOf(observed), id, change, signal);
       } catch (err) {
         if (!(err instanceof RuntimeError)) throw err;
         refusal ??= err;
-        // Nobody knows what else would become of it.
-        if (err.unanswered) break;
       }
+    };
+    const others = changes.filter(({ kind }) => kind !== 'annotate');
+    for (const change of others) {
+      await carried(change);
+      // Nobody knows what else would become of it.
+      if (refusal?.unanswered === true) break;
     }
-    if (refusal === undefined) return;
+    let after = machine;
+    // By its annotations a machine says which spec it is of, and which of its own generations has that.
+    if (refusal === undefined && changes.length > 0) {
+      if (others.length > 0) [after = machine] = await runtime.machines({ id }, signal);
+      const annotations = {
+        ...after.metadata.annotations,
+        ...changes.find((one) => one.kind === 'annotate')?.annotations,
+        [RUNTIME_GENERATION]: String(after.metadata.generation),
+      };
+      await carried({ kind: 'annotate', annotations });
+      after = { ...after, metadata: { ...after.metadata, annotations } };
+    }
+    if (refusal === undefined) return after;
     // What is refused may be so for ever, and the machine may stop meanwhile.
     const seen = isUpToDate(machine) ? machine : undefined;
     if (!signal.aborted) await this.#reports.tellTrouble(observed, poolName, refusal, signal, { seen });
@@ -396,7 +511,11 @@ export class IronCoreMachineController {
     signal: AbortSignal,
   ): Promise<boolean> {
     const live = await this.#deps.reader.get(ironCoreMachines, refOf(observed), { signal }).catch(ignoreNotFound);
-    return live?.metadata.uid === observed.metadata.uid && !isBeingDeleted(live) && what(live) === what(observed);
+    return (
+      live?.metadata.uid === observed.metadata.uid &&
+      !isBeingDeleted(live) &&
+      isDeepStrictEqual(what(live), what(observed))
+    );
   }
 
   async #delete(pass: Pass, { left, ids }: Decision & { readonly kind: 'delete' }): Promise<StepResult> {
@@ -467,6 +586,7 @@ export class IronCoreMachineController {
     await this.#write(observed, { metadata: { finalizers: left } }, signal, 'destroy');
     this.#uncertainty.forget(uid);
     this.#held.delete(uid);
+    this.#waiting.delete(uid);
     return stop;
   }
 
@@ -499,7 +619,13 @@ const NOTHING: Wanted = {
   volumes: new Map(),
   networkInterfaces: new Map(),
   hostname: undefined,
+  ignored: undefined,
 };
+
+/** The state of a Machine whose machine is not there, as far as the runtime shows: it was running perhaps. */
+function notRunning(observed: IronCoreMachine): Partial<IronCoreMachineStatus> {
+  return { state: isBeingDeleted(observed) ? 'Terminating' : 'Pending' };
+}
 
 /** Whether a creation was sent of which nobody knows what became. */
 function wasSent({ metadata, status }: IronCoreMachine): boolean {

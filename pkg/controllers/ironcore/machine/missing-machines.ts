@@ -30,6 +30,8 @@ export interface MissingMachinesDeps {
 export interface Doubt {
   readonly reason: (typeof REASONS)[number];
   readonly message: string;
+  /** When it ends by itself, if nothing changes; undefined: never. */
+  readonly leftMs?: number;
 }
 
 const REASONS = ['WrongRuntime', 'MachinesLost'] as const;
@@ -45,6 +47,8 @@ export function isHeldAsMissing({ status }: IronCoreMachine): boolean {
 const MOST_LOST = 5;
 /** So many, if they are all. */
 const FEWEST_OF_ALL = 2;
+/** For so long many that vanish at once are not believed to be gone, although the runtime is the same process as when it showed them. */
+const MANY_MS = 60_000;
 /** For so long what is missing holds other Machines of the pool, too, without another list. */
 const LIST_MS = 5_000;
 /** So many are remembered; of the oldest only what is noted at them counts. */
@@ -77,6 +81,8 @@ export class MissingMachines {
   readonly #lists = new Map<string, { readonly sinceMs: number; readonly found: Promise<Shortage> }>();
   /** By pool, what was told last. */
   readonly #told = new Map<string, string>();
+  /** By UID, since when a machine has been missing as one of many that the same process at the other end has shown before. */
+  readonly #amongManySinceMs = new BoundedMap<string, number>(CAPACITY);
 
   constructor(deps: MissingMachinesDeps) {
     this.#deps = deps;
@@ -85,6 +91,11 @@ export class MissingMachines {
   /** What became of the deletion of its machine, whether or not that could be written. */
   deletion(machine: IronCoreMachine, note: DeletionNote): void {
     this.#notes.set(deletionKey(machine), note);
+  }
+
+  /** Its machine is shown: what was missing, if it was, counts for nothing any more. */
+  found({ metadata: { uid } }: IronCoreMachine): void {
+    this.#amongManySinceMs.delete(uid);
   }
 
   /** What is known of the deletion of its machine. */
@@ -152,10 +163,24 @@ export class MissingMachines {
     const { known, missing, connection } = await this.#shortage(poolName, runtime, signal);
     const isMany = isTooMany({ known, missing });
     const note = this.deletionOf(machine);
-    if (this.#isBelieved(machine, poolName, { note, isMany, connection })) return undefined;
+    const isVouchedFor = this.#isVouchedFor(machine, poolName, connection);
+    if (this.#isBelieved(machine, poolName, { note, isMany, isVouchedFor, connection })) return undefined;
     const release = this.#releaseOf(machine, poolName);
     if (release === 'given') return undefined;
     const { machineID = '' } = machine.status ?? {};
+    const { uid } = machine.metadata;
+    if (!isVouchedFor) this.#amongManySinceMs.delete(uid);
+    else if (note === 'none') {
+      const nowMs = this.#deps.clock.monotonicMs();
+      const sinceMs = this.#amongManySinceMs.get(uid) ?? nowMs;
+      this.#amongManySinceMs.set(uid, sinceMs);
+      const leftMs = sinceMs + MANY_MS - nowMs;
+      if (leftMs <= 0) return undefined;
+      const message =
+        `The runtime does not show ${missing} of ${known} machines of MachinePool ${poolName}, this one among them, which it has shown before by ` +
+        `the same connection. If that stays so for ${MANY_MS / 1_000} s, they count as gone`;
+      return { reason: 'MachinesLost', message, leftMs };
+    }
     if (note !== 'none') {
       const answer = note === 'sent' ? 'whoever did so has not noted an answer' : 'has not answered';
       const message =
@@ -179,6 +204,13 @@ export class MissingMachines {
     return { reason: 'MachinesLost', message };
   }
 
+  /** Whether its machine was seen going, or there by the connection that does not show it any more. */
+  #isVouchedFor(machine: IronCoreMachine, poolName: string, connection: number | undefined): boolean {
+    const id = runtimeIDOf(machine);
+    const what = id === '' ? { uid: machine.metadata.uid } : { id };
+    return this.#deps.sightings.vouchesFor(poolName, what, connection);
+  }
+
   /** Whether a machine is gone that the runtime does not show. */
   #isBelieved(
     machine: IronCoreMachine,
@@ -186,14 +218,19 @@ export class MissingMachines {
     {
       note,
       isMany,
+      isVouchedFor,
       connection,
-    }: Pick<Shortage, 'connection'> & { readonly note: DeletionNote; readonly isMany: boolean },
+    }: Pick<Shortage, 'connection'> & {
+      readonly note: DeletionNote;
+      readonly isMany: boolean;
+      readonly isVouchedFor: boolean;
+    },
   ): boolean {
     const { sightings } = this.#deps;
     const id = runtimeIDOf(machine);
-    const what = id === '' ? { uid: machine.metadata.uid } : { id };
-    const isVouchedFor = sightings.vouchesFor(poolName, what, connection);
-    if (note === 'none') return !isMany && (id === '' || isVouchedFor);
+    // Whoever has told it to go, be it the provider: it was seen going, and however many were.
+    const wasGoing = id !== '' && sightings.vouchesFor(poolName, { id });
+    if (note === 'none') return wasGoing || (!isMany && (id === '' || isVouchedFor));
     // Many may have been told to go at once, and the same process at the other end, or what it still has, says that it has lost nothing.
     if (isVouchedFor || (id !== '' && sightings.remembers(poolName, id, connection))) return true;
     return note === 'sent' && !isMany;
@@ -230,7 +267,8 @@ export class MissingMachines {
     const known = inPool
       .filter((one) => !this.isExpected(one))
       .map(runtimeIDOf)
-      .filter((id) => id !== '');
+      // That one is gone which was seen going is no news either.
+      .filter((id) => id !== '' && (ids.has(id) || !sightings.vouchesFor(poolName, { id })));
     const missing = known.filter((id) => !ids.has(id)).length;
     return { known: known.length, missing, connection: shown.connection };
   }

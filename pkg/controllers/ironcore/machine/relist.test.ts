@@ -8,21 +8,18 @@ import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
-import {
-  Machine,
-  MachineState,
-  Power,
-  Volume,
-} from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { Machine, MachineState, Volume } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import type { Reader } from '../../../kube/client.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { ironCoreMetrics } from '../../../metrics/ironcore.ts';
+import { PoolClaims } from '../pool-claims.ts';
 import { PoolUIDs } from '../pool-uids.ts';
 import { Departures } from './departures.ts';
 import { KeptUses } from './kept-uses.ts';
 import { ownerIn, Relist } from './relist.ts';
+import { Rivals } from './rivals.ts';
 import { RuntimeEvents } from './runtime-events.ts';
 import { Sightings } from './sightings.ts';
 
@@ -60,6 +57,11 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
       if (state.isMute) throw new RuntimeError('ListEvents', 'Internal', 'no', { isMutation: false });
       return events;
     },
+    annotate: async (_of: string, id: string, annotations: Record<string, string>) => {
+      annotated.push(id);
+      if (state.isMute) throw new RuntimeError('UpdateMachineAnnotations', 'Unimplemented', 'no', { isMutation: true });
+      store.get(id).metadata.annotations = annotations;
+    },
     delete: async (_of: string, id: string) => {
       deleted.push(id);
       if (state.isEmptied) throw new RuntimeError('DeleteMachine', 'NotFound', 'none', { isMutation: true });
@@ -84,6 +86,14 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
   const left: string[] = [];
   const pools = new MemoryInformer([pool]);
   const poolUIDs = new PoolUIDs();
+  const claims = new PoolClaims({ process: 'me' });
+  claims.noted('p', new Map([['me', 1]]));
+  const poolEvents: string[] = [];
+  const rivals = new Rivals({
+    claims,
+    recorder: { event: ({ reason, message }) => void poolEvents.push(`${reason}: ${message}`) },
+  });
+  const annotated: string[] = [];
   const livePools: IronCoreMachinePool[] = [pool];
   const metrics = ironCoreMetrics(new Registry());
   const relist = new Relist({
@@ -92,6 +102,8 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
     machines,
     pools,
     poolUIDs,
+    claims,
+    rivals,
     reader,
     departures,
     kept: {
@@ -153,8 +165,137 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
     deleted,
     events,
     state,
+    claims,
+    rivals,
+    poolEvents,
+    annotated,
   };
 }
+
+describe('claims on machines', () => {
+  const CLAIM = 'machine.sapcloud.io/claim';
+  const claimOf = ({ store }: ReturnType<typeof world>, id: string): string | undefined =>
+    store.get(id).metadata.annotations[CLAIM];
+  const claim = ({ store }: ReturnType<typeof world>, id: string, by: string): void => {
+    store.get(id).metadata.annotations = { ...store.get(id).metadata.annotations, [CLAIM]: by };
+  };
+
+  test('the oldest machine is claimed at the first look, and each minute with the renewal of then, beside what it says else', async () => {
+    const it = world([machineOf('a'), machineOf('b')]);
+    const [a, b] = [it.add('a'), it.add('b')];
+    it.store.get(a).metadata.annotations = { other: 'x' };
+    await it.look();
+    expect([it.store.get(a).metadata.annotations, claimOf(it, b)]).toEqual([
+      { other: 'x', [CLAIM]: 'me:1' },
+      undefined,
+    ]);
+
+    it.claims.noted('p', new Map([['me', 7]]));
+    it.clock.advance(59_999);
+    await it.look();
+    expect(it.annotated).toEqual([a]);
+    it.clock.advance(1);
+    await it.look();
+
+    expect([it.annotated, claimOf(it, a)]).toEqual([[a, a], 'me:7']);
+  });
+
+  test('when the oldest is gone, or is going, the next one is claimed at once', async () => {
+    const it = world([machineOf('a'), machineOf('b')]);
+    const [a, b] = [it.add('a'), it.add('b')];
+    await it.look();
+    it.store.get(a).metadata.deletedAt = 1n;
+
+    await it.look();
+    await it.look();
+
+    expect(it.annotated).toEqual([a, b]);
+  });
+
+  test('machines of other pools, and none at all, are not claimed', async () => {
+    const it = world([]);
+    await it.look();
+    it.add('other', 'uid-other', 'other-pool');
+
+    await it.look();
+
+    expect(it.annotated).toEqual([]);
+  });
+
+  test('a runtime that does not take it is asked again after a minute, and what else is to be done is', async () => {
+    const it = world([machineOf('a')]);
+    const a = it.add('a');
+    it.state.isMute = true;
+
+    expect(await it.look()).toMatchObject({ woken: ['ns/a'] });
+    await it.look();
+    expect(it.annotated).toEqual([a]);
+    it.clock.advance(60_000);
+    await it.look();
+
+    expect(it.annotated).toEqual([a, a]);
+  });
+
+  test('what was claimed by a process that is soon forgotten is claimed anew, twenty at once', async () => {
+    const names = Array.from({ length: 22 }, (_, i) => `m-${i}`);
+    const it = world(names.map((name) => machineOf(name)));
+    const ids = names.map((name) => it.add(name));
+    for (const id of ids) claim(it, id, 'old:1');
+    const others = Array.from({ length: 100 }, (_, i) => [`p-${i}`, 1] as const);
+    it.claims.noted('p', new Map([['old', 1], ...others.slice(1), ['me', 1]]));
+
+    expect((await it.look()).afterMs).toBe(1_000);
+    expect(it.annotated).toHaveLength(20);
+    expect((await it.look()).afterMs).toBe(5_000);
+
+    expect(it.annotated).toHaveLength(22);
+    expect(ids.map((id) => claimOf(it, id))).toEqual(ids.map(() => 'me:1'));
+  });
+
+  test('what somebody else claims is told, and nothing there is touched until the claim is given to this cluster', async () => {
+    const it = world([machineOf('a')]);
+    const [a, b] = [it.add('a'), it.add('b')];
+    claim(it, a, 'you:3');
+    it.departed('uid-b');
+
+    await it.look();
+    it.clock.advance(20_000);
+    expect((await it.look()).afterMs).toBe(5_000);
+    expect([it.annotated, it.deleted, it.kept, it.poolEvents.length]).toEqual([[], [], [], 1]);
+    expect(it.rivals.whyNot('p')).toContain('you:3');
+    expect((await it.metrics.contested.get()).values).toMatchObject([{ value: 1 }]);
+
+    const annotations = { 'machine.sapcloud.io/take-over-claims': 'you:3' };
+    it.pools.put({ metadata: { ...pool.metadata, resourceVersion: '2', annotations } });
+    expect((await it.look()).woken).toEqual(['ns/a']);
+    expect([claimOf(it, a), it.deleted]).toEqual(['me:1', []]);
+    it.clock.advance(10_000);
+    await it.look();
+
+    expect(it.deleted).toEqual([b]);
+    expect((await it.metrics.contested.get()).values).toMatchObject([{ value: 0 }]);
+  });
+
+  test('nothing is looked at before the Lease says who this process is', async () => {
+    const it = world([machineOf('a')]);
+    it.add('a');
+    it.claims.of = () => undefined;
+
+    expect(await it.look()).toEqual({ afterMs: 1_000, woken: [] });
+    expect(it.rivals.knows('p')).toBe(false);
+  });
+
+  test('of a pool that is served elsewhere nothing is known any more', async () => {
+    const it = world([machineOf('a')]);
+    claim(it, it.add('a'), 'you:3');
+    await it.look();
+    it.state.isServed = false;
+
+    await it.look();
+
+    expect([it.rivals.knows('p'), (await it.metrics.contested.get()).values]).toEqual([false, []]);
+  });
+});
 
 describe('all machines of a runtime', () => {
   test('are looked at often while something is on its way, and those that have changed are woken', async () => {
@@ -162,29 +303,14 @@ describe('all machines of a runtime', () => {
     const a = add('a');
     add('b');
 
-    expect(await look()).toEqual({ afterMs: 30_000, woken: ['ns/a', 'ns/b'] });
-    expect(await look()).toEqual({ afterMs: 30_000, woken: [] });
+    expect(await look()).toEqual({ afterMs: 5_000, woken: ['ns/a', 'ns/b'] });
+    expect(await look()).toEqual({ afterMs: 5_000, woken: [] });
     store.setState(a, MachineState.MACHINE_PENDING);
     expect(await look()).toEqual({ afterMs: 1_000, woken: ['ns/a'] });
     store.setState(a, MachineState.MACHINE_RUNNING);
-    expect(await look()).toEqual({ afterMs: 30_000, woken: ['ns/a'] });
+    expect(await look()).toEqual({ afterMs: 5_000, woken: ['ns/a'] });
     store.forget(a);
-    expect(await look()).toEqual({ afterMs: 30_000, woken: ['ns/a'] });
-  });
-
-  test.each([
-    { state: MachineState.MACHINE_STOPPED, power: Power.POWER_ON, afterMs: 5_000 },
-    { state: MachineState.MACHINE_SUSPENDED, power: Power.POWER_ON, afterMs: 5_000 },
-    { state: MachineState.MACHINE_RUNNING, power: Power.POWER_OFF, afterMs: 5_000 },
-    { state: MachineState.MACHINE_STOPPED, power: Power.POWER_OFF, afterMs: 30_000 },
-    { state: MachineState.MACHINE_TERMINATED, power: Power.POWER_ON, afterMs: 30_000 },
-  ])('are looked at after $afterMs ms where one is in state $state with power $power', async (row) => {
-    const { store, look, add } = world([machineOf('a')]);
-    const a = add('a');
-    store.get(a).spec.power = row.power;
-    store.setState(a, row.state);
-
-    expect((await look()).afterMs).toBe(row.afterMs);
+    expect(await look()).toEqual({ afterMs: 5_000, woken: ['ns/a'] });
   });
 
   test('that are held because the runtime does not show them are counted, by what their Machines say', async () => {
@@ -213,7 +339,7 @@ describe('all machines of a runtime', () => {
     expect(keptUses.whyNot('p')).toBe('ListMachines: Unavailable: no such socket');
     state.isAway = false;
 
-    expect(await look()).toEqual({ afterMs: 30_000, woken: ['ns/a', 'ns/b'] });
+    expect(await look()).toEqual({ afterMs: 5_000, woken: ['ns/a', 'ns/b'] });
     expect(keptUses.whyNot('p')).toBeUndefined();
   });
 });
@@ -273,7 +399,7 @@ describe('a machine without a Machine', () => {
     await look();
     clock.advance(3_600_000);
 
-    expect((await look()).afterMs).toBe(30_000);
+    expect((await look()).afterMs).toBe(5_000);
 
     expect(deleted).toEqual([]);
     expect(kept).toEqual([
@@ -554,8 +680,8 @@ describe('a machine that was made for a MachinePool that is not there', () => {
 
 test('the next look is when a claim that was left behind is due', async () => {
   const { look, state } = world([]);
-  state.leftClaimsMs = 7_000;
-  expect((await look()).afterMs).toBe(7_000);
+  state.leftClaimsMs = 3_000;
+  expect((await look()).afterMs).toBe(3_000);
 });
 
 test('what a runtime tells of a machine is told once, of a Machine that is there', async () => {
@@ -577,7 +703,7 @@ test('a runtime that cannot tell its events is looked at as before, and asked fo
   const involvedObjectMeta = { id: add('a') };
   events.push({ spec: { reason: 'Full', message: 'm', type: 'Warning', eventTime: 5n, involvedObjectMeta } });
   state.isMute = true;
-  expect((await look()).afterMs).toBe(30_000);
+  expect((await look()).afterMs).toBe(5_000);
 
   state.isMute = false;
   clock.advance(10_000);

@@ -5,7 +5,7 @@ import type { Lister } from '../../../cache/lister.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
-import { MachineState, Power, VolumeState } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { MachineState, VolumeState } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import type { Reader } from '../../../kube/client.ts';
 import { ignoreNotFound } from '../../../kube/errors.ts';
@@ -14,6 +14,7 @@ import type { Logger } from '../../../log/logger.ts';
 import type { IronCoreMetrics } from '../../../metrics/ironcore.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { releaseOf } from '../../vms/orphan-release.ts';
+import { claimText, isForgottenSoon, type PoolClaims } from '../pool-claims.ts';
 import type { PoolUIDs } from '../pool-uids.ts';
 import type { ServedPools } from '../served-pools.ts';
 import { removeMachine } from './carry-out.ts';
@@ -22,9 +23,10 @@ import { formerUIDsOf, poolUIDOf } from './former-pools.ts';
 import type { KeptMachines } from './kept-machines.ts';
 import type { KeptUses } from './kept-uses.ts';
 import type { LeftClaims } from './left-claims.ts';
-import { MACHINE_FINALIZER, NAME_LABEL, NAMESPACE_LABEL, UID_LABEL } from './keys.ts';
+import { CLAIM, MACHINE_FINALIZER, NAME_LABEL, NAMESPACE_LABEL, UID_LABEL } from './keys.ts';
 import { judgeOwnerless, OWNERLESS_MS, type Ownerless } from './ownerless.ts';
 import { isHeldAsMissing } from './missing-machines.ts';
+import { claimOf, type Rivals } from './rivals.ts';
 import { isMachineOf, runtimeIDOf } from './runtime-id.ts';
 import type { RuntimeEvents } from './runtime-events.ts';
 import { lookAt, type Sightings } from './sightings.ts';
@@ -39,6 +41,8 @@ export interface RelistDeps {
   readonly pools: Lister<IronCoreMachinePool>;
   /** What the Leases of pools note. */
   readonly poolUIDs: Pick<PoolUIDs, 'of'>;
+  readonly claims: Pick<PoolClaims, 'of' | 'ownOf'>;
+  readonly rivals: Pick<Rivals, 'saw' | 'forget'>;
   readonly reader: Pick<Reader, 'get' | 'list'>;
   readonly departures: Pick<Departures, 'has'>;
   readonly kept: Pick<KeptMachines, 'tell' | 'leave'>;
@@ -46,19 +50,22 @@ export interface RelistDeps {
   readonly sightings: Pick<Sightings, 'saw' | 'toldToGo' | 'forget'>;
   readonly leftClaims: Pick<LeftClaims, 'release' | 'leave'>;
   readonly events: Pick<RuntimeEvents, 'tell'>;
-  readonly metrics: Pick<IronCoreMetrics, 'machines' | 'kept' | 'missing'>;
+  readonly metrics: Pick<IronCoreMetrics, 'machines' | 'kept' | 'missing' | 'contested'>;
   readonly clock: Clock;
   readonly log: Logger;
   /** What a Machine is at its runtime has changed. */
   readonly wake: (machineKey: string) => void;
 }
 
-/** How often all machines of a runtime are looked at while something is on its way, while one does not run that should, and at rest. */
+/** How often all machines of a runtime are looked at while something is on its way, and at rest: one that goes is seen going then. */
 const SOON_MS = 1_000;
-const UNSETTLED_MS = 5_000;
-const REST_MS = 30_000;
+const REST_MS = 5_000;
 /** How soon a runtime that does not answer is asked again. */
 const AWAY_MS = 5_000;
+/** How often the oldest machine of a pool is claimed anew: a backup that is older than that is told by it. */
+const CLAIM_MS = 60_000;
+/** So many are claimed at one look. */
+const CLAIMS_AT_ONCE = 20;
 
 /**
  * Whose a machine at a runtime is: of a Machine; of none, and made for this MachinePool; of none, and made for a MachinePool that is not
@@ -70,12 +77,14 @@ const OWNERS: readonly Owner[] = ['machine', 'none', 'former', 'other'];
 /** Machines of a pool by the ids that they have at its runtime. */
 type ByID = ReadonlyMap<string, IronCoreMachine>;
 
-/** What became of machines without a Machine. */
+/** What became of the machines without a Machine. */
 interface Cleaning {
   /** Some are to be looked at again soon. */
   readonly isCleaning: boolean;
   /** Why the runtime has not deleted one; the first. */
   readonly refusal: RuntimeError | undefined;
+  /** Somebody else claims machines of the pool: nothing was touched. */
+  readonly isContested: boolean;
 }
 
 interface Known {
@@ -85,6 +94,10 @@ interface Known {
   ownerlessSinceMs: ReadonlyMap<string, number>;
   /** It did not answer the last time. */
   isAway: boolean;
+  /** Somebody else claimed machines the last time. */
+  isContested: boolean;
+  /** The machine that was claimed last, so that its claim shows whether somebody else does, and when. */
+  witness: { readonly id: string; readonly atMs: number } | undefined;
 }
 
 /**
@@ -108,7 +121,9 @@ export class Relist {
       if (this.#known.has(pool)) await this.#leave(pool, signal);
       return waitFor('the pool to be served by this process');
     }
-    const known = this.#known.get(pool) ?? { shapes: new Map(), ownerlessSinceMs: new Map(), isAway: false };
+    // Without it nobody could tell whether somebody else claims what is there.
+    if (this.#deps.claims.of(pool) === undefined) return requeue(SOON_MS, 'the Lease of the pool to be renewed');
+    const known = this.#known.get(pool) ?? newlyKnown();
     this.#known.set(pool, known);
     const shown = await lookAt(runtime, {}, signal).catch((err: unknown) => {
       if (!(err instanceof RuntimeError) || signal.aborted) throw err;
@@ -130,20 +145,24 @@ export class Relist {
     // What was tried meanwhile need not wait for its back-off.
     if (known.isAway) for (const machine of inPool) this.#deps.wake(keyOf(machine));
     known.isAway = false;
-    const { isCleaning, refusal } = await this.#judge(pool, known, machines, byID, signal);
+    const { isCleaning, refusal, isContested } = await this.#judge(pool, known, machines, byID, signal);
+    if (known.isContested && !isContested) for (const machine of inPool) this.#deps.wake(keyOf(machine));
+    known.isContested = isContested;
     await this.#deps.events.tell(pool, runtime, machines, signal);
+    if (isContested) return requeue(REST_MS, 'the pool to be claimed by nobody else');
     const isBusy = isCleaning || machines.some(isOnItsWay);
-    const restMs = machines.some(isUnsettled) ? UNSETTLED_MS : REST_MS;
     const leftClaimsMs = await this.#deps.leftClaims.release(pool, shown, signal);
     if (refusal !== undefined) throw refusal;
-    return requeue(isBusy ? SOON_MS : Math.min(restMs, leftClaimsMs), 'the next look at the runtime');
+    return requeue(isBusy ? SOON_MS : Math.min(REST_MS, leftClaimsMs), 'the next look at the runtime');
   }
 
   /** Nothing is known of it any more, and nothing that was said of it stays. */
   async #leave(poolName: string, signal: AbortSignal): Promise<void> {
-    const { keptUses, sightings, leftClaims, metrics, pools, kept } = this.#deps;
+    const { keptUses, sightings, rivals, leftClaims, metrics, pools, kept } = this.#deps;
     keptUses.forget(poolName);
     sightings.forget(poolName);
+    rivals.forget(poolName);
+    metrics.contested.remove({ pool: poolName });
     for (const owner of OWNERS) metrics.machines.remove({ pool: poolName, owner });
     metrics.kept.remove({ pool: poolName });
     metrics.missing.remove({ pool: poolName });
@@ -173,7 +192,7 @@ export class Relist {
     byID: ByID,
     signal: AbortSignal,
   ): Promise<Cleaning> {
-    const { pools, clock, departures, kept, metrics } = this.#deps;
+    const { pools, clock, departures, kept, metrics, rivals } = this.#deps;
     const pool = pools.get(poolName);
     const poolUIDs = new Set(pools.list().map(({ metadata }) => metadata.uid));
     const noted = this.#deps.poolUIDs.of(poolName);
@@ -183,6 +202,15 @@ export class Relist {
     for (const owner of OWNERS) metrics.machines.set({ pool: poolName, owner }, owners.get(owner)?.length ?? 0);
     const [none, unknown, other] = [owners.get('none') ?? [], owners.get('former') ?? [], owners.get('other') ?? []];
     this.#deps.keptUses.saw(poolName, [...none, ...unknown], other);
+    const ours = [...(owners.get('machine') ?? []), ...none];
+    const isContested = rivals.saw(poolName, pool, ours);
+    metrics.contested.set({ pool: poolName }, isContested ? 1 : 0);
+    if (isContested) {
+      // How long they have had no Machine is counted anew.
+      known.ownerlessSinceMs = new Map();
+      return { isCleaning: false, refusal: undefined, isContested };
+    }
+    const areMoreDue = await this.#claim(poolName, known, ours, signal);
     const alone = [...none, ...unknown].filter(({ metadata }) => metadata.deletedAt === 0n);
     const before = known.ownerlessSinceMs;
     const nowMs = clock.monotonicMs();
@@ -193,12 +221,12 @@ export class Relist {
     });
     const ownerless = alone.filter((one) => none.includes(one)).map(withAge);
     const ofFormer = alone.filter((one) => unknown.includes(one)).map(withAge);
-    const isYoung = [...ownerless, ...ofFormer].some(({ forMs }) => forMs < OWNERLESS_MS);
+    const isYoung = areMoreDue || [...ownerless, ...ofFormer].some(({ forMs }) => forMs < OWNERLESS_MS);
     const keptOfFormer = ofFormer.filter(({ forMs }) => forMs >= OWNERLESS_MS).map(({ machine }) => machine);
     if (pool === undefined) {
       // There is nothing to write a condition to.
       metrics.kept.set({ pool: poolName }, keptOfFormer.length);
-      return { isCleaning: isYoung, refusal: undefined };
+      return { isCleaning: isYoung, refusal: undefined, isContested };
     }
     const release = releaseOf(pool, clock.now());
     const verdict = judgeOwnerless(ownerless, { wasDeleted: (uid) => departures.has(uid), release });
@@ -210,7 +238,38 @@ export class Relist {
       });
     }
     await kept.tell(pool, { ...verdict, former: keptOfFormer }, release, signal);
-    return { isCleaning: verdict.remove.length > 0 || isYoung, refusal };
+    return { isCleaning: verdict.remove.length > 0 || isYoung, refusal, isContested };
+  }
+
+  /**
+   * Lets machines of the pool say that this process looks after them: the oldest, from time to time, and those whose claim would be
+   * forgotten, or was somebody else's. One that cannot be claimed holds up nothing. Says whether more are due.
+   */
+  async #claim(poolName: string, known: Known, ours: readonly RuntimeMachine[], signal: AbortSignal): Promise<boolean> {
+    const { claims, runtimes, clock } = this.#deps;
+    const [own, all, runtime] = [claims.ownOf(poolName), claims.of(poolName), runtimes.get(poolName)];
+    if (own === undefined || all === undefined || runtime === undefined) return false;
+    const left = ours.filter(({ metadata }) => metadata.deletedAt === 0n).toSorted(byAge);
+    const [oldest] = left;
+    const nowMs = clock.monotonicMs();
+    const isSame = known.witness?.id === oldest?.metadata.id;
+    const isWitnessDue = !isSame || nowMs - (known.witness?.atMs ?? nowMs) >= CLAIM_MS;
+    if (isWitnessDue) known.witness = oldest && { id: oldest.metadata.id, atMs: nowMs };
+    const due = left.filter((one) => {
+      const claim = claimOf(one);
+      return (one === oldest && isWitnessDue) || (claim !== undefined && isForgottenSoon(all, claim));
+    });
+    let isRefused = false;
+    for (const machine of due.slice(0, CLAIMS_AT_ONCE)) {
+      const { id, annotations } = machine.metadata;
+      const claimed = { ...annotations, [CLAIM]: claimText(own) };
+      await runtime.annotate(machineKey(machine), id, claimed, signal).catch((err: unknown) => {
+        if (!(err instanceof RuntimeError)) throw err;
+        isRefused = true;
+        this.#deps.log.debug({ pool: poolName, runtimeMachine: id, err: err.message }, 'a machine was not claimed');
+      });
+    }
+    return due.length > CLAIMS_AT_ONCE && !isRefused;
   }
 
   /** Whose a machine is. Others may use the same runtime, with the same labels. */
@@ -245,6 +304,21 @@ export class Relist {
     if (isAccepted) sightings.toldToGo(pool, id, labels[UID_LABEL] ?? '');
     log.warn({ pool, runtimeMachine: id, machine: machineKey(machine) }, 'deleted a machine whose Machine is gone');
   }
+}
+
+function newlyKnown(): Known {
+  return {
+    shapes: new Map(),
+    ownerlessSinceMs: new Map(),
+    isAway: false,
+    isContested: false,
+    witness: undefined,
+  };
+}
+
+/** The oldest first: whoever has forgotten those that are younger agrees on it. */
+function byAge({ metadata: a }: RuntimeMachine, { metadata: b }: RuntimeMachine): number {
+  return Number(a.createdAt - b.createdAt) || (a.id < b.id ? -1 : 1);
 }
 
 /** The Machine of a machine, as its labels have it; undefined: it is not there. */
@@ -293,10 +367,4 @@ function isOnItsWay({ metadata, status }: RuntimeMachine): boolean {
     status.volumes.some(isPending) ||
     status.networkInterfaces.some(isPending)
   );
-}
-
-/** It runs although it is to be off, or the other way round: it may change by itself at any moment, or never. */
-function isUnsettled({ spec, status }: RuntimeMachine): boolean {
-  if (status.state === MachineState.MACHINE_TERMINATED) return false;
-  return (spec.power === Power.POWER_ON) !== (status.state === MachineState.MACHINE_RUNNING);
 }

@@ -10,10 +10,10 @@ import { ignoreNotFound, type ApiError } from '../../../kube/errors.ts';
 import { replacing } from '../../../kube/merge-change.ts';
 import { statusPatch } from '../../../kube/patch.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
+import { isSameToGo } from '../../../kube/zero-values.ts';
 import { runtimeIDOf } from './runtime-id.ts';
 import { statusOf, stateOf, type Said } from './status.ts';
 
-/** What is told of Machines with. */
 export interface ReportsDeps {
   readonly machines: Lister<IronCoreMachine>;
   readonly writer: Pick<Writer, 'patch'>;
@@ -44,6 +44,7 @@ export class Reports {
     if (current.metadata.uid !== observed.metadata.uid) return;
     const nothing = { seen: undefined, machineID: undefined, waits: [], problem: undefined };
     const after = { ...statusOf({ ...nothing, ...said, machine: current }, clock.now()), ...more };
+    if (isSameToGo(current.status ?? {}, after)) return;
     const change = replacing<IronCoreMachineStatus>(current.status ?? {}, after);
     if (change === null || Object.keys(change).length === 0) return;
     const patch = statusPatch(current, change);

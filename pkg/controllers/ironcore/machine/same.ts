@@ -5,8 +5,11 @@ import type {
 } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import { NETWORK_LABELS_ATTRIBUTE, NIC_LABELS_ATTRIBUTE, VOLUME_LABELS_ATTRIBUTE } from './keys.ts';
 
-/** How a volume at a runtime is to the one that is wanted. `size`: nothing else is different, and it can be changed where it is. */
-export type Likeness = 'same' | 'size' | 'other';
+/**
+ * How a volume at a runtime is to the one that is wanted. `size`: nothing else is different, and it can be changed where it is. `disk`: the
+ * machine has a disk of the pool in the place of a Volume, and what is on it would be gone without it.
+ */
+export type Likeness = 'same' | 'size' | 'disk' | 'other';
 
 type Bytes = Readonly<Record<string, Uint8Array>>;
 
@@ -16,11 +19,9 @@ type Bytes = Readonly<Record<string, Uint8Array>>;
  */
 export function volumeLikeness(has: Volume, wanted: Volume): Likeness {
   if (has.device !== '' && has.device !== wanted.device) return 'other';
-  if (wanted.connection === undefined || has.connection === undefined) {
-    if (wanted.connection !== has.connection) return 'other';
-    // A disk of the pool is never taken away for its size or its image, of which a runtime may show another name: what is on it would be gone.
-    return 'same';
-  }
+  // A disk of the pool is never taken away for its size or its image, of which a runtime may show another name: what is on it would be gone.
+  if (wanted.connection === undefined) return has.connection === undefined ? 'same' : 'other';
+  if (has.connection === undefined) return has.localDisk === undefined ? 'same' : 'disk';
   const { connection: from } = has;
   const { connection: to } = wanted;
   if (from.driver !== to.driver || from.handle !== to.handle || !sameAccess(from, to)) return 'other';

@@ -3,7 +3,6 @@ import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
 import type { RuntimeFilter, RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { UID_LABEL } from './keys.ts';
 
-/** What a runtime has answered. */
 export interface Shown {
   readonly machines: readonly RuntimeMachine[];
   /** See RuntimeVersion; undefined: it was lost meanwhile. */
@@ -33,7 +32,6 @@ interface Sighting {
   readonly isGoing: boolean;
 }
 
-/** Machines that a connection shows. */
 interface Witnesses {
   readonly connection: number;
   /** When the youngest was made, by the connection that has shown it first. */
@@ -82,6 +80,11 @@ export class Sightings {
   forget(pool: string): void {
     this.#byPool.delete(pool);
     this.#witnesses.delete(pool);
+  }
+
+  /** Whether a machine of the Machine with this UID was ever seen. */
+  knows(pool: string, uid: string): boolean {
+    return this.#of(pool).get(uidKey(uid)) !== undefined;
   }
 
   /** Whether a machine is gone that this connection does not show. */

@@ -31,6 +31,7 @@ function ready(status: IronCoreMachineStatus): object | undefined {
 }
 
 describe('the state of a Machine', () => {
+  // promise: ironcore/machines/states-iri-mapped
   test.each([
     { number: 0, state: 'Pending', status: 'False', reason: 'Pending' },
     { number: 1, state: 'Running', status: 'True', reason: 'Running' },

@@ -15,7 +15,6 @@ import { ironCorePrefixes, secrets, type Resource } from '../../../kube/resource
 import type { KeptUses } from './kept-uses.ts';
 import type { SecretData, Surroundings } from './wanted.ts';
 
-/** Where that which Machines name is found. */
 export interface SurroundingsDeps {
   readonly classes: Lister<IronCoreMachineClass>;
   readonly volumes: Lister<IronCoreVolume>;

@@ -2,6 +2,9 @@ import { expect, test } from '@jest/globals';
 
 import { MemoryInformer } from '../../../../test/memory-informer.ts';
 import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
+import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
+import type { KubeObject } from '../../../apis/meta.ts';
+import { IRONCORE_MACHINE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../../../indexes/machine-indexes.ts';
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import { CREATION_SENT_ANNOTATION, DELETION_SENT_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { wakeMachines, type Watched } from './wake.ts';
@@ -12,9 +15,11 @@ function watchedOf(machines: MemoryInformer<IronCoreMachine>) {
     machines,
     pools: new MemoryInformer<IronCoreMachinePool>([poolOf('1')]),
     classes: none(),
-    volumes: none(),
+    volumes: new MemoryInformer<IronCoreVolume>([], IRONCORE_VOLUME_INDEXES),
     networkInterfaces: none(),
     networks: none(),
+    secrets: new MemoryInformer<KubeObject>(),
+    prefixes: new MemoryInformer<KubeObject>(),
     served: new Set(['p']),
   } satisfies Watched;
 }
@@ -52,4 +57,43 @@ test('Machines of a pool are woken when somebody gives up what its runtime does 
   expect(added).toEqual(['pool/p']);
   watched.pools.put(poolOf('3', { 'safety.machine.sapcloud.io/give-up-missing-machines-until': 'soon' }));
   expect(added.slice(1)).toEqual(['pool/p', 'machine/ns/m']);
+});
+
+test('a Machine is woken by the Secrets that it and its Volumes name, and by the Prefix of its NetworkInterface', () => {
+  const meta = (name: string, resourceVersion = '1') => ({
+    name,
+    namespace: 'ns',
+    uid: name,
+    resourceVersion,
+    creationTimestamp: '',
+  });
+  const machine: IronCoreMachine = {
+    ...machineOf('1'),
+    spec: {
+      ...machineOf('1').spec,
+      ignitionRef: { name: 'ignition' },
+      volumes: [{ name: 'root', volumeRef: { name: 'v' } }],
+      networkInterfaces: [{ name: 'eth', networkInterfaceRef: { name: 'nic' } }],
+    },
+  };
+  const watched = watchedOf(new MemoryInformer([machine], IRONCORE_MACHINE_INDEXES));
+  watched.volumes.put({
+    metadata: meta('v'),
+    spec: { encryption: { secretRef: { name: 'key' } } },
+    status: { access: { secretRef: { name: 'access' } } },
+  });
+  const added: string[] = [];
+  wakeMachines(watched, { add: (key) => void added.push(key), addAfter: () => undefined });
+  added.length = 0;
+  const owner = { apiVersion: 'networking.ironcore.dev/v1alpha1', kind: 'NetworkInterface', name: 'nic', uid: 'nic' };
+
+  watched.secrets.put({ metadata: meta('other') });
+  watched.prefixes.put({ metadata: meta('nic-0') });
+  watched.prefixes.put({ metadata: { ...meta('x-0'), ownerReferences: [{ ...owner, name: 'x', controller: true }] } });
+  expect(added).toEqual([]);
+
+  for (const name of ['ignition', 'key', 'access']) watched.secrets.put({ metadata: meta(name) });
+  watched.prefixes.put({ metadata: { ...meta('nic-1'), ownerReferences: [{ ...owner, controller: true }] } });
+  watched.secrets.remove('ns/ignition');
+  expect(added).toEqual(Array.from({ length: 5 }, () => 'machine/ns/m'));
 });

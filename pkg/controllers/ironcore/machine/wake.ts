@@ -11,7 +11,7 @@ import {
   DELETION_SENT_ANNOTATION,
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION as GIVE_UP,
 } from '../../../apis/machine/v1alpha1/labels.ts';
-import { isBeingDeleted, keyOf, type KubeObject } from '../../../apis/meta.ts';
+import { controllerOf, isBeingDeleted, keyBeside, keyOf, type KubeObject } from '../../../apis/meta.ts';
 import type { Informer } from '../../../cache/lister.ts';
 import { kindKeys } from '../../../reconcile/kind-keys.ts';
 import type { Queue } from '../../../workqueue/queue.ts';
@@ -19,27 +19,28 @@ import type { Queue } from '../../../workqueue/queue.ts';
 /** What the queue holds: Machines, and pools whose runtimes are looked at. */
 const KEYS = kindKeys('machine', 'pool');
 
-/** The key of an object in that queue. */
 export const { queueKeyOf } = KEYS;
 
-/** The object that such a key is of. */
 export const queuedObject = KEYS.objectOf;
 
 /** What tells of changes. */
 export interface Watched {
-  /** Indexes: `pool`, `class`, `volume` and `networkInterface` (keys of what they name). */
+  /** Indexes: `pool`, `class`, `volume`, `networkInterface` and `secret` (keys of what they name). */
   readonly machines: Informer<IronCoreMachine>;
   readonly pools: Informer<IronCoreMachinePool>;
   readonly classes: Informer<IronCoreMachineClass>;
+  /** Index: `secret`. */
   readonly volumes: Informer<IronCoreVolume>;
   readonly networkInterfaces: Informer<IronCoreNetworkInterface>;
   readonly networks: Informer<IronCoreNetwork>;
+  readonly secrets: Informer<KubeObject>;
+  readonly prefixes: Informer<KubeObject>;
   readonly served: ReadonlySet<string>;
 }
 
 /** Enqueues Machines of served pools when they change, or what they name does; and the pools themselves. */
 export function wakeMachines(watched: Watched, queue: Queue): void {
-  const { machines, pools, classes, volumes, networkInterfaces, networks, served } = watched;
+  const { machines, pools, classes, volumes, networkInterfaces, networks, secrets, prefixes, served } = watched;
   const wake = (machine: IronCoreMachine): void => {
     if (!served.has(machine.spec.machinePoolRef?.name ?? '')) return;
     const priority = machines.hasSynced ? 'normal' : 'low';
@@ -70,6 +71,18 @@ export function wakeMachines(watched: Watched, queue: Queue): void {
   classes.onChange(wakeNamed('class'));
   volumes.onChange(wakeNamed('volume'));
   networkInterfaces.onChange(wakeNamed('networkInterface'));
+  secrets.onChange((old, current) => {
+    const secret = current ?? old;
+    if (secret === undefined) return;
+    wakeNamed('secret')(old, current);
+    for (const volume of volumes.byIndex('secret', keyOf(secret))) wakeNamed('volume')(undefined, volume);
+  });
+  prefixes.onChange((old, current) => {
+    const prefix = current ?? old;
+    const owner = prefix && controllerOf(prefix);
+    if (prefix === undefined || owner === undefined) return;
+    for (const machine of machines.byIndex('networkInterface', keyBeside(prefix, owner.name))) wake(machine);
+  });
   networks.onChange((old, current) => {
     const network = current ?? old;
     for (const nic of networkInterfaces.list()) {

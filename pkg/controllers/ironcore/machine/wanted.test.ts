@@ -57,6 +57,32 @@ const AROUND: Surroundings = {
   keeperOf: () => undefined,
 };
 
+test.each([
+  { what: 'there is no image', spec: { image: '' }, image: undefined, ignored: /^$/ },
+  { what: 'there is no disk', spec: { volumes: [] }, image: undefined, ignored: /^$/ },
+  {
+    what: 'the first is a local one',
+    spec: { volumes: [{ name: 'root', device: 'oda', localDisk: {} }] },
+    image: undefined,
+    ignored: /^$/,
+  },
+  { what: 'the first is a Volume of it', spec: {}, image: 'my-image', ignored: /^$/ },
+  {
+    what: 'the first is a Volume of another',
+    spec: {},
+    image: 'x',
+    ignored: /first disk, rootdisk, is Volume my-volume, whose image is the one of its spec\.dataSource\.osImage \(x\)/,
+  },
+  { what: 'the first is a Volume of none', spec: {}, image: undefined, ignored: /\(none\)/ },
+])('where $what, the image of the spec is told to have no effect only if it has none', ({ spec, image, ignored }) => {
+  const source = image === undefined ? {} : { dataSource: { osImage: { image } } };
+  const around = { ...AROUND, volume: () => ({ ...VOLUME, spec: { ...VOLUME.spec, ...source } }) };
+
+  const told = wantedOf(documentMachine(spec), around).ignored;
+
+  expect(told ?? '').toMatch(ignored);
+});
+
 describe('what a Machine should be at its runtime', () => {
   test('is what its document says', () => {
     const wanted = wantedOf(documentMachine({ guestConfig: { hostname: 'web' } }), AROUND);
@@ -65,6 +91,7 @@ describe('what a Machine should be at its runtime', () => {
       runtimeClass: { ready: 'machineclass-sample' },
       ignition: { ready: Buffer.from('systemd: {}') },
       hostname: 'web',
+      ignored: expect.stringContaining('spec.image my-image is not used'),
       volumes: new Map([
         [
           'rootdisk',
@@ -72,7 +99,6 @@ describe('what a Machine should be at its runtime', () => {
             ready: Volume.fromPartial({
               name: 'rootdisk',
               device: 'oda',
-              localDisk: { image: { image: 'my-image' } },
               connection: {
                 driver: 'ceph',
                 handle: 'h',

@@ -39,7 +39,6 @@ export interface Surroundings {
   keeperOf(handle: string): Holder | undefined;
 }
 
-/** What a Machine should be at its runtime. */
 export interface Wanted {
   readonly runtimeClass: Needed<string>;
   readonly ignition: Needed<Uint8Array>;
@@ -47,6 +46,8 @@ export interface Wanted {
   readonly volumes: ReadonlyMap<string, Needed<Volume>>;
   readonly networkInterfaces: ReadonlyMap<string, Needed<NetworkInterface>>;
   readonly hostname: string | undefined;
+  /** What of the spec has no effect; undefined: nothing. */
+  readonly ignored: string | undefined;
 }
 
 const DEFAULT_KEY = 'ignition.yaml';
@@ -62,6 +63,7 @@ export function wantedOf(machine: IronCoreMachine, around: Surroundings): Wanted
       networkInterfaces.map((entry) => [entry.name, networkInterfaceOf(machine, entry, around)]),
     ),
     hostname: guestConfig?.hostname,
+    ignored: ignoredImage(machine, around),
   };
 }
 
@@ -94,9 +96,9 @@ function volumeOf(
 ): Needed<Volume> {
   const { name, device = '' } = entry;
   if (device === '') return { why: 'there is no device left for it' };
-  const imageOfSpec = isFirst ? (machine.spec.image ?? '') : '';
   const objectName = volumeNameOf(machine, entry);
   if (objectName === undefined) {
+    const imageOfSpec = isFirst ? (machine.spec.image ?? '') : '';
     const { sizeLimit } = entry.localDisk ?? entry.emptyDisk ?? {};
     const image = entry.localDisk?.image ?? '';
     const sizeBytes = sizeLimit === undefined ? 0n : bytesOf(sizeLimit);
@@ -107,8 +109,22 @@ function volumeOf(
   if (foreign !== undefined) return { why: foreign };
   const connection = connectionOf(machine, objectName, around);
   if ('why' in connection) return connection;
-  const image = imageOfSpec === '' ? {} : { localDisk: { image: { image: imageOfSpec } } };
-  return { ready: Volume.fromPartial({ name, device, connection: connection.ready, ...image }) };
+  // A volume has one source at a runtime: what is on a Volume at first is said by that.
+  return { ready: Volume.fromPartial({ name, device, connection: connection.ready }) };
+}
+
+/** That the image of the spec is on no disk: the first one is a Volume that was not made of it. */
+function ignoredImage(machine: IronCoreMachine, around: Surroundings): string | undefined {
+  const { image = '', volumes: [first] = [] } = machine.spec;
+  const name = first && volumeNameOf(machine, first);
+  if (image === '' || first === undefined || name === undefined) return undefined;
+  const { osImage } = around.volume(name)?.spec?.dataSource ?? {};
+  if (osImage?.image === image) return undefined;
+  const has = osImage?.image === undefined ? 'none' : osImage.image;
+  return (
+    `spec.image ${image} is not used: the first disk, ${first.name}, is Volume ${name}, whose image is the one of its spec.dataSource.osImage ` +
+    `(${has}). Have the Volume made with the image, or make ${first.name} a localDisk`
+  );
 }
 
 function connectionOf(

@@ -1,3 +1,4 @@
+import { classNameOf, providerIDOf, vmClassNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
@@ -5,6 +6,7 @@ import type { Lister } from '../../../cache/lister.ts';
 import type { Drivers } from '../../../driver/drivers.ts';
 import type { ClassSecrets, SecretContents } from '../../class-secrets/secret-contents.ts';
 import type { ResolvedClass } from '../context.ts';
+import type { VMClasses } from './vm-classes.ts';
 
 /** Why nothing can be asked of the provider; a sentence for people, with what to do about it. */
 export interface Unresolved {
@@ -13,17 +15,17 @@ export interface Unresolved {
   readonly missing: 'class' | 'driver';
 }
 
-/** What a class is resolved from. */
 export interface ClassSources {
   readonly classes: Pick<Lister<MachineClass>, 'get'>;
   /** Content of the Secrets that MachineClasses name. */
   readonly secrets: Pick<SecretContents, 'of'>;
   readonly drivers: Pick<Drivers, 'resolve' | 'all'>;
+  readonly vmClasses: Pick<VMClasses, 'inCreation'>;
 }
 
 /**
  * The MachineClass of a machine with its driver and Secret data. A Secret that does not exist contributes nothing; data of
- * `credentialsSecretRef` goes over that of `secretRef`, key by key.
+ * `credentialsSecretRef` goes over that of `secretRef`, key by key. Which class it is, see VMClasses.
  */
 export type ResolveClass = (machine: Machine, signal: AbortSignal) => Promise<ResolvedClass | Unresolved>;
 
@@ -33,30 +35,40 @@ export const classResolver =
   (machine, signal) =>
     resolveClass(sources, machine, signal);
 
+/** Of a machine in creation a class that does not exist holds no VM that anybody could find. */
+function classInUse({ classes, vmClasses }: ClassSources, machine: Machine): string {
+  if (providerIDOf(machine) !== '' || isBeingDeleted(machine)) return vmClassNameOf(machine);
+  const name = vmClasses.inCreation(machine);
+  return classes.get(`${machine.metadata.namespace ?? ''}/${name}`) === undefined ? classNameOf(machine) : name;
+}
+
 async function resolveClass(
-  { classes, secrets, drivers }: ClassSources,
+  sources: ClassSources,
   machine: Machine,
   signal: AbortSignal,
 ): Promise<ResolvedClass | Unresolved> {
+  const { classes, secrets, drivers } = sources;
   const { namespace = '' } = machine.metadata;
-  const { kind = '', name = '' } = machine.spec.class ?? {};
-  if (kind === '' || name === '') {
+  const name = classInUse(sources, machine);
+  const { kind = '', name: named = '' } = machine.spec.class ?? {};
+  if (name === '' || (kind === '' && name === named)) {
     return {
       problem:
-        'The machine names no MachineClass: set spec.class.kind to MachineClass and spec.class.name to its name.',
+        'The machine does not refer to a MachineClass: set spec.class.kind to MachineClass and spec.class.name to its name.',
       missing: 'class',
     };
   }
   const machineClass = classes.get(`${namespace}/${name}`);
   if (machineClass === undefined) {
-    return { problem: `MachineClass ${namespace}/${name} not found: create it.`, missing: 'class' };
+    const which = name === named ? '' : ', with which the VM was requested,';
+    return { problem: `MachineClass ${namespace}/${name}${which} not found: create it.`, missing: 'class' };
   }
   const driver = drivers.resolve(machineClass, machine);
   if (driver === undefined) {
     const provider = machineClass.provider ?? '';
     const known = drivers.all().map((one) => JSON.stringify(one.provider));
     return {
-      problem: `No driver is configured for provider ${JSON.stringify(provider)} of MachineClass ${namespace}/${name}, only for ${known.join(', ') || 'none'}: start the controller with --driver ${provider || 'PROVIDER'}=<address>, or correct the class.`,
+      problem: `No driver is configured for provider ${JSON.stringify(provider)} of MachineClass ${namespace}/${name} (configured: ${known.join(', ') || 'none'}): start the controller with --driver ${provider || 'PROVIDER'}=<address>, or correct the class.`,
       missing: 'driver',
     };
   }
@@ -67,6 +79,7 @@ async function resolveClass(
     secretData: content.data,
     missingSecrets: content.missing,
     fingerprint: fingerprintOf(machine, machineClass, content),
+    classVersion: classVersionOf(machineClass, content),
   };
 }
 
@@ -77,7 +90,7 @@ async function resolveClass(
 export function wrongKindOf({ spec }: Machine): string | undefined {
   const { kind = '', name = '' } = spec.class ?? {};
   if (kind === '' || kind === 'MachineClass') return undefined;
-  return `The machine names a class of kind ${JSON.stringify(kind)}, and only MachineClass is supported: set spec.template.spec.class.kind of its MachineDeployment or MachineSet to MachineClass (spec.class.kind of a Machine without owner), and create MachineClass ${name} if there is none.`;
+  return `The machine refers to a class of kind ${JSON.stringify(kind)}, but only MachineClass is supported: set spec.template.spec.class.kind of its MachineDeployment or MachineSet to MachineClass (spec.class.kind of a Machine without owner), and create MachineClass ${name} if it does not exist.`;
 }
 
 /** Whether resolving failed. */
@@ -88,5 +101,11 @@ export function isUnresolved(resolved: ResolvedClass | Unresolved): resolved is 
 /** Setting a deletionTimestamp raises the generation, but asks for nothing new. */
 function fingerprintOf(machine: Machine, machineClass: MachineClass, { fingerprint }: ClassSecrets): string {
   const generation = isBeingDeleted(machine) ? 'deleted' : String(machine.metadata.generation ?? 0);
-  return [generation, machineClass.metadata.resourceVersion, fingerprint].join('/');
+  const { uid, resourceVersion } = machineClass.metadata;
+  return [generation, uid, resourceVersion, fingerprint].join('/');
+}
+
+/** What the class says and its Secrets, and not its other metadata: annotations and finalizers come and go. */
+function classVersionOf({ metadata }: MachineClass, { fingerprint }: ClassSecrets): string {
+  return [metadata.generation ?? metadata.resourceVersion, fingerprint].join('/');
 }

@@ -84,6 +84,28 @@ describe.each(KINDS)('a call of kind %s', (kind) => {
     expect([atFirst, seen.sent]).toEqual([1, 2]);
   });
 
+  test('that fails is repeated at once when its class was changed while it ran, and waits for its next failure', async () => {
+    const answer = Promise.withResolvers<never>();
+    let answers = 0;
+    const { world, seen, pass } = start(kind, () =>
+      ++answers === 1 ? answer.promise : Promise.reject(new DriverError('Internal', 'no')),
+    );
+    await pass();
+    world.classes.put(
+      machineClass((c) => Object.assign(c.metadata, { finalizers: [FINALIZER], resourceVersion: '2', generation: 2 })),
+    );
+    await pass();
+    answer.reject(new DriverError('Internal', 'no such flavor'));
+    await world.settle();
+
+    expect(await pass()).toMatchObject({ kind: 'requeue', afterMs: 0 });
+    await pass();
+    await pass();
+    await pass();
+
+    expect(seen.sent).toBe(2);
+  });
+
   test('is told in the words of the provider at the first failure, the third and each tenth, with the next attempt', async () => {
     const { world, pass } = start(kind, () => Promise.reject(new DriverError('Internal', 'out of order')));
 
@@ -114,7 +136,7 @@ describe.each(KINDS)('a call of kind %s', (kind) => {
     const { seen, pass } = start(kind, () => Promise.reject(new StaleCallError('gone')));
     await pass();
 
-    expect(await pass()).toMatchObject({ kind: 'stop', waitingFor: 'the Machine as it is now' });
+    expect(await pass()).toMatchObject({ kind: 'stop', waitingFor: 'the latest version of the Machine' });
     expect(seen).toEqual({ sent: 1, shown: 0, unprepared: 0, ended: 1 });
   });
 });

@@ -18,7 +18,6 @@ const RETRIED_AS = {
   delete: 'delete',
 } as const satisfies Partial<Record<keyof ActivityResults, RetriedCall>>;
 
-/** One of them. */
 export type CallKind = keyof typeof RETRIED_AS;
 
 /** When to ask again after a provider that has begun with a VM. */
@@ -54,16 +53,18 @@ export interface DriverCall<K extends CallKind> {
 export type CallProgress<T> =
   { readonly kind: 'answered'; readonly answer: T } | { readonly kind: 'waiting'; readonly result: StepResult };
 
-/** What a call about this machine is made of. */
-function inputOf({ machine }: MachineContext, { fingerprint, machineClass }: ResolvedClass, kind: CallKind): CallInput {
+function inputOf({ machine }: MachineContext, resolved: ResolvedClass, kind: CallKind): CallInput {
   const { uid } = machine.metadata;
-  return { machineUID: uid, call: RETRIED_AS[kind], fingerprint, classUID: machineClass.metadata.uid };
+  const { fingerprint, classVersion, machineClass } = resolved;
+  return { machineUID: uid, call: RETRIED_AS[kind], fingerprint, classVersion, classUID: machineClass.metadata.uid };
 }
 
 /** When calls of drivers about machines are sent, awaited and repeated. Remembers when a call that failed may be repeated. */
 export class DriverCalls {
   readonly #activities: MachineActivities;
   readonly #retries: Retries;
+  /** What calls that run, or whose answer is kept, were made of, by the UID of the Machine: the class may be another one when they end. */
+  readonly #sent = new Map<string, Map<CallKind, CallInput>>();
 
   constructor({ activities, retries }: { readonly activities: MachineActivities; readonly retries: Retries }) {
     this.#activities = activities;
@@ -79,17 +80,31 @@ export class DriverCalls {
     const { uid } = ctx.machine.metadata;
     const { kind, resolved, answerIn, waitingFor } = call;
     const input = inputOf(ctx, resolved, kind);
+    this.#retries.see(input);
     const activity = this.#activities.get(uid, kind);
     if (activity === undefined) return waiting(this.#start(ctx, call, input));
     if (activity.state === 'running') return waiting(waitFor(waitingFor.answer));
     const answer = activity.state === 'done' ? { value: activity.result } : answerOf(activity.error, answerIn);
+    const sent = this.#sentAs(input, kind);
     if (answer !== undefined) {
-      this.#retries.succeeded(input);
+      this.#retries.succeeded(sent);
       return { kind: 'answered', answer: answer.value };
     }
     this.#activities.forget(uid, kind);
     // `answer` is undefined only for one that failed.
-    return waiting(this.#failed(ctx, call, input, 'error' in activity ? activity.error : undefined));
+    const result = this.#failed(ctx, call, sent, 'error' in activity ? activity.error : undefined);
+    return waiting(this.#asItIsNow(input, sent, result));
+  }
+
+  /** What the call was made of that has ended: what it says is true of that, and of nothing that was changed meanwhile. */
+  #sentAs(input: CallInput, kind: CallKind): CallInput {
+    return this.#sent.get(input.machineUID)?.get(kind) ?? input;
+  }
+
+  /** A call whose input has changed while it ran waits for nothing that its failure asks for. */
+  #asItIsNow(input: CallInput, sent: CallInput, result: StepResult): StepResult {
+    if (input.fingerprint === sent.fingerprint || result.kind !== 'requeue') return result;
+    return requeue(this.#retries.waitMs(input), result.waitingFor);
   }
 
   /** Takes an answer back that cannot be true, as a failure of the call; returns what ends the pass. */
@@ -100,9 +115,11 @@ export class DriverCalls {
     waitingFor: string,
   ): StepResult {
     const input = inputOf(ctx, call.resolved, call.kind);
-    this.#note(ctx, call, input, error);
+    const sent = this.#sentAs(input, call.kind);
+    this.#retries.refused(sent, error);
+    this.#tell(ctx, call, sent, error);
     this.#activities.forget(ctx.machine.metadata.uid, call.kind);
-    this.#show(call, input);
+    this.#show(call, sent);
     return requeue(this.#retries.waitMs(input), waitingFor);
   }
 
@@ -114,8 +131,10 @@ export class DriverCalls {
     waitingFor: string,
   ): StepResult {
     this.#activities.forget(ctx.machine.metadata.uid, kind);
-    this.#retries.postpone(inputOf(ctx, resolved, kind), waitMs);
-    return requeue(waitMs, waitingFor);
+    const input = inputOf(ctx, resolved, kind);
+    const sent = this.#sentAs(input, kind);
+    this.#retries.postpone(sent, waitMs);
+    return this.#asItIsNow(input, sent, requeue(waitMs, waitingFor));
   }
 
   /** How often in a row this call had no answer in its time. */
@@ -131,6 +150,7 @@ export class DriverCalls {
   /** The Machine is gone. */
   forget(machineUID: string): void {
     this.#retries.forget(machineUID);
+    this.#sent.delete(machineUID);
   }
 
   #start<K extends CallKind>({ observed, key }: MachineContext, call: DriverCall<K>, input: CallInput): StepResult {
@@ -143,15 +163,17 @@ export class DriverCalls {
       return requeue(waitMs, waitingFor.attempt);
     }
     call.sent?.();
+    const { uid } = observed.metadata;
+    this.#sent.set(uid, (this.#sent.get(uid) ?? new Map<CallKind, CallInput>()).set(kind, input));
     const account = accountOf(resolved.driver.provider, resolved.machineClass);
-    const subject = { uid: observed.metadata.uid, key, account };
+    const subject = { uid, key, account };
     this.#activities.startOrGet(subject, kind, call.send);
     return waitFor(waitingFor.answer);
   }
 
   #failed<K extends CallKind>(ctx: MachineContext, call: DriverCall<K>, input: CallInput, error: unknown): StepResult {
     call.ended?.(error);
-    if (error instanceof StaleCallError) return waitFor('the Machine as it is now');
+    if (error instanceof StaleCallError) return waitFor('the latest version of the Machine');
     if (wasGivenUp(error)) {
       this.#retries.postpone(input, GIVEN_UP_RETRY_MS);
       return requeue(GIVEN_UP_RETRY_MS, 'the clusters to be reachable');
@@ -164,7 +186,8 @@ export class DriverCalls {
     }
     if (call.underWay !== undefined && error.code === 'Uninitialized')
       return this.#goOn(ctx, call.underWay, call, input, error);
-    this.#note(ctx, call, input, error);
+    this.#retries.failed(input, error);
+    this.#tell(ctx, call, input, error);
     this.#show(call, input);
     return requeue(this.#retries.waitMs(input), call.waitingFor.attempt);
   }
@@ -178,22 +201,18 @@ export class DriverCalls {
   ): StepResult {
     const waitMs = Math.max(UNDER_WAY_RETRY_MS, error.retryAfterMs ?? 0);
     this.#retries.postpone(input, waitMs);
-    log.debug(
-      { call: kind, provider: resolved.driver.provider, err: error.detail },
-      'the provider goes on with the VM',
-    );
+    log.debug({ call: kind, provider: resolved.driver.provider, err: error.detail }, 'VM operation in progress');
     show(error);
     return requeue(waitMs, waitingFor.answer);
   }
 
-  /** Remembers a failure, and says so in the provider's words. */
-  #note(
+  /** Logs a failure in the provider's words. */
+  #tell(
     { log }: MachineContext,
     { kind, resolved }: Pick<DriverCall<CallKind>, 'kind' | 'resolved'>,
     input: CallInput,
     error: DriverError,
   ): void {
-    this.#retries.failed(input, error);
     const attempt = this.#retries.failuresOf(input);
     const { code, detail } = error;
     const { provider } = resolved.driver;

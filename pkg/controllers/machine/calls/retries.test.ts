@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
-import { DriverError } from '../../../driver/error.ts';
+import { DriverError, type DriverCode } from '../../../driver/error.ts';
 import { Retries, type CallInput } from './retries.ts';
 
 const input = (change: Partial<CallInput> = {}): CallInput => ({
@@ -9,6 +9,7 @@ const input = (change: Partial<CallInput> = {}): CallInput => ({
   call: 'create',
   fingerprint: '1/1/x',
   classUID: 'class-1',
+  classVersion: '1/x',
   ...change,
 });
 
@@ -28,6 +29,76 @@ describe('repeating a failed call', () => {
     });
 
     expect(waits).toEqual([5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 180_000]);
+  });
+
+  describe('to delete a VM', () => {
+    const deletion = input({ call: 'delete' });
+    /** Waits after each of so many failures; another VM of `others` was deleted `agoMs` before each. */
+    function waitsOf(count: number, others: CallInput | undefined, agoMs = 0, code: DriverCode = 'Internal'): number[] {
+      const { clock, retries } = start();
+      return Array.from({ length: count }, () => {
+        if (others !== undefined) retries.succeeded(others);
+        clock.advance(agoMs);
+        retries.failed(deletion, new DriverError(code, 'x'));
+        const waitMs = retries.waitMs(deletion);
+        clock.advance(waitMs);
+        return waitMs;
+      });
+    }
+    const other = input({ call: 'delete', machineUID: 'm-2' });
+    const ALONE = [5_000, 10_000, 20_000, 40_000, 60_000];
+
+    test.each([
+      { what: 'no other is deleted', others: undefined, agoMs: 0, waits: ALONE },
+      { what: 'others are', others: other, agoMs: 59_999, waits: [5_000, 10_000, 10_000, 10_000, 10_000] },
+      { what: 'others were a minute ago', others: other, agoMs: 60_000, waits: ALONE },
+      { what: 'others of another class are', others: { ...other, classUID: 'class-2' }, agoMs: 0, waits: ALONE },
+      { what: 'others are created', others: { ...other, call: 'create' } as const, agoMs: 0, waits: ALONE },
+    ])('waits while $what: $waits', ({ others, agoMs, waits }) => {
+      expect(waitsOf(5, others, agoMs)).toEqual(waits);
+    });
+
+    test('waits as long as its code says when it has failed too often for bad luck', () => {
+      expect(waitsOf(10, other).slice(6)).toEqual([10_000, 10_000, 60_000, 60_000]);
+    });
+
+    test('never waits longer because others are deleted', () => {
+      expect(waitsOf(3, other, 0, 'Unavailable')).toEqual([5_000, 5_000, 5_000]);
+    });
+  });
+
+  test('counts answers that cannot be true in a row, which were answers at first, and begins anew with a real failure', () => {
+    const { clock, retries } = start();
+    const error = new DriverError('Internal', 'x');
+    const waits = [1, 2, 3].map(() => {
+      retries.succeeded(input());
+      const meanwhile = [
+        retries.failuresOf(input()),
+        retries.waitMs(input()),
+        retries.failureOf(input()),
+        retries.held(),
+      ];
+      expect(meanwhile).toEqual([0, 0, undefined, []]);
+      retries.refused(input(), error);
+      const waitMs = retries.waitMs(input());
+      expect(retries.held()).toHaveLength(1);
+      clock.advance(waitMs);
+      return waitMs;
+    });
+    retries.succeeded(input());
+    retries.failed(input(), error);
+
+    expect([...waits, retries.waitMs(input())]).toEqual([5_000, 10_000, 20_000, 5_000]);
+  });
+
+  test('that was answered takes over what another process has recorded since', () => {
+    const { retries } = start();
+    retries.failed(input(), new DriverError('Internal', 'x'));
+    retries.succeeded(input());
+
+    retries.restore(input(), new DriverError('Internal', 'x'), 1_000);
+
+    expect(retries.waitMs(input())).toBe(4_000);
   });
 
   test('counts how often in a row it had no answer in its time', () => {
@@ -248,6 +319,67 @@ describe('ResourceExhausted', () => {
     retries.restore(input(), exhausted, 60_000);
 
     expect(retries.waitMs(other)).toBe(0);
+  });
+
+  describe('and a class that is changed', () => {
+    const changed = (change: Partial<CallInput> = {}): CallInput =>
+      input({ fingerprint: '1/2/x', classVersion: '2/x', ...change });
+
+    test('is no more what it was: its machines try at once', () => {
+      const { retries } = start();
+      retries.see(input());
+      retries.failed(input(), exhausted);
+
+      retries.see(changed());
+
+      expect(retries.waitMs(changed())).toBe(0);
+      expect(retries.waitMs(changed({ machineUID: 'm-2' }))).toBe(0);
+      expect(retries.isExhausted('class-1')).toBe(false);
+    });
+
+    test('is not closed by an answer of the version before, nor opened by a VM of that', () => {
+      const { retries } = start();
+      retries.see(changed());
+      retries.failed(input(), exhausted);
+      expect(retries.waitMs(changed({ machineUID: 'm-2' }))).toBe(0);
+
+      retries.failed(changed({ machineUID: 'm-3' }), exhausted);
+      retries.succeeded(input());
+
+      expect(retries.waitMs(changed({ machineUID: 'm-2' }))).toBeGreaterThan(0);
+    });
+
+    test('stays closed when the version before is out of something, too', () => {
+      const { retries } = start();
+      retries.see(changed());
+      retries.failed(changed(), exhausted);
+
+      retries.failed(input({ machineUID: 'm-3' }), exhausted);
+
+      expect(retries.waitMs(changed({ machineUID: 'm-2' }))).toBeGreaterThan(0);
+    });
+
+    test('is closed for as long as at first, whatever the version before has given a moment ago', () => {
+      const { retries } = start();
+      retries.see(input());
+      retries.succeeded(input({ machineUID: 'm-2' }));
+
+      retries.see(changed());
+      retries.failed(changed(), exhausted);
+
+      expect(retries.waitMs(changed({ machineUID: 'm-3' }))).toBe(15_000);
+    });
+
+    test('is closed by what another process has recorded, whatever is known of the version before', () => {
+      const { retries } = start();
+      retries.see(input());
+      retries.failed(input(), exhausted);
+
+      retries.see(changed());
+      retries.restore(changed({ machineUID: 'm-2' }), exhausted, 4_000);
+
+      expect(retries.waitMs(changed({ machineUID: 'm-3' }))).toBe(11_000);
+    });
   });
 
   test('ends for the class with the first success', () => {

@@ -2,6 +2,7 @@ import type { Clock } from '../../../clock/clock.ts';
 import { isTimeout } from '../../../driver/deadlines.ts';
 import type { DriverError } from '../../../driver/error.ts';
 import { retryDelayMs, retryOf, type RetriedCall, type Retry } from '../../../driver/retry.ts';
+import { type Random, secureRandom } from '../../../random/random.ts';
 
 /** A provider that says a retry cannot succeed is still asked now and then: a VM must never be forgotten. */
 const TERMINAL_RETRY_MS = 600_000;
@@ -10,6 +11,13 @@ const TERMINAL_RETRY_MS = 600_000;
 const GIVING_MS = 60_000;
 /** The first wait of a class that got a VM a moment ago. */
 const SOON_MS = 5_000;
+
+/**
+ * While deletions of its class succeed, a failed one waits no longer than this: the provider is well, and the machine was unlucky. One that
+ * has failed so often in a row has a reason of its own.
+ */
+const UNLUCKY_MS = 10_000;
+const UNLUCKY_FAILURES = 8;
 
 /**
  * When a class may be tried again, so many machines may fail in so long a time before it closes: one that has bad luck must not speak for
@@ -26,6 +34,8 @@ export interface CallInput {
   readonly fingerprint: string;
   /** Machines of one class share a ResourceExhausted. */
   readonly classUID: string;
+  /** Changes with what the class says and with its Secrets: what was learned of another version of it says nothing of this one. */
+  readonly classVersion: string;
 }
 
 /** Why a call must wait. */
@@ -54,6 +64,8 @@ interface Attempt {
   readonly fingerprint: string;
   readonly classUID: string;
   readonly error: DriverError | undefined;
+  /** The call was answered since: this counts only if that answer is refused. */
+  readonly isOver: boolean;
 }
 
 /** Nothing is known of the call. */
@@ -61,6 +73,7 @@ const NONE: Pick<Attempt, 'failures' | 'timeouts' | 'sinceMs'> = { failures: 0, 
 
 /** A class whose provider is out of something. */
 interface Exhaustion {
+  readonly classVersion: string;
   readonly failures: number;
   /** Of the waits that double. */
   readonly firstMs: number;
@@ -77,21 +90,32 @@ interface Exhaustion {
  * asked again only when the wait is over, or the input of the call changed.
  *
  * ResourceExhausted closes the whole class for a wait that doubles each time that a few machines have tried in vain, and the machine itself
- * for a short one that does not; the first success of any machine of the class opens it again.
+ * for a short one that does not; the first success of any machine of the class opens it again. A failed deletion waits shortly while others
+ * of the class succeed.
  */
 export class Retries {
   readonly #clock: Clock;
-  readonly #random: () => number;
+  readonly #random: Random;
   readonly #resourceExhaustedMs: number;
   readonly #attempts = new Map<string, Map<RetriedCall, Attempt>>();
   readonly #exhausted = new Map<string, Exhaustion>();
-  /** When (monotonic) a machine of the class last got a VM. */
-  readonly #given = new Map<string, number>();
+  /** When (monotonic) a machine of the class last got a VM, and of which version of it. */
+  readonly #given = new Map<string, { readonly classVersion: string; readonly atMs: number }>();
+  /** When (monotonic) a VM of the class was last deleted. */
+  readonly #deleted = new Map<string, number>();
+  /** The version of each class that was seen last: an answer to a call that was sent for another one comes late. */
+  readonly #versions = new Map<string, string>();
 
-  constructor(options: { clock: Clock; resourceExhaustedRetryMs: number; random?: () => number }) {
+  constructor(options: { clock: Clock; resourceExhaustedRetryMs: number; random?: Random | undefined }) {
     this.#clock = options.clock;
     this.#resourceExhaustedMs = options.resourceExhaustedRetryMs;
-    this.#random = options.random ?? Math.random;
+    this.#random = options.random ?? secureRandom;
+  }
+
+  /** The class says this now: that another version of it was out of something is over. */
+  see({ classUID, classVersion }: CallInput): void {
+    this.#versions.set(classUID, classVersion);
+    if (this.#exhausted.get(classUID)?.classVersion !== classVersion) this.#exhausted.delete(classUID);
   }
 
   /** Milliseconds until the call may be made; 0: now. */
@@ -132,11 +156,20 @@ export class Retries {
 
   /** Remembers a failure; returns what follows from its code. */
   failed(input: CallInput, error: DriverError): Retry {
+    return this.#failedAfter(input, error, this.#current(input));
+  }
+
+  /** The last answer cannot be true, and counts as a failure like those before it. */
+  refused(input: CallInput, error: DriverError): Retry {
+    return this.#failedAfter(input, error, this.#lastOf(input));
+  }
+
+  #failedAfter(input: CallInput, error: DriverError, before: Attempt | undefined): Retry {
     const retry = retryOf(input.call, error.code, this.#resourceExhaustedMs);
-    const known = this.#current(input) ?? NONE;
+    const known = before ?? NONE;
     const failures = known.failures + 1;
     const timeouts = isTimeout(error) ? known.timeouts + 1 : 0;
-    const own = retry.perClass ? this.#exhaust(input.classUID, retry, error) : retry;
+    const own = retry.perClass ? this.#exhaust(input, retry, error) : this.#amongOthers(input, retry, failures);
     const sinceMs = known.sinceMs ?? this.#clock.monotonicMs();
     this.#remember(input, { failures, timeouts, sinceMs, error }, this.#delay(own, failures, error));
     return retry;
@@ -144,10 +177,15 @@ export class Retries {
 
   /** The call succeeded: the next failure counts as the first, and the class has something to give. */
   succeeded(input: CallInput): void {
-    this.#attempts.get(input.machineUID)?.delete(input.call);
-    if (input.call !== 'create') return;
-    this.#exhausted.delete(input.classUID);
-    this.#given.set(input.classUID, this.#clock.monotonicMs());
+    const ofMachine = this.#attempts.get(input.machineUID);
+    const last = ofMachine?.get(input.call);
+    if (last !== undefined) ofMachine?.set(input.call, { ...last, isOver: true });
+    if (this.#isOutdated(input)) return;
+    const { call, classUID, classVersion } = input;
+    if (call === 'delete') this.#deleted.set(classUID, this.#clock.monotonicMs());
+    if (call !== 'create') return;
+    this.#exhausted.delete(classUID);
+    this.#given.set(classUID, { classVersion, atMs: this.#clock.monotonicMs() });
   }
 
   /**
@@ -155,23 +193,25 @@ export class Retries {
    * often it had failed is lost, so that the shortest wait applies; what concerns the whole class does so again.
    */
   restore(input: CallInput, error: DriverError, agoMs: number): void {
-    if (this.#attempts.get(input.machineUID)?.has(input.call) === true) return;
+    if (this.#attempts.get(input.machineUID)?.get(input.call)?.isOver === false) return;
     const retry = retryOf(input.call, error.code, this.#resourceExhaustedMs);
     const leftMs = Math.max(0, retry.firstMs - Math.max(0, agoMs));
     this.#remember(input, { ...NONE, failures: 1, error: undefined }, leftMs);
-    if (!retry.perClass || leftMs === 0 || this.#exhausted.has(input.classUID)) return;
+    if (!retry.perClass || leftMs === 0 || this.#exhaustionOf(input) !== undefined) return;
     const nowMs = this.#clock.monotonicMs();
     const { firstMs } = retry;
+    const { classUID, classVersion } = input;
     const notBeforeMs = nowMs + leftMs;
-    this.#exhausted.set(input.classUID, { failures: 1, firstMs, closedFromMs: nowMs, notBeforeMs, tries: 1, error });
+    const closed = { classVersion, failures: 1, firstMs, closedFromMs: nowMs, notBeforeMs, tries: 1, error };
+    this.#exhausted.set(classUID, closed);
   }
 
   /** Calls that failed and may not be repeated yet, each with the class of its machine. */
   held(): readonly HeldRetry[] {
     const nowMs = this.#clock.monotonicMs();
     return [...this.#attempts.values()].flatMap((calls) =>
-      [...calls].flatMap(([call, { failures, notBeforeMs, classUID }]) =>
-        failures > 0 && notBeforeMs > nowMs ? [{ call, classUID }] : [],
+      [...calls].flatMap(([call, { failures, notBeforeMs, classUID, isOver }]) =>
+        !isOver && failures > 0 && notBeforeMs > nowMs ? [{ call, classUID }] : [],
       ),
     );
   }
@@ -187,12 +227,28 @@ export class Retries {
   }
 
   #current(input: CallInput): Attempt | undefined {
+    const last = this.#lastOf(input);
+    return last?.isOver === false ? last : undefined;
+  }
+
+  #lastOf(input: CallInput): Attempt | undefined {
     const attempt = this.#attempts.get(input.machineUID)?.get(input.call);
     return attempt?.fingerprint === input.fingerprint ? attempt : undefined;
   }
 
-  #exhaustionFor({ call, classUID }: CallInput): Exhaustion | undefined {
-    return call === 'create' ? this.#exhausted.get(classUID) : undefined;
+  #exhaustionFor(input: CallInput): Exhaustion | undefined {
+    return input.call === 'create' ? this.#exhaustionOf(input) : undefined;
+  }
+
+  /** That of this very version of the class: somebody may have changed the class because of it. */
+  #exhaustionOf({ classUID, classVersion }: CallInput): Exhaustion | undefined {
+    const known = this.#exhausted.get(classUID);
+    return known?.classVersion === classVersion ? known : undefined;
+  }
+
+  /** Whether the class has become another one since the call was sent. */
+  #isOutdated({ classUID, classVersion }: CallInput): boolean {
+    return (this.#versions.get(classUID) ?? classVersion) !== classVersion;
   }
 
   #remember(
@@ -201,7 +257,13 @@ export class Retries {
     waitMs: number,
   ): void {
     const attempts = this.#attempts.get(machineUID) ?? new Map<RetriedCall, Attempt>();
-    attempts.set(call, { ...attempt, fingerprint, classUID, notBeforeMs: this.#clock.monotonicMs() + waitMs });
+    attempts.set(call, {
+      ...attempt,
+      fingerprint,
+      classUID,
+      notBeforeMs: this.#clock.monotonicMs() + waitMs,
+      isOver: false,
+    });
     this.#attempts.set(machineUID, attempts);
   }
 
@@ -209,11 +271,14 @@ export class Retries {
    * Closes the class: at once when it was open to all, else when a few machines have tried again; calls that were under way when it was
    * closed say nothing new. Returns how the machine itself waits: as long as its class does at first.
    */
-  #exhaust(classUID: string, retry: Retry, error: DriverError): Retry {
+  #exhaust(input: CallInput, retry: Retry, error: DriverError): Retry {
+    const { classUID, classVersion } = input;
     const nowMs = this.#clock.monotonicMs();
-    const known = this.#exhausted.get(classUID);
-    const hasGiven = nowMs - (this.#given.get(classUID) ?? -Infinity) < GIVING_MS;
+    const known = this.#exhaustionOf(input);
+    const given = this.#given.get(classUID);
+    const hasGiven = given?.classVersion === classVersion && nowMs - given.atMs < GIVING_MS;
     const firstMs = known?.firstMs ?? Math.min(retry.firstMs, hasGiven ? SOON_MS : Infinity);
+    if (this.#isOutdated(input)) return { ...retry, firstMs, maxMs: firstMs };
     if (known !== undefined && nowMs < known.closedFromMs) {
       const tries = known.tries + 1;
       const closedFromMs = tries < TRIES ? known.closedFromMs : nowMs;
@@ -222,9 +287,16 @@ export class Retries {
       const failures = (known?.failures ?? 0) + 1;
       const closedFromMs = known === undefined ? nowMs : nowMs + TRYING_MS;
       const notBeforeMs = nowMs + this.#delay({ ...retry, firstMs }, failures, error);
-      this.#exhausted.set(classUID, { failures, firstMs, closedFromMs, notBeforeMs, tries: 1, error });
+      this.#exhausted.set(classUID, { classVersion, failures, firstMs, closedFromMs, notBeforeMs, tries: 1, error });
     }
     return { ...retry, firstMs, maxMs: firstMs };
+  }
+
+  /** How a call waits that failed alone. */
+  #amongOthers({ call, classUID }: CallInput, retry: Retry, failures: number): Retry {
+    const sinceMs = this.#clock.monotonicMs() - (this.#deleted.get(classUID) ?? -Infinity);
+    const isUnlucky = call === 'delete' && failures <= UNLUCKY_FAILURES && sinceMs < GIVING_MS;
+    return isUnlucky ? { ...retry, maxMs: Math.min(retry.maxMs, UNLUCKY_MS) } : retry;
   }
 
   #delay(retry: Retry, failures: number, error: DriverError): number {

@@ -128,6 +128,37 @@ describe('a CreateMachine without answer, at a driver that may make a second VM'
     expect(creations(world)).toBe(2);
   });
 
+  test('may run on after its process has died: two minutes count from when the next one is there, if its deadline is not over', async () => {
+    const world = start();
+    await killDuring(world);
+    world.clock.advance(300 * SECOND);
+
+    for (let i = 0; i < 8; i++) {
+      await run(world);
+      world.clock.advance(14 * SECOND);
+    }
+    expect(creations(world)).toBe(1);
+    world.clock.advance(15 * SECOND);
+    await run(world);
+
+    expect(creations(world)).toBe(2);
+  });
+
+  test('is not over with the answer to another call that fails meanwhile', async () => {
+    const world = start();
+    world.driver.failures['create'] = [new DriverError('DeadlineExceeded', 'no answer', { unanswered: true })];
+    await run(world);
+    world.driver.failures['status'] = [new DriverError('Unavailable', 'come again')];
+
+    for (let i = 0; i < 7; i++) {
+      world.clock.advance(15 * SECOND);
+      await run(world);
+    }
+
+    expect(world.driver.calls.filter((call) => call === 'status').length).toBeGreaterThan(2);
+    expect(creations(world)).toBe(1);
+  });
+
   test('is over with an answer: a failure that was answered is repeated as its code says, also after a kill', async () => {
     const world = start();
     world.driver.failures['create'] = [new DriverError('Unavailable', 'come again')];

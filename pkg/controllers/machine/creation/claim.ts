@@ -29,7 +29,7 @@ export const claim = (deps: Deps): MachineStep => ({
     const error = refusalOf(launched, rival);
     deps.unanswered.ended(ctx.machine, error, deps.clock.monotonicMs());
     deps.claims.doubt(ctx.machine);
-    log.warn({ providerID: launched.providerID, other: rival.name }, 'refused a VM of another machine');
-    return refuseVM(deps, ctx, resolved, error, 'the driver to tell of its own VM');
+    log.warn({ providerID: launched.providerID, other: rival.name }, 'rejected a VM of another machine');
+    return refuseVM(deps, ctx, resolved, error, 'the driver to return the VM of this machine');
   },
 });

@@ -39,7 +39,7 @@ const STUCK: readonly { what: string; arrange: (world: FakeWorld) => void; says:
       const current = machineOf(w);
       w.machines.put({ ...current, spec: {}, metadata: { ...current.metadata, resourceVersion: newVersion() } });
     },
-    says: 'names no MachineClass',
+    says: 'does not refer to a MachineClass',
   },
   { what: 'its class is missing', arrange: (w) => w.classes.remove('default/class-1'), says: 'not found' },
   {
@@ -50,12 +50,12 @@ const STUCK: readonly { what: string; arrange: (world: FakeWorld) => void; says:
   {
     what: 'its class is not protected',
     arrange: (w) => provideClass(w, (c) => Object.assign(c.metadata, { finalizers: [] })),
-    says: 'has no finalizer',
+    says: 'is missing finalizer',
   },
   {
     what: 'there is no driver',
     arrange: (w) => provideClass(w, (c) => Object.assign(c, { provider: 'other' })),
-    says: 'No driver is configured for provider "other" of MachineClass default/class-1, only for "sim": start the controller',
+    says: 'No driver is configured for provider "other" of MachineClass default/class-1 (configured: "sim"): start the controller',
   },
   { what: 'the Secret is missing', arrange: (w) => w.secrets.remove('default/secret-1'), says: 'does not exist' },
   {

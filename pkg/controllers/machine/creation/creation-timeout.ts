@@ -1,4 +1,4 @@
-import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf, providerIDOf, vmClassNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { formatDuration } from '../../../apis/duration.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, requeue, stop } from '../../../reconcile/result.ts';
@@ -64,7 +64,7 @@ async function doubtOf(deps: Deps, ctx: MachineContext): Promise<string | undefi
   if (node === undefined || phaseOf(machine) !== 'Pending') return undefined;
   // A watch that has stalled; nothing is to be waited for without a Node.
   const isUnseen = node.metadata.resourceVersion !== nodes?.get(node.metadata.name)?.metadata.resourceVersion;
-  return isUnseen ? 'the newest version of the Node' : undefined;
+  return isUnseen ? 'the latest version of the Node' : undefined;
 }
 
 /** From when a machine's waiting counts; undefined when it waits for nothing, or has got its VM a moment ago. */
@@ -104,6 +104,6 @@ function explainFailure(deps: Deps, ctx: MachineContext, startMs: number, timeou
   pass.afterWrite(() => {
     log.warn({ ms: deps.clock.now() - startMs }, 'machine failed by creation timeout');
     if (phaseOf(observed) !== 'Pending') return;
-    deps.metrics.failedToJoin(machine, deps.classes.get(`${namespace}/${machine.spec.class?.name ?? ''}`));
+    deps.metrics.failedToJoin(machine, deps.classes.get(`${namespace}/${vmClassNameOf(machine)}`));
   });
 }

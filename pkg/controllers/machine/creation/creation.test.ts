@@ -7,6 +7,7 @@ import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { ApiError } from '../../../kube/errors.ts';
+import { INITIALIZE_FAILED } from '../../machines/status-texts.ts';
 import { explain } from '../explain/explain.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
@@ -72,6 +73,15 @@ describe('a new machine', () => {
     expect(world.tokenCalls).toEqual(['ensure', 'remove']);
     expect(world.events.map(({ reason }) => reason)).toEqual(['VMCreated', 'NodeJoined']);
     expect(world.measured).toEqual(['created 0', 'joined 30000']);
+  });
+
+  test('keeps the priority that it was given', async () => {
+    const world = start((m) => void (m.metadata.annotations['machinepriority.machine.sapcloud.io'] = '1'));
+
+    const { machine: seen } = await run(world);
+
+    expect(seen.spec.providerID).toBe('sim:///m-1');
+    expect(seen.metadata.annotations).toMatchObject({ 'machinepriority.machine.sapcloud.io': '1' });
   });
 
   test('gets the finalizer first, and no VM before that is seen', async () => {
@@ -269,18 +279,18 @@ describe('a class that cannot be used', () => {
     },
     {
       what: 'without user data',
-      problem: 'Secret default/secret-1 of MachineClass default/class-1 has no key userData: create it.',
+      problem: 'Secret default/secret-1 of MachineClass default/class-1 does not have key userData: add it.',
       spoil: (w: FakeWorld) =>
         w.secrets.put(secret((s) => void (Object.assign(s, { data: {} }).metadata.resourceVersion = '2'))),
     },
     {
       what: 'without its Secret',
-      problem: 'Secret default/secret-1 of MachineClass default/class-1 does not exist: create it, with key userData.',
+      problem: 'Secret default/secret-1 of MachineClass default/class-1 does not exist: create it with key userData.',
       spoil: (w: FakeWorld) => w.secrets.remove('default/secret-1'),
     },
     {
       what: 'with the Secret of another namespace',
-      problem: 'Secret other/secret-1 of MachineClass default/class-1 is in another namespace, and is not read',
+      problem: 'Secret other/secret-1 of MachineClass default/class-1 is in another namespace, which is not allowed:',
       spoil: (w: FakeWorld) =>
         w.classes.put(
           machineClass((c) => {
@@ -331,7 +341,7 @@ describe('a class that cannot be used', () => {
     expect(world.driver.calls).toEqual([]);
     expect(world.writes).toBe(0);
     world.clock.advance(30 * SECOND);
-    expect((await run(world)).machine.status?.lastOperation?.description).toContain('has no finalizer');
+    expect((await run(world)).machine.status?.lastOperation?.description).toContain('is missing finalizer');
   });
 
   test('does not stop the creation timeout', async () => {
@@ -347,8 +357,38 @@ describe('a class that cannot be used', () => {
   });
 });
 
+test('what another process has recorded of InitializeMachine says nothing of a creation: its class is not closed', async () => {
+  const world = start((m) => {
+    m.status.currentStatus = { phase: 'CrashLoopBackOff', lastUpdateTime: '2026-01-01T00:00:00Z' };
+    m.status.lastOperation = {
+      type: 'Create',
+      state: 'Failed',
+      errorCode: 'ResourceExhausted',
+      description: `${INITIALIZE_FAILED}no more addresses. Initialize VM Instance`,
+      lastUpdateTime: '2026-01-01T00:00:00Z',
+    };
+  });
+
+  await world.pass(world.creation);
+  await world.settle();
+
+  expect(world.driver.calls).toContain('status');
+});
+
 describe('a provider that takes its time', () => {
   const goesOn = (why: string): DriverError => new DriverError('Uninitialized', why);
+
+  test('is asked again when it asks for it', async () => {
+    const world = start();
+    const hour = new DriverError('Uninitialized', 'comes with the next delivery', { retryAfterMs: 60 * MINUTE });
+    world.driver.failures = { create: [hour] };
+
+    expect((await run(world)).result).toMatchObject({ kind: 'requeue', afterMs: 20 * MINUTE });
+    world.clock.advance(10 * MINUTE);
+    await run(world);
+
+    expect(world.driver.calls).toEqual(['status', 'create']);
+  });
 
   test('is asked again soon, and told of as no failure: what it waits for, and in the end VMCreated', async () => {
     const world = start();
@@ -369,13 +409,13 @@ describe('a provider that takes its time', () => {
       waitingFor: 'the provider to create the VM',
     });
     for (let i = 0; i < 100; i++) await world.pass(world.creation);
-    expect([world.driver.calls, world.writes]).toEqual([['status', 'create'], 1]);
+    expect([world.driver.calls, world.writes]).toEqual([['status', 'create'], 2]);
 
     // Whoever takes over: the same words again are no write.
     world.restart();
     world.clock.advance(5 * SECOND);
     await run(world);
-    expect(world.writes).toBe(1);
+    expect(world.writes).toBe(2);
     world.clock.advance(5 * SECOND);
     world.driver.failures = {};
     const made = await run(world);
@@ -420,7 +460,7 @@ describe('a provider that fails', () => {
       },
     });
     expect(failed.result).toMatchObject({ kind: 'requeue', afterMs: 15 * SECOND });
-    expect(world.writes).toBe(1);
+    expect(world.writes).toBe(2);
 
     world.clock.advance(14 * SECOND);
     await run(world);
@@ -439,7 +479,7 @@ describe('a provider that fails', () => {
     for (let i = 0; i < 1_000; i++) await world.pass(world.creation);
 
     expect(world.driver.calls).toEqual(['status', 'create']);
-    expect(world.writes).toBe(1);
+    expect(world.writes).toBe(2);
     expect([...world.warnings.map(({ message }) => message), ...world.infos]).toEqual(['driver call failed, retrying']);
     expect(world.events.map(({ reason }) => reason)).toEqual(['CreateFailed']);
   });
@@ -585,7 +625,7 @@ describe('a provider that fails', () => {
     expect(seen.status?.lastOperation).toMatchObject({
       errorCode: 'NotFound',
       description: expect.stringMatching(
-        /no VM sim:\/\/\/wrong, which field spec.providerID .* correct the field, or remove it/,
+        /no VM with ID sim:\/\/\/wrong \(spec\.providerID\); correct the field, or remove it/,
       ),
     });
     expect(world.driver.calls).not.toContain('create');
@@ -673,6 +713,12 @@ describe('a VM with the name of an old Node', () => {
     { what: 'of another VM', providerID: 'sim:///old', created: '2026-01-01T00:00:09Z', phase: 'Failed' },
     { what: 'older than the machine', providerID: '', created: '2025-12-31T00:00:00Z', phase: 'Failed' },
     { what: 'that joined while CreateMachine ran', providerID: '', created: '2026-01-01T00:00:01Z', phase: 'Pending' },
+    {
+      what: 'of the second in which the machine was made',
+      providerID: '',
+      created: '2026-01-01T00:00:00Z',
+      phase: 'Pending',
+    },
     { what: 'that shows this VM', providerID: 'sim:///m-1', created: '2025-12-31T00:00:00Z', phase: 'Pending' },
   ])('$what becomes $phase', async ({ providerID, created, phase }) => {
     const world = start();

@@ -23,6 +23,6 @@ export const finalizer = (deps: Deps, timeout: MachineStep): MachineStep => ({
     const result = nothingWasAsked(deps.activities, observed) ? await timeout.run(ctx) : next;
     if (result.kind !== 'next') return result;
     machine.metadata.finalizers = [...finalizers, MACHINE_FINALIZER];
-    return waitFor('the finalizer to be seen');
+    return waitFor('the finalizer to be recorded');
   },
 });

@@ -9,11 +9,13 @@ import { next } from '../../../reconcile/result.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import type { Launched, MachineStep } from '../context.ts';
 import type { DriverCalls } from '../calls/driver-call.ts';
+import type { VMClasses } from '../calls/vm-classes.ts';
 import { refuseVM } from './launch.ts';
 
 interface Deps {
   readonly clock: Clock;
   readonly calls: DriverCalls;
+  readonly vmClasses: Pick<VMClasses, 'record'>;
 }
 
 /**
@@ -29,7 +31,7 @@ export const identity = (deps: Deps): MachineStep => ({
     const { providerID, nodeName } = launched;
     if (providerID === '' || (nodes !== undefined && nodeName === '')) {
       const error = whatIsMissing(launched);
-      return refuseVM(deps, ctx, resolved, error, 'the driver to tell of the VM');
+      return refuseVM(deps, ctx, resolved, error, 'the driver to return the VM');
     }
     const { metadata, spec } = machine;
     spec.providerID = providerID;
@@ -38,6 +40,7 @@ export const identity = (deps: Deps): MachineStep => ({
       metadata.annotations = { ...metadata.annotations, [PRIORITY_ANNOTATION]: DEFAULT_PRIORITY };
     }
     delete metadata.annotations?.[CREATION_SENT_ANNOTATION];
+    deps.vmClasses.record(machine);
     return next;
   },
 });
@@ -47,7 +50,7 @@ function whatIsMissing({ how, providerID }: Launched): DriverError {
   return how === 'known'
     ? new DriverError(
         'NotFound',
-        `driver knows no VM ${providerID}, which field spec.providerID of the Machine names: correct the field, or remove it to have a VM created`,
+        `no VM with ID ${providerID} (spec.providerID); correct the field, or remove it to create a new VM`,
       )
     : new DriverError('Internal', `driver returned no ${providerID === '' ? 'provider id' : 'node name'}`);
 }

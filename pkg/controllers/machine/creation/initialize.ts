@@ -38,12 +38,12 @@ export const initialize = (deps: Deps): MachineStep => ({
   run(ctx) {
     const { machine, observed, launched, resolved, pass } = ctx;
     if (launched?.needsInitialize !== true || resolved === undefined) return next;
-    if (observed.spec.providerID !== machine.spec.providerID) return waitFor('the identity of the VM to be seen');
+    if (observed.spec.providerID !== machine.spec.providerID) return waitFor('the identity of the VM to be recorded');
 
     const progress = deps.calls.advance(ctx, {
       kind: 'initialize',
       resolved,
-      waitingFor: { answer: 'the VM to be initialized', attempt: 'the next attempt to initialize the VM' },
+      waitingFor: { answer: 'the VM to be initialized', attempt: 'the next InitializeMachine retry' },
       send: (signal) => send(deps, ctx, resolved, signal),
       underWay: (error) => showProgress(deps, ctx, error),
       show: (failure) => showFailure(deps, ctx, failure),

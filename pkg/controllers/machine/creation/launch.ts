@@ -1,4 +1,4 @@
-import { nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { classNameOf, nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
@@ -12,6 +12,8 @@ import { beginPhase, setFailure } from '../../machines/status.ts';
 import { BEING_CREATED, CREATE_FAILED, INITIALIZE_FAILED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
 import { keepState, StaleCallError, type DriverCall, type DriverCalls } from '../calls/driver-call.ts';
 import type { UnansweredCreations } from '../calls/unanswered.ts';
+import type { VMClasses } from '../calls/vm-classes.ts';
+import type { MachineActivities } from '../calls/results.ts';
 import { requireConfirmed } from '../identity/confirmation.ts';
 import type { Launched, MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { afterStatus } from '../calls/reactions.ts';
@@ -25,6 +27,8 @@ interface Deps {
   readonly markCreationSent: MachineAccess['markCreationSent'];
   readonly calls: DriverCalls;
   readonly unanswered: UnansweredCreations;
+  readonly vmClasses: VMClasses;
+  readonly activities: Pick<MachineActivities, 'get'>;
   readonly tokens: MachineTokens;
 }
 
@@ -39,12 +43,19 @@ export const launch = (deps: Deps): MachineStep => ({
     const { resolved } = ctx;
     if (resolved === undefined) return waitFor('the MachineClass');
     deps.unanswered.clearAnswered(ctx.machine);
+    if (deps.activities.get(ctx.machine.metadata.uid, 'create')?.state !== 'running')
+      deps.vmClasses.record(ctx.machine);
     const call = creationOf(deps, ctx, resolved);
     const progress = deps.calls.advance(ctx, call);
     if (progress.kind === 'waiting') return progress.result;
     // The driver shows no VM, but the answer to a CreateMachine is missing and the provider may be slow to show it.
     if (progress.answer === undefined)
-      return deps.calls.postpone(ctx, call, deps.unanswered.lookMs(ctx.machine), 'an unanswered creation to show');
+      return deps.calls.postpone(
+        ctx,
+        call,
+        deps.unanswered.lookMs(ctx.machine),
+        'the VM of an unanswered CreateMachine call to appear',
+      );
     ctx.launched = progress.answer;
     return next;
   },
@@ -66,10 +77,13 @@ function creationOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): D
   return {
     kind: 'create',
     resolved,
-    waitingFor: { answer: 'the VM to be created', attempt: 'the next attempt to create the VM' },
+    waitingFor: { answer: 'the VM to be created', attempt: 'the next CreateMachine retry' },
     recorded: () => recordedFailure(deps, ctx),
     send: (signal) => findOrCreate(deps, ctx, observed, resolved, signal),
-    ended: (error) => deps.unanswered.ended(ctx.machine, error, deps.clock.monotonicMs()),
+    ended: (error) => {
+      deps.unanswered.ended(ctx.machine, error, deps.clock.monotonicMs());
+      deps.vmClasses.record(ctx.machine);
+    },
     underWay: (error) => showProgress(deps, ctx, error),
     unprepared: (error) => reportPreparation(deps, ctx, error),
     show: showIn(deps, ctx),
@@ -85,22 +99,40 @@ async function findOrCreate(
   signal: AbortSignal,
 ): Promise<Launched | undefined> {
   const { driver, machineClass, secretData } = resolved;
+  const className = machineClass.metadata.name;
+  const isLeaving = className !== classNameOf(machine);
   const mayCreate = deps.unanswered.lookMs(ctx.machine) === 0;
   const { methods, idempotentCreate } = await driver.capabilities(signal);
   const canInitialize = methods.has('InitializeMachine');
   await driver.turn(machineClass, signal);
   const found = await findVM(machine, resolved, { canInitialize, idempotentCreate }, signal);
-  if (found !== undefined || !(mayCreate || idempotentCreate)) return found;
+  if (found !== undefined && found !== 'begun') {
+    deps.vmClasses.requested(machine, className);
+    return found;
+  }
+  if (isLeaving && found === undefined) {
+    // Another class is wanted by now: what its driver knows nothing of says nothing of a VM that was requested with this one.
+    if (mayCreate) deps.vmClasses.left(machine, className);
+    return undefined;
+  }
+  if (!(mayCreate || idempotentCreate)) return undefined;
   await driver.turn(machineClass, signal);
   requireWanted(deps, ctx, machine);
   const data = await deps.tokens.startingData(ctx, secretData, 'now', signal);
   requireWanted(deps, ctx, machine);
-  if (!idempotentCreate) await markSent(deps, ctx, machine, signal);
+  if (!idempotentCreate || deps.vmClasses.hasFormer(machine, className))
+    await markSent(deps, ctx, machine, className, signal);
+  deps.vmClasses.requested(machine, className);
   const creationTimeoutMs = creationTimeoutMsOf(machine, deps.settings);
   const timeoutMs = idempotentCreate
     ? repeatableTimeoutMs(creationTimeoutMs, deps.calls.timeoutsOf(ctx, resolved, 'create'))
     : wholeTimeoutMs(creationTimeoutMs);
-  const vm = await driver.create({ machine, machineClass, secretData: data }, signal, timeoutMs);
+  const vm = await driver
+    .create({ machine, machineClass, secretData: data }, signal, timeoutMs)
+    .catch((err: unknown) => {
+      if (DriverError.hasCode(err, 'InvalidArgument')) deps.vmClasses.refused(machine);
+      throw err;
+    });
   await requireConfirmed(deps, ctx, resolved, machine, vm, signal);
   return { ...vm, how: 'created', needsInitialize: canInitialize };
 }
@@ -114,24 +146,31 @@ export function requireWanted(
   const current = machines.get(key);
   const isSame = current?.metadata.uid === metadata.uid;
   if (isSame && !isBeingDeleted(current) && phaseOf(current) !== 'Failed') return;
-  throw new StaleCallError('the machine is no longer wanted');
+  throw new StaleCallError('the machine is no longer needed');
 }
 
 /**
  * Records that CreateMachine is being sent, where a second call could make a second VM: if this process is killed, the next one
- * knows that an answer is missing.
+ * knows that an answer is missing, and with which class the VM was requested.
  */
-async function markSent(deps: Deps, ctx: MachineContext, machine: Machine, signal: AbortSignal): Promise<void> {
-  await deps.markCreationSent(machine, signal);
+async function markSent(
+  deps: Deps,
+  ctx: MachineContext,
+  machine: Machine,
+  className: string,
+  signal: AbortSignal,
+): Promise<void> {
+  await deps.markCreationSent(machine, className, signal);
   deps.unanswered.sent(ctx.machine);
 }
 
+/** `begun`: there is none that could be told of, but CreateMachine goes on with what is there. */
 async function findVM(
   machine: Machine,
   { driver, machineClass, secretData }: ResolvedClass,
   { canInitialize, idempotentCreate }: { readonly canInitialize: boolean; readonly idempotentCreate: boolean },
   signal: AbortSignal,
-): Promise<Launched | undefined> {
+): Promise<Launched | 'begun' | undefined> {
   const recorded = {
     providerID: providerIDOf(machine),
     nodeName: nodeNameOf(machine),
@@ -148,7 +187,7 @@ async function findVM(
     if (reaction === 'initialize') {
       const { providerID = recorded.providerID, nodeName = recorded.nodeName } = err.result ?? {};
       // Begun, and without an id by which it could be initialized: the creation goes on with what is there.
-      if (providerID === '' && idempotentCreate) return undefined;
+      if (providerID === '' && idempotentCreate) return 'begun';
       return { ...recorded, how: 'uninitialized', providerID, nodeName, needsInitialize: canInitialize };
     }
     if (reaction === 'create') return undefined;

@@ -136,3 +136,13 @@ describe('a machine that is deleted before anything is said of it', () => {
     expect(world.driver.calls).toEqual(['status', 'delete']);
   });
 });
+
+test('a machine without status that has a Node was asked for, although its class is not protected', async () => {
+  const world = newMachineWorld({ machine: (m) => void (m.metadata.labels = { node: 'm-1' }) });
+  world.classes.put(machineClass((c) => void Object.assign(c.metadata, { finalizers: [], resourceVersion: '2' })));
+  beginDeletion(world);
+
+  await world.pass(world.deletion);
+
+  expect(current(world)?.status?.lastOperation?.errorCode).toBeUndefined();
+});

@@ -40,7 +40,7 @@ export const resolve = (deps: Deps): MachineStep => ({
     if (wrongKind !== undefined && nothingWasAsked(deps.activities, ctx.observed)) {
       // Nothing would keep such a class from being deleted while its VM exists.
       report(deps, ctx, `${NEVER_ASKED}${wrongKind}`, 'NeverAsked');
-      return waitFor('the kind of the class to be corrected');
+      return waitFor('a supported kind in spec.class.kind');
     }
     const resolved = await resolveOrTell(deps, ctx);
     const problem = isUnresolved(resolved) ? resolved.problem : problemOf(resolved);
@@ -51,7 +51,9 @@ export const resolve = (deps: Deps): MachineStep => ({
       else report(deps, ctx, problem ?? '');
       return waitFor('the MachineClass or its Secret to be corrected');
     }
-    if (resolved.machineClass.metadata.finalizers?.includes(MACHINE_FINALIZER) !== true) return unprotected(deps, ctx);
+    if (resolved.machineClass.metadata.finalizers?.includes(MACHINE_FINALIZER) !== true) {
+      return unprotected(deps, ctx, resolved);
+    }
     if (wasNeverAsked(ctx.observed)) return beginToAsk(deps, ctx);
     ctx.resolved = resolved;
     return next;
@@ -72,7 +74,7 @@ function mayBeSure({ clock, trust }: Deps, { observed }: MachineContext, { missi
 function beginToAsk({ clock }: Deps, { machine }: MachineContext): StepResult {
   const description = 'Creating machine on cloud provider';
   setOperation(machine, { type: 'Create', state: 'Processing', description }, clock.now());
-  return waitFor('the beginning of the creation to be recorded');
+  return waitFor('the start of the creation to be recorded');
 }
 
 /** A Secret that may not be read is told of; the pass fails, and is repeated. */
@@ -92,28 +94,27 @@ function problemOf({ machineClass, secretData, missingSecrets }: ResolvedClass):
   if (secretData[USER_DATA] !== undefined) return undefined;
   const { secretRef } = machineClass;
   if (secretRef === undefined) {
-    return `MachineClass ${namespace}/${name} names no Secret: set secretRef to one with key ${USER_DATA}.`;
+    return `MachineClass ${namespace}/${name} does not refer to a Secret: set secretRef to a Secret with key ${USER_DATA}.`;
   }
   const secretNamespace = secretRef.namespace || namespace;
   const key = `${secretNamespace}/${secretRef.name ?? ''}`;
   const told = `Secret ${key} of MachineClass ${namespace}/${name}`;
   if (secretNamespace !== namespace)
-    return `${told} is in another namespace, and is not read: move it to ${namespace}.`;
-  if (missingSecrets.includes(key)) return `${told} does not exist: create it, with key ${USER_DATA}.`;
-  return `${told} has no key ${USER_DATA}: create it.`;
+    return `${told} is in another namespace, which is not allowed: move it to ${namespace}.`;
+  if (missingSecrets.includes(key)) return `${told} does not exist: create it with key ${USER_DATA}.`;
+  return `${told} does not have key ${USER_DATA}: add it.`;
 }
 
 /** The class controller adds the finalizer within moments, if it runs. */
-function unprotected(deps: Deps, ctx: MachineContext): StepResult {
+function unprotected(deps: Deps, ctx: MachineContext, { machineClass }: ResolvedClass): StepResult {
   const { machine, pass } = ctx;
   const leftMs = (fromTimestamp(machine.metadata.creationTimestamp) ?? 0) + PROTECTION_MS - deps.clock.now();
   if (leftMs > 0) pass.alsoAfter(leftMs, 'the finalizer of the MachineClass');
   else {
-    const name = machine.spec.class?.name ?? '';
     report(
       deps,
       ctx,
-      `MachineClass ${name} has no finalizer ${MACHINE_FINALIZER}: let the machine-class controller run.`,
+      `MachineClass ${machineClass.metadata.name} is missing finalizer ${MACHINE_FINALIZER}; check that the machine-class controller is running.`,
     );
   }
   return waitFor('the finalizer of the MachineClass');

@@ -12,7 +12,6 @@ import { deletionStageOf, describeStage, hasReached, type DeletionStage } from '
 import type { MachineContext } from '../context.ts';
 import type { MachineAccess } from '../machine-access.ts';
 
-/** Whether the copy is at this stage. */
 export function isAt({ machine }: MachineContext, stage: DeletionStage): boolean {
   return deletionStageOf(machine) === stage;
 }
@@ -22,7 +21,7 @@ export function isAt({ machine }: MachineContext, stage: DeletionStage): boolean
  * happened. Returns the result that ends the pass while that is not so.
  */
 export function untilRecorded({ observed }: MachineContext, stage: DeletionStage): StepResult | undefined {
-  return hasReached(deletionStageOf(observed), stage) ? undefined : requeue(0, 'the marker to be recorded');
+  return hasReached(deletionStageOf(observed), stage) ? undefined : requeue(0, 'the deletion to be recorded');
 }
 
 /** Whether the user asked for a deletion that waits for nothing. */

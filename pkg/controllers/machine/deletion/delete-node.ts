@@ -26,10 +26,11 @@ export const deleteNode = (deps: Deps): MachineStep => ({
     const { nodes, machine, observed, pass, signal } = ctx;
     // Just now the same was asked for the VM, unless this stage was taken over.
     const isTakenOver = deletionStageOf(observed) === 'delete-node';
-    if (isTakenOver && !(await deps.cursor.isStillOurs(ctx, signal))) return waitFor('the Machine as it is now');
+    if (isTakenOver && !(await deps.cursor.isStillOurs(ctx, signal)))
+      return waitFor('the latest version of the Machine');
     if (nodes !== undefined && deps.cursor.isNodeAbandoned(ctx)) {
       const name = nodeNameOf(machine);
-      if (name !== '') pass.event('NodeLeftBehind', `Node ${name} was not deleted: its cluster cannot be reached.`);
+      if (name !== '') pass.event('NodeLeftBehind', `Node ${name} was not deleted: its cluster is unreachable.`);
     } else if (nodes !== undefined) await remove(deps, ctx, nodes);
     // Nothing mirrors them any more.
     if ((machine.status.conditions ?? []).length > 0) machine.status.conditions = [];

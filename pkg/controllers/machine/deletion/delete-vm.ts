@@ -2,10 +2,12 @@ import { nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp, MINUTE_MS } from '../../../clock/clock.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import { accountOf } from '../../../driver/account.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { MachineMetrics } from '../metrics.ts';
 import { wasNeverAsked } from '../../machines/status.ts';
 import { keepState, StaleCallError, type DriverCall, type DriverCalls } from '../calls/driver-call.ts';
+import type { DeletionTimes } from '../calls/deletion-times.ts';
 import type { CallFailure } from '../calls/retries.ts';
 import type { UnansweredCreations } from '../calls/unanswered.ts';
 import { isUnresolved, type ResolveClass } from '../calls/class-resolution.ts';
@@ -23,6 +25,7 @@ interface Deps extends ForcedRemovalDeps {
   readonly activities: Pick<MachineActivities, 'forget'>;
   readonly metrics: Pick<MachineMetrics, 'deleted'>;
   readonly calls: DriverCalls;
+  readonly deletionTimes: Pick<DeletionTimes, 'during'>;
   readonly unanswered: UnansweredCreations;
   readonly cursor: DeletionCursor;
   readonly resolveClass: ResolveClass;
@@ -42,10 +45,10 @@ export const deleteVM = (deps: Deps): MachineStep => ({
     const resolved = await deps.resolveClass(machine, ctx.signal);
     if (isUnresolved(resolved)) {
       if (wasNeverAsked(machine) || (resolved.missing === 'class' && wasNeverLaunched(observed))) {
-        deps.cursor.advance(ctx, 'delete-node', 'No VM was ever asked for.');
+        deps.cursor.advance(ctx, 'delete-node', 'No VM was requested.');
         return next;
       }
-      const text = `${resolved.problem} Without it the VM cannot be deleted.`;
+      const text = `${resolved.problem} Without it, the VM cannot be deleted.`;
       if (deps.cursor.stay(ctx, 'delete-vm', text)) pass.event('InvalidClass', text);
       return waitFor('the MachineClass or its Secret to be corrected');
     }
@@ -75,21 +78,26 @@ async function look(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): P
   if (progress.kind === 'waiting') return await orForcedRemoval(deps, ctx, resolved, progress.result);
   const waitMs = await mayShowInMs(deps, ctx, resolved);
   if (waitMs === 0) return deleted(deps, ctx, resolved, progress.answer);
-  deps.cursor.advance(ctx, 'delete-vm', 'The creation of a VM was not answered; the VM may still appear.');
-  return deps.calls.postpone(ctx, call, waitMs, 'an unanswered creation to show');
+  deps.cursor.advance(ctx, 'delete-vm', 'The CreateMachine call was not answered; the VM may still appear.');
+  return deps.calls.postpone(ctx, call, waitMs, 'the VM of an unanswered CreateMachine call to appear');
 }
 
 function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): DriverCall<'delete'> {
   const { driver, machineClass, secretData } = resolved;
+  const account = accountOf(driver.provider, machineClass);
+  const timeouts = deps.calls.timeoutsOf(ctx, resolved, 'delete');
   return {
     kind: 'delete',
     resolved,
-    waitingFor: { answer: 'the VM to be deleted', attempt: 'the next attempt to delete the VM' },
+    waitingFor: { answer: 'the VM to be deleted', attempt: 'the next DeleteMachine retry' },
     send: async (signal) => {
       await driver.turn(machineClass, signal);
       if (!(await deps.cursor.isStillOurs(ctx, signal)))
-        throw new StaleCallError('the Machine is gone, or another one has its name');
-      const answer = await driver.delete({ machine: asOwnVM(deps, ctx), machineClass, secretData }, signal);
+        throw new StaleCallError('the Machine no longer exists, or was replaced by another one of the same name');
+      const request = { machine: asOwnVM(deps, ctx), machineClass, secretData };
+      const answer = await deps.deletionTimes.during({ account, timeouts, signal }, (bounded) =>
+        driver.delete(request, bounded),
+      );
       return { ...answer, found: true };
     },
     sent: () => reportSharedID(deps, ctx),
@@ -101,7 +109,7 @@ function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): D
 function show({ cursor }: Deps, ctx: MachineContext, failure: CallFailure): void {
   const { error } = failure;
   keepState(ctx.machine, 'delete', error);
-  if (goesOn(ctx, failure)) return cursor.goOn(ctx, 'delete-vm', `The VM is not gone yet: ${error.detail}.`);
+  if (goesOn(ctx, failure)) return cursor.goOn(ctx, 'delete-vm', `The VM is still being deleted: ${error.detail}.`);
   const text = `Cloud provider message - ${error.message}.`;
   // Much the same again is no write and no Event.
   if (cursor.stay(ctx, 'delete-vm', text)) ctx.pass.event('VMDeletionFailed', text);
@@ -145,7 +153,7 @@ function textOfDeleted({ machines }: Deps, { observed, nodes }: MachineContext, 
   const what = isOwn ? `VM ${providerID}` : `VM of name ${metadata.name}`;
   if (!found) return `The provider has no ${what}.`;
   const wasTold = nodes === undefined || nodeNameOf({ metadata }) !== '';
-  return isOwn && wasTold ? `${what} was deleted.` : `No ${what} is left at the provider.`;
+  return isOwn && wasTold ? `${what} was deleted.` : `The provider has no ${what} left.`;
 }
 
 function reportSharedID({ machines, news }: Deps, { observed, nodes, pass }: MachineContext): void {
@@ -154,7 +162,7 @@ function reportSharedID({ machines, news }: Deps, { observed, nodes, pass }: Mac
   const { providerID = '' } = observed.spec;
   pass.event(
     'SharedProviderID',
-    `Field spec.providerID is ${providerID}, which is also that of Machine ${other}: that VM is left alone, and the VM of this machine is looked up by name.`,
+    `Field spec.providerID is ${providerID}, which is also set on Machine ${other}. The VM of this Machine is looked up by name; VMs of other Machines are not touched.`,
   );
 }
 
@@ -174,7 +182,7 @@ function deleted(
   pass.event('VMDeleted', textOfDeleted(deps, ctx, found));
   pass.afterWrite(() => {
     activities.forget(uid, 'delete');
-    log.info({ providerID, ms: tookMs }, 'deleted a VM');
+    log.info({ providerID, ms: tookMs }, found ? 'deleted a VM' : 'found no VM to delete');
     metrics.deleted(machine, machineClass, tookMs);
   });
   deps.cursor.advance(ctx, 'delete-node');

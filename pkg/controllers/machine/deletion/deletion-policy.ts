@@ -37,7 +37,7 @@ export const deletionPolicy = (deps: Deps): MachineStep => ({
     machine.metadata.annotations = annotations;
     if (skipsDrain(policy) && !hasReached(deletionStageOf(machine), 'delete-vm')) {
       pass.afterWrite(() => deps.drains.end(ctx));
-      deps.cursor.advance(ctx, 'delete-vm', `Nothing is drained: the deletion policy is ${policy}.`);
+      deps.cursor.advance(ctx, 'delete-vm', `Not draining the Node: the deletion policy is ${policy}.`);
     }
     return next;
   },
@@ -55,7 +55,7 @@ function tellKept(
   if (!news.isNews(uid, `DeletionPolicyKept ${asked} ${policy ?? ''}`)) return;
   pass.event(
     'DeletionPolicyKept',
-    `Annotation ${DELETION_POLICY_ANNOTATION} asks for ${asked} now, but the machine is already being deleted with policy ${policy ?? ''}, ` +
-      'which cannot be taken back.',
+    `Annotation ${DELETION_POLICY_ANNOTATION} is now ${asked}, but the machine is already being deleted with policy ${policy ?? ''}, ` +
+      'which cannot be undone.',
   );
 }

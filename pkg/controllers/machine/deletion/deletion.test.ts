@@ -22,6 +22,8 @@ function start(change: Change = () => undefined): FakeWorld {
   return world;
 }
 
+const STAGE_OF_VM = 'Drain successful. Initiate VM deletion';
+
 function edit(world: FakeWorld, change: Change): void {
   world.machines.put(
     machine((m) => {
@@ -375,7 +377,7 @@ describe('departure: a deletion need not wait until the machine was made; one th
   test('waits for the creation, makes no VM that was not asked for yet, and deletes what there is', async () => {
     const { world, release } = await whileCreating();
     const { result } = await run(world);
-    expect(result).toMatchObject({ waitingFor: 'the creation of the VM to end' });
+    expect(result).toMatchObject({ waitingFor: 'the CreateMachine call to end' });
 
     release();
     await world.settle();
@@ -409,6 +411,50 @@ describe('departure: a deletion need not wait until the machine was made; one th
     expect(world.tokenCalls).toContain('remove');
   });
 
+  test('keeps the Node and the VM that it knows already, whatever its creation answers', async () => {
+    const world = start((m) => {
+      m.metadata.labels = {};
+      delete (m.metadata as { deletionTimestamp?: string }).deletionTimestamp;
+      m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
+      m.status = {} as (typeof m)['status'];
+    });
+    world.nodes.cache.remove('m-1');
+    world.driver.vms.clear();
+    await world.pass(world.creation);
+    await world.settle();
+    edit(world, (m) => {
+      m.metadata.labels = { node: 'node-that-joined' };
+      m.spec.providerID = 'sim:///recorded';
+      m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+    });
+
+    const { machine: seen } = await world.pass(world.deletion.filter(({ name }) => name === 'settle-creation'));
+
+    expect(seen).toMatchObject({
+      metadata: { labels: { node: 'node-that-joined' } },
+      spec: { providerID: 'sim:///recorded' },
+    });
+    expect(world.activities.get(seen.metadata.uid, 'create')).toBeUndefined();
+  });
+
+  test.each([
+    { ageMinutes: 39, calls: ['remove'] },
+    { ageMinutes: 41, calls: [] },
+  ])(
+    'has its token deleted as long as that may live, twice the creation timeout: $ageMinutes min, $calls',
+    async (row) => {
+      const world = start((m) => {
+        m.status.currentStatus = { phase: 'Terminating' };
+        m.status.lastOperation = { type: 'Delete', state: 'Processing', description: STAGE_OF_VM };
+      });
+      world.clock.advance(row.ageMinutes * 60 * SECOND);
+
+      await world.pass(world.deletion.filter(({ name }) => name === 'revoke-token'));
+
+      expect(world.tokenCalls).toEqual(row.calls);
+    },
+  );
+
   test('loses patience with a creation that hangs', async () => {
     const { world } = await whileCreating();
     await run(world);
@@ -419,7 +465,7 @@ describe('departure: a deletion need not wait until the machine was made; one th
   });
 
   describe('and whose creation was not answered', () => {
-    async function unanswered(idempotentCreate: boolean): Promise<FakeWorld> {
+    async function unanswered(idempotentCreate: boolean, providerID = ''): Promise<FakeWorld> {
       const { world, release } = await whileCreating();
       edit(world, (m) => {
         delete (m.metadata as { deletionTimestamp?: string }).deletionTimestamp;
@@ -431,15 +477,21 @@ describe('departure: a deletion need not wait until the machine was made; one th
       await world.settle();
       edit(world, (m) => {
         m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+        m.spec.providerID = providerID;
       });
       await run(world);
       return world;
     }
 
+    test('goes at once when its VM is known all the same', async () => {
+      const world = await unanswered(false, 'sim:///m-1');
+      expect(world.machines.get(KEY)).toBeUndefined();
+    });
+
     test('is kept until its VM cannot show any more, where the driver does not promise to find it', async () => {
       const world = await unanswered(false);
       expect(stageNow(world)).toBe(
-        'The creation of a VM was not answered; the VM may still appear. Initiate VM deletion',
+        'The CreateMachine call was not answered; the VM may still appear. Initiate VM deletion',
       );
 
       world.clock.advance(20 * SECOND);
@@ -471,7 +523,7 @@ describe('departure: a missing MachineClass is told of and blocks only what need
 
     expect(result).toMatchObject({ waitingFor: 'the MachineClass or its Secret to be corrected' });
     expect(stageNow(world)).toBe(
-      'MachineClass default/class-1 not found: create it. Without it the VM cannot be deleted. Initiate VM deletion',
+      'MachineClass default/class-1 not found: create it. Without it, the VM cannot be deleted. Initiate VM deletion',
     );
     expect(world.events.map(({ reason }) => reason)).toEqual(['Drained', 'InvalidClass']);
 
@@ -522,7 +574,7 @@ describe('departure: every destructive step checks UID and deletionTimestamp; a 
 
     const { result } = await run(world);
 
-    expect(result).toMatchObject({ waitingFor: 'the Machine as it is now' });
+    expect(result).toMatchObject({ waitingFor: 'the latest version of the Machine' });
     expect(world.driver.calls).toEqual([]);
     expect(world.driver.vms.size).toBe(1);
     expect(world.drains.requests).toEqual([]);
@@ -557,7 +609,7 @@ describe('departure: a failed deletion of a VM is tried again from 5 s on; a pro
   });
 
   const GONE_SOON = new DriverError('Aborted', 'server s-1 is still being deleted');
-  const goesOn = 'The VM is not gone yet: server s-1 is still being deleted. Initiate VM deletion';
+  const goesOn = 'The VM is still being deleted: server s-1 is still being deleted. Initiate VM deletion';
 
   /** Passes up to the first call for the VM, and then for so long, whenever the next is due. */
   async function deleteFor(world: FakeWorld, ms: number): Promise<void> {
@@ -653,7 +705,7 @@ describe('departure: a failed deletion of a VM is tried again from 5 s on; a pro
 
 describe('a drain', () => {
   const progress = { remainingPods: 2, blocked: [{ pod: 'a/b', reason: 'disruption-budget', detail: 'c' }] } as const;
-  const text = 'Waiting for 2 pods: a/b (PodDisruptionBudget c allows no eviction now); and 1 more.';
+  const text = 'Waiting for 2 pods: a/b (PodDisruptionBudget c currently allows no eviction); and 1 more.';
   const end = 'Remaining pods are deleted at 2026-01-01T02:00:00Z.';
 
   test('tells what holds it up as soon as that stands, then at most every 30 seconds, and once as an Event', async () => {
@@ -713,7 +765,7 @@ describe('a drain', () => {
 
     expect(early).toBe(writes);
     expect(world.writes).toBe(writes + 1);
-    expect(stageNow(world)).toContain('a/b (does not terminate: held by finalizer x); and 1 more.');
+    expect(stageNow(world)).toContain('a/b (not terminating: held by finalizer x); and 1 more.');
     expect(world.events.map(({ reason }) => reason)).toEqual(['DrainBlocked', 'DrainBlocked']);
   });
 
@@ -731,7 +783,7 @@ describe('a drain', () => {
 
     expect(early).toBe(writes);
     expect(stageNow(world)).toBe(
-      `Waiting for 1 pod: a/b (terminating, has until 2026-01-01T00:10:00Z). ${end} Initiate node drain`,
+      `Waiting for 1 pod: a/b (terminating until 2026-01-01T00:10:00Z). ${end} Initiate node drain`,
     );
     expect(world.events).toEqual([]);
   });
@@ -879,6 +931,42 @@ describe('a drain', () => {
     expect(world.machines.get(KEY)).toBeUndefined();
   });
 
+  test.each(['drained', 'node-gone'] as const)(
+    'that ended (%s) before an outage is made again: the cluster may have been set back, and its pods be back',
+    async (kind) => {
+      const world = start();
+      await run(world);
+      world.drains.end({ kind });
+      await world.clock.advanceAsync(10 * SECOND);
+      world.trustedForMs = () => 9 * SECOND;
+      await run(world);
+      await run(world);
+
+      expect(world.drains.requests.length).toBe(2);
+      expect(world.driver.calls).toEqual([]);
+
+      world.drains.end({ kind: 'drained' });
+      await run(world);
+
+      expect(world.driver.calls).toEqual(['delete']);
+    },
+  );
+
+  test.each([10 * SECOND, 0])(
+    'that ended 10 s ago holds when an outage ended %s ms ago, or lasts',
+    async (trustedMs) => {
+      const world = start();
+      await run(world);
+      world.drains.end({ kind: 'drained' });
+      await world.clock.advanceAsync(10 * SECOND);
+      world.trustedForMs = () => trustedMs;
+      await run(world);
+
+      expect(world.drains.requests.length).toBe(1);
+      expect(world.driver.calls).toEqual(['delete']);
+    },
+  );
+
   test('that meets a closed gate waits, without a word in the status', async () => {
     const world = start();
     await run(world);
@@ -993,7 +1081,7 @@ describe('what is told of the end of a VM', () => {
         m.metadata.labels = {};
         m.spec.providerID = 'sim:///wrong';
       },
-      told: 'No VM sim:///wrong is left at the provider.',
+      told: 'The provider has no VM sim:///wrong left.',
     },
     {
       what: 'one that is not recorded',
@@ -1001,7 +1089,7 @@ describe('what is told of the end of a VM', () => {
         m.metadata.labels = {};
         m.spec.providerID = '';
       },
-      told: 'No VM of name m-1 is left at the provider.',
+      told: 'The provider has no VM of name m-1 left.',
     },
     {
       what: 'none',

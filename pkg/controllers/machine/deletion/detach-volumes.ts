@@ -43,12 +43,14 @@ async function reconcile(deps: Own, ctx: MachineContext): Promise<StepResult> {
   if (nodes === undefined || attached.length === 0) return done(deps, ctx);
   const unrecorded = untilRecorded(ctx, 'detach-volumes');
   if (unrecorded !== undefined) return unrecorded;
-  if (!(await deps.cursor.isStillOurs(ctx, signal))) return waitFor('the Machine as it is now');
+  if (!(await deps.cursor.isStillOurs(ctx, signal))) return waitFor('the latest version of the Machine');
 
   const failure = await detach(attached, nodes, signal);
   if (failure !== undefined) return failed(deps, ctx, failure);
   // What we deleted is seen at once; what others have attached meanwhile goes in the next round.
-  return attachmentsOf(ctx, nodes).length === 0 ? done(deps, ctx) : requeue(RETRY_MS, 'VolumeAttachments to go');
+  return attachmentsOf(ctx, nodes).length === 0
+    ? done(deps, ctx)
+    : requeue(RETRY_MS, 'VolumeAttachments to be deleted');
 }
 
 function attachmentsOf({ machine }: MachineContext, nodes: NodeAccess): readonly VolumeAttachment[] {
@@ -87,7 +89,7 @@ function failed(deps: Own, ctx: MachineContext, { name, error }: { name: string;
   log.warn({ err: error, attachment: name }, 'could not delete a VolumeAttachment');
   if (nowMs - sinceMs < deps.settings.pvDetachTimeoutMs) {
     if (deps.cursor.stay(ctx, 'detach-volumes', text)) pass.event('DetachFailed', text);
-    return requeue(RETRY_MS, 'VolumeAttachments to go');
+    return requeue(RETRY_MS, 'VolumeAttachments to be deleted');
   }
   pass.event('DetachFailed', `Abandoned: ${text}`);
   deps.detaching.delete(uid);

@@ -41,6 +41,8 @@ async function passes(world: FakeWorld): Promise<void> {
 const told = (world: FakeWorld) => world.machines.get(KEY)?.status?.lastOperation;
 
 describe('a deletion with hooks', () => {
+  // promise: maintenance/hooks-hold-up-drains
+  // promise: openstack/maintenance/hooks-hold-up-drain
   test('waits, and says for which, before anything happens to its Node', async () => {
     const world = start([OTHER, HOOK]);
 

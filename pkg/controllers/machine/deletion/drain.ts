@@ -47,7 +47,11 @@ export const drain = (deps: Deps): MachineStep => ({
     if (nodes === undefined || node === undefined) {
       deps.drains.end(ctx);
       const name = nodeNameOf(machine);
-      deps.cursor.advance(ctx, 'delete-vm', name === '' ? '' : `Node ${name} does not exist, so nothing is drained.`);
+      deps.cursor.advance(
+        ctx,
+        'delete-vm',
+        name === '' ? '' : `Node ${name} does not exist, so there is nothing to drain.`,
+      );
       return next;
     }
     return (
@@ -72,7 +76,7 @@ function planOf(deps: Deps, ctx: MachineContext, nodes: NodeAccess, node: Node):
     },
     startMs:
       fromTimestamp(annotations?.[DRAIN_SINCE_ANNOTATION]) ?? fromTimestamp(deletionTimestamp) ?? deps.clock.now(),
-    forcedBy: isForced(ctx) ? `the Machine carries label ${FORCE_DELETION_LABEL}` : undefined,
+    forcedBy: isForced(ctx) ? `the Machine has label ${FORCE_DELETION_LABEL}` : undefined,
     forceRule: policyInForce(machine) === 'graceful' ? 'request' : 'usual',
     isWanted: isBeingDeleted,
     mayBegin: () => deps.cursor.isStillOurs(ctx, signal),
@@ -90,9 +94,9 @@ function follow(deps: Deps, ctx: MachineContext, state: DrainState): StepResult 
     case 'failed':
       deps.cursor.stay(ctx, 'drain', state.text);
       if (state.isNews) pass.event('DrainFailed', state.text);
-      return waitFor('the next attempt to drain');
+      return waitFor('the next drain retry');
     case 'node-gone':
-      deps.cursor.advance(ctx, 'delete-vm', 'The Node is gone, so there is nothing to drain.');
+      deps.cursor.advance(ctx, 'delete-vm', 'The Node no longer exists, so there is nothing to drain.');
       break;
     case 'left-pods':
       pass.event('DrainFailed', `The forced drain failed. ${state.text}`);

@@ -35,7 +35,7 @@ export const findNode = (deps: Deps): MachineStep => ({
       deps.cursor.advance(
         ctx,
         'delete-vm',
-        nodes === undefined ? 'There is no target cluster, so nothing is drained.' : '',
+        nodes === undefined ? 'There is no target cluster, so there is nothing to drain.' : '',
       );
       return next;
     }

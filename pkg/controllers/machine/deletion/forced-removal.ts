@@ -60,7 +60,7 @@ export async function orForcedRemoval(
   }
   await note(deps, ctx, resolved);
   release(deps, ctx, resolved);
-  return waitFor('the object to be gone');
+  return waitFor('the object to be removed');
 }
 
 /** Since when the VM is being deleted by this policy; recorded, so that a restart does not begin anew. */
@@ -75,14 +75,14 @@ function sinceMsOf({ clock }: ForcedRemovalDeps, { machine }: MachineContext): n
 async function obstacleTo({ driver, machineClass }: ResolvedClass, signal: AbortSignal): Promise<string | undefined> {
   const { name, finalizers } = machineClass.metadata;
   if (finalizers?.includes(MACHINE_FINALIZER) !== true)
-    return `MachineClass ${name} may be deleted at any moment, and without it the VM could not be found again: the Machine stays.`;
+    return `Not removing the Machine: MachineClass ${name} is being deleted and is needed to find the VM.`;
   // One that does not answer is taken for one that lists, as nearly all do.
   const methods = await driver.capabilities(signal).then(
     (known) => known.methods,
     () => undefined,
   );
   return methods?.has('ListMachines') === false
-    ? `The driver of ${driver.provider} cannot list VMs, so that the VM could not be found again: the Machine stays.`
+    ? `Not removing the Machine: the driver of ${driver.provider} cannot list VMs, so the VM could not be found again.`
     : undefined;
 }
 
@@ -108,15 +108,18 @@ function release(
 ): void {
   const providerID = providerIDOf(machine);
   const { name } = machineClass.metadata;
-  const vm = providerID === '' ? 'The VM of the machine (its provider ID is not known)' : `VM ${providerID}`;
+  const vm = providerID === '' ? 'The VM of the machine (provider ID unknown)' : `VM ${providerID}`;
   machine.metadata.finalizers = (machine.metadata.finalizers ?? []).filter((one) => one !== MACHINE_FINALIZER);
   pass.event(
     'ForcedRemoval',
-    `${vm} could not be deleted for ${formatDuration(settings.forcedDeletionTimeoutMs)}, and may still be there: the Machine goes ` +
-      `without that. ${whatFollows(nodeNameOf(machine), leftVMs)} Until it is gone MachineClass ${name} is kept.`,
+    `${vm} was not deleted within ${formatDuration(settings.forcedDeletionTimeoutMs)}; removing the Machine anyway. The VM may still exist. ` +
+      `${whatFollows(nodeNameOf(machine), leftVMs)} MachineClass ${name} is kept until the VM is gone.`,
     'record',
   );
-  pass.afterWrite(() => log.warn({ providerID, class: name, leftVMs }, 'machine let go by force'), 'record');
+  pass.afterWrite(
+    () => log.warn({ providerID, class: name, leftVMs }, 'removed machine without deleting its VM'),
+    'record',
+  );
 }
 
 /** What becomes of VM and Node. Where nobody deletes them that must not be found out by the bill. */
@@ -124,13 +127,13 @@ function whatFollows(node: string, leftVMs: LeftVMs): string {
   switch (leftVMs) {
     case 'deleted':
       return (
-        `${node === '' ? 'It is deleted' : `It and Node ${node} are deleted`} when the provider answers again, ` +
-        'with all else that was made for the machine.'
+        `${node === '' ? 'It is deleted' : `It and Node ${node} are deleted`} after the provider responds again, ` +
+        'together with all other resources of the machine.'
       );
     case 'reported':
-      return `Nothing deletes it, because --machine-safety-orphan-vms-dry-run is set: delete it${andNode(node)} yourself.`;
+      return `It is not deleted automatically, because --machine-safety-orphan-vms-dry-run is set: delete it${andNode(node)} manually.`;
     case 'not-looked-for':
-      return `Nothing deletes it, because controller safety.orphan-vms does not run in this process: delete it${andNode(node)} yourself.`;
+      return `It is not deleted automatically, because controller safety.orphan-vms is not running in this process: delete it${andNode(node)} manually.`;
   }
 }
 

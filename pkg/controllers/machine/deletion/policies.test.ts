@@ -4,6 +4,7 @@ import { machine, machineClass, machineDeployment, machineSet, node, secret } fr
 import { MINUTE, SECOND } from '../../../../test/durations.ts';
 import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { toTimestamp } from '../../../clock/clock.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/errors.ts';
 
@@ -107,8 +108,8 @@ describe('policy graceful', () => {
     expect(world.drains.requests.map(({ force }) => force)).toEqual([false, false]);
     expect(world.drains.requests[1]?.deadlineMs).toBeGreaterThan(world.clock.now());
     expect(current(world)?.status?.lastOperation).toMatchObject({ state: 'Failed', type: 'Delete' });
-    expect(description(world)).toContain('not done within the drain timeout');
-    expect(description(world)).toContain('ns/db (PodDisruptionBudget db allows no eviction now)');
+    expect(description(world)).toContain('does not allow deleting pods');
+    expect(description(world)).toContain('ns/db (PodDisruptionBudget db currently allows no eviction)');
     expect(reasons(world).filter((reason) => reason === 'DrainForced')).toEqual([]);
     expect(world.driver.calls).toEqual([]);
 
@@ -163,11 +164,13 @@ describe.each(['unsafe', 'forced'])('policy %s', (policy) => {
     await world.pass(world.deletion);
 
     expect(inForce(world)).toBe(policy);
-    expect(description(world)).toBe(`Nothing is drained: the deletion policy is ${policy}. Initiate VM deletion`);
+    expect(description(world)).toBe(`Not draining the Node: the deletion policy is ${policy}. Initiate VM deletion`);
     await run(world);
     expect(current(world)).toBeUndefined();
   });
 
+  // promise: deletion-policies/policy-weakens
+  // promise: openstack/deletion/policy-weakens
   test('holds when nobody asks for it any more, and cannot be taken back', async () => {
     const world = start(policy);
     world.driver.failures = { delete: Array.from({ length: 5 }, () => DOWN) };
@@ -223,11 +226,13 @@ describe('policy forced', () => {
     expect(current(world)).toBeUndefined();
     expect(world.notedRemovals).toEqual(['class-1']);
     const [event] = world.events.filter(({ reason }) => reason === 'ForcedRemoval');
-    expect(event).toMatchObject({ type: 'Warning', message: expect.stringContaining('VM sim:///m-1 could not be') });
+    expect(event).toMatchObject({ type: 'Warning', message: expect.stringContaining('VM sim:///m-1 was not') });
     // Its Node goes with its VM.
     expect(world.nodes.done).toEqual([]);
   });
 
+  // promise: deletion-policies/forced-machine-goes-itself
+  // promise: openstack/deletion/between-timeout-30-later
   test('lets the Machine go by itself between the timeout and 30 s later', async () => {
     const world = failing();
     world.driver.failures = { delete: Array.from({ length: 1_000 }, () => DOWN) };
@@ -245,20 +250,21 @@ describe('policy forced', () => {
     expect(tookMs).toBeLessThanOrEqual(5 * MINUTE + 30 * SECOND);
   });
 
+  // promise: deletion-policies/nothing-deletes-vm-event
   test.each([
     {
       leftVMs: 'deleted',
       says:
-        'It and Node m-1 are deleted when the provider answers again, ' +
-        'with all else that was made for the machine.',
+        'It and Node m-1 are deleted after the provider responds again, ' +
+        'together with all other resources of the machine.',
     },
     {
       leftVMs: 'reported',
-      says: 'because --machine-safety-orphan-vms-dry-run is set: delete it and Node m-1 yourself.',
+      says: 'because --machine-safety-orphan-vms-dry-run is set: delete it and Node m-1 manually.',
     },
     {
       leftVMs: 'not-looked-for',
-      says: 'safety.orphan-vms does not run in this process: delete it and Node m-1 yourself.',
+      says: 'safety.orphan-vms is not running in this process: delete it and Node m-1 manually.',
     },
   ] as const)('says what becomes of a VM that is $leftVMs', async ({ leftVMs, says }) => {
     const world = failing();
@@ -286,6 +292,18 @@ describe('policy forced', () => {
     expect(current(world)).toBeUndefined();
   });
 
+  test('counts from now when a time to come is recorded, such as by a clock that was wrong', async () => {
+    const world = failing();
+    await fail(world, MINUTE);
+    world.annotate(current(world) as Machine, { [SINCE]: toTimestamp(world.clock.now() + 60 * MINUTE) });
+
+    await fail(world, 4 * MINUTE);
+    expect(current(world)).toBeDefined();
+    await fail(world, 2 * MINUTE);
+
+    expect(current(world)).toBeUndefined();
+  });
+
   test('that comes late counts from then on', async () => {
     const world = start('unsafe');
     world.driver.failures = { delete: Array.from({ length: 50 }, () => DOWN) };
@@ -306,9 +324,9 @@ describe('policy forced', () => {
       says: 'could not be annotated: no patch',
     },
     {
-      what: 'the class may be deleted at any moment',
+      what: 'the class is being deleted',
       change: (world: FakeWorld) => world.classes.put(machineClass((c) => void (c.metadata.resourceVersion = '2'))),
-      says: 'MachineClass class-1 may be deleted at any moment',
+      says: 'MachineClass class-1 is being deleted',
     },
     {
       what: 'the driver cannot list VMs',

@@ -9,6 +9,6 @@ export const releaseFinalizer: MachineStep = {
   run({ machine, pass, log }) {
     machine.metadata.finalizers = (machine.metadata.finalizers ?? []).filter((name) => name !== MACHINE_FINALIZER);
     pass.afterWrite(() => log.info({}, 'machine deleted'), 'record');
-    return waitFor('the object to be gone');
+    return waitFor('the object to be removed');
   },
 };

@@ -5,6 +5,7 @@ import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
 import type { UnansweredCreations } from '../calls/unanswered.ts';
+import type { VMClasses } from '../calls/vm-classes.ts';
 import type { MachineActivities } from '../calls/results.ts';
 import { refusalOf, type IdentityClaims } from '../identity/identity-claims.ts';
 
@@ -16,6 +17,7 @@ interface Deps {
   readonly activities: Pick<MachineActivities, 'abort' | 'forget' | 'get'>;
   readonly unanswered: UnansweredCreations;
   readonly claims: IdentityClaims;
+  readonly vmClasses: Pick<VMClasses, 'record'>;
 }
 
 /**
@@ -33,10 +35,11 @@ export const settleCreation = (deps: Deps): MachineStep => ({
     const running = kinds.find((kind) => activities.get(uid, kind)?.state === 'running');
     if (running !== undefined) {
       abandonOverdueCreation(deps, ctx, running);
-      return waitFor('the creation of the VM to end');
+      return waitFor('the CreateMachine call to end');
     }
     const creation = activities.get(uid, 'create');
     if (creation?.state === 'done' && creation.result !== undefined) takeOver(deps, ctx, creation.result);
+    if (creation !== undefined) deps.vmClasses.record(machine);
     if (creation?.state === 'failed') deps.unanswered.ended(ctx.machine, creation.error, creation.settledAtMs);
     pass.afterWrite(() => {
       for (const kind of kinds) activities.forget(uid, kind);
@@ -53,7 +56,7 @@ function abandonOverdueCreation(
   const { uid, deletionTimestamp } = machine.metadata;
   const leftMs = (fromTimestamp(deletionTimestamp) ?? 0) + PATIENCE_MS - clock.now();
   if (leftMs > 0) {
-    pass.alsoAfter(leftMs, 'the creation of the VM to end');
+    pass.alsoAfter(leftMs, 'the CreateMachine call to end');
     return;
   }
   activities.abort(uid, kind, 'the machine is being deleted');

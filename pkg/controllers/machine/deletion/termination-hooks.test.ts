@@ -40,6 +40,8 @@ function unhook(world: FakeWorld): void {
 const told = (world: FakeWorld) => world.machines.get(KEY)?.status?.lastOperation;
 
 describe('a VM with hooks', () => {
+  // promise: maintenance/hooks-hold-up-deletion
+  // promise: cluster-api/machinedeployments/hooks-hold-up-end
   test.each([
     { what: 'as usual', change: () => undefined },
     {

@@ -10,9 +10,8 @@ import type { ForceReason } from './record.ts';
 /** A Node that is broken for longer cannot end its pods by itself. Fixed, as in the original. */
 const BROKEN_AFTER_MS = 5 * MINUTE_MS;
 
-/** What tells whether a drain is to be forced. */
 export interface ForceDeps extends DeadlineDeps {
-  readonly trust: Pick<Trust, 'graceLeftMs'>;
+  readonly trust: Pick<Trust, 'graceLeftMs' | 'trustedForMs'>;
   readonly readMachine: MachineAccess['readMachine'];
 }
 

@@ -35,7 +35,6 @@ export interface DrainPlan extends Pick<DrainRequest, 'barrier' | 'nodeCondition
   readonly onForcedFailure: 'go-on' | 'retry';
 }
 
-/** What the deadline of a drain follows from. */
 export interface DeadlineDeps {
   readonly clock: Clock;
   readonly settings: MachineSettings;
@@ -65,7 +64,7 @@ export function describeForce(reason: ForceReason, { forcedBy = '' }: Pick<Drain
     case 'label':
       return forcedBy;
     case 'timeout':
-      return 'the drain timeout has passed';
+      return 'the drain timeout expired';
     case 'not-ready':
       return 'the Node was not ready for 5 min';
     case 'readonly-filesystem':

@@ -40,8 +40,7 @@ export function nextReportInMs(record: DrainRecord, nowMs: number): number {
 }
 
 /** Said of a drain that nothing forces, when it has taken longer than its timeout. */
-export const LATE =
-  'Drain failed: it was not done within the drain timeout, and its pods are never deleted. It goes on.';
+export const LATE = 'Drain timeout exceeded. The deletion policy does not allow deleting pods, so the drain continues.';
 
 /** Tells as the last operation of a machine which pods a running drain waits for and why, at a calm pace. */
 export function reportProgress(

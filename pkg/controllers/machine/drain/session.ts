@@ -1,3 +1,4 @@
+import type { Activity } from '../../../activity/activity.ts';
 import { FORCE_DRAIN_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { MachineMetrics } from '../metrics.ts';
@@ -8,6 +9,7 @@ import type { ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext } from '../context.ts';
 import type { DrainRules } from '../../machines/drain-rules.ts';
 import type { News } from '../news.ts';
+import { clustersOf } from '../failure/fail.ts';
 import { forceReasonOf, type ForceDeps } from './force.ts';
 import { deadlineOf, describeForce, forceAtOf, requestOf, type DrainPlan } from './plan.ts';
 import { blockOf, describeProgress, reasonOf } from '../../../drain/progress-text.ts';
@@ -41,14 +43,13 @@ export type DrainState =
   | { readonly kind: 'left-pods'; readonly text: string };
 
 type Running = Extract<DrainState, { kind: 'running' }>;
-type Ended = { state: 'done'; result: DrainOutcome } | { state: 'failed'; error: unknown };
+type Ended = Exclude<Activity<DrainOutcome>, { state: 'running' }>;
 
 /** A drain of a Node whose machine is kept. */
 type KeptDrain = Pick<DrainPlan, 'nodes' | 'node' | 'barrier' | 'startMs' | 'forceRule'> & {
   readonly purpose: Exclude<DrainPurpose, 'deletion' | 'preparation'>;
 };
 
-/** What drains of Nodes work with. */
 export interface DrainsDeps extends ForceDeps {
   readonly activities: MachineActivities;
   /** Empties a Node. */
@@ -100,6 +101,7 @@ export class Drains {
    * | normal | none               | pods left, or an error | again after 5 s to 30 s, by force at the deadline      |
    * | forced |                    | pods left, or an error | `go-on`: left-pods; `retry`: again after 5 s to 30 s   |
    * | any    |                    | the gate was closed   | again after 5 s; no failure                            |
+   * | any    |                    | before an outage      | again                                                  |
    * | any    |                    | drained, or Node gone | that                                                   |
    */
   async advance(ctx: MachineContext, plan: DrainPlan): Promise<DrainState> {
@@ -119,7 +121,11 @@ export class Drains {
       const isOther = record.forceRule !== plan.forceRule;
       if (force !== undefined || isOther) {
         record.isSuperseded = true;
-        activities.abort(uid, 'drain', force === undefined ? 'nothing forces it any more' : describeForce(force, plan));
+        activities.abort(
+          uid,
+          'drain',
+          force === undefined ? 'a forced drain is no longer requested' : describeForce(force, plan),
+        );
         return this.#superseded(ctx, plan, record);
       }
     }
@@ -133,11 +139,11 @@ export class Drains {
     const isAsked = machine.metadata.labels?.[FORCE_DRAIN_LABEL] === 'True';
     const state = await this.advance(ctx, {
       ...drain,
-      forcedBy: isAsked ? `the Machine carries label ${FORCE_DRAIN_LABEL}` : undefined,
+      forcedBy: isAsked ? `the Machine has label ${FORCE_DRAIN_LABEL}` : undefined,
       isWanted: (live) => !isBeingDeleted(live),
       onForcedFailure: 'retry',
     });
-    if (state.kind === 'left-pods') throw new Error('a drain that is retried cannot have been given up');
+    if (state.kind === 'left-pods') throw new Error('a drain that is being retried has not expired');
     if (state.kind === 'drained' && state.isNews) {
       const how = state.isForced ? 'by force ' : '';
       pass.event(
@@ -158,7 +164,7 @@ export class Drains {
     const { activities } = this.#deps;
     const record = this.#records.get(uid);
     if (purpose !== undefined && (record?.yieldsTo ?? record?.purpose) !== purpose) return;
-    activities.abort(uid, 'drain', 'it is no longer needed');
+    activities.abort(uid, 'drain', 'the drain is no longer needed');
     if (activities.get(uid, 'drain')?.state === 'running') return;
     activities.forget(uid, 'drain');
     this.#records.delete(uid);
@@ -183,7 +189,7 @@ export class Drains {
     const record = this.#records.get(uid);
     if (record === undefined || record.purpose === purpose) return true;
     record.yieldsTo = purpose;
-    activities.abort(uid, 'drain', `it is drained for its ${purpose} now`);
+    activities.abort(uid, 'drain', `the Node is now being drained for its ${purpose}`);
     if (activities.get(uid, 'drain')?.state === 'running') return false;
     activities.forget(uid, 'drain');
     this.#records.delete(uid);
@@ -216,11 +222,11 @@ export class Drains {
     const before = this.#records.get(uid);
     const waitMs = (before?.retryAtMs ?? 0) - clock.monotonicMs();
     if (waitMs > 0 && (force === undefined || before?.force !== undefined)) {
-      pass.alsoAfter(waitMs, 'the next attempt to drain');
-      return this.#running(ctx, plan, before, 'the next attempt to drain');
+      pass.alsoAfter(waitMs, 'the next drain retry');
+      return this.#running(ctx, plan, before, 'the next drain retry');
     }
     if (plan.mayBegin !== undefined && !(await plan.mayBegin())) {
-      return this.#running(ctx, plan, before, 'the Machine as it is now');
+      return this.#running(ctx, plan, before, 'the latest version of the Machine');
     }
     const record: DrainRecord = {
       purpose: plan.purpose,
@@ -239,7 +245,7 @@ export class Drains {
       }),
     );
     if (force !== undefined && this.#isNews(ctx, plan, 'DrainForced')) {
-      pass.event('DrainForced', `Pods are deleted instead of evicted: ${describeForce(force, plan)}.`);
+      pass.event('DrainForced', `Deleting pods instead of evicting them: ${describeForce(force, plan)}.`);
     }
     return this.#running(ctx, plan, record);
   }
@@ -256,6 +262,11 @@ export class Drains {
     }
     if (activity.state === 'failed') return this.#failed(ctx, plan, activity.error, record);
     const { result } = activity;
+    if (isDone && this.#isOutdated(ctx, activity)) {
+      activities.forget(uid, 'drain');
+      pass.alsoAfter(0, 'another drain');
+      return this.#running(ctx, plan, record, 'another drain, since its cluster was out of sight after the last');
+    }
     if (result.kind === 'node-gone') return { kind: 'node-gone' };
     if (result.kind === 'incomplete') {
       return this.#fail(ctx, plan, record, {
@@ -270,6 +281,13 @@ export class Drains {
       tookMs,
       isNews: this.#isNews(ctx, plan, 'Drained'),
     };
+  }
+
+  /** Whether an outage has ended since: the cluster may have been set back meanwhile, and the pods be back. */
+  #isOutdated(ctx: MachineContext, { settledAtMs }: Ended): boolean {
+    const { clock, trust } = this.#deps;
+    const trustedMs = trust.trustedForMs(clustersOf(ctx));
+    return trustedMs > 0 && clock.monotonicMs() - settledAtMs > trustedMs;
   }
 
   #failed(ctx: MachineContext, plan: DrainPlan, error: unknown, record: DrainRecord | undefined): DrainState {
@@ -300,7 +318,7 @@ export class Drains {
     const waitMs = Math.max(0, Math.min(backoffMs, leftMs));
     if (record !== undefined)
       Object.assign(record, { retryAtMs: clock.monotonicMs() + waitMs, failures: failures + 1 });
-    pass.alsoAfter(waitMs, 'the next attempt to drain');
+    pass.alsoAfter(waitMs, 'the next drain retry');
     return { kind: 'failed', text: `Drain failed. ${text}`, isNews: this.#isNews(ctx, plan, `DrainFailed ${reason}`) };
   }
 

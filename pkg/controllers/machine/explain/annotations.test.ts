@@ -15,6 +15,7 @@ const conditionOf = (kept: KeptMachine): MachineCondition | undefined =>
 const told = (kept: KeptMachine): string[] =>
   kept.world.events.filter(({ reason }) => reason === 'InvalidAnnotation').map(({ message }) => message);
 
+// promise: annotations-mean-nothing/condition-event-corrected
 test('annotations that mean nothing are one condition, and one Event for each text, until they are corrected', async () => {
   const kept = new KeptMachine();
   kept.annotateMachine(UPGRADE_INDEX_ANNOTATION, 'first');

@@ -48,7 +48,7 @@ function tell({ clock, machines, lastTold }: Own, ctx: MachineContext): void {
   pass.event(INVALID_ANNOTATION, text);
   pass.afterWrite(() => {
     lastTold.set(uid, text);
-    log.warn({ problem: text }, 'ignored annotations that mean nothing');
+    log.warn({ problem: text }, 'ignored annotations without effect');
   });
 }
 

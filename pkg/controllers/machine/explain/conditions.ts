@@ -1,45 +1,35 @@
 import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { MACHINE_CONDITION_TYPES, type MachineConditionType } from '../../../apis/machine/v1alpha1/conditions.ts';
 import type { Machine, MachineCondition } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { ConditionStatus } from '../../../apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 import { deletionStageOf, hasReached, textOfStage } from '../../machines/deletion-stage.ts';
 import { MAINTENANCE, maintenanceOf } from '../../machines/maintenance.ts';
-import { DELETION_PREPARED } from '../../machines/prepared-deletion.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
 import { isBeingCreated, isHeld } from '../../machines/status.ts';
-import { VM_DELETION_REQUESTED, VM_STATE } from '../../machines/vm-states.ts';
+import { VM_DELETION_REQUESTED } from '../../machines/vm-states.ts';
 import { CREATE_FAILED } from '../../machines/status-texts.ts';
-import { INVALID_ANNOTATION } from '../../replicas/invalid-annotations.ts';
 import { explain } from './explain.ts';
 import type { MachineExplanation } from './explanation.ts';
+
+/** Says that a machine names another class than its VM was requested with. */
+export const CLASS_CHANGE_IGNORED = 'ClassChangeIgnored';
 
 /** Says what the API server refuses to record of a machine. */
 const RECORD_REFUSED = 'RecordRefused';
 
-/** Types of `status.machineConditions`. `Drained` exists only while the machine is deleted, `NodeSyncRefused` and `RecordRefused`
- * only while something is refused, `InvalidAnnotation` while one means nothing, `DeletionPrepared` while a deletion is prepared or that is
- * undone, `Maintenance` from the first request on, `VMState` once a list has told it, `VMDeletionRequested` while lists tell that. */
-export type MachineConditionType =
-  | 'VMCreated'
-  | typeof VM_STATE
-  | typeof VM_DELETION_REQUESTED
-  | 'NodeJoined'
-  | 'Healthy'
-  | 'Drained'
-  | typeof MAINTENANCE
-  | typeof NODE_SYNC_REFUSED
-  | typeof RECORD_REFUSED
-  | typeof INVALID_ANNOTATION
-  | typeof DELETION_PREPARED;
-
-/** Those that are told by steps of their own. */
-const TOLD_BY_STEPS: ReadonlySet<string> = new Set<MachineConditionType>([
-  INVALID_ANNOTATION,
-  DELETION_PREPARED,
-  VM_STATE,
-  VM_DELETION_REQUESTED,
+/** Those that are made here, of the explanation; all others are told by steps of their own. */
+const EXPLAINED: ReadonlySet<MachineConditionType> = new Set([
+  'VMCreated',
+  'NodeJoined',
+  'Healthy',
+  'Drained',
+  MAINTENANCE,
+  NODE_SYNC_REFUSED,
+  RECORD_REFUSED,
 ]);
+const TOLD_BY_STEPS: ReadonlySet<string> = new Set(MACHINE_CONDITION_TYPES.filter((type) => !EXPLAINED.has(type)));
 
 /**
  * The machine's explanation as conditions, for `kubectl describe` and `kubectl wait`. Display only: nothing is decided from them,
@@ -96,6 +86,8 @@ function vmCreated(machine: Machine, { reason, message }: MachineExplanation): M
   const { providerID = '' } = machine.spec ?? {};
   if (hasUnrecordedVM(machine)) return condition('VMCreated', 'True', 'RecordRefused', refusalSaidBy(machine) ?? '');
   if (!hasVM(machine)) return condition('VMCreated', 'False', reason, message);
+  const vanished = vanishedVM(machine);
+  if (vanished !== undefined) return vanished;
   // A provider id that the Machine was created with is not confirmed yet.
   const { errorCode, description = '' } = machine.status?.lastOperation ?? {};
   if (isBeingCreated(machine) && description.startsWith(CREATE_FAILED))
@@ -103,6 +95,19 @@ function vmCreated(machine: Machine, { reason, message }: MachineExplanation): M
   return hasReached(deletionStageOf(machine), 'delete-node')
     ? condition('VMCreated', 'False', 'VMDeleted', `VM ${providerID} was deleted.`)
     : condition('VMCreated', 'True', 'VMCreated', `VM ${providerID} exists.`);
+}
+
+/** The condition of a machine that has failed because the provider no longer has its VM. */
+function vanishedVM({ status }: Machine): MachineCondition | undefined {
+  const { type, state, errorCode, description = '' } = status?.lastOperation ?? {};
+  if (type !== 'HealthCheck' || state !== 'Failed' || errorCode !== 'NotFound') return undefined;
+  return condition('VMCreated', 'False', 'VMVanished', description);
+}
+
+/** Whether the conditions still say that the VM exists which has vanished: whoever finds that writes no conditions. */
+export function hidesVanishedVM({ status }: Machine, after: Machine): boolean {
+  const shown = status?.machineConditions?.find(({ type }) => type === 'VMCreated');
+  return shown?.status === 'True' && vanishedVM(after) !== undefined;
 }
 
 /** The mirror of the Node's conditions is empty until it has joined, and stays filled from then on. */
@@ -113,11 +118,11 @@ function nodeJoined(machine: Machine, { reason, message }: MachineExplanation): 
   if (hasJoined(machine)) return condition('NodeJoined', 'True', 'NodeJoined', 'The Node has joined.');
   if (!hasVM(machine)) return condition('NodeJoined', 'False', 'NoVM', 'There is no VM yet.');
   return isBeingDeleted(machine)
-    ? condition('NodeJoined', 'False', 'NotJoined', 'The VM has not become a Node.')
+    ? condition('NodeJoined', 'False', 'NotJoined', 'The VM has not joined as a Node.')
     : condition('NodeJoined', 'False', reason, message);
 }
 
-const UNRECORDED = 'The VM is not recorded, so that its Node is not known.';
+const UNRECORDED = 'Node unknown: the VM has not been recorded yet.';
 
 /** The machine had got a VM when the API server refused to record which. */
 function hasUnrecordedVM(machine: Machine): boolean {
@@ -140,13 +145,13 @@ function healthy(machine: Machine, { reason, message }: MachineExplanation): Mac
   if (status !== 'False' || hasJoined(machine)) return condition('Healthy', status, reason, message);
   if (hasUnrecordedVM(machine)) return condition('Healthy', 'False', 'NotRecorded', UNRECORDED);
   return hasVM(machine)
-    ? condition('Healthy', 'False', 'NotJoined', 'The VM has not become a Node yet.')
+    ? condition('Healthy', 'False', 'NotJoined', 'The VM has not joined as a Node yet.')
     : condition('Healthy', 'False', 'NoVM', 'There is no VM yet.');
 }
 
 function drained(machine: Machine, { reason, message }: MachineExplanation): MachineCondition {
   return hasReached(deletionStageOf(machine), 'detach-volumes')
-    ? condition('Drained', 'True', 'Drained', 'The drain is over.')
+    ? condition('Drained', 'True', 'Drained', 'The drain is complete.')
     : condition('Drained', 'False', reason, message);
 }
 

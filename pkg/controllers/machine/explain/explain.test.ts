@@ -102,7 +102,7 @@ describe('explain', () => {
       reason: 'Creating',
       waitingFor: 'the VM to be created',
     },
-    { what: 'a provider without quota', change: crashing, reason: 'ResourceExhausted', waitingFor: 'the next attempt' },
+    { what: 'a provider without quota', change: crashing, reason: 'ResourceExhausted', waitingFor: 'the next retry' },
     { what: 'a VM that boots', change: inPhase('Pending'), reason: 'WaitingForNode', waitingFor: 'Node m-1 to join' },
     {
       what: 'a Node that is not ready',
@@ -138,7 +138,7 @@ describe('explain', () => {
       what: 'a deletion that was asked for',
       change: deleting('Deleting machine from cloud provider'),
       reason: 'DeletionRequested',
-      waitingFor: 'the machine controller',
+      waitingFor: 'the machine controller to start the deletion',
     },
     { what: 'a drain', change: deleting(describeStage('drain')), reason: 'Draining', waitingFor: 'the pods to leave' },
     {
@@ -198,7 +198,7 @@ describe('explain', () => {
       NOW_MS,
     );
 
-    expect(nextStep.includes('at once when the MachineClass or its Secret is corrected')).toBe(row.isCorrectable);
+    expect(nextStep.includes('immediately when the MachineClass or its Secret is corrected')).toBe(row.isCorrectable);
   });
 
   test('tells what a drain waits for', () => {
@@ -312,6 +312,23 @@ describe('conditions', () => {
     expect(created).toMatchObject({ status: vm, message: expect.stringContaining('it tells of no VM') });
   });
 
+  test.each([
+    { what: 'whose VM has vanished', operation: {}, vm: 'False' },
+    { what: 'that is unhealthy', operation: { errorCode: 'ZoneUnhealthy' }, vm: 'True' },
+    { what: 'that is looked at', operation: { state: 'Processing' }, vm: 'True' },
+    { what: 'that was updated', operation: { type: 'Update' }, vm: 'True' },
+  ])('say of a machine $what whether there is a VM: $vm', ({ operation, vm }) => {
+    const [created] = machineConditions(
+      machine((m) => {
+        const failed = { type: 'HealthCheck', state: 'Failed', errorCode: 'NotFound', description: 'x' };
+        Object.assign(m.status.lastOperation, failed, operation);
+      }),
+      NOW_MS,
+    );
+
+    expect(created).toMatchObject({ type: 'VMCreated', status: vm });
+  });
+
   test('tell only VMCreated why there is no VM', () => {
     const [created, ...others] = machineConditions(machine(crashing), NOW_MS);
 
@@ -352,7 +369,7 @@ describe('a deletion policy', () => {
       next: 'set annotation machine.sapcloud.io/deletion-policy to unsafe or forced',
     },
     { policy: 'unsafe', stage: 'delete-vm', next: 'set annotation machine.sapcloud.io/deletion-policy to forced' },
-    { policy: 'forced', stage: 'delete-vm', next: 'after --forced-deletion-timeout the Machine goes anyway' },
+    { policy: 'forced', stage: 'delete-vm', next: 'after --forced-deletion-timeout the Machine is removed anyway' },
   ] as const)('$policy at stage $stage says what ends it', ({ policy, stage, next }) => {
     const { nextStep } = explain(machine(under(policy, deleting(describeStage(stage)))), NOW_MS);
 
@@ -392,9 +409,9 @@ describe('a deletion that is prepared', () => {
   test.each([
     { phase: 'started', asked: 'true', reason: 'PreparingDeletion', next: 'To keep the machine, remove annotation' },
     { phase: 'completed', asked: 'true', reason: 'PreparedDeletion', next: 'Its VM is deleted' },
-    { phase: 'aborting', asked: 'false', reason: 'AbortingDeletion', next: 'goes on as before' },
+    { phase: 'aborting', asked: 'false', reason: 'AbortingDeletion', next: 'continues as before' },
     { phase: 'failed', asked: 'true', reason: 'DeletionNotPrepared', next: 'to unsafe or forced' },
-    { phase: 'failed', asked: 'false', reason: 'AbortFailed', next: 'goes on as before' },
+    { phase: 'failed', asked: 'false', reason: 'AbortFailed', next: 'continues as before' },
   ])('$phase, with $asked, is $reason and says what ends it', ({ phase, asked, reason, next }) => {
     const prepared = machine((m) => {
       m.metadata.annotations = { 'machine.sapcloud.io/prepare-deletion': asked };

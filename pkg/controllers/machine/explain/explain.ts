@@ -59,7 +59,12 @@ function explainPhase(machine: Machine): Explanation {
     case 'Failed':
       return explainFailed(machine);
     case 'Terminating':
-      return explanation('Terminating', 'The machine is about to be deleted.', 'its deletion', 'Its Node is drained.');
+      return explanation(
+        'Terminating',
+        'The machine is about to be deleted.',
+        'the deletion to start',
+        'Its Node is drained.',
+      );
     default:
       return explanation(phase, descriptionOf(machine), undefined, 'Nothing.');
   }
@@ -74,7 +79,7 @@ function explainCreating(machine: Machine): Explanation {
   return providerIDOf(machine) === ''
     ? explanation(
         'Creating',
-        'The provider is asked for the VM, or will be as soon as it is the turn of this machine.',
+        'Waiting for the provider to create the VM; the request may still be queued.',
         'the VM to be created',
         'The VM boots and joins as a Node.',
       )
@@ -124,14 +129,14 @@ const CORRECTABLE: ReadonlySet<string> = new Set([
   'OutOfRange',
   'Unauthenticated',
 ]);
-const AT_ONCE = ', and at once when the MachineClass or its Secret is corrected';
+const AT_ONCE = ', and immediately when the MachineClass or its Secret is corrected';
 
 function explainCreateFailed(machine: Machine): Explanation {
   const code = machine.status?.lastOperation?.errorCode;
   return explanation(
     code ?? 'CreateFailed',
     descriptionOf(machine),
-    'the next attempt',
+    'the next retry',
     `The attempt is retried, with increasing delays${CORRECTABLE.has(code ?? '') ? AT_ONCE : ''}; at the creation timeout the machine becomes Failed.`,
   );
 }
@@ -158,7 +163,7 @@ function explainPending(machine: Machine): Explanation {
     : explanation(
         'NodeNotUsable',
         `${capital(its)} has joined and is not usable yet.`,
-        'its conditions, and taint node.gardener.cloud/critical-components-not-ready to go',
+        'the Node conditions to become healthy, and taint node.gardener.cloud/critical-components-not-ready to be removed',
         'It becomes Running.',
       );
 }
@@ -172,7 +177,7 @@ function explainRunning(machine: Machine): Explanation {
         NODE_SYNC_REFUSED,
         `${healthy} Changes to it are refused: ${refused}`,
         'the node template, or what refuses it, to be corrected',
-        'The attempt is retried, with increasing delays, and at once when the template is corrected.',
+        'The attempt is retried, with increasing delays, and immediately when the template is corrected.',
       );
 }
 
@@ -184,7 +189,7 @@ function explainUnknown(machine: Machine): Explanation {
     descriptionOf(machine) || `${capital(nodeOf(machine))} is not healthy.`,
     `${nodeOf(machine)} to become healthy`,
     machine.spec.disableHealthTimeout === true
-      ? 'Nothing: disableHealthTimeout keeps it.'
+      ? 'Nothing: the machine is kept, because disableHealthTimeout is set.'
       : 'At the health timeout it becomes Failed and is replaced.',
   );
 }
@@ -205,11 +210,11 @@ const HELD: Readonly<Record<HoldKind, { reason: string; waitingFor: string; afte
   stopped: { reason: 'ReplacementStopped', waitingFor: 'annotation machine.sapcloud.io/max-replacements to allow it' },
   pace: {
     reason: 'ReplacementPaced',
-    waitingFor: 'its turn, one health timeout after those before it',
+    waitingFor: 'its turn, one health timeout after the replacements before it',
     after: ' To replace it now, delete the Machine.',
   },
-  limit: { reason: 'ReplacementDelayed', waitingFor: 'other replacements to end' },
-  grace: { reason: 'SafetyGrace', waitingFor: 'its Node to be watched for long enough' },
+  limit: { reason: 'ReplacementDelayed', waitingFor: 'other replacements to finish' },
+  grace: { reason: 'SafetyGrace', waitingFor: 'the grace period after a restart or outage to end' },
 };
 
 function explainFailed(machine: Machine): Explanation {
@@ -219,7 +224,7 @@ function explainFailed(machine: Machine): Explanation {
     : explanation(
         'Failed',
         descriptionOf(machine),
-        `${owner.kind} ${owner.name}`,
+        `${owner.kind} ${owner.name} to replace it`,
         'It is deleted, and replaced by a new one.',
       );
 }
@@ -253,13 +258,13 @@ const STAGES: Record<DeletionStage, { reason: string; failed: string; what: stri
     reason: 'DeletingNode',
     failed: 'NodeDeletionFailed',
     what: 'the Node object to be deleted',
-    after: 'The Machine is gone.',
+    after: 'The Machine is removed.',
   },
   'release-finalizer': {
     reason: 'Releasing',
     failed: 'Releasing',
     what: 'the finalizer to be removed',
-    after: 'The Machine is gone.',
+    after: 'The Machine is removed.',
   },
 };
 
@@ -271,7 +276,7 @@ function explainDeletion(machine: Machine): Explanation {
     return explanation(
       'DeletionRequested',
       'Deletion was requested.',
-      'the machine controller',
+      'the machine controller to start the deletion',
       'The Node is drained.',
     );
   }
@@ -295,27 +300,31 @@ function explainDeletion(machine: Machine): Explanation {
 function underPolicy(machine: Machine, stage: DeletionStage): string | undefined {
   const policy = policyInForce(machine);
   if (stage === 'drain' && policy === 'graceful')
-    return `The VM is deleted. With policy graceful pods are never deleted, however long it takes: set ${policySettingOf(machine)} to unsafe or forced to go on without them.`;
+    return `The VM is deleted. Policy graceful never deletes pods, however long the drain takes; to continue without waiting for them, set ${policySettingOf(machine)} to unsafe or forced.`;
   if (stage !== 'delete-vm') return undefined;
   if (policy === 'forced')
-    return 'The Node object is deleted; after --forced-deletion-timeout the Machine goes anyway.';
+    return 'The Node object is deleted; after --forced-deletion-timeout the Machine is removed anyway.';
   return policy === 'unsafe'
-    ? `The Node object is deleted. To let the Machine go without the provider, set ${policySettingOf(machine)} to forced.`
+    ? `The Node object is deleted. To remove the Machine even if the provider does not delete the VM, set ${policySettingOf(machine)} to forced.`
     : undefined;
 }
 
 function explainHooks(hooks: readonly string[], nextStep: string): Explanation {
-  const whose = 'each to be removed by whoever has set it';
-  return explanation('WaitingForHooks', describeHooks(hooks), `annotations ${hooks.join(', ')}: ${whose}`, nextStep);
+  return explanation(
+    'WaitingForHooks',
+    describeHooks(hooks),
+    `annotations ${hooks.join(', ')} to be removed by their owners`,
+    nextStep,
+  );
 }
 
 function explainKeptByOthers(finalizers: readonly string[]): Explanation {
   const names = finalizers.join(', ');
   return explanation(
     'KeptByOthers',
-    `The deletion is complete here; the object is kept by finalizer ${names}.`,
+    `Machinist has completed the deletion; finalizer ${names} keeps the object.`,
     `finalizer ${names} to be removed by its owner`,
-    'The Machine is gone.',
+    'The Machine is removed.',
   );
 }
 

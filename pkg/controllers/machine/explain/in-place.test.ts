@@ -51,7 +51,7 @@ test.each<Case>([
     keeps: true,
     reason: 'InPlaceUpdateFailed',
     waitingFor: /repair/,
-    nextStep: /disableHealthTimeout keeps it/,
+    nextStep: /until then the machine is kept, because disableHealthTimeout/,
   },
 ])('$phase, $condition: $reason', ({ phase, condition, operation, keeps, reason, waitingFor, nextStep }) => {
   const told = explain(

@@ -17,7 +17,7 @@ export function explainInPlace(machine: Machine): Explanation | undefined {
         reason: 'InPlaceUpdating',
         message: `Node ${nodeNameOf(machine)} is drained and being updated.`,
         waitingFor: `label ${UPDATE_RESULT_LABEL} on the Node, from the agent that updates it`,
-        nextStep: 'It becomes Running; if there is no result by the in-place update timeout, the update has failed.',
+        nextStep: 'It becomes Running; if there is no result by the in-place update timeout, the update fails.',
       };
     case 'InPlaceUpdateSuccessful':
       return {
@@ -45,7 +45,7 @@ function explainRunning(machine: Machine): Explanation | undefined {
   if (reason === 'CandidateForUpdate') {
     return {
       reason,
-      message: `Node ${node} is healthy and waits for its turn to be updated in place.`,
+      message: `Node ${node} is healthy and waiting for its turn to be updated in place.`,
       waitingFor: `label ${SELECTED_FOR_UPDATE_LABEL} on the Node, from its MachineDeployment or from you`,
       nextStep: 'The Node is drained, then updated.',
     };
@@ -55,7 +55,7 @@ function explainRunning(machine: Machine): Explanation | undefined {
   const progress = type === 'DrainNode' ? textOfStage(description) : '';
   return {
     reason: 'DrainingForUpdate',
-    message: progress === '' ? `Node ${node} is drained for an update in place.` : progress,
+    message: progress === '' ? `Node ${node} is being drained for an in-place update.` : progress,
     waitingFor: 'the pods to leave',
     nextStep: 'The Node is updated; after the drain timeout pods are deleted.',
   };
@@ -78,6 +78,6 @@ function explainUpdated(machine: Machine): Explanation {
 
 function atHealthTimeout({ spec }: Machine, otherwise: string): string {
   return spec?.disableHealthTimeout === true
-    ? `${otherwise}; disableHealthTimeout keeps it until then.`
+    ? `${otherwise}; until then the machine is kept, because disableHealthTimeout is set.`
     : `${otherwise}; at the health timeout it becomes Failed and is replaced.`;
 }

@@ -30,7 +30,7 @@ test.each<Case>([
     annotations: { ...BEGUN, [HOOK]: '' },
     reason: 'WaitingForHooks',
     message: /^Waiting for hooks: \S+backup\.$/,
-    waitingFor: /annotations \S+backup: each to be removed/,
+    waitingFor: /annotations \S+backup to be removed by their owners/,
     nextStep: /when its Node is empty/,
   },
   {

@@ -1,13 +1,19 @@
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { MAINTENANCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { frontEndField } from '../../machines/front-end-field.ts';
 import { hooksOf } from '../../machines/hooks.ts';
-import { END, maintenanceOf, type MaintenanceReason } from '../../machines/maintenance.ts';
+import { endOf, maintenanceOf, type MaintenanceReason } from '../../machines/maintenance.ts';
 import type { Explanation } from './explanation.ts';
 
 /** What ends a maintenance, for whoever waits for it. */
-const REMOVED = `annotation ${MAINTENANCE_ANNOTATION} to be removed`;
-const GOES_ON = `The machine is in maintenance when its Node is empty. ${END}`;
+function ending(machine: Machine): string {
+  const field = frontEndField(machine, 'maintenance');
+  return field === undefined ? `annotation ${MAINTENANCE_ANNOTATION} to be removed` : `${field} to be false`;
+}
+
+const KEPT = 'It is not replaced meanwhile, whatever its health.';
+const GOES_ON = 'The machine is in maintenance when its Node is empty.';
 
 /** How the explanation of a machine in maintenance, on its way there or back goes on. Others get theirs back as it is. */
 export function withMaintenance(machine: Machine, explanation: Explanation): Explanation {
@@ -16,26 +22,26 @@ export function withMaintenance(machine: Machine, explanation: Explanation): Exp
   if (told.reason === 'InvalidValue') return { ...explanation, message: `${explanation.message} ${told.message}` };
   // A machine that has failed before is replaced all the same.
   if (phaseOf(machine) === 'Failed') return explanation;
-  const message = told.reason === 'InMaintenance' ? told.message.replace(END, '').trim() : told.message;
+  const message = told.reason === 'InMaintenance' ? told.message.replace(endOf(machine), '').trim() : told.message;
   const isWell = explanation.waitingFor === undefined;
   return {
     reason: told.reason === 'Requested' ? 'MaintenanceRequested' : told.reason,
     message: isWell ? message : `${message} ${explanation.message}`,
     waitingFor: waitingFor(machine, told.reason),
-    nextStep: told.reason === 'InMaintenance' ? `It is not replaced meanwhile, whatever its health. ${END}` : GOES_ON,
+    nextStep: `${told.reason === 'InMaintenance' ? KEPT : GOES_ON} ${endOf(machine)}`,
   };
 }
 
 function waitingFor(machine: Machine, reason: MaintenanceReason): string {
   switch (reason) {
     case 'WaitingForHooks':
-      return `annotations ${hooksOf(machine, 'maintenance').join(', ')}: each to be removed by whoever has set it`;
+      return `annotations ${hooksOf(machine, 'maintenance').join(', ')} to be removed by their owners`;
     case 'Draining':
       return 'the pods to leave';
     case 'DrainFailed':
-      return 'the next attempt to drain';
+      return 'the next drain retry';
     case 'InMaintenance':
-      return REMOVED;
+      return ending(machine);
     case 'UncordonFailed':
       return 'the API server to allow it';
     case 'Requested':

@@ -13,7 +13,7 @@ function howToAbort(machine: Machine): string {
 }
 
 function howToWeaken(machine: Machine): string {
-  return `To delete it without, set ${policySettingOf(machine)} to unsafe or forced.`;
+  return `To delete it without waiting for the drain, set ${policySettingOf(machine)} to unsafe or forced.`;
 }
 
 /** The explanation of a machine whose deletion is prepared, or the preparation of which is being undone; undefined for any other. */
@@ -39,21 +39,21 @@ export function explainPreparation(machine: Machine): Explanation | undefined {
         reason: 'AbortingDeletion',
         message,
         waitingFor: 'its Node to be uncordoned',
-        nextStep: 'The machine goes on as before.',
+        nextStep: 'The machine continues as before.',
       };
     case 'failed':
       return isPreparationAsked(machine)
         ? {
             reason: 'DeletionNotPrepared',
             message,
-            waitingFor: 'what the message names',
+            waitingFor: 'the problem in the message to be resolved',
             nextStep: `The attempt is retried. ${howToAbort(machine)} ${howToWeaken(machine)}`,
           }
         : {
             reason: 'AbortFailed',
             message,
             waitingFor: 'the API server to allow it',
-            nextStep: 'The attempt is retried; the machine goes on as before.',
+            nextStep: 'The attempt is retried; the machine continues as before.',
           };
     default:
       return undefined;

@@ -24,7 +24,7 @@ test('a VM that somebody else wants deleted keeps its machine, which says so and
   lists(kept, 'it is being deleted');
   await kept.rest();
 
-  const message = `Somebody has asked the provider to delete VM ${providerID}: it is being deleted. It is kept until this Machine is deleted.`;
+  const message = `The deletion of VM ${providerID} was requested at the provider: it is being deleted. The VM is kept until this Machine is deleted.`;
   expect(conditionOf(kept)).toMatchObject({ status: 'True', message });
   const remedy =
     'Delete this Machine of machines.machine.sapcloud.io (`kubectl delete mc`): its Node is drained, then its VM is deleted.';

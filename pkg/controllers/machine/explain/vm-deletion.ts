@@ -63,13 +63,13 @@ function show({ clock, vmStates, told }: Own, { machine, pass, log }: MachineCon
     if (shown !== undefined) machine.status.machineConditions = others;
     return;
   }
-  const message = `Somebody has asked the provider to delete VM ${providerID}: ${deletion}. It is kept until this Machine is deleted.`;
+  const message = `The deletion of VM ${providerID} was requested at the provider: ${deletion}. The VM is kept until this Machine is deleted.`;
   if (message === shown?.message || message === told.get(uid)) return;
   const current = { type: VM_DELETION_REQUESTED, status: 'True', reason: 'DeletionRequested', message } as const;
   machine.status.machineConditions = [...others, { ...current, lastTransitionTime: toTimestamp(clock.now()) }];
   pass.event('VMDeletionRequested', `${message} ${REMEDY}`);
   pass.afterWrite(() => {
     told.set(uid, message);
-    log.warn({ providerID, deletion }, 'somebody else wants the VM deleted');
+    log.warn({ providerID, deletion }, 'deletion of the VM requested by another client');
   });
 }

@@ -8,6 +8,8 @@ import { machineConditions } from './conditions.ts';
 const conditionOf = ({ machine }: KeptMachine): MachineCondition | undefined =>
   machine.status?.machineConditions?.find(({ type }) => type === 'VMState');
 
+// promise: openstack/state-server-shown-novas
+// promise: openstack/cloud/follows-search-vms-call
 test('the state that lists tell of a VM is shown, follows, and outlives a restart', async () => {
   const kept = new KeptMachine();
   const providerID = providerIDOf(kept.machine);

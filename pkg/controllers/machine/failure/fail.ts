@@ -7,7 +7,6 @@ import type { MachineMetrics } from '../metrics.ts';
 /** Why a machine fails, for metrics. */
 export type FailureReason = 'health-timeout' | 'creation-timeout' | 'stale-node';
 
-/** What a machine is failed with. */
 export interface FailDeps {
   readonly gate: Gate;
   readonly clock: Clock;

@@ -8,7 +8,6 @@ import type { MachineAccess } from '../machine-access.ts';
 /** When to look again after a live read that contradicts the cache: the watch delivers it soon. */
 export const CATCH_UP_MS = 1_000;
 
-/** What a machine is looked at with. */
 export interface LastLookDeps extends Pick<MachineAccess, 'readMachine'> {
   readonly machines: KnownMachines;
 }
@@ -27,10 +26,10 @@ export async function lastLook(
     name === '' ? undefined : nodes?.read(name, signal),
   ]);
   if (live === undefined || live.metadata.uid !== observed.metadata.uid || isBeingDeleted(live)) {
-    return { doubt: 'the deletion to be seen' };
+    return { doubt: 'the deletion to be recorded' };
   }
   if (live.metadata.resourceVersion !== observed.metadata.resourceVersion) {
-    return { doubt: 'the newest version of the machine' };
+    return { doubt: 'the latest version of the machine' };
   }
   return { doubt: undefined, node: node !== undefined && belongsTo(node, machine, machines) ? node : undefined };
 }

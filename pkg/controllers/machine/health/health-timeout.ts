@@ -88,7 +88,7 @@ async function replace(deps: Deps, ctx: MachineContext, timeoutMs: number): Prom
   const grant = budget.tryAcquire(observed);
   if (grant === undefined) {
     reportHold(deps, ctx, hold(budget.poolOf(observed)?.limit === 0 ? 'stopped' : 'limit'));
-    return requeue(REPLACEMENT_RETRY_MS, 'other replacements to end');
+    return requeue(REPLACEMENT_RETRY_MS, 'other replacements to finish');
   }
   // Held until the write has been made and is visible to the next pass.
   pass.hold(grant);
@@ -104,7 +104,7 @@ async function replace(deps: Deps, ctx: MachineContext, timeoutMs: number): Prom
   await becomeFailed(deps, ctx, 'health-timeout');
   const description = `Machine ${machine.metadata.name} health checks failing since last ${formatDuration(timeoutMs)}, changing MachineState to Failed. ${withHold(machine.status.lastOperation?.description ?? '', undefined)}`;
   setOperation(machine, { type, state: 'Failed', description }, clock.now());
-  const what = type === 'InPlaceUpdate' ? 'updated after all' : 'healthy';
+  const what = type === 'InPlaceUpdate' ? 'updated despite the failure' : 'healthy';
   pass.event('HealthTimeout', `The Node was not ${what} for ${formatDuration(timeoutMs)}.`);
   pass.afterWrite(() => log.warn({}, 'machine failed by health timeout'));
   return stop;
@@ -125,12 +125,12 @@ async function doubtOf(deps: Deps, ctx: MachineContext): Promise<string | undefi
   const look = await lastLook(deps, ctx);
   if (look.doubt !== undefined) return look.doubt;
   const { node } = look;
-  if (asksMaintenance(machine, node)) return 'the request for maintenance to be seen';
+  if (asksMaintenance(machine, node)) return 'the maintenance request to be recorded';
   if (phaseOf(machine) === 'InPlaceUpdateFailed') {
-    return node !== undefined && isUpdated(node) ? 'the success of the update to be seen' : undefined;
+    return node !== undefined && isUpdated(node) ? 'the success of the update to be recorded' : undefined;
   }
   const isWell = isHealthy(node?.status?.conditions ?? [], watchedConditionsOf(machine, deps.settings));
-  return isWell ? 'the recovery of the Node to be seen' : undefined;
+  return isWell ? 'the recovery of the Node to be recorded' : undefined;
 }
 
 /** What has failed: an update that had succeeded did not, the Node's health did. */

@@ -187,7 +187,7 @@ describe('the health timeout', () => {
     const { machine: seen, result } = await world.pass(world.creation);
 
     expect(seen.status?.currentStatus?.phase).toBe('Unknown');
-    expect(result).toMatchObject({ kind: 'requeue', waitingFor: 'the recovery of the Node to be seen' });
+    expect(result).toMatchObject({ kind: 'requeue', waitingFor: 'the recovery of the Node to be recorded' });
   });
 
   test('fails a machine whose Node is gone also when looked at live', async () => {
@@ -198,17 +198,47 @@ describe('the health timeout', () => {
   });
 
   test.each([
-    { what: 'of another version', live: machine((m) => Object.assign(m.metadata, { resourceVersion: '999' })) },
-    { what: 'of another UID', live: machine((m) => Object.assign(m.metadata, { uid: 'other' })) },
-    { what: 'gone', live: undefined },
-  ])('decides nothing from a cached machine that is $what at the server', async ({ live }) => {
+    { what: 'of another version', change: { resourceVersion: '999' }, waitingFor: 'the latest version of the machine' },
+    { what: 'of another UID', change: { uid: 'other' }, waitingFor: 'the deletion to be recorded' },
+    { what: 'being deleted', change: { deletionTimestamp: 'now' }, waitingFor: 'the deletion to be recorded' },
+    { what: 'gone', change: undefined, waitingFor: 'the deletion to be recorded' },
+  ])('decides nothing from a cached machine that is $what at the server', async ({ change, waitingFor }) => {
     const world = await unknownFor(10 * MINUTE);
+    const cached = current(world);
+    const live = change && { ...cached, metadata: { ...cached.metadata, ...change } };
     world.liveMachines.set('default/m-1', live);
 
     const { machine: seen, result } = await world.pass(world.creation);
 
     expect(seen.status?.currentStatus?.phase).toBe('Unknown');
-    expect(result).toMatchObject({ kind: 'requeue' });
+    expect(result).toMatchObject({ kind: 'requeue', waitingFor });
+  });
+
+  test('fails a machine whose Node is that of another machine when looked at live', async () => {
+    const world = await unknownFor(10 * MINUTE);
+    world.machines.put(machine((m) => void Object.assign(m.metadata, { name: 'm-2', uid: 'uid-2' })));
+    world.nodes.live.set(
+      'm-1',
+      node((n) => (n.metadata.labels['node.gardener.cloud/machine-name'] = 'm-2')),
+    );
+
+    expect((await world.pass(world.creation)).machine.status?.currentStatus?.phase).toBe('Failed');
+  });
+
+  test('spares a machine whose Node asks for maintenance when looked at live', async () => {
+    const world = await unknownFor(10 * MINUTE);
+    world.nodes.live.set(
+      'm-1',
+      node((n) => {
+        n.metadata.annotations = { 'machine.sapcloud.io/maintenance': 'true' };
+        n.status.conditions = [NOT_READY];
+      }),
+    );
+
+    const { machine: seen, result } = await world.pass(world.creation);
+
+    expect(seen.status?.currentStatus?.phase).toBe('Unknown');
+    expect(result).toMatchObject({ waitingFor: 'the maintenance request to be recorded' });
   });
 
   test('does not count time before we could trust what we see', async () => {
@@ -278,12 +308,49 @@ describe('the health timeout', () => {
       type: 'HealthCheck',
       state: 'Processing',
       description:
-        'Machine m-1 is unhealthy - changing MachineState to Unknown. Node conditions: Ready is Unknown (NodeStatusUnknown). Not replaced yet: annotation machine.sapcloud.io/max-replacements of its MachineDeployment allows no more replacements at once.',
+        'Machine m-1 is unhealthy - changing MachineState to Unknown. Node conditions: Ready is Unknown (NodeStatusUnknown). Not replaced yet: annotation machine.sapcloud.io/max-replacements of its MachineDeployment currently allows no more replacements.',
     });
     expect(explain(current(world), world.clock.now())).toMatchObject({
       reason: 'ReplacementDelayed',
-      waitingFor: 'other replacements to end',
+      waitingFor: 'other replacements to finish',
     });
+  });
+
+  test('leaves the turn of a machine whose failure was not written to another of its set', async () => {
+    const world = await unknownFor(10 * MINUTE);
+    withMates(world, [{ phase: 'Unknown', sinceMs: -1 }]);
+    const mate = world.machines.get('default/mate-0') as Machine;
+    world.machines.put({ ...mate, metadata: { ...mate.metadata, uid: 'uid-of-mate', resourceVersion: '700' } });
+    world.settings.zoneUnhealthyThreshold = 1;
+    world.liveMachines.set('default/m-1', undefined);
+    await world.pass(world.only('health-timeout'));
+
+    const { machine: seen } = await world.pass(world.only('health-timeout'), 'default/mate-0');
+
+    expect(seen.status?.currentStatus?.phase).toBe('Failed');
+  });
+
+  test('fails one of several sets in a zone at a time, also when all of them are looked at at once', async () => {
+    const world = await unknownFor(10 * MINUTE);
+    const phases: readonly MachinePhase[] = ['Unknown', 'Unknown', 'Running', 'Running', 'Running', 'Running'];
+    withMates(
+      world,
+      phases.map((phase) => ({ phase })),
+    );
+    for (const [i, one] of world.machines.list().entries()) {
+      const owner = { apiVersion: API_VERSION, kind: 'MachineSet', name: `s-${i}`, uid: `s-${i}`, controller: true };
+      const metadata = { ...one.metadata, uid: `uid-${i}`, resourceVersion: String(900 + i), ownerReferences: [owner] };
+      world.machines.put({ ...one, metadata });
+    }
+
+    const keys = ['default/m-1', 'default/mate-0', 'default/mate-1'];
+    const seen = await Promise.all(keys.map((key) => world.pass(world.only('health-timeout'), key)));
+
+    expect(seen.map(({ machine: m }) => m.status?.currentStatus?.phase ?? '').toSorted()).toEqual([
+      'Failed',
+      'Unknown',
+      'Unknown',
+    ]);
   });
 
   test('fails nobody of a zone of which half of the machines became unhealthy at once, until the share has fallen', async () => {

@@ -1,4 +1,4 @@
-import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { phaseOf, vmClassNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
@@ -23,7 +23,7 @@ import type { MachineTokens } from '../tokens/machine-tokens.ts';
 /** Phases that others end; nor does a healthy Node heal a machine that failed because its update in place did. */
 const LEFT_ALONE: ReadonlySet<string> = new Set(['InPlaceUpdating', 'InPlaceUpdateFailed', 'Terminating']);
 
-const UNNAMED = `Label ${NODE_LABEL} of the Machine is missing, and no Node shows the name of the Machine: set it to the name of its Node.`;
+const UNNAMED = `Label ${NODE_LABEL} of the Machine is missing, and no Node refers to the Machine: set it to the name of its Node.`;
 
 interface Deps {
   readonly clock: Clock;
@@ -104,7 +104,7 @@ async function becomeRunning(deps: Deps, ctx: MachineContext, node: Node): Promi
 
   await deps.tokens.remove(ctx);
   const tookMs = clock.now() - (fromTimestamp(creationTimestamp) ?? clock.now());
-  const machineClass = classes.get(`${namespace}/${machine.spec.class?.name ?? ''}`);
+  const machineClass = classes.get(`${namespace}/${vmClassNameOf(machine)}`);
   pass.event(
     'NodeJoined',
     `Node ${node.metadata.name} joined ${Math.round(tookMs / 1_000)} s after the machine was created.`,

@@ -33,7 +33,7 @@ export async function requireConfirmed(
   log.warn({ told: textOf(told), seen: textOf(seen) }, 'driver gave two identities for a VM');
   throw new DriverError(
     'Internal',
-    `driver returned ${textOf(told)} from CreateMachine, but ${textOf(seen)} from GetMachineStatus; the answer is not recorded and the driver is asked again`,
+    `driver returned ${textOf(told)} from CreateMachine, but ${textOf(seen)} from GetMachineStatus; the result is not recorded, and the driver is called again`,
     { unanswered: true },
   );
 }

@@ -69,6 +69,24 @@ async function run(world: FakeWorld, steps = world.creation): Promise<PassSeen> 
   return seen;
 }
 
+test('a Machine that was created with the id of the VM of another names the field, and blames no driver', async () => {
+  const world = start((m) => {
+    isNew(m);
+    m.spec.providerID = 'sim:///m-2';
+  });
+
+  const { machine: seen } = await run(world);
+
+  expect(seen.status?.lastOperation).toMatchObject({
+    errorCode: 'NotFound',
+    description: expect.stringMatching(
+      /VM sim:\/\/\/m-2 \(spec\.providerID\) belongs to Machine m-2: correct the field, or remove it/,
+    ) as unknown,
+  });
+  expect(world.driver.calls).not.toContain('create');
+  expect(world.machines.get('default/m-2')?.status).toEqual(machine().status);
+});
+
 describe("a driver that answers a creation with another machine's identity", () => {
   test.each([
     { what: 'whole', answer: THEIRS, text: 'VM sim:///m-2, which is the VM of Machine m-2' },
@@ -312,4 +330,15 @@ describe('claims', () => {
       }),
     );
   });
+});
+
+test('an answer without a provider id takes nothing that a second machine could be refused for', () => {
+  const world = start(isNew);
+  const claims = new IdentityClaims({ machines: world.machines });
+  const untold = { providerID: '', nodeName: '' };
+  const [one, two] = ['a', 'b'].map((name) => machine((m) => void Object.assign(m.metadata, { name, uid: name })));
+  if (one === undefined || two === undefined) throw new Error('two machines were made');
+
+  expect(claims.takenBy({ machine: one, nodes: world.nodes }, untold)).toBeUndefined();
+  expect(claims.takenBy({ machine: two, nodes: world.nodes }, untold)).toBeUndefined();
 });

@@ -130,10 +130,14 @@ export class IdentityClaims {
   }
 }
 
-/** A refused answer as a failure of the driver: why, and what to do about it. */
+/** A refused answer as a failure of the driver, or an id that somebody has written as what it is: why, and what to do about it. */
 export function refusalOf({ how, providerID, nodeName }: Launched, { part, name }: Rival): DriverError {
+  if (how === 'known' && part === 'providerID') {
+    const text = `VM ${providerID} (spec.providerID) belongs to Machine ${name}: correct the field, or remove it to create a new VM`;
+    return new DriverError('NotFound', text);
+  }
   const what = part === 'providerID' ? `VM ${providerID}` : `Node name ${nodeName}`;
   const theirs = part === 'providerID' ? 'which is the VM of' : 'which is the Node name of';
-  const text = `driver returned ${what}, ${theirs} Machine ${name}; the answer is not recorded and the driver is asked again. Fix the driver, or delete the Machine that does not own the VM`;
+  const text = `driver returned ${what}, ${theirs} Machine ${name}; the result is not recorded, and the driver is called again. Fix the driver, or delete the Machine that does not own the VM`;
   return new DriverError('Internal', text, { unanswered: how === 'created' });
 }

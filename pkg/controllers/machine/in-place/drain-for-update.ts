@@ -117,7 +117,7 @@ async function empty(deps: Deps, ctx: MachineContext, nodes: NodeAccess, node: N
 function beginUpdate({ clock }: Deps, { machine, pass, log }: MachineContext): void {
   beginPhase(machine, 'InPlaceUpdating', clock.now());
   setOperation(machine, { type: 'InPlaceUpdate', state: 'Processing', description: READY_TEXT }, clock.now());
-  pass.event('UpdateReady', 'The Node is drained and may be updated in place.');
+  pass.event('UpdateReady', 'The Node was drained and can be updated in place.');
   pass.afterWrite(() => log.info({}, 'machine ready for in-place update'));
 }
 
@@ -138,7 +138,7 @@ function show(deps: Deps, ctx: MachineContext, state: Exclude<DrainState, { kind
   const { record, deadlineMs } = state;
   if (record === undefined) return;
   if (deps.news.isNews(machine.metadata.uid, `UpdateSelected ${deadlineMs}`)) {
-    pass.event('UpdateSelected', 'The Node was selected to be updated in place: it is drained first.');
+    pass.event('UpdateSelected', 'The Node was selected for an in-place update. Draining it first.');
   }
   // Of a machine that is not well the last operation tells that.
   if (phaseOf(machine) === 'Running') reportProgress(deps, ctx, 'DrainNode', state);

@@ -47,7 +47,7 @@ export const inPlaceOutcome = (deps: Deps): MachineStep => ({
     }
     if (phase !== 'InPlaceUpdating') return next;
     if (typeof node === 'object' && resultOn(node) === 'failed') {
-      fail(deps, ctx, failureOn(node) || 'The Node says that the update failed.');
+      fail(deps, ctx, failureOn(node) || 'The Node reported that the update failed.');
       return next;
     }
     if (isSuspended(deps, ctx)) return next;

@@ -78,6 +78,6 @@ test('a failure comes with what the agent says of it', () => {
     built.metadata.annotations[UPDATE_FAILED_REASON_ANNOTATION] = 'no space left';
   });
 
-  expect(inPlaceCondition(n, 'UpdateFailed').message).toBe('The update in place failed. no space left');
+  expect(inPlaceCondition(n, 'UpdateFailed').message).toBe('The in-place update failed. no space left');
   expect(inPlaceCondition(n, 'ReadyForUpdate')).toMatchObject({ status: 'True', reason: 'ReadyForUpdate' });
 });

@@ -21,10 +21,8 @@ export const IN_PLACE_REASONS = [
   'UpdateFailed',
 ] as const;
 
-/** One of them. */
 export type InPlaceReason = (typeof IN_PLACE_REASONS)[number];
 
-/** What the next reason follows from. */
 export interface InPlaceFacts {
   /** Labels on the Node: is, or is to be, updated; is to be drained now; what the agent says. */
   readonly isCandidate: boolean;
@@ -80,12 +78,12 @@ export function nextReason({
 }
 
 const MESSAGES: Record<InPlaceReason, string> = {
-  CandidateForUpdate: 'The machine waits for its turn to be updated in place.',
-  SelectedForUpdate: 'The machine is updated in place next: its Node is drained.',
+  CandidateForUpdate: 'The machine is waiting for its in-place update.',
+  SelectedForUpdate: 'Draining the Node for the in-place update.',
   DrainSuccessful: 'The Node was drained.',
-  ReadyForUpdate: 'The Node is drained and waits to be updated.',
+  ReadyForUpdate: 'The Node was drained and is waiting for the in-place update.',
   UpdateSuccessful: 'The machine was updated in place.',
-  UpdateFailed: 'The update in place failed.',
+  UpdateFailed: 'The in-place update failed.',
 };
 
 /** The condition that says so; a failure comes with what the agent on the Node says of it. */

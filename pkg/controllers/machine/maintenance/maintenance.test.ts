@@ -144,7 +144,7 @@ describe('maintenance', () => {
     kept.changeNode((n) => void (n.spec = { ...n.spec, unschedulable: false }));
     await kept.rest();
     expect(on(kept)).not.toHaveProperty([MARK]);
-    expect(kept.condition('Maintenance')?.message).toMatch(/somebody has uncordoned it since/);
+    expect(kept.condition('Maintenance')?.message).toMatch(/drained, but has been uncordoned since/);
     kept.changeNode((n) => void (n.spec = { ...n.spec, unschedulable: true }));
 
     kept.annotateMachine(ASKED, undefined);
@@ -175,6 +175,8 @@ describe('maintenance', () => {
     expect(kept.world.activities.get(kept.machine.metadata.uid, 'drain')).toBeUndefined();
   });
 
+  // promise: maintenance/budget-disruptions-holds-up
+  // promise: openstack/maintenance/blocked-budget-never-forced
   test('is never forced by the time: a drain that ends with pods left has failed, and is tried again', async () => {
     const kept = await asked();
     kept.world.clock.advance(10 * HOUR);
@@ -187,7 +189,7 @@ describe('maintenance', () => {
 
     expect(shown(kept)).toBe('False DrainFailed');
     expect(kept.condition('Maintenance')?.message).toContain(
-      'shop/cart-0 (PodDisruptionBudget cart allows no eviction now)',
+      'shop/cart-0 (PodDisruptionBudget cart currently allows no eviction)',
     );
     expect(ofMachine(kept)).toBe('False DrainFailed');
     expect(told(kept.world)).toContain('DrainFailed');
@@ -215,13 +217,13 @@ describe('maintenance', () => {
     const blocked = [{ pod: 'shop/cart-0', reason: 'disruption-budget', detail: 'cart' }] as const;
     kept.world.drains.report({ remainingPods: 1, blocked });
     await kept.rest();
-    expect(kept.condition('Maintenance')?.message).toMatch(/its pods are evicted/);
+    expect(kept.condition('Maintenance')?.message).toMatch(/its pods are being evicted/);
 
     kept.world.clock.advance(2 * SECOND);
     await kept.rest();
 
     expect(kept.condition('Maintenance')?.message).toBe(
-      'Waiting for 1 pod: shop/cart-0 (PodDisruptionBudget cart allows no eviction now).',
+      'Waiting for 1 pod: shop/cart-0 (PodDisruptionBudget cart currently allows no eviction).',
     );
     expect(told(kept.world)).toContain('DrainBlocked');
     const [event] = kept.world.events.filter(({ reason }) => reason === 'DrainBlocked');
@@ -308,6 +310,7 @@ describe('maintenance', () => {
 });
 
 describe('a machine in maintenance', () => {
+  // promise: openstack/maintenance/exactly-clock
   test('is not replaced however long its Node is down, and has its whole health timeout afterwards', async () => {
     const kept = await inMaintenance();
     kept.setReady(false);

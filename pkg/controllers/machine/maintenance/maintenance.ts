@@ -10,7 +10,7 @@ import { problemWith } from '../../machines/annotation-rule.ts';
 import { describeHooks, hooksOf } from '../../machines/hooks.ts';
 import {
   asksMaintenance,
-  END,
+  endOf,
   ENDED,
   GIVEN_BACK,
   MAINTENANCE,
@@ -125,8 +125,8 @@ async function carryOut(
 
 function begin({ clock }: Deps, { machine, pass, log }: MachineContext): void {
   annotate(machine, { [MAINTENANCE_SINCE_ANNOTATION]: toTimestamp(clock.now()) });
-  pass.event('MaintenanceStarted', `${REQUESTED} ${END}`, 'record');
-  pass.afterWrite(() => log.info({}, 'began the maintenance of a machine'), 'record');
+  pass.event('MaintenanceStarted', `${REQUESTED} ${endOf(machine)}`, 'record');
+  pass.afterWrite(() => log.info({}, 'started the maintenance of a machine'), 'record');
 }
 
 async function empty(deps: Deps, ctx: MachineContext, found: Maintained): Promise<void> {
@@ -141,7 +141,7 @@ async function empty(deps: Deps, ctx: MachineContext, found: Maintained): Promis
     return say(deps, ctx, found, 'WaitingForHooks', text);
   }
   if (deps.drains.isTaken(ctx, 'maintenance')) {
-    return say(deps, ctx, found, 'Requested', `${REQUESTED} Another drain of the Node ends first.`);
+    return say(deps, ctx, found, 'Requested', `${REQUESTED} Waiting for another drain of the Node to end.`);
   }
   await holdOffAutoscaler(deps, ctx, found);
   const state = await deps.drains.advanceKept(ctx, {
@@ -171,10 +171,10 @@ function noteEmpty(deps: Deps, ctx: MachineContext, what: string): void {
   annotate(machine, { [MAINTENANCE_NODE_ANNOTATION]: what });
   const text =
     what === WITHOUT_NODE ? 'There is no Node to drain' : `Node ${nodeNameOf(machine)} is cordoned and drained`;
-  pass.event('InMaintenance', `${text}: the machine is in maintenance. ${END}`, 'record');
+  pass.event('InMaintenance', `${text}: the machine is in maintenance. ${endOf(machine)}`, 'record');
   pass.afterWrite(() => {
     deps.drains.end(ctx, 'maintenance');
-    log.info({}, 'took a machine into maintenance');
+    log.info({}, 'machine entered maintenance');
   }, 'record');
 }
 
@@ -188,7 +188,7 @@ async function showProgress(deps: Deps, ctx: MachineContext, found: Maintained, 
       ctx,
       found,
       'Draining',
-      `Node ${found.node.metadata.name} is cordoned, and its pods are evicted.`,
+      `Node ${found.node.metadata.name} is cordoned, and its pods are being evicted.`,
     );
   }
   const { progress } = record;
@@ -208,8 +208,8 @@ async function keep(deps: Deps, ctx: MachineContext, found: Maintained): Promise
   if (!isCordoned) await attempt(deps, ctx, () => liftOwnCordon(ctx, nodes, node));
   const text = isCordoned
     ? `Node ${node.metadata.name} is cordoned and drained.`
-    : `Node ${node.metadata.name} was drained; somebody has uncordoned it since.`;
-  await say(deps, ctx, found, 'InMaintenance', `${text} ${END}`);
+    : `Node ${node.metadata.name} was drained, but has been uncordoned since.`;
+  await say(deps, ctx, found, 'InMaintenance', `${text} ${endOf(ctx.machine)}`);
 }
 
 /**
@@ -237,7 +237,7 @@ async function giveBack(deps: Deps, ctx: MachineContext, found: Maintained): Pro
     ctx,
     found,
     'UncordonFailed',
-    `The API server rejects that Node ${node.metadata.name} is given back: ${refusal}`,
+    `The API server refuses to uncordon Node ${node.metadata.name}: ${refusal}`,
   );
 }
 
@@ -289,9 +289,9 @@ async function attempt({ news }: Deps, ctx: MachineContext, write: () => Promise
   } catch (err) {
     if (!isWorthReporting(err)) throw err;
     const why = reasonFor(err, nodeNameOf(machine));
-    pass.alsoAfter(REFUSED_RETRY_MS, 'the API server to take what it refused for the Node');
+    pass.alsoAfter(REFUSED_RETRY_MS, 'the API server to accept a change of the Node');
     if (news.isNews(machine.metadata.uid, `MaintenanceRefused ${why} ${sinceOf(machine)}`)) {
-      pass.event('MaintenanceRefused', `The API server rejects a change of Node ${nodeNameOf(machine)}: ${why}`);
+      pass.event('MaintenanceRefused', `The API server refuses a change of Node ${nodeNameOf(machine)}: ${why}`);
       log.warn({ err }, 'could not change a node for maintenance');
     }
     return why;

@@ -28,6 +28,7 @@ const policyOf = (machineLabels: Readonly<Record<string, string>>): NodeLabelPol
   spec: { machineLabels },
 });
 
+// promise: front-end-mirantis/cluster-limits-labels-own
 test.each([
   { labels: {}, refused: 1 },
   { labels: { pool: 'a' }, refused: 1 },

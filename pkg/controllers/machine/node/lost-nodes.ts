@@ -24,7 +24,6 @@ export function isManaged({ metadata }: Node): boolean {
   return metadata.annotations?.[NOT_MANAGED_ANNOTATION] === undefined;
 }
 
-/** A Node that is gone. */
 interface LostNode {
   readonly name: string;
   readonly uid: string;

@@ -26,7 +26,7 @@ export const nodeDeleted = (deps: Deps): MachineStep => ({
     await deps.deleteMachine(observed, signal);
     log.info({ node: name }, 'deleted the machine of a deleted node');
     pass.event('NodeDeleted', `Node ${name} was deleted, so the machine is deleted too.`);
-    return waitFor('the deletion to be seen');
+    return waitFor('the deletion to be recorded');
   },
 });
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { nodeNameOf, vmClassNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import {
   LAST_APPLIED_CAPACITY_ANNOTATION,
   NODE_SYNC_REFUSED_ANNOTATION,
@@ -95,7 +95,7 @@ async function reconcile(deps: Own, ctx: MachineContext): Promise<StepResult> {
   const isWhole = change === undefined && capacity === undefined && leftMs === 0;
   const forbidden = judgeLabels(machine, node, deps.labelPolicies.list()).refusals;
   report(deps, ctx, isWhole, [...(known?.refusals ?? []), ...forbidden]);
-  if (leftMs > 0) pass.alsoAfter(leftMs, 'the API server to take what it refused for the Node');
+  if (leftMs > 0) pass.alsoAfter(leftMs, 'the API server to accept the refused changes of the Node');
   if ((change !== undefined || capacity !== undefined) && !without.has(ALL_CHANGES)) {
     const syncing = sync(deps, ctx, nodes, node, without);
     // What it ends with is looked at when the Machine was written.
@@ -126,7 +126,7 @@ function report(deps: Own, { machine, pass }: MachineContext, isWhole: boolean, 
   const text = describeRefusals(refusals);
   if (told === text) return;
   machine.metadata.annotations = { ...others, [NODE_SYNC_REFUSED_ANNOTATION]: text };
-  pass.event('NodeSyncRefused', `Changes to the Node are refused: ${text}`);
+  pass.event('NodeSyncRefused', `Changes of the Node are refused: ${text}`);
 }
 
 async function sync(
@@ -157,9 +157,9 @@ async function sync(
   const retryAtMs = deps.clock.monotonicMs() + waitMs;
   deps.refused.set(uid, { asked: askedOf(deps, ctx, node), refusals, failures, retryAtMs });
   if (isNews)
-    log.warn({ node: node.metadata.name, refused: describeRefusals(refusals) }, 'API server refused changes to a node');
+    log.warn({ node: node.metadata.name, refused: describeRefusals(refusals) }, 'API server refused changes of a node');
   // Another pass tells of it.
-  pass.alsoAfter(isNews ? 0 : waitMs, 'the API server to take what it refused for the Node');
+  pass.alsoAfter(isNews ? 0 : waitMs, 'the API server to accept the refused changes of the Node');
 }
 
 async function syncCapacity(
@@ -212,7 +212,7 @@ async function syncTemplate(
 }
 
 function classOf({ classes }: Own, { machine }: MachineContext): MachineClass | undefined {
-  return classes.get(`${machine.metadata.namespace ?? ''}/${machine.spec.class?.name ?? ''}`);
+  return classes.get(`${machine.metadata.namespace ?? ''}/${vmClassNameOf(machine)}`);
 }
 
 /** The machine as if its template asked for nothing that is not allowed. */

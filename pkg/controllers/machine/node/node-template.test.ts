@@ -54,6 +54,8 @@ describe('what a Node lacks', () => {
     });
   });
 
+  // promise: node-labels/labels-left-leave-node
+  // promise: openstack/labels-nodes/labels-stay
   test('keys that left the template are removed, keys of others stay', () => {
     const n = ourNode((o) => {
       Object.assign(o.metadata.labels, { gone: '1', kept: '2', others: '3' });

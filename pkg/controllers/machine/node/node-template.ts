@@ -21,7 +21,6 @@ interface Template {
   readonly taints: readonly Taint[];
 }
 
-/** What is missing on a Node. */
 export interface NodeChange {
   /** `metadata` of one strategic merge patch; null removes a member. */
   readonly metadata: StrategicPatch<ObjectMeta>;

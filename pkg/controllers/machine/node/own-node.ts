@@ -29,8 +29,8 @@ export const ownNode = (deps: Deps): MachineStep => ({
     machine.metadata.labels = { ...machine.metadata.labels, [NODE_LABEL]: name };
     const text =
       before === ''
-        ? `Label node was missing: the Node of this machine is ${name}.`
-        : `Label node said ${before}, but the Node of this machine is ${name}.`;
+        ? `Label node was missing; set it to ${name}, the Node of this machine.`
+        : `Label node was ${before}; set it to ${name}, the Node of this machine.`;
     pass.event('NodeLabelCorrected', text, 'record');
     pass.afterWrite(() => log.warn({ node: name, before }, 'corrected the node label of a machine'), 'record');
     return next;

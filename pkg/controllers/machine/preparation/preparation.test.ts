@@ -122,7 +122,7 @@ describe('a deletion that is prepared', () => {
     world.drains.report(BLOCKED);
     world.clock.advance(10 * SECOND);
     expect(await run(world)).toEqual(['started']);
-    expect(told(world)?.message).toContain('ns/db (PodDisruptionBudget db allows no eviction now)');
+    expect(told(world)?.message).toContain('ns/db (PodDisruptionBudget db currently allows no eviction)');
 
     world.clock.advance(2 * HOUR);
     expect(await run(world)).toEqual(['failed']);

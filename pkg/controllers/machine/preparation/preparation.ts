@@ -103,10 +103,10 @@ function begin(deps: Own, ctx: MachineContext): StepResult {
   const { machine, observed, pass } = ctx;
   const since = { [DELETION_PREPARATION_SINCE_ANNOTATION]: toTimestamp(deps.clock.now()) };
   machine.metadata.annotations = { ...machine.metadata.annotations, ...since };
-  show(deps, ctx, 'started', 'The Node is drained before the Machine is deleted.');
+  show(deps, ctx, 'started', 'Draining the Node before the Machine is deleted.');
   if (!hasPreparationBegun(observed))
-    pass.event('DeletionPreparing', 'The deletion is prepared: the Node is drained first.', 'record');
-  return goOn(ctx, 'the beginning to be recorded', 0);
+    pass.event('DeletionPreparing', 'Preparing the deletion. Draining the Node first.', 'record');
+  return goOn(ctx, 'the start to be recorded', 0);
 }
 
 /** While hooks hold it up no time counts: the drain has its whole timeout from when the last of them went. */
@@ -141,7 +141,7 @@ async function empty(
     case 'failed':
       show(deps, ctx, 'failed', state.text);
       if (state.isNews) ctx.pass.event('DrainFailed', state.text);
-      return waitFor('the next attempt to drain');
+      return waitFor('the next drain retry');
     case 'drained':
       if (state.isNews)
         ctx.pass.event(
@@ -167,7 +167,7 @@ function planOf(
     node,
     barrier: 'marked-cordon',
     startMs: sinceMsOf(machine) ?? deps.clock.now(),
-    forcedBy: isForced({ machine }) ? `the Machine carries label ${FORCE_DELETION_LABEL}` : undefined,
+    forcedBy: isForced({ machine }) ? `the Machine has label ${FORCE_DELETION_LABEL}` : undefined,
     forceRule: policy === 'graceful' ? 'request' : 'usual',
     isWanted,
     mayBegin: async () => {
@@ -186,7 +186,10 @@ function tellRunning(deps: Own, ctx: MachineContext, state: Extract<DrainState, 
     say: (text) => show(deps, ctx, phase, text),
   });
   if (state.isLate && deps.news.isNews(ctx.machine.metadata.uid, 'late preparation'))
-    ctx.pass.event('DrainFailed', 'The Node could not be drained within the drain timeout: the deletion is not done.');
+    ctx.pass.event(
+      'DrainFailed',
+      'The Node could not be drained within the drain timeout: the Machine is not deleted.',
+    );
 }
 
 /** The Node is empty, or need not be: that is told first, and with the next pass the Machine is deleted. */
@@ -194,9 +197,9 @@ async function complete(deps: Own, ctx: MachineContext, policy: DeletionPolicy |
   const { observed, pass, log, signal } = ctx;
   const { uid } = observed.metadata;
   if (!skipsDrain(policy) && !deps.completed.has(uid)) {
-    show(deps, ctx, 'completed', 'The Node is empty. The Machine is deleted now.');
+    show(deps, ctx, 'completed', 'The Node is empty. Deleting the Machine.');
     pass.afterWrite(() => void deps.completed.set(uid, 0));
-    return requeue(0, 'that to be recorded');
+    return requeue(0, 'the end of the drain to be recorded');
   }
   const heldMs = (deps.completed.get(uid) ?? 0) - deps.clock.monotonicMs();
   if (heldMs > 0) return requeue(heldMs, REFUSED_WAIT);
@@ -204,7 +207,7 @@ async function complete(deps: Own, ctx: MachineContext, policy: DeletionPolicy |
     await deps.deleteUnchanged(observed, signal);
   } catch (err) {
     // An abort, or any other change: all of it is decided anew.
-    if (isConflict(err)) return requeue(CONFLICT_RETRY_MS, 'the Machine as it is now');
+    if (isConflict(err)) return requeue(CONFLICT_RETRY_MS, 'the latest version of the Machine');
     if (!(err instanceof ApiError) || signal.aborted) throw err;
     const text = `The Machine could not be deleted: ${err.message}.`;
     show(deps, ctx, 'failed', text);
@@ -213,9 +216,9 @@ async function complete(deps: Own, ctx: MachineContext, policy: DeletionPolicy |
     if (deps.news.isNews(uid, text)) pass.event('DeletionNotPrepared', text);
     return requeue(REFUSED_RETRY_MS, REFUSED_WAIT);
   }
-  log.info({}, 'deleted a machine whose deletion was prepared');
+  log.info({}, 'deleted a machine after its Node was drained');
   pass.afterWrite(() => deps.drains.end(ctx, 'preparation'));
-  return waitFor('the deletion to be seen');
+  return waitFor('the deletion to be recorded');
 }
 
 /** Gives the Node back to its pods: only what we have cordoned is uncordoned. */
@@ -225,15 +228,15 @@ async function abort(deps: Own, ctx: MachineContext): Promise<StepResult> {
   deps.drains.end(ctx, 'preparation');
   const shown = preparationShownBy(observed)?.reason;
   if (shown !== 'aborting' && shown !== 'failed' && deps.news.isNews(uid, `aborting ${sinceOf(machine)}`)) {
-    show(deps, ctx, 'aborting', 'The Node is given back to its pods.');
-    return requeue(0, 'that to be recorded');
+    show(deps, ctx, 'aborting', 'Uncordoning the Node.');
+    return requeue(0, 'the end of the drain to be recorded');
   }
   // What it has sent may still cordon the Node.
   if (deps.activities.get(uid, 'drain')?.state === 'running') return waitFor('the drain to stop');
   try {
     if (nodes !== undefined) await uncordon(deps, ctx, nodes);
   } catch (err) {
-    if (isConflict(err)) return requeue(CONFLICT_RETRY_MS, 'the Node as it is now');
+    if (isConflict(err)) return requeue(CONFLICT_RETRY_MS, 'the latest version of the Node');
     if (!(err instanceof ApiError) || ctx.signal.aborted) throw err;
     const text = `The Node could not be uncordoned: ${err.message}.`;
     show(deps, ctx, 'failed', text);
@@ -244,7 +247,7 @@ async function abort(deps: Own, ctx: MachineContext): Promise<StepResult> {
   machine.metadata.annotations = annotations;
   show(deps, ctx, undefined);
   pass.event('DeletionAborted', 'The prepared deletion was aborted: the machine is kept.', 'record');
-  return requeue(0, 'that to be recorded');
+  return requeue(0, 'the end of the drain to be recorded');
 }
 
 /**
@@ -260,7 +263,7 @@ async function liftLeft({ machines }: Deps, ctx: MachineContext): Promise<void> 
     await liftOwnCordon(ctx, nodes, node);
   } catch (err) {
     if (!(err instanceof ApiError) || ctx.signal.aborted) throw err;
-    log.warn({ err, node: node.metadata.name }, 'could not lift a cordon that nobody needs');
+    log.warn({ err, node: node.metadata.name }, 'could not remove a cordon that is no longer needed');
     pass.alsoAfter(REFUSED_RETRY_MS, 'the API server to uncordon the Node');
   }
 }

@@ -17,6 +17,7 @@ const left = (kept: KeptMachine): string[] =>
     Object.keys(metadata.annotations ?? {}).filter((key) => /maintenance|preparation|prepare|scale-down/.test(key)),
   );
 
+// promise: deletions-aborted/maintenance-besides-node-given
 test.each(
   ORDERS.flatMap((asked) =>
     ORDERS.flatMap((ended) =>

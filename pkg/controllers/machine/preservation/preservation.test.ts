@@ -190,7 +190,7 @@ describe('a machine that fails', () => {
     const kept = await preservedFailed('auto-preserved');
 
     expect(kept.condition('Preserved')).toMatchObject({ status: 'True', reason: 'Preserved by MCM.' });
-    expect(kept.world.events[0]?.message).toContain('its MachineSet keeps failed machines');
+    expect(kept.world.events[0]?.message).toContain('its MachineSet preserves failed machines');
   });
 
   // MCM fault 11: a drain that failed twice counted as done, and was tried again every 10 min.

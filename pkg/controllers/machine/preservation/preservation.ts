@@ -104,7 +104,7 @@ function begin({ settings, clock }: Deps, { machine, pass, log }: MachineContext
     preserveExpiryTime: expiry,
     lastUpdateTime: toTimestamp(nowMs),
   };
-  const who = isAutomatic ? 'its MachineSet keeps failed machines' : 'requested by annotation';
+  const who = isAutomatic ? 'its MachineSet preserves failed machines' : 'requested by annotation';
   pass.event('Preserved', `The machine is preserved until ${expiry}: ${who}.`);
   pass.afterWrite(() => log.info({ expiry }, 'preserved a machine'));
 }

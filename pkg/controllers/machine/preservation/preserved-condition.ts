@@ -39,7 +39,6 @@ export function saysDrained(node: Node): boolean {
   return condition?.status === 'True' && condition.message?.includes(DRAINED) === true;
 }
 
-/** Whether the Node says that its machine is preserved. */
 export function saysPreserved(node: Node): boolean {
   return conditionOf(node, PRESERVED)?.status === 'True';
 }

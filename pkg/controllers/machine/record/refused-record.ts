@@ -26,9 +26,10 @@ import { refusedSinceMs } from '../creation/waiting-since.ts';
 import { News } from '../news.ts';
 import { PassNotes } from '../pass-notes.ts';
 import { changesOf, isRelease } from './write.ts';
+import type { Random } from '../../../random/random.ts';
 
 /** When a machine that goes on without its record tries again to have it written, whatever else happens. */
-const BACKOFF = new Backoff({ baseMs: 10_000, maxMs: 600_000 });
+const RETRIES = { baseMs: 10_000, maxMs: 600_000 };
 
 /** What is written instead of a pass whose record was refused. */
 export interface Instead {
@@ -52,23 +53,30 @@ interface RefusedRecord {
   readonly isDeletion: boolean;
 }
 
-/** What an operation says that was refused. */
 interface RefusedOperation {
   readonly type: OperationType;
   readonly errorCode: 'FinalizerRefused' | 'RecordRefused';
   readonly description: string;
 }
 
+export interface RefusedRecordsDeps {
+  readonly clock: Clock;
+  readonly activities: Pick<MachineActivities, 'get'>;
+  readonly random?: Random | undefined;
+}
+
 /** What the API server refuses to record of Machines. */
 export class RefusedRecords {
   readonly #clock: Clock;
+  readonly #backoff: Backoff;
   readonly #activities: Pick<MachineActivities, 'get'>;
   readonly #news = new News();
   /** Of the Machines that go on without their record, by UID. */
   readonly #known = new Map<string, RefusedRecord>();
 
-  constructor({ clock, activities }: { readonly clock: Clock; readonly activities: Pick<MachineActivities, 'get'> }) {
+  constructor({ clock, activities, random }: RefusedRecordsDeps) {
     this.#clock = clock;
+    this.#backoff = new Backoff({ ...RETRIES, random });
     this.#activities = activities;
   }
 
@@ -170,7 +178,7 @@ export class RefusedRecords {
       pass.event('RecordRefused', refusal);
       pass.afterWrite(() => log.warn({ refusal }, 'continued without recording a machine'));
     }
-    pass.alsoAfter(next.retryAtMs - this.#clock.monotonicMs(), 'the API server to take what it refuses to record');
+    pass.alsoAfter(next.retryAtMs - this.#clock.monotonicMs(), 'the API server to accept the refused record');
     return { ctx: { ...ctx, machine: asRecorded(ctx) }, refusal, failed: false };
   }
 
@@ -178,7 +186,7 @@ export class RefusedRecords {
   #nextTry(known: RefusedRecord | undefined, nowMs: number): Pick<RefusedRecord, 'times' | 'retryAtMs'> {
     if (known !== undefined && nowMs < known.retryAtMs) return { times: known.times, retryAtMs: known.retryAtMs };
     const times = (known?.times ?? 0) + 1;
-    return { times, retryAtMs: nowMs + BACKOFF.delayMs(times) };
+    return { times, retryAtMs: nowMs + this.#backoff.delayMs(times) };
   }
 }
 

@@ -185,6 +185,39 @@ describe('the writes of a pass', () => {
     ]);
   });
 
+  describe('of a machine whose VM has vanished, which somebody else has recorded', () => {
+    const vanished = (shown: 'True' | 'False' | undefined): Machine =>
+      machine((m) => {
+        m.status.currentStatus.phase = 'Failed';
+        Object.assign(m.status.lastOperation, { type: 'HealthCheck', state: 'Failed', errorCode: 'NotFound' });
+        m.status.lastOperation.description = 'VM sim:///m-1 no longer exists';
+        if (shown === undefined) return;
+        m.status.machineConditions = [{ type: 'VMCreated', status: shown, reason: 'VMCreated', message: '' }];
+      });
+
+    test('tell of that in its conditions', async () => {
+      const writes = await written(vanished('True'), () => undefined);
+
+      expect(writes).toMatchObject([{ what: 'machines/m-1/status' }]);
+      const told = writes[0]?.body as Pick<Machine, 'status'> | undefined;
+      expect(told?.status?.machineConditions).toContainEqual(
+        expect.objectContaining({
+          type: 'VMCreated',
+          status: 'False',
+          reason: 'VMVanished',
+          message: 'VM sim:///m-1 no longer exists',
+        }),
+      );
+    });
+
+    test.each(['False', undefined] as const)(
+      'are none when the condition is %s: an API server may not store conditions',
+      async (shown) => {
+        expect(await written(vanished(shown), () => undefined)).toEqual([]);
+      },
+    );
+  });
+
   test('are made to tell of a maintenance alone, once', async () => {
     const annotations = {
       'machine.sapcloud.io/maintenance': 'true',

@@ -20,6 +20,7 @@ import {
   NODE_SYNC_REFUSED_ANNOTATION,
   PRESERVE_ANNOTATION,
   PRIORITY_ANNOTATION,
+  VM_CLASS_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { CONTROL } from '../../../gate/gate.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch, type Patch } from '../../../kube/patch.ts';
@@ -27,7 +28,13 @@ import { machines } from '../../../kube/resource.ts';
 import { isHeld } from '../../machines/status.ts';
 import { machineStatusChange } from '../../machines/status-change.ts';
 import { refusedFor } from '../../machines/node-refusal.ts';
-import { machineConditions, refusalSaidBy, refusalShownBy, showsMaintenanceOf } from '../explain/conditions.ts';
+import {
+  hidesVanishedVM,
+  machineConditions,
+  refusalSaidBy,
+  refusalShownBy,
+  showsMaintenanceOf,
+} from '../explain/conditions.ts';
 import type { MachineContext } from '../context.ts';
 
 /** Annotations that the machine controller owns. */
@@ -43,6 +50,7 @@ const OWNED_ANNOTATIONS = [
   NODE_SYNC_REFUSED_ANNOTATION,
   PRESERVE_ANNOTATION,
   LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
+  VM_CLASS_ANNOTATION,
 ] as const;
 
 type Values = Readonly<Record<string, string>>;
@@ -74,7 +82,7 @@ export async function writeRecord(
 
 /**
  * Writes what a pass has changed in the status. The story told by conditions goes along when the status is written anyway, or when
- * what the API server refuses to record has changed. Throws ApiError and GateClosedError.
+ * what the API server refuses to record has changed, or the VM has vanished. Throws ApiError and GateClosedError.
  */
 export async function writeStatus(
   { writer, clock }: { readonly writer: Writer; readonly clock: Clock },
@@ -99,6 +107,7 @@ export async function writeStatus(
 function hasNews(before: Machine, after: Machine, refusal: string | undefined): boolean {
   if (machineStatusChange(before, after) !== undefined || refusedFor(before) !== refusedFor(after)) return true;
   if (!showsMaintenanceOf(before, after)) return true;
+  if (hidesVanishedVM(before, after)) return true;
   return refusalShownBy(before) !== (refusal ?? refusalSaidBy(after));
 }
 

@@ -8,6 +8,7 @@ import { mergePatch } from '../../../kube/patch.ts';
 import { secrets } from '../../../kube/resource.ts';
 import type { Target } from '../../../targets/targets.ts';
 import { legacyTokenID, newTokenSecret, tokenID, tokenSecretName } from './token-id.ts';
+import { type Random, secureRandom } from '../../../random/random.ts';
 
 const NAMESPACE = 'kube-system';
 /** The original's words, until August 2024 and since: tokens with such a description and without our annotation were made by it. */
@@ -55,15 +56,16 @@ type Known =
  */
 export class BootstrapTokens {
   readonly #clock: Clock;
+  readonly #random: Random;
   readonly #extraGroups: string;
   readonly #known = new Map<string, Known>();
 
-  constructor(options: { clock: Clock; extraGroups: string }) {
+  constructor(options: { clock: Clock; extraGroups: string; random?: Random | undefined }) {
+    this.#random = options.random ?? secureRandom;
     this.#clock = options.clock;
     this.#extraGroups = options.extraGroups;
   }
 
-  /** The tokens of one target. */
   of(target: TokenTarget): TokenAccess {
     return {
       ensure: (machine, lifetimeMs, signal) => this.#ensure(target, machine, lifetimeMs, signal),
@@ -87,7 +89,7 @@ export class BootstrapTokens {
       const secret = await this.#claim(target, machine, id, lifetimeMs, signal);
       if (secret !== undefined) return await this.#keepAlive(target, machine, secret, lifetimeMs, signal);
     }
-    throw new Error(`finding a free bootstrap token id for machine ${machine.metadata.name}`);
+    throw new Error(`finding a free bootstrap token ID for machine ${machine.metadata.name}`);
   }
 
   /** The Secret of that id: made now, or made for this machine before; undefined when it is somebody else's. */
@@ -185,7 +187,7 @@ export class BootstrapTokens {
       type: 'bootstrap.kubernetes.io/token',
       stringData: {
         'token-id': id,
-        'token-secret': newTokenSecret(),
+        'token-secret': newTokenSecret(this.#random),
         description: `A bootstrap token for machine ${machine.metadata.namespace ?? ''}/${machine.metadata.name}.`,
         expiration: toTimestamp(this.#clock.now() + lifetimeMs),
         'usage-bootstrap-authentication': 'true',

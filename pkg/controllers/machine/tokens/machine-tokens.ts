@@ -20,7 +20,6 @@ export const USER_DATA = 'userData';
 
 type Data = Readonly<Record<string, Uint8Array>>;
 
-/** What the tokens of machines are kept with. */
 export interface MachineTokensDeps {
   readonly clock: Clock;
   readonly settings: MachineSettings;

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
 import { legacyTokenID, newTokenSecret, tokenID, tokenSecretName } from './token-id.ts';
+import { secureRandom } from '../../../random/random.ts';
 
 describe('bootstrap token ids', () => {
   test('are valid, stable, and different for each attempt', () => {
@@ -23,7 +24,7 @@ describe('bootstrap token ids', () => {
   });
 
   test('go with a secret of 16 characters that nobody can guess', () => {
-    const secrets = new Set(Array.from({ length: 100 }, newTokenSecret));
+    const secrets = new Set(Array.from({ length: 100 }, () => newTokenSecret(secureRandom)));
 
     expect(secrets.size).toBe(100);
     for (const secret of secrets) expect(secret).toMatch(/^[a-z0-9]{16}$/);

@@ -1,4 +1,6 @@
-import { createHash, randomInt } from 'node:crypto';
+import { createHash } from 'node:crypto';
+
+import { charactersOf, type Random } from '../../../random/random.ts';
 
 const BASE = 36n;
 const LENGTH = 6;
@@ -22,9 +24,9 @@ export function legacyTokenID(machineName: string): string | undefined {
   return bytes.length < 5 ? undefined : bytes.subarray(-5).toString('hex').slice(0, LENGTH);
 }
 
-/** The secret half of a token: 16 characters from a cryptographic source. */
-export function newTokenSecret(): string {
-  return Array.from({ length: 16 }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join('');
+/** The secret half of a token: 16 characters, from a cryptographic source but in simulations. */
+export function newTokenSecret(random: Random): string {
+  return charactersOf(random, ALPHABET, 16);
 }
 
 /** Name of the Secret that holds a token. */

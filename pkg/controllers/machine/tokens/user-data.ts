@@ -2,7 +2,6 @@
 const TOKEN = '<<BOOTSTRAP_TOKEN>>';
 const MACHINE_NAME = '<<MACHINE_NAME>>';
 
-/** What replaces the placeholders. */
 export interface UserDataValues {
   readonly machineName: string;
   /** `id.secret`; left out when the user data has no place for one. */

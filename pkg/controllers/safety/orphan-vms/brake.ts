@@ -4,17 +4,19 @@ import type { ListedMachine } from '../../../driver/driver.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { Logger } from '../../../log/logger.ts';
 import type { OrphanVMMetrics } from './metrics.ts';
+import { forcedRemovalsOf } from '../../vms/forced-removals.ts';
+import type { RemovedMachines } from '../removed-machines.ts';
 import { heldOrphans } from './events.ts';
 import type { ForgottenMachines } from './forgotten.ts';
 import { orphanLimit } from './orphan-limit.ts';
 import { releaseOf } from '../../vms/orphan-release.ts';
 import type { ClassAccess } from './survey.ts';
 
-/** What the brake tells its holds with. */
 export interface OrphanBrakeDeps {
   readonly recorder: ObjectEvents<MachineClass>;
   readonly metrics: Pick<OrphanVMMetrics, 'heldOrphanVMs'>;
   readonly forgotten: Pick<ForgottenMachines, 'has'>;
+  readonly removed: Pick<RemovedMachines, 'isLate'>;
   readonly clock: Clock;
   readonly log: Logger;
   /** Nothing is deleted anyway. */
@@ -33,7 +35,8 @@ const NAMED = 20;
 /**
  * Two looks that agree are still one source, the provider's list. When they prove many VMs of a class to be without a Machine at
  * once, the list is more likely wrong than the world: none of them is deleted before somebody has said so. Nor is, however few they are,
- * the VM of a Machine that only a restore of the control cluster has forgotten: those are healthy and were wanted.
+ * the VM of a Machine that only a restore of the control cluster has forgotten: those are healthy and were wanted. VMs that a record
+ * explains (this process saw their Machine deleted, or the class notes its forced removal) do not count, and are not held, however many.
  */
 export class OrphanBrake {
   readonly #deps: OrphanBrakeDeps;
@@ -69,7 +72,8 @@ export class OrphanBrake {
     const { recorder, clock, log, isDryRun, forgotten } = this.#deps;
     const limit = orphanLimit(listed);
     const ofForgotten = vms.filter(({ vm }) => forgotten.has(vm));
-    const held = vms.length > limit ? vms : ofForgotten;
+    const unexplained = vms.filter((one) => ofForgotten.includes(one) || !this.#isExplained(one));
+    const held = unexplained.length > limit ? unexplained : ofForgotten;
     const [first] = held;
     const release = first === undefined ? 'given' : releaseOf(first.access.machineClass, clock.now());
     if (first === undefined || isDryRun || release === 'given') {
@@ -84,5 +88,13 @@ export class OrphanBrake {
     }
     this.#held.set(key, held.length);
     return held;
+  }
+
+  /** Whether a record says why a VM has no Machine. A note on the class must name the very VM, by its own ID or the UID of its Machine. */
+  #isExplained({ vm, access }: Proved): boolean {
+    if (this.#deps.removed.isLate(vm)) return true;
+    return forcedRemovalsOf(access.machineClass).some(
+      ({ machineUID, providerID }) => vm.providerID === providerID || vm.machineUID === machineUID,
+    );
   }
 }

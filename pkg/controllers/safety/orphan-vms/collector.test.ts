@@ -56,7 +56,8 @@ async function collect({
     collected: () => void told.push('collected'),
   });
   const access = { key: 'default/class-1', machineClass: machineClass(), driver, secretData: {} };
-  collector.collect({ vm: VM, access, listed: new Set([VM.providerID]), proof: { first: SIGHT, second: SIGHT } });
+  const lists = { isListed: () => true, accessOf: () => access };
+  collector.collect({ vm: VM, access, ...lists, proof: { first: SIGHT, second: SIGHT } });
   for (let i = 0; i < 30; i++) await Promise.resolve();
   isFoundOwned = isOwnedAfterTurn;
   begin();

@@ -10,6 +10,7 @@ import { GateClosedError } from '../../../gate/gate.ts';
 import type { Logger } from '../../../log/logger.ts';
 import type { OrphanVMMetrics } from './metrics.ts';
 import { deletedOrphan, failedToDeleteOrphan, foundOrphan } from './events.ts';
+import type { IsListed } from '../../vms/ownership.ts';
 import { describeProof, type Proof, proofFields } from './evidence.ts';
 import type { ClassAccess } from './survey.ts';
 import { judgeTwin } from './twin.ts';
@@ -21,8 +22,8 @@ export interface CollectorDeps {
   readonly metrics: OrphanVMMetrics;
   readonly log: Logger;
   readonly isDryRun: boolean;
-  /** Whether any Machine has the VM by now, as the caches show it; `listed` are the provider ids of the list that showed it. */
-  readonly isOwned: (vm: ListedMachine, listed: ReadonlySet<string>) => boolean;
+  /** Whether any Machine has the VM by now, as the caches show it. */
+  readonly isOwned: (vm: ListedMachine, isListed: IsListed) => boolean;
   /** The Machine that has the VM's name, as the caches show it. */
   readonly namesakeOf: (vm: ListedMachine) => Machine | undefined;
   /** A VM is gone: what is left of it can go too. */
@@ -33,8 +34,10 @@ export interface CollectorDeps {
 export interface Collection {
   readonly vm: ListedMachine;
   readonly access: ClassAccess;
-  /** Provider ids of the list that showed it. */
-  readonly listed: ReadonlySet<string>;
+  /** What the lists of the look that proved it show. */
+  readonly isListed: IsListed;
+  /** The way to the VM of a Machine that has the VM's name. */
+  readonly accessOf: (namesake: Machine) => ClassAccess;
   readonly proof: Proof;
 }
 
@@ -69,10 +72,10 @@ export class Collector {
   }
 
   /** Throws Canceled when the VM is not to be deleted after all: what a list says twice is one source. */
-  async #confirm({ vm, access, listed }: Collection, signal: AbortSignal): Promise<void> {
+  async #confirm({ vm, access, isListed, accessOf }: Collection, signal: AbortSignal): Promise<void> {
     const { isOwned, namesakeOf, log } = this.#deps;
     const namesake = namesakeOf(vm);
-    const verdict = namesake === undefined ? 'twin' : await judgeTwin(vm, namesake, access, signal);
+    const verdict = namesake === undefined ? 'twin' : await judgeTwin(vm, namesake, accessOf(namesake), signal);
     if (verdict !== 'twin') {
       log.warn(
         { ...fieldsOf(vm, access.machineClass), verdict },
@@ -80,7 +83,7 @@ export class Collector {
       );
       throw leftAlone('GetMachineStatus does not confirm that it is a second VM of its Machine');
     }
-    if (isOwned(vm, listed)) throw leftAlone('a Machine has the VM by now');
+    if (isOwned(vm, isListed)) throw leftAlone('a Machine with this VM exists now');
   }
 
   /** Takes note of deletions that have ended; returns how many are still under way. */
@@ -108,7 +111,7 @@ export class Collector {
     const { recorder, metrics, log } = this.#deps;
     const wasNotSent = err instanceof GateClosedError || err instanceof TurnGivenUpError;
     if (wasNotSent || DriverError.hasCode(err, 'Canceled'))
-      return log.debug({ ...fieldsOf(vm, machineClass), err }, 'stopped deleting an orphan VM for now');
+      return log.debug({ ...fieldsOf(vm, machineClass), err }, 'paused the deletion of an orphan VM');
     metrics.orphanVMs.inc({ result: 'failed' });
     recorder.event(failedToDeleteOrphan(machineClass, vm, err));
     log.warn({ ...fieldsOf(vm, machineClass), err }, 'could not delete an orphan VM');

@@ -4,6 +4,7 @@ import { Registry } from 'prom-client';
 import { machine, machineClass, node } from '../../../../test/builders.ts';
 import { ActivityRegistry } from '../../../activity/registry.ts';
 import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Distrust } from './blind-accounts.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
@@ -33,9 +34,11 @@ import { LeftBehind } from './left-behind.ts';
 import { LeftNodes } from './left-nodes.ts';
 import { dropSettledNotes } from './settled-notes.ts';
 
-const GRACE_MS = 60_000;
+const GRACE_MS = 30_000;
+const PERIOD_MS = 900_000;
 const signal = new AbortController().signal;
 const FAILURE = new DriverError('Unavailable', 'no answer');
+const VM_ANSWER = { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] };
 const VM: ListedMachine = { providerID: 'sim:///m-1', machineName: 'm-1', machineUID: 'uid-of-machine-m-1' };
 
 /** A provider that lists what it is told, and notes what it is to delete. */
@@ -66,9 +69,14 @@ class Provider extends FakeDriver {
 class World {
   readonly clock = new FakeClock();
   readonly provider = new Provider();
+  /** Of other classes, by name. */
+  readonly otherProviders = new Map<string, Provider>();
   readonly removed = new RemovedMachines();
   readonly ownerless = new OwnerlessVMs();
   readonly vmStates = new VMStates();
+  /** Since everything was looked at. */
+  stateLooks = 0;
+  statesDueMs = Infinity;
   readonly gone = new GoneMachines();
   readonly forgotten: ForgottenMachines;
   machines: Machine[] | Error = [];
@@ -89,6 +97,22 @@ class World {
   readonly warnings: string[] = [];
   readonly registry = new Registry();
   trustedSinceMs = -GRACE_MS;
+  /** Accounts that are not believed. */
+  distrust: ReadonlyMap<string, Distrust> = new Map();
+  /** Classes whose machines without a VM were asked for. */
+  readonly examined: string[] = [];
+  /** IDs of the VMs that the last look has shown. */
+  shown: readonly string[] = [];
+  /** What was settled before the lists of each look. */
+  readonly settled: string[] = [];
+  /** UIDs of Machines whose VM the provider does not know. */
+  suspects: readonly string[] = [];
+  /** Classes that could not be listed by their driver, and UIDs of their Machines whose VM the provider does not know. */
+  readonly silent: string[] = [];
+  silentSuspects: readonly string[] = [];
+  /** Machines whose VM went with what a forced removal had left. */
+  readonly cleaned: string[] = [];
+  readonly missingVMs = new Evidence(GRACE_MS);
   readonly #controller: OrphanVMsController;
 
   constructor(isDryRun = false) {
@@ -128,10 +152,13 @@ class World {
       namesakes: () => this.namesakes,
       isVMTaken: () => false,
       liveNamesake: () => Promise.resolve(this.liveNamesake),
-      collected: () => undefined,
+      collected: ({ name }) => void this.cleaned.push(name),
     });
     this.#controller = new OrphanVMsController({
-      drivers: { resolve: () => provider, all: () => [provider] },
+      drivers: {
+        resolve: ({ metadata: { name } }) => this.otherProviders.get(name) ?? provider,
+        all: () => [provider],
+      },
       secrets: { of: () => Promise.resolve({ data: {}, missing: [], fingerprint: '' }) },
       reader: {
         get: () => Promise.reject(new Error('not asked for')),
@@ -144,29 +171,56 @@ class World {
       classes: listerOf(classes),
       machines: listerOf<Machine>([]),
       collector,
-      brake: new OrphanBrake({ recorder, metrics, forgotten, clock, log: silentLogger, isDryRun: false }),
+      brake: new OrphanBrake({ recorder, metrics, forgotten, removed, clock, log: silentLogger, isDryRun: false }),
       forgotten,
       recorder,
       metrics,
-      vanished: { settled: () => new Map(), examine: () => Promise.resolve([]) },
-      missingVMs: new Evidence(GRACE_MS),
+      vanished: {
+        settled: (key) => new Map([[key, `settled at look ${this.provider.lists + 1}`]]),
+        unlisted: (list, listed, before) => {
+          this.shown = [...listed];
+          this.settled.push(...before.values());
+          return { list, machines: [], expected: 0 };
+        },
+        examine: ({ list }, sight, _signal, options) => {
+          this.examined.push(options?.isDoubted === true ? `${list.key}, doubted` : list.key);
+          for (const uid of this.suspects) this.missingVMs.see(uid, list.key, sight);
+          return Promise.resolve(this.suspects);
+        },
+      },
+      silentClasses: {
+        examine: (unlistable, sight) => {
+          this.silent.push(...unlistable.map(({ key }) => key));
+          for (const uid of this.silentSuspects) this.missingVMs.see(uid, 'default/class-1', sight);
+          return Promise.resolve(this.silentSuspects);
+        },
+      },
+      blindAccounts: { judge: () => this.distrust, dropBefore: () => undefined, size: 0 },
+      missingVMs: this.missingVMs,
       orphans: new Evidence(GRACE_MS),
       leftNodes: new LeftNodes({ ...left, graceMs: GRACE_MS, isDryRun }),
       leftBehind,
       dropSettledNotes: (seen) => dropSettledNotes({ ...left, leftBehind, writer: this.client }, seen, signal),
       ownerless,
       vmStates: this.vmStates,
+      states: {
+        look: () => {
+          this.stateLooks += 1;
+          return Promise.resolve(this.statesDueMs);
+        },
+        seen: () => void (this.stateLooks = 0),
+      },
       gone: this.gone,
       removed,
       trust: {
-        trustedForMs: () => clock.monotonicMs() - this.trustedSinceMs,
+        trustedForMs: () => Math.max(0, clock.monotonicMs() - this.trustedSinceMs),
         graceLeftMs: () => 0,
         blindMs: () => 0,
       },
       clusters: [CONTROL],
       clock,
       log,
-      periodMs: GRACE_MS,
+      periodMs: PERIOD_MS,
       graceMs: GRACE_MS,
     });
   }
@@ -176,6 +230,13 @@ class World {
     this.#controller.hurry();
     await Promise.allSettled([this.#controller.reconcile(signal)]);
     await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  /** A pass as the queue runs it: when the next one is due. */
+  async pass(): Promise<number> {
+    const result = await this.#controller.reconcile(signal);
+    await new Promise((resolve) => setImmediate(resolve));
+    return result.kind === 'requeue' ? result.afterMs : 0;
   }
 
   async held(): Promise<number> {
@@ -204,6 +265,7 @@ function listerOf<T extends Machine | MachineClass>(objects: readonly T[]) {
   return { get: () => objects[0], list: () => objects, byIndex: () => objects };
 }
 
+// promise: openstack/cloud/second-look-shows
 test('a VM that no Machine has is deleted by its provider id alone, with the second look', async () => {
   const world = new World();
 
@@ -230,6 +292,23 @@ test('the states of VMs that a look has shown are known until one does not show 
   expect(world.vmStates.get(VM.providerID)).toBeUndefined();
 });
 
+test('states of VMs are looked at between searches, whose time does not change', async () => {
+  const world = new World();
+  world.machines = [machine()];
+  world.provider.listed = [];
+  expect(await world.pass()).toBe(PERIOD_MS);
+  expect([world.provider.lists, world.stateLooks]).toEqual([1, 1]);
+
+  world.statesDueMs = 60_000;
+  expect(await world.pass()).toBe(60_000);
+  world.clock.advance(PERIOD_MS - 10_000);
+  expect(await world.pass()).toBe(10_000);
+  expect([world.provider.lists, world.stateLooks]).toEqual([1, 3]);
+  world.clock.advance(10_000);
+  expect(await world.pass()).toBe(60_000);
+  expect([world.provider.lists, world.stateLooks]).toEqual([2, 1]);
+});
+
 test('a look counts as one only when all classes could be listed', async () => {
   const world = new World();
   world.provider.listed = FAILURE;
@@ -240,6 +319,51 @@ test('a look counts as one only when all classes could be listed', async () => {
 
   expect(before).toBeUndefined();
   expect(await world.lastLookMs()).toBe(world.clock.now());
+});
+
+test.each([
+  { who: 'that is not believed', distrusted: ['sim/default/secret-1', 'blind'], examined: [] },
+  {
+    who: 'that is doubted, where none fails',
+    distrusted: ['sim/default/secret-1', 'doubted'],
+    examined: ['default/class-1, doubted'],
+  },
+  { who: 'of another account', distrusted: ['sim/default/other', 'blind'], examined: ['default/class-1'] },
+] as const)('a provider $who is asked for machines without a VM: $examined', async ({ distrusted, examined }) => {
+  const world = new World();
+  world.distrust = new Map([distrusted]);
+
+  await world.look();
+
+  expect(world.examined).toEqual(examined);
+});
+
+test('machines of a driver that cannot list are asked for by themselves, and looked at again soon', async () => {
+  const world = new World();
+  world.provider.methods = new Set();
+  world.silentSuspects = ['uid'];
+
+  expect(await world.pass()).toBe(GRACE_MS);
+  expect([world.silent, world.examined]).toEqual([['default/class-1'], []]);
+  expect(world.missingVMs.has('uid')).toBe(true);
+
+  world.silentSuspects = [];
+  await world.look();
+
+  expect(world.missingVMs.has('uid')).toBe(false);
+});
+
+test.each([
+  { what: 'carries no namespace, in a list of a whole cluster', machineNamespace: undefined, shown: [VM.providerID] },
+  { what: 'carries another namespace', machineNamespace: 'another', shown: [] },
+])('of a VM that $what the machine with its ID has: $shown', async ({ machineNamespace, shown }) => {
+  const world = new World();
+  world.provider.listScope = 'cluster';
+  world.provider.listed = [{ ...VM, machineNamespace }];
+
+  await world.look();
+
+  expect(world.shown).toEqual(shown);
 });
 
 test('a VM that has got a Machine since the last look is not deleted', async () => {
@@ -256,6 +380,104 @@ test('what was seen before the present trust began proves nothing', async () => 
   world.trustedSinceMs = world.clock.monotonicMs() - 1;
 
   expect(await world.looksUntilDeleted()).toBe(2);
+});
+
+describe('the next look', () => {
+  const vanished = machine();
+  test.each<{ what: string; change: (world: World) => void; afterMs: number }>([
+    { what: 'nothing was found', change: () => undefined, afterMs: PERIOD_MS },
+    { what: 'a VM has no Machine', change: ({ provider }) => void (provider.listed = [VM]), afterMs: GRACE_MS },
+    { what: 'a Machine has no VM', change: (world) => void (world.suspects = ['uid']), afterMs: GRACE_MS },
+    { what: 'a Machine has vanished', change: ({ removed }) => void removed.record(vanished), afterMs: GRACE_MS },
+    {
+      what: 'a Machine vanishes while its VM is being deleted',
+      change: ({ removed }) => {
+        removed.deletingVM(vanished.metadata.uid);
+        removed.record(vanished);
+      },
+      afterMs: GRACE_MS,
+    },
+    { what: 'a class cannot be listed', change: ({ provider }) => void (provider.listed = FAILURE), afterMs: 60_000 },
+    {
+      what: 'the clusters cannot be reached',
+      change: (world) => void (world.trustedSinceMs = Infinity),
+      afterMs: 5_000,
+    },
+  ])('is due after $afterMs ms when $what, and not before', async ({ change, afterMs }) => {
+    const world = new World();
+    world.provider.listed = [];
+    change(world);
+
+    expect(await world.pass()).toBe(afterMs);
+
+    const { lists } = world.provider;
+    world.clock.advance(1_000);
+    await world.pass();
+    expect(world.provider.lists).toBe(lists);
+  });
+});
+
+test('a VM that one look in between did not show is proved from the beginning', async () => {
+  const world = new World();
+  await world.look();
+  world.clock.advance(GRACE_MS);
+  world.provider.listed = [];
+  await world.look();
+  world.clock.advance(GRACE_MS);
+  world.provider.listed = [VM];
+
+  expect(await world.looksUntilDeleted()).toBe(2);
+});
+
+test('a Machine whose VM is shown again is under suspicion no more', async () => {
+  const world = new World();
+  world.suspects = ['uid-1', 'uid-2'];
+  await world.look();
+  world.suspects = ['uid-2'];
+  await world.look();
+
+  expect(world.missingVMs.size).toBe(1);
+});
+
+test('Machines are compared with the lists as they were before these', async () => {
+  const world = new World();
+  await world.look();
+  await world.look();
+
+  expect(world.settled).toEqual(['settled at look 1', 'settled at look 2']);
+});
+
+describe('a VM that we deleted and that is listed still', () => {
+  const gone = (world: World, count: number): void => {
+    for (const { machineName: name, providerID } of vms(count)) world.gone.add({ name, nodeName: name, providerID });
+  };
+
+  test('counts for no set: it would freeze it', async () => {
+    const world = new World();
+    gone(world, 3);
+    world.provider.listed = vms(4);
+    await world.look();
+
+    expect(world.ownerless.list().map(({ providerID }) => providerID)).toEqual(['sim:///3']);
+  });
+
+  test('is deleted once more, however many there are, and holds up no other', async () => {
+    const world = new World();
+    gone(world, 4);
+    world.provider.listed = vms(5);
+
+    expect(await world.looksUntilDeleted()).toBe(2);
+    expect([world.provider.deleted.length, await world.held()]).toEqual([5, 0]);
+  });
+
+  test('counts for none while its Machine vanishes before the call has ended', async () => {
+    const world = new World();
+    world.removed.deletingVM(machine().metadata.uid);
+    expect(world.removed.record(machine())).toBe('deleting');
+    await world.look();
+
+    expect(world.ownerless.list()).toEqual([]);
+  });
 });
 
 test('nothing is asked of the provider while it cannot be trusted what is seen', async () => {
@@ -330,6 +552,49 @@ describe('a provider that lists the VM of a Machine under another id', () => {
   });
 });
 
+describe('a second VM of a Machine that was made anew with another class', () => {
+  const known = machine((o) => {
+    o.spec = { class: { kind: 'MachineClass', name: 'class-2' }, providerID: 'sim-2:///m-1' };
+  });
+  const ITS_VM: ListedMachine = { ...VM, providerID: 'sim-2:///m-1' };
+
+  /** VM is in the account of class-1, ITS_VM in that of class-2. */
+  function start(): { world: World; other: Provider } {
+    const world = new World();
+    const other = new Provider();
+    other.listed = [ITS_VM];
+    other.vms.set('m-1', { providerID: ITS_VM.providerID, nodeName: 'm-1', addresses: [] });
+    world.otherProviders.set('class-2', other);
+    world.classes.push(machineClass((c) => void (c.metadata.name = 'class-2')));
+    world.machines = [known];
+    world.namesake = known;
+    return { world, other };
+  }
+
+  test('is deleted when the class of the Machine lists and confirms its own', async () => {
+    const { world, other } = start();
+
+    expect(await world.looksUntilDeleted()).toBe(2);
+    expect([other.deleted, world.provider.calls]).toEqual([[], []]);
+  });
+
+  test.each<{ what: string; change: (given: { world: World; other: Provider }) => void }>([
+    { what: 'that class does not list its own', change: ({ other }) => void (other.listed = []) },
+    { what: 'that class cannot be listed', change: ({ other }) => void (other.listed = FAILURE) },
+    { what: 'that class says that it is the one', change: ({ other }) => other.vms.set('m-1', { ...VM_ANSWER }) },
+    {
+      what: 'two drivers may show one VM under two ids',
+      change: ({ other }) => void Object.assign(other, { provider: 'sim-2' }),
+    },
+  ])('is left alone when $what', async ({ change }) => {
+    const given = start();
+    change(given);
+
+    expect(await given.world.looksUntilDeleted()).toBe(Infinity);
+    expect(given.other.deleted).toEqual([]);
+  });
+});
+
 function vms(count: number): ListedMachine[] {
   return Array.from({ length: count }, (_, i) => ({
     providerID: `sim:///${i}`,
@@ -352,7 +617,7 @@ describe('the VM of a Machine that a restore of the control cluster has forgotte
 
     expect(await world.looksUntilDeleted()).toBe(Infinity);
     expect(world.events).toEqual(['MachinesForgotten', ...Array.from({ length: 8 }, () => 'OrphanVMsHeld')]);
-    expect(world.messages.at(-1)).toMatch(/set back to an earlier state; they are kept.* annotate --overwrite /);
+    expect(world.messages.at(-1)).toMatch(/restored to an earlier state; they are kept.* annotate --overwrite /);
     expect(await world.held()).toBe(1);
 
     release(world, world.clock.now() + 2 * GRACE_MS);
@@ -450,6 +715,104 @@ describe('too many VMs without a Machine at once', () => {
   });
 });
 
+describe('VMs that are explained by a record', () => {
+  const lost = (i: number): Machine =>
+    machine((m) => {
+      Object.assign(m.metadata, { name: `lost-${i}`, uid: `uid-${i}`, deletionTimestamp: '2026-01-01T00:00:00Z' });
+      m.spec.providerID = '';
+      m.status.currentStatus.phase = 'Terminating';
+    });
+  /** Machines whose deletion has ended before their creation did; this process saw both. */
+  const deleted = ({ removed }: World, count: number): void => {
+    for (let i = 0; i < count; i++) {
+      removed.creatingVM(`uid-${i}`);
+      removed.deletingVM(`uid-${i}`);
+      removed.deletedVM(`uid-${i}`);
+      expect(removed.record(lost(i))).toBe('in-order');
+    }
+  };
+  const tagged = (count: number): ListedMachine[] => vms(count).map((vm, i) => ({ ...vm, machineUID: `uid-${i}` }));
+
+  test.each([
+    { what: 'by UID', listed: tagged(10) },
+    { what: 'by name where none is tagged', listed: vms(10) },
+  ])('are deleted however many, each by its own proof: $what', async ({ listed }) => {
+    const world = new World();
+    deleted(world, 10);
+    world.provider.listed = listed;
+
+    expect(await world.looksUntilDeleted()).toBe(2);
+
+    expect(world.provider.deleted).toHaveLength(10);
+    expect([world.events.includes('OrphanVMsHeld'), await world.held()]).toEqual([false, 0]);
+  });
+
+  test('go although too many others are held, and do not hold up few', async () => {
+    const world = new World();
+    deleted(world, 5);
+    world.provider.listed = vms(9);
+    expect(await world.looksUntilDeleted()).toBe(2);
+    expect([world.provider.deleted.length, await world.held()]).toEqual([5, 4]);
+
+    const few = new World();
+    deleted(few, 5);
+    few.provider.listed = vms(8);
+    await few.looksUntilDeleted();
+    expect([few.provider.deleted.length, await few.held()]).toEqual([8, 0]);
+  });
+
+  test.each<{ what: string; change: (world: World) => void; listed?: readonly ListedMachine[] }>([
+    { what: 'that the cluster was set back', change: ({ removed }) => removed.forgetFinished() },
+    {
+      what: 'that later Machines of their names were taken away',
+      change: ({ removed }) => void Array.from({ length: 4 }, (_, i) => removed.record(again(i))),
+    },
+    { what: 'that a restore forgot the Machines', change: ({ forgotten }) => forgotten.add([0, 1, 2, 3].map(lost)) },
+    {
+      what: 'that they carry the UIDs of others',
+      change: () => undefined,
+      listed: vms(4).map((vm) => ({ ...vm, machineUID: `of another ${vm.machineName}` })),
+    },
+  ])('are held all the same when it may be wrong: $what', async ({ change, listed = vms(4) }) => {
+    const world = new World();
+    deleted(world, 4);
+    change(world);
+    world.provider.listed = listed;
+
+    expect(await world.looksUntilDeleted()).toBe(Infinity);
+    expect(await world.held()).toBe(4);
+  });
+
+  test('do not lose their hold to too many others when a restore forgot their Machines', async () => {
+    const world = new World();
+    deleted(world, 1);
+    world.forgotten.add([lost(0)]);
+    world.provider.listed = vms(5);
+
+    expect(await world.looksUntilDeleted()).toBe(Infinity);
+    expect(await world.held()).toBe(5);
+  });
+
+  test('also by the notes of forced removals, which name the very VM', async () => {
+    const world = new World();
+    const notes = [0, 1, 2, 3].map((i) => noteOfForcedRemoval({ ...lost(i), spec: { providerID: `sim:///${i}` } }));
+    Object.assign(world.oneClass.metadata, { annotations: Object.assign({}, ...notes) });
+    // Something of the machines cannot be deleted by name, such as a port.
+    world.namesakes = ['u-new'];
+    world.provider.listed = vms(4);
+
+    expect(await world.looksUntilDeleted()).toBe(2);
+    expect(world.provider.deleted).toHaveLength(4);
+  });
+
+  function again(i: number): Machine {
+    const later = structuredClone(lost(i)) as Machine & { metadata: { uid: string; deletionTimestamp?: string } };
+    later.metadata.uid = `later-${i}`;
+    delete later.metadata.deletionTimestamp;
+    return later;
+  }
+});
+
 test.each([
   { what: 'cannot be listed', listed: FAILURE },
   { what: 'lists VMs of another namespace', listed: [{ ...VM, machineNamespace: 'another' }] },
@@ -523,6 +886,7 @@ describe('the Node of a Machine that was let go by force', () => {
     expect(late).toEqual([{ name: 'm-1', nodeName: 'n-1', providerID: VM.providerID }]);
   });
 
+  // promise: deletion-policies/node-ready-stays-although
   test.each<{ what: string; isDryRun?: boolean; change: (world: World) => void }>([
     { what: 'its VM is listed', change: (world) => void (world.provider.listed = [VM]) },
     { what: 'its class cannot be listed', change: (world) => void (world.provider.listed = FAILURE) },
@@ -590,6 +954,8 @@ describe('the Node of a Machine that was let go by force', () => {
       expect(world.client.writes).toEqual([]);
     });
 
+    // promise: deletion-policies/left-beside-vm-list
+    // promise: openstack/deletion/first-search-vms
     test('goes with ports and disks that no list shows: the driver deletes by name and UID once more', async () => {
       const world = new World();
       noted(world);
@@ -604,6 +970,23 @@ describe('the Node of a Machine that was let go by force', () => {
         { metadata: { name: 'm-1', namespace: 'default', uid }, spec: { providerID: VM.providerID } },
       ]);
       expect(world.client.writes).not.toEqual([]);
+    });
+
+    test('has its VM deleted with its Node when a list shows the VM, and once only while a class cannot be listed', async () => {
+      const world = new World();
+      noted(world);
+      world.provider.listed = [VM];
+      await world.look();
+      await world.look();
+      expect(world.cleaned).toEqual(['m-1']);
+      const { length } = world.provider.deleted;
+
+      world.provider.listed = FAILURE;
+      await world.look();
+      world.provider.listed = [VM];
+      await world.look();
+
+      expect(world.provider.deleted.filter(({ metadata }) => metadata.uid !== undefined)).toHaveLength(length);
     });
 
     test('goes although nobody ever knew the VM, once the driver says that there is none and none is listed', async () => {
@@ -629,12 +1012,14 @@ describe('the Node of a Machine that was let go by force', () => {
       await looks(world);
       expect(world.client.writes).toEqual([]);
       expect(world.messages).toContainEqual(
-        expect.stringMatching(/^Could not delete what is left of Machine m-1, which was let go by force: .*no answer/),
+        expect.stringMatching(
+          /^Could not delete the remaining resources of Machine m-1, which was removed by force: .*no answer/,
+        ),
       );
       world.provider.failure = undefined;
       await looks(world);
 
-      expect(world.messages).toContain('Deleted what was left of Machine m-1, which was let go by force.');
+      expect(world.messages).toContain('Deleted the remaining resources of Machine m-1, which was removed by force.');
       expect(world.client.writes).not.toEqual([]);
     });
 
@@ -651,6 +1036,15 @@ describe('the Node of a Machine that was let go by force', () => {
         Object.assign(world, { machines: [namesake], namesakes: ['u-new'], liveNamesake: 'u-new' });
         return world;
       }
+
+      test('leaves the Node alone, which may be of that one', async () => {
+        const world = named();
+
+        await looks(world, [OTHER, VM]);
+
+        expect(world.provider.deleted.map(({ metadata }) => metadata.uid)).toContain(machine().metadata.uid);
+        expect(world.cleaned).toEqual([]);
+      });
 
       test('goes, once the VM of that one is listed with its UID', async () => {
         const world = named();

@@ -2,7 +2,6 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { Clock } from '../../../clock/clock.ts';
-import type { ListedMachine } from '../../../driver/driver.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { Cluster } from '../../../gate/gate.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
@@ -12,6 +11,7 @@ import { classIndex } from '../../../indexes/class-index.ts';
 import type { RemovedMachines } from '../removed-machines.ts';
 import type { GoneMachines } from '../gone-machines.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
+import { accountOfList, type BlindAccounts } from './blind-accounts.ts';
 import type { OrphanBrake } from './brake.ts';
 import type { Collection, Collector } from './collector.ts';
 import { mismatchedIDs } from './events.ts';
@@ -21,11 +21,12 @@ import type { LeftBehind } from './left-behind.ts';
 import type { LeftNodes } from './left-nodes.ts';
 import type { ForgottenMachines } from './forgotten.ts';
 import type { VMStates } from '../../machines/vm-states.ts';
-import { identify, ownershipOf } from '../../vms/ownership.ts';
+import { identify, ownershipOf, type IsListed } from '../../vms/ownership.ts';
+import type { SilentClasses } from './silent-classes.ts';
+import type { StateLooks } from './state-looks.ts';
 import { type ClassAccess, type Survey, survey, type SurveyDeps } from './survey.ts';
 import type { VanishedVMs } from './vanished-vms.ts';
 
-/** What the orphan loop is made of. */
 export interface OrphanVMsDeps extends SurveyDeps {
   readonly classes: Lister<MachineClass>;
   readonly machines: Lister<Machine>;
@@ -34,7 +35,9 @@ export interface OrphanVMsDeps extends SurveyDeps {
   readonly forgotten: Pick<ForgottenMachines, 'exist'>;
   readonly recorder: ObjectEvents<MachineClass>;
   readonly metrics: Pick<OrphanVMMetrics, 'lastLook'>;
-  readonly vanished: Pick<VanishedVMs, 'examine' | 'settled'>;
+  readonly vanished: Pick<VanishedVMs, 'examine' | 'settled' | 'unlisted'>;
+  readonly silentClasses: Pick<SilentClasses, 'examine'>;
+  readonly blindAccounts: Pick<BlindAccounts, 'dropBefore' | 'judge' | 'size'>;
   /** Shared with `vanished`. */
   readonly missingVMs: Evidence;
   readonly orphans: Evidence;
@@ -44,6 +47,7 @@ export interface OrphanVMsDeps extends SurveyDeps {
   readonly dropSettledNotes: (survey: Survey, signal: AbortSignal) => Promise<void>;
   readonly ownerless: OwnerlessVMs;
   readonly vmStates: Pick<VMStates, 'saw'>;
+  readonly states: Pick<StateLooks, 'look' | 'seen'>;
   readonly gone: GoneMachines;
   readonly removed: RemovedMachines;
   readonly trust: Trust;
@@ -86,24 +90,32 @@ export class OrphanVMsController {
 
   /** Takes ended deletions, and looks when it is time. Throws ApiError. */
   async reconcile(signal: AbortSignal): Promise<StepResult> {
-    const { collector, trust, clusters, orphans, missingVMs, leftNodes, leftBehind, clock } = this.#deps;
+    const { collector, trust, clusters, orphans, missingVMs, leftNodes, leftBehind, blindAccounts, clock } = this.#deps;
     const running = collector.settle();
     leftBehind.settle();
     const nowMs = clock.monotonicMs();
     const trustedMs = trust.trustedForMs(clusters);
-    for (const evidence of [orphans, missingVMs, leftNodes]) evidence.dropBefore(nowMs - trustedMs);
+    for (const evidence of [orphans, missingVMs, leftNodes, blindAccounts]) evidence.dropBefore(nowMs - trustedMs);
     if (trustedMs === 0) return requeue(OUTAGE_RETRY_MS, 'the clusters to be reachable');
-    if (this.#dueMs > nowMs) return requeue(this.#dueMs - nowMs, 'the next look at the provider');
+    if (this.#dueMs > nowMs) {
+      const statesMs = await this.#deps.states.look(signal);
+      return requeue(Math.min(this.#dueMs - nowMs, statesMs), 'the next check of the provider');
+    }
 
     const waitMs = await this.#look(nowMs, signal);
     this.#dueMs = clock.monotonicMs() + waitMs;
-    return requeue(waitMs, running > 0 ? 'VMs without a Machine to be deleted' : 'the next look at the provider');
+    this.#deps.states.seen();
+    const statesMs = await this.#deps.states.look(signal);
+    return requeue(
+      Math.min(waitMs, statesMs),
+      running > 0 ? 'VMs without a Machine to be deleted' : 'the next check of the provider',
+    );
   }
 
   /** One look; resolves with the time until the next one. */
   async #look(nowMs: number, signal: AbortSignal): Promise<number> {
     const { classes, vanished, removed, forgotten, clock, periodMs, graceMs, metrics } = this.#deps;
-    const { orphans, missingVMs, leftNodes, leftBehind } = this.#deps;
+    const { orphans, missingVMs, leftNodes, leftBehind, blindAccounts, silentClasses } = this.#deps;
     // Before the first request: who vanishes or gets a VM from now on is judged by the next look.
     const missed = removed.drainMissed();
     const departed = [...missed, ...removed.deleting()];
@@ -134,14 +146,17 @@ export class OrphanVMsController {
     removed.missAgain(missed.filter((machine) => classIndex(machine).some((key) => unseen.has(key))));
     // Who has the name of one that vanished counts before it.
     this.#judgeVMs(seen, vms, [...departed, ...seen.machines], sight, unseen);
-    await this.#judgeMachines(seen, new Set(vms.keys()), settled, sight, unseen, signal);
+    const suspects = await this.#judgeMachines(seen, shownIn(seen), settled, sight, unseen, signal);
     leftNodes.examine(seen, sight, unseen);
     leftBehind.clean(seen);
     await this.#deps.dropSettledNotes(seen, signal);
+    // Last, because it asks for one after the other.
+    const silent = await silentClasses.examine(seen.unlistable, sight, signal);
+    missingVMs.keep(new Set([...suspects, ...silent]), unseen);
     if (unseen.size === 0) metrics.lastLook.set(clock.now() / 1_000);
 
-    const awaited = orphans.size + missingVMs.size + leftNodes.size + leftBehind.size + departed.length;
-    if (awaited > 0) return Math.min(graceMs, periodMs);
+    const found = [orphans, missingVMs, blindAccounts, leftNodes, leftBehind].reduce((sum, { size }) => sum + size, 0);
+    if (found + departed.length > 0) return Math.min(graceMs, periodMs);
     return unseen.size > 0 ? Math.min(FAILED_RETRY_MS, periodMs) : periodMs;
   }
 
@@ -154,16 +169,16 @@ export class OrphanVMsController {
   ): void {
     const { orphans, ownerless, gone } = this.#deps;
     const identities = identify(machines);
-    const judged = Map.groupBy(vms.values(), ({ vm, listed }) => ownershipOf(vm, identities, listed));
+    const judged = Map.groupBy(vms.values(), ({ vm, isListed }) => ownershipOf(vm, identities, isListed));
     const candidates = judged.get('none') ?? [];
     this.#reportMismatches(judged.get('other-id') ?? [], unseen);
     // A VM that we have deleted is still listed for a moment, and frees its place all the same.
     const present = candidates.filter(({ vm }) => !gone.has(vm.providerID));
     ownerless.replace(present.map(({ vm }) => vm));
     const proved: Collection[] = [];
-    for (const { vm, access, listed } of candidates) {
+    for (const { vm, access, isListed, accessOf } of candidates) {
       const proof = orphans.see(vm.providerID, access.key, sight);
-      if (proof !== undefined) proved.push({ vm, access, listed, proof });
+      if (proof !== undefined) proved.push({ vm, access, isListed, accessOf, proof });
     }
     orphans.keep(new Set(candidates.map(({ vm }) => vm.providerID)), unseen);
     this.#collect(proved, new Map(lists.map((list) => [list.key, list.vms.length])), unseen);
@@ -185,14 +200,17 @@ export class OrphanVMsController {
     sight: Look,
     unseen: ReadonlySet<string>,
     signal: AbortSignal,
-  ): Promise<void> {
-    const { vanished, missingVMs } = this.#deps;
-    const suspects = new Set<string>();
-    for (const list of lists) {
-      const before = settled.get(list.key) ?? new Map<string, string>();
-      for (const uid of await vanished.examine(list, listed, before, sight, signal)) suspects.add(uid);
+  ): Promise<readonly string[]> {
+    const { vanished, blindAccounts } = this.#deps;
+    const classes = lists.map((list) => vanished.unlisted(list, listed, settled.get(list.key) ?? new Map()));
+    const distrust = blindAccounts.judge(classes, sight, unseen);
+    const suspects: string[] = [];
+    for (const unlisted of classes) {
+      const verdict = distrust.get(accountOfList(unlisted.list));
+      if (verdict === 'blind') continue;
+      suspects.push(...(await vanished.examine(unlisted, sight, signal, { isDoubted: verdict === 'doubted' })));
     }
-    missingVMs.keep(suspects, unseen);
+    return suspects;
   }
 
   /** Each class is told of once, until it can be listed again. */
@@ -238,20 +256,34 @@ export class OrphanVMsController {
   }
 }
 
-/** One VM of a list. */
-interface ListedVM {
-  readonly vm: ListedMachine;
-  readonly access: ClassAccess;
-  /** Provider ids of the list that shows it. */
-  readonly listed: ReadonlySet<string>;
+/**
+ * Provider ids of the VMs that may be those of our Machines. One without a namespace, in a list of a whole cluster, is of nobody in
+ * particular, but there: earlier tools have tagged none.
+ */
+function shownIn({ lists }: Survey): ReadonlySet<string> {
+  const untagged = lists.flatMap(({ foreign }) => foreign).filter((vm) => vm.machineNamespace === undefined);
+  return new Set([...lists.flatMap(({ vms }) => vms), ...untagged].map(({ providerID }) => providerID));
 }
+
+interface ListedVM extends Pick<Collection, 'vm' | 'access' | 'isListed' | 'accessOf'> {}
 
 /** All VMs by provider id; one that several classes list is taken from the first. */
 function unite({ lists }: Survey): ReadonlyMap<string, ListedVM> {
+  const byKey = new Map(
+    lists.map((list) => [list.key, { list, ids: new Set(list.vms.map(({ providerID }) => providerID)) }]),
+  );
   const united = new Map<string, ListedVM>();
   for (const access of lists) {
-    const listed = new Set(access.vms.map(({ providerID }) => providerID));
-    for (const vm of access.vms) if (!united.has(vm.providerID)) united.set(vm.providerID, { vm, access, listed });
+    // Two drivers may have two ids for one VM.
+    const ofNamesake = (namesake: Machine) => {
+      const own = byKey.get(classIndex(namesake)[0] ?? '');
+      return own?.list.driver.provider === access.driver.provider ? own : undefined;
+    };
+    const isListed: IsListed = (providerID, namesake) =>
+      byKey.get(access.key)?.ids.has(providerID) === true || ofNamesake(namesake)?.ids.has(providerID) === true;
+    const accessOf = (namesake: Machine): ClassAccess => ofNamesake(namesake)?.list ?? access;
+    for (const vm of access.vms)
+      if (!united.has(vm.providerID)) united.set(vm.providerID, { vm, access, isListed, accessOf });
   }
   return united;
 }

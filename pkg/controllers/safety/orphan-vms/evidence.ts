@@ -41,6 +41,11 @@ export class Evidence {
     return this.#entries.size;
   }
 
+  /** Whether something was seen, and not disproved since. */
+  has(key: string): boolean {
+    return this.#entries.has(key);
+  }
+
   /** Takes a look into account; the proof, if this one completes it. `group`: with whom the look was taken. */
   see(key: string, group: string, sight: Look): Proof | undefined {
     const { first } = this.#entries.get(key) ?? { first: sight };
@@ -68,10 +73,15 @@ export class Evidence {
 /** A proof in words: when both looks were, and what each of them saw. */
 export function describeProof({ first, second }: Proof): string {
   const apartS = Math.round((second.atMs - first.atMs) / 1_000);
-  return `seen at ${timeOf(first)} among ${first.vms} VMs, before ${first.machines} Machines were read, and at ${timeOf(second)} among ${second.vms}, before ${second.machines}: ${apartS} s apart`;
+  return `found at ${timeOf(first)} among ${first.vms} VMs, before ${first.machines} Machines were read, and at ${timeOf(second)} among ${second.vms}, before ${second.machines}: ${apartS} s apart`;
 }
 
-/** A proof as log fields. */
+/** The same of a VM that was asked for by itself, because it could not be listed. */
+export function describeAnswers({ first, second }: Proof): string {
+  const apartS = Math.round((second.atMs - first.atMs) / 1_000);
+  return `GetMachineStatus returned NotFound in the checks of ${timeOf(first)} and ${timeOf(second)}: ${apartS} s apart`;
+}
+
 export function proofFields({ first, second }: Proof): LogFields {
   const shown = ({ wallMs, vms, machines }: Look) => ({ at: toTimestamp(wallMs), vms, machines });
   return { first: shown(first), second: shown(second), ms: second.atMs - first.atMs };

@@ -36,7 +36,7 @@ test('each class is told, once, of its Machines that are forgotten and whose VMs
 
   expect(told).toEqual([
     expect.stringMatching(
-      / does not have 22 Machines: m-00, .*, m-19 and 2 more\. .* are kept\. .* annotate --overwrite machineclass /,
+      / does not contain 22 Machines: m-00, .*, m-19 and 2 more\. .* are kept\. .* annotate --overwrite machineclass /,
     ),
   ]);
 });

@@ -18,6 +18,7 @@ import { identify, ownershipOf } from '../../vms/ownership.ts';
 import type { RemovedMachines } from '../removed-machines.ts';
 import type { GoneMachines } from '../gone-machines.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
+import { BlindAccounts } from './blind-accounts.ts';
 import { OrphanBrake } from './brake.ts';
 import { Collector } from './collector.ts';
 import { OrphanVMsController } from './controller.ts';
@@ -26,6 +27,8 @@ import { ForgottenMachines } from './forgotten.ts';
 import { LeftBehind } from './left-behind.ts';
 import { LeftNodes } from './left-nodes.ts';
 import { dropSettledNotes } from './settled-notes.ts';
+import { SilentClasses } from './silent-classes.ts';
+import { StateLooks } from './state-looks.ts';
 import { VanishedVMs } from './vanished-vms.ts';
 import { ORPHAN_VMS_KEY, wakeOrphanVMs } from './wake.ts';
 
@@ -72,7 +75,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
   const collector = new Collector(ORPHAN_VMS_KEY, {
     ...told,
     activities,
-    isOwned: (vm, listed) => ownershipOf(vm, identify(ofIt(vm)), listed) !== 'none',
+    isOwned: (vm, isListed) => ownershipOf(vm, identify(ofIt(vm)), isListed) !== 'none',
     namesakeOf: ({ machineName }) => machines.byIndex('name', machineName)[0],
     collected({ providerID, machineName }) {
       ownerless.remove(providerID);
@@ -96,7 +99,10 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     },
   });
   const forgotten = new ForgottenMachines({ classes, recorder, log });
-  operator.onSetBack(() => forgotten.add(removed.missed));
+  operator.onSetBack(() => {
+    forgotten.add(removed.missed);
+    removed.forgetFinished();
+  });
   const missingVMs = new Evidence(graceMs);
   const settings = config.machine;
   const common = { machines, classes, reader, trust, clock, log };
@@ -111,11 +117,13 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     secrets,
     namespace: config.clusters.namespace,
     collector,
-    brake: new OrphanBrake({ ...told, forgotten, clock }),
+    brake: new OrphanBrake({ ...told, forgotten, removed, clock }),
     forgotten,
     recorder,
     metrics,
     vanished,
+    silentClasses: new SilentClasses({ vanished, missingVMs, recorder, clock, periodMs }),
+    blindAccounts: new BlindAccounts({ targets, recorder, log, graceMs }),
     missingVMs,
     orphans: new Evidence(graceMs),
     leftNodes: new LeftNodes({ ...left, graceMs, isDryRun }),
@@ -123,6 +131,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     dropSettledNotes: (seen, signal) => dropSettledNotes({ ...left, leftBehind, writer }, seen, signal),
     ownerless,
     vmStates,
+    states: new StateLooks({ classes, machines, drivers, secrets, vmStates, clock, log }),
     gone,
     removed,
     clusters: [CONTROL, ...targets.all().map(({ cluster }) => cluster)],

@@ -122,7 +122,7 @@ export class LeftBehind {
       await driver.turn(machineClass, signal);
       const live = await this.#deps.liveNamesake(removal.machine, signal);
       if ((live !== undefined && !apart.has(live)) || this.#isTaken(removal, apart))
-        throw new DriverError('Canceled', 'a Machine has the name or the VM by now');
+        throw new DriverError('Canceled', 'a Machine with this name or VM exists now');
       await driver.delete({ machine: stubOf(removal, machineClass), machineClass, secretData }, signal);
     });
   }
@@ -137,7 +137,7 @@ export class LeftBehind {
     const { key, machine, nodeName = machine, providerID = '' } = removal;
     this.#done.add(key);
     recorder.event(cleanedUp(machineClass, machine));
-    log.info(fieldsOf(removal, machineClass), 'deleted what a forced removal had left');
+    log.info(fieldsOf(removal, machineClass), 'deleted the remains of a forced removal');
     // Its Node may have the name of that of the other one: two lists without the VM say which is which.
     if (wasListed && apart.size === 0) collected({ name: machine, nodeName, providerID });
   }
@@ -147,9 +147,9 @@ export class LeftBehind {
     const fields = { ...fieldsOf(removal, machineClass), err };
     const wasNotSent = err instanceof GateClosedError || err instanceof TurnGivenUpError;
     if (wasNotSent || DriverError.hasCode(err, 'Canceled'))
-      return log.debug(fields, 'stopped deleting what a forced removal had left for now');
+      return log.debug(fields, 'paused the deletion of the remains of a forced removal');
     recorder.event(failedToCleanUp(machineClass, removal.machine, err));
-    log.warn(fields, 'could not delete what a forced removal had left');
+    log.warn(fields, 'could not delete the remains of a forced removal');
   }
 }
 

@@ -12,7 +12,6 @@ import type { GoneMachine, GoneMachines } from '../gone-machines.ts';
 import { Evidence, type Look } from './evidence.ts';
 import type { Survey } from './survey.ts';
 
-/** What Nodes are judged with. */
 export interface LeftNodesDeps {
   readonly gone: Pick<GoneMachines, 'has' | 'addLate'>;
   /** With MACHINE_INDEXES of pkg/indexes. */

@@ -8,7 +8,7 @@ export function orphanVMMetrics(registry: Registry, ownerless: () => number) {
   const registers = [registry];
   void new Gauge({
     name: 'machinist_ownerless_vms',
-    help: 'VMs in the last lists that no Machine has, whether they are proved to be orphans or not.',
+    help: 'VMs in the last lists without a Machine, whether or not they are proved to be orphans.',
     registers,
     collect() {
       this.set(ownerless());
@@ -16,19 +16,19 @@ export function orphanVMMetrics(registry: Registry, ownerless: () => number) {
   });
   const lastLook = gauge(
     'machinist_orphan_vms_last_look_timestamp_seconds',
-    'When the VMs of all MachineClasses were last compared with the Machines, in seconds since the epoch; no value before the first time.',
+    'Time when the VMs of all MachineClasses were last compared with the Machines, in seconds since the epoch; no value before the first time.',
   );
   lastLook.remove(); // a gauge without labels begins with 0, which would be long ago
   return {
     lastLook,
     orphanVMs: counter(
       'machinist_orphan_vms_total',
-      'VMs that were proved to be without a Machine, by what came of it (deleted, failed, dry-run).',
+      'VMs proved to be without a Machine, by result (deleted, failed, dry-run).',
       ['result'],
     ),
     heldOrphanVMs: gauge(
       'machinist_orphan_vms_held',
-      'VMs that were proved to be without a Machine and are not deleted, because there are too many of their MachineClass at once or a restore has forgotten their Machines.',
+      'VMs proved to be without a Machine that are not deleted, because their MachineClass has too many at once, or a restore has lost their Machines.',
     ),
     vanishedVMs: counter(
       'machinist_vanished_vms_total',

@@ -29,7 +29,7 @@ describe('evidence', () => {
     const proof = evidence.see('vm', 'class', at(MINUTE));
 
     expect(proof && describeProof(proof)).toBe(
-      'seen at 00:00:00 among 4 VMs, before 3 Machines were read, and at 00:01:00 among 4, before 3: 60 s apart',
+      'found at 00:00:00 among 4 VMs, before 3 Machines were read, and at 00:01:00 among 4, before 3: 60 s apart',
     );
   });
 
@@ -124,10 +124,19 @@ describe('a listed VM', () => {
       want: 'owned',
     },
     { what: 'of an earlier Machine of that name', machines: [inPhase('Failed')], uid: 'old', want: 'none' },
+    {
+      what: 'of an earlier Machine of that name, when others know no VM either',
+      machines: [
+        inPhase('Failed'),
+        machine((o) => (Object.assign(o, { spec: { providerID: '' } }).metadata.name = 'x')),
+      ],
+      uid: 'old',
+      want: 'none',
+    },
   ] as const)('$what is $want', ({ machines, uid, want }) => {
     const listed = new Set([vm.providerID, 'sim:///listed']);
 
-    expect(ownershipOf({ ...vm, machineUID: uid }, identify(machines), listed)).toBe(want);
+    expect(ownershipOf({ ...vm, machineUID: uid }, identify(machines), (id) => listed.has(id))).toBe(want);
   });
 });
 

@@ -10,7 +10,6 @@ import type { LeftBehind } from './left-behind.ts';
 import { type LeftNodesDeps, nodesLeftBy, presentIn } from './left-nodes.ts';
 import type { Survey } from './survey.ts';
 
-/** What notes are taken away with. */
 export interface SettledNotesDeps extends Pick<LeftNodesDeps, 'machines' | 'targets'> {
   readonly gone: Pick<GoneMachines, 'has'>;
   readonly leftBehind: Pick<LeftBehind, 'isClean'>;
@@ -44,7 +43,7 @@ export async function dropSettledNotes(deps: SettledNotesDeps, survey: Survey, s
       await writer.patch('change', machineClasses, refOf(machineClass), patch, { signal });
     } catch (err) {
       signal.throwIfAborted();
-      log.warn({ err, class: keyOf(machineClass) }, 'could not take notes of forced removals from a class');
+      log.warn({ err, class: keyOf(machineClass) }, 'could not remove records of forced removals from a class');
     }
   }
 }

@@ -57,11 +57,17 @@ describe('a look', () => {
     expect(failures).toEqual([{ key: 'default/bad', error }]);
   });
 
-  test('leaves out a driver that cannot list', async () => {
+  test('names a class whose driver cannot list', async () => {
     const { reader, bad, look } = scene();
     bad.methods = new Set();
 
-    expect((await look()).lists).toHaveLength(1);
+    const { lists, unlistable, failures } = await look();
+
+    expect([lists, unlistable].map((some) => some.map(({ key }) => key))).toEqual([
+      ['default/class-1'],
+      ['default/bad'],
+    ]);
+    expect(failures).toEqual([]);
     expect(reader.reads).toEqual(['VMs', 'machines']);
   });
 

@@ -18,7 +18,6 @@ export interface ClassAccess {
   readonly secretData: Readonly<Record<string, Uint8Array>>;
 }
 
-/** What the provider listed for one class. */
 export interface ClassList extends ClassAccess {
   /** Those that may be of our namespace. */
   readonly vms: readonly ListedMachine[];
@@ -29,13 +28,14 @@ export interface ClassList extends ClassAccess {
 /** One look at everything: first the VMs of every class, then the Machines. */
 export interface Survey {
   readonly lists: readonly ClassList[];
+  /** Classes whose driver cannot list VMs. */
+  readonly unlistable: readonly ClassAccess[];
   /** Classes whose VMs could not be listed, and why. */
   readonly failures: readonly { readonly key: string; readonly error: unknown }[];
   /** Read from a quorum after the last VM list had come. */
   readonly machines: readonly Machine[];
 }
 
-/** What a look is taken with. */
 export interface SurveyDeps {
   readonly drivers: Drivers;
   readonly secrets: Pick<SecretContents, 'of'>;
@@ -45,33 +45,42 @@ export interface SurveyDeps {
 
 /**
  * Looks at everything. Classes are independent: one that cannot be listed is told, and the others are looked at. One whose
- * driver cannot list is left out. Throws ApiError when Machines cannot be read.
+ * driver cannot list is only named. Throws ApiError when Machines cannot be read.
  */
 export async function survey(deps: SurveyDeps, classes: readonly MachineClass[], signal: AbortSignal): Promise<Survey> {
-  const outcomes = await Promise.allSettled(classes.map((one) => list(deps, one, signal)));
+  const outcomes = await Promise.allSettled(classes.map((one) => listClass(deps, one, signal)));
   signal.throwIfAborted();
-  const lists = outcomes.flatMap((one) => (one.status === 'fulfilled' && one.value !== undefined ? [one.value] : []));
+  const seen = outcomes.flatMap((one) => (one.status === 'fulfilled' && one.value !== undefined ? [one.value] : []));
+  const lists = seen.filter(isListed);
+  const unlistable = seen.filter((one) => !isListed(one));
   const failures = outcomes.flatMap((one, i) =>
     one.status === 'rejected' ? [{ key: keyOf(classes[i] as MachineClass), error: one.reason as unknown }] : [],
   );
   const { namespace, reader } = deps;
   const { items } = await reader.list(machines, { namespace, signal });
-  return { lists, failures, machines: items };
+  return { lists, unlistable, failures, machines: items };
 }
 
-async function list(
-  { drivers, secrets }: SurveyDeps,
+/** The VMs of one class; without them where its driver cannot list, and undefined where there is none. */
+export async function listClass(
+  { drivers, secrets }: Pick<SurveyDeps, 'drivers' | 'secrets'>,
   machineClass: MachineClass,
   signal: AbortSignal,
-): Promise<ClassList | undefined> {
+): Promise<ClassList | ClassAccess | undefined> {
   const driver = drivers.resolve(machineClass);
   if (driver === undefined) return undefined;
   const { methods, listScope } = await driver.capabilities(signal);
-  if (!methods.has('ListMachines')) return undefined;
   const { data: secretData } = await secrets.of(machineClass, signal);
+  const access: ClassAccess = { key: keyOf(machineClass), machineClass, driver, secretData };
+  if (!methods.has('ListMachines')) return access;
   const listed = await driver.list({ machineClass, secretData }, signal);
   const { namespace = '' } = machineClass.metadata;
   const vms = listed.filter((vm) => isOfNamespace(vm, namespace, listScope));
   const foreign = listed.filter((vm) => !isOfNamespace(vm, namespace, listScope));
-  return { key: keyOf(machineClass), machineClass, driver, secretData, vms, foreign };
+  return { ...access, vms, foreign };
+}
+
+/** Whether its driver could list it. */
+export function isListed(one: ClassList | ClassAccess): one is ClassList {
+  return 'vms' in one;
 }

@@ -9,13 +9,18 @@ import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { MINUTE_MS, toTimestamp } from '../../../clock/clock.ts';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { DriverError } from '../../../driver/error.ts';
+import { ApiError } from '../../../kube/errors.ts';
 import { machines as machineResource, nodes } from '../../../kube/resource.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { orphanVMMetrics } from './metrics.ts';
 import type { Target } from '../../../targets/targets.ts';
 import { CLASS_INDEX, classIndex } from '../../../indexes/class-index.ts';
+import { VM_CLASS_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
+import type { MachineEventSink } from '../../machines/events.ts';
 import { ReplacementPace } from '../../machines/pace.ts';
+import { hold, type HoldKind } from '../../machines/replacement-hold.ts';
+import type { Unlisted } from './blind-accounts.ts';
 import { Evidence } from './evidence.ts';
 import { VanishedVMs } from './vanished-vms.ts';
 
@@ -30,8 +35,12 @@ class World {
   readonly driver = new FakeDriver();
   readonly machines: MemoryInformer<Machine>;
   readonly #vanished: VanishedVMs;
+  target: Target | undefined;
   graceLeftMs = 0;
   mayReplace = true;
+  /** `max-replacements` of its MachineDeployment. */
+  limit = 1;
+  readonly events: string[] = [];
   readonly clock = new FakeClock();
   readonly pace = new ReplacementPace({ clock: this.clock });
 
@@ -39,24 +48,27 @@ class World {
     this.machines = new MemoryInformer(seen, { [CLASS_INDEX]: classIndex });
     for (const one of seen) this.client.put(machineResource, one);
     this.driver.notFound = () => new DriverError('NotFound', 'no such VM');
-    const target = { cluster: 'target', reader: this.targetClient } as unknown as Target;
+    this.target = { cluster: 'target', reader: this.targetClient } as unknown as Target;
     const deps = {
       machines: this.machines,
       reader: this.client,
       writer: this.client,
-      targets: { of: () => target, all: () => [target] },
+      targets: { of: () => this.target, all: () => (this.target === undefined ? [] : [this.target]) },
       trust: { trustedForMs: () => Infinity, blindMs: () => 0, graceLeftMs: () => this.graceLeftMs },
       classes: { get: () => undefined },
       budget: {
         tryAcquire: () => (this.mayReplace ? { [Symbol.dispose]: () => undefined } : undefined),
         poolOf: ({ metadata: { uid } }: Machine) => ({
           key: 'set',
-          limit: 1,
+          limit: this.limit,
           others: this.machines.list().filter(({ metadata }) => metadata.uid !== uid),
         }),
       },
       pace: this.pace,
-      recorder: { event: () => undefined },
+      recorder: {
+        event: ({ object, reason, message }: Parameters<MachineEventSink['event']>[0]) =>
+          void this.events.push(`${object.metadata.name} ${reason} ${message}`),
+      },
       metrics: orphanVMMetrics(new Registry(), () => 0),
       clock: this.clock,
       log: silentLogger,
@@ -66,11 +78,31 @@ class World {
   }
 
   /** One look; `before` is what was settled when it began. */
-  async look(atMs: number, before = this.#vanished.settled(KEY)): Promise<readonly string[]> {
+  async look(
+    atMs: number,
+    before = this.#vanished.settled(KEY),
+    options: { isDoubted?: boolean } = {},
+  ): Promise<readonly string[]> {
     const { driver } = this;
     const list = { key: KEY, machineClass: machineClass(), driver, secretData: {}, vms: [], foreign: [] };
     const sight = { atMs, wallMs: atMs, vms: 0, machines: 1 };
-    return await this.#vanished.examine(list, new Set(), before, sight, signal);
+    return await this.#vanished.examine(this.#vanished.unlisted(list, new Set(), before), sight, signal, options);
+  }
+
+  /** What a look finds that shows these VMs. */
+  sees(listed: ReadonlySet<string>): { unlisted: Unlisted } {
+    const { driver } = this;
+    const list = { key: KEY, machineClass: machineClass(), driver, secretData: {}, vms: [], foreign: [] };
+    return { unlisted: this.#vanished.unlisted(list, listed, this.#vanished.settled(KEY)) };
+  }
+
+  /** Asks for its only machine by itself, in two looks, with the driver that cannot list. */
+  async asks(): Promise<void> {
+    const access = { key: KEY, machineClass: machineClass(), driver: this.driver, secretData: {} };
+    for (const atMs of [0, GRACE_MS]) {
+      for (const one of this.#vanished.withoutNode(KEY))
+        await this.#vanished.ask(access, one, { atMs, wallMs: atMs, vms: 0, machines: 1 }, signal);
+    }
   }
 
   async looks(): Promise<void> {
@@ -80,6 +112,13 @@ class World {
 }
 
 describe('a machine whose VM the provider does not know', () => {
+  test('of another class is asked for with that, although it names this one by now', async () => {
+    const world = new World([machine((m) => void (m.metadata.annotations[VM_CLASS_ANNOTATION] = 'class-2'))]);
+    await world.looks();
+
+    expect([world.client.writes, world.driver.calls]).toEqual([[], []]);
+  });
+
   test('fails with the second look, as it was read live, while its clusters are known to live', async () => {
     const world = new World();
     await world.look(0);
@@ -89,8 +128,19 @@ describe('a machine whose VM the provider does not know', () => {
 
     const { uid, resourceVersion } = machine().metadata;
     const guard = { intent: 'destroy', uid, resourceVersion, clusters: ['control', 'target'] };
-    const body = { status: { currentStatus: { phase: 'Failed' } } };
+    const lastOperation = { type: 'HealthCheck', state: 'Failed', errorCode: 'NotFound' };
+    const body = { status: { currentStatus: { phase: 'Failed' }, lastOperation } };
     expect(world.client.writes).toMatchObject([{ what: 'machines/m-1/status', ...guard, body }]);
+  });
+
+  test('does not fail while its provider is doubted, and does with the next look that is believed', async () => {
+    const world = new World();
+    await world.look(0);
+
+    expect(await world.look(GRACE_MS, undefined, { isDoubted: true })).toHaveLength(1);
+    expect(world.client.writes).toEqual([]);
+    await world.look(2 * GRACE_MS);
+    expect(world.client.writes).toHaveLength(1);
   });
 
   test.each<{ but: string; change: (world: World) => void }>([
@@ -134,11 +184,82 @@ describe('a machine whose VM the provider does not know', () => {
     expect(world.client.writes).toEqual([]);
   });
 
+  test('is one of those that the lists had to show', () => {
+    const { unlisted } = new World().sees(new Set(['sim:///m-1']));
+
+    expect(unlisted).toMatchObject({ machines: [], expected: 1 });
+  });
+
+  test('fails without a target cluster, too: then the provider is the only witness', async () => {
+    const world = new World();
+    world.target = undefined;
+
+    await world.looks();
+
+    const guard = { intent: 'destroy', clusters: ['control'] };
+    expect(world.client.writes).toMatchObject([{ what: 'machines/m-1/status', ...guard }]);
+  });
+
+  test('fails without a target cluster when the driver cannot list either, and says what was asked', async () => {
+    const world = new World();
+    world.target = undefined;
+
+    await world.asks();
+
+    expect(world.driver.calls).toEqual(['status', 'status']);
+    const description =
+      'VM sim:///m-1 no longer exists: GetMachineStatus returned NotFound in the checks of 00:00:00 and 00:01:00: 60 s apart';
+    expect(world.client.writes).toMatchObject([{ body: { status: { lastOperation: { description } } } }]);
+  });
+
+  test('is not asked for by itself where its Node tells', async () => {
+    const world = new World();
+
+    await world.asks();
+
+    expect([world.driver.calls, world.client.writes]).toEqual([[], []]);
+  });
+
+  test('stays when its Node cannot be read', async () => {
+    const world = new World();
+    const refused = new ApiError(503, 'ServiceUnavailable', 'etcd is away');
+    world.target = { cluster: 'target', reader: { get: () => Promise.reject(refused) } } as unknown as Target;
+
+    await expect(world.looks()).rejects.toBe(refused);
+    expect(world.client.writes).toEqual([]);
+  });
+
+  test('is one of fifty at most that are asked for at once', async () => {
+    const many = Array.from({ length: 60 }, (_, i) =>
+      machine((m) => void Object.assign(m.metadata, { name: `m-${i}`, uid: `uid-${i}` })),
+    );
+    const world = new World(many);
+
+    expect(await world.look(0)).toHaveLength(50);
+    expect(world.driver.calls).toHaveLength(50);
+  });
+
   test('is not asked for when it got that VM while the list was taken', async () => {
     const world = new World();
 
     expect(await world.look(0, new Map([[machine().metadata.uid, 'sim:///before']]))).toEqual([]);
     expect(world.driver.calls).toEqual([]);
+  });
+});
+
+describe('a machine whose VM is gone says in each look why it is not replaced', () => {
+  test.each<{ what: string; limit: number; why: HoldKind }>([
+    { what: 'as many others as allowed are being replaced', limit: 1, why: 'limit' },
+    { what: 'no replacement is allowed', limit: 0, why: 'stopped' },
+  ])('while $what', async ({ limit, why }) => {
+    const world = new World();
+    Object.assign(world, { mayReplace: false, limit });
+
+    await world.looks();
+    await world.look(2 * GRACE_MS);
+
+    const said = `m-1 ReplacementDelayed VM sim:///m-1 no longer exists. Not replaced yet: ${hold(why).text}`;
+    expect(world.events).toEqual([said, said]);
   });
 });
 
@@ -167,7 +288,13 @@ describe('machines of one set and one zone whose VMs the provider does not know'
   };
 
   test.each<{ what: string; phases: readonly MachinePhase[]; first: number; later: number }>([
-    { what: 'half of the zone is Unknown', phases: ['Unknown', 'Unknown', 'Running', 'Running'], first: 0, later: 0 },
+    {
+      what: 'half of the zone is Unknown',
+      phases: ['Unknown', 'Unknown', 'Unknown', 'Running', 'Running', 'Running'],
+      first: 1,
+      later: 2,
+    },
+    { what: 'all of it is', phases: ['Unknown', 'Unknown', 'Unknown'], first: 1, later: 2 },
     {
       what: 'less than half of it is',
       phases: ['Unknown', 'Unknown', 'Unknown', 'Running', 'Running', 'Running', 'Running'],
@@ -189,6 +316,20 @@ describe('machines of one set and one zone whose VMs the provider does not know'
     expect(failed(world)).toHaveLength(later);
   });
 
+  test('fail at the same pace without a target cluster, where no Node says that they work', async () => {
+    const world = new World(group(['Available', 'Available', 'Available', 'Available', 'Available', 'Available']));
+    world.target = undefined;
+
+    await world.looks();
+    expect(failed(world)).toHaveLength(1);
+    await world.look(2 * GRACE_MS);
+    expect(failed(world)).toHaveLength(1);
+    world.clock.advance(10 * MINUTE_MS);
+    await world.look(3 * GRACE_MS);
+
+    expect(failed(world)).toHaveLength(2);
+  });
+
   test('wait for those that the machine controller replaces', async () => {
     const world = new World(group(['Unknown', 'Unknown', 'Running', 'Running', 'Running']));
     const pool = { key: 'set', unhealthy: 2, limit: 1 };
@@ -202,6 +343,11 @@ describe('machines of one set and one zone whose VMs the provider does not know'
     await world.looks();
 
     expect(failed(world)).toEqual([]);
+    const why = `no longer exists. Not replaced yet: ${hold('pace').text}`;
+    expect(world.events).toEqual([
+      expect.stringContaining(`m-0 ReplacementDelayed VM sim:///0 ${why}`),
+      expect.stringContaining(`m-1 ReplacementDelayed VM sim:///1 ${why}`),
+    ]);
   });
 });
 

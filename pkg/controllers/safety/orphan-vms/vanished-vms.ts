@@ -12,18 +12,20 @@ import { machines as machineResource, nodes } from '../../../kube/resource.ts';
 import type { Logger } from '../../../log/logger.ts';
 import type { OrphanVMMetrics } from './metrics.ts';
 import type { Targets } from '../../../targets/targets.ts';
-import { CLASS_INDEX } from '../../../indexes/class-index.ts';
+import { CLASS_INDEX, classIndex } from '../../../indexes/class-index.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { MachineEventSink } from '../../machines/events.ts';
 import type { ReplacementBudget } from '../../machines/replacement-budget.ts';
 import { isHealthy } from '../../machines/node-health.ts';
 import type { ReplacementPace } from '../../machines/pace.ts';
-import { paceFactsOf, stoppedZoneOf, type TurnDeps } from '../../machines/replacement-turn.ts';
+import { hold, type Hold, withHold } from '../../machines/replacement-hold.ts';
+import { paceFactsOf, type TurnDeps } from '../../machines/replacement-turn.ts';
 import { watchedConditionsOf, type MachineSettings } from '../../machines/settings.ts';
 import { beginPhase, copyOf, setOperation } from '../../machines/status.ts';
 import { machineStatusChange } from '../../machines/status-change.ts';
-import { type Evidence, type Proof, describeProof, proofFields, type Look } from './evidence.ts';
-import type { ClassList } from './survey.ts';
+import type { Unlisted } from './blind-accounts.ts';
+import { type Evidence, type Proof, describeAnswers, describeProof, proofFields, type Look } from './evidence.ts';
+import type { ClassAccess, ClassList } from './survey.ts';
 
 /** What Machines without a VM are found and failed with. */
 export interface VanishedDeps extends TurnDeps {
@@ -43,13 +45,13 @@ export interface VanishedDeps extends TurnDeps {
   readonly settings: TurnDeps['settings'] & Pick<MachineSettings, 'nodeConditions'>;
 }
 
-/** So many Machines are asked for in one round; a provider that lists nothing must not be flooded. */
+/** So many Machines of a list are asked for in one round; a provider that lists nothing must not be flooded. */
 const ASKED_A_ROUND = 50;
 
 /**
  * Fails Machines whose VM is gone, although nobody of ours deleted it: the list does not show it, GetMachineStatus says NotFound
- * in two rounds, and the Node, read live, is not healthy either. Their set replaces them, within the limit of replacements, at their
- * pace and not in a zone that is stopped: a provider that has an outage may well say that it knows no VM.
+ * in two rounds, and the Node, read live, is not healthy either. Their set replaces them, within the limit of replacements and at their
+ * pace, also in a zone that is stopped: a machine without a VM loses nothing by that. A provider that is blind is not asked (BlindAccounts).
  */
 export class VanishedVMs {
   readonly #deps: VanishedDeps;
@@ -62,30 +64,51 @@ export class VanishedVMs {
 
   /** Machines of `classKey` that had a VM when a look began: only those must be in its list. */
   settled(classKey: string): ReadonlyMap<string, string> {
-    const known = this.#deps.machines.byIndex(CLASS_INDEX, classKey).filter(hasSettled);
+    const known = this.#ofClass(classKey).filter(hasSettled);
     return new Map(known.map(({ metadata, spec }) => [metadata.uid, providerIDOf({ spec })]));
   }
 
-  /** Looks at the Machines of one class; `before` is what `settled` said before the list. Returns who is under suspicion. */
+  /** The Machines of one class whose VM is not `listed`; `before` is what `settled` said before the list. */
+  unlisted(list: ClassList, listed: ReadonlySet<string>, before: ReadonlyMap<string, string>): Unlisted {
+    const expected = this.#ofClass(list.key).filter(
+      (machine) => hasSettled(machine) && before.get(machine.metadata.uid) === machine.spec.providerID,
+    );
+    const machines = expected.filter(({ spec }) => !listed.has(providerIDOf({ spec })));
+    return { list, machines, expected: expected.length };
+  }
+
+  /** Asks for the VMs of those Machines. Returns who is under suspicion; none fails while the provider is `doubted`. */
   async examine(
-    list: ClassList,
-    listed: ReadonlySet<string>,
-    before: ReadonlyMap<string, string>,
+    { list, machines }: Unlisted,
     sight: Look,
     signal: AbortSignal,
+    { isDoubted = false } = {},
   ): Promise<readonly string[]> {
-    const missing = this.#deps.machines
-      .byIndex(CLASS_INDEX, list.key)
-      .filter((machine) => hasSettled(machine) && before.get(machine.metadata.uid) === machine.spec.providerID)
-      .filter(({ spec }) => !listed.has(providerIDOf({ spec })))
-      .slice(0, ASKED_A_ROUND);
-    const suspects = await Promise.all(missing.map((machine) => this.#ask(list, machine, sight, signal)));
+    const asked = machines.slice(0, ASKED_A_ROUND);
+    const options = { isDoubted, describe: describeProof };
+    const suspects = await Promise.all(asked.map((machine) => this.ask(list, machine, sight, signal, options)));
     return suspects.filter((uid) => uid !== undefined);
   }
 
-  /** The UID of a Machine whose VM the provider does not know. */
-  async #ask(list: ClassList, machine: Machine, sight: Look, signal: AbortSignal): Promise<string | undefined> {
-    const { driver, machineClass, secretData } = list;
+  /** Machines of `classKey` that have a VM and no target cluster, in which their Node would tell of it. */
+  withoutNode(classKey: string): readonly Machine[] {
+    return this.#ofClass(classKey).filter(
+      (machine) => hasSettled(machine) && this.#deps.targets.of(machine) === undefined,
+    );
+  }
+
+  /** Asks for the VM of a Machine that no list could show. Returns its UID if it is under suspicion. */
+  async ask(
+    access: ClassAccess,
+    machine: Machine,
+    sight: Look,
+    signal: AbortSignal,
+    {
+      isDoubted = false,
+      describe = describeAnswers,
+    }: { isDoubted?: boolean; describe?: (proof: Proof) => string } = {},
+  ): Promise<string | undefined> {
+    const { driver, machineClass, secretData } = access;
     const { uid } = machine.metadata;
     try {
       await driver.getStatus({ machine, machineClass, secretData }, signal);
@@ -94,12 +117,18 @@ export class VanishedVMs {
       signal.throwIfAborted();
       if (!DriverError.hasCode(err, 'NotFound')) return undefined;
     }
-    const proof = this.#evidence.see(uid, list.key, sight);
-    if (proof !== undefined) await this.#fail(machine, proof, signal);
+    const proof = this.#evidence.see(uid, access.key, sight);
+    if (proof !== undefined && !isDoubted) await this.#fail(machine, proof, describe(proof), signal);
     return uid;
   }
 
-  async #fail(machine: Machine, proof: Proof, signal: AbortSignal): Promise<void> {
+  /** Machines whose VMs were requested with this class: of others the provider may know nothing. */
+  #ofClass(classKey: string): readonly Machine[] {
+    const needed = this.#deps.machines.byIndex(CLASS_INDEX, classKey);
+    return needed.filter((machine) => classIndex(machine)[0] === classKey);
+  }
+
+  async #fail(machine: Machine, proof: Proof, description: string, signal: AbortSignal): Promise<void> {
     const { trust, budget, pace, log } = this.#deps;
     const clusters = this.#clustersOf(machine);
     if (trust.graceLeftMs(clusters) > 0) return;
@@ -107,17 +136,26 @@ export class VanishedVMs {
       log.warn({ machine: keyOf(machine) }, 'kept a machine with a healthy node but no VM at the provider');
       return;
     }
-    // Zone and pace go by phases, which follow the Node with the machine's next pass.
+    // The pace goes by phases, which follow the Node with the machine's next pass, and by what looks show where there are no Nodes.
     if (isYetToBeUnknown(machine)) return;
-    const facts = paceFactsOf(this.#deps, machine);
-    if (stoppedZoneOf(this.#deps, machine) !== undefined || (facts !== undefined && pace.waitMs(facts) > 0)) {
-      log.debug({ machine: keyOf(machine) }, 'delayed the replacement of a machine whose VM is gone');
-      return;
-    }
+    const isLost = (other: Machine): boolean => this.#evidence.has(other.metadata.uid) && hasSettled(other);
+    const facts = paceFactsOf(this.#deps, machine, isLost);
+    if (facts !== undefined && pace.waitMs(facts) > 0) return this.#delay(machine, hold('pace'));
     using grant = budget.tryAcquire(machine);
-    if (grant === undefined) return;
+    if (grant === undefined) {
+      const kind = budget.poolOf(machine)?.limit === 0 ? 'stopped' : 'limit';
+      return this.#delay(machine, hold(kind));
+    }
     if (facts !== undefined) pace.begin(facts);
-    await this.#write(machine, proof, clusters, signal);
+    await this.#write(machine, proof, description, clusters, signal);
+  }
+
+  /** Says so in each look, in the same words: the machine itself shows nothing of a VM that is gone. */
+  #delay(machine: Machine, held: Hold): void {
+    const { recorder, log } = this.#deps;
+    const message = withHold(`${vanished(machine)}.`, held);
+    recorder.event({ object: machine, type: 'Warning', reason: 'ReplacementDelayed', message });
+    log.debug({ machine: keyOf(machine), why: held.kind }, 'delayed the replacement of a machine whose VM is gone');
   }
 
   /** Whether the Node is healthy, read live. A driver that loses sight of its VMs must not cost machines that work. */
@@ -139,6 +177,7 @@ export class VanishedVMs {
   async #write(
     { metadata, spec }: Machine,
     proof: Proof,
+    description: string,
     clusters: readonly Cluster[],
     signal: AbortSignal,
   ): Promise<void> {
@@ -148,9 +187,10 @@ export class VanishedVMs {
     if (live.metadata.uid !== uid || !hasSettled(live) || live.spec.providerID !== spec.providerID) return;
 
     const failed = copyOf(live);
-    const text = `VM ${providerIDOf({ spec })} no longer exists: ${describeProof(proof)}`;
+    const text = `${vanished({ spec })}: ${description}`;
     beginPhase(failed, 'Failed', clock.now());
-    setOperation(failed, { type: 'HealthCheck', state: 'Failed', description: text }, clock.now());
+    const operation = { type: 'HealthCheck', state: 'Failed', errorCode: 'NotFound', description: text } as const;
+    setOperation(failed, operation, clock.now());
     const change = machineStatusChange(live, failed) ?? {};
     await writer.patch('destroy', machineResource, { namespace, name }, statusPatch(live, change), {
       signal,
@@ -168,6 +208,10 @@ export class VanishedVMs {
     const target = this.#deps.targets.of(machine);
     return target === undefined ? [CONTROL] : [CONTROL, target.cluster];
   }
+}
+
+function vanished(machine: Pick<Machine, 'spec'>): string {
+  return `VM ${providerIDOf(machine)} no longer exists`;
 }
 
 /** One whose Node was seen, and that counts as well although this one is not. */

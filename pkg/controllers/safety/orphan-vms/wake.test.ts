@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 
 import { machine } from '../../../../test/builders.ts';
 import type { BuiltMachine } from '../../../../test/builders.ts';
@@ -19,6 +19,7 @@ function watching(leads: boolean) {
   const gone = new GoneMachines();
   const late: string[] = [];
   gone.onLate(({ name }) => late.push(name));
+  const ownerless = new OwnerlessVMs();
   wakeOrphanVMs({
     machines: { onChange: (handler: ChangeHandler<Machine>) => void handlers.push(handler) } as Informer<Machine>,
     classes: { onChange: () => undefined } as unknown as Informer<MachineClass>,
@@ -27,13 +28,13 @@ function watching(leads: boolean) {
     trust: { trustedForMs: () => (leads ? 1 : 0) },
     removed,
     gone,
-    ownerless: new OwnerlessVMs(),
+    ownerless,
     log: { ...silentLogger, warn: () => void (seen.warnings += 1) },
   });
   const tell = (old: Machine | undefined, current: Machine | undefined): void => {
     for (const handler of handlers) handler(old, current);
   };
-  return { tell, seen, removed, late };
+  return { tell, seen, removed, late, gone, ownerless };
 }
 
 const withoutVM = (change: (m: BuiltMachine) => void = () => undefined): Machine =>
@@ -102,13 +103,36 @@ test('the VM of a Machine that is gone already, once it is gone too, has its Nod
   expect(seen.looks).toBe(0);
 });
 
-test('a process that does not lead any more tells of no Machine that vanishes', () => {
+describe('a VM that we deleted', () => {
+  const gone = machine();
+  const { uid } = gone.metadata;
+  const { providerID = '' } = gone.spec;
+
+  test.each<{ when: string; events: readonly ('vanishes' | 'ends')[] }>([
+    { when: 'before its Machine', events: ['ends', 'vanishes'] },
+    { when: 'after its Machine', events: ['vanishes', 'ends'] },
+  ])('$when counts for no set any more, and is remembered', ({ events }) => {
+    const world = watching(true);
+    world.ownerless.replace([{ providerID, machineName: gone.metadata.name }]);
+    world.removed.deletingVM(uid);
+
+    for (const event of events)
+      if (event === 'ends') world.removed.deletedVM(uid);
+      else world.tell(gone, undefined);
+
+    expect(world.ownerless.list()).toEqual([]);
+    expect(world.gone.has(providerID)).toBe(true);
+  });
+});
+
+test('a process whose leadership is suspended, or over, warns of no Machine that vanishes, and remembers it', () => {
   const { tell, seen, removed } = watching(false);
+  const gone = machine();
 
-  tell(machine(), undefined);
+  tell(gone, undefined);
 
-  expect(seen).toEqual({ looks: 0, warnings: 0 });
-  expect(removed.drainMissed()).toEqual([]);
+  expect(seen.warnings).toBe(0);
+  expect(removed.missed).toEqual([gone]);
 });
 
 test.each([

@@ -23,7 +23,10 @@ export interface OrphanVMsWakeDeps {
   readonly classes: Informer<MachineClass>;
   readonly queue: Queue;
   readonly controller: Pick<OrphanVMsController, 'hurry'>;
-  /** Anyone who does not lead any more sees Machines go that its successor lets go. */
+  /**
+   * A process that does not lead any more sees Machines vanish that its successor removes, and does not warn of them. It records them all the
+   * same: a suspended leadership may continue, and a restore of the control cluster takes long enough to suspend it.
+   */
   readonly trust: Pick<Trust, 'trustedForMs'>;
   readonly removed: RemovedMachines;
   readonly gone: GoneMachines;
@@ -58,8 +61,8 @@ export function wakeOrphanVMs(deps: OrphanVMsWakeDeps): void {
   });
   machines.onChange((old, current) => {
     if (current !== undefined && reportsSeveralVMs(current) && (old === undefined || !reportsSeveralVMs(old))) look();
-    const leads = trust.trustedForMs([]) > 0;
-    if (!leads || old === undefined || old.metadata.uid === current?.metadata.uid) return;
+    if (old === undefined || old.metadata.uid === current?.metadata.uid) return;
+    const level = trust.trustedForMs([]) > 0 ? 'warn' : 'debug';
     const fields = fieldsOf(old);
     switch (removed.record(old)) {
       case 'in-order':
@@ -67,9 +70,9 @@ export function wakeOrphanVMs(deps: OrphanVMsWakeDeps): void {
         gone.add(remainsOf(old));
         return;
       case 'deleting':
-        return log.warn(fields, 'machine vanished during the deletion of its VM');
+        return log[level](fields, 'machine vanished during the deletion of its VM');
       default:
-        log.warn(fields, 'machine vanished before its VM was deleted');
+        log[level](fields, 'machine vanished before its VM was deleted');
         look();
     }
   });

@@ -20,7 +20,6 @@ import {
 import type { FreezeCause } from '../../replicas/freeze-marks.ts';
 import { decideOnDeployment, decideOnSet } from './freeze-decision.ts';
 
-/** What the overshoot safety is made of. */
 export interface OvershootDeps extends Omit<OwnerDeps, 'reader' | 'targets' | 'brake'> {
   readonly ownerless: Pick<OwnerlessVMs, 'list'>;
   readonly recorder: ObjectEvents<MachineSet>;
@@ -94,7 +93,7 @@ export class OvershootController {
       log.info(fields, 'unfroze a machine set');
       return;
     }
-    const without = ownerless === 0 ? '' : `, ${ownerless} of them VMs without a Machine`;
+    const without = ownerless === 0 ? '' : `, including ${ownerless} VMs without a Machine`;
     const message = `The number of machines backing MachineSet: ${name} is ${count} >= ${limits.high} which is the Max-ScaleUp-Limit${without}; released at ${limits.low}`;
     await setFreeze.freeze(writer, set, { reason: 'OverShootingReplicaCount', message }, clock.now(), signal);
     if (!marks.isLabelled) recorder.event(frozeSet(set));

@@ -108,9 +108,9 @@ describe('the Events of a set', () => {
     const set = machineSet((o) => (o.metadata.name = 's'));
 
     expect([frozeSet(set), unfrozeSmallSet(set), unfrozeReleasedSet(set)].map(({ message }) => message)).toEqual([
-      'SafetyController: Froze MachineSet s due to replica overshooting; condition Frozen says how many machines it has and what releases it',
-      'SafetyController: Unfroze MachineSet s: it has few enough machines again',
-      'SafetyController: Unfroze MachineSet s: annotation safety.machine.sapcloud.io/unfreeze asks for it',
+      'SafetyController: Froze MachineSet s due to replica overshooting; for the number of machines and how to release it, see condition Frozen',
+      'SafetyController: Unfroze MachineSet s: it no longer has too many machines',
+      'SafetyController: Unfroze MachineSet s: requested by annotation safety.machine.sapcloud.io/unfreeze',
     ]);
   });
 });

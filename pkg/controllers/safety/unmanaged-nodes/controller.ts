@@ -20,7 +20,6 @@ import type { GoneMachine, GoneMachines } from '../gone-machines.ts';
 import { answerOf } from './maintenance-request.ts';
 import { decideOnNode } from './node-decision.ts';
 
-/** What the loop over Nodes is made of. */
 export interface UnmanagedNodesDeps {
   readonly targets: Targets;
   /** With MACHINE_INDEXES of pkg/indexes. */
@@ -136,7 +135,7 @@ export class UnmanagedNodesController {
     }
     await nodeAccess(target, this.#deps.machines).remove(node, signal);
     metrics.inc({ action: 'removed' });
-    log.info({ node: name, providerID: left?.providerID }, 'deleted a node that joined after its machine was gone');
+    log.info({ node: name, providerID: left?.providerID }, 'deleted a node that joined after its machine was deleted');
     return stop;
   }
 }

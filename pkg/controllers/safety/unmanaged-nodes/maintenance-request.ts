@@ -4,8 +4,8 @@ import { asksMaintenance, ENDED, MAINTENANCE, NO_MACHINE } from '../../machines/
 import { conditionOf, type WantedCondition } from '../../machines/node-condition.ts';
 
 const TEXT =
-  `Nothing is done about annotation ${MAINTENANCE_ANNOTATION}: no Machine names this Node, by label node or by its provider ID. ` +
-  'Cordon and drain it by kubectl instead, and remove the annotation.';
+  `Annotation ${MAINTENANCE_ANNOTATION} has no effect: no Machine refers to this Node, by label node or by its provider ID. ` +
+  'Cordon and drain it with kubectl instead, and remove the annotation.';
 
 /** What a Node without Machine says of maintenance that is asked of it, and of such a request that was taken back. */
 export function answerOf(node: Node): Pick<WantedCondition, 'reason' | 'message'> | undefined {

@@ -9,7 +9,7 @@ export type UnmanagedNodeMetrics = Counter<'action'>;
 export function unmanagedNodeMetrics(registry: Registry): UnmanagedNodeMetrics {
   return declaring(registry).counter(
     'machinist_unmanaged_nodes_total',
-    'Nodes without a Machine by what was done: marked, unmarked when one has it again, removed because its machine is gone.',
+    'Nodes without a Machine, by action: marked, unmarked (it has a Machine again), removed (its Machine is gone).',
     ['action'],
   );
 }

@@ -1,4 +1,3 @@
-/** What is known of a Node. */
 export interface NodeFacts {
   /** How many Machines it may belong to. */
   readonly machines: number;
@@ -12,7 +11,6 @@ export interface NodeFacts {
   readonly unownedForMs: number;
 }
 
-/** What to do about a Node. */
 export type NodeDecision = 'leave' | 'mark' | 'unmark' | 'remove' | { readonly waitMs: number };
 
 /**

@@ -39,6 +39,12 @@ class Disks(driver.VolumeDriver):
     def create_volume(self, volume):
         pass
 
+    def create_snapshot(self, snapshot):
+        pass
+
+    def delete_snapshot(self, snapshot):
+        pass
+
     def ensure_export(self, context, volume):
         pass
 

@@ -1,0 +1,29 @@
+import type { KubeObject } from '../meta.ts';
+import { membersOf, reportedCondition, type Condition } from './condition.ts';
+import type { ContractVersion } from './contract.ts';
+import { endpointIn, partsOf, type Endpoint } from './infrastructure.ts';
+
+/** What the control-plane object of a Cluster says about it. */
+export interface ControlPlaneReport {
+  /** Its API server has answered. */
+  readonly initialized: boolean;
+  /** It runs elsewhere: no Machines are made for it. */
+  readonly isExternal: boolean;
+  readonly controlPlaneEndpoint: Endpoint | undefined;
+  /** Its condition Available, under the newer contract. */
+  readonly available: Condition | undefined;
+}
+
+/** What a control-plane object says under a contract. */
+export function readControlPlane(object: KubeObject, contract: ContractVersion): ControlPlaneReport {
+  const { spec, status } = partsOf(object);
+  const isNewer = contract === 'v1beta2';
+  return {
+    initialized: isNewer
+      ? membersOf(status['initialization'])['controlPlaneInitialized'] === true
+      : status['initialized'] === true,
+    isExternal: status['externalManagedControlPlane'] === true,
+    controlPlaneEndpoint: endpointIn(spec['controlPlaneEndpoint']),
+    available: isNewer ? reportedCondition(status['conditions'], 'Available') : undefined,
+  };
+}

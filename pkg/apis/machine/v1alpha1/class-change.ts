@@ -1,0 +1,31 @@
+import { classNameOf, phaseOf, providerIDOf } from './defaults.ts';
+import type { Machine } from './machine.ts';
+
+/**
+ * What `status.lastOperation.errorCode` says of a failed creation that has made nothing. Without a code the creation waits for its class, or
+ * for what that names.
+ */
+export const NOTHING_MADE = [
+  '',
+  'NeverAsked',
+  'FinalizerRefused',
+  'PreparationFailed',
+  'InvalidArgument',
+  'NotFound',
+  'AlreadyExists',
+  'PermissionDenied',
+  'ResourceExhausted',
+  'FailedPrecondition',
+  'Unauthenticated',
+] as const;
+
+/**
+ * Whether a Machine may be given another MachineClass, as the rule of our CRDs says: it names none, or its creation has failed and nothing was
+ * made. In any other state a VM may exist that only its own class finds.
+ */
+export function mayChangeClass(machine: Machine): boolean {
+  if (classNameOf(machine) === '') return true;
+  if (providerIDOf(machine) !== '' || !['', 'CrashLoopBackOff'].includes(phaseOf(machine))) return false;
+  const { type, state, errorCode = '' } = machine.status?.lastOperation ?? {};
+  return type === 'Create' && state === 'Failed' && NOTHING_MADE.some((code) => code === errorCode);
+}

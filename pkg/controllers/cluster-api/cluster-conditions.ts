@@ -1,0 +1,135 @@
+import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
+import { conditionOf } from '../../apis/cluster-api/condition.ts';
+import type { ContractReference } from '../../apis/cluster-api/contract.ts';
+import type { ControlPlaneReport } from '../../apis/cluster-api/control-plane.ts';
+import type { ClusterInfrastructureReport } from '../../apis/cluster-api/infrastructure.ts';
+import { mirrored, plain, type Said } from './conditions.ts';
+import type { Found } from './externals.ts';
+
+/** An object that a Cluster names, as a pass has found it. none: it names none. */
+export interface SeenOfCluster<Report> {
+  readonly kind: Found['kind'] | 'none';
+  /** Why it cannot be told whether it is there. */
+  readonly problem?: string;
+  readonly report: Report | undefined;
+}
+
+/** What a pass has found out about a Cluster. */
+export interface ClusterFacts {
+  readonly cluster: ClusterAPICluster;
+  readonly infrastructure: SeenOfCluster<ClusterInfrastructureReport>;
+  readonly controlPlane: SeenOfCluster<ControlPlaneReport>;
+  /** Whether a Machine of its control plane has a Node. */
+  readonly hasControlPlaneNode: boolean;
+}
+
+const NO_TOPOLOGY = 'spec.topology is not supported: create the objects manually, and refer to them in';
+
+/** Whether infrastructure and control plane would have to be made by a class of Clusters, which nobody does here. */
+function lacks(cluster: ClusterAPICluster, reference: ContractReference | undefined): boolean {
+  return cluster.spec?.topology !== undefined && reference === undefined;
+}
+
+/** Once it was, it stays so. */
+export function isProvisioned({ cluster, infrastructure }: Pick<ClusterFacts, 'cluster' | 'infrastructure'>): boolean {
+  if (cluster.status?.initialization?.infrastructureProvisioned === true) return true;
+  if (lacks(cluster, cluster.spec?.infrastructureRef)) return false;
+  return cluster.spec?.infrastructureRef === undefined || infrastructure.report?.provisioned === true;
+}
+
+/**
+ * Whether its API server has answered: as the object says that it names; where that cannot be read, a Node of a Machine of the control plane says so.
+ * Without a reference the control plane is that of the target cluster, which is there. Once it was, it stays so.
+ */
+export function isInitialized({ cluster, controlPlane, hasControlPlaneNode }: ClusterFacts): boolean {
+  if (cluster.status?.initialization?.controlPlaneInitialized === true) return true;
+  if (lacks(cluster, cluster.spec?.controlPlaneRef)) return false;
+  switch (controlPlane.kind) {
+    case 'none':
+      return true;
+    case 'found':
+      return controlPlane.report?.initialized === true;
+    case 'absent':
+      return false;
+    case 'reading':
+    case 'unknown':
+      return hasControlPlaneNode;
+  }
+}
+
+/** The conditions of a Cluster that stays. */
+export function clusterConditions(facts: ClusterFacts): readonly Said[] {
+  const { topology } = facts.cluster.spec ?? {};
+  return [
+    infrastructureReady(facts),
+    controlPlaneInitialized(facts),
+    ...(topology === undefined
+      ? []
+      : [
+          plain(
+            'TopologyReconciled',
+            'False',
+            'NotSupported',
+            'spec.topology is not supported: no objects are created from it',
+          ),
+        ]),
+    plain('Deleting', 'False', 'NotDeleting'),
+    plain('Paused', 'False', 'NotPaused'),
+  ];
+}
+
+function infrastructureReady(facts: ClusterFacts): Said {
+  const type = 'InfrastructureReady';
+  const { cluster, infrastructure } = facts;
+  const { infrastructureRef } = cluster.spec ?? {};
+  if (lacks(cluster, infrastructureRef)) {
+    return plain(type, 'False', 'ObjectDoesNotExist', `${NO_TOPOLOGY} spec.infrastructureRef`);
+  }
+  const what = nameOf(infrastructureRef);
+  const { ready } = infrastructure.report ?? {};
+  if (ready !== undefined) return mirrored(ready, type);
+  // A manager that has just begun to watch a kind knows nothing new about its objects: what was said last stands.
+  const said = infrastructure.kind === 'reading' ? conditionOf(cluster, type) : undefined;
+  if (said !== undefined) return said;
+  if (infrastructure.kind === 'unknown') return plain(type, 'Unknown', 'InternalError', infrastructure.problem);
+  if (infrastructure.kind === 'absent') {
+    return isProvisioned(facts)
+      ? plain(type, 'False', 'ObjectDeleted', `${what} was deleted`)
+      : plain(type, 'False', 'ObjectDoesNotExist', `${what} ${MISSING} spec.infrastructureRef`);
+  }
+  return isProvisioned(facts)
+    ? plain(type, 'True', 'Ready')
+    : plain(type, 'False', 'NotReady', `${what} is not provisioned yet`);
+}
+
+function controlPlaneInitialized(facts: ClusterFacts): Said {
+  const type = 'ControlPlaneInitialized';
+  const { cluster, controlPlane } = facts;
+  const { controlPlaneRef } = cluster.spec ?? {};
+  if (isInitialized(facts)) return plain(type, 'True', 'Initialized');
+  if (lacks(cluster, controlPlaneRef)) {
+    return plain(type, 'Unknown', 'ObjectDoesNotExist', `${NO_TOPOLOGY} spec.controlPlaneRef`);
+  }
+  const what = nameOf(controlPlaneRef);
+  const said = controlPlane.kind === 'reading' ? conditionOf(cluster, type) : undefined;
+  if (said !== undefined) return said;
+  if (controlPlane.kind === 'absent') {
+    return plain(type, 'Unknown', 'ObjectDoesNotExist', `${what} ${MISSING} spec.controlPlaneRef`);
+  }
+  if (controlPlane.kind === 'found') {
+    return plain(type, 'False', 'NotInitialized', `${what} has not reported yet that its API server has responded`);
+  }
+  const waiting = 'Waiting for the Node of a control-plane Machine';
+  return plain(
+    type,
+    controlPlane.kind === 'unknown' ? 'Unknown' : 'False',
+    controlPlane.kind === 'unknown' ? 'InternalError' : 'NotInitialized',
+    controlPlane.problem === undefined ? waiting : `${waiting}: ${controlPlane.problem}`,
+  );
+}
+
+const MISSING = 'does not exist: create it, or correct';
+
+function nameOf(reference: ContractReference | undefined): string {
+  return `${reference?.kind ?? ''} ${reference?.name ?? ''}`;
+}

@@ -1,0 +1,36 @@
+import { PREFER_NO_SCHEDULE_KEY, SCALE_UP_DISABLED_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { refOf } from '../../apis/meta.ts';
+import { mergePatchIfUnchanged, type MergePatch } from '../../kube/patch.ts';
+import { machineSets } from '../../kube/resource.ts';
+import { ownerOf } from '../machines/owners.ts';
+import type { MachineSetDeps } from './deps.ts';
+
+/**
+ * What takes away the notes that a rollout has left on a set that no MachineDeployment owns any more; undefined when there are none. The
+ * note of the taint says that it was a rollout that keeps the set from making up for lost Machines.
+ */
+export function leftRolloutNotes(set: MachineSet): MergePatch<MachineSet> | undefined {
+  const { annotations, labels } = set.metadata;
+  if (ownerOf(set, 'MachineDeployment') !== undefined || annotations?.[PREFER_NO_SCHEDULE_KEY] === undefined) {
+    return undefined;
+  }
+  const isClosed = labels?.[SCALE_UP_DISABLED_LABEL] !== undefined;
+  return {
+    metadata: {
+      annotations: { [PREFER_NO_SCHEDULE_KEY]: null },
+      ...(isClosed && { labels: { [SCALE_UP_DISABLED_LABEL]: null } }),
+    },
+  };
+}
+
+/** Takes them away; returns the set as it is then. */
+export async function withoutRolloutNotes(
+  { writer }: Pick<MachineSetDeps, 'writer'>,
+  set: MachineSet,
+  signal: AbortSignal,
+): Promise<MachineSet> {
+  const change = leftRolloutNotes(set);
+  if (change === undefined) return set;
+  return writer.patch('change', machineSets, refOf(set), mergePatchIfUnchanged(set, change), { signal });
+}

@@ -1,0 +1,66 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machine, machineSet } from '../../../test/builders.ts';
+import { MemorySetDeps } from '../../../test/machine-set-deps.ts';
+import { MINUTE_MS } from '../../clock/clock.ts';
+import { ApiError } from '../../kube/errors.ts';
+import { machines } from '../../kube/resource.ts';
+import { controllerReference } from '../../reconcile/ownership.ts';
+import { settleWhenSeen, unseenCreations } from './unseen-creations.ts';
+
+const SET = machineSet();
+const { uid } = SET.metadata;
+const signal = new AbortController().signal;
+const asked = machine((m) => {
+  m.metadata.name = 'asked';
+  m.metadata.ownerReferences = [controllerReference(SET, 'machine.sapcloud.io/v1alpha1', 'MachineSet')];
+});
+
+function depsOf(): MemorySetDeps {
+  const deps = new MemorySetDeps([SET], []);
+  deps.expectations.expect(uid, 'asked');
+  return deps;
+}
+
+describe('a Machine that was asked for and that no cache shows', () => {
+  test('is waited for, and nobody asks', async () => {
+    const deps = depsOf();
+
+    expect(await unseenCreations(deps, SET, signal)).toEqual(['asked']);
+    expect(deps.client.reads).toEqual([]);
+  });
+
+  test.each([
+    { what: 'that is there is shown from then on', found: [asked] },
+    { what: 'that is not there is forgotten', found: [] },
+  ])('and after minutes is looked for: one $what', async ({ found }) => {
+    const deps = depsOf();
+    deps.client.put(machines, ...found);
+    deps.clock.advance(10 * MINUTE_MS);
+
+    expect(await unseenCreations(deps, SET, signal)).toEqual([]);
+
+    expect(deps.machines.list()).toEqual(found);
+    expect(deps.expectations.names(uid)).toEqual([]);
+    expect(deps.client.reads).toEqual(['machines/asked']);
+  });
+
+  test('stays waited for when nobody can say', async () => {
+    const deps = depsOf();
+    deps.client.readFailure = new ApiError(0, 'Unreachable', 'no answer');
+    deps.clock.advance(10 * MINUTE_MS);
+
+    await expect(unseenCreations(deps, SET, signal)).rejects.toThrow('no answer');
+
+    expect(deps.expectations.names(uid)).toEqual(['asked']);
+  });
+
+  test('is no longer when it was seen, however briefly', () => {
+    const deps = depsOf();
+    settleWhenSeen(deps);
+    deps.machines.put(asked);
+    deps.machines.remove('default/asked');
+
+    expect(deps.expectations.names(uid)).toEqual([]);
+  });
+});

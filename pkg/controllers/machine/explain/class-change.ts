@@ -1,0 +1,65 @@
+import { classNameOf, providerIDOf, vmClassNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { isBeingDeleted } from '../../../apis/meta.ts';
+import { toTimestamp, type Clock } from '../../../clock/clock.ts';
+import { next } from '../../../reconcile/result.ts';
+import type { VMClasses } from '../calls/vm-classes.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
+import { CLASS_CHANGE_IGNORED } from './conditions.ts';
+
+interface Deps {
+  readonly clock: Clock;
+  readonly vmClasses: Pick<VMClasses, 'watch'>;
+}
+
+/** With what was told last of Machines, by UID: the original's definition stores no such condition. */
+type Own = Deps & { readonly told: Map<string, string> };
+
+/**
+ * Says that a machine names another MachineClass than its VM was requested with, which is not followed: condition and Event. Our CRDs
+ * refuse such a change; the original's do not. Never ends the pass.
+ */
+export const classChange = (collaborators: Deps): MachineStep => {
+  const deps: Own = { ...collaborators, told: new Map() };
+  return {
+    name: 'class-change',
+    run(ctx) {
+      deps.vmClasses.watch(ctx.machine);
+      show(deps, ctx);
+      return next;
+    },
+    forget: (uid) => void deps.told.delete(uid),
+  };
+};
+
+function show({ clock, told }: Own, { machine, pass, log }: MachineContext): void {
+  const { uid } = machine.metadata;
+  const conditions = machine.status.machineConditions ?? [];
+  const shown = conditions.find(({ type }) => type === CLASS_CHANGE_IGNORED);
+  const others = conditions.filter((one) => one !== shown);
+  const message = ignoredChangeOf(machine);
+  if (message === undefined) {
+    told.delete(uid);
+    if (shown !== undefined) machine.status.machineConditions = others;
+    return;
+  }
+  if (message === shown?.message || message === told.get(uid)) return;
+  const lastTransitionTime = shown?.lastTransitionTime ?? toTimestamp(clock.now());
+  const current = { type: CLASS_CHANGE_IGNORED, status: 'True', reason: 'VMOfAnotherClass', message } as const;
+  machine.status.machineConditions = [...others, { ...current, lastTransitionTime }];
+  pass.event(CLASS_CHANGE_IGNORED, message);
+  pass.afterWrite(() => {
+    told.set(uid, message);
+    log.warn({ class: classNameOf(machine) }, 'ignored the new class of a machine with a VM');
+  });
+}
+
+/** Undefined: the machine names the class of its VM, or has none. */
+function ignoredChangeOf(machine: Machine): string | undefined {
+  const [used, named] = [vmClassNameOf(machine), classNameOf(machine)];
+  if (used === named || (providerIDOf(machine) === '' && !isBeingDeleted(machine))) return undefined;
+  return (
+    `Field spec.class.name is ${JSON.stringify(named)}, but the VM was requested with MachineClass ${used}, which remains in use until the Machine is deleted. ` +
+    `Set spec.class.name to ${used}; to use another class, delete this Machine.`
+  );
+}

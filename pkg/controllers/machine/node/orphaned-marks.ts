@@ -1,0 +1,48 @@
+import { isBeingDeleted } from '../../../apis/meta.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Lister } from '../../../cache/lister.ts';
+import { MINUTE_MS } from '../../../clock/clock.ts';
+import { next } from '../../../reconcile/result.ts';
+import { isRefused } from '../../machines/node-refusal.ts';
+import { hasNoDeployment, type Owners } from '../../machines/owners.ts';
+import { leftRolloutMarks } from '../../machines/rollout-marks.ts';
+import type { MachineStep } from '../context.ts';
+import { namedNode } from './named-node.ts';
+
+/** When to try again what the API server refuses. */
+const REFUSED_RETRY_MS = 5 * MINUTE_MS;
+
+interface Deps {
+  readonly owners: Owners;
+  readonly machines: Lister<Machine>;
+}
+
+/**
+ * Takes away what a rollout has left on the Node of a Machine that no MachineDeployment owns any more, as after a deletion with
+ * `--cascade=orphan`. Nodes of Machines that have one are left to its controller. Never ends the pass.
+ */
+export const orphanedMarks = (deps: Deps): MachineStep => ({
+  name: 'orphaned-marks',
+
+  async run(ctx) {
+    const { machine, observed, nodes, signal, log, pass } = ctx;
+    const cached = namedNode(ctx, deps.machines);
+    if (nodes === undefined || typeof cached !== 'object' || isBeingDeleted(cached)) return next;
+    if (leftRolloutMarks(machine, cached) === undefined || !hasNoDeployment(observed, deps.owners)) return next;
+
+    const live = await nodes.read(cached.metadata.name, signal);
+    if (live === undefined || live.metadata.uid !== cached.metadata.uid) return next;
+    const change = leftRolloutMarks(machine, live);
+    if (change === undefined) return next;
+    const { resourceVersion } = live.metadata;
+    try {
+      await nodes.patch(live, { ...change, metadata: { ...change.metadata, resourceVersion } }, signal);
+      log.info({ node: live.metadata.name }, 'removed the marks of a rollout from a node');
+    } catch (err) {
+      if (!isRefused(err)) throw err;
+      log.warn({ node: live.metadata.name, err }, 'could not remove the marks of a rollout from a node');
+      pass.alsoAfter(REFUSED_RETRY_MS, 'the API server to accept a change of the Node');
+    }
+    return next;
+  },
+});

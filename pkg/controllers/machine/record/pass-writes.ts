@@ -1,0 +1,53 @@
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Clock } from '../../../clock/clock.ts';
+import type { Writer } from '../../../kube/client.ts';
+import type { MachineEvent, MachineEventSink } from '../../machines/events.ts';
+import { isWorthReporting } from '../../machines/node-refusal.ts';
+import type { MachineContext } from '../context.ts';
+import type { PassWriter } from '../pass.ts';
+import type { RefusedRecords } from './refused-record.ts';
+import { writeRecord, writeStatus } from './write.ts';
+
+export interface PassWritesDeps {
+  readonly writer: Writer;
+  readonly clock: Clock;
+  readonly recorder: MachineEventSink;
+  readonly refused: RefusedRecords;
+}
+
+/** The end of a pass: at most one patch of the Machine and one of its status, each only when something changed; then its Events. */
+export class PassWrites implements PassWriter {
+  readonly #deps: PassWritesDeps;
+
+  constructor(deps: PassWritesDeps) {
+    this.#deps = deps;
+  }
+
+  async write(ctx: MachineContext): Promise<void> {
+    const { writer, refused } = this.#deps;
+    let base: Machine | undefined;
+    try {
+      base = await writeRecord(writer, ctx);
+    } catch (err) {
+      const instead = isWorthReporting(err) ? refused.withoutRecord(ctx, err) : undefined;
+      if (instead === undefined) throw err;
+      await this.#writeStatus(instead.ctx, ctx.observed, instead.refusal);
+      if (instead.failed) throw err;
+      return;
+    }
+    await this.#writeStatus(ctx, base, refused.leftAfter(ctx));
+  }
+
+  async #writeStatus(ctx: MachineContext, base: Machine | undefined, refusal: string | undefined): Promise<void> {
+    const { refused, recorder } = this.#deps;
+    const report = (event: MachineEvent): void => recorder.event(event);
+    try {
+      if (base !== undefined) await writeStatus(this.#deps, ctx, base, refusal);
+    } catch (err) {
+      const event = isWorthReporting(err) ? refused.refusedStatus(ctx, err) : undefined;
+      if (event !== undefined) report(event);
+      throw err;
+    }
+    ctx.pass.complete(ctx.machine, report);
+  }
+}

@@ -1,0 +1,119 @@
+import {
+  CANDIDATE_FOR_UPDATE_LABEL,
+  CRITICAL_COMPONENTS_TAINT,
+  PREFER_NO_SCHEDULE_KEY,
+  SCALE_DOWN_DISABLED_ANNOTATION as SCALE_DOWN_DISABLED,
+  SCALE_DOWN_DISABLED_BY_US_ANNOTATION as SCALE_DOWN_DISABLED_BY_US,
+  SELECTED_FOR_UPDATE_LABEL,
+  UPDATE_FAILED_REASON_ANNOTATION,
+  UPDATE_RESULT_LABEL,
+} from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { Node, Taint } from '../../apis/wire.ts';
+import { isUnderMaintenance } from './maintenance.ts';
+import { conditionOf } from './node-condition.ts';
+import { hasPreparationBegun } from './prepared-deletion.ts';
+
+/** Makes the scheduler prefer Nodes of the new template. Only rollouts use its key: it also says whose the other marks of a Node are. */
+export const ROLLOUT_TAINT: Taint = { key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' };
+/** Keeps pods off a Node that was updated in place until anyone who looks after its critical components takes it away. */
+const NOT_READY_TAINT: Taint = { key: CRITICAL_COMPONENTS_TAINT, effect: 'NoSchedule' };
+
+/** What is changed of a Node; null removes an entry. */
+export interface NodeMarksChange {
+  readonly metadata: {
+    readonly annotations?: Readonly<Record<string, string | null>>;
+    readonly labels?: Readonly<Record<string, string | null>>;
+  };
+  readonly spec?: { readonly unschedulable?: null; readonly taints: readonly Taint[] };
+}
+
+/** Whether a rollout has tainted the Node. */
+export function hasRolloutTaint(node: Node): boolean {
+  return node.spec?.taints?.some(({ key }) => key === ROLLOUT_TAINT.key) ?? false;
+}
+
+/** The taints of a Node but for that of a rollout. */
+export function withoutRolloutTaint({ spec }: Node): readonly Taint[] {
+  return (spec?.taints ?? []).filter(({ key }) => key !== ROLLOUT_TAINT.key);
+}
+
+/** Whether the autoscaler is kept from the Node by us. */
+export function isHeldByUs({ metadata }: Node): boolean {
+  return metadata.annotations?.[SCALE_DOWN_DISABLED_BY_US] !== undefined;
+}
+
+/** Whether the Node of a Machine is kept from the autoscaler whatever its MachineDeployment does: it is preserved, or in maintenance. */
+export function isHeldOtherwise(machine: Pick<Machine, 'metadata' | 'status'>): boolean {
+  return (machine.status?.currentStatus?.preserveExpiryTime ?? '') !== '' || isUnderMaintenance(machine);
+}
+
+/** Whether the Node is kept empty for its Machine's sake. */
+export function isEmptied(machine: Pick<Machine, 'metadata' | 'status'>): boolean {
+  return isUnderMaintenance(machine) || hasPreparationBegun(machine);
+}
+
+/** Whether the Node is chosen for an update in place, or was and has not been given back to its pods yet. */
+export function isInUpdate({ metadata: { labels = {} } }: Node): boolean {
+  return labels[CANDIDATE_FOR_UPDATE_LABEL] !== undefined && labels[SELECTED_FOR_UPDATE_LABEL] !== undefined;
+}
+
+/** Whether the Node was updated in place and its machine is well again. */
+export function isUpdateOver(node: Node): boolean {
+  return (
+    node.metadata.labels?.[UPDATE_RESULT_LABEL] === 'successful' &&
+    conditionOf(node, 'InPlaceUpdate')?.reason === 'UpdateSuccessful'
+  );
+}
+
+/**
+ * What gives a Node back that was updated in place: its marks go, pods may come again as soon as its critical components are ready;
+ * undefined when its update has not succeeded.
+ */
+export function updateRelease(node: Node): NodeMarksChange | undefined {
+  if (node.metadata.labels?.[UPDATE_RESULT_LABEL] !== 'successful') return undefined;
+  const taints = withoutRolloutTaint(node).filter(({ key }) => key !== NOT_READY_TAINT.key);
+  return {
+    metadata: {
+      labels: { [CANDIDATE_FOR_UPDATE_LABEL]: null, [SELECTED_FOR_UPDATE_LABEL]: null, [UPDATE_RESULT_LABEL]: null },
+      annotations: { [UPDATE_FAILED_REASON_ANNOTATION]: null },
+    },
+    spec: { unschedulable: null, taints: [...taints, NOT_READY_TAINT] },
+  };
+}
+
+/**
+ * What a rollout has left on the Node of a Machine that no MachineDeployment owns any more, as a change that takes it away; undefined when
+ * there is nothing, or not yet. What a person has put there stays.
+ *
+ * | Node                                                     | what goes                                                 |
+ * |----------------------------------------------------------|-----------------------------------------------------------|
+ * | chosen for an update in place, tainted by us             | nothing until it was updated; then it is given back       |
+ * | tainted by us                                            | the taint, and the label of a candidate that came with it |
+ * | kept from the autoscaler by us, and nothing else does so | that annotation                                           |
+ */
+export function leftRolloutMarks(
+  machine: Pick<Machine, 'metadata' | 'status'>,
+  node: Node,
+): NodeMarksChange | undefined {
+  const isTainted = hasRolloutTaint(node);
+  const hold =
+    isHeldByUs(node) && !isHeldOtherwise(machine)
+      ? { [SCALE_DOWN_DISABLED]: null, [SCALE_DOWN_DISABLED_BY_US]: null }
+      : undefined;
+  if (isTainted && isInUpdate(node)) {
+    const released = isUpdateOver(node) && !isEmptied(machine) ? updateRelease(node) : undefined;
+    if (released === undefined) return undefined;
+    const { annotations } = released.metadata;
+    return { ...released, metadata: { ...released.metadata, annotations: { ...annotations, ...hold } } };
+  }
+  if (!isTainted) return hold && { metadata: { annotations: hold } };
+  const isCandidate = node.metadata.labels?.[CANDIDATE_FOR_UPDATE_LABEL] !== undefined;
+  return {
+    metadata: {
+      ...(hold && { annotations: hold }),
+      ...(isCandidate && { labels: { [CANDIDATE_FOR_UPDATE_LABEL]: null } }),
+    },
+    spec: { taints: withoutRolloutTaint(node) },
+  };
+}

@@ -1,0 +1,92 @@
+import { ROLE_BINDING_FINALIZER, SECRET_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
+import { isBeingDeleted, type KubeObject } from '../../apis/meta.ts';
+import type { Caches } from '../../operator/caches.ts';
+import type { Reader, Writer } from '../../kube/client.ts';
+import { mergePatchIfUnchanged } from '../../kube/patch.ts';
+import {
+  kindOf,
+  machineClasses,
+  machineDeployments,
+  machines,
+  machineSets,
+  type Resource,
+  roleBindings,
+} from '../../kube/resource.ts';
+import type { Logger } from '../../log/logger.ts';
+import { requeue, stop, type StepResult, waitFor } from '../../reconcile/result.ts';
+
+export interface RoleBindingDeps extends Pick<
+  Caches,
+  'roleBindings' | 'machines' | 'machineSets' | 'machineDeployments' | 'classes' | 'secrets'
+> {
+  /** Live reads of the control cluster. */
+  readonly reader: Reader;
+  readonly writer: Writer;
+  readonly namespace: string;
+  readonly log: Logger;
+}
+
+/** The kinds whose objects only we can let go, owners first. */
+const KINDS: readonly Resource<KubeObject>[] = [machineDeployments, machineSets, machines, machineClasses];
+/** What a live list shows is soon shown by the caches too. */
+const LOOK_AGAIN_MS = 5_000;
+
+/**
+ * Keeps what lets us work in the namespace of the Machines while that is being deleted. Kubernetes deletes all that a namespace holds at
+ * once: without its RoleBinding nobody could delete a VM, or remove a finalizer, any more.
+ *
+ * | the RoleBinding          | what is left in the namespace             | what happens                              |
+ * |--------------------------|-------------------------------------------|-------------------------------------------|
+ * | has not our finalizer    | whatever                                  | left alone: who installs it adds it        |
+ * | is not being deleted     | whatever                                  | left alone                                |
+ * | is being deleted         | an object of ours, or a Secret that we hold | kept, and with it our permissions         |
+ * | is being deleted         | nothing: by the caches and by live lists  | our finalizer is removed, the last write of all |
+ */
+export class RoleBindingController {
+  readonly #deps: RoleBindingDeps;
+
+  constructor(deps: RoleBindingDeps) {
+    this.#deps = deps;
+  }
+
+  /** One pass over one RoleBinding. What it throws is retried with back-off. */
+  async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
+    const binding = this.#deps.roleBindings.get(key);
+    if (binding === undefined || !isBeingDeleted(binding)) return stop;
+    const finalizers = binding.metadata.finalizers ?? [];
+    if (!finalizers.includes(ROLE_BINDING_FINALIZER)) return stop;
+
+    const known = this.#left();
+    if (known !== undefined) return waitFor(`the last ${known} to be removed`);
+    const found = await this.#liveLeft(signal);
+    if (found !== undefined) return requeue(LOOK_AGAIN_MS, `the last ${found} to be removed`);
+
+    const { namespace = '', name } = binding.metadata;
+    const others = finalizers.filter((finalizer) => finalizer !== ROLE_BINDING_FINALIZER);
+    const patch = mergePatchIfUnchanged(binding, { metadata: { finalizers: others } });
+    await this.#deps.writer.patch('change', roleBindings, { namespace, name }, patch, { signal });
+    this.#deps.log.info({ key }, 'released role binding: its namespace is empty');
+    return stop;
+  }
+
+  /** The kind of something that only we can let go, as far as the caches know. */
+  #left(): string | undefined {
+    const { machineDeployments: deployments, machineSets: sets, machines: all, classes, secrets } = this.#deps;
+    const kept = [deployments, sets, all, classes].findIndex((cache) => cache.list().length > 0);
+    const kind = KINDS[kept];
+    if (kind !== undefined) return kindOf(kind);
+    return secrets.list().some(({ metadata }) => metadata.finalizers?.includes(SECRET_FINALIZER))
+      ? 'Secret of a MachineClass'
+      : undefined;
+  }
+
+  /** The same, as the API server knows; that of Secrets, which nobody but us holds, the cache knows. */
+  async #liveLeft(signal: AbortSignal): Promise<string | undefined> {
+    const { reader, namespace } = this.#deps;
+    for (const kind of KINDS) {
+      const { items } = await reader.list(kind, { namespace, limit: 1, metadataOnly: true, signal });
+      if (items.length > 0) return kindOf(kind);
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,41 @@
+import { expect, test } from '@jest/globals';
+
+import { machine, secret } from '../../../test/builders.ts';
+import { MemoryInformer } from '../../../test/memory-informer.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import type { Queue } from '../../workqueue/queue.ts';
+import { wakeRoleBindings } from './wake.ts';
+
+const KEY = 'default/machinist-machines';
+const binding: KubeObject = {
+  metadata: { name: 'machinist-machines', namespace: 'default', uid: 'b', resourceVersion: '1', creationTimestamp: '' },
+};
+
+test('a RoleBinding is looked at when it changes, and when the last that held it up has gone', () => {
+  const roleBindings = new MemoryInformer([binding]);
+  const machines = new MemoryInformer([machine()]);
+  const held = secret((s) => void (s.metadata.deletionTimestamp = '2026-01-01T00:00:00Z'));
+  const secrets = new MemoryInformer([held]);
+  const woken: string[] = [];
+  wakeRoleBindings(
+    {
+      roleBindings,
+      machines,
+      machineSets: new MemoryInformer([]),
+      machineDeployments: new MemoryInformer([]),
+      classes: new MemoryInformer([]),
+      secrets,
+    },
+    { add: (key: string) => void woken.push(key) } as unknown as Queue,
+  );
+  const wokenBy = (change: () => void): string[] => {
+    woken.length = 0;
+    change();
+    return [...woken];
+  };
+
+  expect(wokenBy(() => machines.put(machine((m) => void (m.metadata.resourceVersion = '2'))))).toEqual([]);
+  expect(wokenBy(() => machines.remove('default/m-1'))).toEqual([KEY]);
+  expect(wokenBy(() => secrets.put({ ...held, metadata: { ...held.metadata, resourceVersion: '2' } }))).toEqual([KEY]);
+  expect(wokenBy(() => roleBindings.put({ metadata: { ...binding.metadata, resourceVersion: '2' } }))).toEqual([KEY]);
+});

@@ -1,0 +1,141 @@
+import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { keyOf } from '../../../apis/meta.ts';
+import { accountOf } from '../../../driver/account.ts';
+import type { ObjectEvents } from '../../../events/event-sink.ts';
+import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
+import type { Logger } from '../../../log/logger.ts';
+import type { Targets } from '../../../targets/targets.ts';
+import { isReady } from '../../machines/node-health.ts';
+import { isSameVM } from '../../machines/same-vm.ts';
+import { manyMissingVMs, type OrphanEvent, unlistedVMs } from './events.ts';
+import { Evidence, type Look } from './evidence.ts';
+import { orphanLimit } from './orphan-limit.ts';
+import type { ClassList } from './survey.ts';
+
+/** Machines of one class whose VM no list of a look shows. */
+export interface Unlisted {
+  readonly list: ClassList;
+  readonly machines: readonly Machine[];
+  /** How many machines of the class the lists had to show. */
+  readonly expected: number;
+}
+
+export interface BlindAccountsDeps {
+  readonly targets: Pick<Targets, 'of'>;
+  readonly recorder: ObjectEvents<MachineClass>;
+  readonly log: Pick<Logger, 'warn' | 'info'>;
+  readonly graceMs: number;
+}
+
+/** So many are named in one log line. */
+const NAMED = 20;
+
+/** blind: nothing that the provider says about missing VMs counts. doubted: it is noted, and fails no machine in this look. */
+export type Distrust = 'blind' | 'doubted';
+
+/**
+ * Accounts whose provider does not show VMs of machines that work. What such a provider says about other machines of the account is not
+ * believed, until it shows all of those. A VM that has just been terminated has a ready Node for a moment, too. Without a target cluster no
+ * Node says anything; there only the number speaks:
+ *
+ * | machines of the account whose VM is in no list                                | the account is |
+ * |-------------------------------------------------------------------------------|----------------|
+ * | one with a ready Node in two looks, a grace apart                             | blind          |
+ * | more than 3 and 10 % of its machines, with ready Nodes or without a target    | blind          |
+ * | fewer with ready Nodes, for the first time                                    | doubted        |
+ * | fewer without a target                                                        | believed       |
+ * | those of a class that cannot be listed now, and made the account blind before | blind          |
+ */
+export class BlindAccounts {
+  readonly #deps: BlindAccountsDeps;
+  /** Machines whose Node is ready and whose VM is in no list, by UID. */
+  readonly #working: Evidence;
+  /** Classes that show it, by account. */
+  #blind: ReadonlyMap<string, ReadonlySet<string>> = new Map();
+
+  constructor(deps: BlindAccountsDeps) {
+    this.#deps = deps;
+    this.#working = new Evidence(deps.graceMs);
+  }
+
+  /** Machines that work, and are looked for once more. */
+  get size(): number {
+    return this.#working.size;
+  }
+
+  /** Drops what was first seen before `atMs`, when we could not trust what we saw. */
+  dropBefore(atMs: number): void {
+    this.#working.dropBefore(atMs);
+  }
+
+  /** Takes a look into account; returns the accounts that are not believed in it. `unseen`: classes at which it could not look. */
+  judge(classes: readonly Unlisted[], sight: Look, unseen: ReadonlySet<string>): ReadonlyMap<string, Distrust> {
+    const blind = new Map<string, ReadonlySet<string>>();
+    const verdicts = new Map<string, Distrust>();
+    const seen = new Set<string>();
+    for (const [account, unlisted] of Map.groupBy(classes, ({ list }) => accountOfList(list))) {
+      const working = unlisted.map((one) => ({ ...one, machines: one.machines.filter((m) => this.#works(m)) }));
+      for (const { metadata } of working.flatMap(({ machines }) => machines)) seen.add(metadata.uid);
+      const isMissingAgain = this.#isMissingAgain(working, sight);
+      if (working.some(showsAny)) verdicts.set(account, 'doubted');
+      const alone = unlisted.map((one) => ({ ...one, machines: one.machines.filter((m) => this.#isWithoutTarget(m)) }));
+      if (isMissingAgain || isTooMany(working)) this.#report(account, working, unlistedVMs);
+      else if (isTooMany(alone)) this.#report(account, alone, manyMissingVMs);
+      else continue;
+      blind.set(account, new Set([...working, ...alone].filter(showsAny).map(({ list }) => list.key)));
+    }
+    this.#working.keep(seen, unseen);
+    for (const [account, keys] of this.#blind) {
+      const lasting = [...keys].filter((key) => unseen.has(key));
+      if (lasting.length > 0) blind.set(account, new Set([...(blind.get(account) ?? []), ...lasting]));
+      else if (!blind.has(account)) this.#deps.log.info({ account }, 'trusts a provider again');
+    }
+    this.#blind = blind;
+    for (const account of blind.keys()) verdicts.set(account, 'blind');
+    return verdicts;
+  }
+
+  /** Whether one of the machines of an account that work was missing in an earlier look, too. */
+  #isMissingAgain(working: readonly Unlisted[], sight: Look): boolean {
+    const proofs = working.flatMap(({ list, machines }) =>
+      machines.map(({ metadata }) => this.#working.see(metadata.uid, list.key, sight)),
+    );
+    return proofs.some((proof) => proof !== undefined);
+  }
+
+  #isWithoutTarget(machine: Machine): boolean {
+    return this.#deps.targets.of(machine) === undefined;
+  }
+
+  #works(machine: Machine): boolean {
+    const node = this.#deps.targets.of(machine)?.nodes.get(nodeNameOf(machine));
+    if (node === undefined || !isReady(node)) return false;
+    return isSameVM(node.spec?.providerID, machine.spec.providerID) !== false;
+  }
+
+  /** An Event of each class at each look, and a log line once. */
+  #report(account: string, unlisted: readonly Unlisted[], eventOf: (machineClass: MachineClass) => OrphanEvent): void {
+    const { recorder, log } = this.#deps;
+    for (const { list } of unlisted.filter(showsAny)) recorder.event(eventOf(list.machineClass));
+    if (this.#blind.has(account)) return;
+    const machines = unlisted.flatMap((one) => one.machines.map(keyOf));
+    const fields = { account, machines: machines.length, named: machines.slice(0, NAMED) };
+    log.warn(fields, 'does not trust a provider that omits many VMs, or VMs with ready nodes');
+  }
+}
+
+/** Whether more machines of an account are missing at once than a provider that is not blind is believed about. */
+export function isTooMany(unlisted: readonly Pick<Unlisted, 'machines' | 'expected'>[]): boolean {
+  const missing = unlisted.reduce((sum, { machines }) => sum + machines.length, 0);
+  return missing > orphanLimit(unlisted.reduce((sum, { expected }) => sum + expected, 0));
+}
+
+function showsAny({ machines }: Unlisted): boolean {
+  return machines.length > 0;
+}
+
+/** The account that a class was listed with. */
+export function accountOfList({ driver, machineClass }: Pick<ClassList, 'driver' | 'machineClass'>): string {
+  return accountOf(driver.provider, machineClass);
+}

@@ -1,0 +1,102 @@
+import {
+  BOOTSTRAP_GROUP,
+  CLUSTER_API_GROUP,
+  CONTROL_PLANE_GROUP,
+  INFRASTRUCTURE_GROUP,
+} from '../../apis/cluster-api/keys.ts';
+import { FOLLOW, type Grant, type RoleFile } from './role.ts';
+
+/** The shipped file that grants what the controller for Cluster API needs beside the others. */
+export const CLUSTER_API_FILE = 'deploy/rbac/cluster-api.yaml';
+
+/** Which kinds there are depends on the providers. */
+function ofProviders(group: string): Grant {
+  return {
+    group,
+    resources: ['*'],
+    optional: {
+      'get, list, watch, patch, delete': `Machines whose objects are in API group ${group} are not reconciled`,
+    },
+    why: 'The kinds depend on the installed providers. Add the same rule for each provider whose kinds are in another API group.',
+  };
+}
+
+/** What the controller for Machines of Cluster API needs. */
+export const CLUSTER_API_ROLES: readonly RoleFile[] = [
+  {
+    file: CLUSTER_API_FILE,
+    comment:
+      'Control cluster, in addition to the roles of the layout: Machines of Cluster API, for --controllers=*,cluster-api. See docs/operations/cluster-api.md.',
+    isFor: ({ controllers }) => controllers.has('cluster-api'),
+    roles: [
+      {
+        name: 'machinist-cluster-api',
+        cluster: 'control',
+        place: 'machines',
+        grants: [
+          {
+            group: CLUSTER_API_GROUP,
+            resources: ['machines'],
+            needed: [...FOLLOW, 'patch', 'delete'],
+            why: 'Created by users. The controller adds a finalizer, copies data of the infrastructure, and deletes them with their Cluster.',
+          },
+          {
+            group: CLUSTER_API_GROUP,
+            resources: ['clusters'],
+            needed: [...FOLLOW, 'patch'],
+            why: 'The controller adds a finalizer and copies data of the infrastructure.',
+          },
+          {
+            group: CLUSTER_API_GROUP,
+            resources: ['machines/status', 'clusters/status'],
+            needed: ['patch'],
+            why: 'Conditions, phase and addresses.',
+          },
+          {
+            group: CLUSTER_API_GROUP,
+            resources: ['machinesets', 'machinedeployments'],
+            optional: { 'list, watch': 'Nodes of outdated revisions do not get a taint' },
+            why: 'Reads the revisions of Machines that have such owners.',
+          },
+          {
+            group: CLUSTER_API_GROUP,
+            resources: ['machinedrainrules'],
+            optional: { 'list, watch': 'Nodes are not drained if MachineDrainRules exist' },
+            why: 'Reads how drains treat pods, if Cluster API defines that kind.',
+          },
+          ofProviders(INFRASTRUCTURE_GROUP),
+          ofProviders(BOOTSTRAP_GROUP),
+          ofProviders(CONTROL_PLANE_GROUP),
+        ],
+      },
+      {
+        name: 'machinist-cluster-api-namespaces',
+        cluster: 'target',
+        place: 'cluster',
+        comment: 'Target cluster.',
+        grants: [
+          {
+            group: '',
+            resources: ['namespaces'],
+            optional: { list: 'Nodes are not drained if MachineDrainRules select namespaces by label' },
+            why: 'Reads labels of namespaces, because MachineDrainRules can select pods by them.',
+            isUsed: ({ hasTarget }) => hasTarget,
+          },
+        ],
+      },
+      {
+        name: 'machinist-cluster-api-definitions',
+        cluster: 'control',
+        place: 'cluster',
+        grants: [
+          {
+            group: 'apiextensions.k8s.io',
+            resources: ['customresourcedefinitions'],
+            needed: FOLLOW,
+            why: 'Reads the metadata of CustomResourceDefinitions: their labels say in which version the objects of a provider are read.',
+          },
+        ],
+      },
+    ],
+  },
+];

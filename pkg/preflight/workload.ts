@@ -1,0 +1,33 @@
+import type { Config } from '../config/config.ts';
+
+/** What is run, as far as permissions go. */
+export interface Workload {
+  readonly controllers: ReadonlySet<string>;
+  /** Those under which its controllers work. */
+  readonly leases: ReadonlySet<string>;
+  /** Whether the Leases are fought for. */
+  readonly isElected: boolean;
+  readonly hasTarget: boolean;
+  readonly callsDrivers: boolean;
+  readonly isAutoscaled: boolean;
+  /** Of the Machines. */
+  readonly namespace: string;
+  /** Of the Leases. */
+  readonly leaseNamespace: string;
+}
+
+/** What a process with these flags runs. */
+export function workloadOf(
+  { controllers, leases, leader, autoscaler, clusters }: Config,
+  known: Pick<Workload, 'hasTarget' | 'callsDrivers'>,
+): Workload {
+  return {
+    controllers,
+    leases,
+    isElected: leader.enabled,
+    isAutoscaled: autoscaler !== undefined,
+    namespace: clusters.namespace,
+    leaseNamespace: leader.namespace,
+    ...known,
+  };
+}

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+
+import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
+import type { Connection } from '../../hack/control-plane/connection.ts';
+import { VM_CLASS_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { Driver, MachineRequest } from '../../pkg/driver/driver.ts';
+import { DriverError } from '../../pkg/driver/error.ts';
+import { ApiError } from '../../pkg/kube/errors.ts';
+import { mergePatch } from '../../pkg/kube/patch.ts';
+import { events, machineClasses, machines } from '../../pkg/kube/resource.ts';
+import { forCreation, machineClass } from '../builders.ts';
+import { connect, privateControlPlane } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
+import { MachineWorld, type MachineWorldOptions } from './machine-world.ts';
+
+const PATIENCE = { timeoutMs: 60_000 };
+
+let plane: ControlPlane;
+beforeAll(async () => {
+  plane = await privateControlPlane({ crds: 'original' });
+});
+afterAll(() => plane.stop());
+
+/** class-2 is of another account of the provider, which has no VM; `created` counts those that were asked for there. */
+interface TwoAccounts extends AsyncDisposable {
+  readonly world: MachineWorld;
+  readonly created: () => number;
+}
+
+async function twoAccounts(connection: Connection, options: MachineWorldOptions = {}): Promise<TwoAccounts> {
+  let made = 0;
+  const elsewhere: Readonly<Record<string, () => Promise<unknown>>> = {
+    createMachine: () => {
+      made += 1;
+      return Promise.reject(new DriverError('ResourceExhausted', 'no room in the other account'));
+    },
+    getMachineStatus: () => Promise.reject(new DriverError('NotFound', 'not in this account')),
+    deleteMachine: () => Promise.reject(new DriverError('NotFound', 'not in this account')),
+    listMachines: () => Promise.resolve([]),
+  };
+  const wrap = (driver: Driver): Driver =>
+    new Proxy(driver, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name);
+        if (typeof member !== 'function') return member;
+        return (request: MachineRequest, ...rest: unknown[]): unknown => {
+          const isElsewhere = (request as Partial<MachineRequest>).machineClass?.metadata.name === 'class-2';
+          const other = isElsewhere ? elsewhere[String(name)] : undefined;
+          return other === undefined ? (member.call(target, request, ...rest) as unknown) : other();
+        };
+      },
+    });
+  const world = await MachineWorld.open({ controllers: 'machine,machine-class', connection, wrap, ...options });
+  await world.user.writer.create(
+    'create',
+    machineClasses,
+    forCreation(
+      machineClass((c) => {
+        c.metadata.namespace = world.namespace;
+        c.metadata.name = 'class-2';
+        c.metadata.finalizers = [];
+        c.secretRef = { name: 'secret-1', namespace: world.namespace };
+      }),
+    ),
+  );
+  return { world, created: () => made, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
+}
+
+async function switchClass(world: MachineWorld, name: string, className: string): Promise<Machine> {
+  const patch = mergePatch(await world.read(name), { spec: { class: { name: className } } });
+  return await world.user.writer.patch('change', machines, { namespace: world.namespace, name }, patch);
+}
+
+function vmsOf(world: MachineWorld, name: string): readonly unknown[] {
+  return world.cloud.cloud.all().filter(({ machineName }) => machineName === name);
+}
+
+describe('under the original definitions, which let the class of a machine change', () => {
+  test('a VM keeps its class, which stays, and is deleted with that one by the next process', async () => {
+    await using accounts = await twoAccounts(plane.connection);
+    const { world } = accounts;
+    const name = await world.create();
+    await world.settled(name);
+    const place = { namespace: world.namespace, name: 'class-1' };
+    const { uid } = (await world.user.reader.get(machineClasses, place)).metadata;
+
+    await world.restart(async () => {
+      await switchClass(world, name, 'class-2');
+      await world.user.writer.delete('destroy', machineClasses, place, { uid });
+    });
+    await eventually(async () => {
+      const { items } = await world.user.reader.list(events, { namespace: world.namespace });
+      const told = items.filter(({ reason }) => reason === 'ClassChangeIgnored');
+      expect(told.map((one) => (one as { message?: string }).message)).toEqual([
+        expect.stringContaining('requested with MachineClass class-1'),
+      ]);
+    }, PATIENCE);
+    const class1 = await world.user.reader.get(machineClasses, place);
+    expect(class1.metadata.deletionTimestamp).toBeDefined();
+    expect(vmsOf(world, name)).toHaveLength(1);
+
+    await world.delete(name);
+    await world.gone(name);
+
+    expect(vmsOf(world, name)).toEqual([]);
+    expect(accounts.created()).toBe(0);
+    await eventually(() => world.isMissing(() => world.user.reader.get(machineClasses, place)), PATIENCE);
+  });
+
+  test('while the answer to CreateMachine is missing no second VM is asked for, also by the next process', async () => {
+    await using accounts = await twoAccounts(plane.connection);
+    const { world } = accounts;
+    world.cloud.faults.set([{ method: 'CreateMachine', effect: 'fail-after', code: 'Unavailable', times: 1 }]);
+    const name = await world.create();
+    await eventually(async () => {
+      expect((await world.read(name)).metadata.annotations).toMatchObject({ [VM_CLASS_ANNOTATION]: 'class-1' });
+    }, PATIENCE);
+
+    await world.restart(async () => void (await switchClass(world, name, 'class-2')));
+    const running = await world.inPhase(name, 'Running');
+
+    expect(running.metadata.annotations).toMatchObject({ [VM_CLASS_ANNOTATION]: 'class-1' });
+    expect(vmsOf(world, name)).toHaveLength(1);
+    expect(accounts.created()).toBe(0);
+  });
+});
+
+test('our definitions refuse another class once there is a VM, and follow it where nothing was made', async () => {
+  await using accounts = await twoAccounts(connect());
+  const { world } = accounts;
+  const name = await world.create();
+  await world.settled(name);
+
+  const refused = await switchClass(world, name, 'class-2').catch((err: unknown) => err);
+  expect(refused).toBeInstanceOf(ApiError);
+  expect(refused).toMatchObject({
+    code: 422,
+    message: expect.stringContaining('class.name cannot be changed') as unknown,
+  });
+
+  const other = await world.create((m) => void (m.spec.class = { kind: 'MachineClass', name: 'class-2' }));
+  await world.inPhase(other, 'CrashLoopBackOff');
+  await switchClass(world, other, 'class-1');
+  await world.settled(other);
+
+  expect((await world.read(other)).metadata.annotations).toMatchObject({ [VM_CLASS_ANNOTATION]: 'class-1' });
+});

@@ -1,0 +1,98 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { simulatedServer } from '../requests/simulated.ts';
+import type { APIAnswer, SimulatedAPIServer } from './api-server.ts';
+import { at } from './json.ts';
+import type { WatchEvent } from './watch.ts';
+
+const PATH = '/apis/machine.sapcloud.io/v1alpha1/namespaces/ns/machines';
+const machine = (name: string, metadata: object = {}) => ({
+  apiVersion: 'machine.sapcloud.io/v1alpha1',
+  kind: 'Machine',
+  metadata: { name, ...metadata },
+  spec: { class: { kind: 'MachineClass', name: 'c' } },
+});
+
+function create(server: SimulatedAPIServer, name: string, metadata: object = {}): void {
+  expect(server.handle({ method: 'POST', path: PATH, body: machine(name, metadata) })).toMatchObject({ code: 201 });
+}
+
+function bodyOf(answer: APIAnswer): unknown {
+  if ('watch' in answer) throw new Error('a watch');
+  return answer.body;
+}
+
+/** The events of a watch from now on, as texts. */
+function watched(server: SimulatedAPIServer, query: string): string[] {
+  const answer = server.handle({ method: 'GET', path: `${PATH}?watch=true${query}` });
+  if (!('watch' in answer)) throw new Error(JSON.stringify(answer));
+  const shown: string[] = [];
+  const nameIn = ({ object }: WatchEvent): unknown => at(object, ['metadata', 'name']) ?? at(object, ['code']) ?? '-';
+  answer.watch.follow((event) => shown.push(`${event.type} ${String(nameIn(event))}`));
+  return shown;
+}
+
+// What a real API server answers too is compared by test/integration/simulated-api-server.test.ts.
+describe('the simulated API server', () => {
+  test('shows a watch by labels what comes to be selected, and what ceases to be', () => {
+    const server = simulatedServer('ns');
+    create(server, 'a', { labels: { in: 'yes' } });
+    const shown = watched(server, '&labelSelector=in%3Dyes');
+    const patch = (labels: object): void => {
+      const contentType = 'application/merge-patch+json';
+      server.handle({ method: 'PATCH', path: `${PATH}/a`, body: { metadata: { labels } }, contentType });
+    };
+
+    patch({ in: 'no' });
+    patch({ in: 'no', other: 'x' });
+    patch({ in: 'yes' });
+    patch({ other: 'y' });
+    server.handle({ method: 'DELETE', path: `${PATH}/a` });
+
+    expect(shown).toEqual(['ADDED a', 'DELETED a', 'ADDED a', 'MODIFIED a', 'DELETED a']);
+  });
+
+  test('a watch that begins with what there is ends that with a bookmark', () => {
+    const server = simulatedServer('ns');
+    create(server, 'a');
+
+    const shown = watched(server, '&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan');
+    create(server, 'b');
+
+    expect(shown).toEqual(['ADDED a', 'BOOKMARK -', 'ADDED b']);
+  });
+
+  test('what is forgotten can neither be listed nor watched, nor listed on', () => {
+    const server = simulatedServer('ns');
+    for (const name of ['a', 'b', 'c']) create(server, name);
+    const first = bodyOf(server.handle({ method: 'GET', path: `${PATH}?limit=1` }));
+    const rv = String(at(first, ['metadata', 'resourceVersion']));
+    create(server, 'd');
+    server.objects.compact();
+
+    const token = String(at(first, ['metadata', 'continue']));
+    const next = bodyOf(server.handle({ method: 'GET', path: `${PATH}?limit=1&continue=${token}` }));
+    const exact = server.handle({ method: 'GET', path: `${PATH}?resourceVersion=${rv}&resourceVersionMatch=Exact` });
+
+    expect(next).toMatchObject({ code: 410, reason: 'Expired' });
+    expect(exact).toMatchObject({ code: 410 });
+    expect(watched(server, `&resourceVersion=${rv}`)).toEqual(['ERROR 410']);
+    const inconsistent = String(at(next, ['metadata', 'continue']));
+    const rest = bodyOf(server.handle({ method: 'GET', path: `${PATH}?continue=${inconsistent}` }));
+    expect(at(rest, ['items'])).toHaveLength(3);
+  });
+
+  test.each([
+    { what: 'a dry run', request: { method: 'POST', path: `${PATH}?dryRun=All`, body: machine('a') } },
+    {
+      what: 'server-side apply',
+      request: { method: 'PATCH', path: `${PATH}/a`, body: {}, contentType: 'application/apply-patch+yaml' },
+    },
+    { what: 'the deletion of a collection', request: { method: 'DELETE', path: PATH } },
+  ])('says of $what that it does not know it', ({ request }) => {
+    const server = simulatedServer('ns');
+    create(server, 'a');
+
+    expect(server.handle(request)).toMatchObject({ code: 501 });
+  });
+});

@@ -1,0 +1,260 @@
+import { Deletions, goneStatus } from './deletions.ts';
+import { takeDisruption, withDisruption } from './eviction.ts';
+import { badRequest, Failure, invalid, notFound, notServed, notSimulated } from './failure.ts';
+import { isMembers, type Members } from './json.ts';
+import type { Kind } from './kinds.ts';
+import { list } from './lists.ts';
+import { Objects } from './objects.ts';
+import { jsonPatched, JsonPatchError } from './patch/json-patch.ts';
+import { mergePatched } from './patch/merge-patch.ts';
+import { strategicallyPatched } from './patch/strategic-merge-patch.ts';
+import { type Route, routeOf } from './route.ts';
+import { scaled, scaleOf } from './scale.ts';
+import { keyOf, type StoredObject } from './stored-object.ts';
+import { Watch } from './watch.ts';
+import { Writes } from './writes.ts';
+
+/** What a server is made of. */
+export interface APIServerOptions {
+  readonly kinds: readonly Kind[];
+  /** Wall time. */
+  readonly nowMs: () => number;
+  readonly uid: () => string;
+  readonly suffix: () => string;
+  /** Of its first write. */
+  readonly firstRevision?: number;
+}
+
+/** A request, decoded. */
+export interface APIRequest {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  readonly body?: unknown;
+  readonly contentType?: string | undefined;
+  readonly accept?: string | undefined;
+}
+
+/** What is answered: an object, or a stream of events. */
+export type APIAnswer =
+  | { readonly code: number; readonly body: object }
+  | { readonly code: 200; readonly watch: Watch; readonly isMetadataOnly: boolean };
+
+/** Anything else is answered with whole objects. */
+const METADATA = /;as=PartialObjectMetadata(List)?;g=meta\.k8s\.io;v=v1(,|$)/;
+/** Kinds whose DELETE shows the object even when it is gone. */
+const SHOWN_WHEN_GONE: ReadonlySet<string> = new Set([
+  'pods',
+  'persistentvolumes',
+  'persistentvolumeclaims',
+  'volumeattachments',
+]);
+
+/**
+ * kube-apiserver in memory, without authentication and admission: what it answers is compared with a real one by
+ * test/integration/simulated-api-server.test.ts. A request is answered at once and whole; time, faults and the order of requests are the
+ * transport's.
+ */
+export class SimulatedAPIServer {
+  readonly objects: Objects;
+  readonly kinds: readonly Kind[];
+  readonly #writes: Writes;
+  readonly #deletions: Deletions;
+  readonly #timestamp: () => string;
+
+  constructor({ kinds, nowMs, uid, suffix, firstRevision = 1 }: APIServerOptions) {
+    this.kinds = kinds;
+    this.objects = new Objects(firstRevision);
+    this.#timestamp = () => `${new Date(nowMs()).toISOString().slice(0, 19)}Z`;
+    const source = { timestamp: this.#timestamp, uid, suffix };
+    this.#writes = new Writes(this.objects, source, this.#kind('namespaces'));
+    this.#deletions = new Deletions(this.objects, nowMs);
+  }
+
+  /** Never throws for what a client may send. */
+  handle(request: APIRequest): APIAnswer {
+    try {
+      return this.#answer(request);
+    } catch (err) {
+      if (err instanceof Failure) return { code: err.code, body: err.status };
+      throw err;
+    }
+  }
+
+  #answer(request: APIRequest): APIAnswer {
+    const url = new URL(request.path, 'http://simulated');
+    const query = url.searchParams;
+    if (query.has('dryRun')) throw notSimulated('dry runs');
+    const review = reviewed(url.pathname, request.body);
+    if (review !== undefined) return { code: 201, body: review };
+    const route = routeOf(this.kinds, url.pathname);
+    if (route.name === undefined) return this.#collection(route, request, query);
+    if (route.subresource === 'scale' && route.kind.scale !== undefined) return this.#scale(route, request);
+    if (route.subresource === 'eviction' && route.kind.plural === 'pods') return this.#evict(route, request);
+    if (route.subresource !== undefined && !(route.subresource === 'status' && route.kind.hasStatus)) throw notServed();
+    return this.#object(route, request);
+  }
+
+  #collection(route: Route, { method, body, accept }: APIRequest, query: URLSearchParams): APIAnswer {
+    const { kind, namespace } = route;
+    const isMetadataOnly = METADATA.test(accept ?? '');
+    switch (method) {
+      case 'POST':
+        if (kind.namespaced && namespace === undefined) throw methodNotAllowed();
+        return { code: 201, body: this.#writes.create(kind, namespace, body) };
+      case 'GET': {
+        if (query.get('watch') === 'true') {
+          return { code: 200, watch: new Watch(this.objects, kind, namespace, query), isMetadataOnly };
+        }
+        const found = list(this.objects, kind, namespace, query);
+        return { code: 200, body: isMetadataOnly ? metadataOfList(found) : found };
+      }
+      case 'DELETE':
+        throw notSimulated('the deletion of collections');
+      default:
+        throw methodNotAllowed();
+    }
+  }
+
+  #object(route: Route, request: APIRequest): APIAnswer {
+    const { kind, subresource } = route;
+    const { method, body, accept } = request;
+    const old = this.#find(route);
+    switch (method) {
+      case 'GET':
+        return { code: 200, body: METADATA.test(accept ?? '') ? metadataOf(old) : old };
+      case 'PUT':
+        return { code: 200, body: this.#writes.replace(kind, old, body, subresource) };
+      case 'PATCH':
+        return { code: 200, body: this.#writes.update(kind, old, patched(kind, old, request), subresource) };
+      case 'DELETE':
+        if (subresource !== undefined) throw methodNotAllowed();
+        return { code: 200, body: this.#delete(kind, old, body) };
+      default:
+        throw methodNotAllowed();
+    }
+  }
+
+  #delete(kind: Kind, old: StoredObject, options: unknown): object {
+    if (kind.plural === 'namespaces') throw notSimulated('the deletion of namespaces');
+    const { object, isGone } = this.#deletions.delete(kind, old, options);
+    return isGone && !SHOWN_WHEN_GONE.has(kind.plural) ? goneStatus(kind, object) : object;
+  }
+
+  #scale(route: Route, request: APIRequest): APIAnswer {
+    const { kind } = route;
+    const old = this.#find(route);
+    const shown = scaleOf(kind, old);
+    if (request.method === 'GET') return { code: 200, body: shown };
+    if (request.method !== 'PATCH' && request.method !== 'PUT') throw methodNotAllowed();
+    const wanted = request.method === 'PUT' ? request.body : patchedValue(kind, shown, request);
+    const changed = this.#writes.update(kind, old, scaled(kind, old, wanted as Members), undefined);
+    return { code: 200, body: scaleOf(kind, changed) };
+  }
+
+  #evict(route: Route, { method, body }: APIRequest): APIAnswer {
+    if (method !== 'POST') throw methodNotAllowed();
+    const pod = this.#find(route);
+    const budgets = this.#kind('poddisruptionbudgets');
+    const options = isMembers(body) && isMembers(body['deleteOptions']) ? body['deleteOptions'] : {};
+    const { preconditions } = options as { preconditions?: { uid?: string } };
+    // Nothing is taken from a budget for a pod that is another one by now.
+    const isMeant = preconditions?.uid === undefined || preconditions.uid === pod.metadata.uid;
+    if (budgets !== undefined && isMeant && takeDisruption(this.objects, budgets, pod, this.#timestamp())) {
+      this.objects.put(route.kind, withDisruption(pod, this.#timestamp()));
+    }
+    this.#deletions.delete(route.kind, this.#find(route), options);
+    return { code: 201, body: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } };
+  }
+
+  #find({ kind, namespace, name = '' }: Route): StoredObject {
+    const found = this.objects.of(kind).get(keyOf({ ...(namespace !== undefined && { namespace }), name }));
+    if (found === undefined) throw notFound(kind, name);
+    return found;
+  }
+
+  #kind(plural: string): Kind | undefined {
+    return this.kinds.find((kind) => kind.plural === plural);
+  }
+}
+
+function methodNotAllowed(): Failure {
+  return new Failure(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {
+    details: {},
+  });
+}
+
+function patched(kind: Kind, old: StoredObject, request: APIRequest): StoredObject {
+  const wanted = patchedValue(kind, old, request);
+  if (!isMembers(wanted)) throw badRequest('the patch does not make an object');
+  return wanted as StoredObject;
+}
+
+function patchedValue(kind: Kind, value: object, { body, contentType = '' }: APIRequest): unknown {
+  switch (contentType.split(';')[0]) {
+    case 'application/merge-patch+json':
+      return mergePatched(value, body);
+    case 'application/strategic-merge-patch+json':
+      if (kind.lists === undefined) throw unsupportedPatch();
+      return strategicallyPatched(value, body as Members, kind.lists);
+    case 'application/json-patch+json':
+      return afterJsonPatch(kind, value, body);
+    case 'application/apply-patch+yaml':
+      throw notSimulated('server-side apply');
+    default:
+      throw unsupportedPatch();
+  }
+}
+
+function unsupportedPatch(): Failure {
+  const types = 'application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml';
+  return new Failure(
+    415,
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${types}`,
+  );
+}
+
+function afterJsonPatch(kind: Kind, value: object, body: unknown): unknown {
+  if (!Array.isArray(body)) throw badRequest('a JSON patch is a list of operations');
+  try {
+    return jsonPatched(value, body);
+  } catch (err) {
+    if (!(err instanceof JsonPatchError)) throw err;
+    // As the API server says it: no kind, no name.
+    throw invalid({ ...kind, kind: '', group: '' }, '', [{ reason: 'FieldValueInvalid', message: err.message }]);
+  }
+}
+
+function metadataOf({ metadata }: { readonly metadata: unknown }): Members {
+  return { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata };
+}
+
+/** An object, or an event's, without anything but its metadata. */
+export function metadataOnly(object: Members): Members {
+  return metadataOf({ metadata: object['metadata'] });
+}
+
+function metadataOfList({ metadata: all, items }: Members): Members {
+  const { continue: token, ...others } = all as Members;
+  const isEmpty = (items as readonly unknown[]).length === 0;
+  const metadata = { ...others, ...(token !== undefined && token !== '' && { continue: token }) };
+  return {
+    kind: 'PartialObjectMetadataList',
+    apiVersion: 'meta.k8s.io/v1',
+    metadata,
+    // As kube-apiserver writes it, unlike a list of whole objects.
+    items: isEmpty ? null : (items as Members[]).map(metadataOnly),
+  };
+}
+
+/** Everybody may do everything. */
+function reviewed(path: string, body: unknown): object | undefined {
+  if (!isMembers(body)) return undefined;
+  if (path === '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews') {
+    const all = { verbs: ['*'], apiGroups: ['*'], resources: ['*'] };
+    return { ...body, status: { resourceRules: [all], nonResourceRules: [], incomplete: false } };
+  }
+  if (path === '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews') return { ...body, status: { allowed: true } };
+  return undefined;
+}

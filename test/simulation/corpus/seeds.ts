@@ -1,0 +1,20 @@
+import type { ScriptLimits } from '../world/script.ts';
+
+/** A seed that once showed something that must not be. */
+export interface CorpusSeed extends ScriptLimits {
+  readonly seed: number;
+  /** What it showed, and why. */
+  readonly showed: string;
+}
+
+/**
+ * Seeds that are run again with each change. What a seed stands for changes with the world: one that no longer reaches what it showed may go
+ * when a unit test shows that, too.
+ */
+export const CORPUS: readonly CorpusSeed[] = [
+  {
+    seed: 25,
+    showed:
+      'a Machine that was being created when leadership was suspended waited forever, because what met the closed fence was not tried again',
+  },
+];

@@ -1,0 +1,333 @@
+import { MUTATIONS } from '../../../hack/mutations/list.ts';
+import type { Mutation } from '../../../hack/mutations/mutation.ts';
+import type { UserAct } from '../world/acts.ts';
+import type { FaultPlan } from '../world/faults.ts';
+import type { Script } from '../world/script.ts';
+
+/** A defect that the program has had, or one of its kind, as a change of the present source. */
+export interface KnownDefect {
+  /** By which it is run. */
+  readonly name: string;
+  readonly change: Pick<Mutation, 'in' | 'from' | 'to' | 'why'>;
+  /** Whether a life with that script can show it at all: others are not run. */
+  readonly mayShow: (script: Script) => boolean;
+  /** What must be found: whatever else it causes does not count. */
+  readonly shows: RegExp;
+}
+
+const NAMED_NONE = /^healthy Machine .* nobody asked for it/;
+const TOO_MANY = /^there are \d+ Machines where/;
+const GIVEN_UP = /^Machine .* was given up/;
+const TWO_VMS = /has \d+ VMs for more than|not as asked for within/;
+const VM_LEFT = /has gone before its VM|belongs to no Machine|left: .* VMs/;
+const STUCK = /not as asked for within|left: /;
+const FORGOTTEN = /was only forgotten/;
+const LED = /another process led|took Lease/;
+const VM_DELETED = /^VM .* was deleted although/;
+
+/** Rates are worth a run from here on: the plan of a seed is known before. */
+const OFTEN = 0.03;
+const happens =
+  (of: (plan: FaultPlan) => number) =>
+  ({ phases }: Script): boolean =>
+    phases.some(({ plan }) => of(plan) > OFTEN);
+const acts = happens(({ act }) => act / 3);
+const mishaps = happens(({ mishap }) => mishap / 2);
+const answersLost = happens(({ rates }) => rates.answerLost);
+const pauses = happens(({ pause }) => pause);
+const outages = happens(({ outage }) => outage);
+/** A leader that has ended, or is cut off, is followed soon. */
+const hasShortLeases = ({ world }: Script): boolean => !('leader-elect-lease-duration' in (world.flags ?? {}));
+const setBacks = happens(({ setBack }) => setBack);
+const deaths = happens(({ death }) => death);
+const driverDoes =
+  (effect: string, method?: string) =>
+  ({ phases }: Script): boolean =>
+    phases.some(({ plan }) =>
+      plan.driver.some(
+        (rule) =>
+          rule.effect === effect &&
+          (rule.probability ?? 1) > OFTEN &&
+          (method === undefined || rule.method === method || rule.method === '*'),
+      ),
+    );
+const all =
+  (...conditions: readonly ((script: Script) => boolean)[]) =>
+  (script: Script): boolean =>
+    conditions.every((one) => one(script));
+const isHonest = ({ world }: Script): boolean => world.isHonest === true;
+const isLarge = ({ world }: Script): boolean => (world.replicas ?? 0) >= 3;
+const ROLLS: readonly UserAct[] = ['roll', 'rollAgain', 'rollBack', 'pause'];
+/** Nobody changes sizes and strategies: bounds are close. */
+const onlyRolls = ({ phases }: Script): boolean =>
+  phases.some(({ plan }) => plan.act > OFTEN && plan.acts.every((act) => ROLLS.includes(act)));
+/** How many machines may be missing is no whole number. */
+const rounds = ({ world: { strategy, replicas = 0 } }: Script): boolean => {
+  const { maxUnavailable } = strategy?.rollingUpdate ?? {};
+  return typeof maxUnavailable === 'string' && (Number(maxUnavailable.slice(0, -1)) * replicas) % 100 !== 0;
+};
+const createsSlowly = ({ world }: Script): boolean => (world.latencyMs?.create ?? 0) > 40_000;
+const hasVolumes = ({ world }: Script): boolean => (world.pods?.volumes ?? 0) > 0;
+const hasPods = ({ world }: Script): boolean => world.pods !== undefined;
+const makesTwice = ({ world }: Script): boolean => world.idempotentCreate === false;
+const hasOtherIDs = ({ world }: Script): boolean => world.otherNodeIDs === true;
+
+/** Defects that worlds find. */
+export const KNOWN_DEFECTS: readonly KnownDefect[] = [
+  {
+    name: 'health-timeout-ignored',
+    change: {
+      in: 'healthTimeoutMsOf',
+      from: 'return parse(spec.healthTimeout) ?? settings.healthTimeoutMs',
+      to: 'return (parse(spec.healthTimeout) ?? settings.healthTimeoutMs) / 10',
+      why: 'Machines that are unhealthy for half a minute are replaced.',
+    },
+    mayShow: mishaps,
+    shows: NAMED_NONE,
+  },
+  {
+    name: 'drain-not-waited-for',
+    change: {
+      in: 'drain',
+      from: "if (!isAt(ctx, 'drain')) return next;",
+      to: "if (!isAt(ctx, 'drain')) return next; deps.cursor.advance(ctx, 'delete-vm', 'Drain successful.'); if (ctx !== undefined) return next;",
+      why: 'VMs go with the pods on them.',
+    },
+    mayShow: all(hasPods, acts),
+    shows: /pods were still on it/,
+  },
+  {
+    name: 'pods-deleted',
+    change: {
+      in: 'Evictor.ask',
+      from: 'hasPatience ? await actions.evict(pod, signal) : await actions.kill(pod, signal)',
+      to: 'await actions.kill(pod, signal)',
+      why: 'Pods are deleted, whatever their budgets say.',
+    },
+    mayShow: all(hasPods, acts),
+    shows: /past its budget/,
+  },
+  {
+    name: 'expectations-ignored',
+    change: {
+      in: 'Expectations.check',
+      from: 'if (names === undefined) return satisfied',
+      to: 'if (names !== null) return satisfied',
+      why: 'What was asked for and is not shown yet is asked for again: more Machines are made than wanted.',
+    },
+    mayShow: acts,
+    shows: TOO_MANY,
+  },
+  {
+    name: 'surge-doubled',
+    change: {
+      in: 'grownSize',
+      from: 'sumOf([newSet, ...oldSets]',
+      to: 'sumOf([newSet]',
+      why: 'A rollout makes all new machines at once.',
+    },
+    mayShow: acts,
+    shows: TOO_MANY,
+  },
+  {
+    name: 'node-left',
+    change: {
+      in: 'deleteNode',
+      from: 'else if (nodes !== undefined) await remove(deps, ctx, nodes)',
+      to: "else if (nodes !== undefined && ctx.machine.status.lastOperation?.type !== 'Delete') await remove(deps, ctx, nodes)",
+      why: 'A Node object stays after its machine is gone.',
+    },
+    mayShow: acts,
+    shows: /has gone before its Node|Node .* belongs to no Machine/,
+  },
+  {
+    name: 'old-not-bounded',
+    change: {
+      in: 'leastAvailable',
+      from: 'Math.max(0, replicas - unavailable - preservedFailed)',
+      to: '0 * replicas * unavailable * preservedFailed',
+      why: 'A rollout takes more old machines than may be unavailable.',
+    },
+    mayShow: acts,
+    shows: NAMED_NONE,
+  },
+  {
+    name: 'set-back-unnoticed',
+    change: {
+      in: 'OutageDetector.#setBack',
+      from: 'if (this.#outage?.isSetBack) return',
+      to: 'if (cluster !== why) return',
+      why: 'A control cluster that goes back in its history is taken for the same as before.',
+    },
+    mayShow: setBacks,
+    shows: /was only forgotten|nobody|not as asked for/,
+  },
+  {
+    name: 'marks-never-settled',
+    change: {
+      in: 'MachineDeploymentController.#settleMarks',
+      from: "const stage = acted.waitsFor === undefined ? rolloutStage(world) : 'none'",
+      to: "const stage = 'choosing' as const",
+      why: 'A Node keeps scale-down-disabled after a rollout.',
+    },
+    mayShow: acts,
+    shows: /still has annotation/,
+  },
+  {
+    name: 'evictions-end-early',
+    change: {
+      in: 'Evictor.#jittered',
+      from: '1 + JITTER * this.#deps.random()',
+      to: '1 - JITTER + 2 * JITTER * this.#deps.random()',
+      why: 'A pod whose budget allows no eviction is deleted before the drain timeout.',
+    },
+    mayShow: all(hasPods, acts),
+    shows: /past its budget/,
+  },
+  {
+    name: 'suspended-forgets',
+    change: {
+      in: 'wakeOrphanVMs',
+      from: 'if (old === undefined || old.metadata.uid === current?.metadata.uid) return',
+      to: 'if (trust.trustedForMs([]) === 0 || old === undefined || old.metadata.uid === current?.metadata.uid) return',
+      why: 'VMs of Machines that a long restore has forgotten are deleted when they are few.',
+    },
+    mayShow: all(setBacks, hasShortLeases, acts),
+    shows: FORGOTTEN,
+  },
+  {
+    name: 'outdated-drain-believed',
+    change: {
+      in: 'Drains.#isOutdated',
+      from: 'return trustedMs > 0 &&',
+      to: 'return trustedMs < 0 &&',
+      why: 'A drain that ended before the cluster was set back counts, although the pods are back.',
+    },
+    mayShow: all(hasPods, setBacks, acts),
+    shows: /pods were still on it/,
+  },
+  {
+    name: 'volumes-not-waited-for',
+    change: {
+      in: 'isAttached',
+      from: 'if (attachmentsOfNode.some(({ spec }) => spec.source.persistentVolumeName === name)) return true;',
+      to: '',
+      why: 'VMs go with the volumes of their pods.',
+    },
+    mayShow: all(hasVolumes, acts),
+    shows: /volumes were still attached/,
+  },
+  row(
+    'broken-post-made-again',
+    'A connection that broke counts as "surely not created", and the Machine is made twice.',
+    all(acts, answersLost),
+    TOO_MANY,
+  ),
+  row(
+    'lost-post-made-again',
+    'After some minutes a POST that was not answered counts as never sent.',
+    all(acts, answersLost),
+    TOO_MANY,
+  ),
+  row('closed-gate-forgotten', 'What met a closed gate is not tried again.', outages, STUCK),
+  row('fence-stays-open', 'A process that could not renew its Lease goes on writing.', pauses, LED),
+  row('lease-taken-unnoticed', 'A process goes on although another one has taken its Lease.', pauses, LED),
+  row(
+    'one-more-unavailable',
+    'One machine more than allowed is unavailable in a rollout.',
+    all(onlyRolls, rounds),
+    NAMED_NONE,
+  ),
+  row(
+    'replaced-together',
+    'Two machines are failed at once where one may be replaced.',
+    all(isLarge, mishaps),
+    GIVEN_UP,
+  ),
+  row(
+    'zone-replaced',
+    'The machines of a zone that is cut off are replaced one after the other.',
+    all(isLarge, mishaps),
+    GIVEN_UP,
+  ),
+  row(
+    'forgotten-deleted',
+    'VMs whose Machines a restore has forgotten are deleted when they are few.',
+    setBacks,
+    FORGOTTEN,
+  ),
+  row('set-back-hidden', 'After a restore of etcd the cache hides what is there.', setBacks, STUCK),
+  row(
+    'delete-error-is-gone',
+    'Any error of DeleteMachine means that the VM is gone.',
+    all(isHonest, acts, driverDoes('fail', 'DeleteMachine')),
+    VM_LEFT,
+  ),
+  row(
+    'running-creation-leaks',
+    'A VM that is just being created leaks with its deleted Machine.',
+    all(isHonest, acts),
+    VM_LEFT,
+  ),
+  row('unanswered-creation-leaks', 'The VM of a creation without answer leaks.', all(isHonest, acts), VM_LEFT),
+  row(
+    'creation-not-noted',
+    'After a crash nobody knows that a CreateMachine was sent, and a second one makes a second VM.',
+    all(makesTwice, deaths, acts, hasShortLeases, createsSlowly),
+    TWO_VMS,
+  ),
+  row(
+    'status-error-is-no-vm',
+    'Any error of GetMachineStatus means that there is no VM.',
+    all(makesTwice, driverDoes('fail', 'GetMachineStatus'), acts),
+    TWO_VMS,
+  ),
+  row(
+    'one-look-fails',
+    'A machine is failed after one look.',
+    all(driverDoes('stale', 'ListMachines'), driverDoes('stale', 'GetMachineStatus')),
+    NAMED_NONE,
+  ),
+  row(
+    'made-during-look-deleted',
+    'A VM that was made during the look is deleted, because Machines were read before it.',
+    acts,
+    VM_DELETED,
+  ),
+  row(
+    'other-ids-no-node',
+    'Healthy machines have no Node where cloud controllers write provider ids in another form than drivers.',
+    hasOtherIDs,
+    /./,
+  ),
+  row(
+    'other-ids-deleted',
+    'A driver that shows other ids all at once loses all its VMs.',
+    driverDoes('other-id'),
+    VM_DELETED,
+  ),
+  row('foreign-node-name', 'A machine takes the Node name of another one.', all(acts, driverDoes('mixed-up')), /./),
+  row(
+    'foreign-vm-answered',
+    "A second VM is made of a machine whose first creation was answered with another machine's VM.",
+    all(acts, driverDoes('other', 'CreateMachine')),
+    TWO_VMS,
+  ),
+  row(
+    'unseen-node-spares-nothing',
+    'A Failed machine is deleted although its Node could not be looked at.',
+    mishaps,
+    NAMED_NONE,
+  ),
+  row('waits-for-replacement', 'A machine waits forever after another replacement.', all(isLarge, mishaps), STUCK),
+  row('late-node-stays', 'The Node of a machine whose VM went after it stays.', acts, /Node .* belongs to no Machine/),
+];
+
+/** The row of the list of mutations that says so. */
+function row(name: string, why: string, mayShow: KnownDefect['mayShow'], shows: RegExp): KnownDefect {
+  const found = MUTATIONS.filter((one) => one.why === why);
+  const [change] = found;
+  if (change === undefined || found.length > 1)
+    throw new Error(`${found.length} rows of hack/mutations/list say: ${why}`);
+  return { name, change, mayShow, shows };
+}

@@ -1,0 +1,15 @@
+import { BUILT_IN_ROWS } from './built-in-rows.ts';
+import { DELETION_ROWS } from './deletion-rows.ts';
+import { LIST_ROWS } from './list-rows.ts';
+import { METADATA_ROWS } from './metadata-rows.ts';
+import type { Row } from './row.ts';
+import { SCHEMA_ROWS } from './schema-rows.ts';
+
+/** All requests, in their order: later ones stand on what earlier ones have left. */
+export const ROWS: readonly Row[] = [
+  ...METADATA_ROWS,
+  ...DELETION_ROWS,
+  ...SCHEMA_ROWS,
+  ...BUILT_IN_ROWS,
+  ...LIST_ROWS,
+];

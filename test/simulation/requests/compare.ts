@@ -1,0 +1,85 @@
+import type { APIRequest } from '../api-server/api-server.ts';
+import { isMembers, type Members } from '../api-server/json.ts';
+import { Normaliser } from './normalise.ts';
+import type { Given, Row } from './row.ts';
+
+/** An answer as it came over the wire; a body that is no JSON is a text. */
+export interface Answer {
+  readonly code: number;
+  readonly body: unknown;
+}
+
+/** One of the servers that are compared, with what it has answered so far. */
+export class Asked {
+  readonly #given: Given;
+  readonly #saved = new Map<string, unknown>();
+  readonly #normaliser: Normaliser;
+  readonly #answer: (request: APIRequest) => Promise<Answer>;
+
+  constructor(where: Pick<Given, 'namespace' | 'prefix'>, answer: (request: APIRequest) => Promise<Answer>) {
+    this.#given = { ...where, saved: (name) => this.#saved.get(name) };
+    this.#normaliser = new Normaliser([[where.namespace, 'NS']]);
+    this.#answer = answer;
+  }
+
+  /** What of the answer to a row is compared. */
+  async ask(row: Row): Promise<Members> {
+    const { code, body } = await this.#answer(row.request(this.#given));
+    if (row.save !== undefined) this.#saved.set(row.save, body);
+    return compared({ code, body: this.#normaliser.of(body) }, row);
+  }
+
+  /** A value of this server as it is compared with one of the other. */
+  normalised(value: unknown): unknown {
+    return this.#normaliser.of(value);
+  }
+
+  /** Whether a row is about a kind that is built in. */
+  isBuiltIn(row: Row): boolean {
+    return !row.request(this.#given).path.startsWith('/apis/machine.sapcloud.io/');
+  }
+}
+
+function compared({ code, body }: Answer, { kept }: Row): Members {
+  if (kept?.what === 'all') return {};
+  if (kept?.what === 'body') return { code };
+  if (typeof body === 'string') return { code };
+  if (!isMembers(body) || body['kind'] !== 'Status' || body['status'] !== 'Failure')
+    return { code, body: listOf(body) };
+  const { message, reason, details, metadata } = body;
+  const { causes, ...others } = isMembers(details) ? details : {};
+  if (kept?.what === 'message') return { code, reason };
+  if (kept?.what === 'causes') return { code, reason, details: others };
+  // How Go shows a value that is invalid is not followed: the fields are, and why.
+  const what = reason === 'Invalid' ? { fields: fieldsOf(causes) } : { message };
+  return { code, reason, details: others, metadata, ...what };
+}
+
+/** Each once; without what is said only because other rules could not be looked at. */
+function fieldsOf(causes: unknown): string[] {
+  const all = Array.isArray(causes) ? (causes as Members[]) : [];
+  const told = all.filter(({ message }) => !String(message).includes('some validation rules were not checked'));
+  return [...new Set(told.map(({ field, reason }) => `${String(field)}: ${String(reason)}`))].toSorted();
+}
+
+/** The resourceVersion of a list is that of the whole server, to which others write too. */
+function listOf(body: unknown): unknown {
+  // The items of a list of metadata of nothing are null.
+  if (!isMembers(body) || !('items' in body)) return body;
+  const metadata = isMembers(body['metadata']) ? { ...body['metadata'], resourceVersion: 'any' } : {};
+  return { ...body, metadata };
+}
+
+/**
+ * Of an answer about a built-in kind, what the other answer has too: such kinds have many defaults that nothing simulated reads. An
+ * absent member of the whole is left absent, so that what is shown must be there.
+ */
+export function shownIn(whole: unknown, part: unknown): unknown {
+  if (Array.isArray(part) && Array.isArray(whole)) {
+    return whole.length === part.length ? whole.map((item, i) => shownIn(item, part[i])) : whole;
+  }
+  if (!isMembers(part) || !isMembers(whole)) return whole;
+  return Object.fromEntries(
+    Object.keys(part).flatMap((name) => (name in whole ? [[name, shownIn(whole[name], part[name])]] : [])),
+  );
+}

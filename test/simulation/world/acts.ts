@@ -1,0 +1,102 @@
+import type { MachineDeploymentStrategy } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
+import type { Random } from '../../../pkg/random/random.ts';
+import type { Ledger } from './ledger.ts';
+import { type MachinesWorld, pathOf } from './machines-world.ts';
+import { integerIn, oneOf } from './seeded-random.ts';
+
+/** Something that somebody does, or that happens. */
+type Act = (world: MachinesWorld, ledger: Ledger, random: Random) => void;
+
+const change =
+  (draw: (random: Random) => object): Act =>
+  (world, _ledger, random) =>
+    world.changePool(draw(random));
+
+const version = (least: number, most: number): Act =>
+  change((random) => ({
+    spec: { template: { metadata: { annotations: { version: String(integerIn(random, least, most)) } } } },
+  }));
+
+/** What users do to a pool. */
+const USER_ACTS = {
+  roll: version(4, 9),
+  // Such a set may be there already.
+  rollAgain: version(0, 3),
+  scale: change((random) => ({ spec: { replicas: integerIn(random, 0, 10) } })),
+  strategy: change((random) => ({ spec: { strategy: drawStrategy(random) } })),
+  rollBack: change(() => ({ spec: { rollbackTo: { revision: 0 } } })),
+  pause: change((random) => ({ spec: { paused: random() < 0.5 } })),
+  deleteMachine: (world, ledger, random) => {
+    if (world.machines.length === 0) return;
+    deleteMachine(world, ledger, oneOf(random, world.machines).metadata.name);
+  },
+} satisfies Readonly<Record<string, Act>>;
+
+/** What happens to machines by itself. */
+const MISHAPS = {
+  vmVanishes: (world, _ledger, random) => {
+    if (world.cloud.size > 0) world.cloud.remove(oneOf(random, world.cloud.all()).providerID, 'vanished');
+  },
+  nodeDeleted: (world, ledger, random) => {
+    if (world.nodes.length === 0) return;
+    const { name } = oneOf(random, world.nodes).metadata;
+    // A machine goes with its Node.
+    ledger.askedFor(name);
+    world.act('DELETE', `/api/v1/nodes/${name}`, {}, 'target');
+  },
+  notReady: (world, _ledger, random) => {
+    if (world.nodes.length === 0) return;
+    const { name } = oneOf(random, world.nodes).metadata;
+    world.trace.add(`Node ${name} is not ready for a while`);
+    beUnready(world, [name], 'not-ready', random() * 600_000);
+  },
+  cutOff: (world, _ledger, random) => {
+    const share = random() < 0.5 ? 1 : 0.25 + random() * 0.5;
+    const names = world.nodes.map(({ metadata }) => metadata.name).filter(() => random() < share);
+    world.trace.add(`the zone, or a part of it, is cut off for a while: ${names.join(' ')}`);
+    beUnready(world, names, 'unknown', 60_000 + random() * 800_000);
+  },
+} satisfies Readonly<Record<string, Act>>;
+
+/** Names of what users do. */
+export const USER_ACT_NAMES = Object.keys(USER_ACTS) as (keyof typeof USER_ACTS)[];
+/** One of them. */
+export type UserAct = keyof typeof USER_ACTS;
+
+/** A user does one of those things to the pool. */
+export function userAct(names: readonly UserAct[], world: MachinesWorld, ledger: Ledger, random: Random): void {
+  USER_ACTS[oneOf(random, names)](world, ledger, random);
+}
+
+/** Something happens to a machine. */
+export const mishap: Act = (world, ledger, random) => oneOf(random, Object.values(MISHAPS))(world, ledger, random);
+
+/** A user deletes a Machine. */
+export function deleteMachine(world: MachinesWorld, ledger: Ledger, name: string): void {
+  ledger.askedFor(name);
+  world.act('DELETE', pathOf('machines', name), {});
+}
+
+/** How a pool is rolled: at least one machine may be missing, so that a rollout ends. */
+export function drawStrategy(random: Random): MachineDeploymentStrategy {
+  const draw = (least: number): number | string =>
+    random() < 0.5 ? integerIn(random, least, 3) : `${integerIn(random, least * 20, 60)}%`;
+  const rollingUpdate = { maxSurge: draw(0), maxUnavailable: draw(1) };
+  return { type: 'RollingUpdate', rollingUpdate };
+}
+
+function beUnready(
+  { simulation, cloud, time }: MachinesWorld,
+  names: readonly string[],
+  readiness: 'not-ready' | 'unknown',
+  forMs: number,
+): void {
+  const say = (how: typeof readiness | 'ready'): void => {
+    for (const name of names) {
+      // Without its VM nobody would say so.
+      if (cloud.named(name).length > 0) void simulation.nodes?.setReadiness(name, how).catch(() => undefined);
+    }
+  };
+  say(readiness);
+  time.schedule(forMs, () => say('ready'));
+}

@@ -1,0 +1,37 @@
+import type { Node } from '../../../pkg/apis/wire.ts';
+import type { MachinesWorld } from './machines-world.ts';
+
+/** What the program puts on Nodes only while it has something to do with them. */
+const PASSING = /prefer-no-schedule|preserve|scale-down-disabled|for-update|candidate/i;
+
+/** What is left over in a world whose pool is as asked for: nothing, if all is well. */
+export function leftoversIn({ machines, nodes, cloud, servers }: MachinesWorld): string[] {
+  const owned = new Set(machines.map(({ metadata }) => metadata.labels?.['node']));
+  const names = new Set(machines.map(({ metadata }) => metadata.name));
+  const stray = nodes.filter(({ metadata }) => !owned.has(metadata.name));
+  const ownerless = cloud.all().filter(({ machineName }) => !names.has(machineName));
+  const { kinds, objects } = servers.target;
+  const secretKind = kinds.find(({ plural }) => plural === 'secrets');
+  const tokens = secretKind === undefined ? [] : objects.of(secretKind).list();
+  return [
+    ...nodes.flatMap((node) => marksOf(node).map((mark) => `Node ${node.metadata.name} still has ${mark}`)),
+    ...stray.map(({ metadata }) => `Node ${metadata.name} belongs to no Machine`),
+    ...ownerless.map((vm) => `VM ${vm.providerID} of ${vm.machineName} belongs to no Machine`),
+    ...tokens
+      .filter(({ metadata }) => metadata.name.startsWith('bootstrap-token-'))
+      .map(({ metadata }) => `Secret ${metadata.name} is left`),
+  ];
+}
+
+function marksOf({ metadata, spec }: Node): string[] {
+  return [
+    ...(spec?.unschedulable === true ? ['its cordon'] : []),
+    ...(spec?.taints ?? []).filter(({ key }) => PASSING.test(key)).map(({ key }) => `taint ${key}`),
+    ...Object.keys(metadata.annotations ?? {})
+      .filter((key) => PASSING.test(key))
+      .map((key) => `annotation ${key}`),
+    ...Object.keys(metadata.labels ?? {})
+      .filter((key) => PASSING.test(key))
+      .map((key) => `label ${key}`),
+  ];
+}

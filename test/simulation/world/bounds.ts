@@ -1,0 +1,69 @@
+import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
+import { equal } from '../api-server/json.ts';
+
+/**
+ * How few Machines a pool may be brought to by deletions, and how many by creations, whatever the controllers have seen of what was asked for
+ * meanwhile: the smallest and largest size since the pool was last as asked for, and where its template has changed, less the largest number
+ * that may be unavailable, and more by the largest surge.
+ */
+export class Bounds {
+  #template: unknown;
+  #hasRolled = false;
+  #hasResized = false;
+  #least = 0;
+  #most = 0;
+  #mostUnavailable = 0;
+  #mostSurge = 0;
+
+  /** The pool is as asked for: only what is asked for from now on counts. */
+  settle(pool: MachineDeployment | undefined): void {
+    const size = pool?.spec?.replicas ?? 0;
+    this.#template = pool?.spec?.template;
+    this.#hasRolled = false;
+    this.#hasResized = false;
+    [this.#least, this.#most] = [size, size];
+    [this.#mostUnavailable, this.#mostSurge] = [0, 0];
+    this.#observeStrategy(pool, size);
+  }
+
+  /** Something was asked for. */
+  observe(pool: MachineDeployment | undefined): void {
+    const isGoing = pool === undefined || pool.metadata.deletionTimestamp !== undefined;
+    const size = isGoing ? 0 : (pool.spec.replicas ?? 0);
+    this.#hasRolled ||= !equal(this.#template, pool?.spec?.template);
+    this.#hasResized ||= size !== this.#least || size !== this.#most;
+    this.#least = Math.min(this.#least, size);
+    this.#most = Math.max(this.#most, size);
+    this.#observeStrategy(pool, size);
+  }
+
+  /** Whether it is rolled, and of the same size as before. */
+  get onlyRolls(): boolean {
+    return this.#hasRolled && !this.#hasResized;
+  }
+
+  get hasResized(): boolean {
+    return this.#hasResized;
+  }
+
+  /** How many Machines that are not being deleted there are at least. */
+  get fewest(): number {
+    return this.#least - (this.#hasRolled ? this.#mostUnavailable : 0);
+  }
+
+  /** How many there are at most. */
+  get most(): number {
+    return this.#most + (this.#hasRolled ? this.#mostSurge : 0);
+  }
+
+  #observeStrategy(pool: MachineDeployment | undefined, size: number): void {
+    const { maxUnavailable = 1, maxSurge = 1 } = pool?.spec?.strategy?.rollingUpdate ?? {};
+    this.#mostUnavailable = Math.max(this.#mostUnavailable, shareOf(maxUnavailable, size, Math.floor));
+    this.#mostSurge = Math.max(this.#mostSurge, shareOf(maxSurge, size, Math.ceil));
+  }
+}
+
+function shareOf(value: number | string, size: number, round: (share: number) => number): number {
+  if (typeof value === 'number') return value;
+  return value.endsWith('%') ? round((Number(value.slice(0, -1)) * size) / 100) : Number(value);
+}

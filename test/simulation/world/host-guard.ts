@@ -1,0 +1,81 @@
+import childProcess from 'node:child_process';
+import crypto from 'node:crypto';
+import dns from 'node:dns';
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import net from 'node:net';
+import { performance } from 'node:perf_hooks';
+
+const OURS = /\/(pkg|test\/simulation)\//;
+/** Node itself may still have modules to load. */
+const LOADING = /node:internal\/modules\//;
+
+type AnyFunction = (...given: never[]) => unknown;
+/** Whether the stack of a caller, the nearest first, is to be refused. */
+type Refusal = (stack: readonly string[]) => boolean;
+
+/** Libraries may ask on: none of what they are told comes into a world. */
+const FROM_OURS: Refusal = ([caller = '']) => OURS.test(caller);
+/** What such a call ends with comes when the host likes, whoever asked for it. */
+const FROM_ANYONE: Refusal = (stack) => !stack.some((line) => LOADING.test(line));
+
+let isOpen = false;
+
+/**
+ * Makes what a seed does not decide throw in this process: randomness, time and timers of the host where code of the product or of a world
+ * asks for them; files, processes and sockets for everybody. For programs that do nothing else.
+ */
+export function guardAgainstHost(): void {
+  guard(Math, ['random'], FROM_OURS);
+  guard(Date, ['now'], FROM_OURS);
+  guard(performance, ['now'], FROM_OURS);
+  guard(globalThis, ['setTimeout', 'setInterval'], FROM_OURS);
+  guard(crypto, ['randomInt', 'randomBytes', 'randomUUID'], FROM_OURS);
+  guard(fs, functionsOf(fs), FROM_ANYONE);
+  guard(fs.promises, functionsOf(fs.promises), FROM_ANYONE);
+  guard(childProcess, functionsOf(childProcess), FROM_ANYONE);
+  guard(net, ['connect', 'createConnection', 'createServer'], FROM_ANYONE);
+  guard(dns, ['lookup', 'resolve'], FROM_ANYONE);
+  syncBuiltinESMExports();
+}
+
+/** Lets `run` use the host, which is no part of a world. */
+export function withHost<T>(run: () => T): T {
+  isOpen = true;
+  try {
+    return run();
+  } finally {
+    isOpen = false;
+  }
+}
+
+/** But for classes. */
+function functionsOf(of: object): string[] {
+  return Object.entries(of).flatMap(([name, member]) =>
+    typeof member === 'function' && /^[a-z]/.test(name) ? [name] : [],
+  );
+}
+
+function guard(of: object, names: readonly string[], isRefused: Refusal): void {
+  const members = of as Record<string, AnyFunction>;
+  for (const name of names) {
+    const real = members[name]!;
+    const guarded = function (this: unknown, ...given: never[]): unknown {
+      if (isOpen) return real.apply(this, given);
+      const error = errorOf(`${name} is not the seed's`, isRefused === FROM_OURS ? 1 : 30, guarded);
+      if (isRefused((error.stack ?? '').split('\n').slice(1))) throw error;
+      return real.apply(this, given);
+    };
+    members[name] = Object.assign(guarded, real);
+  }
+}
+
+/** An error whose stack begins with who called `below`. Only so many of its lines are made: some ask often. */
+function errorOf(message: string, lines: number, below: AnyFunction): Error {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = lines;
+  const error = new Error(message);
+  Error.captureStackTrace(error, below);
+  Error.stackTraceLimit = stackTraceLimit;
+  return error;
+}

@@ -1,0 +1,54 @@
+import type { Lease } from '../../../pkg/apis/wire.ts';
+import type { MachinesWorld } from './machines-world.ts';
+
+interface Holder {
+  readonly identity: string;
+  readonly sinceMs: number;
+  /** When it has renewed its Lease last. */
+  readonly renewedMs: number;
+  /** For how long others then leave it alone. */
+  readonly durationMs: number;
+}
+
+/** Times in Leases are those of clocks that are read before a request is sent. */
+const SLACK_MS = 100;
+
+/** Who holds the Leases of a world. */
+export class Leaders {
+  readonly #holders = new Map<string, Holder>();
+
+  /** `find` is told when a Lease is taken from a process that had not lost it. */
+  constructor(world: MachinesWorld, find: (what: string) => void) {
+    world.servers.control.objects.onChange(({ plural }, { object }) => {
+      if (plural !== 'leases') return;
+      const { name } = object.metadata;
+      const nowMs = world.time.elapsedMs;
+      const { holderIdentity: identity = '', leaseDurationSeconds = 0 } = (object as unknown as Lease).spec ?? {};
+      const durationMs = leaseDurationSeconds * 1_000;
+      const before = this.#holders.get(name);
+      const isSame = before?.identity === identity;
+      if (before !== undefined && !isSame && before.identity !== '' && identity !== '') {
+        const leftMs = before.renewedMs + before.durationMs - nowMs;
+        if (leftMs > SLACK_MS) {
+          find(`${identity} took Lease ${name} of ${before.identity}, which held it for ${Math.round(leftMs)} ms more`);
+        }
+      }
+      this.#holders.set(name, {
+        identity,
+        sinceMs: isSame ? before.sinceMs : nowMs,
+        renewedMs: nowMs,
+        durationMs,
+      });
+    });
+    world.servers.control.objects.onRestore(() => this.#holders.clear());
+  }
+
+  /** Whether others had taken all Leases when a process sent something. */
+  hadLost(identity: string, sentAtMs: number): boolean {
+    const holders = [...this.#holders.values()];
+    return (
+      holders.length > 1 &&
+      holders.every((holder) => holder.identity !== '' && holder.identity !== identity && holder.sinceMs < sentAtMs)
+    );
+  }
+}

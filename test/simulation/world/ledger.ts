@@ -1,0 +1,265 @@
+import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
+import { fromTimestamp } from '../../../pkg/clock/clock.ts';
+import type { SimVM } from '../../../pkg/drivers/sim/vm.ts';
+import { at } from '../api-server/json.ts';
+import type { StoredObject } from '../api-server/stored-object.ts';
+import { Bounds } from './bounds.ts';
+import { Health } from './health.ts';
+import { Leaders } from './leaders.ts';
+import type { MachinesWorld } from './machines-world.ts';
+import type { SimulatedProcess } from './simulated-process.ts';
+
+/** How long two VMs may stand for one Machine: until the next list of VMs has found the second, and its grace is over. */
+const DOUBLED_MS = 20 * 60_000;
+/** Machines that fall ill within this time have one reason, if most do, and it is known for a while. */
+const ZONE_BURST_MS = 240_000;
+const ZONE_SEEN_MS = 60_000;
+const ZONE_SHARE = 0.6;
+/** Within this time a call has come to its end. */
+const CALL_MS = 120_000;
+/** Nobody who is at work has so much to ask. */
+const MOST_REQUESTS_A_SECOND = 2_000;
+/** So long it takes at least until a new Machine runs. */
+const JOIN_MS = 5_000;
+/** Of the Machines of worlds, less what a look may take. */
+const DRAIN_TIMEOUT_MS = 295_000;
+
+/** Watches over a world: notes what was asked for, and finds what must never happen. */
+export class Ledger {
+  readonly findings: string[] = [];
+  vmsMade = 0;
+  readonly #world: MachinesWorld;
+  readonly #bounds = new Bounds();
+  readonly #health: Health;
+  /** Who has evicted the pod of a volume from a Node, by the name of the attachment. */
+  readonly #sentAwayBy = new Map<string, string>();
+  /** When DeleteMachine was called last, by the name of the Machine, and when the cluster was set back. */
+  readonly #calledMs = new Map<string, number>();
+  #setBackMs = -Infinity;
+  /** Who was there when the cluster was set back, and has to hold what was forgotten. */
+  #ledBefore: SimulatedProcess | undefined;
+  /** Also of pods that are gone. */
+  readonly #nodeOfPod = new Map<string, string>();
+  #isSetBack = false;
+  /** UIDs of Machines that were given up while they had a VM. */
+  readonly #failed = new Set<string>();
+  /** When the last one was. */
+  #givenUpMs = -Infinity;
+  readonly #asked = new Set<string>();
+  readonly #doubledSince = new Map<string, number>();
+
+  constructor(world: MachinesWorld) {
+    this.#world = world;
+    this.#bounds.settle(world.pool);
+    this.#health = new Health(world);
+    world.cloud.onEvent((vm, event) => {
+      if (event === 'created') this.vmsMade += 1;
+      if (event === 'deleted') this.#lookAtVM(vm);
+    });
+    world.servers.control.objects.onChange(({ plural }, { type, object, previous }) => {
+      if (plural === 'machinedeployments') this.#bounds.observe(object as unknown as MachineDeployment);
+      if (plural !== 'machines') return;
+      if (previous === undefined) this.#lookAtNumber();
+      else if (type === 'DELETED') this.#lookAtEnd(object as unknown as Machine);
+      else if (isGoing(object) && !isGoing(previous)) this.#lookAtMachine(previous);
+      else this.#lookAtFailure(object as unknown as Machine, previous as unknown as Machine);
+    });
+    const leaders = new Leaders(world, (what) => this.find(what));
+    world.onRequest(({ identity, method, path, sentAtMs }) => {
+      if (leaders.hadLost(identity, sentAtMs))
+        this.find(`${identity} asked for a change after another process led: ${method} ${path}`);
+      if (path.endsWith('/eviction')) this.#noteEviction(path, identity);
+      if (method === 'DeleteMachine') this.#calledMs.set(path, sentAtMs);
+      if (method === 'DELETE' && /\/pods\/[^/]+$/.test(path)) this.#lookAtPod(path);
+    });
+    world.servers.target.objects.onChange(({ plural }, { type, object }) => {
+      if (plural === 'nodes' && type === 'DELETED') this.#lookAtNode(object.metadata.name);
+      if (plural === 'pods') this.#nodeOfPod.set(object.metadata.name, String(at(object, ['spec', 'nodeName'])));
+    });
+  }
+
+  /** The control cluster was set back. */
+  setBack(): void {
+    this.#bounds.observe(this.#world.pool);
+    this.#ledBefore = this.#world.process;
+    this.#isSetBack = true;
+    this.#setBackMs = this.#world.time.elapsedMs;
+  }
+
+  /** Somebody has said that VMs of forgotten Machines may go. */
+  released(): void {
+    this.#ledBefore = undefined;
+  }
+
+  /** A user is about to delete a Machine, or its Node. */
+  askedFor(name: string): void {
+    this.#asked.add(name);
+  }
+
+  /** All is as asked for: only what is asked for from now on is a reason for what happens next. */
+  settle(): void {
+    this.#isSetBack = false;
+    this.#bounds.settle(this.#world.pool);
+  }
+
+  /** Notes something that must not be. */
+  find(what: string): void {
+    this.#world.trace.add(`finding ${what}`);
+    this.findings.push(`${(this.#world.time.elapsedMs / 1_000).toFixed(0)} s: ${what}`);
+  }
+
+  /** Whether nothing else can be learned from this world: something goes round in it. */
+  get isHopeless(): boolean {
+    return this.#world.mostInASecond > MOST_REQUESTS_A_SECOND;
+  }
+
+  /** To be called now and then: looks at what takes too long. */
+  look(): void {
+    const { cloud, time, mostInASecond } = this.#world;
+    if (this.isHopeless) this.find(`${mostInASecond} requests were sent within a second`);
+    const counts = new Map<string, number>();
+    for (const { machineName } of cloud.all()) counts.set(machineName, (counts.get(machineName) ?? 0) + 1);
+    for (const name of this.#doubledSince.keys()) if ((counts.get(name) ?? 0) < 2) this.#doubledSince.delete(name);
+    for (const [name, count] of counts) {
+      if (count < 2) continue;
+      const sinceMs = this.#doubledSince.get(name) ?? time.elapsedMs;
+      this.#doubledSince.set(name, sinceMs);
+      if (time.elapsedMs - sinceMs <= DOUBLED_MS) continue;
+      this.find(`Machine ${name} has ${count} VMs for more than ${DOUBLED_MS / 60_000} minutes`);
+      this.#doubledSince.set(name, Infinity);
+    }
+  }
+
+  /** Of healthy Machines that nobody named, only as many go as were asked for. */
+  #lookAtMachine(before: StoredObject): void {
+    const machine = before as unknown as Machine;
+    const { name } = machine.metadata;
+    if (this.#asked.has(name) || !this.#health.isHealthy(machine)) return;
+    // What users delete comes on top: nobody has to have seen it yet.
+    const left = this.#world.machines.filter((one) => !isGoing(one) || this.#asked.has(one.metadata.name));
+    const { fewest, onlyRolls } = this.#bounds;
+    // Where only the template has changed, one that has never joined does not take the place of one that works. One that does not may go first.
+    const isRolled = onlyRolls && machine.status?.currentStatus?.phase === 'Running';
+    const { length } = isRolled ? left.filter((one) => this.#health.hasJoined(one)) : left;
+    if (length >= fewest) return;
+    this.find(
+      `healthy Machine ${name} was deleted although nobody asked for it: ${length} are left of at least ${fewest}`,
+    );
+  }
+
+  /** Where the provider says nothing that is not true, a Machine leaves neither its VM nor its Node. */
+  #lookAtEnd({ metadata: { name, uid, labels, deletionTimestamp } }: Machine): void {
+    const { isHonest, cloud, nodes } = this.#world;
+    if (!isHonest) return;
+    const vm = cloud.all().find(({ machineUID }) => machineUID === uid);
+    if (vm !== undefined) this.find(`Machine ${name} has gone before its VM ${vm.providerID}`);
+    const node = nodes.find((one) => one.metadata.name === labels?.['node']);
+    if (node === undefined || node.metadata.creationTimestamp >= (deletionTimestamp ?? '')) return;
+    this.find(`Machine ${name} has gone before its Node`);
+  }
+
+  /** No more are made than are asked for. Those of a backup may come on top. */
+  #lookAtNumber(): void {
+    if (this.#isSetBack) return;
+    const count = this.#world.machines.filter((one) => !isGoing(one)).length;
+    const { most } = this.#bounds;
+    if (count > most) this.find(`there are ${count} Machines where at most ${most} are asked for`);
+  }
+
+  /** Machines with a VM are given up one after the other, and none where most have fallen ill together. */
+  #lookAtFailure(machine: Machine, before: Machine): void {
+    const phase = (one: Machine): string | undefined => one.status?.currentStatus?.phase;
+    if (phase(machine) !== 'Failed' || phase(before) !== 'Unknown') return;
+    const { cloud, machines, time } = this.#world;
+    const { uid, name } = machine.metadata;
+    if (cloud.get(machine.spec?.providerID ?? '')?.power !== 'on') return;
+    this.#failed.add(uid);
+    const others = machines.filter((one) => one.metadata.uid !== uid && !isGoing(one));
+    const failed = others.find((one) => this.#failed.has(one.metadata.uid) && phase(one) === 'Failed');
+    // Another one cannot have taken the place of the last in so short a time.
+    const isTooSoon = time.elapsedMs - this.#givenUpMs < JOIN_MS && !this.#bounds.hasResized;
+    if (failed !== undefined || isTooSoon) {
+      this.find(`Machine ${name} was given up beside ${failed?.metadata.name ?? 'another one'}`);
+    }
+    this.#givenUpMs = time.elapsedMs;
+    const sinceMs = (one: Machine): number => fromTimestamp(one.status?.currentStatus?.lastUpdateTime) ?? 0;
+    const isIll = (one: Machine): boolean =>
+      phase(one) === 'Unknown' &&
+      Math.abs(sinceMs(one) - sinceMs(before)) < ZONE_BURST_MS &&
+      time.epochMs - sinceMs(one) > ZONE_SEEN_MS;
+    const ill = others.filter(isIll).length + 1;
+    const joined = others.filter((one) => ['Running', 'Unknown'].includes(phase(one) ?? '')).length + 1;
+    if (joined >= 3 && ill >= ZONE_SHARE * joined) {
+      this.find(`Machine ${name} was given up although ${ill} of ${joined} fell ill together`);
+    }
+  }
+
+  /** No VM goes before its Machine; nor one whose Machine was forgotten, as long as the process lives that knew it. */
+  #lookAtVM({ providerID, machineName, machineUID }: SimVM): void {
+    // A call that was under way when the cluster was set back cannot be taken back.
+    const calledMs = this.#calledMs.get(machineName) ?? Infinity;
+    if (calledMs < this.#setBackMs && this.#world.time.elapsedMs - calledMs < CALL_MS) return;
+    const { forgotten, process } = this.#world;
+    if (process === this.#ledBefore && machineUID !== undefined && forgotten.has(machineUID)) {
+      this.find(`VM ${providerID} was deleted although its Machine ${machineName} was only forgotten`);
+    }
+    const machine = this.#machineOf(machineName);
+    if (machine !== undefined && machine.spec?.providerID === providerID && this.#mustDrain(machine)) {
+      const node = machine.metadata.labels?.['node'];
+      const left = this.#world.workload?.pods.filter(({ spec }) => spec?.nodeName === node) ?? [];
+      if (left.length > 0) this.find(`VM ${providerID} was deleted although ${left.length} pods were still on it`);
+      const attached = this.#world.workload?.volumes.attachments.filter(
+        ({ spec, metadata: { name } }) =>
+          spec.nodeName === node && this.#sentAwayBy.get(name) === this.#world.process.identity,
+      );
+      if (attached !== undefined && attached.length > 0) {
+        this.find(`VM ${providerID} was deleted although ${attached.length} volumes were still attached to it`);
+      }
+    }
+    if (machine === undefined || isGoing(machine) || machine.spec?.providerID !== providerID) return;
+    this.find(`VM ${providerID} was deleted although nobody deleted its Machine ${machineName}`);
+  }
+
+  /** Pods are evicted, which asks their budgets, as long as there is time. */
+  #lookAtPod(path: string): void {
+    const name = path.split('/').at(-1) ?? '';
+    const nodeName = this.#nodeOfPod.get(name);
+    const machine = this.#world.machines.find(({ metadata }) => metadata.labels?.['node'] === nodeName);
+    if (machine === undefined || !this.#mustDrain(machine)) return;
+    this.find(`pod ${name} was deleted, past its budget, although the drain had time`);
+  }
+
+  /** Who sends a pod away knows that its volume has to follow. */
+  #noteEviction(path: string, identity: string): void {
+    const name = path.split('/').at(-2);
+    const { workload } = this.#world;
+    const pod = workload?.pods.find(({ metadata }) => metadata.name === name);
+    const attachment = pod === undefined ? undefined : workload?.volumes.attachmentOf(pod);
+    if (attachment !== undefined) this.#sentAwayBy.set(attachment, identity);
+  }
+
+  /** Whether pods have to leave a Machine before its VM goes. */
+  #mustDrain(machine: Machine): boolean {
+    const { deletionTimestamp } = machine.metadata;
+    const sinceMs = fromTimestamp(deletionTimestamp) ?? this.#world.time.epochMs;
+    return this.#world.time.epochMs - sinceMs < DRAIN_TIMEOUT_MS && this.#health.isReady(machine);
+  }
+
+  /** No Node goes before its Machine, while its VM is there. */
+  #lookAtNode(name: string): void {
+    const machine = this.#world.machines.find(({ metadata }) => metadata.labels?.['node'] === name);
+    if (machine === undefined || isGoing(machine) || this.#asked.has(name)) return;
+    const { providerID } = machine.spec ?? {};
+    if (!this.#world.cloud.all().some((vm) => vm.providerID === providerID)) return;
+    this.find(`Node ${name} was deleted although nobody deleted its Machine ${machine.metadata.name}`);
+  }
+
+  #machineOf(name: string): Machine | undefined {
+    return this.#world.machines.find(({ metadata }) => metadata.name === name);
+  }
+}
+
+function isGoing({ metadata }: { readonly metadata: { readonly deletionTimestamp?: string } }): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}

@@ -1,0 +1,259 @@
+import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import { toTimestamp } from '../../../pkg/clock/clock.ts';
+import type { Random } from '../../../pkg/random/random.ts';
+import type { Backup } from '../api-server/objects.ts';
+import { deleteMachine, mishap, userAct } from './acts.ts';
+import { leftoversIn } from './at-rest.ts';
+import type { FaultPlan } from './faults.ts';
+import { Ledger } from './ledger.ts';
+import { isAsAsked, type MachinesWorld, POOL, NAMESPACE, pathOf } from './machines-world.ts';
+import type { Phase } from './script.ts';
+import { integerIn, seededRandom } from './seeded-random.ts';
+import { untruthsIn } from './statuses.ts';
+import { FINE } from './weather.ts';
+
+const MINUTE_MS = 60_000;
+/** Within this time after the last fault everything is as asked for. */
+const PROGRESS_MS = 90 * MINUTE_MS;
+/** Within this time after its deletion nothing is left of a pool. */
+const END_MS = 60 * MINUTE_MS;
+/** After this time of rest nothing is written any more: a Node that came in place of another is kept from the autoscaler for 10 minutes. */
+const REST_MS = 16 * MINUTE_MS;
+const QUIET_MS = 4 * MINUTE_MS;
+/** How far a clock jumps at most. */
+const JUMP_MS = 3_600_000;
+/** Of each step, that a backup is taken. */
+const BACKUP_RATE = 0.08;
+/** How long somebody waits who then lets forgotten VMs go, and deletes machines that are lost with their zone. */
+const RELEASE_MS = 15 * MINUTE_MS;
+/** How long an end of the process is noticed by what starts it again. */
+const RESTART_MS = 3_000;
+
+/** Each has its own numbers, so that what does not happen changes nothing else. */
+type Streams = Readonly<Record<'time' | 'acts' | 'mishaps' | 'death' | 'pause' | 'jump' | 'backup' | 'outage', Random>>;
+
+/** One life of a pool: phases of trouble, each followed by a calm in which all has to become as asked for. */
+export class Life {
+  readonly ledger: Ledger;
+  deaths = 0;
+  readonly #world: MachinesWorld;
+  readonly #streams: Streams;
+  readonly #endsWithFinding: boolean;
+  #backup: Backup | undefined;
+
+  constructor(
+    world: MachinesWorld,
+    { seed, endsWithFinding }: { readonly seed: number; readonly endsWithFinding: boolean },
+  ) {
+    this.#world = world;
+    this.#endsWithFinding = endsWithFinding;
+    const stream = (name: string): Random => seededRandom(seed, name);
+    this.#streams = {
+      time: stream('time'),
+      acts: stream('acts'),
+      mishaps: stream('mishaps'),
+      death: stream('death'),
+      pause: stream('pause'),
+      jump: stream('jump'),
+      backup: stream('backup'),
+      outage: stream('outage'),
+    };
+    this.ledger = new Ledger(world);
+  }
+
+  async live(phases: readonly Phase[]): Promise<void> {
+    if (!(await this.#settle('after its creation'))) return;
+    for (const [i, phase] of phases.entries()) {
+      await this.#trouble(phase);
+      if (!(await this.#settle(`after phase ${i + 1}`))) return;
+      if (phase.rests) await this.#rest(i + 1);
+    }
+    await this.#end();
+  }
+
+  get #isOver(): boolean {
+    return this.ledger.isHopeless || (this.#endsWithFinding && this.ledger.findings.length > 0);
+  }
+
+  async #trouble({ plan, steps }: Phase): Promise<void> {
+    const { weather, simulation, trace } = this.#world;
+    trace.add(`trouble ${JSON.stringify(plan)}`);
+    weather.rates = plan.rates;
+    simulation.faults.set(plan.driver);
+    for (let i = 0; i < steps && !this.#isOver; i++) await this.#step(plan);
+    this.#world.death = undefined;
+    this.#world.pause = undefined;
+    weather.rates = FINE;
+    weather.isDown = false;
+    simulation.faults.set([]);
+    trace.add('calm');
+    if (this.#world.pool?.spec?.paused === true) this.#world.changePool({ spec: { paused: false } });
+  }
+
+  async #step(plan: FaultPlan): Promise<void> {
+    const world = this.#world;
+    const { acts, mishaps, death, pause, jump, backup, outage, time } = this.#streams;
+    if (acts() < plan.act) userAct(plan.acts, world, this.ledger, acts);
+    if (mishaps() < plan.mishap) mishap(world, this.ledger, mishaps);
+    if (death() < plan.death) {
+      world.death = { ...drawBlow(death), how: death() < 0.5 ? 'before' : 'after' };
+    }
+    // Perhaps longer than its Leases last.
+    if (pause() < plan.pause) world.pause = { ...drawBlow(pause), how: pause() * 2 * world.leaseDurationMs };
+    if (jump() < plan.jump) this.#jump();
+    if (this.#backup === undefined || backup() < BACKUP_RATE) this.#backup = world.servers.control.objects.backup();
+    if (backup() < plan.setBack) this.#setBack();
+    if (outage() < plan.outage) {
+      world.trace.add('the API servers cannot be reached');
+      world.weather.isDown = true;
+      world.time.schedule(outage() * 180_000, () => {
+        world.weather.isDown = false;
+      });
+    }
+    await this.#advance(time() * 2 * plan.stepMs);
+  }
+
+  #jump(): void {
+    const ms = (this.#streams.jump() - 0.5) * 2 * JUMP_MS;
+    this.#world.trace.add(`the clock of the host jumps by ${Math.round(ms)} ms`);
+    this.#world.process.clock.jump(ms);
+  }
+
+  #setBack(): void {
+    const world = this.#world;
+    if (this.#backup === undefined || world.weather.isDown) return;
+    world.weather.isDown = true;
+    world.restore(this.#backup);
+    this.ledger.setBack();
+    world.time.schedule(this.#streams.backup() * 60_000, () => {
+      world.weather.isDown = false;
+    });
+  }
+
+  /** VMs whose Machines were forgotten are held until somebody says that they may go. */
+  #releaseForgotten(): void {
+    const world = this.#world;
+    if (world.forgotten.size === 0) return;
+    const until = toTimestamp(world.time.epochMs + PROGRESS_MS);
+    world.time.schedule(RELEASE_MS, () => {
+      if (world.count('machineclasses') === 0) return;
+      const annotations = { [DELETE_ORPHAN_VMS_UNTIL_ANNOTATION]: until };
+      world.act('PATCH', pathOf('machineclasses', POOL), { metadata: { annotations } });
+      this.ledger.released();
+    });
+  }
+
+  /**
+   * Where nobody looks for VMs, machines that are lost together are taken for those of a zone that comes back, until somebody deletes them, as
+   * the runbook of such zones has it.
+   */
+  #giveUpZone(): void {
+    const world = this.#world;
+    if (!world.isHonest) return;
+    world.time.schedule(RELEASE_MS, () => {
+      const isHeld = world.pool?.status?.conditions?.some(
+        ({ type, status }) => type === 'ReplacementHeld' && status === 'True',
+      );
+      if (isHeld !== true) return;
+      for (const { metadata } of world.machines) {
+        if (world.cloud.named(metadata.name).length === 0) deleteMachine(world, this.ledger, metadata.name);
+      }
+    });
+  }
+
+  /** Time goes by; a process that has ended is started again. */
+  async #advance(ms: number, isEnough: () => boolean = () => false): Promise<void> {
+    const world = this.#world;
+    const untilMs = world.time.elapsedMs + ms;
+    const hasEnded = (): boolean => world.running.length === 0;
+    while (world.time.elapsedMs < untilMs && !isEnough() && !this.#isOver) {
+      await world.time.advance(
+        untilMs - world.time.elapsedMs,
+        () => this.#isOver || isEnough() || hasEnded() || world.needsStandby,
+      );
+      this.ledger.look();
+      if (world.needsStandby) {
+        world.needsStandby = false;
+        await world.startProcess();
+      }
+      if (!hasEnded()) continue;
+      this.deaths += 1;
+      await world.time.advance(RESTART_MS);
+      await world.startProcess();
+    }
+  }
+
+  /** In calm everything becomes as asked for. */
+  async #settle(when: string): Promise<boolean> {
+    const fromMs = this.#world.time.elapsedMs;
+    this.#releaseForgotten();
+    this.#giveUpZone();
+    await this.#advanceBySteps(PROGRESS_MS, () => isAsAsked(this.#world));
+    if (this.#isOver) return false;
+    if (!isAsAsked(this.#world)) {
+      this.ledger.find(
+        `${when} the pool is not as asked for within ${PROGRESS_MS / MINUTE_MS} minutes: ${this.#shown()}`,
+      );
+      return false;
+    }
+    this.#world.trace.add(`as asked for ${when}, after ${this.#world.time.elapsedMs - fromMs} ms`);
+    this.ledger.settle();
+    return true;
+  }
+
+  async #advanceBySteps(ms: number, isEnough: () => boolean): Promise<void> {
+    const untilMs = this.#world.time.elapsedMs + ms;
+    while (this.#world.time.elapsedMs < untilMs && !isEnough() && !this.#isOver) await this.#advance(1_000);
+  }
+
+  async #rest(phase: number): Promise<void> {
+    const world = this.#world;
+    await this.#advance(REST_MS);
+    if (this.#isOver) return;
+    for (const what of leftoversIn(world)) this.ledger.find(`at rest after phase ${phase}: ${what}`);
+    const before = world.writes;
+    await this.#advance(QUIET_MS);
+    if (world.writes > before) this.ledger.find(`at rest after phase ${phase}: ${world.writes - before} writes`);
+    if (!isAsAsked(world)) this.ledger.find(`at rest after phase ${phase}: the pool is not as asked for any more`);
+    else for (const what of untruthsIn(world)) this.ledger.find(`at rest after phase ${phase}: ${what}`);
+  }
+
+  async #end(): Promise<void> {
+    if (this.#isOver) return;
+    const world = this.#world;
+    world.workload?.end();
+    for (const plural of ['machinedeployments', 'machineclasses']) world.act('DELETE', pathOf(plural, POOL), {});
+    world.act('DELETE', `/api/v1/namespaces/${NAMESPACE}/secrets/${POOL}`, {});
+    const kinds = ['machinedeployments', 'machinesets', 'machines', 'machineclasses'];
+    const left = (): string[] => [
+      ...kinds.flatMap((plural) => (world.count(plural) > 0 ? [`${world.count(plural)} ${plural}`] : [])),
+      ...(world.cloud.size > 0 ? [`${world.cloud.size} VMs`] : []),
+      ...(world.nodes.length > 0 ? [`${world.nodes.length} Nodes`] : []),
+    ];
+    await this.#advanceBySteps(END_MS, () => left().length === 0);
+    if (left().length > 0) this.ledger.find(`after the end of the pool there are left: ${left().join(', ')}`);
+  }
+
+  #shown(): string {
+    const { pool, machines, cloud } = this.#world;
+    const shown = machines.map(({ metadata, spec, status }) => ({
+      name: metadata.name,
+      isDeleted: metadata.deletionTimestamp !== undefined,
+      providerID: spec?.providerID,
+      phase: status?.currentStatus?.phase,
+      last: status?.lastOperation?.description?.slice(0, 160),
+    }));
+    return JSON.stringify({
+      replicas: pool?.spec?.replicas,
+      status: pool?.status?.conditions,
+      vms: cloud.size,
+      machines: shown,
+    });
+  }
+}
+
+/** Most of what is worth a blow is a change. */
+function drawBlow(random: Random): { after: number; readonly countsChanges: boolean } {
+  const countsChanges = random() < 0.7;
+  return { after: countsChanges ? integerIn(random, 1, 8) : integerIn(random, 1, 60), countsChanges };
+}

@@ -1,0 +1,544 @@
+import { join } from 'node:path';
+
+import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { MachineSet } from '../../../pkg/apis/machine/v1alpha1/machine-set.ts';
+import type {
+  MachineDeployment,
+  MachineDeploymentStrategy,
+} from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
+import { fixedEndpoint } from '../../../hack/control-plane/fixed-endpoint.ts';
+import { parseDuration } from '../../../pkg/apis/duration.ts';
+import type { Lease, Node } from '../../../pkg/apis/wire.ts';
+import type { Driver, DriverCall, MachineRequest } from '../../../pkg/driver/driver.ts';
+import { Simulation } from '../../../pkg/drivers/sim/simulation.ts';
+import type { Endpoint } from '../../../pkg/kube/endpoint.ts';
+import { silentLogger } from '../../../pkg/log/logger.ts';
+import { charactersOf, hexOf, type Random, uuidOf } from '../../../pkg/random/random.ts';
+import { type APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts';
+import type { Backup } from '../api-server/objects.ts';
+import { kindsWith } from '../api-server/kinds.ts';
+import type { StoredObject } from '../api-server/stored-object.ts';
+import { collectGarbage } from './garbage-collector.ts';
+import { type Fate, SimulatedConnection } from './network.ts';
+import { integerIn, seededRandom } from './seeded-random.ts';
+import { SimulatedProcess } from './simulated-process.ts';
+import { Trace } from './trace.ts';
+import { cleanTokens } from './token-cleaner.ts';
+import { VirtualClock, VirtualTime } from './virtual-clock.ts';
+import { SeededWeather } from './weather.ts';
+import { Workload, type WorkloadOptions } from './workload.ts';
+
+/** What a world is made from; of equal ones, the same becomes. */
+export interface MachinesWorldOptions {
+  readonly seed: number;
+  /** Whether the Nodes are in a cluster of their own. */
+  readonly hasTarget?: boolean;
+  readonly replicas?: number;
+  /** Pods on its Nodes, how many of them may be missing, and how many have a volume; none without. */
+  readonly pods?: Pick<WorkloadOptions, 'replicas' | 'maxUnavailable' | 'volumes'> | undefined;
+  /** How long the provider takes for some calls, and a Node to join. */
+  readonly latencyMs?: Partial<typeof LATENCIES>;
+  /** The provider says nothing that is not true, and nobody looks for VMs without a Machine: there are none. */
+  readonly isHonest?: boolean;
+  /** How the pool is rolled at first: machine by machine, unless it is given. */
+  readonly strategy?: MachineDeploymentStrategy | undefined;
+  /** Nodes register with provider ids of another form than the driver's. */
+  readonly otherNodeIDs?: boolean;
+  /** Whether the driver makes no second VM for the same Machine. */
+  readonly idempotentCreate?: boolean;
+  /** Flags of its processes beside those that the world needs. */
+  readonly flags?: Readonly<Record<string, string>>;
+  readonly keepsTrace?: boolean;
+}
+
+/** Where all namespaced objects of the world are. */
+export const NAMESPACE = 'pools';
+/** Name of its MachineDeployment, MachineClass and Secret. */
+export const POOL = 'pool';
+const GROUP = '/apis/machine.sapcloud.io/v1alpha1';
+const KINDS = kindsWith(join(import.meta.dirname, '../../../crds'));
+const SUFFIXES = 'bcdfghjklmnpqrstvwxz2456789';
+const LATENCIES = { create: 30_000, initialize: 1_000, status: 200, delete: 15_000, list: 500, join: 45_000 };
+/** After it the node lifecycle controller calls a Node Unknown that is not heard of. */
+const NODE_UNKNOWN_MS = 45_000;
+/** How long cloud controllers take to notice that a VM is gone. */
+const CLOUD_CONTROLLER_MS = 60_000;
+const MERGE_PATCH = 'application/merge-patch+json';
+
+/** A change that a process has asked for, of which it is not sure that it was done; reports are none. */
+export interface ProcessRequest {
+  readonly identity: string;
+  readonly method: string;
+  readonly path: string;
+  readonly sentAtMs: number;
+}
+
+/** What happens to the leading process at one of its requests from now on: any, or one for a change, of a server or of the driver. */
+export interface Blow<T> {
+  after: number;
+  readonly countsChanges: boolean;
+  readonly how: T;
+}
+
+type ClusterName = 'control' | 'target';
+
+/**
+ * A pool of machines in a world of its own: API servers in memory, the simulated cloud with the kubelets of its VMs, and processes of the
+ * program. Time, randomness and the order of what happens are the seed's.
+ */
+export class MachinesWorld implements AsyncDisposable {
+  readonly time: VirtualTime;
+  readonly trace: Trace;
+  /** Of the processes' ways to the API servers; that of the kubelets is always fine. */
+  readonly weather: SeededWeather;
+  readonly servers: Readonly<Record<ClusterName, SimulatedAPIServer>>;
+  /** The process dies at its request of that number from now on: before the server has it, or before its answer arrives. */
+  death: Blow<'before' | 'after'> | undefined;
+  /** The same, when it stands still for so many milliseconds; see `needsStandby`. */
+  pause: Blow<number> | undefined;
+  /** A process stands still, and no other one waits to take its place. */
+  needsStandby = false;
+  /** How often a process wrote what is no Event and no Lease. */
+  writes = 0;
+  requests = 0;
+  /** The most that all processes sent within one second. */
+  mostInASecond = 0;
+  #second = { number: 0, requests: 0 };
+  /** UIDs of Machines that had VMs and were forgotten when the control cluster was set back. */
+  forgotten: ReadonlySet<string> = new Set();
+  #processes: SimulatedProcess[] = [];
+  #starts = 0;
+  #cloud: Simulation | undefined;
+  readonly #options: Required<MachinesWorldOptions>;
+  #workload: Workload | undefined;
+  #onRequest: (request: ProcessRequest) => void = () => undefined;
+
+  private constructor(options: MachinesWorldOptions) {
+    this.#options = {
+      hasTarget: false,
+      replicas: 4,
+      pods: undefined,
+      latencyMs: {},
+      isHonest: false,
+      strategy: undefined,
+      otherNodeIDs: false,
+      idempotentCreate: true,
+      flags: {},
+      keepsTrace: false,
+      ...options,
+    };
+    const { seed, hasTarget, keepsTrace } = this.#options;
+    this.time = new VirtualTime(seededRandom(seed, 'order'));
+    this.trace = new Trace(() => this.time.elapsedMs, { keepsAll: keepsTrace });
+    this.weather = new SeededWeather(seededRandom(seed, 'weather'));
+    const control = this.#server(seededRandom(seed, 'control cluster'));
+    this.servers = { control, target: hasTarget ? this.#server(seededRandom(seed, 'target cluster')) : control };
+  }
+
+  /** A world with a pool that is asked for, and a first process. */
+  static async create(options: MachinesWorldOptions): Promise<MachinesWorld> {
+    const world = new MachinesWorld(options);
+    world.#furnish();
+    const { pods } = world.#options;
+    if (pods !== undefined) {
+      const { servers, time } = world;
+      const random = seededRandom(options.seed, 'volumes');
+      world.#workload = new Workload({ ...pods, server: servers.target, time, random });
+    }
+    await world.#openCloud();
+    await world.startProcess();
+    return world;
+  }
+
+  get cloud(): Simulation['cloud'] {
+    return this.simulation.cloud;
+  }
+
+  get simulation(): Simulation {
+    if (this.#cloud === undefined) throw new Error('the cloud is not open yet');
+    return this.#cloud;
+  }
+
+  /** The process that leads, or else the newest, which may have ended. */
+  get process(): SimulatedProcess {
+    const leases = this.#list('control', 'leases') as readonly Lease[];
+    const holders = new Set(leases.map(({ spec }) => spec?.holderIdentity));
+    const process = this.running.find(({ identity }) => holders.has(identity)) ?? this.#processes.at(-1);
+    if (process === undefined) throw new Error('no process was started yet');
+    return process;
+  }
+
+  /** Processes that have not ended; they may stand still. */
+  get running(): readonly SimulatedProcess[] {
+    return this.#processes.filter(({ clock, exitCode }) => !clock.isDead && exitCode === undefined);
+  }
+
+  /** Starts a process; those before go on unless they were killed. */
+  async startProcess(): Promise<SimulatedProcess> {
+    const { seed } = this.#options;
+    this.#starts += 1;
+    const clock = new VirtualClock(this.time);
+    const name = `process ${this.#starts}`;
+    const random = seededRandom(seed, name);
+    const identity = `manager-${hexOf(random, 6)}`;
+    const started = await SimulatedProcess.start({
+      flags: this.#flags(),
+      clock,
+      identity,
+      random,
+      driver: fenced(this.simulation, (method, machine) => {
+        const sentAtMs = this.time.elapsedMs;
+        this.trace.add(`${name} driver ${method} ${machine}`);
+        this.#onRequest({ identity, method, path: machine, sentAtMs });
+        return this.#strike(clock, `${method} ${machine}`, true);
+      }),
+      openEndpoint: endpointOf,
+      told: (text) => this.trace.add(`${name} log ${text}`),
+      openDispatcher: (server) =>
+        new SimulatedConnection({
+          time: this.time,
+          clock,
+          server: this.servers[clusterAt(server)],
+          weather: this.weather,
+          observer: {
+            asked: (request) => {
+              this.requests += 1;
+              this.#countInSecond();
+              return this.#strike(clock, `${request.method} ${request.path}`, isChange(request));
+            },
+            answered: (request, code, fate, sentAtMs) =>
+              this.#answered({ name, identity }, request, { code, fate, sentAtMs }),
+          },
+        }),
+    });
+    this.#processes = [...this.running, started];
+    this.trace.add(`${name} started`);
+    return started;
+  }
+
+  /** The process dies, without any last word. */
+  kill(): void {
+    this.trace.add(`process ${this.process.identity} died`);
+    this.process.kill();
+  }
+
+  /** The control cluster goes on from a backup: its servers are away for a while, and Nodes without a VM are noticed after it. */
+  restore(backup: Backup): void {
+    const { control } = this.servers;
+    const before = new Set(this.#healthyMachines());
+    this.trace.add(`the control cluster is set back from ${control.objects.revisions.current} to ${backup.rv}`);
+    control.objects.restore(backup);
+    const present = new Set(this.machines.map(({ metadata }) => metadata.uid));
+    this.forgotten = new Set([...this.forgotten, ...before].filter((uid) => !present.has(uid)));
+    this.time.schedule(NODE_UNKNOWN_MS, () => {
+      for (const { metadata } of this.nodes) {
+        if (this.cloud.named(metadata.name).length > 0) continue;
+        void this.simulation.nodes?.setReadiness(metadata.name, 'unknown').catch(() => undefined);
+        this.#dropNode(metadata.name);
+      }
+    });
+  }
+
+  /** As cloud controllers do with Nodes whose VM is gone. Where there is a Machine, that is left to the program. */
+  #dropNode(name: string): void {
+    this.time.schedule(CLOUD_CONTROLLER_MS, () => {
+      const isClaimed = this.machines.some(
+        ({ metadata }) => metadata.name === name || metadata.labels?.['node'] === name,
+      );
+      if (isClaimed || this.cloud.named(name).length > 0) return;
+      void this.simulation.nodes?.remove(name).catch(() => undefined);
+    });
+  }
+
+  /** UIDs of Machines that work. */
+  #healthyMachines(): readonly string[] {
+    return this.machines
+      .filter(
+        ({ spec, metadata }) => metadata.deletionTimestamp === undefined && this.cloud.get(spec?.providerID ?? ''),
+      )
+      .map(({ metadata }) => metadata.uid);
+  }
+
+  /** What a user does: `PATCH`, `DELETE` and the like, which succeed. */
+  act(method: string, path: string, body?: unknown, cluster: ClusterName = 'control'): unknown {
+    this.trace.add(`user ${method} ${path} ${JSON.stringify(body)}`);
+    const contentType = method === 'PATCH' ? MERGE_PATCH : undefined;
+    const answer = this.servers[cluster].handle({ method, path, body, contentType });
+    if ('watch' in answer || answer.code >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`);
+    return answer.body;
+  }
+
+  /** Changes the MachineDeployment as a user does. */
+  changePool(change: object): void {
+    this.act('PATCH', pathOf('machinedeployments', POOL), change);
+  }
+
+  get pool(): MachineDeployment | undefined {
+    return this.#list('control', 'machinedeployments')[0] as MachineDeployment | undefined;
+  }
+
+  /** What runs on the Nodes. */
+  get workload(): Workload | undefined {
+    return this.#workload;
+  }
+
+  /** Told of each change that a process asks for, of servers and of the driver. One listener only. */
+  onRequest(listener: (request: ProcessRequest) => void): void {
+    this.#onRequest = listener;
+  }
+
+  /** Whether its processes lead by Leases, so that another one may be started beside the first. */
+  get elects(): boolean {
+    return this.#flags()['leader-elect'] === 'true';
+  }
+
+  /** After how much silence of a leader another one takes its place. */
+  get leaseDurationMs(): number {
+    return parseDuration(this.#flags()['leader-elect-lease-duration'] ?? '15s') ?? 0;
+  }
+
+  get isHonest(): boolean {
+    return this.#options.isHonest;
+  }
+
+  get machines(): readonly Machine[] {
+    return this.#list('control', 'machines') as readonly Machine[];
+  }
+
+  get sets(): readonly MachineSet[] {
+    return this.#list('control', 'machinesets') as readonly MachineSet[];
+  }
+
+  get nodes(): readonly Node[] {
+    return this.#list('target', 'nodes') as readonly Node[];
+  }
+
+  /** How many objects of a kind of the project there are. */
+  count(plural: string): number {
+    return this.#list('control', plural).length;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const process of this.running) process.kill();
+    await this.#cloud?.[Symbol.asyncDispose]();
+  }
+
+  #list(cluster: ClusterName, plural: string): readonly unknown[] {
+    const { kinds, objects } = this.servers[cluster];
+    const kind = kinds.find((one) => one.plural === plural);
+    if (kind === undefined) throw new Error(`no kind has the plural ${plural}`);
+    return objects.of(kind).list();
+  }
+
+  #server(random: Random): SimulatedAPIServer {
+    const server = new SimulatedAPIServer({
+      kinds: KINDS,
+      nowMs: () => this.time.epochMs,
+      uid: () => uuidOf(random),
+      suffix: () => charactersOf(random, SUFFIXES, 5),
+      firstRevision: integerIn(random, 1, 5_000),
+    });
+    collectGarbage(server, this.time);
+    cleanTokens(server, this.time);
+    return server;
+  }
+
+  /** Lets what is in store for the leader happen at a request of a process; false: it died before. */
+  #strike(clock: VirtualClock, what: string, isOfChange: boolean): boolean {
+    if (this.death === undefined && this.pause === undefined) return true;
+    if (clock !== this.process.clock) return true;
+    const isDue = (blow: Blow<unknown> | undefined): boolean =>
+      blow !== undefined && (isOfChange || !blow.countsChanges) && (blow.after -= 1) <= 0;
+    if (isDue(this.pause)) this.#standStill(clock, this.pause!.how, what);
+    if (!isDue(this.death)) return true;
+    const { how } = this.death!;
+    this.death = undefined;
+    this.trace.add(`death ${how} ${what}`);
+    this.kill();
+    return how === 'after';
+  }
+
+  #standStill(clock: VirtualClock, forMs: number, what: string): void {
+    this.pause = undefined;
+    this.trace.add(`the process stands still for ${Math.round(forMs)} ms after ${what}`);
+    clock.pause();
+    this.time.schedule(forMs, () => clock.resume());
+    this.needsStandby = this.elects && !this.running.some((process) => !process.clock.isPaused);
+  }
+
+  #countInSecond(): void {
+    const number = Math.floor(this.time.elapsedMs / 1_000);
+    if (this.#second.number !== number) this.#second = { number, requests: 0 };
+    this.#second.requests += 1;
+    this.mostInASecond = Math.max(this.mostInASecond, this.#second.requests);
+  }
+
+  #answered(
+    { name, identity }: { readonly name: string; readonly identity: string },
+    { method, path, body }: APIRequest,
+    { code, fate, sentAtMs }: { readonly code: number; readonly fate: Fate; readonly sentAtMs: number },
+  ): void {
+    if (isChange({ method, path })) {
+      if (code >= 200 && code < 300) this.writes += 1;
+      this.#onRequest({ identity, method, path, sentAtMs });
+    }
+    const sent = body === undefined ? '' : ` ${JSON.stringify(body)}`;
+    this.trace.add(`${name} ${method} ${path}${sent} ${code} ${fate}`);
+  }
+
+  #furnish(): void {
+    const { control, target } = this.servers;
+    const { replicas, strategy } = this.#options;
+    for (const server of new Set([control, target])) {
+      for (const name of ['kube-system', 'kube-node-lease', 'default', NAMESPACE]) {
+        server.handle({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name } } });
+      }
+    }
+    const metadata = { name: POOL, namespace: NAMESPACE };
+    const apiVersion = 'machine.sapcloud.io/v1alpha1';
+    const secret = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata,
+      stringData: { userData: 'token: <<BOOTSTRAP_TOKEN>>' },
+    };
+    this.act('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, secret);
+    const providerSpec = { zone: 'a' };
+    const machineClass = {
+      apiVersion,
+      kind: 'MachineClass',
+      metadata,
+      provider: 'sim',
+      providerSpec,
+      secretRef: metadata,
+    };
+    this.act('POST', pathOf('machineclasses'), machineClass);
+    const labels = { pool: POOL };
+    this.act('POST', pathOf('machinedeployments'), {
+      apiVersion,
+      kind: 'MachineDeployment',
+      metadata,
+      spec: {
+        replicas,
+        selector: { matchLabels: labels },
+        strategy: strategy ?? { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 1 } },
+        template: {
+          metadata: { labels },
+          spec: {
+            class: { kind: 'MachineClass', name: POOL },
+            creationTimeout: '10m',
+            healthTimeout: '5m',
+            drainTimeout: '5m',
+          },
+        },
+      },
+    });
+  }
+
+  async #openCloud(): Promise<void> {
+    const clock = new VirtualClock(this.time);
+    const calm = new SeededWeather(seededRandom(this.#options.seed, 'kubelets'));
+    const observer = { asked: () => true, answered: () => undefined };
+    this.#cloud = await Simulation.start({
+      clock,
+      log: silentLogger,
+      seed: String(this.#options.seed),
+      settings: { latencyMs: { ...LATENCIES, ...this.#options.latencyMs }, quota: 10_000 },
+      capabilities: { idempotentCreate: this.#options.idempotentCreate },
+      cluster: {
+        kubeconfig: 'target',
+        nodeLeases: false,
+        podStopMs: 0,
+        otherNodeIDs: this.#options.otherNodeIDs,
+        openEndpoint: endpointOf,
+        openDispatcher: () =>
+          new SimulatedConnection({ time: this.time, clock, server: this.servers.target, weather: calm, observer }),
+      },
+    });
+    this.cloud.onEvent((vm, event) => {
+      this.trace.add(`VM ${vm.providerID} of ${vm.machineName} ${event}`);
+      if (event === 'vanished') this.#dropNode(vm.machineName);
+    });
+  }
+
+  #flags(): Record<string, string> {
+    return {
+      namespace: NAMESPACE,
+      'control-kubeconfig': 'control',
+      'target-kubeconfig': this.#options.hasTarget ? 'target' : 'control',
+      driver: 'sim=unix:///nowhere',
+      'leader-elect': 'true',
+      'kube-api-qps': '0',
+      'machine-safety-orphan-vms-period': '2m',
+      'machine-safety-orphan-vms-grace': '1m',
+      ...this.#options.flags,
+    };
+  }
+}
+
+/** The way to a cluster, whose name is in place of the path of a kubeconfig. */
+const endpointOf = (cluster: string): Endpoint => fixedEndpoint(`http://${cluster}`, {});
+
+/** The driver behind the guard that those of other processes have. `asked` is told of calls that change something. */
+function fenced({ driver, fencing }: Simulation, asked: (method: string, machine: string) => boolean): Driver {
+  const admit = (
+    method: string,
+    { machine: { metadata } }: MachineRequest,
+    { cluster, fencingToken }: DriverCall,
+  ): Promise<void> => {
+    // Who died before has asked for nothing.
+    if (!asked(method, metadata.name)) return new Promise(() => undefined);
+    return fencing.admit(cluster, metadata.namespace ?? '', fencingToken);
+  };
+  return {
+    capabilities: (signal) => driver.capabilities(signal),
+    createMachine: async (request, call) => {
+      await admit('CreateMachine', request, call);
+      return driver.createMachine(request, call);
+    },
+    initializeMachine: async (request, call) => {
+      await admit('InitializeMachine', request, call);
+      return driver.initializeMachine(request, call);
+    },
+    getMachineStatus: (request, call) => driver.getMachineStatus(request, call),
+    deleteMachine: async (request, call) => {
+      await admit('DeleteMachine', request, call);
+      return driver.deleteMachine(request, call);
+    },
+    listMachines: (request, call) => driver.listMachines(request, call),
+    getVolumeIDs: (specs, call) => driver.getVolumeIDs(specs, call),
+    close: () => Promise.resolve(),
+  };
+}
+
+/** Events, Leases and questions for permissions are none. */
+function isChange({ method, path }: Pick<APIRequest, 'method' | 'path'>): boolean {
+  return method !== 'GET' && !/\/(events|leases|selfsubject[a-z]+reviews)(\/|$|\?)/.test(path);
+}
+
+function clusterAt(server: string): ClusterName {
+  return new URL(server).hostname === 'target' ? 'target' : 'control';
+}
+
+/** Path of the project's objects. */
+export function pathOf(plural: string, name?: string): string {
+  return `${GROUP}/namespaces/${NAMESPACE}/${plural}${name === undefined ? '' : `/${name}`}`;
+}
+
+/** Whether the pool is as it is asked for, with nothing more and nothing less. */
+export function isAsAsked(world: MachinesWorld): boolean {
+  const { pool, machines, cloud } = world;
+  if (pool === undefined) return machines.length === 0 && cloud.size === 0;
+  const { replicas = 0 } = pool.spec ?? {};
+  const status = pool.status ?? {};
+  const runs = ({ status: of, metadata }: Machine | StoredObject): boolean =>
+    (of as Machine['status'])?.currentStatus?.phase === 'Running' && metadata.deletionTimestamp === undefined;
+  return (
+    status.observedGeneration === pool.metadata.generation &&
+    (status.updatedReplicas ?? 0) === replicas &&
+    (status.availableReplicas ?? 0) === replicas &&
+    machines.length === replicas &&
+    cloud.size === replicas &&
+    machines.every(runs)
+  );
+}

@@ -1,0 +1,47 @@
+import { readFile } from 'node:fs/promises';
+
+import { expect, jest, test } from '@jest/globals';
+
+import { run } from './run.ts';
+import { isAsAsked, MachinesWorld } from './machines-world.ts';
+
+// Seconds of the processor, which a busy host takes long to give: a world is bounded by its own time.
+jest.setTimeout(900_000);
+
+test.each([{ hasTarget: false }, { hasTarget: true }])(
+  'a pool is made and rolled, and then nothing is written (target cluster of its own: $hasTarget)',
+  async ({ hasTarget }) => {
+    await using world = await MachinesWorld.create({ seed: 1, hasTarget, replicas: 3 });
+
+    await world.time.advance(600_000, () => isAsAsked(world));
+    expect(isAsAsked(world)).toBe(true);
+
+    world.changePool({ spec: { template: { metadata: { annotations: { version: '2' } } } } });
+    await world.time.advance(1_800_000, () => isAsAsked(world));
+    expect(isAsAsked(world)).toBe(true);
+
+    await world.time.advance(120_000);
+    const { writes } = world;
+    await world.time.advance(600_000);
+    expect(world.writes).toBe(writes);
+  },
+);
+
+test('a seed decides all that happens, also while the host has other things to do', async () => {
+  const first = await run(2, { phases: 1, steps: 6, keepsTrace: true });
+
+  const other = new AbortController();
+  const busy = keepBusy(other.signal);
+  const again = await run(2, { phases: 1, steps: 6, keepsTrace: true });
+  other.abort();
+  await busy;
+
+  expect(again.trace.length).toBe(first.trace.length);
+  expect(again.trace.find((line, at) => line !== first.trace[at])).toBeUndefined();
+  expect(again.digest).toBe(first.digest);
+});
+
+/** Has the host answer, at moments that nobody knows, until told to end. */
+async function keepBusy(signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) await readFile(import.meta.filename);
+}

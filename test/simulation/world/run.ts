@@ -1,0 +1,45 @@
+import { Life } from './life.ts';
+import { MachinesWorld } from './machines-world.ts';
+import { scriptOf, type ScriptLimits } from './script.ts';
+
+/** What became of one seed. */
+export interface RunResult {
+  readonly seed: number;
+  /** What must not be and was; empty: all is well. */
+  readonly findings: readonly string[];
+  readonly virtualMs: number;
+  readonly requests: number;
+  readonly vmsMade: number;
+  readonly deaths: number;
+  readonly digest: string;
+  /** All that happened, where it is kept; else the end of it. */
+  readonly trace: readonly string[];
+}
+
+const SHOWN = 100;
+
+/** How a seed is run. */
+export interface RunOptions extends ScriptLimits {
+  readonly keepsTrace?: boolean;
+  /** One finding is enough. */
+  readonly endsWithFinding?: boolean;
+}
+
+/** Lets a pool live and die in a world of a seed, and tells what must not have happened. */
+export async function run(seed: number, options: RunOptions = {}): Promise<RunResult> {
+  const { keepsTrace = false, endsWithFinding = false } = options;
+  const script = scriptOf(seed, options);
+  await using world = await MachinesWorld.create({ ...script.world, keepsTrace });
+  const life = new Life(world, { seed, endsWithFinding });
+  await life.live(script.phases);
+  return {
+    seed,
+    findings: life.ledger.findings,
+    virtualMs: world.time.elapsedMs,
+    requests: world.requests,
+    vmsMade: life.ledger.vmsMade,
+    deaths: life.deaths,
+    digest: world.trace.digest(),
+    trace: keepsTrace ? world.trace.lines : world.trace.latest(SHOWN),
+  };
+}

@@ -1,0 +1,86 @@
+import type { Random } from '../../../pkg/random/random.ts';
+import { drawPlan, type FaultKind, type FaultPlan } from './faults.ts';
+import { drawStrategy } from './acts.ts';
+import type { MachinesWorldOptions } from './machines-world.ts';
+import { integerIn, seededRandom } from './seeded-random.ts';
+
+/** By which a life is made simpler than its seed has it. */
+export interface ScriptLimits {
+  /** Phases of trouble at most. */
+  readonly phases?: number | undefined;
+  /** Steps of each at most. */
+  readonly steps?: number | undefined;
+  /** Machines that are asked for at first, at most. */
+  readonly replicas?: number | undefined;
+  /** Kinds of faults that do not happen. */
+  readonly without?: readonly FaultKind[] | undefined;
+}
+
+/** Trouble for a while. */
+export interface Phase {
+  readonly plan: FaultPlan;
+  readonly steps: number;
+  /** Whether what is left over is looked for after it. */
+  readonly rests: boolean;
+}
+
+/** What is in store for a world, before anything happens in it. */
+export interface Script {
+  readonly world: MachinesWorldOptions;
+  readonly phases: readonly Phase[];
+}
+
+/** Of most worlds: renewals are half of all requests else. */
+const LONG_LEASES = {
+  'leader-elect-lease-duration': '60s',
+  'leader-elect-renew-deadline': '45s',
+  'leader-elect-retry-period': '10s',
+};
+const NO_ORPHANS = { 'machine-safety-orphan-vms-period': '48h' };
+const NO_ELECTION = { 'leader-elect': 'false' };
+
+/** What a seed has in store. */
+export function scriptOf(seed: number, limits: ScriptLimits = {}): Script {
+  const random = seededRandom(seed, 'world');
+  const isHonest = random() < 0.35;
+  const world: MachinesWorldOptions = {
+    seed,
+    hasTarget: random() < 0.3,
+    replicas: Math.min(integerIn(random, 1, 8), limits.replicas ?? Infinity),
+    flags: {
+      ...(random() < 0.6 ? LONG_LEASES : random() < 0.25 ? NO_ELECTION : {}),
+      ...(isHonest ? NO_ORPHANS : {}),
+    },
+    latencyMs: {
+      list: integerIn(random, 200, 6_000),
+      create: integerIn(random, 2_000, 90_000),
+      delete: integerIn(random, 2_000, 40_000),
+      join: integerIn(random, 5_000, 90_000),
+    },
+    strategy: random() < 0.5 ? drawStrategy(random) : undefined,
+    isHonest,
+    pods: random() < 0.4 ? podsOf(random) : undefined,
+    otherNodeIDs: random() < 0.2,
+    idempotentCreate: random() < 0.6,
+  };
+  return { world, phases: phasesOf(seed, isHonest, limits) };
+}
+
+function podsOf(random: Random): MachinesWorldOptions['pods'] {
+  const replicas = integerIn(random, 1, 12);
+  return { replicas, maxUnavailable: integerIn(random, 1, 3), volumes: Math.max(0, integerIn(random, -3, 3)) };
+}
+
+function phasesOf(
+  seed: number,
+  isHonest: boolean,
+  { phases = Infinity, steps = Infinity, without }: ScriptLimits,
+): Phase[] {
+  const random = seededRandom(seed, 'plan');
+  const count = Math.min(integerIn(random, 1, 3), phases);
+  return Array.from({ length: count }, (_, i) => ({
+    plan: drawPlan(random, { isHonest, without }),
+    steps: Math.min(integerIn(random, 5, 20), steps),
+    rests: random() < 0.2 || i === count - 1,
+  }));
+}

@@ -1,0 +1,131 @@
+import { EventEmitter } from 'node:events';
+
+import type { Dispatcher } from 'undici';
+
+import { configFrom } from '../../../pkg/config/config.ts';
+import { controllers } from '../../../pkg/controllers/index.ts';
+import type { Driver } from '../../../pkg/driver/driver.ts';
+import type { OpenEndpoint } from '../../../pkg/kube/endpoint.ts';
+import type { LogFields, Logger } from '../../../pkg/log/logger.ts';
+import { Operator } from '../../../pkg/operator/operator.ts';
+import type { Random } from '../../../pkg/random/random.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+
+/** What a process of the program runs with. */
+export interface ProcessParts {
+  readonly flags: Readonly<Record<string, string>>;
+  readonly clock: VirtualClock;
+  /** By which it holds Leases. */
+  readonly identity: string;
+  readonly random: Random;
+  readonly driver: Driver;
+  readonly openDispatcher: (server: string) => Dispatcher;
+  readonly openEndpoint: OpenEndpoint;
+  /** Told of its log, from info on. */
+  readonly told: (text: string) => void;
+}
+
+/** A host whose signals are sent by `emit`. */
+class Host extends EventEmitter {
+  exit(): void {
+    // What a dead process does is not heard of.
+  }
+
+  /** One that was killed never says that it has ended. */
+  keepAlive(): () => void {
+    return () => undefined;
+  }
+}
+
+/** `machinist run` in a world: the whole program above its connections, its driver and its clock. */
+export class SimulatedProcess {
+  readonly identity: string;
+  readonly clock: VirtualClock;
+  /** Of a process that has ended by itself. */
+  exitCode: number | undefined;
+  readonly #host: Host;
+
+  private constructor(identity: string, clock: VirtualClock, host: Host) {
+    this.identity = identity;
+    this.clock = clock;
+    this.#host = host;
+  }
+
+  /** Starts one. What it reads from the host it has read when this resolves: after it nothing waits for anything but the world. */
+  static async start(parts: ProcessParts): Promise<SimulatedProcess> {
+    const { clock, identity, random, told, openDispatcher, openEndpoint } = parts;
+    const host = new Host();
+    const operator = await Operator.open({
+      config: configFrom('machinist run', new Map(Object.entries(parts.flags).map(([name, value]) => [name, [value]]))),
+      identity,
+      version: 'simulation',
+      env: {},
+      clock,
+      log: loggerTo(told),
+      host,
+      hooks: {
+        random,
+        openDispatcher,
+        openEndpoint,
+        openDriver: () => mortal(parts.driver, clock),
+        leasesInMainThread: true,
+        servesHealth: false,
+      },
+    });
+    const started = new SimulatedProcess(identity, clock, host);
+    void started.#follow(operator.run(controllers(operator)));
+    return started;
+  }
+
+  async #follow(running: Promise<number>): Promise<void> {
+    this.exitCode = await running;
+  }
+
+  /** Asks it to end, as SIGTERM does. */
+  terminate(): void {
+    this.#host.emit('SIGTERM');
+  }
+
+  /** It has died: it does nothing any more, and hears nothing. */
+  kill(): void {
+    this.clock.kill();
+  }
+}
+
+/** A driver whose answers do not reach a process that has died; what it was asked goes on. */
+function mortal(driver: Driver, clock: VirtualClock): Driver {
+  return new Proxy(driver, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name);
+      if (name === 'close') return () => Promise.resolve();
+      if (typeof member !== 'function') return member;
+      return async (...given: unknown[]) => {
+        if (clock.isDead) return new Promise(() => undefined);
+        return new Promise((resolve, reject) => {
+          (member.apply(target, given) as Promise<unknown>).then(
+            (answer) => clock.deliver(() => resolve(answer)),
+            (err: unknown) => clock.deliver(() => reject(err)),
+          );
+        });
+      };
+    },
+  });
+}
+
+function loggerTo(tell: (text: string) => void): Logger {
+  const at =
+    (level: string) =>
+    (fields: LogFields, message: string): void => {
+      const { err, ...others } = fields as Readonly<Record<string, unknown>>;
+      const why = err instanceof Error ? { err: err.message } : err === undefined ? {} : { err };
+      tell(`${level} ${message} ${JSON.stringify({ ...others, ...why })}`);
+    };
+  const logger: Logger = {
+    error: at('error'),
+    warn: at('warn'),
+    info: at('info'),
+    debug: () => undefined,
+    child: () => logger,
+  };
+  return logger;
+}

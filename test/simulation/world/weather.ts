@@ -1,0 +1,84 @@
+import type { Random } from '../../../pkg/random/random.ts';
+import type { APIRequest } from '../api-server/api-server.ts';
+import type { Fate, Weather } from './network.ts';
+
+/** How often things go wrong between a process and a server: shares of requests, or of watches. */
+export interface FaultRates {
+  readonly requestLost: number;
+  readonly answerLost: number;
+  readonly refused429: number;
+  readonly refused500: number;
+  readonly slow: number;
+  readonly watchCut: number;
+  readonly watchForgotten: number;
+  readonly watchSilent: number;
+  /** How far behind watches are, by kind: up to so many milliseconds. */
+  readonly watchLagMs: number;
+}
+
+/** Nothing goes wrong. */
+export const FINE: FaultRates = {
+  requestLost: 0,
+  answerLost: 0,
+  refused429: 0,
+  refused500: 0,
+  slow: 0,
+  watchCut: 0,
+  watchForgotten: 0,
+  watchSilent: 0,
+  watchLagMs: 0,
+};
+
+/** The weather of one stream of random numbers; rates may change while it lasts. */
+export class SeededWeather implements Weather {
+  rates: FaultRates = FINE;
+  /** No request reaches the server, and nothing comes from it. */
+  isDown = false;
+  readonly #random: Random;
+  #lags = new Map<string, number>();
+  #lagsOf: FaultRates | undefined;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  latencyMs(): number {
+    const ms = 0.5 + this.#random() * 12;
+    return this.#random() < this.rates.slow ? ms + this.#random() * 20_000 : ms;
+  }
+
+  fateOf(_request: APIRequest): Fate {
+    if (this.isDown) return 'request-lost';
+    const { requestLost, answerLost, refused429, refused500 } = this.rates;
+    let drawn = this.#random();
+    const is = (rate: number): boolean => (drawn -= rate) < 0;
+    if (is(requestLost)) return 'request-lost';
+    if (is(answerLost / 2)) return 'answer-lost';
+    if (is(answerLost / 2)) return 'failed-500';
+    if (is(refused429)) return 'refused-429';
+    return is(refused500) ? 'refused-500' : 'done';
+  }
+
+  watchLifeMs(): number {
+    return this.#random() < this.rates.watchCut ? 1_000 + this.#random() * 12_000 : Infinity;
+  }
+
+  isForgotten(): boolean {
+    return this.#random() < this.rates.watchForgotten;
+  }
+
+  /** One kind is ahead of the others, or behind; anew for each rates. */
+  lagMs(path: string): number {
+    const { watchLagMs } = this.rates;
+    if (watchLagMs === 0) return 0;
+    if (this.#lagsOf !== this.rates) [this.#lagsOf, this.#lags] = [this.rates, new Map()];
+    const kind = path.split('?')[0]!;
+    const lag = this.#lags.get(kind) ?? this.#random() ** 2 * watchLagMs;
+    this.#lags.set(kind, lag);
+    return lag;
+  }
+
+  isSilenced(): boolean {
+    return this.#random() < this.rates.watchSilent;
+  }
+}
