@@ -133,7 +133,7 @@ export class Life {
   /** VMs whose Machines were forgotten are held until somebody says that they may go. */
   #releaseForgotten(): void {
     const world = this.#world;
-    if (world.forgotten.size === 0) return;
+    if (!world.hasForgotten) return;
     const until = toTimestamp(world.time.epochMs + PROGRESS_MS);
     world.time.schedule(RELEASE_MS, () => {
       if (world.count('machineclasses') === 0) return;

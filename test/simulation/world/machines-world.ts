@@ -106,6 +106,8 @@ export class MachinesWorld implements AsyncDisposable {
   #second = { number: 0, requests: 0 };
   /** UIDs of Machines that had VMs and were forgotten when the control cluster was set back. */
   forgotten: ReadonlySet<string> = new Set();
+  /** Whether any Machines were forgotten then, also such as were just being created. */
+  hasForgotten = false;
   #processes: SimulatedProcess[] = [];
   #starts = 0;
   #cloud: Simulation | undefined;
@@ -225,11 +227,13 @@ export class MachinesWorld implements AsyncDisposable {
   /** The control cluster goes on from a backup: its servers are away for a while, and Nodes without a VM are noticed after it. */
   restore(backup: Backup): void {
     const { control } = this.servers;
-    const before = new Set(this.#healthyMachines());
+    const healthy = this.#healthyMachines();
+    const all = this.machines.map(({ metadata }) => metadata.uid);
     this.trace.add(`the control cluster is set back from ${control.objects.revisions.current} to ${backup.rv}`);
     control.objects.restore(backup);
     const present = new Set(this.machines.map(({ metadata }) => metadata.uid));
-    this.forgotten = new Set([...this.forgotten, ...before].filter((uid) => !present.has(uid)));
+    this.forgotten = new Set([...this.forgotten, ...healthy].filter((uid) => !present.has(uid)));
+    this.hasForgotten ||= all.some((uid) => !present.has(uid));
     this.time.schedule(NODE_UNKNOWN_MS, () => {
       for (const { metadata } of this.nodes) {
         if (this.cloud.named(metadata.name).length > 0) continue;
