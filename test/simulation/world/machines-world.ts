@@ -243,14 +243,18 @@ export class MachinesWorld implements AsyncDisposable {
     });
   }
 
-  /** As cloud controllers do with Nodes whose VM is gone. Where there is a Machine, that is left to the program. */
+  /**
+   * As cloud controllers do with Nodes whose VM is gone. Where there is a Machine that knew of the VM, that is left to the program; one whose
+   * creation was never answered does not know the Node.
+   */
   #dropNode(name: string): void {
     this.time.schedule(CLOUD_CONTROLLER_MS, () => {
-      const isClaimed = this.machines.some(
+      const machine = this.machines.find(
         ({ metadata }) => metadata.name === name || metadata.labels?.['node'] === name,
       );
-      if (isClaimed || this.cloud.named(name).length > 0) return;
-      void this.simulation.nodes?.remove(name).catch(() => undefined);
+      if (this.cloud.named(name).length > 0) return;
+      if (machine === undefined) void this.simulation.nodes?.remove(name).catch(() => undefined);
+      else if (machine.spec?.providerID === undefined) this.#dropNode(name);
     });
   }
 
