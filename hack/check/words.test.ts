@@ -12,10 +12,8 @@ const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8
 const PLAIN = [
   'cmd/**/*.ts',
   'pkg/{activity,apis,autoscaler,cache,clock,config,conformance,drain,driver,events,gate,health,ironcore-runtime,kube,leader,log,metrics,operator,preflight,process,reconcile,workqueue}/**/*.ts',
-  'pkg/drivers/*.ts',
-  'pkg/drivers/{cluster-api,ironcore,kwok,local,sim}/**/*.ts',
-  'pkg/controllers/{class-secrets,cluster-api,machine*,replicas,role-binding,safety,secret,vms}/**/*.ts',
-  'pkg/controllers/ironcore/explain.ts',
+  'pkg/drivers/**/*.ts',
+  'pkg/controllers/**/*.ts',
 ];
 
 /** Pages whose headings are. */

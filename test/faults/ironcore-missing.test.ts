@@ -203,7 +203,7 @@ test(
 
     await pool.restart([]);
 
-    await isHeld('emptied', 'nobody has seen it go');
+    await isHeld('emptied', 'its deletion was not observed');
     expect(pool.runtime.store.made).toBe(1);
     await pool.restart(before);
     await shows('emptied', ({ status }) =>
@@ -234,7 +234,7 @@ test(
 
     await using _session = await pool.serve();
 
-    await isHeld('guest', 'nobody has seen it go');
+    await isHeld('guest', 'its deletion was not observed');
     expect(await claimantOf('guest')).toBe('guest');
     await pool.restart(before);
     await areGone('guest');
@@ -257,7 +257,7 @@ test(
 
     await pool.restart([]);
 
-    await isHeld('unanswered', 'was told to delete');
+    await isHeld('unanswered', 'was asked to delete');
     const { metadata } = (await readMachine('unanswered')) ?? {};
     expect(metadata?.annotations?.[DELETION_SENT_ANNOTATION]).toBe(`unanswered ${metadata?.uid}`);
     expect(await claimantOf('unanswered')).toBe('unanswered');

@@ -329,7 +329,7 @@ test('of two Machines that want one volume the first has it, and the second when
   runtime.store.habits.deletesAtOnce = false;
 
   await remove('Machine', 'first');
-  await waits('first', 'Terminating', 'to be gone');
+  await waits('first', 'Terminating', 'Waiting for the runtime to delete machine');
   await eventually(() => expect(runtime.asked('DeleteMachine')).toHaveLength(1));
   expect(created('second')).toBe(0);
   runtime.store.settle();
@@ -347,7 +347,7 @@ test('what is made for a Machine is its own, and what was there before is not ta
   const tmp = { name: 'tmp', ephemeral: { volumeTemplate: { spec: { resources: { storage: '1Gi' } } } } };
   await create('NetworkInterface', 'own-eth', { networkRef: { name: 'network' } });
   await createMachine('own', { networkInterfaces, volumes: [root, tmp] });
-  await waits('own', 'NetworkInterfaceNotReady', 'NetworkInterface own-eth was there before');
+  await waits('own', 'NetworkInterfaceNotReady', 'NetworkInterface own-eth already exists');
   expect((await read<IronCoreNetworkInterface>('NetworkInterface', 'own-eth'))?.spec?.machineRef).toBeUndefined();
 
   await remove('NetworkInterface', 'own-eth');

@@ -196,7 +196,7 @@ test('a Machine without a pool says why it waits, and goes to the first that com
   });
   await createPool('unready', { places: 5, ready: 'False' });
   await eventually(async () =>
-    expect(await conditionOf('early')).toMatchObject({ message: 'No MachinePool takes it: 1 not ready' }),
+    expect(await conditionOf('early')).toMatchObject({ message: 'No MachinePool is suitable: 1 not ready' }),
   );
   await removePools('unready');
   // Said again, it is the same Event.
@@ -240,7 +240,7 @@ test('taints and labels keep Machines out that do not tolerate or ask for them',
   await settle({ zoned: 1, tainted: 1, waits: 1 });
   await eventually(async () =>
     expect(await conditionOf('elsewhere')).toMatchObject({
-      message: 'No MachinePool takes it: 1 tainted, 1 without the labels of machinePoolSelector',
+      message: 'No MachinePool is suitable: 1 tainted, 1 without the labels of machinePoolSelector',
     }),
   );
   await removePools('tainted', 'zoned');

@@ -246,7 +246,7 @@ test('labels, maintenance and the order of upgrades reach the machine, and its s
     expect(Object.keys(labels)).not.toContain('openstack-control-plane');
   }, PATIENCE);
   await edit(name, { maintenance: false, flavor: 'kaas.large' });
-  await complains(name, 'spec.providerSpec.value.flavor: cannot change once there is a server');
+  await complains(name, 'spec.providerSpec.value.flavor: cannot be changed once the server exists');
   await edit(name, { flavor: 'kaas.small' });
   await shows(name, { status: 'Ready', maintenance: false });
 

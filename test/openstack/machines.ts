@@ -113,7 +113,7 @@ export function describeMachines(bed: Bed): void {
       expect(found).toMatchObject({ server_group: { members: [providerID.split('/').at(-1)] } });
       await expect(create(driver, requestFor(bed, 'm-2', change))).rejects.toMatchObject({
         code: 'FailedPrecondition',
-        detail: expect.stringContaining('making the port: 409'),
+        detail: expect.stringContaining('creating the port: 409'),
       });
       expect((await belongingsOf(bed)).ports).toHaveLength(2);
       await bed.user.call('nova', 'DELETE', `/v2.1/os-server-groups/${group.id}`);

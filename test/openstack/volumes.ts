@@ -33,25 +33,25 @@ const ROWS: readonly Row[] = [
     what: 'an unknown type',
     change: { rootDiskSize: 3, rootDiskType: 'none' },
     code: 'InvalidArgument',
-    says: /spec.rootDiskType: making the root disk: 404/,
+    says: /spec.rootDiskType: creating the root disk: 404/,
   },
   {
     what: 'a zone that Cinder does not have',
     change: { rootDiskSize: 3, rootDiskType: 'ssd', availabilityZone: 'small' },
     code: 'InvalidArgument',
-    says: /spec.availabilityZone: making the root disk: 400/,
+    says: /spec.availabilityZone: creating the root disk: 400/,
   },
   {
     what: 'more than the quota',
     change: { rootDiskSize: QUOTA_GB + 1, rootDiskType: 'ssd' },
     code: 'ResourceExhausted',
-    says: /spec.rootDiskSize: making the root disk: 413/,
+    says: /spec.rootDiskSize: creating the root disk: 413/,
   },
   {
     what: 'more than the quota, without a type',
     change: { rootDiskSize: QUOTA_GB + 1 },
     code: 'ResourceExhausted',
-    says: /spec.rootDiskSize: making the root disk: 413/,
+    says: /spec.rootDiskSize: creating the root disk: 413/,
   },
   {
     what: 'a volume that cannot be made',
@@ -355,7 +355,7 @@ export function describeVolumes(bed: Bed): void {
 
       await expect(driver.deleteMachine(request('slow'), callOf({ timeoutMs: 3_000 }))).rejects.toMatchObject({
         code: 'Aborted',
-        detail: expect.stringMatching(/^the root disk is not gone: volume \S+ is in status deleting/),
+        detail: expect.stringMatching(/^the root disk is not deleted yet: volume \S+ is in status deleting/),
       });
       await remove(driver, request('slow'));
       expect(await volumesOf(bed)).toEqual([]);
@@ -366,7 +366,7 @@ export function describeVolumes(bed: Bed): void {
       const [volume] = await volumesOf(bed);
       await expect(remove(driver, request('stuck'))).rejects.toMatchObject({
         code: 'Internal',
-        detail: expect.stringContaining(`Cinder failed to delete volume ${volume?.id}; whoever runs the cloud`),
+        detail: expect.stringContaining(`Cinder failed to delete volume ${volume?.id}; the operator of the cloud`),
       });
       const path = `/v3/${bed.admin.projectID}/volumes/${volume?.id}/action`;
       await bed.admin.call('cinder', 'POST', path, { 'os-reset_status': { status: 'error' } });

@@ -115,7 +115,7 @@ describe('a Machine goes', () => {
       new Map([
         ['a', 2],
         ['b', 5],
-        ['No MachinePool takes it: 1 not ready, 2 full', 3],
+        ['No MachinePool is suitable: 1 not ready, 2 full', 3],
       ]),
     );
   });
@@ -135,12 +135,15 @@ function placeAll(count: number, pools: readonly IronCoreMachinePool[]): ReturnT
 describe('a Machine waits, and says why', () => {
   test.each([
     { pools: [], why: 'There is no MachinePool' },
-    { pools: [pool('a', { capacity: 0 })], why: 'No MachinePool takes it: 1 without machineclass-sample' },
+    { pools: [pool('a', { capacity: 0 })], why: 'No MachinePool is suitable: 1 without machineclass-sample' },
     {
       pools: [pool('a', { capacity: 'many' }), pool('b', { capacity: -1 })],
-      why: 'No MachinePool takes it: 2 without machineclass-sample',
+      why: 'No MachinePool is suitable: 2 without machineclass-sample',
     },
-    { pools: [{ metadata: { name: 'new', uid: 'new', ...FROM_SERVER } }], why: 'No MachinePool takes it: 1 not ready' },
+    {
+      pools: [{ metadata: { name: 'new', uid: 'new', ...FROM_SERVER } }],
+      why: 'No MachinePool is suitable: 1 not ready',
+    },
     {
       pools: [
         pool('a', { capacity: 9, ready: 'False', taints: [gpu] }),
@@ -151,7 +154,7 @@ describe('a Machine waits, and says why', () => {
         pool('f', { capacity: 1, labels: { zone: 'z1' } }),
       ],
       why:
-        'No MachinePool takes it: 2 not ready, 1 tainted, 1 without the labels of machinePoolSelector, ' +
+        'No MachinePool is suitable: 2 not ready, 1 tainted, 1 without the labels of machinePoolSelector, ' +
         '1 without machineclass-sample, 1 full',
     },
   ])('$why', ({ pools, why }) => {

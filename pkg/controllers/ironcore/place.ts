@@ -61,5 +61,5 @@ function whyNone({ spec }: IronCoreMachine, refusals: Readonly<Record<Refusal, n
   const counts = words
     .filter(([refusal]) => refusals[refusal] > 0)
     .map(([refusal, text]) => `${refusals[refusal]} ${text}`);
-  return counts.length === 0 ? 'There is no MachinePool' : `No MachinePool takes it: ${counts.join(', ')}`;
+  return counts.length === 0 ? 'There is no MachinePool' : `No MachinePool is suitable: ${counts.join(', ')}`;
 }

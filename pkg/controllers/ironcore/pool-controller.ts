@@ -95,7 +95,7 @@ export class PoolController {
     const pool = pools.get(name);
     if (pool === undefined && !this.#created.has(name)) {
       await this.#create(name, signal);
-      return requeue(0, 'the pool to be seen');
+      return requeue(0, 'the cache to show the pool');
     }
     this.#created.add(name);
     // Whoever takes it away does not want it to be used; it is made again by the next start. What is left there goes with its machines all
@@ -143,7 +143,7 @@ export class PoolController {
   /** Without it nobody knows whose the pool is. */
   #tellLease(pool: IronCoreMachinePool, { message: why }: ApiError): void {
     const message =
-      `Its Lease in namespace ${POOL_LEASE_NAMESPACE} cannot be renewed: ${why}. Nothing is done for the pool until it can: apply ` +
+      `Its Lease in namespace ${POOL_LEASE_NAMESPACE} cannot be renewed: ${why}. The pool is not managed until it can be: apply ` +
       'deploy/rbac/ironcore-pools.yaml';
     this.#deps.recorder.event({ object: pool, type: 'Warning', reason: 'LeaseNotRenewed', message });
   }
@@ -156,8 +156,8 @@ export class PoolController {
     if (pool !== undefined) this.#tellSharedRuntime(pool);
     if (other === undefined || pool === undefined) return;
     const message =
-      `Somebody else serves the pool: its Lease in namespace ${POOL_LEASE_NAMESPACE} is renewed by ${other}, such as a machinepoollet of ` +
-      'IronCore. Nothing is done for it here until that has ended: stop the one, or take --ironcore-pool from the other';
+      `Another process serves the pool: its Lease in namespace ${POOL_LEASE_NAMESPACE} is renewed by ${other}, such as a machinepoollet of ` +
+      'IronCore. The pool is not managed here until that ends: stop that process, or remove --ironcore-pool from this one';
     recorder.event({ object: pool, type: 'Warning', reason: 'ServedByAnother', message });
   }
 
@@ -170,8 +170,8 @@ export class PoolController {
     if (others.length === 0 || this.#toldShared.has(uid)) return;
     this.#toldShared.add(uid);
     const message =
-      `--ironcore-pool gives the runtime at ${address} to MachinePools ${[name, ...others.map(([one]) => one)].toSorted().join(', ')}: each counts all ` +
-      'of its places, so that more machines may be placed than fit. Give each pool a runtime of its own';
+      `--ironcore-pool assigns the runtime at ${address} to MachinePools ${[name, ...others.map(([one]) => one)].toSorted().join(', ')}: each counts the ` +
+      'full capacity, so that more machines may be placed than fit. Use a separate runtime for each pool';
     recorder.event({ object: pool, type: 'Warning', reason: 'SharedRuntime', message });
   }
 

@@ -43,13 +43,13 @@ export class PoolHealth {
     }
     const seen = this.#listen(pool, poolLeases.get(`${POOL_LEASE_NAMESPACE}/${name}`));
     const leftMs = seen.sinceMs + LONGEST_SILENCE_MS - clock.monotonicMs();
-    if (leftMs > 0) return requeue(leftMs, 'a sign of life of the pool');
+    if (leftMs > 0) return requeue(leftMs, 'the next heartbeat of the pool');
     if (readyCondition(pool)?.status === 'Unknown') return stop;
     // A watch that has stalled hears nothing either.
     const live = await this.#readLease(name, signal);
     if (live?.spec?.renewTime !== seen.renewTime) {
       this.#listen(pool, live);
-      return requeue(LONGEST_SILENCE_MS, 'a sign of life of the pool');
+      return requeue(LONGEST_SILENCE_MS, 'the next heartbeat of the pool');
     }
     await this.#tellUnknown(pool, signal);
     return stop;
@@ -75,7 +75,7 @@ export class PoolHealth {
       type: 'Ready',
       status: 'Unknown',
       reason: 'MachinePoolStatusUnknown',
-      message: `nobody has looked after the pool for ${LONGEST_SILENCE_MS / 1_000} s: its Lease is not renewed`,
+      message: `the Lease of the pool has not been renewed for ${LONGEST_SILENCE_MS / 1_000} s`,
       ...(pool.metadata.generation !== undefined && { observedGeneration: pool.metadata.generation }),
       lastTransitionTime: toTimestamp(clock.now()),
     } as const;

@@ -20,7 +20,7 @@ export function waiting(why: string): Said {
 
 /** That a Machine has a pool which there is not: nobody else would say so. */
 export function astray(pool: string): Said {
-  const message = `MachinePool ${pool} does not exist: create it, or make another Machine`;
+  const message = `MachinePool ${pool} does not exist: create it, or create another Machine`;
   return { status: 'False', reason: 'NoMachinePool', message };
 }
 

@@ -129,7 +129,7 @@ describe('however many passes write at once', () => {
     );
     expect(world.passesOverPools).toBe(1_000);
     expect(new Set(world.events.map((one) => one.replace(/^\S+ /, '')))).toEqual(
-      new Set(['OutOfCapacity: No MachinePool takes it: 2 full']),
+      new Set(['OutOfCapacity: No MachinePool is suitable: 2 full']),
     );
   });
 
@@ -209,7 +209,7 @@ describe('a pool that could not be written', () => {
 });
 
 describe('a Machine that waits', () => {
-  const why = 'No MachinePool takes it: 1 full';
+  const why = 'No MachinePool is suitable: 1 full';
   const said = (status: string, message: string, since = NOW) => ({
     type: 'Scheduled',
     status,
@@ -246,8 +246,8 @@ describe('a Machine that waits', () => {
     await world.pass('m');
 
     expect(world.writes.map(({ pool: to, conditions }) => to ?? conditions)).toEqual([
-      [said('False', 'No MachinePool takes it: 1 without c')],
-      [said('False', 'No MachinePool takes it: 1 not ready, 1 without c')],
+      [said('False', 'No MachinePool is suitable: 1 without c')],
+      [said('False', 'No MachinePool is suitable: 1 not ready, 1 without c')],
       'a',
       [said('True', 'MachinePool a', '2026-01-01T00:01:00Z')],
     ]);
@@ -259,7 +259,7 @@ describe('a Machine that waits', () => {
 test('a Machine whose pool there is not says so once, and takes it back when that comes', async () => {
   const world = new World();
   world.machines.put(machine('m', inPool('late')));
-  const message = 'MachinePool late does not exist: create it, or make another Machine';
+  const message = 'MachinePool late does not exist: create it, or create another Machine';
 
   await world.pass('m');
   await world.pass('m');

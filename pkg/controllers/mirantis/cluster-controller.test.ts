@@ -124,7 +124,7 @@ describe('the labels that a Cluster allows', () => {
 
     await world.rest();
 
-    expect(world.lcm).toMatchObject({ ready: false, message: expect.stringContaining('belongs to somebody else') });
+    expect(world.lcm).toMatchObject({ ready: false, message: expect.stringContaining('belongs to another owner') });
     expect(world.policies.get('default/mcc-cluster-1')?.spec).toEqual({});
   });
 
@@ -174,7 +174,7 @@ describe('maintenance of a Cluster', () => {
       true,
       true,
     ]);
-    expect(world.lcm).toMatchObject({ message: 'Maintenance ends when these Machines are out of it: m-1' });
+    expect(world.lcm).toMatchObject({ message: 'Maintenance ends when these Machines have left it: m-1' });
     world.editMachine({});
     await world.rest();
     expect([world.paused, world.cluster?.status?.providerStatus?.maintenance]).toEqual([false, false]);

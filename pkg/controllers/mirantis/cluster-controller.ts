@@ -45,7 +45,7 @@ export class ClusterController {
     if (cluster === undefined || isBeingDeleted(cluster) || !isServed(cluster)) return stop;
     const problems = [...(readCluster(cluster).problems ?? []), ...(await this.#limitLabels(cluster, signal))];
     await this.#tell(cluster, problems, signal);
-    return problems.length > 0 ? lookAgain('what is wrong') : stop;
+    return problems.length > 0 ? lookAgain('the problems to be corrected') : stop;
   }
 
   /** Its NodeLabelPolicy; the problems say why labels are limited otherwise. */
@@ -62,7 +62,7 @@ export class ClusterController {
     }
     const known = labelPolicies.get(keyBeside(cluster, policyNameOf(cluster)));
     if (known !== undefined && controllerOf(known)?.uid !== cluster.metadata.uid) {
-      const problem = `NodeLabelPolicy ${known.metadata.name}: belongs to somebody else; delete it`;
+      const problem = `NodeLabelPolicy ${known.metadata.name}: belongs to another owner; delete it`;
       return allowed === undefined ? [] : [problem];
     }
     try {
@@ -109,9 +109,9 @@ export class ClusterController {
       problems.length > 0
         ? problems.join('; ')
         : left.length > 0
-          ? `Maintenance ends when these Machines are out of it: ${left.join(', ')}`
+          ? `Maintenance ends when these Machines have left it: ${left.join(', ')}`
           : maintenance
-            ? 'In maintenance: rollouts are held, and Machines may be taken into maintenance'
+            ? 'In maintenance: rollouts are held, and Machines can enter maintenance'
             : isHeld
               ? 'Maintenance begins when all rollouts are held'
               : 'The Cluster is served';

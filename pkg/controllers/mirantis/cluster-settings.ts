@@ -19,16 +19,16 @@ export interface ClusterSettings {
 
 /** Keys of the ConfigMap, with what they hold. */
 export const SETTINGS = {
-  region: 'region of the cloud, as its catalog calls it',
-  keyName: 'name of the SSH key pair; none: servers have none',
+  region: 'region of the cloud, as named in its catalog',
+  keyName: 'name of the SSH key pair; without it, servers have none',
   networkID: 'ID of the network of the servers; or networkName',
   networkName: 'name of the network of the servers; or networkID',
   subnetIDs: 'subnets in which servers get an address each, separated by commas; with networkID only',
-  podNetworkCIDRs: 'where pods have their addresses, separated by commas; none: ports pass no packets from or to them',
+  podNetworkCIDRs: 'address ranges of pods, separated by commas; without them, ports drop packets from and to pods',
   floatingNetworkID:
-    'ID of the network from which servers get a floating IP; or floatingNetworkName; none: no floating IP',
+    'ID of the network from which servers get a floating IP; or floatingNetworkName; without both, no floating IP',
   floatingNetworkName: 'its name; or floatingNetworkID',
-  labelledRegion: 'what label kaas.mirantis.com/region of Machines has to be, where they have it',
+  labelledRegion: 'required value of label kaas.mirantis.com/region of Machines that have the label',
 } as const;
 
 type Key = keyof typeof SETTINGS;
@@ -44,7 +44,7 @@ export function readClusterSettings({ metadata, data = {} }: ConfigMap): Read<Cl
   const optional = (key: Key): string | undefined => (data[key] ?? '').trim() || undefined;
   const either = (one: Key, other: Key): void => {
     if (optional(one) !== undefined && optional(other) !== undefined)
-      settings.wrong(one, `${other} is set too, remove one`);
+      settings.wrong(one, `${other} is also set, remove one`);
   };
   either('networkID', 'networkName');
   either('floatingNetworkID', 'floatingNetworkName');
@@ -54,7 +54,7 @@ export function readClusterSettings({ metadata, data = {} }: ConfigMap): Read<Cl
   if (networkID === undefined && networkName === undefined) settings.wrong('networkID', 'must be set, or networkName');
   const subnetIDs = listed(data['subnetIDs']);
   if (subnetIDs.length > 0 && networkID === undefined)
-    settings.wrong('subnetIDs', 'goes with networkID only, remove it');
+    settings.wrong('subnetIDs', 'is only valid with networkID; remove it');
   const [floatingID, floatingName] = [optional('floatingNetworkID'), optional('floatingNetworkName')];
   const value: ClusterSettings = {
     region: required('region'),

@@ -89,7 +89,7 @@ describe('a Machine tells', () => {
     expect(world.told).toEqual(['Warning Problem m-1: spec.providerSpec.value.flavor: must be the name of a flavor']);
     world.show(clusterMachines, clusterMachine());
     await world.settle(() => world.pass(KEY));
-    expect(world.told.slice(1)).toEqual(['Normal Progress m-1: The machine is about to be made']);
+    expect(world.told.slice(1)).toEqual(['Normal Progress m-1: The machine is about to be created']);
   });
 
   test.each([

@@ -112,7 +112,7 @@ test('a Machine of that name that belongs to somebody else is neither changed no
   expect(world.front?.status?.providerStatus?.conditions).toContainEqual({
     type: 'LCM',
     ready: false,
-    message: expect.stringContaining('belongs to somebody else'),
+    message: expect.stringContaining('belongs to another owner'),
   });
   expect(world.machines.get(KEY)?.metadata).toEqual(other);
 });

@@ -125,15 +125,15 @@ export class ClusterMachineController {
     } catch (err) {
       if (!isRefused(err)) throw err;
       const problem = `refused by the API server: ${err.message}`;
-      return { object: machine, problems: [problem], again: lookAgain('what it refused') };
+      return { object: machine, problems: [problem], again: lookAgain('the API server to accept the update') };
     }
   }
 
   async #make(machine: ClusterMachine, value: ProviderValue, signal: AbortSignal): Promise<Synced<ClusterMachine>> {
     const { machines: known, writer, log } = this.#deps;
     if (known.get(keyOf(machine)) !== undefined) {
-      const problem = `metadata.name: a Machine of machine.sapcloud.io has this name and belongs to somebody else; choose another name`;
-      return { object: machine, problems: [problem], again: lookAgain('the other Machine to go') };
+      const problem = `metadata.name: a Machine of machine.sapcloud.io has this name and belongs to another owner; choose another name`;
+      return { object: machine, problems: [problem], again: lookAgain('the other Machine to be deleted') };
     }
     const wanted = await this.#deps.madeClasses.wantedBy(machine, value.server, signal);
     if (wanted.value === undefined) return { object: machine, problems: wanted.problems, again: lookAgain('settings') };
@@ -141,10 +141,10 @@ export class ClusterMachineController {
       const finalizers = [...(machine.metadata.finalizers ?? []), FRONT_END_FINALIZER];
       const patch = mergePatchIfUnchanged(machine, { metadata: { finalizers } });
       const held = await writer.patch('change', clusterMachines, refOf(machine), patch, { signal });
-      return { object: held, problems: [], again: requeue(0, 'the finalizer to be seen') };
+      return { object: held, problems: [], again: requeue(0, 'the cache to show the finalizer') };
     }
     const problems = await this.#deps.madeClasses.provide(wanted.value, signal);
-    if (problems.length > 0) return { object: machine, problems, again: lookAgain('the class to go') };
+    if (problems.length > 0) return { object: machine, problems, again: lookAgain('the class to be deleted') };
     try {
       const made = await writer.create('create', machines, machineFor(machine, value, wanted.value.metadata.name), {
         signal,
@@ -153,7 +153,7 @@ export class ClusterMachineController {
       return { object: await this.#note(machine, made, signal), problems: [] };
     } catch (err) {
       if (!isAlreadyExists(err)) throw err;
-      return { object: machine, problems: [], again: lookAgain('the Machine of its name to be seen') };
+      return { object: machine, problems: [], again: lookAgain('the cache to show the Machine of its name') };
     }
   }
 
@@ -189,7 +189,7 @@ export class ClusterMachineController {
       await this.#deps.writer.patch('change', machines, refOf(ours), mergePatch(ours, change), { signal });
     }
     const changed = this.#changedFields(ours, value);
-    const problem = `${changed}: the server is another one still, which the rollout of the pool replaces`;
+    const problem = `${changed}: the server still has the former value; the rollout of the pool replaces it`;
     return { object: machine, problems: changed === '' ? [] : [problem] };
   }
 
@@ -197,7 +197,9 @@ export class ClusterMachineController {
   #fixed(ours: Machine, value: ProviderValue): ClassFit {
     const changed = this.#changedFields(ours, value);
     if (changed === '') return { problems: [] };
-    return { problems: [`${changed}: cannot change once there is a server; change it back, or make another Machine`] };
+    return {
+      problems: [`${changed}: cannot be changed once the server exists; change it back, or create another Machine`],
+    };
   }
 
   /** Fields that say something else than the class of our Machine; empty: none. */

@@ -105,10 +105,10 @@ export class MadeClasses {
     ]);
     const missing = [
       ...(settings === undefined
-        ? [`ConfigMap ${name}: missing, make it with ${NEEDED_SETTINGS.map((keys) => keys.join(' or ')).join(', ')}`]
+        ? [`ConfigMap ${name}: missing, create it with ${NEEDED_SETTINGS.map((keys) => keys.join(' or ')).join(', ')}`]
         : []),
       ...(secret === undefined
-        ? [`Secret ${name}: missing, make it with the credentials of the cloud and userData`]
+        ? [`Secret ${name}: missing, create it with the credentials of the cloud and userData`]
         : []),
     ];
     const read = settings && readClusterSettings(settings);

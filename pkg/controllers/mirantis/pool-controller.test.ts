@@ -152,7 +152,8 @@ test('an edit reaches the Machines that there are, but maintenance and delete ar
   expect(world.member?.status?.providerStatus?.conditions).toContainEqual({
     type: 'LCM',
     ready: false,
-    message: 'spec.providerSpec.value.flavor: the server is another one still, which the rollout of the pool replaces',
+    message:
+      'spec.providerSpec.value.flavor: the server still has the former value; the rollout of the pool replaces it',
   });
 });
 
@@ -194,7 +195,7 @@ test('without settings nothing is made; of a pool that runs the rest is followed
   world.edit({ flavor: 'kaas.large' }, { replicas: 3 });
   await world.rest();
 
-  expect(world.complaint()).toContain('ConfigMap cluster-1: missing, make it with region, networkID or networkName');
+  expect(world.complaint()).toContain('ConfigMap cluster-1: missing, create it with region, networkID or networkName');
   expect(world.deployment?.spec.replicas).toBe(3);
   expect(world.classes.list()).toHaveLength(1);
 });
@@ -209,7 +210,7 @@ describe('a MachineDeployment of its name', () => {
 
     await world.rest();
 
-    expect(world.complaint()).toContain('belongs to somebody else');
+    expect(world.complaint()).toContain('belongs to another owner');
     expect(world.client.writes.filter(({ what }) => what.startsWith('machinedeployments/'))).toEqual([]);
   });
 

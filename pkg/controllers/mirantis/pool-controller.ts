@@ -102,12 +102,12 @@ export class PoolController {
       if (ours === undefined) return await this.#make(pool, value, signal);
       const followed = await this.#update(pool, ours, value, signal);
       const shown = await this.#showMembers(followed.object, ours, signal);
-      const again = followed.again ?? (shown.length > 0 ? lookAgain('what it refused') : undefined);
+      const again = followed.again ?? (shown.length > 0 ? lookAgain('the API server to accept the update') : undefined);
       return { object: followed.object, problems: [...followed.problems, ...shown], ...(again && { again }) };
     } catch (err) {
       if (!isRefused(err)) throw err;
       const problem = `refused by the API server: ${err.message}`;
-      return { object: pool, problems: [problem], again: lookAgain('what it refused') };
+      return { object: pool, problems: [problem], again: lookAgain('the API server to accept the update') };
     }
   }
 
@@ -115,14 +115,14 @@ export class PoolController {
     const { machineDeployments: known, madeClasses, writer, log } = this.#deps;
     const named = known.get(keyOf(pool));
     if (named !== undefined && claimOn(pool, named) === 'foreign') {
-      const problem = `metadata.name: a MachineDeployment has this name and belongs to somebody else; choose another name`;
-      return { object: pool, problems: [problem], again: lookAgain('the other MachineDeployment to go') };
+      const problem = `metadata.name: a MachineDeployment has this name and belongs to another owner; choose another name`;
+      return { object: pool, problems: [problem], again: lookAgain('the other MachineDeployment to be deleted') };
     }
     if (!isHeld(pool)) {
       const finalizers = [...(pool.metadata.finalizers ?? []), FRONT_END_FINALIZER];
       const patch = mergePatchIfUnchanged(pool, { metadata: { finalizers } });
       const held = await writer.patch('change', machinePools, refOf(pool), patch, { signal });
-      return { object: held, problems: [], again: requeue(0, 'the finalizer to be seen') };
+      return { object: held, problems: [], again: requeue(0, 'the cache to show the finalizer') };
     }
     if (named !== undefined) {
       const { ownerReferences = [] } = named.metadata;
@@ -131,13 +131,13 @@ export class PoolController {
       });
       await writer.patch('change', machineDeployments, refOf(named), patch, { signal });
       log.info({ machineDeployment: keyOf(named) }, 'adopted machine deployment for a pool');
-      return { object: pool, problems: [], again: requeue(0, 'the adoption to be seen') };
+      return { object: pool, problems: [], again: requeue(0, 'the cache to show the adoption') };
     }
     const wanted = await madeClasses.wantedBy(pool, value.machine.server, signal);
     if (wanted.value === undefined)
       return { object: pool, problems: wanted.problems, again: lookAgain('settings of the Cluster') };
     const problems = await madeClasses.provide(wanted.value, signal);
-    if (problems.length > 0) return { object: pool, problems, again: lookAgain('the class to go') };
+    if (problems.length > 0) return { object: pool, problems, again: lookAgain('the class to be deleted') };
     const wantedDeployment = deploymentFor(pool, value, wanted.value.metadata.name);
     try {
       await writer.create('create', machineDeployments, wantedDeployment, { signal });
@@ -145,7 +145,7 @@ export class PoolController {
       return { object: pool, problems: [] };
     } catch (err) {
       if (!isAlreadyExists(err)) throw err;
-      return { object: pool, problems: [], again: lookAgain('the MachineDeployment of its name to be seen') };
+      return { object: pool, problems: [], again: lookAgain('the cache to show the MachineDeployment of its name') };
     }
   }
 
@@ -159,14 +159,14 @@ export class PoolController {
     if (isBeingDeleted(ours)) return { object: pool, problems: [] };
     const moved = movedLabels(pool, ours);
     if (moved.length > 0) {
-      const problem = `metadata.labels: ${moved.join(', ')} cannot change; change it back, or make another pool`;
+      const problem = `metadata.labels: ${moved.join(', ')} cannot be changed; change it back, or create another pool`;
       return { object: pool, problems: [problem] };
     }
     const { report } = replicasPlan(ours, value.replicas);
     if (report !== undefined) {
       const patch = mergePatchIfUnchanged(pool, { spec: { replicas: report } });
       const reported = await writer.patch('change', machinePools, refOf(pool), patch, { signal });
-      return { object: reported, problems: [], again: requeue(0, 'its own replicas to be seen') };
+      return { object: reported, problems: [], again: requeue(0, 'the cache to show its own replicas') };
     }
     const wanted = await madeClasses.wantedBy(pool, value.machine.server, signal);
     const problems = wanted.problems ?? (await madeClasses.provide(wanted.value, signal));

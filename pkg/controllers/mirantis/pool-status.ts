@@ -32,14 +32,14 @@ export function poolStatusOf(known: KnownPool): {
 function lcm({ deployment, problems }: KnownPool): Omit<ProviderCondition, 'type'> {
   const told = (ready: boolean, message: string): Omit<ProviderCondition, 'type'> => ({ ready, message });
   if (problems.length > 0) return told(false, problems.join('; '));
-  if (deployment === undefined) return told(false, 'The MachineDeployment is about to be made');
+  if (deployment === undefined) return told(false, 'The MachineDeployment is about to be created');
   if (isBeingDeleted(deployment)) return told(false, 'The MachineDeployment is being deleted');
   const { metadata, spec, status = {} } = deployment;
   const { replicas: asked = 0 } = spec;
   const { replicas = 0, readyReplicas = 0, updatedReplicas = 0, observedGeneration = 0, failedMachines = [] } = status;
   const isSeen = observedGeneration >= (metadata.generation ?? 0);
   const isDone = isSeen && [replicas, readyReplicas, updatedReplicas].every((count) => count === asked);
-  const counts = `${readyReplicas} of ${asked} Machines are ready, ${updatedReplicas} are as the pool asks for`;
+  const counts = `${readyReplicas} of ${asked} Machines are ready, ${updatedReplicas} are up to date`;
   const [failed] = failedMachines;
   const why = [
     failed && `Machine ${failed.name}: ${failed.lastOperation?.description ?? 'has failed'}`,

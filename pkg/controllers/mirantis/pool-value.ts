@@ -29,6 +29,6 @@ export function readPool({ spec }: Pick<MachinePool, 'spec'>): Read<PoolValue> {
 
 function ofSingleMachines(value: ProviderValue): readonly string[] {
   return (['maintenance', 'delete'] as const).flatMap((member) =>
-    value[member] ? [`${PATH}.${member}: is asked of single Machines of the pool, remove it here`] : [],
+    value[member] ? [`${PATH}.${member}: can be set for single Machines of the pool only, remove it here`] : [],
   );
 }

@@ -185,7 +185,7 @@ function lcm({ ours, problems }: Known): ProviderCondition {
   const refused = ours && refusedFor(ours);
   if (refused !== undefined) return told(false, refused);
   const operation = ours?.status?.lastOperation;
-  if (operation === undefined) return told(false, 'The machine is about to be made');
+  if (operation === undefined) return told(false, 'The machine is about to be created');
   const { state = '', type = '', description = '', errorCode } = operation;
   const code = errorCode === undefined || errorCode === '' ? '' : ` (${errorCode})`;
   return told(state === 'Successful', `${type} ${state}: ${description}${code}`);

@@ -108,7 +108,7 @@ function readLabels(given: readonly unknown[], path: string): Read<Record<string
     const label = new Reading(entry, `${path}.nodeLabels[${i}]`);
     const [key, text] = [label.raw('key'), label.raw('value') ?? ''];
     if (!isLabelKey(key)) label.wrong('key', 'must be the key of a label');
-    else if (labels.has(key) && labels.get(key) !== text) label.wrong('key', `${key} is there twice, remove one`);
+    else if (labels.has(key) && labels.get(key) !== text) label.wrong('key', `${key} is listed twice, remove one`);
     if (!isLabelValue(text)) label.wrong('value', 'must be the value of a label');
     else if (isLabelKey(key)) labels.set(key, text);
     return label.problems;

@@ -61,7 +61,7 @@ describe('what a Machine asks for', () => {
           { key: 'a', value: '2' },
         ],
       },
-      says: `${AT}.nodeLabels[1].key: a is there twice`,
+      says: `${AT}.nodeLabels[1].key: a is listed twice`,
     },
     { change: { maintenance: 'yes' }, says: `${AT}.maintenance: must be true or false` },
     { change: { upgradeIndex: 0 }, says: `${AT}.upgradeIndex: must be a whole number from 1` },
@@ -97,14 +97,14 @@ describe('the settings of a Cluster', () => {
   test.each([
     { change: { region: undefined }, says: 'data.region: must be set' },
     { change: { networkID: undefined }, says: 'data.networkID: must be set, or networkName' },
-    { change: { networkName: 'n' }, says: 'data.networkID: networkName is set too' },
+    { change: { networkName: 'n' }, says: 'data.networkID: networkName is also set' },
     {
       change: { floatingNetworkID: 'a', floatingNetworkName: 'b' },
       says: 'data.floatingNetworkID: floatingNetworkName',
     },
     {
       change: { networkID: undefined, networkName: 'n', subnetIDs: 's' },
-      says: 'data.subnetIDs: goes with networkID only',
+      says: 'data.subnetIDs: is only valid with networkID',
     },
     { change: { keyname: 'key' }, says: 'data.keyname: unknown' },
   ])('are wrong: $says', ({ change, says }) => {

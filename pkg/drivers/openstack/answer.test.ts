@@ -65,8 +65,8 @@ test.each([
 test('the words of a service are told, without markup, on one line and cut', () => {
   const long = nova('badRequest', `Invalid\n input: ${'A'.repeat(70_000)}`);
 
-  expect(errorOf({ status: 400, headers: {}, body: long }, 'making the server').detail).toMatch(
-    /^making the server: 400 Invalid input: A{100}[^]{0,400}$/,
+  expect(errorOf({ status: 400, headers: {}, body: long }, 'creating the server').detail).toMatch(
+    /^creating the server: 400 Invalid input: A{100}[^]{0,400}$/,
   );
   expect(errorOf({ status: 503, headers: {}, body: '<h1>503</h1> busy' }, 'x').detail).toBe('x: 503 503 busy');
 });

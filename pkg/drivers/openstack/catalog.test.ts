@@ -32,7 +32,7 @@ test('a region that is not there is told together with those that are', () => {
   ).toThrow(
     'providerSpec.spec.region: the cloud has no public endpoint of type compute in region eu-1; there is one in us-1',
   );
-  expect(() => endpointOf({ catalog: [], kind: 'internal' }, 'network', 'eu-1')).toThrow('its catalog has none at all');
+  expect(() => endpointOf({ catalog: [], kind: 'internal' }, 'network', 'eu-1')).toThrow('its catalog has none');
 });
 
 test.each(['public', 'internal', 'admin'] as const)('of the addresses of a service the %s one counts', (kind) => {

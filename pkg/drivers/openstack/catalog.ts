@@ -44,7 +44,7 @@ export function endpointOf({ catalog, kind }: Catalog, type: ServiceType, region
   if (found === undefined) {
     const regions = [...new Set(endpoints.map(regionOf))].toSorted().join(', ');
     const there =
-      regions === '' ? 'its catalog has none at all, ask whoever runs the cloud' : `there is one in ${regions}`;
+      regions === '' ? 'its catalog has none; contact the operator of the cloud' : `there is one in ${regions}`;
     throw new DriverError(
       'InvalidArgument',
       `providerSpec.spec.region: the cloud has no ${kind} endpoint of type ${type} in region ${region}; ${there}`,

@@ -59,8 +59,8 @@ function cloudIn(text: string, choice: string): { readonly path: string; readonl
   const names = Object.keys(clouds);
   const name = choice === '' && names.length === 1 ? names[0] : choice;
   if (name === undefined || name === '')
-    throw invalid(`${at}: has ${names.length} clouds, name the one that is meant in key ${CHOICE}`);
-  if (!Object.hasOwn(clouds, name)) throw invalid(`${at}: has no cloud of the name that key ${CHOICE} says`);
+    throw invalid(`${at}: has ${names.length} clouds, name one of them in key ${CHOICE}`);
+  if (!Object.hasOwn(clouds, name)) throw invalid(`${at}: has no cloud of the name in key ${CHOICE}`);
   return { path: `${at}.${name}`, cloud: fields(clouds[name], `${at}.${name}`) };
 }
 
@@ -76,7 +76,7 @@ function parsed(text: string): unknown {
 /** YAML takes a password of digits for a number. */
 function scalar(value: unknown, path: string): string {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return String(value);
-  throw invalid(`${path}: must be a text`);
+  throw invalid(`${path}: must be a string`);
 }
 
 function textOf(value: Uint8Array | undefined): string {

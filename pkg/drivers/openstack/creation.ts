@@ -72,7 +72,7 @@ export class Creation {
     const leftMs = this.#ports.leftMs(known);
     if (leftMs > 0) throw stillUnknown(leftMs);
     const { id, volumeID } = await this.#make(known, call);
-    this.#deps.log.info({ machine: this.#name(), server: id }, 'asked for a server');
+    this.#deps.log.info({ machine: this.#name(), server: id }, 'requested a server');
     // Not before: it takes time that the mark of the port is limited to.
     if (volumeID !== undefined) await this.#removeOtherDisks(volumeID, signal);
     return await this.#settle(id, undefined, call);
@@ -105,8 +105,8 @@ export class Creation {
       (server) => isMadeFor(server, machine) && !isMarked(server, marks) && this.#stateOf(server) !== 'gone',
     );
     if (left === undefined) return;
-    const text = `server ${left.id} was made for machine ${this.#name()}, and lacks a tag of its class (${marks.join(', ')})`;
-    throw new DriverError('FailedPrecondition', `${text}: give it back, or delete the server or the Machine`);
+    const text = `server ${left.id} was created for machine ${this.#name()}, but lacks a tag of its class (${marks.join(', ')})`;
+    throw new DriverError('FailedPrecondition', `${text}: restore the tag, or delete the server or the Machine`);
   }
 
   /** Of servers that were made for this machine the one that stays: one without address, because another one took its port, does not. */
@@ -198,7 +198,7 @@ export class Creation {
     const named = await cloud.compute.serversNamed(machine.name, signal);
     if (!named.some((server) => isMadeFor(server, machine) && this.#stateOf(server) !== 'gone')) return;
     await this.#ports.unmark(mark, signal);
-    throw new DriverError('Aborted', 'another process has made the server of this machine');
+    throw new DriverError('Aborted', 'another process has created the server of this machine');
   }
 
   /** Before there is a server: one that runs without its address would join, and nobody would give it one any more. */
@@ -245,7 +245,7 @@ export class Creation {
   async #askForDisk(wanted: WantedVolume, ports: readonly [Port, ...Port[]], signal: AbortSignal): Promise<Volume> {
     const { cloud } = this.#deps;
     const mark = await this.#ports.mark(ports, signal);
-    const answer = await this.#send('making the root disk', mark, () => cloud.volumes.create(wanted, signal), signal);
+    const answer = await this.#send('creating the root disk', mark, () => cloud.volumes.create(wanted, signal), signal);
     if (answer.status <= 500) await this.#ports.unmark(mark, signal); // see #ask
     if (answer.status >= 300) throw refusalOf(answer);
     return (answer.body as { volume: Volume }).volume;
@@ -284,7 +284,7 @@ export class Creation {
   /** The request for the server. What is thrown leaves the mark where a server may have been made. */
   async #ask(body: object, mark: Mark, signal: AbortSignal): Promise<string> {
     const { cloud, machine } = this.#deps;
-    const what = 'making the server';
+    const what = 'creating the server';
     const answer = await this.#send(what, mark, () => cloud.compute.create(body, signal), signal);
     const { status, body: made } = answer;
     if (status === 202) {
@@ -353,7 +353,7 @@ export class Creation {
       if (spec.rootDiskSize !== undefined)
         await cloud.volumes.remove(this.#diskOwner(), new Set(), this.#users, 0, signal);
     } catch (err) {
-      log.debug({ machine: this.#name(), err }, 'could not take back a creation');
+      log.debug({ machine: this.#name(), err }, 'could not undo a creation');
     }
   }
 
@@ -396,7 +396,7 @@ function stillUnknown(leftMs: number): DriverError {
   const seconds = Math.ceil(leftMs / 1_000);
   return new DriverError(
     'Unavailable',
-    `a request for the server or its root disk was not answered; none can appear any more in ${seconds} s`,
+    `a request for the server or its root disk was not answered: one may still appear in the next ${seconds} s`,
   );
 }
 

@@ -153,8 +153,8 @@ describe('a clouds.yaml', () => {
   });
 
   test.each([
-    { texts: { 'clouds.yaml': CLOUDS }, says: 'clouds: has 2 clouds, name the one that is meant in key cloud' },
-    { texts: { 'clouds.yaml': CLOUDS, cloud: 'three' }, says: 'has no cloud of the name that key cloud says' },
+    { texts: { 'clouds.yaml': CLOUDS }, says: 'clouds: has 2 clouds, name one of them in key cloud' },
+    { texts: { 'clouds.yaml': CLOUDS, cloud: 'three' }, says: 'has no cloud of the name in key cloud' },
     { texts: { 'clouds.yaml': CLOUDS, cloud: 'toString' }, says: 'has no cloud of the name' },
     { texts: { 'clouds.yaml': ONE, authURL: 'https://x' }, says: 'authURL and clouds.yaml are both set' },
     { texts: { 'clouds.yaml': 'clouds: [' }, says: 'secret: clouds.yaml: line 1' },
@@ -162,7 +162,7 @@ describe('a clouds.yaml', () => {
     { texts: { 'clouds.yaml': 'x' }, says: 'secret: clouds.yaml: must be an object' },
     {
       texts: { 'clouds.yaml': 'clouds: {a: {auth: {auth_url: [1]}}}' },
-      says: 'clouds.a.auth.auth_url: must be a text',
+      says: 'clouds.a.auth.auth_url: must be a string',
     },
     { texts: { 'clouds.yaml': 'clouds: {a: {auth: {}}}' }, says: 'authURL is missing' },
   ])('that is wrong is told without its content: $says', ({ texts, says }) => {

@@ -194,7 +194,7 @@ async function listDisks(
     signal.throwIfAborted(); // a call that has ended has not looked
     if (hasDisk || !(err instanceof DriverError)) throw err;
     const fields = { machine: `${machine.namespace}/${machine.name}`, err };
-    log.warn(fields, 'could not look for a root disk of a machine whose class has none');
+    log.warn(fields, 'could not check for a root disk of a machine whose class has none');
     return [];
   }
 }

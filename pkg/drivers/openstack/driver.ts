@@ -264,7 +264,7 @@ export class OpenStackDriver implements Driver {
     if (this.#stateOf(server) === 'gone' || !isServerOf(server, machine, cloud.region)) return false;
     if (isMarked(server, marks)) return true;
     const fields = { machine: `${machine.namespace}/${machine.name}`, server: server.id, marks };
-    this.#deps.log.warn(fields, 'left a server alone that has lost the tags of its class');
+    this.#deps.log.warn(fields, 'skipped a server that has lost the tags of its class');
     return false;
   }
 
@@ -321,6 +321,6 @@ function encodedUserData({ secretData }: MachineRequest): string {
   const encoded = Buffer.from(userDataOf(secretData)).toString('base64');
   if (encoded.length <= LONGEST_USER_DATA) return encoded;
   throw invalid(
-    `secret: userData has ${encoded.length} characters in base64, Nova takes ${LONGEST_USER_DATA}: let it load the rest`,
+    `secret: userData has ${encoded.length} characters in base64, Nova accepts ${LONGEST_USER_DATA}: have it download the rest`,
   );
 }

@@ -24,7 +24,7 @@ export class Images {
     if (second !== undefined)
       throw new DriverError(
         'Internal',
-        `${at}: there are several images of the name ${name}, use imageID or remove the others`,
+        `${at}: several images have the name ${name}, use imageID or remove the others`,
       );
     return first.id;
   }

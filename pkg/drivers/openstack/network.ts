@@ -78,7 +78,7 @@ export class Network {
 
   async createPort(wanted: WantedPort, signal: AbortSignal): Promise<Port> {
     const body = { port: portBody(wanted) };
-    return (await this.#make<{ port: Port }>('making the port', '/ports', body, wanted.description, signal)).port;
+    return (await this.#make<{ port: Port }>('creating the port', '/ports', body, wanted.description, signal)).port;
   }
 
   /** For an earlier provider, which finds them so; we need none, and a Neutron without tags says 404. */
@@ -218,9 +218,6 @@ function onlyID(found: readonly { readonly id: string }[], path: string, kind: s
   const [first, second] = found;
   if (first === undefined) throw new DriverError('InvalidArgument', `${path}: there is no ${kind} ${name}`);
   if (second !== undefined)
-    throw new DriverError(
-      'InvalidArgument',
-      `${path}: there are ${found.length} of the name ${name}, use the ID of one`,
-    );
+    throw new DriverError('InvalidArgument', `${path}: ${found.length} have the name ${name}, use the ID of one`);
   return first.id;
 }

@@ -103,7 +103,7 @@ export class Ports {
     const mark = { portID: id, atMs, by, tookMs: clock.now() - atMs };
     if (this.leftMs(others) > 0) {
       await this.unmark(mark, signal);
-      throw new DriverError('Aborted', 'another process is making the server of this machine');
+      throw new DriverError('Aborted', 'another process is creating the server of this machine');
     }
     // Whoever made these will not find them when it is to mark them.
     for (const other of others) if (other.device_id === '') await cloud.network.deletePort(other.id, signal);
@@ -126,11 +126,8 @@ export class Ports {
     if (isOurs) await this.#write(port, this.#owner, signal);
     const [neutron, all] = [mark.tookMs, tookMs].map((ms) => Math.round(ms / 1_000));
     const limit = Math.round(readyMsOf(answerMs) / 1_000);
-    const text = `not asked for: Neutron took ${neutron} s to note it at the port, and all together ${all} s, of ${limit} s`;
-    throw new DriverError(
-      'Unavailable',
-      `${what}: ${text}; flag --answer-timeout of the driver allows for slow services`,
-    );
+    const text = `not requested: recording it at the port took Neutron ${neutron} s, and the preparation ${all} s in total, of at most ${limit} s`;
+    throw new DriverError('Unavailable', `${what}: ${text}; increase --answer-timeout of the driver for slow services`);
   }
 
   /** Writes that something is asked for from now on; says when. Reading the port first takes time that the mark is not limited to. */
@@ -138,12 +135,12 @@ export class Ports {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const port = (await this.list(signal)).find((one) => one.id === id);
       if (port === undefined || this.leftMs([port]) > 0)
-        throw new DriverError('Aborted', 'another process is making the server of this machine');
+        throw new DriverError('Aborted', 'another process is creating the server of this machine');
       const atMs = this.#deps.clock.now();
       const description = intentText({ owner: this.#owner, sent: { atMs, by } });
       if (await this.#write(port, description, signal)) return atMs;
     }
-    throw new DriverError('Aborted', 'writing to the port: it is changed all the time');
+    throw new DriverError('Aborted', 'writing to the port: it keeps changing');
   }
 
   /** False: somebody else has changed the port since it was read. */
@@ -153,7 +150,7 @@ export class Ports {
       throw err instanceof NoAnswerError ? unavailable(what, err) : err;
     });
     if (answer.status === 412) return false;
-    if (answer.status === 404) throw new DriverError('Aborted', `${what}: it is gone`);
+    if (answer.status === 404) throw new DriverError('Aborted', `${what}: it no longer exists`);
     if (answer.status >= 300) throw errorOf(answer, what);
     return true;
   }

@@ -203,7 +203,7 @@ function oneOf(
 ): { readonly by: 'id' | 'name'; readonly value: string } {
   const [byID, byName] = [optional(spec[id], at(id)), optional(spec[name], at(name))];
   if (byID !== undefined && byName !== undefined && both === 'wrong')
-    throw invalid(`${at(id)}: ${at(name)} is set too, remove one of them`);
+    throw invalid(`${at(id)}: ${at(name)} is also set, remove one of them`);
   if (byID !== undefined) return { by: 'id', value: byID };
   if (byName !== undefined) return { by: 'name', value: byName };
   throw invalid(`${at(id)}: must be set, or ${at(name)}`);
@@ -212,7 +212,7 @@ function oneOf(
 function networksOf(spec: Fields, at: At): Pick<OpenStackSpec, 'networks' | 'subnetIDs'> {
   const networkID = optional(spec['networkID'], at('networkID'));
   const hasList = Array.isArray(spec['networks']) && spec['networks'].length > 0;
-  if (networkID !== undefined && hasList) throw invalid(`${at('networkID')}: networks is set too, remove one of them`);
+  if (networkID !== undefined && hasList) throw invalid(`${at('networkID')}: networks is also set, remove one of them`);
   const subnetID = optional(spec['subnetID'], at('subnetID'));
   const subnetIDs = [
     ...new Set([...(subnetID === undefined ? [] : [subnetID]), ...list(spec['subnetIDs'], at('subnetIDs'))]),
@@ -220,7 +220,7 @@ function networksOf(spec: Fields, at: At): Pick<OpenStackSpec, 'networks' | 'sub
   if (networkID !== undefined)
     return { networks: [{ by: 'id', value: networkID, isPodNetwork: true, port: PLAIN_PORT }], subnetIDs };
   if (!hasList) throw invalid(`${at('networkID')}: must be set, or networks`);
-  if (subnetIDs.length > 0) throw invalid(`${at('subnetIDs')}: goes with networkID only, and networks is set`);
+  if (subnetIDs.length > 0) throw invalid(`${at('subnetIDs')}: is only valid with networkID, but networks is set`);
   const networks = (spec['networks'] as readonly unknown[]).map((member, i) => {
     const path = `${at('networks')}[${i}]`;
     const network = fields(member, path, ['id', 'name', 'podNetwork', ...PORT_MEMBERS]);
@@ -239,7 +239,9 @@ function portOf(network: Fields, at: At): WantedPortSettings {
   const securityGroups = groups === undefined ? undefined : list(groups, at('securityGroups'));
   const hasPortSecurity = portSecurity === undefined ? undefined : flag(portSecurity, at('portSecurity'));
   if (hasPortSecurity === false && securityGroups !== undefined && securityGroups.length > 0)
-    throw invalid(`${at('securityGroups')}: a port without port security has none, remove them or portSecurity`);
+    throw invalid(
+      `${at('securityGroups')}: a port without port security has no security groups; remove them or portSecurity`,
+    );
   return {
     securityGroups,
     hasPortSecurity,
@@ -268,7 +270,7 @@ function diskSizeOf(spec: Fields, at: At): number | undefined {
   const volumeSize = wholeGB(volume['volumeSize'], `${path}.volumeSize`, 1);
   const wanted = isEnabled ? volumeSize : 0;
   if (spec['rootDiskSize'] !== undefined && size !== wanted)
-    throw invalid(`${path}: says something else than rootDiskSize, remove one of them`);
+    throw invalid(`${path}: differs from rootDiskSize, remove one of them`);
   return isEnabled ? volumeSize : undefined;
 }
 
@@ -281,9 +283,7 @@ function wholeGB(value: unknown, path: string, least: number): number {
 function tagsOf(spec: Fields, at: At): Readonly<Record<string, string>> {
   const tags = spec['tags'] === undefined ? {} : valuesOf(spec['tags'], at('tags'));
   if (marksIn(tags).length < MARKS.length)
-    throw invalid(
-      `${at('tags')}: must hold a key with ${MARKS.join(' and one with ')}, by which servers are found again`,
-    );
+    throw invalid(`${at('tags')}: must have a key with ${MARKS.join(' and one with ')}, which identify the servers`);
   return tags;
 }
 
@@ -295,9 +295,9 @@ function valuesOf(value: unknown, path: string): Readonly<Record<string, string>
     ]),
   );
   for (const [key, member] of Object.entries(tags)) {
-    if (!METADATA_KEY.test(key))
-      throw invalid(`${path}: ${JSON.stringify(key)} cannot be a key of metadata of a server`);
-    if (key.startsWith('machinist-')) throw invalid(`${path}.${key}: the prefix machinist- is taken, use another key`);
+    if (!METADATA_KEY.test(key)) throw invalid(`${path}: ${JSON.stringify(key)} is not a valid key of server metadata`);
+    if (key.startsWith('machinist-'))
+      throw invalid(`${path}.${key}: the prefix machinist- is reserved, use another key`);
     if (member.length > LONGEST_TAG) throw invalid(`${path}.${key}: must have at most ${LONGEST_TAG} characters`);
   }
   return tags;

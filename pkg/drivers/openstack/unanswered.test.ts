@@ -147,7 +147,7 @@ class Scene {
         createPort: async (_wanted: object, signal: AbortSignal) => {
           const made = () => this.#answer('POST port', () => ({ status: 201, headers: {}, body: this.#makePort() }));
           const answer = await unanswered.during(owner, signal, made).catch((err: unknown) => {
-            throw err instanceof NoAnswerError ? unavailable('making the port', err) : err;
+            throw err instanceof NoAnswerError ? unavailable('creating the port', err) : err;
           });
           return answer.body;
         },
@@ -212,7 +212,7 @@ describe('a server of OpenStack', () => {
     await expect(scene.create()).rejects.toMatchObject({
       code: 'Unavailable',
       detail: expect.stringMatching(
-        slow === 'GET ports' ? /Neutron took 30 s .* 30 s, of 20 s/ : /Neutron took 0 s .* 30 s, of 20 s/,
+        slow === 'GET ports' ? /Neutron 30 s, .* 30 s in total, .* 20 s/ : /Neutron 0 s, .* 30 s in total, .* 20 s/,
       ),
     });
     expect(scene.asked).not.toContain('POST server');

@@ -221,7 +221,7 @@ describe('a machine that is deleted', () => {
 
     const ended = await remove();
 
-    const says = `the root disk is not gone: Cinder refuses to delete volume v-1: 400 ${message}`;
+    const says = `the root disk is not deleted yet: Cinder refuses to delete volume v-1: 400 ${message}`;
     expect(ended).toMatchObject({ status: 'rejected', reason: { code: 'FailedPrecondition', detail: says } });
     expect(cloud.askedFor('DELETE volumev3')).toHaveLength(1);
   });
@@ -346,7 +346,7 @@ describe('a machine in a cloud with a slow Neutron', () => {
   const tooSlow = {
     code: 'Unavailable',
     detail:
-      'making the root disk: not asked for: Neutron took 24 s to note it at the port, and all together 24 s, of 20 s; flag --answer-timeout of the driver allows for slow services',
+      'creating the root disk: not requested: recording it at the port took Neutron 24 s, and the preparation 24 s in total, of at most 20 s; increase --answer-timeout of the driver for slow services',
   };
 
   test.each([

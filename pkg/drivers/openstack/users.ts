@@ -69,7 +69,7 @@ export class Users {
   leave(kind: 'port' | 'floating IP' | 'volume', id: string, server: string): void {
     const { machine, log } = this.#deps;
     const fields = { machine: `${machine.namespace}/${machine.name}`, kind, id, server };
-    log.warn(fields, 'left alone what another server uses');
+    log.warn(fields, 'kept a resource that another server uses');
   }
 
   async #look(id: string, signal: AbortSignal): Promise<boolean> {

@@ -33,12 +33,12 @@ test.each([
 
   expect(error.code).toBe(code);
   expect(error.detail).toMatch(
-    new RegExp(`^providerSpec\\.spec\\.${at}: making the root disk: ${status} ${says}; \\S`),
+    new RegExp(`^providerSpec\\.spec\\.${at}: creating the root disk: ${status} ${says}; \\S`),
   );
 });
 
 test('Cinder that answers something else is told as it is', () => {
   const error = refusalOf({ status: 503, headers: {}, body: 'busy' });
 
-  expect([error.code, error.detail]).toEqual(['Unavailable', 'making the root disk: 503 busy']);
+  expect([error.code, error.detail]).toEqual(['Unavailable', 'creating the root disk: 503 busy']);
 });

@@ -110,7 +110,7 @@ export class Volumes {
       if (state === 'usable' && isAsWanted(volume, wanted)) return id;
       if (state === 'usable') {
         await this.#delete(id, signal);
-        throw new DriverError('Aborted', `volume ${id} was made for another size or image: it is made anew`);
+        throw new DriverError('Aborted', `volume ${id} was created for another size or image and is re-created`);
       }
       if (state === 'stuck') throw stuck(volume);
       if (state === 'failed') {
@@ -123,7 +123,7 @@ export class Volumes {
       await this.#clock.sleep(POLL_MS, signal);
       const found = await this.#read(id, signal);
       if (found === undefined)
-        throw new DriverError('Aborted', `volume ${id} was deleted while the root disk was made`);
+        throw new DriverError('Aborted', `volume ${id} was deleted while the root disk was being created`);
       volume = found;
     }
   }
@@ -178,7 +178,10 @@ export class Volumes {
         if (states[i] === 'usable' || states[i] === 'failed') await this.#requireDeleted(id, signal);
       if (states.every((state) => state === 'stuck')) throw stuck(first);
       if (waitedMs >= waitMs)
-        throw new DriverError('Aborted', `the root disk is not gone: volume ${first.id} is in status ${first.status}`);
+        throw new DriverError(
+          'Aborted',
+          `the root disk is not deleted yet: volume ${first.id} is in status ${first.status}`,
+        );
       await this.#clock.sleep(POLL_MS, signal);
     }
   }
@@ -208,10 +211,10 @@ export class Volumes {
       .catch(() => undefined);
     const words = answer?.messages.map(({ user_message: message = '' }) => message).find(Boolean) ?? '';
     const shown = words === '' ? '' : ` (${words})`;
-    const remedy = 'ask for another size or type, or whoever runs the cloud';
+    const remedy = 'request another size or type, or contact the operator of the cloud';
     return new DriverError(
       codeOfFault(words),
-      `providerSpec.spec.rootDiskSize, rootDiskType: volume ${id} could not be made, its status is ${status}${shown}; ${remedy}`,
+      `providerSpec.spec.rootDiskSize, rootDiskType: volume ${id} could not be created, its status is ${status}${shown}; ${remedy}`,
     );
   }
 
@@ -288,16 +291,21 @@ function isAsWanted({ size, volume_image_metadata: image }: Volume, wanted: Want
 
 /** What Cinder's refusals are about, and what can be done; the first that matches. */
 const REFUSALS = [
-  { status: 413, words: /./, member: 'rootDiskSize', remedy: 'make room in the quota of volumes, or have it raised' },
+  { status: 413, words: /./, member: 'rootDiskSize', remedy: 'free quota of volumes, or request a higher one' },
   { status: 404, words: /volume type/i, member: 'rootDiskType', remedy: 'name a volume type that the cloud has' },
-  { status: 400, words: /availability zone/i, member: 'availabilityZone', remedy: 'name a zone that Cinder has, too' },
+  { status: 400, words: /availability zone/i, member: 'availabilityZone', remedy: 'name a zone that Cinder also has' },
   { status: 400, words: /size/i, member: 'rootDiskSize', remedy: 'the disk must hold the image' },
-  { status: 400, words: /image/i, member: 'imageID, imageName', remedy: 'name an image that a volume can be made of' },
+  {
+    status: 400,
+    words: /image/i,
+    member: 'imageID, imageName',
+    remedy: 'name an image from which a volume can be created',
+  },
 ] as const;
 
 /** Why Cinder makes no volume, with the member of the class. */
 export function refusalOf(answer: Answer): DriverError {
-  const error = errorOf(answer, 'making the root disk');
+  const error = errorOf(answer, 'creating the root disk');
   const { words } = wordsOf(answer.body);
   const found = REFUSALS.find((refusal) => refusal.status === answer.status && refusal.words.test(words));
   if (found === undefined) return error;
@@ -306,11 +314,14 @@ export function refusalOf(answer: Answer): DriverError {
 }
 
 function stuck({ id }: Volume): DriverError {
-  const remedy = 'whoever runs the cloud has to delete it, or to reset its state';
-  return new DriverError('Internal', `the root disk is not gone: Cinder failed to delete volume ${id}; ${remedy}`);
+  const remedy = 'the operator of the cloud must delete it or reset its state';
+  return new DriverError(
+    'Internal',
+    `the root disk is not deleted yet: Cinder failed to delete volume ${id}; ${remedy}`,
+  );
 }
 
 function refusedDeletion(id: string, answer: Answer): DriverError {
-  const error = errorOf(answer, `the root disk is not gone: Cinder refuses to delete volume ${id}`);
+  const error = errorOf(answer, `the root disk is not deleted yet: Cinder refuses to delete volume ${id}`);
   return new DriverError('FailedPrecondition', error.detail, { cause: error });
 }

@@ -121,7 +121,7 @@ export class Claiming {
         // A quota, or a webhook: the machine that there is is looked after all the same.
         if (!ApiError.is(err, 'Forbidden', 'Invalid', 'BadRequest')) throw err;
         const { kind } = resource;
-        const message = `${kind} ${object.metadata.name} cannot be made: ${err.message}`;
+        const message = `${kind} ${object.metadata.name} cannot be created: ${err.message}`;
         reports.event(observed, 'Warning', `${kind}NotReady`, message);
       });
     }

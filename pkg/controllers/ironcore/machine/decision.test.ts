@@ -384,7 +384,7 @@ describe('with a machine at the runtime', () => {
     expect(decide(situationOf({ existing: [going] }))).toEqual({
       kind: 'look',
       afterMs: 1_000,
-      why: 'machine a is going',
+      why: 'machine a is being deleted',
     });
   });
 });

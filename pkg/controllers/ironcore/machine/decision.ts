@@ -79,7 +79,7 @@ export function decide(situation: Situation): Decision {
       const duplicates = others.filter(isLeft).map(({ metadata }) => metadata.id);
       return { kind: 'keep', machine: kept, duplicates, changes: [], waits: waitsOf(situation) };
     }
-    if (!isLeft(kept)) return { kind: 'look', afterMs: LOOK_MS, why: `machine ${kept.metadata.id} is going` };
+    if (!isLeft(kept)) return { kind: 'look', afterMs: LOOK_MS, why: `machine ${kept.metadata.id} is being deleted` };
     return {
       kind: 'keep',
       machine: kept,
@@ -91,7 +91,7 @@ export function decide(situation: Situation): Decision {
   const waits = waitsOf(situation);
   if (waits.length > 0) return { kind: 'wait', waits };
   if (uncertainMs > 0) {
-    return { kind: 'look', afterMs: uncertainMs, why: 'a machine may be there that the runtime does not show yet' };
+    return { kind: 'look', afterMs: uncertainMs, why: 'a machine may exist that the runtime does not list yet' };
   }
   return { kind: 'create', machine: newMachine(situation) };
 }
@@ -101,7 +101,7 @@ function decideDeletion({ existing, uncertainMs }: Situation): Decision {
     return { kind: 'delete', left: existing, ids: existing.filter(isLeft).map(({ metadata }) => metadata.id) };
   }
   if (uncertainMs > 0) {
-    return { kind: 'look', afterMs: uncertainMs, why: 'a machine may be there that the runtime does not show yet' };
+    return { kind: 'look', afterMs: uncertainMs, why: 'a machine may exist that the runtime does not list yet' };
   }
   return { kind: 'finish' };
 }
@@ -145,8 +145,8 @@ function disksInPlaceOfVolumes({ spec }: RuntimeMachine, { wanted }: Pick<Situat
     .map(({ name }) => ({
       reason: 'VolumeNotReady',
       message:
-        `Volume of ${name} is not attached: the machine has a disk of the pool in its place, which is not taken away, because what is on it would ` +
-        'be lost. Save it, then make another Machine',
+        `Volume of ${name} is not attached: the machine has a disk of the pool in its place. The disk is not removed, because its data would ` +
+        'be lost. Save the data, then create another Machine',
     }));
 }
 

@@ -24,8 +24,8 @@ const UID = /^[\dA-Za-z-]{1,64}$/;
 export function formerPoolHint(pool: Pick<KubeObject, 'metadata'>, former: readonly RuntimeMachine[]): string {
   const uids = new Set([...formerUIDsOf(pool), ...former.map(poolUIDOf)].filter((uid) => UID.test(uid)));
   return (
-    'Machines of a MachinePool that is not there are of this one before it was made again, or of another cluster that uses the same ' +
-    'runtime: none is deleted for a permission. If they are of this one, say so: kubectl annotate --overwrite ' +
+    'Machines of a MachinePool that does not exist belong to this pool before it was re-created, or to another cluster that uses the same ' +
+    'runtime; an annotation that permits deletion does not apply to them. If they belong to this pool, run: kubectl annotate --overwrite ' +
     `machinepools.compute.ironcore.dev ${pool.metadata.name} ${FORMER_POOL_UIDS_ANNOTATION}=${[...uids].join(',')}`
   );
 }

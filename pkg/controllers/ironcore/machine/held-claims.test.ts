@@ -60,7 +60,7 @@ test.each([
 
   const message = conditions()?.[0]?.message;
   expect(message).toContain(
-    `Of ${row.kind} ns/a alone, and likewise of others: The current value of the annotation is in the past. If they are gone permanently: ` +
+    `For ${row.kind} ns/a alone (others likewise): The current value of the annotation is in the past. If they are gone permanently: ` +
       `kubectl -n ns annotate --overwrite ${row.resource} a safety.machine.sapcloud.io/give-up-missing-machines-until=`,
   );
 });

@@ -21,8 +21,8 @@ const REASON = 'MachineNotSeenGone';
 /** So many are named. */
 const NAMED = 10;
 const WHY =
-  'Machines are gone without giving back what they had claimed, and the runtime shows no machine of them, but nobody has seen these go: the ' +
-  'runtime may have lost its state, or another one may answer, while they still use it';
+  'Machines were removed without releasing their claims. The runtime does not list their machines, but their deletion was not observed: the ' +
+  'runtime may have lost its state, or another runtime may answer, while they still use the claims';
 
 /** A Volume or a NetworkInterface that stays claimed. */
 export interface HeldClaim {
@@ -69,12 +69,12 @@ export class HeldClaims {
           reason: REASON,
           message: [`${WHY}. Held (${held.length}): ${named.join(', ')}${more}.${hint}`, ...single].join(' '),
         }
-      : { type: HELD, status: 'False', reason: 'NoneHeld', message: 'Nothing is claimed by a Machine that is gone' };
+      : { type: HELD, status: 'False', reason: 'NoneHeld', message: 'No removed Machine has claims left' };
     if (says(pool, said)) return;
     if (isHeld) {
-      log.warn({ pool: name, count: held.length, named }, 'held what Machines that are gone had claimed');
+      log.warn({ pool: name, count: held.length, named }, 'kept claims of deleted machines');
       // Without numbers and names, so that equal ones are one Event.
-      const message = `${WHY}. The condition of that name lists them, and says how a single one is given up.${hint}`;
+      const message = `${WHY}. The condition of the same name lists them, and shows how to give up a single one.${hint}`;
       recorder.event({ object: pool, type: 'Warning', reason: HELD, message });
     }
     await tellPool(writer, pool, said, nowMs, signal);
@@ -99,5 +99,5 @@ function singleHint({ kind, object }: HeldClaim, nowMs: number): string {
   const metadata = { name, ...(namespace !== undefined && { namespace }) };
   // One with a permission is not held any more by the time anybody reads this.
   const hint = giveUpHint(release === 'given' ? 'none' : release, { kind: RESOURCES[kind], metadata });
-  return `Of ${kind} ${keyOf(object)} alone, and likewise of others: ${hint}`;
+  return `For ${kind} ${keyOf(object)} alone (others likewise): ${hint}`;
 }

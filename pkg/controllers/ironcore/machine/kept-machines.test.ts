@@ -64,7 +64,7 @@ test('machines that are kept are named by a condition beside those of others, an
   expect(conditions[1]?.message).toMatch(
     /value of the annotation is in the past.* kubectl annotate --overwrite machinepools.compute.ironcore.dev p safety/,
   );
-  expect(events).toEqual([expect.stringMatching(/^MachinesKept: .*nobody has seen.* annotate /)]);
+  expect(events).toEqual([expect.stringMatching(/^MachinesKept: .*no deletion of it was observed.* annotate /)]);
   expect((await metrics.kept.get()).values).toEqual([{ labels: { pool: 'p' }, value: 2 }]);
 });
 

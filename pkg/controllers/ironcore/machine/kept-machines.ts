@@ -32,9 +32,9 @@ export interface Kept extends Pick<OwnerlessVerdict, 'kept' | 'why'> {
 }
 
 const WHY: Readonly<Record<KeptWhy | 'FormerPool', string>> = {
-  FormerPool: 'Machines at the runtime have no Machine, and were made for a MachinePool that is not there',
+  FormerPool: 'Machines at the runtime have no Machine, and were created for a MachinePool that does not exist',
   DeletionNotSeen:
-    'Machines at the runtime have no Machine, and nobody has seen that it was to be deleted: the API server may have been restored from a backup that is older than they are',
+    'Machines at the runtime have no Machine, and no deletion of it was observed: the API server may have been restored from a backup taken before they were created',
   TooManyAtOnce: 'Too many machines at the runtime lost their Machines at once',
 };
 
@@ -68,7 +68,7 @@ export class KeptMachines {
       const named = kept.slice(0, NAMED).map(nameOf);
       log.warn({ pool: name, count: kept.length, why, named }, 'kept machines that have no Machine');
       // Without numbers and names, so that equal ones are one Event.
-      const message = `${WHY[why]}. They are kept; the condition of that name lists them. ${hint}`;
+      const message = `${WHY[why]}. They are kept; the condition of the same name lists them. ${hint}`;
       recorder.event({ object: pool, type: 'Warning', reason: KEPT, message });
     }
     await tellPool(writer, pool, said, clock.now(), signal);

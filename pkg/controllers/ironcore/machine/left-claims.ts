@@ -142,7 +142,7 @@ export class LeftClaims {
     if (live?.metadata.uid === claim.uid) return;
     await free(writer, signal);
     const key = keyOf(object);
-    log.warn({ pool, key, machine: claim.name }, 'gave back what a Machine that is gone had claimed');
+    log.warn({ pool, key, machine: claim.name }, 'released a claim of a deleted machine');
   }
 }
 

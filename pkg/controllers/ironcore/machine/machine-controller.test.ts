@@ -242,7 +242,7 @@ describe('a creation without an answer, sent by the process before to', () => {
 
     expect(store.made).toBe(isHeld ? 0 : 1);
     const told =
-      /^WrongRuntime: .* was sent to runtime .*MachinePool p has iri at unix:\/\/\/p.sock now.*-n ns .* m .*give-up/;
+      /^WrongRuntime: .* was sent to runtime .*MachinePool p now has iri at unix:\/\/\/p.sock: .*-n ns .* m .*give-up/;
     expect(events.some((event) => told.test(event))).toBe(isHeld);
   });
 
@@ -384,7 +384,7 @@ test('a volume that the API server refuses to make holds up nothing else, and is
 
   await pass();
 
-  expect(events[0]).toBe('VolumeNotReady: Volume m-data cannot be made: exceeded quota: volumes');
+  expect(events[0]).toBe('VolumeNotReady: Volume m-data cannot be created: exceeded quota: volumes');
   expect(JSON.stringify(client.writes.at(-1)?.body)).toContain('Volume m-data does not exist');
 });
 
@@ -436,7 +436,7 @@ describe('the only machine of a pool, which the runtime does not show any more,'
 
     expect(store.made).toBe(row.isBelieved ? 1 : 0);
     const told =
-      /MachinesLost: The runtime does not show iri:\/\/gone, .*kubectl -n ns annotate .* machines.compute.ironcore.dev m .*give-up-missing/;
+      /MachinesLost: The runtime does not list iri:\/\/gone, .*kubectl -n ns annotate .* machines.compute.ironcore.dev m .*give-up-missing/;
     expect(events.some((event) => told.test(event))).toBe(!row.isBelieved);
   });
 
@@ -667,7 +667,7 @@ describe('of ten deletions that the runtime has not answered those end whose mac
 
     expect(names.filter((name) => hasFinalizer(it, name))).toHaveLength(ends ? 0 : 10);
     const told =
-      /^MachinesLost: The runtime was told to delete iri:\/\/id-m-\d, and has not answered; .* does not show 10 of 1\d machines of .*Waiting for it to show this one, .*-n ns annotate .* m-\d .*give-up/;
+      /^MachinesLost: The runtime was asked to delete iri:\/\/id-m-\d, and has not answered; .* does not list 10 of 1\d machines of .*Waiting for it to list this one, .*-n ns annotate .* m-\d .*give-up/;
     expect(it.events.filter((event) => told.test(event))).toHaveLength(ends ? 0 : 10);
   });
 });
@@ -885,10 +885,10 @@ describe('a Machine whose machine another runtime has than the one that answers'
 
     expect([it.store.made, hasFinalizer(it)]).toEqual([0, true]);
     expect(it.events[0]).toMatch(
-      /^WrongRuntime: At the address of MachinePool p answers runtime iri, .* runtime other .*other:\/\/7/,
+      /^WrongRuntime: MachinePool p is served by runtime iri, .* runtime other .*other:\/\/7/,
     );
     expect(it.poolEvents).toEqual([
-      expect.stringMatching(/^WrongRuntime: .* answers runtime iri.*give-up-missing-machines-until/),
+      expect.stringMatching(/^WrongRuntime: .* served by runtime iri, .*give-up-missing-machines-until/),
     ]);
   });
 
@@ -1400,6 +1400,6 @@ test.each([
 
   expect([store.made, client.writes]).toEqual([0, []]);
   const want =
-    /^ManagedByAnother: .*managed-by=me.*machinepoollet.ironcore.dev\/machine stays: .*take the annotation off/;
+    /^ManagedByAnother: .*managed-by=me.*machinepoollet.ironcore.dev\/machine is not removed. .*remove the annotation/;
   expect(events.map((event) => want.test(event))).toEqual(row.told ? [true] : []);
 });

@@ -134,7 +134,7 @@ export class IronCoreMachineController {
     if (pool === undefined && !isGoing) return waitFor('the MachinePool to be created');
     const pass = { observed, poolName, poolUID: pool?.metadata.uid ?? '', runtime, signal };
     try {
-      if (!isGoing && (await this.#prepare(observed, signal))) return requeue(0, 'the Machine to be seen');
+      if (!isGoing && (await this.#prepare(observed, signal))) return requeue(0, 'the cache to show the Machine');
       return await this.#run(pass);
     } catch (err) {
       if (isDenial(err) && !signal.aborted) await this.#reports.tellRefusal(observed, err, signal);
@@ -147,8 +147,8 @@ export class IronCoreMachineController {
   /** Its deletion waits for whoever manages it, or for nobody: only they may know of a machine of it. */
   #tellManaged(observed: IronCoreMachine, manager: string): void {
     const message =
-      `It is left alone for its annotation ${MANAGED_BY_ANNOTATION}=${manager}, so that its machine is not deleted here and its finalizer ` +
-      `${MACHINE_FINALIZER} stays: whoever manages it has to finish, or take the annotation off`;
+      `Not managed here because of its annotation ${MANAGED_BY_ANNOTATION}=${manager}: its machine is not deleted, and its finalizer ` +
+      `${MACHINE_FINALIZER} is not removed. The manager that the annotation names must do so, or remove the annotation`;
     this.#reports.event(observed, 'Warning', 'ManagedByAnother', message);
   }
 
@@ -306,10 +306,10 @@ export class IronCoreMachineController {
     const why = keptUses.whyNot(poolName);
     if (why === undefined) hurry(poolName);
     else if (existing.length === 0 || isBeingDeleted(pass.observed)) {
-      const unknown = `MachinePool ${poolName}: its runtime does not say which machines it has: ${why}`;
+      const unknown = `MachinePool ${poolName}: its runtime cannot list its machines: ${why}`;
       await this.#tell(pass, { problem: { reason: 'RuntimeUnreachable', message: unknown } });
     }
-    return requeue(SOON_MS, 'the first look at all that the runtime has');
+    return requeue(SOON_MS, 'the first list of all machines of the runtime');
   }
 
   #fateOf(observed: IronCoreMachine): Fate {
@@ -386,7 +386,7 @@ export class IronCoreMachineController {
         observed,
         'Warning',
         'MachineLost',
-        `The runtime has no ${machineID} any more: another one is created`,
+        `The runtime no longer has ${machineID}; creating a new machine`,
       );
       await this.#tell(pass, { machineID: '' });
     }
@@ -414,7 +414,7 @@ export class IronCoreMachineController {
     await this.#tell(pass, { machineID: `${scheme}://${id}` });
     this.#reports.event(observed, 'Normal', 'Created', `Created machine ${id} in MachinePool ${poolName}`);
     // Switched off, where it is to be, and told what became of it.
-    return requeue(0, 'the machine to be seen');
+    return requeue(0, 'the runtime to list the machine');
   }
 
   /**
@@ -444,10 +444,10 @@ export class IronCoreMachineController {
       (changes.some(({ kind }) => kind !== 'annotate') &&
         // By what it says: not every API server counts the changes of a spec.
         !(await this.#isCurrent(observed, ({ spec }) => spec, signal)));
-    if (isLate) return requeue(SOON_MS, 'the Machine as it is now');
+    if (isLate) return requeue(SOON_MS, 'the current version of the Machine');
     for (const duplicate of duplicates) {
       await removeMachine(runtime, keyOf(observed), duplicate, signal);
-      const message = `The runtime has another machine for it: ${duplicate} is deleted, ${id} is kept`;
+      const message = `The runtime has more than one machine for this Machine: deleting ${duplicate}, keeping ${id}`;
       this.#reports.event(observed, 'Warning', 'DuplicateMachine', message);
     }
     const seen = await this.#carryOut(pass, machine, changes);
@@ -457,7 +457,7 @@ export class IronCoreMachineController {
     await this.#claiming.noteHandles(observed, seen, signal);
     if (hasChanged) this.#deps.hurry(poolName);
     // What takes the place of something waits until that is gone.
-    if (hasChanged) return requeue(SOON_MS, 'what was changed at the runtime');
+    if (hasChanged) return requeue(SOON_MS, 'the changes at the runtime to take effect');
     if (waits.length > 0) return this.#lookAgain(pass, waits);
     this.#waiting.delete(observed.metadata.uid);
     return stop;
@@ -523,7 +523,7 @@ export class IronCoreMachineController {
     const { sightings, hurry } = this.#deps;
     const { uid } = observed.metadata;
     const [first] = left;
-    const message = `Waiting for machine ${first?.metadata.id ?? ''} to be gone`;
+    const message = `Waiting for the runtime to delete machine ${first?.metadata.id ?? ''}`;
     await this.#tell(pass, { problem: { reason: 'Terminating', message } }, { state: 'Terminating' });
     // Right before it is told to go, for whoever comes after this process: nothing in between may fail, and leave a note of what was never
     // sent. What it has accepted once stays so.

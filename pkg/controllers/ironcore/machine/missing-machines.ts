@@ -121,17 +121,17 @@ export class MissingMachines {
     if (right === '' || right === answering) return undefined;
     const release = this.#releaseOf(machine, poolName);
     if (release === 'given') return undefined;
-    const who = `At the address of MachinePool ${poolName} answers runtime ${answering}, and does not have what runtime ${right} has`;
+    const who = `MachinePool ${poolName} is served by runtime ${answering}, which does not have the machines of runtime ${right}`;
     const what =
-      'nothing is created, deleted or released for such Machines. See that the addresses of --ironcore-pool were not mixed up. ' +
+      'Not creating, deleting or releasing anything for such Machines. Check the addresses of --ironcore-pool for a mix-up. ' +
       giveUpHint(release, poolRef(poolName));
     const pool = this.#deps.pools.get(poolName);
     if (pool !== undefined && this.#told.get(poolName) !== who) {
       this.#told.set(poolName, who);
-      const message = `${who}: ${what}`;
+      const message = `${who}. ${what}`;
       this.#deps.poolRecorder.event({ object: pool, type: 'Warning', reason: 'WrongRuntime', message });
     }
-    return { reason: 'WrongRuntime', message: `${who} (${machine.status?.machineID ?? ''}): ${what}` };
+    return { reason: 'WrongRuntime', message: `${who} (${machine.status?.machineID ?? ''}). ${what}` };
   }
 
   /**
@@ -144,8 +144,8 @@ export class MissingMachines {
     const release = this.#releaseOf(machine, poolName);
     if (release === 'given') return undefined;
     const message =
-      `A creation without an answer was sent to runtime ${recipient}, and MachinePool ${poolName} has ${here} now: a machine may be at the ` +
-      'former, and nothing is created or released here. See that the addresses of --ironcore-pool were not mixed up. ' +
+      `A creation without an answer was sent to runtime ${recipient}, but MachinePool ${poolName} now has ${here}: a machine may exist at the ` +
+      'former. Not creating or releasing anything here. Check the addresses of --ironcore-pool for a mix-up. ' +
       giveUpHint(release, machineRef(machine));
     return { reason: 'WrongRuntime', message };
   }
@@ -177,29 +177,29 @@ export class MissingMachines {
       const leftMs = sinceMs + MANY_MS - nowMs;
       if (leftMs <= 0) return undefined;
       const message =
-        `The runtime does not show ${missing} of ${known} machines of MachinePool ${poolName}, this one among them, which it has shown before by ` +
-        `the same connection. If that stays so for ${MANY_MS / 1_000} s, they count as gone`;
+        `The runtime does not list ${missing} of ${known} machines of MachinePool ${poolName}, including this one, which it listed before over ` +
+        `the same connection. If this persists for ${MANY_MS / 1_000} s, they are considered gone`;
       return { reason: 'MachinesLost', message, leftMs };
     }
     if (note !== 'none') {
-      const answer = note === 'sent' ? 'whoever did so has not noted an answer' : 'has not answered';
+      const answer = note === 'sent' ? 'no answer was recorded' : 'has not answered';
       const message =
-        `The runtime was told to delete ${machineID === '' ? 'its machine' : machineID}, and ${answer}; since then it was started anew, and does not ` +
-        `show ${missing} of ${known} machines of MachinePool ${poolName} whose deletion it has not accepted. Waiting for it to show this one, ` +
-        'which is then deleted, or a younger one that was there beside it. If it has lost its state, or has an older one, bring that back. ' +
+        `The runtime was asked to delete ${machineID === '' ? 'its machine' : machineID}, and ${answer}; since then it was restarted, and does not ` +
+        `list ${missing} of ${known} machines of MachinePool ${poolName} whose deletion it has not accepted. Waiting for it to list this one, ` +
+        'which is then deleted, or a younger one that existed beside it. If the runtime has lost its state, or has an older one, restore it. ' +
         giveUpHint(release, machineRef(machine));
       return { reason: 'MachinesLost', message };
     }
     if (!isMany) {
       const message =
-        `The runtime does not show ${machineID}, and nobody has seen it go: nothing is created, deleted or released for it, ` +
-        'because the runtime, or what looks at it here, was started anew since it was there. See whether it has lost its state, or has an older ' +
-        `one, and bring it back. ${giveUpHint(release, machineRef(machine))}`;
+        `The runtime does not list ${machineID}, and its deletion was not observed. Not creating, deleting or releasing anything for it, ` +
+        'because the runtime, or the process that serves the pool, was restarted since then. Check whether the runtime has lost its state, or has an older ' +
+        `one, and restore it. ${giveUpHint(release, machineRef(machine))}`;
       return { reason: 'MachinesLost', message };
     }
     const message =
-      `The runtime does not show ${missing} of ${known} machines of MachinePool ${poolName} whose deletion it has not accepted: nothing is ` +
-      'created, deleted or released for them. See whether it has lost its state, or is another one of that name, and bring them back. ' +
+      `The runtime does not list ${missing} of ${known} machines of MachinePool ${poolName} whose deletion it has not accepted. Not creating, ` +
+      'deleting or releasing anything for them. Check whether it has lost its state, or is another one of that name, and restore them. ' +
       giveUpHint(release, poolRef(poolName));
     return { reason: 'MachinesLost', message };
   }

@@ -50,6 +50,6 @@ export async function leavePool(
 ): Promise<void> {
   const before = poolCondition(pool, type);
   if (before?.status !== 'True') return;
-  const message = `The pool is not served here any more, where ${what}. ${before.message}`;
+  const message = `This process no longer serves the pool; until then, ${what}. ${before.message}`;
   await tellPool(writer, pool, { type, status: 'Unknown', reason: 'NotServed', message }, nowMs, signal);
 }

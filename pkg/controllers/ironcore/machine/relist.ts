@@ -127,8 +127,7 @@ export class Relist {
     this.#known.set(pool, known);
     const shown = await lookAt(runtime, {}, signal).catch((err: unknown) => {
       if (!(err instanceof RuntimeError) || signal.aborted) throw err;
-      if (!known.isAway)
-        this.#deps.log.warn({ pool, err: err.message }, 'a runtime does not say which machines it has');
+      if (!known.isAway) this.#deps.log.warn({ pool, err: err.message }, 'a runtime cannot list its machines');
       this.#deps.keptUses.failed(pool, err.message);
     });
     // That it does not answer at all is what its MachinePool says.
@@ -149,11 +148,11 @@ export class Relist {
     if (known.isContested && !isContested) for (const machine of inPool) this.#deps.wake(keyOf(machine));
     known.isContested = isContested;
     await this.#deps.events.tell(pool, runtime, machines, signal);
-    if (isContested) return requeue(REST_MS, 'the pool to be claimed by nobody else');
+    if (isContested) return requeue(REST_MS, 'no other process to claim the pool');
     const isBusy = isCleaning || machines.some(isOnItsWay);
     const leftClaimsMs = await this.#deps.leftClaims.release(pool, shown, signal);
     if (refusal !== undefined) throw refusal;
-    return requeue(isBusy ? SOON_MS : Math.min(REST_MS, leftClaimsMs), 'the next look at the runtime');
+    return requeue(isBusy ? SOON_MS : Math.min(REST_MS, leftClaimsMs), 'the next list of the machines of the runtime');
   }
 
   /** Nothing is known of it any more, and nothing that was said of it stays. */

@@ -111,8 +111,8 @@ const REFUSED = 'ApiServerRefused';
 
 function refusalMessage({ message }: ApiError): string {
   return (
-    `The API server refuses what is to be read or written for it: ${message}. It is tried again. Apply deploy/rbac/ironcore-machines.yaml if a ` +
-    'permission is missing, or change the quota, webhook or policy that refuses'
+    `The API server rejects a request for this object: ${message}. It is retried. Apply deploy/rbac/ironcore-machines.yaml if a ` +
+    'permission is missing, or change the quota, webhook or policy that rejects it'
   );
 }
 

@@ -85,9 +85,9 @@ export function claimOf({ metadata }: Pick<RuntimeMachine, 'metadata'>): PoolCla
 function messageOf(pool: string, found: KnownClaims): string {
   const claims = [...found].map(([process, renewals]) => claimText({ process, renewals })).join(',');
   return (
-    `Machines at the runtime of MachinePool ${pool} are claimed by a process that its Lease does not know (${claims}): another cluster ` +
-    'with the same UIDs, one of the two made from a backup, has the same runtime, or this cluster was set back to a backup. Nothing is created, ' +
-    'changed or deleted there. Stop the manager of the other cluster, or give it another runtime; if the machines are to be of this cluster ' +
-    `then: kubectl annotate --overwrite machinepools.compute.ironcore.dev ${pool} ${TAKE_OVER_CLAIMS_ANNOTATION}=${claims}`
+    `Machines at the runtime of MachinePool ${pool} are claimed by a process that the Lease of the pool does not name (${claims}). Either another ` +
+    'cluster with the same UIDs uses the same runtime (one of the two was created from a backup), or this cluster was restored from a backup. ' +
+    'Not creating, changing or deleting anything there. Stop the manager of the other cluster, or give it another runtime. If the machines then ' +
+    `belong to this cluster, run: kubectl annotate --overwrite machinepools.compute.ironcore.dev ${pool} ${TAKE_OVER_CLAIMS_ANNOTATION}=${claims}`
   );
 }

@@ -145,7 +145,7 @@ function readyCondition(
   }
   if (seen === undefined) return { type, status: 'False', reason: 'Pending', message: 'Machine is pending' };
   if (stateOf(seen.status.state) === undefined) {
-    const message = `The runtime says state ${seen.status.state}, which IRI v1alpha1 does not have: it is of a newer version`;
+    const message = `The runtime reports state ${seen.status.state}, which IRI v1alpha1 does not have: the runtime is of a newer version`;
     return { type, status: 'Unknown', reason: 'UnknownState', message };
   }
   switch (state) {

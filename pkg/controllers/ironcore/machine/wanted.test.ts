@@ -269,17 +269,17 @@ describe('what a Machine waits for', () => {
     {
       around: { volume: () => VOLUME },
       machine: documentMachine({ volumes: [{ name: 'tmp', device: 'oda', ephemeral: { volumeTemplate: {} } }] }),
-      why: 'Volume my-volume was there before, and is not of this Machine: delete it, or name the entry otherwise',
+      why: 'Volume my-volume already exists and does not belong to this Machine: delete it, or rename the entry',
     },
     {
       around: { networkInterface: () => NIC },
       machine: documentMachine({ networkInterfaces: [{ name: 'e', ephemeral: { networkInterfaceTemplate: {} } }] }),
-      why: 'NetworkInterface networkinterface-sample was there before, and is not of this Machine: delete it, or name the entry otherwise',
+      why: 'NetworkInterface networkinterface-sample already exists and does not belong to this Machine: delete it, or rename the entry',
     },
     {
       around: {},
       machine: documentMachine({ volumes: [{ name: 'v', localDisk: {} }] }),
-      why: 'there is no device left for it',
+      why: 'no device name is left for it',
     },
   ];
   test.each(rows)('$why', ({ around, machine = documentMachine(), why }) => {

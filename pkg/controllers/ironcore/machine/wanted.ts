@@ -95,7 +95,7 @@ function volumeOf(
   around: Surroundings,
 ): Needed<Volume> {
   const { name, device = '' } = entry;
-  if (device === '') return { why: 'there is no device left for it' };
+  if (device === '') return { why: 'no device name is left for it' };
   const objectName = volumeNameOf(machine, entry);
   if (objectName === undefined) {
     const imageOfSpec = isFirst ? (machine.spec.image ?? '') : '';
@@ -123,7 +123,7 @@ function ignoredImage(machine: IronCoreMachine, around: Surroundings): string | 
   const has = osImage?.image === undefined ? 'none' : osImage.image;
   return (
     `spec.image ${image} is not used: the first disk, ${first.name}, is Volume ${name}, whose image is the one of its spec.dataSource.osImage ` +
-    `(${has}). Have the Volume made with the image, or make ${first.name} a localDisk`
+    `(${has}). Create the Volume with the image, or make ${first.name} a localDisk`
   );
 }
 
@@ -221,7 +221,7 @@ function notMadeFor(
   object: KubeObject | undefined,
 ): string | undefined {
   if (template === undefined || object === undefined || controllerOf(object)?.uid === metadata.uid) return undefined;
-  return `${kind} ${object.metadata.name} was there before, and is not of this Machine: delete it, or name the entry otherwise`;
+  return `${kind} ${object.metadata.name} already exists and does not belong to this Machine: delete it, or rename the entry`;
 }
 
 /** Whole bytes, rounded up; what is no quantity is refused by the API server. */
