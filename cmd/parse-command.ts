@@ -1,6 +1,6 @@
 import { type Command, CommanderError } from 'commander';
 
-import { exitCodeOf, normalizeFlags } from '../pkg/config/command-line.ts';
+import { usageExitCode, normalizeFlags } from '../pkg/config/command-line.ts';
 
 /** Runs a program with `argv` (without Node and script). What was mistyped ends it with exit code 2, after commander has said it. */
 export async function parseCommand(program: Command, argv: readonly string[]): Promise<void> {
@@ -8,6 +8,6 @@ export async function parseCommand(program: Command, argv: readonly string[]): P
     await program.parseAsync(normalizeFlags(argv), { from: 'user' });
   } catch (err) {
     if (!(err instanceof CommanderError)) throw err;
-    process.exitCode = exitCodeOf(err);
+    process.exitCode = usageExitCode(err);
   }
 }

@@ -2,7 +2,7 @@ import path from 'node:path';
 
 import { Command, CommanderError, Option } from 'commander';
 
-import { exitCodeOf, HELP_HINT } from '../pkg/config/command-line.ts';
+import { usageExitCode, HELP_HINT } from '../pkg/config/command-line.ts';
 import { count } from '../pkg/drivers/command.ts';
 
 /** One option of a script: `--name <value>`, `--name`, or the words that belong to no option. */
@@ -74,7 +74,7 @@ export function readOptions<O extends ScriptOptions>(description: string, option
     return parseOptions(description, options, process.argv.slice(2));
   } catch (err) {
     if (!(err instanceof CommanderError)) throw err;
-    return process.exit(exitCodeOf(err));
+    return process.exit(usageExitCode(err));
   }
 }
 

@@ -8,10 +8,10 @@ import type { ClusterMachine } from '../pkg/apis/mirantis/machine.ts';
 import type { CloudCluster } from '../pkg/apis/mirantis/cluster.ts';
 import type { MachinePool } from '../pkg/apis/mirantis/pool.ts';
 import { ClusterController } from '../pkg/controllers/mirantis/cluster-controller.ts';
-import { Clusters } from '../pkg/controllers/mirantis/clusters.ts';
+import { MirantisClusters } from '../pkg/controllers/mirantis/clusters.ts';
 import { ClusterMachineController } from '../pkg/controllers/mirantis/machine-controller.ts';
 import { MadeClasses } from '../pkg/controllers/mirantis/made-classes.ts';
-import { PoolController } from '../pkg/controllers/mirantis/pool-controller.ts';
+import { MirantisPoolController } from '../pkg/controllers/mirantis/pool-controller.ts';
 import type { ObjectEvents } from '../pkg/events/event-sink.ts';
 import { CLASS_INDEX, classIndex } from '../pkg/indexes/class-index.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../pkg/indexes/owner-index.ts';
@@ -100,7 +100,7 @@ export class FrontEndWorld {
   /** The same over a pool. */
   async passOfPool(key: string): Promise<unknown> {
     const { pools: machinePools_, sets, deployments } = this;
-    return await new PoolController({
+    return await new MirantisPoolController({
       ...this.#deps(),
       machinePools: machinePools_,
       machineSets: sets,
@@ -147,7 +147,7 @@ export class FrontEndWorld {
       reader: this.client,
       writer,
     });
-    const clusters = new Clusters({
+    const clusters = new MirantisClusters({
       cloudClusters: this.clusters,
       clusterMachines: this.fronts,
       machineDeployments: this.deployments,

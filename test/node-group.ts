@@ -1,7 +1,7 @@
 import { TRIGGER_DELETION_ANNOTATION } from '../pkg/apis/machine/v1alpha1/labels.ts';
 import type { NodeGroup } from '../pkg/autoscaler/groups.ts';
 import { Membership } from '../pkg/autoscaler/membership.ts';
-import type { GroupState, Member, Rollout } from '../pkg/autoscaler/mutations/group-state.ts';
+import type { GroupState, GroupMember, Rollout } from '../pkg/autoscaler/mutations/group-state.ts';
 import { nodeAccess } from '../pkg/controllers/machines/node-access.ts';
 import { machine, machineDeployment, type BuiltMachine } from './builders.ts';
 import type { MemoryDeps } from './memory-deps.ts';
@@ -28,7 +28,7 @@ export function groupState(
     spec.replicas = replicas;
     if (list !== undefined) metadata.annotations[TRIGGER_DELETION_ANNOTATION] = list;
   });
-  const entries = members.map(({ name, hasNode = true, change }): [string, Member] => [
+  const entries = members.map(({ name, hasNode = true, change }): [string, GroupMember] => [
     name,
     {
       machine: machine((m) => {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-import { openCluster } from '../../pkg/drivers/cluster.ts';
+import { openDriverCluster } from '../../pkg/drivers/cluster.ts';
 import { ClusterAPIDriver } from '../../pkg/drivers/cluster-api/driver.ts';
 import { apiVersionOf } from '../../pkg/kube/resource.ts';
 import { commandOf, serveDriver, type DriverProgram } from '../../pkg/drivers/serve-driver.ts';
@@ -20,7 +20,12 @@ A controller for these Machines must also run: machinist run --controllers=*,clu
       'kubeconfig of the cluster in which to create Machines of Cluster API; inClusterConfig in a pod',
     ),
   open: async ({ options: { kubeconfig }, clock, log }) => {
-    const cluster = await openCluster({ kubeconfig, env: process.env, clock, userAgent: 'machinist-cluster-api' });
+    const cluster = await openDriverCluster({
+      kubeconfig,
+      env: process.env,
+      clock,
+      userAgent: 'machinist-cluster-api',
+    });
     const { transport, reader, writer } = cluster;
     return new ClusterAPIDriver({
       reader,

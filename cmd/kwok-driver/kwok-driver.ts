@@ -1,4 +1,4 @@
-import { openCluster } from '../../pkg/drivers/cluster.ts';
+import { openDriverCluster } from '../../pkg/drivers/cluster.ts';
 import { KwokDriver } from '../../pkg/drivers/kwok/driver.ts';
 import { serveDriver } from '../../pkg/drivers/serve-driver.ts';
 
@@ -22,7 +22,7 @@ export async function runKwokDriver(argv: readonly string[]): Promise<void> {
           'kubeconfig of the cluster in which to create Nodes; inClusterConfig in a pod',
         ),
       open: async ({ options: { kubeconfig }, clock, log }) => {
-        const cluster = await openCluster({ kubeconfig, env: process.env, clock, userAgent: 'machinist-kwok' });
+        const cluster = await openDriverCluster({ kubeconfig, env: process.env, clock, userAgent: 'machinist-kwok' });
         const { transport, reader, writer } = cluster;
         return new KwokDriver({ reader, writer, log, close: () => transport.close() });
       },

@@ -4,7 +4,7 @@ import { HELP_HINT, type ParsedCommandLine, withFlags } from '../../pkg/config/c
 import { parseCommand } from '../parse-command.ts';
 import { deleteCommand } from './delete/command.ts';
 import { describeCommand } from './describe/command.ts';
-import { driverCommand } from './driver/command.ts';
+import { driverToolsCommand } from './driver/command.ts';
 import { maintenanceCommand } from './maintenance/command.ts';
 import { preflightCommand } from './preflight/command.ts';
 import { rolloutCommand } from './rollout/command.ts';
@@ -21,7 +21,13 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
 
   withFlags(program.command('run').description('Run the controllers.'), 'machinist run', run);
   program.addCommand(preflightCommand().copyInheritedSettings(program));
-  for (const command of [rolloutCommand(), describeCommand(), maintenanceCommand(), deleteCommand(), driverCommand()]) {
+  for (const command of [
+    rolloutCommand(),
+    describeCommand(),
+    maintenanceCommand(),
+    deleteCommand(),
+    driverToolsCommand(),
+  ]) {
     for (const one of [command, ...command.commands]) one.copyInheritedSettings(program);
     program.addCommand(command);
   }

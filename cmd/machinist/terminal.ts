@@ -16,7 +16,7 @@ export function ownTerminal(): Terminal {
 }
 
 /** Does the work of a command. Resolves with the exit code: 0, or 1 when something went wrong, which was then said in one line. */
-export async function exitCodeOf({ err: complain }: Terminal, work: () => Promise<void>): Promise<number> {
+export async function runForExitCode({ err: complain }: Terminal, work: () => Promise<void>): Promise<number> {
   try {
     await keepAliveDuring(work);
     return 0;

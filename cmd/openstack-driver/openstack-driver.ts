@@ -4,7 +4,7 @@ import { serveDriver, commandOf, type DriverProgram } from '../../pkg/drivers/se
 import { count, durationOption } from '../../pkg/drivers/command.ts';
 import { OpenStackDriver } from '../../pkg/drivers/openstack/driver.ts';
 import { OPENSTACK_REQUESTS } from '../../pkg/metrics/openstack.ts';
-import { DEFAULT_SETTINGS, proxiesIn } from '../../pkg/drivers/openstack/settings.ts';
+import { DEFAULT_OPENSTACK_SETTINGS, proxiesIn } from '../../pkg/drivers/openstack/settings.ts';
 
 interface Options {
   readonly answerTimeout: number;
@@ -12,7 +12,7 @@ interface Options {
   readonly pageSize: number;
 }
 
-const { answerMs, buildMs, pageSize } = DEFAULT_SETTINGS;
+const { answerMs, buildMs, pageSize } = DEFAULT_OPENSTACK_SETTINGS;
 
 const PROGRAM: DriverProgram<Options> = {
   name: 'openstack-driver',

@@ -5,15 +5,15 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import type { Capabilities } from '../../pkg/driver/driver.ts';
 import { count, driverCommand, durationMs, durationOption, runCommand, socketPath } from '../../pkg/drivers/command.ts';
-import type { CommonOptions } from '../../pkg/drivers/command.ts';
+import type { CommonDriverOptions } from '../../pkg/drivers/command.ts';
 import { serveUntilTerminated } from '../../pkg/drivers/serve-driver.ts';
 import { ControlServer } from '../../pkg/drivers/sim/control-server.ts';
 import { parseFaultRules, type FaultRule } from '../../pkg/drivers/sim/faults.ts';
-import { DEFAULT_SETTINGS } from '../../pkg/drivers/sim/settings.ts';
+import { DEFAULT_SIM_SETTINGS } from '../../pkg/drivers/sim/settings.ts';
 import { Simulation } from '../../pkg/drivers/sim/simulation.ts';
 import { createLogger } from '../../pkg/log/logger.ts';
 
-interface Options extends CommonOptions {
+interface Options extends CommonDriverOptions {
   readonly stateDirectory?: string;
   readonly control?: string;
   readonly kubeconfig?: string;
@@ -39,7 +39,7 @@ export async function runSimDriver(argv: readonly string[]): Promise<void> {
 }
 
 function command(): Command {
-  const latency = DEFAULT_SETTINGS.latencyMs;
+  const latency = DEFAULT_SIM_SETTINGS.latencyMs;
   return driverCommand(
     'sim-driver',
     'A driver for a simulated cloud, with VMs in memory that join a real API server as Nodes.',
@@ -106,7 +106,7 @@ async function serve(options: Options): Promise<void> {
   await serveUntilTerminated({ driver, fencing, clock, log }, options);
 }
 
-function settingsOf(options: Options): { latencyMs: typeof DEFAULT_SETTINGS.latencyMs; quota: number } {
+function settingsOf(options: Options): { latencyMs: typeof DEFAULT_SIM_SETTINGS.latencyMs; quota: number } {
   return {
     latencyMs: {
       create: options.createLatency,

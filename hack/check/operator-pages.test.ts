@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 import { demoCommand } from '../../cmd/demo/command.ts';
 import { deleteCommand } from '../../cmd/machinist/delete/command.ts';
 import { describeCommand } from '../../cmd/machinist/describe/command.ts';
-import { driverCommand } from '../../cmd/machinist/driver/command.ts';
+import { driverToolsCommand } from '../../cmd/machinist/driver/command.ts';
 import { maintenanceCommand } from '../../cmd/machinist/maintenance/command.ts';
 import { preflightCommand } from '../../cmd/machinist/preflight/command.ts';
 import { rolloutCommand } from '../../cmd/machinist/rollout/command.ts';
@@ -40,7 +40,7 @@ const COMMANDS: readonly Command[] = [
   maintenanceCommand(),
   deleteCommand(),
   preflightCommand(),
-  driverCommand(),
+  driverToolsCommand(),
 ];
 const OPTIONS = [
   ...COMMANDS,
@@ -152,7 +152,7 @@ test.each(PAGES)('%s names Events that there are', (page) => {
 
 test.each(PAGES)('%s names commands of machinist that there are', (page) => {
   const names = ['run', ...COMMANDS.flatMap((one) => [one.name(), ...one.commands.map((sub) => sub.name())])];
-  const subcommands = [rolloutCommand(), maintenanceCommand(), driverCommand()].flatMap((command) =>
+  const subcommands = [rolloutCommand(), maintenanceCommand(), driverToolsCommand()].flatMap((command) =>
     command.commands.map((one) => `${command.name()} ${one.name()}`),
   );
   const known = new Set([...names, ...subcommands, 'describe machine']);

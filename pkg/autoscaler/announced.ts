@@ -1,5 +1,5 @@
 import { contractOf, definitionNameOf, pluralOf, type ContractReference } from '../apis/cluster-api/contract.ts';
-import { membersOf, textOf } from '../apis/cluster-api/condition.ts';
+import { membersOf, nonEmptyText } from '../apis/cluster-api/condition.ts';
 import type { ClassNodeTemplate, MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import { isQuantity } from '../apis/quantity.ts';
@@ -17,7 +17,7 @@ export interface AnnouncedTemplate {
 /** The template of Cluster API that a class names; undefined for classes of other providers. */
 export function templateOf({ providerSpec }: Pick<MachineClass, 'providerSpec'>): ContractReference | undefined {
   const { apiGroup, kind, name } = membersOf(membersOf(providerSpec)['infrastructureRef']);
-  const [group, ofKind, called] = [textOf(apiGroup), textOf(kind), textOf(name)];
+  const [group, ofKind, called] = [nonEmptyText(apiGroup), nonEmptyText(kind), nonEmptyText(name)];
   return group === undefined || ofKind === undefined || called === undefined
     ? undefined
     : { apiGroup: group, kind: ofKind, name: called };
@@ -33,7 +33,7 @@ export function announcedIn(template: KubeObject): AnnouncedTemplate | undefined
   );
   if (capacity.length === 0) return undefined;
   const { architecture, operatingSystem } = membersOf(status['nodeInfo']);
-  const known = textOf(architecture);
+  const known = nonEmptyText(architecture);
   return {
     nodeTemplate: {
       capacity: Object.fromEntries(capacity),
@@ -42,7 +42,7 @@ export function announcedIn(template: KubeObject): AnnouncedTemplate | undefined
       zone: '',
       ...(known !== undefined && { architecture: known }),
     },
-    os: textOf(operatingSystem),
+    os: nonEmptyText(operatingSystem),
   };
 }
 

@@ -5,7 +5,7 @@ import { GateClosedError } from '../gate/gate.ts';
 import { ApiError } from '../kube/errors.ts';
 import { createRegistry } from '../metrics/registry.ts';
 import { silentLogger, type LogFields } from '../log/logger.ts';
-import { answering, errorFor, refusalOf, whyUnavailable } from './answer.ts';
+import { answering, errorFor, authenticationErrorOf, whyUnavailable } from './answer.ts';
 import { autoscalerMetrics } from './metrics.ts';
 import { ServerError, Status } from './rpc-error.ts';
 import type { Rpcs } from './rpcs.ts';
@@ -100,11 +100,11 @@ describe('who may call', () => {
     { what: 'no name', of: certificate({}), code: Status.PERMISSION_DENIED },
     { what: 'no certificate', of: undefined, code: Status.UNAUTHENTICATED },
   ])('a client that shows $what: code $code', ({ of, code }) => {
-    expect(refusalOf({ certificate: of }, ['ca', 'spiffe://a/ca'])?.code).toBe(code);
+    expect(authenticationErrorOf({ certificate: of }, ['ca', 'spiffe://a/ca'])?.code).toBe(code);
   });
 
   test('anybody, where the address protects', () => {
-    expect(refusalOf({ certificate: undefined }, undefined)).toBeUndefined();
+    expect(authenticationErrorOf({ certificate: undefined }, undefined)).toBeUndefined();
   });
 
   test('names are not found inside of quoted ones', () => {

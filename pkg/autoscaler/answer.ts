@@ -3,9 +3,9 @@ import { ServerError, Status } from './rpc-error.ts';
 import type { Clock } from '../clock/clock.ts';
 import { GateClosedError } from '../gate/gate.ts';
 import { describeHeldUp, type Outage } from '../gate/outage.ts';
-import { ApiError, isRefusal } from '../kube/errors.ts';
+import { ApiError, isForbiddenOrNotServed } from '../kube/errors.ts';
 import type { LogFields, Logger } from '../log/logger.ts';
-import type { Answer, IncomingCall, Outcome, RpcName, RpcReply, RpcRequest } from './grpc-server.ts';
+import type { RpcHandler, IncomingCall, RpcOutcome, RpcName, RpcReply, RpcRequest } from './grpc-server.ts';
 import type { AutoscalerMetrics } from './metrics.ts';
 import type { RpcCall, Rpcs } from './rpcs.ts';
 import { namesOf } from './client-names.ts';
@@ -61,7 +61,7 @@ const CHANGES: ReadonlySet<RpcName> = new Set([
 const FROM_MEMORY: ReadonlySet<RpcName> = new Set(['nodeGroups', 'gPULabel', 'getAvailableGPUTypes', 'cleanup']);
 
 /** Why a client is refused: it shows no certificate of our authority, or another name. */
-export function refusalOf(
+export function authenticationErrorOf(
   call: Pick<IncomingCall, 'certificate'>,
   clientNames: readonly string[] | undefined,
 ): ServerError | undefined {
@@ -82,9 +82,13 @@ export function refusalOf(
 }
 
 /** Answers calls: who calls, whether this process may answer, the method itself; then metrics and the log. */
-export function answering(deps: AnswerDeps): Answer {
+export function answering(deps: AnswerDeps): RpcHandler {
   const { metrics, clock } = deps;
-  return async <M extends RpcName>(method: M, request: RpcRequest<M>, incoming: IncomingCall): Promise<Outcome<M>> => {
+  return async <M extends RpcName>(
+    method: M,
+    request: RpcRequest<M>,
+    incoming: IncomingCall,
+  ): Promise<RpcOutcome<M>> => {
     const startMs = clock.monotonicMs();
     const reports: string[] = [];
     const call = {
@@ -112,9 +116,9 @@ async function outcomeOf<M extends RpcName>(
   method: M,
   request: RpcRequest<M>,
   call: IncomingCall & RpcCall,
-): Promise<Outcome<M>> {
+): Promise<RpcOutcome<M>> {
   try {
-    const refusal = refusalOf(call, deps.clientNames);
+    const refusal = authenticationErrorOf(call, deps.clientNames);
     if (refusal !== undefined) throw refusal;
     const unavailable = deps.unavailable();
     if (unavailable !== undefined && (unavailable.isElsewhere || !FROM_MEMORY.has(method))) {
@@ -141,7 +145,7 @@ export function errorFor(err: unknown, signal: AbortSignal, roleFile: string): S
     );
   if (err instanceof ApiError) {
     // Webhooks and admission policies refuse in the words of missing permissions.
-    const isPermission = isRefusal(err) && !/ denied (the )?request/.test(err.message);
+    const isPermission = isForbiddenOrNotServed(err) && !/ denied (the )?request/.test(err.message);
     const remedy = isPermission ? `; apply ${roleFile}` : '';
     return new ServerError(Status.UNAVAILABLE, `the API server did not apply the change: ${err.message}${remedy}`);
   }

@@ -40,17 +40,21 @@ export interface IncomingCall {
 }
 
 /** What a call comes to. */
-export type Outcome<M extends RpcName = RpcName> =
+export type RpcOutcome<M extends RpcName = RpcName> =
   { readonly reply: RpcReply<M> } | { readonly code: number; readonly message: string };
 
 /** Answers every call; never rejects. */
-export type Answer = <M extends RpcName>(method: M, request: RpcRequest<M>, call: IncomingCall) => Promise<Outcome<M>>;
+export type RpcHandler = <M extends RpcName>(
+  method: M,
+  request: RpcRequest<M>,
+  call: IncomingCall,
+) => Promise<RpcOutcome<M>>;
 
 /** What a server listens with. */
 export interface GrpcServerOptions {
   readonly listen: ListenAddress;
   readonly credentials: ServerCredentials;
-  readonly answer: Answer;
+  readonly answer: RpcHandler;
   readonly clock: Clock;
 }
 
@@ -147,7 +151,7 @@ function bytesOf(codec: Codec, message: unknown): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 
-function implementation(answer: Answer, clock: Clock): UntypedServiceImplementation {
+function implementation(answer: RpcHandler, clock: Clock): UntypedServiceImplementation {
   const handler =
     (method: RpcName) =>
     (call: ServerUnaryCall<RpcRequest<RpcName>, unknown>, send: sendUnaryData<unknown>): void => {

@@ -15,7 +15,7 @@ import { ReloadedServerCredentials, TlsFileError } from '../driver/grpc/reloaded
 import { eventsAbout, type ObjectEvents } from '../events/event-sink.ts';
 import { CONTROL } from '../gate/gate.ts';
 import { machinesOfNode } from '../indexes/machines-of-node.ts';
-import { isRefusal } from '../kube/errors.ts';
+import { isForbiddenOrNotServed } from '../kube/errors.ts';
 import { mergePatchIfUnchanged } from '../kube/patch.ts';
 import { machineClasses, machineDeployments } from '../kube/resource.ts';
 import { MANAGER_LEASE } from '../leader/names.ts';
@@ -229,7 +229,7 @@ class AutoscalerPort implements Service {
     } catch (err) {
       this.#operator.log.debug({ key, err }, 'could not store the observed capacity of the Nodes of a class');
       // What may not be written is not tried again with each Node.
-      if (!isRefusal(err)) this.#storing.delete(key);
+      if (!isForbiddenOrNotServed(err)) this.#storing.delete(key);
     }
   }
 

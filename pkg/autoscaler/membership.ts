@@ -12,7 +12,7 @@ import { machinesOfNode } from '../indexes/machines-of-node.ts';
 import { parsePlaceholder } from './placeholder.ts';
 
 /** What of a Node, or of an instance without one, a client tells. */
-export interface NamedNode {
+export interface NodeIdentifier {
   /** `spec.providerID`, or the id of an instance. */
   readonly providerId: string;
   readonly name: string;
@@ -37,7 +37,7 @@ export class Membership {
   }
 
   /** The Machine of a Node, which may be gone already, or of a placeholder; undefined when it is nobody's. */
-  machineOf({ providerId, name }: NamedNode): Machine | undefined {
+  machineOf({ providerId, name }: NodeIdentifier): Machine | undefined {
     const { machines } = this.#deps;
     const placeholder = parsePlaceholder(providerId) ?? parsePlaceholder(name);
     if (placeholder !== undefined)
@@ -57,7 +57,7 @@ export class Membership {
   }
 
   /** Whether there is such a Node, of a Machine or not. */
-  isNode({ providerId, name }: NamedNode): boolean {
+  isNode({ providerId, name }: NodeIdentifier): boolean {
     return this.#nodeNamed(providerId, name) !== undefined;
   }
 

@@ -1,11 +1,11 @@
 import type { KubeObject } from '../apis/meta.ts';
 import type { Reader } from '../kube/client.ts';
-import { isRefusal } from '../kube/errors.ts';
+import { isForbiddenOrNotServed } from '../kube/errors.ts';
 import type { Resource } from '../kube/resource.ts';
 import type { Informer } from './lister.ts';
 
 /** A cache and where its objects come from. */
-export interface CachedKind {
+export interface CacheSource {
   readonly resource: Resource<KubeObject>;
   readonly namespace: string | undefined;
   readonly reader: Reader;
@@ -19,7 +19,7 @@ export interface CachedKind {
  * object and waits until the informer has reached it. A new leader, and everyone after an outage, does this before acting,
  * so that nothing is decided on what was true before. Rejects with ApiError or the signal's reason.
  */
-export async function reachPresent(kinds: readonly CachedKind[], signal: AbortSignal): Promise<void> {
+export async function reachPresent(kinds: readonly CacheSource[], signal: AbortSignal): Promise<void> {
   await Promise.all(
     kinds.map(async ({ resource, namespace, reader, informer, isOptional = false }) => {
       const scope = namespace === undefined ? {} : { namespace };
@@ -27,7 +27,7 @@ export async function reachPresent(kinds: readonly CachedKind[], signal: AbortSi
         const { metadata } = await reader.list(resource, { ...scope, limit: 1, signal });
         await informer.waitFor(metadata.resourceVersion, signal);
       } catch (err) {
-        if (!isOptional || !isRefusal(err)) throw err;
+        if (!isOptional || !isForbiddenOrNotServed(err)) throw err;
       }
     }),
   );

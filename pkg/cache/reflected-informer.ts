@@ -10,7 +10,7 @@ import { listAll, type Listed } from './pager.ts';
 import { describeSetBack, findSetBack, KnownHistory, type LastChange, samplesOf } from './known-history.ts';
 import { type Continuity, Reflector, type Sink } from './reflector.ts';
 import { compareResourceVersions } from './resource-version.ts';
-import type { Change, IndexFunctions } from './store.ts';
+import type { CacheChange, IndexFunctions } from './store.ts';
 import { deepFreeze, dropManagedFields, onlyMetadata, type Transform } from './transform.ts';
 import { Waiters } from '../clock/waiters.ts';
 import { WrittenStore } from './written.ts';
@@ -50,7 +50,7 @@ export interface InformerContinuity extends Continuity {
 }
 
 /** A list by quorum that is not in the cache yet. */
-export interface Reading {
+export interface PendingList {
   /** What of it is to be compared with etcd before it is taken. */
   readonly samples: readonly LastChange[];
   /** Puts it in the place of all that is known, our own writes included, and makes the watch go on from there. */
@@ -156,7 +156,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   /**
    * After the server was set back: reads everything by quorum. Rejects with ApiError or the signal's reason.
    */
-  async readAnew(signal: AbortSignal): Promise<Reading> {
+  async readAnew(signal: AbortSignal): Promise<PendingList> {
     const { source, metrics } = this.#options;
     const list = await listAll(source, { resourceVersion: '', signal });
     metrics?.lists.inc({ kind: this.resource.kind, reason: 'set-back' });
@@ -304,11 +304,11 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
     return freeze === true ? deepFreeze(kept) : kept;
   }
 
-  #publish(changes: readonly Change<T>[]): void {
+  #publish(changes: readonly CacheChange<T>[]): void {
     for (const change of changes) for (const handler of this.#handlers) this.#tell(handler, change);
   }
 
-  #tell(handler: ChangeHandler<T>, { old, current }: Change<T>): void {
+  #tell(handler: ChangeHandler<T>, { old, current }: CacheChange<T>): void {
     try {
       handler(old, current);
     } catch (err) {

@@ -1,7 +1,7 @@
 import { keyOf, type KubeObject } from '../apis/meta.ts';
 
 /** What happened to one object: added (old undefined), updated, deleted (current undefined). */
-export interface Change<T> {
+export interface CacheChange<T> {
   readonly old: T | undefined;
   readonly current: T | undefined;
 }
@@ -60,7 +60,7 @@ export class Store<T extends KubeObject> {
   }
 
   /** Stores an object. The same version as before is no change; another UID is a deletion and an addition. */
-  put(object: T): Change<T>[] {
+  put(object: T): CacheChange<T>[] {
     const key = keyOf(object);
     const old = this.#objects.get(key);
     if (old === undefined) return this.#set(key, undefined, object);
@@ -69,7 +69,7 @@ export class Store<T extends KubeObject> {
   }
 
   /** Removes what is stored under `key`. */
-  remove(key: string): Change<T>[] {
+  remove(key: string): CacheChange<T>[] {
     const old = this.#objects.get(key);
     if (old === undefined) return [];
     this.#objects.delete(key);
@@ -78,7 +78,7 @@ export class Store<T extends KubeObject> {
     return [{ old, current: undefined }];
   }
 
-  #set(key: string, old: T | undefined, current: T): Change<T>[] {
+  #set(key: string, old: T | undefined, current: T): CacheChange<T>[] {
     this.#objects.set(key, current);
     this.#listed = undefined;
     this.#reindex(key, old, current);

@@ -1,7 +1,7 @@
 import { keyOf, type KubeObject } from '../apis/meta.ts';
 import type { ObjectIdentity } from '../kube/client.ts';
 import { compareResourceVersions } from './resource-version.ts';
-import { Store, type Change, type IndexFunctions } from './store.ts';
+import { Store, type CacheChange, type IndexFunctions } from './store.ts';
 
 /** One of our writes that the watch has not delivered yet; readers see its answer, or nothing if we deleted that since. */
 interface Pending<T> {
@@ -49,7 +49,7 @@ export class WrittenStore<T extends KubeObject> {
   }
 
   /** Takes a whole list, as of `resourceVersion`. A list older than what was delivered means that the server was set back. */
-  replace(items: readonly T[], resourceVersion: string): Change<T>[] {
+  replace(items: readonly T[], resourceVersion: string): CacheChange<T>[] {
     if (this.#delivered !== undefined && compareResourceVersions(resourceVersion, this.#delivered) < 0) {
       this.forgetWrites();
     }
@@ -61,7 +61,7 @@ export class WrittenStore<T extends KubeObject> {
       if (compareResourceVersions(pending.resourceVersion, resourceVersion) <= 0) this.#pending.delete(key);
       else pending.delivered = listed.get(key);
     }
-    const changes: Change<T>[] = [];
+    const changes: CacheChange<T>[] = [];
     for (const key of this.#view.keys()) {
       if (!listed.has(key) && !this.#pending.has(key)) changes.push(...this.#view.remove(key));
     }
@@ -70,9 +70,9 @@ export class WrittenStore<T extends KubeObject> {
   }
 
   /** Takes one event of the watch. */
-  deliver(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): Change<T>[] {
+  deliver(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): CacheChange<T>[] {
     const { uid, resourceVersion } = object.metadata;
-    const changes: Change<T>[] = [];
+    const changes: CacheChange<T>[] = [];
     if (!this.#buried.has(uid))
       changes.push(...this.#settle(keyOf(object), type === 'DELETED' ? undefined : object, resourceVersion));
     else if (type === 'DELETED') this.#buried.delete(uid);
@@ -80,9 +80,9 @@ export class WrittenStore<T extends KubeObject> {
   }
 
   /** The watch has delivered everything up to `resourceVersion`. */
-  reach(resourceVersion: string): Change<T>[] {
+  reach(resourceVersion: string): CacheChange<T>[] {
     this.#delivered = resourceVersion;
-    const changes: Change<T>[] = [];
+    const changes: CacheChange<T>[] = [];
     for (const [key, pending] of this.#pending) {
       if (compareResourceVersions(pending.resourceVersion, resourceVersion) > 0) continue;
       this.#pending.delete(key);
@@ -92,7 +92,7 @@ export class WrittenStore<T extends KubeObject> {
   }
 
   /** Takes the answer of one of our writes. Ignored when the watch is past it: it would bring back what may be gone. */
-  write(object: T): Change<T>[] {
+  write(object: T): CacheChange<T>[] {
     const key = keyOf(object);
     const { uid, resourceVersion } = object.metadata;
     const seen = this.#view.get(key);
@@ -109,7 +109,7 @@ export class WrittenStore<T extends KubeObject> {
   }
 
   /** Takes the success of one of our DELETEs. */
-  delete(object: ObjectIdentity): Change<T>[] {
+  delete(object: ObjectIdentity): CacheChange<T>[] {
     const key = keyOf(object);
     const { uid } = object.metadata;
     this.#bury(uid);
@@ -120,7 +120,7 @@ export class WrittenStore<T extends KubeObject> {
   }
 
   /** What the watch says of one key: shown, unless our own write of it is newer. */
-  #settle(key: string, current: T | undefined, resourceVersion: string): Change<T>[] {
+  #settle(key: string, current: T | undefined, resourceVersion: string): CacheChange<T>[] {
     const pending = this.#pending.get(key);
     if (pending !== undefined && compareResourceVersions(resourceVersion, pending.resourceVersion) < 0) {
       pending.delivered = current;
@@ -130,7 +130,7 @@ export class WrittenStore<T extends KubeObject> {
     return this.#show(key, current);
   }
 
-  #show(key: string, current: T | undefined): Change<T>[] {
+  #show(key: string, current: T | undefined): CacheChange<T>[] {
     return current === undefined ? this.#view.remove(key) : this.#view.put(current);
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { Command, CommanderError } from 'commander';
 
-import { exitCodeOf, normalizeFlags, type ParsedCommandLine, withFlags } from './command-line.ts';
+import { usageExitCode, normalizeFlags, type ParsedCommandLine, withFlags } from './command-line.ts';
 import type { Program } from './flags.ts';
 
 /** Parses `argv` as `program` would; what it printed on refusal is in the error. */
@@ -14,7 +14,7 @@ async function parse(argv: readonly string[], program: Program = 'machinist run'
   try {
     await command.parseAsync(normalizeFlags(argv), { from: 'user' });
   } catch (err) {
-    if (err instanceof CommanderError) throw new Error(`exit ${exitCodeOf(err)}: ${printed}`, { cause: err });
+    if (err instanceof CommanderError) throw new Error(`exit ${usageExitCode(err)}: ${printed}`, { cause: err });
     throw err;
   }
   if (parsed === undefined) throw new Error('the action did not run');

@@ -108,6 +108,6 @@ function warningsFor(program: Program, typed: ReadonlyMap<string, readonly strin
 }
 
 /** Exit code of a command that commander ended: 0 for help and version, 2 for what was typed wrongly. */
-export function exitCodeOf(err: CommanderError): number {
+export function usageExitCode(err: CommanderError): number {
   return err.exitCode === 0 ? 0 : 2;
 }

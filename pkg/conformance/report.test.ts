@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { isKept, lineOf, waitingLine, type Report, reportJSON, reportJUnit, summaryOf } from './report.ts';
+import { isConformant, lineOf, waitingLine, type Report, reportJSON, reportJUnit, summaryOf } from './report.ts';
 import { RULES } from './rules/index.ts';
 import type { RuleResult } from './verify.ts';
 
@@ -116,7 +116,7 @@ test.each([
   { what: 'every rule, but something is left', of: report({ ...passed, left: ['VM x'] }), kept: false },
   { what: 'every rule until it was interrupted', of: { ...report(passed), isInterrupted: true }, kept: false },
 ])('a driver that keeps $what is kept to the contract: $kept', ({ of, kept }) => {
-  expect(isKept(of)).toBe(kept);
+  expect(isConformant(of)).toBe(kept);
 });
 
 test('a driver that does not answer any more is told of, for people and programs, and has not kept the contract', () => {
@@ -124,5 +124,5 @@ test('a driver that does not answer any more is told of, for people and programs
 
   expect(summaryOf(ended)).toMatch(/^The driver no longer responds: GetCapabilities was not answered\n1 passed/);
   expect(JSON.parse(reportJSON(ended))).toMatchObject({ end: 'GetCapabilities was not answered' });
-  expect([isKept(report(passed)), isKept(ended)]).toEqual([true, false]);
+  expect([isConformant(report(passed)), isConformant(ended)]).toEqual([true, false]);
 });

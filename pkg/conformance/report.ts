@@ -16,7 +16,7 @@ export interface Report {
 const LABELS = { passed: 'PASS', failed: 'FAIL', 'not applicable': 'n/a' } as const;
 
 /** Whether the driver kept every rule that applied, all of them were tried, and nothing was left behind. */
-export function isKept({ results, isInterrupted, end }: Report): boolean {
+export function isConformant({ results, isInterrupted, end }: Report): boolean {
   return (
     !isInterrupted &&
     end === undefined &&
@@ -33,12 +33,12 @@ export function lineOf({ rule, outcome, reason, ms, left }: RuleResult): string 
 }
 
 /** A rule that begins. */
-export function beginningOf({ name }: Rule): string {
+export function startLine({ name }: Rule): string {
   return `RUN   ${name}`;
 }
 
 /** A rule that takes long: what it waits for, and for how long at most. */
-export function waitingLine({ driver, latest, isRemoving, leftMs }: Waiting): string {
+export function waitingLine({ driver, latest, isRemoving, leftMs }: RuleWait): string {
   const what = isRemoving ? 'cleaning up' : 'waiting';
   const leftS = Math.round(leftMs / 1_000);
   const howLong = leftS > 0 ? `for up to ${formatDuration(leftS * 1_000)}` : 'without a retry';
@@ -46,7 +46,7 @@ export function waitingLine({ driver, latest, isRemoving, leftMs }: Waiting): st
 }
 
 /** Where a rule is that takes long. */
-export interface Waiting {
+export interface RuleWait {
   readonly driver: string;
   /** What the driver answered last. */
   readonly latest: string;

@@ -14,7 +14,7 @@ import type {
 } from '../driver/grpc/gen/machine/driver/v1/driver.ts';
 import { NoAnswer, type Conversation, type Sent, type Subject } from './conversation.ts';
 import type { VerifyOptions } from './options.ts';
-import { answerText, codeOf, UnexpectedAnswer, Violation } from './violation.ts';
+import { answerText, codeName, UnexpectedAnswer, Violation } from './violation.ts';
 
 /** Pause between two attempts of what a provider needs time for. */
 const PAUSE_MS = 250;
@@ -117,7 +117,7 @@ export class Scene {
     try {
       const answer = await this.talk.delete(subject, this.#under(sent));
       // Aborted says that the deletion is under way: what is left may go before the next call, which is then answered with NotFound.
-      isAccepted = answer.failure === undefined || codeOf(answer.failure) === 'Aborted';
+      isAccepted = answer.failure === undefined || codeName(answer.failure) === 'Aborted';
       return answer;
     } finally {
       if (isAccepted) this.#deleted.add(subject.name).add(subject.providerID);
@@ -144,7 +144,8 @@ export class Scene {
   /** A VM that is asked for, repeated while the provider is not able to, and completed where the driver wants that. */
   async made(subject: Subject, sent: Sent = {}): Promise<VirtualMachine> {
     const { failure, vm } = await this.#patiently(() => this.create(subject, sent), isUnderWay);
-    if (failure !== undefined && codeOf(failure) === 'Uninitialized') return await this.#initialized(subject, sent, vm);
+    if (failure !== undefined && codeName(failure) === 'Uninitialized')
+      return await this.#initialized(subject, sent, vm);
     if (failure !== undefined) throw new UnexpectedAnswer('CreateMachine', failure, 'success with the VM');
     return existing('CreateMachine', vm);
   }
@@ -152,7 +153,7 @@ export class Scene {
   /** The VM of a machine that has one. */
   async found(subject: Subject, sent: Sent = {}): Promise<VirtualMachine> {
     const { failure, vm } = await this.#patiently(() => this.status(subject, sent));
-    if (failure !== undefined && codeOf(failure) !== 'Uninitialized') {
+    if (failure !== undefined && codeName(failure) !== 'Uninitialized') {
       throw new UnexpectedAnswer('GetMachineStatus of a machine that has a VM', failure, 'success with the VM');
     }
     return existing('GetMachineStatus', vm);
@@ -161,7 +162,7 @@ export class Scene {
   /** There is no VM. Said as a gRPC status it counts too: one rule is about that. */
   async requireNone(subject: Subject, what: string): Promise<void> {
     const { failure, vm } = await this.#patiently(() => inBand(this.status(subject)));
-    if (failure !== undefined && codeOf(failure) === 'NotFound') return;
+    if (failure !== undefined && codeName(failure) === 'NotFound') return;
     const call = `GetMachineStatus of ${what}`;
     if (vm === undefined) throw new UnexpectedAnswer(call, failure, 'NotFound');
     throw new Violation(`${call} returned ${answerText(failure)} with VM ${vm.providerId}`, 'NotFound');
@@ -170,7 +171,7 @@ export class Scene {
   /** The VM of the id that the machine has is another's, and not shown for it: NotFound, or OutOfRange. */
   async requireNotShown(subject: Subject, what: string): Promise<void> {
     const { failure, vm } = await this.#patiently(() => inBand(this.status(subject)));
-    if (failure !== undefined && NOT_ITS_OWN.includes(codeOf(failure))) return;
+    if (failure !== undefined && NOT_ITS_OWN.includes(codeName(failure))) return;
     const shown = vm === undefined ? '' : `, and VM ${vm.providerId}`;
     throw new Violation(
       `GetMachineStatus of ${what} returned ${answerText(failure)}${shown}`,
@@ -181,7 +182,7 @@ export class Scene {
   /** Asks for the deletion of a machine that has no VM, whatever id it has. */
   async deletedNothing(subject: Subject): Promise<void> {
     const { failure } = await this.#patiently(() => inBand(this.delete(subject)));
-    if (failure === undefined || NOT_ITS_OWN.includes(codeOf(failure))) return;
+    if (failure === undefined || NOT_ITS_OWN.includes(codeName(failure))) return;
     throw new UnexpectedAnswer(
       "DeleteMachine of a machine with the ID of another machine's VM",
       failure,
@@ -221,7 +222,7 @@ export class Scene {
   /** Asks for the deletion until nothing is left. */
   async deleted(subject: Subject, sent: Sent = {}): Promise<void> {
     const { failure } = await this.#patiently(() => inBand(this.delete(subject, sent)));
-    if (failure === undefined || codeOf(failure) === 'NotFound') return;
+    if (failure === undefined || codeName(failure) === 'NotFound') return;
     throw new UnexpectedAnswer('DeleteMachine', failure, 'success or NotFound');
   }
 
@@ -278,7 +279,7 @@ export class Scene {
     for (;;) {
       const answer = await send();
       if (answer.failure === undefined) return answer;
-      if (!PASSING.includes(codeOf(answer.failure)) && !goesOn(answer)) return answer;
+      if (!PASSING.includes(codeName(answer.failure)) && !goesOn(answer)) return answer;
       try {
         await this.#pause();
       } catch {
@@ -303,7 +304,7 @@ export class Scene {
         this.talk.initialize({ ...subject, providerID: made.providerId }, this.#under(sent)),
       );
       if (failure === undefined) return made;
-      if (codeOf(failure) !== 'Uninitialized') {
+      if (codeName(failure) !== 'Uninitialized') {
         throw new UnexpectedAnswer('InitializeMachine', failure, 'success');
       }
       await this.#pause();
@@ -337,7 +338,7 @@ export class Scene {
   /** Some drivers find by its id what they do not find by the name of its machine. */
   async #removeByID(subject: Subject): Promise<void> {
     const { failure } = await this.#patiently(() => inBand(this.status(subject)));
-    if (failure !== undefined && NOT_ITS_OWN.includes(codeOf(failure))) return;
+    if (failure !== undefined && NOT_ITS_OWN.includes(codeName(failure))) return;
     await this.#remove(subject);
     await this.#remove({ ...subject, uid: '' });
     await this.requireNone(subject, 'a VM that was deleted by its ID');
@@ -362,7 +363,7 @@ export class Scene {
   async #remove(subject: Subject): Promise<void> {
     const { failure } = await this.#patiently(() => inBand(this.delete(subject)));
     const isFenced = failure !== undefined && failure.fencingToken > 0n;
-    if (failure !== undefined && codeOf(failure) !== 'NotFound') {
+    if (failure !== undefined && codeName(failure) !== 'NotFound') {
       await this.deleted(subject, isFenced ? { token: failure.fencingToken + 1n } : {});
     }
   }
@@ -397,7 +398,7 @@ function keyOf({ cluster, namespace, name, uid }: Subject): string {
 
 /** A creation that the provider goes on with, whose id is not known yet. */
 function isUnderWay({ failure, vm }: CreateMachineResponse): boolean {
-  return failure !== undefined && codeOf(failure) === 'Uninitialized' && vm === undefined;
+  return failure !== undefined && codeName(failure) === 'Uninitialized' && vm === undefined;
 }
 
 /** An answer, or the status NOT_FOUND as one. */
@@ -414,7 +415,7 @@ async function inBand<R extends { readonly failure: Failure | undefined }>(
 
 /** The provider was not asked for anything, since it or the driver did not take what was sent. */
 function isRefusal(failure: Failure | undefined): boolean {
-  return failure !== undefined && REFUSALS.includes(codeOf(failure));
+  return failure !== undefined && REFUSALS.includes(codeName(failure));
 }
 
 function existing(method: string, vm: VirtualMachine | undefined): VirtualMachine {

@@ -26,7 +26,7 @@ import { DriverService } from '../driver/grpc/service.ts';
 import { SimCloud } from '../drivers/sim/cloud.ts';
 import { SimDriver } from '../drivers/sim/driver.ts';
 import { Faults } from '../drivers/sim/faults.ts';
-import { DEFAULT_SETTINGS } from '../drivers/sim/settings.ts';
+import { DEFAULT_SIM_SETTINGS } from '../drivers/sim/settings.ts';
 import { silentLogger } from '../log/logger.ts';
 import { RULES } from './rules/index.ts';
 import type { VerifyOptions } from './options.ts';
@@ -89,7 +89,7 @@ class World implements AsyncDisposable {
       },
     };
     const { clock, cloud } = this;
-    const settings = { ...DEFAULT_SETTINGS, latencyMs: NO_LATENCY };
+    const settings = { ...DEFAULT_SIM_SETTINGS, latencyMs: NO_LATENCY };
     const driver = new SimDriver({ cloud, faults: new Faults('x'), clock, settings, capabilities: this.#capabilities });
     const fencing = await FencingGuard.open({ clock, store });
     const right = new DriverService({ driver, fencing, clock, log: silentLogger });

@@ -8,7 +8,7 @@ import { CONTRACT_VERSION, fromCapabilities } from '../driver/grpc/messages.ts';
 import { withoutSecrets } from '../driver/without-secrets.ts';
 import { Conversation, NoAnswer } from './conversation.ts';
 import type { VerifyOptions } from './options.ts';
-import { beginningOf, waitingLine } from './report.ts';
+import { startLine, waitingLine } from './report.ts';
 import { lackOf, type Rule } from './rule.ts';
 import { RULES } from './rules/index.ts';
 import { Scene } from './scene.ts';
@@ -78,7 +78,7 @@ export class Verification implements Disposable {
       cancel();
       return { rule, outcome: 'not applicable', reason: lack, ms: 0, left: [] };
     }
-    this.#options.tell?.(beginningOf(rule));
+    this.#options.tell?.(startLine(rule));
     this.#conversation.forget();
     let reason: string | undefined;
     try {

@@ -21,12 +21,12 @@ export class UnexpectedAnswer extends Violation {
 }
 
 /** Name of the code of a failure; its number where that is none of the contract's. */
-export function codeOf(failure: Pick<Failure, 'code'>): string {
+export function codeName(failure: Pick<Failure, 'code'>): string {
   return DRIVER_CODES[failure.code] ?? String(failure.code);
 }
 
 /** What was answered, for people: `success`, or the code with the driver's words. */
 export function answerText(failure: Failure | undefined): string {
   if (failure === undefined) return 'success';
-  return failure.message === '' ? codeOf(failure) : `${codeOf(failure)} (${failure.message})`;
+  return failure.message === '' ? codeName(failure) : `${codeName(failure)} (${failure.message})`;
 }

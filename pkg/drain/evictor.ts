@@ -37,7 +37,7 @@ export interface EvictorDeps {
 }
 
 /** What came of one try: the pod leaves (or is gone), or it has to be asked again after `retryInMs`. */
-export type Asked = { readonly kind: 'leaving' } | { readonly kind: 'stays'; readonly retryInMs: number };
+export type EvictionResult = { readonly kind: 'leaving' } | { readonly kind: 'stays'; readonly retryInMs: number };
 
 /**
  * Sends pods away one try at a time. Refusals by a budget count towards `maxEvictRetries`, except those by a misconfigured
@@ -57,7 +57,7 @@ export class Evictor {
   }
 
   /** Asks once: an eviction, or the deletion that follows the last of them. */
-  async ask(pod: Pod, signal: AbortSignal): Promise<Asked> {
+  async ask(pod: Pod, signal: AbortSignal): Promise<EvictionResult> {
     if (this.isLeaving(pod)) return { kind: 'leaving' };
     const { actions, maxEvictRetries, progress } = this.#deps;
     const hasPatience = (this.#refusals.get(pod.metadata.uid) ?? 0) < maxEvictRetries;

@@ -25,7 +25,7 @@ export interface DriverCluster {
 }
 
 /** Opens no connection yet. Throws ConfigError. */
-export async function openCluster({
+export async function openDriverCluster({
   kubeconfig,
   env,
   clock,

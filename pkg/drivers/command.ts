@@ -10,7 +10,7 @@ import type { DriverAddress } from '../driver/grpc/address.ts';
 import type { LogLevel } from '../log/logger.ts';
 
 /** What every driver's command line has. */
-export interface CommonOptions {
+export interface CommonDriverOptions {
   readonly address: DriverAddress;
   readonly logLevel: LogLevel;
   /** Where metrics are served; undefined: nowhere. */

@@ -13,7 +13,7 @@ import { declaring } from '../metrics/declaring.ts';
 import { logMetrics } from '../metrics/log.ts';
 import { createRegistry } from '../metrics/registry.ts';
 import { servedDriverMetrics } from '../metrics/served-driver.ts';
-import { driverCommand, runCommand, untilTerminated, type CommonOptions } from './command.ts';
+import { driverCommand, runCommand, untilTerminated, type CommonDriverOptions } from './command.ts';
 import { StateDirectory } from './state-directory.ts';
 
 export interface DriverContext<O> {
@@ -48,7 +48,7 @@ export interface DriverProgram<O extends object> {
   readonly open: (context: DriverContext<O>) => Driver | Promise<Driver>;
 }
 
-interface ServedOptions extends CommonOptions {
+interface ServedOptions extends CommonDriverOptions {
   readonly stateDirectory: string;
 }
 
@@ -99,7 +99,10 @@ export interface ReadyDriver {
 }
 
 /** Serves a driver until SIGTERM or SIGINT. Closing it is left to the caller. */
-export async function serveUntilTerminated(ready: ReadyDriver, { address, metrics: at }: CommonOptions): Promise<void> {
+export async function serveUntilTerminated(
+  ready: ReadyDriver,
+  { address, metrics: at }: CommonDriverOptions,
+): Promise<void> {
   const { log, registry = createRegistry() } = ready;
   const metrics = servedDriverMetrics(registry);
   logMetrics(registry, () => log.lostLines?.() ?? 0);

@@ -1,4 +1,4 @@
-import { membersOf, textOf } from '../apis/cluster-api/condition.ts';
+import { membersOf, nonEmptyText } from '../apis/cluster-api/condition.ts';
 import type { MachineClass, SecretReference } from '../apis/machine/v1alpha1/machine-class.ts';
 import { keyOf } from '../apis/meta.ts';
 import type { IndexFunctions } from '../cache/store.ts';
@@ -22,7 +22,7 @@ export const DATA_SECRET_INDEX = 'dataSecret';
  * when it comes, or changes, what failed without it may be tried again.
  */
 export function dataSecretIndex({ metadata, providerSpec }: MachineClass): string[] {
-  const name = textOf(membersOf(membersOf(providerSpec)['bootstrap'])['dataSecretName']) ?? '';
+  const name = nonEmptyText(membersOf(membersOf(providerSpec)['bootstrap'])['dataSecretName']) ?? '';
   return name === '' ? [] : [keyOf({ metadata: { namespace: metadata.namespace ?? '', name } })];
 }
 

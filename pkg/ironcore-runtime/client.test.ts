@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { createServer, Status } from 'nice-grpc';
 
 import { eventually } from '../../test/expect/eventually.ts';
-import type { Method } from './sim/runtime.ts';
+import type { RuntimeMethod } from './sim/runtime.ts';
 import { IriRuntime } from './sim/runtime.ts';
 import { SystemClock } from '../clock/system-clock.ts';
 import { parseDriverAddress } from '../driver/grpc/address.ts';
@@ -255,7 +255,7 @@ function list(...machines: object[]): Uint8Array {
 const SPEC = { class: 'small' };
 const CLASS = { machineClass: { name: 'c' }, quantity: 1n };
 const ANSWERS: readonly {
-  readonly method: Method;
+  readonly method: RuntimeMethod;
   readonly what: string;
   readonly bytes: Uint8Array;
   readonly says: string;
@@ -325,7 +325,7 @@ describe('an answer that makes no sense', () => {
   test.each(ANSWERS)('is told: $what to $method', async ({ method, bytes, says }) => {
     const asking = clientOf(runtime.address);
     runtime.fault(method, { kind: 'garbage', bytes }, 1);
-    const calls: Partial<Record<Method, () => Promise<unknown>>> = {
+    const calls: Partial<Record<RuntimeMethod, () => Promise<unknown>>> = {
       ListMachines: () => asking.machines({ labels: UID }, CALL),
       CreateMachine: () => asking.createMachine({ metadata: {}, spec: SPEC }, CALL),
       Version: () => asking.version(CALL),

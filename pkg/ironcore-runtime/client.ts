@@ -9,7 +9,7 @@ import { statusText } from '../driver/grpc/transport-error.ts';
 import { withoutSecrets } from '../driver/without-secrets.ts';
 import type { Logger } from '../log/logger.ts';
 import { classesFrom, eventsFrom, idFrom, machinesFrom, UnusableAnswerError, versionFrom } from './answers.ts';
-import { codeOf, RuntimeError, type RuntimeCode } from './error.ts';
+import { runtimeCodeOf, RuntimeError, type RuntimeCode } from './error.ts';
 import type { Event } from './gen/ironcore/event/v1alpha1/event.ts';
 import {
   MachineRuntimeDefinition,
@@ -232,7 +232,7 @@ function failureOf(
   }
   // Not as a cause: whoever answers may quote what it was sent, and causes are logged.
   if (!(err instanceof ClientError)) return new RuntimeError(method, 'Unavailable', hide(messageOf(err)), options);
-  const code = codeOf(err.code);
+  const code = runtimeCodeOf(err.code);
   if (code === 'Unimplemented') {
     const why = `the runtime does not implement it: it has another version, or is not an IronCore runtime (${hide(err.details)})`;
     return new RuntimeError(method, code, why, options);

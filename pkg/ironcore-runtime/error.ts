@@ -41,7 +41,7 @@ export class RuntimeError extends Error {
 }
 
 /** Name of a gRPC status; one that nobody knows, or OK in an error, is Unknown. */
-export function codeOf(status: number): RuntimeCode {
+export function runtimeCodeOf(status: number): RuntimeCode {
   const name = DRIVER_CODES[status];
   return name === undefined || name === 'OK' || name === 'Uninitialized' ? 'Unknown' : name;
 }

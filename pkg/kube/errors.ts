@@ -63,7 +63,8 @@ export const isNotFound = (err: unknown): err is ApiError => ApiError.is(err, 'N
  * The server does not let us, or does not serve that path (the objects that we know of may exist all the same): forever, or
  * because it is just starting.
  */
-export const isRefusal = (err: unknown): err is ApiError => ApiError.is(err, 'Forbidden', 'Unauthorized', 'NotServed');
+export const isForbiddenOrNotServed = (err: unknown): err is ApiError =>
+  ApiError.is(err, 'Forbidden', 'Unauthorized', 'NotServed');
 /** A server that is just starting refuses for a moment (0.7 to 2 s were seen) what it grants then; what it refuses for so long is meant. */
 export const REFUSAL_PATIENCE_MS = 10_000;
 /** The server refuses what is written: a permission, a quota, a webhook or a rule of the kind forbids it, until somebody changes one of the two. */

@@ -12,7 +12,7 @@ import {
 import type { Logger } from '../log/logger.ts';
 import type { LeaseResult } from '../metrics/leader.ts';
 import {
-  decide,
+  decideLease,
   holderOf,
   MAX_RAISED,
   newLease,
@@ -25,7 +25,7 @@ import {
   takenLease,
   transitionsOf,
 } from './lease.ts';
-import type { Decision, LeaseTiming, Observation } from './lease.ts';
+import type { LeaseDecision, LeaseTiming, Observation } from './lease.ts';
 import type { LeaseClient } from './lease-client.ts';
 import { LeaseTrouble, type Trouble } from './lease-trouble.ts';
 import { type Random, secureRandom } from '../random/random.ts';
@@ -257,10 +257,10 @@ export class Elector implements LeaseElector {
   }
 
   /** One attempt to become leader. Undefined when somebody else was faster. Throws ApiError, DeadlineError. */
-  async #attempt(signal: AbortSignal): Promise<Decision | undefined> {
+  async #attempt(signal: AbortSignal): Promise<LeaseDecision | undefined> {
     const { clock, identity, leases, name, timing } = this.#deps;
     this.#see(await this.#read(signal));
-    const decision = decide(this.#observation, identity, clock.monotonicMs());
+    const decision = decideLease(this.#observation, identity, clock.monotonicMs());
     if (decision.kind === 'wait') return decision;
 
     const sentAt = instantOf(clock);

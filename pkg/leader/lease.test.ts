@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { SECOND } from '../../test/durations.ts';
 import type { Lease } from '../apis/wire.ts';
 import {
-  decide,
+  decideLease,
   newLease,
   nothingSeen,
   observe,
@@ -36,39 +36,39 @@ const seen = (lease: Lease | undefined, nowMs = 0, before: Observation = nothing
 
 describe('deciding', () => {
   test('creates a Lease that nobody ever held, with the first fencing token', () => {
-    expect(decide(seen(undefined), 'me', 0)).toEqual({ kind: 'create', transitions: 1 });
+    expect(decideLease(seen(undefined), 'me', 0)).toEqual({ kind: 'create', transitions: 1 });
   });
 
   test('waits for the lease duration from when it first saw a renewal', () => {
     const observation = seen(heldBy('other'), 1_000);
 
-    expect(decide(observation, 'me', 1_000)).toEqual({ kind: 'wait', forMs: 15 * SECOND });
-    expect(decide(observation, 'me', 15_999)).toEqual({ kind: 'wait', forMs: 1 });
-    expect(decide(observation, 'me', 16_000)).toMatchObject({ kind: 'take', transitions: 5 });
+    expect(decideLease(observation, 'me', 1_000)).toEqual({ kind: 'wait', forMs: 15 * SECOND });
+    expect(decideLease(observation, 'me', 15_999)).toEqual({ kind: 'wait', forMs: 1 });
+    expect(decideLease(observation, 'me', 16_000)).toMatchObject({ kind: 'take', transitions: 5 });
   });
 
   test.each([
     { what: 'long past', renewTime: '2001-01-01T00:00:00.000000Z' },
     { what: 'in the far future', renewTime: '2100-01-01T00:00:00.000000Z' },
   ])('does not believe a renew time $what: the clock of the holder may be wrong', ({ renewTime }) => {
-    expect(decide(seen(heldBy('other', renewTime)), 'me', 0)).toEqual({ kind: 'wait', forMs: 15 * SECOND });
+    expect(decideLease(seen(heldBy('other', renewTime)), 'me', 0)).toEqual({ kind: 'wait', forMs: 15 * SECOND });
   });
 
   test('takes a released Lease at once', () => {
     const observation = seen(releasedLease(heldBy('other'), WALL), 5, seen(heldBy('other')));
 
-    expect(decide(observation, 'me', 5)).toMatchObject({ kind: 'take', transitions: 5 });
+    expect(decideLease(observation, 'me', 5)).toMatchObject({ kind: 'take', transitions: 5 });
   });
 
   test('goes on under the same token when it holds the Lease already: the answer of an attempt was lost', () => {
-    expect(decide(seen(heldBy('me')), 'me', 0)).toMatchObject({ kind: 'take', transitions: 4 });
+    expect(decideLease(seen(heldBy('me')), 'me', 0)).toMatchObject({ kind: 'take', transitions: 4 });
   });
 
   test('after a deletion still waits for the holder that it had seen, and lets no token fall', () => {
     const observation = seen(undefined, 9_000, seen(heldBy('other'), 0));
 
-    expect(decide(observation, 'me', 9_000)).toEqual({ kind: 'wait', forMs: 6_000 });
-    expect(decide(observation, 'me', 15_000)).toEqual({ kind: 'create', transitions: 5 });
+    expect(decideLease(observation, 'me', 9_000)).toEqual({ kind: 'wait', forMs: 6_000 });
+    expect(decideLease(observation, 'me', 15_000)).toEqual({ kind: 'create', transitions: 5 });
   });
 });
 
@@ -165,7 +165,7 @@ test('two candidates that see every version never both think that they lead, wha
         const skewed = WALL + nowMs + who * 3_600_000;
         observations[who] = observe(observations[who] ?? nothingSeen, server, nowMs);
         const isMine = server !== undefined && server.spec?.holderIdentity === me;
-        const decision = decide(observations[who] ?? nothingSeen, me, nowMs);
+        const decision = decideLease(observations[who] ?? nothingSeen, me, nowMs);
         if (isMine && server !== undefined && nowMs < (openUntil[who] ?? -1)) {
           if (token !== null) observations[who] = outbid(observations[who] ?? nothingSeen, token);
           server = renewedLease(server, skewed, observations[who]?.transitions);

@@ -25,7 +25,7 @@ export interface Observation {
 export const MAX_RAISED = 2 ** 30;
 
 /** What a candidate does next. `transitions` is the fencing token under which it would act. */
-export type Decision =
+export type LeaseDecision =
   | { readonly kind: 'create'; readonly transitions: number }
   | { readonly kind: 'take'; readonly lease: Lease; readonly transitions: number }
   | { readonly kind: 'wait'; readonly forMs: number };
@@ -51,7 +51,11 @@ export function outbid(before: Observation, token: bigint): Observation {
 }
 
 /** What the candidate `identity` does at `nowMs` (monotonic). */
-export function decide({ lease, heldUntilMs, transitions }: Observation, identity: string, nowMs: number): Decision {
+export function decideLease(
+  { lease, heldUntilMs, transitions }: Observation,
+  identity: string,
+  nowMs: number,
+): LeaseDecision {
   // Ours already: an earlier attempt succeeded, but its answer was lost.
   if (lease !== undefined && holderOf(lease) === identity) return { kind: 'take', lease, transitions };
   if (nowMs < heldUntilMs) return { kind: 'wait', forMs: heldUntilMs - nowMs };

@@ -34,6 +34,6 @@ export function seconds(timestamp: string): string {
 }
 
 /** The labels that say which object a series is of. */
-export function nameOf({ metadata }: KubeObject): { name: string; namespace: string } {
+export function objectNameLabels({ metadata }: KubeObject): { name: string; namespace: string } {
   return { name: metadata.name, namespace: metadata.namespace ?? '' };
 }

@@ -2,7 +2,7 @@ import type { MachineSummary } from '../apis/machine/v1alpha1/machine.ts';
 import type { ConditionStatus } from '../apis/machine/v1alpha1/phases.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { DeclareGauge } from './object-gauges.ts';
-import { conditionValue, failedMachineLabels, FAILED_MACHINE_LABELS, nameOf } from './object-labels.ts';
+import { conditionValue, failedMachineLabels, FAILED_MACHINE_LABELS, objectNameLabels } from './object-labels.ts';
 
 /** Labels that name an object. */
 export const NAMED = ['name', 'namespace'] as const;
@@ -29,15 +29,17 @@ export function ownerGauges<T extends KubeObject>(
   for (const { name, help, of } of values) {
     each(name, help, NAMED, (object) => {
       const value = of(object);
-      return value === undefined ? [] : [[nameOf(object), value]];
+      return value === undefined ? [] : [[objectNameLabels(object), value]];
     });
   }
   each('status_condition', 'Conditions: 1 True, 0 False, 2 Unknown.', [...NAMED, 'condition'], (object) =>
     conditionsOf(object).map(
-      ({ type, status }) => [{ ...nameOf(object), condition: type }, conditionValue(status)] as const,
+      ({ type, status }) => [{ ...objectNameLabels(object), condition: type }, conditionValue(status)] as const,
     ),
   );
   each('failed_machines', 'Machines whose last operation failed.', [...NAMED, ...FAILED_MACHINE_LABELS], (object) =>
-    failedMachinesOf(object).map((machine) => [{ ...nameOf(object), ...failedMachineLabels(machine) }, 1] as const),
+    failedMachinesOf(object).map(
+      (machine) => [{ ...objectNameLabels(object), ...failedMachineLabels(machine) }, 1] as const,
+    ),
   );
 }

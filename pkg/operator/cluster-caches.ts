@@ -9,7 +9,7 @@ import type { Outages } from '../gate/outages.ts';
 import { CONTROL, type Cluster } from '../gate/gate.ts';
 import type { SyncState } from '../health/checks.ts';
 import type { HeldWork, WorkHold } from '../health/held-work.ts';
-import { ApiError, isRefusal, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
+import { ApiError, isForbiddenOrNotServed, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
 import { HttpListWatch } from '../kube/list-watch.ts';
 import { kindOf, type Resource } from '../kube/resource.ts';
 import type { Logger } from '../log/logger.ts';
@@ -235,7 +235,7 @@ export class ClusterCaches implements Member {
       const { cluster } = this.#access;
       const kind = kindOf(cached.resource);
       continuity.remove();
-      const why = isRefusal(err) ? this.#describe(cached.resource, err) : err;
+      const why = isForbiddenOrNotServed(err) ? this.#describe(cached.resource, err) : err;
       this.#options.log.warn({ cluster, kind, err: why }, `continuing without ${optionalFor}`);
       this.#keep(this.#useLater(member, { signal: this.#stopping.signal, firstMs: OPTIONAL_FIRST_MS }));
     }
@@ -254,7 +254,7 @@ export class ClusterCaches implements Member {
       signal.throwIfAborted();
       if (ApiError.is(err, 'NotServed')) throw err;
       hold.failed(err);
-      const patienceMs = isRefusal(err) ? OPTIONAL_FIRST_MS : REFUSAL_PATIENCE_MS;
+      const patienceMs = isForbiddenOrNotServed(err) ? OPTIONAL_FIRST_MS : REFUSAL_PATIENCE_MS;
       const shown: WorkHold = { failed: (again) => hold.failed(again), release: () => undefined };
       const what = `reading ${qualified(cached.resource)} of the ${this.#access.cluster} cluster`;
       const how = { clock, random, log: quiet(log), hold: shown, patienceMs };
@@ -293,7 +293,7 @@ export class ClusterCaches implements Member {
           { cluster: this.#access.cluster, kind: kindOf(member.cached.resource), err },
           'still not permitted to read the objects of a cache',
         );
-        if (refused !== undefined && isRefusal(err)) refused(err);
+        if (refused !== undefined && isForbiddenOrNotServed(err)) refused(err);
         pauseMs = pauseAfter(err, Math.max(pauseMs, OPTIONAL_FIRST_MS / 2));
       }
     }
@@ -342,7 +342,7 @@ export class ClusterCaches implements Member {
         await this.#look(cached, s);
       } catch (err) {
         s.throwIfAborted();
-        if (isRefusal(err)) throw err;
+        if (isForbiddenOrNotServed(err)) throw err;
         hold.failed(err);
         log[this.#isToldUnreachable ? 'debug' : 'warn']({ cluster, err }, 'cluster is not reachable yet');
         this.#isToldUnreachable = true;
@@ -351,7 +351,7 @@ export class ClusterCaches implements Member {
     try {
       // The caches themselves show when they are filled: the hold is theirs.
       const shown: WorkHold = {
-        failed: (err) => hold.failed(isRefusal(err) ? told(err) : err),
+        failed: (err) => hold.failed(isForbiddenOrNotServed(err) ? told(err) : err),
         release: () => undefined,
       };
       await retryUnlessRefused(
@@ -362,7 +362,7 @@ export class ClusterCaches implements Member {
         signal,
       );
     } catch (err) {
-      if (!isRefusal(err)) throw err;
+      if (!isForbiddenOrNotServed(err)) throw err;
       throw new CannotStartError(told(err), { cause: err });
     }
   }

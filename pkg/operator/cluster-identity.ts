@@ -1,7 +1,7 @@
 import type { Clock } from '../clock/clock.ts';
 import { CONTROL } from '../gate/gate.ts';
 import type { HeldWork } from '../health/held-work.ts';
-import { isRefusal } from '../kube/errors.ts';
+import { isForbiddenOrNotServed } from '../kube/errors.ts';
 import { namespaces } from '../kube/resource.ts';
 import { DriverError } from '../driver/error.ts';
 import type { Reader } from '../kube/client.ts';
@@ -101,7 +101,7 @@ export class ClusterIdentity implements Member {
         if (endpoint.url === url) return [metadata.uid, url];
       }
     } catch (err) {
-      if (!isRefusal(err)) throw err;
+      if (!isForbiddenOrNotServed(err)) throw err;
       throw new CannotStartError(
         'missing permissions in the control cluster: get Namespace kube-system, whose UID distinguishes VMs of this cluster from those of others: ' +
           `apply deploy/rbac/control-identity.yaml (${err.message})`,

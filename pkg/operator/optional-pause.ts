@@ -1,4 +1,4 @@
-import { isRefusal } from '../kube/errors.ts';
+import { isForbiddenOrNotServed } from '../kube/errors.ts';
 
 /** Whether a kind that is optional may be read now is asked so often at first, and so often in the end. */
 export const OPTIONAL_FIRST_MS = 2_000;
@@ -9,5 +9,5 @@ const OPTIONAL_LONGEST_MS = 300_000;
  * is asked often: when it is back work begins at once, and without the kind, such as NodeLabelPolicies, it would do what cannot be undone.
  */
 export function pauseAfter(err: unknown, pauseMs: number): number {
-  return isRefusal(err) ? Math.min(2 * pauseMs, OPTIONAL_LONGEST_MS) : OPTIONAL_FIRST_MS;
+  return isForbiddenOrNotServed(err) ? Math.min(2 * pauseMs, OPTIONAL_LONGEST_MS) : OPTIONAL_FIRST_MS;
 }

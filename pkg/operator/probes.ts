@@ -1,4 +1,4 @@
-import { reachPresent, type CachedKind } from '../cache/reach-present.ts';
+import { reachPresent, type CacheSource } from '../cache/reach-present.ts';
 import { unlessRefused, type ClusterContinuity } from '../cache/cluster-continuity.ts';
 import { requireListedIsStored } from '../cache/known-history.ts';
 import type { ReflectedInformer } from '../cache/reflected-informer.ts';
@@ -6,10 +6,10 @@ import type { KubeObject } from '../apis/meta.ts';
 import { RefusedError } from '../gate/outage.ts';
 import type { ProbedCluster } from '../gate/outage-detector.ts';
 import type { Cluster } from '../gate/gate.ts';
-import { isRefusal } from '../kube/errors.ts';
+import { isForbiddenOrNotServed } from '../kube/errors.ts';
 
 /** A cache, and how it is brought up to date. */
-export interface ProbedKind extends CachedKind {
+export interface ProbedKind extends CacheSource {
   readonly informer: Pick<ReflectedInformer<KubeObject>, 'waitFor' | 'waitUntilWatching' | 'readAnew'>;
   /** The server refuses it: work that needs it is held, and nobody waits for it to be caught up with. */
   readonly isGivenUp?: boolean;
@@ -47,7 +47,7 @@ export function probesOf(
       try {
         await (continuity.isEmpty ? probed.probe(signal) : continuity.verify(signal));
       } catch (err) {
-        throw isRefusal(err) ? new RefusedError(err.message, { cause: err }) : err;
+        throw isForbiddenOrNotServed(err) ? new RefusedError(err.message, { cause: err }) : err;
       }
     },
     async catchUp(signal, { isSetBack }) {

@@ -1,7 +1,7 @@
 import { ReconnectBackoff } from '../cache/reconnect-backoff.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { WorkHold } from '../health/held-work.ts';
-import { ApiError, isRefusal, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
+import { ApiError, isForbiddenOrNotServed, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
 import { type Logger, silentLogger } from '../log/logger.ts';
 import type { Random } from '../random/random.ts';
 
@@ -99,7 +99,7 @@ export async function retryUnlessRefused<T>(
       try {
         return { result: await run(s) };
       } catch (err) {
-        if (!isRefusal(err)) {
+        if (!isForbiddenOrNotServed(err)) {
           refusedSinceMs = undefined;
           throw err;
         }

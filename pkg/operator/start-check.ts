@@ -4,7 +4,7 @@ import { CONTROL } from '../gate/gate.ts';
 import type { Outages } from '../gate/outages.ts';
 import type { HeldWork } from '../health/held-work.ts';
 import { AccessReviewer } from '../kube/access-review.ts';
-import { ApiError, isRefusal, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
+import { ApiError, isForbiddenOrNotServed, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
 import { readSchemas } from '../kube/open-api.ts';
 import type { Logger } from '../log/logger.ts';
 import { describeUnknown, type Schema, unknownFields } from '../preflight/known-fields.ts';
@@ -126,7 +126,7 @@ export class StartCheck implements Member {
       return missing;
     } catch (err) {
       hold.release();
-      if (!isRefusal(err)) throw err;
+      if (!isForbiddenOrNotServed(err)) throw err;
       if (hasAnswered) throw new CannotStartError(describeMissing(missing), { cause: err });
       if (err.code === 401) throw new CannotStartError(describeUnauthorized(cluster, err), { cause: err });
       log.warn({ cluster, err: err.message }, 'could not check permissions');

@@ -1,4 +1,4 @@
-import { reachPresent, type CachedKind } from '../cache/reach-present.ts';
+import { reachPresent, type CacheSource } from '../cache/reach-present.ts';
 import type { Clock } from '../clock/clock.ts';
 import { untilAborted } from '../clock/deadline.ts';
 import type { Outages } from '../gate/outages.ts';
@@ -26,7 +26,7 @@ export interface TargetReadinessOptions {
 /** A cluster and what is cached of it, which may grow. */
 export interface CachedCluster {
   readonly cluster: Cluster;
-  readonly kinds: readonly CachedKind[];
+  readonly kinds: readonly CacheSource[];
 }
 
 const LOOK_AGAIN_MS = 5_000;

@@ -10,11 +10,11 @@ export interface FairOptions {
   /** Whose job it is. */
   readonly group?: string;
   /** How many of its group may run at once; without it as many as the pool runs. */
-  readonly lane?: Lane;
+  readonly lane?: GroupLane;
 }
 
 /** Of one group: whoever ends a job takes it off `running`. */
-export interface Lane {
+export interface GroupLane {
   readonly most: number;
   running: number;
 }
@@ -27,7 +27,7 @@ export class FairQueue implements Queue<Job, FairOptions> {
   /** By group and priority. The groups are in the order of their turns. */
   readonly #waiting = new Map<string, Map<number, Fifo>>();
   /** Of groups that have one. */
-  readonly #lanes = new Map<string, Lane>();
+  readonly #lanes = new Map<string, GroupLane>();
   #size = 0;
 
   /** None when none may run now: a pool takes one whenever there are any. */

@@ -7,7 +7,7 @@ import PQueue from 'p-queue';
 import type { Clock } from '../clock/clock.ts';
 import type { QueueMetrics, QueueRecorder, QueueState } from '../metrics/queue.ts';
 import type { Backoff } from './backoff.ts';
-import { type FairOptions, FairQueue, type Lane } from './fair-queue.ts';
+import { type FairOptions, FairQueue, type GroupLane } from './fair-queue.ts';
 import type { Priority, Queue } from './queue.ts';
 
 /**
@@ -80,7 +80,7 @@ export class KeyedQueue implements Queue {
   /** Ranks of the jobs that the pool holds for a key, as bits. */
   readonly #pooled = new Map<string, number>();
   /** By group, where there is a limit. */
-  readonly #lanes = new Map<string, Lane>();
+  readonly #lanes = new Map<string, GroupLane>();
   readonly #timers = new Map<string, Timer>();
   readonly #failures = new Map<string, number>();
   /** Keys that rest, and how to end that. */
@@ -205,7 +205,7 @@ export class KeyedQueue implements Queue {
     else void this.#pool.add(() => this.#takeIn(lane, key, rank), { priority: rank, group, lane });
   }
 
-  #laneOf(group: string): Lane | undefined {
+  #laneOf(group: string): GroupLane | undefined {
     const { mostOfGroup: most } = this.#deps;
     if (most === undefined) return undefined;
     const lane = this.#lanes.get(group) ?? { most, running: 0 };
@@ -213,7 +213,7 @@ export class KeyedQueue implements Queue {
     return lane;
   }
 
-  async #takeIn(lane: Lane, key: string, rank: number): Promise<void> {
+  async #takeIn(lane: GroupLane, key: string, rank: number): Promise<void> {
     try {
       await this.#take(key, rank);
     } finally {

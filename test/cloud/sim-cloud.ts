@@ -8,7 +8,7 @@ import { FencingGuard } from '../../pkg/driver/fencing.ts';
 import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';
 import { DriverServer } from '../../pkg/driver/grpc/server.ts';
 import type { FaultRule } from '../../pkg/drivers/sim/faults.ts';
-import { DEFAULT_SETTINGS } from '../../pkg/drivers/sim/settings.ts';
+import { DEFAULT_SIM_SETTINGS } from '../../pkg/drivers/sim/settings.ts';
 import type { Latencies, SimSettings } from '../../pkg/drivers/sim/settings.ts';
 import { Simulation, type SimulationOptions } from '../../pkg/drivers/sim/simulation.ts';
 import type { SimVM } from '../../pkg/drivers/sim/vm.ts';
@@ -138,6 +138,6 @@ export class SimulatedCloud implements CloudConsole, AsyncDisposable {
   }
 }
 
-function settingsOf({ latencyMs = QUICK, quota = DEFAULT_SETTINGS.quota }: Partial<SimSettings>): SimSettings {
+function settingsOf({ latencyMs = QUICK, quota = DEFAULT_SIM_SETTINGS.quota }: Partial<SimSettings>): SimSettings {
   return { latencyMs, quota };
 }

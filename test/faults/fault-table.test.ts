@@ -8,7 +8,7 @@ import { HOUR } from '../durations.ts';
 import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import { toTimestamp } from '../../pkg/clock/clock.ts';
 import { DRIVER_CODES, type DriverCode } from '../../pkg/driver/error.ts';
-import type { FaultRule, Method } from '../../pkg/drivers/sim/faults.ts';
+import type { FaultRule, DriverMethod } from '../../pkg/drivers/sim/faults.ts';
 import { JumpingClock } from '../cloud/jumping-clock.ts';
 import { type FaultRow, isSound, type Outcome, Trial } from '../cloud/trial.ts';
 import type { SimulatedCloud } from '../cloud/sim-cloud.ts';
@@ -56,7 +56,7 @@ afterAll(async () => {
 });
 
 /** One failing call for each code, in turn. */
-function everyCode(method: Method): FaultRule[] {
+function everyCode(method: DriverMethod): FaultRule[] {
   return FAILURES.map((code) => ({ method, effect: 'fail', code, times: 1 }));
 }
 

@@ -6,8 +6,8 @@ import { afterAll, expect, test } from '@jest/globals';
 
 import { resolveProgram } from '../../hack/control-plane/binaries.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
-import { providerIDOf } from '../../pkg/drivers/kwok/node.ts';
-import { CLASS_ANNOTATION, CLUSTER_ANNOTATION, NAMESPACE_LABEL } from '../../pkg/drivers/kwok/tags.ts';
+import { kwokProviderID } from '../../pkg/drivers/kwok/node.ts';
+import { KWOK_CLASS_ANNOTATION, KWOK_CLUSTER_ANNOTATION, KWOK_NAMESPACE_LABEL } from '../../pkg/drivers/kwok/tags.ts';
 import { endAll } from '../../pkg/drivers/local/end-all.ts';
 import { ControlClient } from '../cloud/control-client.ts';
 import { DriverProcess } from '../drivers/driver-process.ts';
@@ -86,9 +86,9 @@ describeContract({
   notApplicable: ['foreign-volume', 'bad-secret'],
   makeUntagged: async ({ name, namespace, className }) => {
     const api = cluster.api();
-    const labels = { [NAMESPACE_LABEL]: namespace };
-    const metadata = { name, labels, annotations: { [CLASS_ANNOTATION]: className } };
-    await api.send('POST', '/api/v1/nodes', { metadata, spec: { providerID: providerIDOf(name, 'by-hand') } });
+    const labels = { [KWOK_NAMESPACE_LABEL]: namespace };
+    const metadata = { name, labels, annotations: { [KWOK_CLASS_ANNOTATION]: className } };
+    await api.send('POST', '/api/v1/nodes', { metadata, spec: { providerID: kwokProviderID(name, 'by-hand') } });
     await api.close();
   },
   start: async (directory, socket) =>
@@ -99,8 +99,8 @@ describeContract({
     ]),
   cleanUp: async () => {
     const api = cluster.api();
-    const { items } = await api.send<{ items: Node[] }>('GET', `/api/v1/nodes?labelSelector=${NAMESPACE_LABEL}`);
-    const left = items.filter(({ metadata }) => metadata.annotations?.[CLUSTER_ANNOTATION] === callOf().cluster);
+    const { items } = await api.send<{ items: Node[] }>('GET', `/api/v1/nodes?labelSelector=${KWOK_NAMESPACE_LABEL}`);
+    const left = items.filter(({ metadata }) => metadata.annotations?.[KWOK_CLUSTER_ANNOTATION] === callOf().cluster);
     await Promise.all(left.map(({ metadata: { name } }) => api.send('DELETE', `/api/v1/nodes/${name}`)));
     await api.close();
   },

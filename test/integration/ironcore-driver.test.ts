@@ -12,7 +12,7 @@ import type { IronCoreMachine } from '../../pkg/apis/ironcore/machine.ts';
 import type { Secret } from '../../pkg/apis/wire.ts';
 import type { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
 import type { DriverError } from '../../pkg/driver/error.ts';
-import { CLASS_ANNOTATION, NAMESPACE_LABEL } from '../../pkg/drivers/ironcore/tags.ts';
+import { IRONCORE_CLASS_ANNOTATION, IRONCORE_NAMESPACE_LABEL } from '../../pkg/drivers/ironcore/tags.ts';
 import { TestPool } from '../cloud/ironcore-pool.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Site } from '../cloud/site.ts';
@@ -134,7 +134,7 @@ describe('a Machine of IronCore', () => {
     expect(made).toMatchObject({ providerID: 'ironcore://ironcore/m', nodeName: 'm' });
     const [machine] = await pool.machines();
     expect(machine).toMatchObject({
-      metadata: { name: 'm', labels: { ...LABELS, [NAMESPACE_LABEL]: 'shoot' } },
+      metadata: { name: 'm', labels: { ...LABELS, [IRONCORE_NAMESPACE_LABEL]: 'shoot' } },
       spec: {
         machineClassRef: { name: 'large' },
         machinePoolSelector: { 'topology.ironcore.dev/zone': 'eu-1', 'topology.ironcore.dev/region': 'eu' },
@@ -302,8 +302,8 @@ describe('a Machine of IronCore', () => {
     await post('machines', {
       metadata: {
         name: 'y',
-        labels: { [NAMESPACE_LABEL]: 'elsewhere' },
-        annotations: { [CLASS_ANNOTATION]: 'ironcore-class' },
+        labels: { [IRONCORE_NAMESPACE_LABEL]: 'elsewhere' },
+        annotations: { [IRONCORE_CLASS_ANNOTATION]: 'ironcore-class' },
       },
       spec: earlierSpec('y'),
     });

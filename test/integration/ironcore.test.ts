@@ -7,7 +7,7 @@ import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts
 import { type ControlPlane, startControlPlane } from '../../hack/control-plane/control-plane.ts';
 import type { IronCoreMachine, IronCoreMachineSpec } from '../../pkg/apis/ironcore/machine.ts';
 import { POOL_LEASE_NAMESPACE, type IronCoreMachinePool } from '../../pkg/apis/ironcore/machine-pool.ts';
-import type { Taint } from '../../pkg/apis/ironcore/taint.ts';
+import type { IronCoreTaint } from '../../pkg/apis/ironcore/taint.ts';
 import type { List } from '../../pkg/apis/meta.ts';
 import type { Event, Lease } from '../../pkg/apis/wire.ts';
 import { PoolHealth } from '../../pkg/controllers/ironcore/pool-health.ts';
@@ -86,7 +86,7 @@ async function die(): Promise<void> {
 interface PoolOptions {
   readonly places: number;
   readonly ready?: 'True' | 'False';
-  readonly taints?: readonly Taint[];
+  readonly taints?: readonly IronCoreTaint[];
   readonly labels?: Readonly<Record<string, string>>;
 }
 

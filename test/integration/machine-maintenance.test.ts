@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 
 import { runMaintenance } from '../../cmd/machinist/maintenance/maintenance.ts';
-import type { Goal } from '../../cmd/machinist/maintenance/state.ts';
+import type { MaintenanceGoal } from '../../cmd/machinist/maintenance/state.ts';
 import { CORDONED_BY_MAINTENANCE_ANNOTATION, MAINTENANCE_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { PodDisruptionBudget } from '../../pkg/apis/wire.ts';
@@ -51,7 +51,7 @@ async function forbid(world: MachineWorld, pod: string): Promise<PodDisruptionBu
 /** What the command says, and its exit code. */
 async function maintenance(
   world: MachineWorld,
-  goal: Goal,
+  goal: MaintenanceGoal,
   target: string,
 ): Promise<{ code: number; out: string[]; err: string[] }> {
   const [out, err]: [string[], string[]] = [[], []];

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import { deleteMachine, type DeleteOptions } from '../../cmd/machinist/delete/delete.ts';
+import { runDelete, type DeleteCommandOptions } from '../../cmd/machinist/delete/delete.ts';
 import type { Api } from '../../hack/control-plane/api.ts';
 import {
   DELETION_POLICY_ANNOTATION,
@@ -242,13 +242,13 @@ async function schedulable(name: string): Promise<void> {
 /** What a person types, as `machinist delete machine`. */
 async function typed(
   name: string,
-  options: Partial<DeleteOptions>,
+  options: Partial<DeleteCommandOptions>,
 ): Promise<{ code: number; said: string[]; complained: string[] }> {
   const said: string[] = [];
   const complained: string[] = [];
   const common = { kubeconfig: connect().kubeconfig, namespace: world.namespace, wait: false, timeout: 60_000 };
   const terminal = { out: (line: string) => said.push(line), err: (line: string) => complained.push(line), env: {} };
-  return { code: await deleteMachine(name, { ...common, ...options }, terminal), said, complained };
+  return { code: await runDelete(name, { ...common, ...options }, terminal), said, complained };
 }
 
 /** Whether the Machine is gone, or going, although its deletion was taken back. */

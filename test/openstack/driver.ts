@@ -6,7 +6,7 @@ import type { DriverCall, MachineRequest, VirtualMachine } from '../../pkg/drive
 import { DriverError } from '../../pkg/driver/error.ts';
 import { type RetriedCall, retryDelayMs, retryOf } from '../../pkg/driver/retry.ts';
 import { OpenStackDriver } from '../../pkg/drivers/openstack/driver.ts';
-import { DEFAULT_SETTINGS, type OpenStackSettings } from '../../pkg/drivers/openstack/settings.ts';
+import { DEFAULT_OPENSTACK_SETTINGS, type OpenStackSettings } from '../../pkg/drivers/openstack/settings.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
 import { callOf as anyCallOf, requestOf, type SecretTexts } from '../drivers/requests.ts';
 import type { Bed } from './bed.ts';
@@ -15,7 +15,7 @@ import { openStackClass, secretOf } from './requests.ts';
 /** A driver that knows nothing of what another one has begun. */
 export function newDriver(settings: Partial<OpenStackSettings> = {}): OpenStackDriver & AsyncDisposable {
   const driver = new OpenStackDriver({
-    settings: { ...DEFAULT_SETTINGS, ...settings },
+    settings: { ...DEFAULT_OPENSTACK_SETTINGS, ...settings },
     clock: new SystemClock(),
     log: silentLogger,
   });

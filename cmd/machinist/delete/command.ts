@@ -3,7 +3,7 @@ import { Command, Option } from 'commander';
 import { DELETION_POLICIES } from '../../../pkg/controllers/machines/deletion-policy.ts';
 import { kubeconfigOption, namespaceOption, timeoutOption } from '../options.ts';
 import { ownTerminal } from '../terminal.ts';
-import type { DeleteOptions } from './delete.ts';
+import type { DeleteCommandOptions } from './delete.ts';
 
 /** The subcommand `delete`: what `kubectl delete` cannot be asked for. Its work is loaded only when it is run. */
 export function deleteCommand(): Command {
@@ -31,9 +31,9 @@ export function deleteCommand(): Command {
     .addOption(kubeconfigOption())
     .addOption(timeoutOption())
     .showSuggestionAfterError()
-    .action(async (name: string, options: DeleteOptions) => {
-      const { deleteMachine } = await import('./delete.ts');
-      process.exitCode = await deleteMachine(name, options, ownTerminal());
+    .action(async (name: string, options: DeleteCommandOptions) => {
+      const { runDelete } = await import('./delete.ts');
+      process.exitCode = await runDelete(name, options, ownTerminal());
     });
   return remove;
 }

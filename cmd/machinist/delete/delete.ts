@@ -4,11 +4,17 @@ import { isBeingDeleted } from '../../../pkg/apis/meta.ts';
 import type { DeletionPolicy } from '../../../pkg/controllers/machines/deletion-policy.ts';
 import { machines } from '../../../pkg/kube/resource.ts';
 import { CommandCluster } from '../command-cluster.ts';
-import { exitCodeOf, type Say, type Terminal } from '../terminal.ts';
+import { runForExitCode, type Say, type Terminal } from '../terminal.ts';
 import { version } from '../version.ts';
-import { annotationsFor, type Goal, policyLeftOn, progressOf, whatGoesOn } from './progress.ts';
+import {
+  annotationsFor,
+  type DeletionGoal,
+  policyLeftOn,
+  deletionProgressOf,
+  deletionTimeoutText,
+} from './progress.ts';
 
-export interface DeleteOptions {
+export interface DeleteCommandOptions {
   readonly kubeconfig: string;
   readonly namespace: string;
   readonly policy?: DeletionPolicy;
@@ -19,18 +25,18 @@ export interface DeleteOptions {
   readonly timeout: number;
 }
 
-const SAID: Readonly<Record<Goal, string>> = {
+const SAID: Readonly<Record<DeletionGoal, string>> = {
   gone: 'deletion requested',
   prepared: 'deletion being prepared',
   kept: 'deletion aborted',
 };
 
 /** Deletes a Machine, prepares that, or aborts what is prepared. Resolves with the exit code. */
-export async function deleteMachine(name: string, options: DeleteOptions, terminal: Terminal): Promise<number> {
-  return await exitCodeOf(terminal, async () => {
+export async function runDelete(name: string, options: DeleteCommandOptions, terminal: Terminal): Promise<number> {
+  return await runForExitCode(terminal, async () => {
     const { env, out } = terminal;
     const { kubeconfig, namespace, policy, prepare, abort, wait, timeout } = options;
-    const goal: Goal = abort === true ? 'kept' : prepare === true ? 'prepared' : 'gone';
+    const goal: DeletionGoal = abort === true ? 'kept' : prepare === true ? 'prepared' : 'gone';
     const userAgent = `machinist/${version()} delete`;
     await using cluster = await CommandCluster.open({ kubeconfig, namespace, env, userAgent });
     const machine = await ask(cluster, name, goal, policy);
@@ -45,7 +51,7 @@ export async function deleteMachine(name: string, options: DeleteOptions, termin
 async function ask(
   cluster: CommandCluster,
   name: string,
-  goal: Goal,
+  goal: DeletionGoal,
   policy: DeletionPolicy | undefined,
 ): Promise<Machine> {
   let machine = await cluster.get(machines, name);
@@ -59,17 +65,23 @@ async function ask(
 }
 
 /** Says every change until the goal is reached. */
-async function show(cluster: CommandCluster, asked: Machine, goal: Goal, timeoutMs: number, say: Say): Promise<void> {
+async function show(
+  cluster: CommandCluster,
+  asked: Machine,
+  goal: DeletionGoal,
+  timeoutMs: number,
+  say: Say,
+): Promise<void> {
   const { name, uid } = asked.metadata;
   let said: string | undefined;
   let last = asked;
   const look = (machine: Machine | undefined): boolean => {
-    const { text, isDone } = progressOf(name, machine, goal, cluster.now());
+    const { text, isDone } = deletionProgressOf(name, machine, goal, cluster.now());
     if (text !== said) say(text);
     said = text;
     last = machine ?? last;
     return isDone;
   };
-  const late = (): string => whatGoesOn(last, goal);
+  const late = (): string => deletionTimeoutText(last, goal);
   await cluster.follow(machines, name, look, timeoutMs, { uid, look: () => look(undefined) }, late);
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine } from '../../../test/builders.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
-import { annotationsFor, policyLeftOn, progressOf, whatGoesOn } from './progress.ts';
+import { annotationsFor, policyLeftOn, deletionProgressOf, deletionTimeoutText } from './progress.ts';
 
 const POLICY = 'machine.sapcloud.io/deletion-policy';
 const PREPARE = 'machine.sapcloud.io/prepare-deletion';
@@ -36,7 +36,7 @@ describe('progress', () => {
     { goal: 'kept', one: annotated({ [SINCE]: 'x' }), want: { isDone: false } },
     { goal: 'kept', one: annotated({}), want: { text: 'machine "m-1" is kept', isDone: true } },
   ] as const)('towards $goal is $want', ({ goal, one, want }) => {
-    expect(progressOf('m-1', one, goal, 0)).toMatchObject(want);
+    expect(deletionProgressOf('m-1', one, goal, 0)).toMatchObject(want);
   });
 
   test.each([
@@ -44,7 +44,7 @@ describe('progress', () => {
     { goal: 'kept', one: deleting, says: 'too late to abort' },
     { goal: 'prepared', one: annotated({}), says: 'the deletion of machine "m-1" was aborted' },
   ] as const)('towards $goal ends: $says', ({ goal, one, says }) => {
-    expect(() => progressOf('m-1', one, goal, 0)).toThrow(says);
+    expect(() => deletionProgressOf('m-1', one, goal, 0)).toThrow(says);
   });
 });
 
@@ -107,6 +107,6 @@ describe('a wait that takes too long', () => {
     { goal: 'gone', one: deleting, want: `the deletion continues; ${look}` },
     { goal: 'kept', one: annotated({ [SINCE]: 'x' }), want: `the abort continues; ${look}` },
   ] as const)('towards $goal says: $want', ({ goal, one, want }) => {
-    expect(whatGoesOn(one, goal)).toBe(want);
+    expect(deletionTimeoutText(one, goal)).toBe(want);
   });
 });

@@ -12,7 +12,7 @@ import {
 import { CommandError } from '../command-error.ts';
 
 /** What is waited for: that a Machine is gone, after a preparation or not, or that nothing is left of a preparation. */
-export type Goal = 'gone' | 'prepared' | 'kept';
+export type DeletionGoal = 'gone' | 'prepared' | 'kept';
 
 export interface DeletionProgress {
   readonly text: string;
@@ -23,7 +23,12 @@ export interface DeletionProgress {
  * Where it stands with a Machine as it is now, undefined when it is gone. Throws CommandError when the goal cannot be reached any more: an
  * abort came too late, or somebody else has aborted what was prepared.
  */
-export function progressOf(name: string, machine: Machine | undefined, goal: Goal, nowMs: number): DeletionProgress {
+export function deletionProgressOf(
+  name: string,
+  machine: Machine | undefined,
+  goal: DeletionGoal,
+  nowMs: number,
+): DeletionProgress {
   if (machine === undefined) {
     if (goal === 'kept') throw tooLate(name);
     return { text: `machine "${name}" has been deleted`, isDone: true };
@@ -46,7 +51,7 @@ export function progressOf(name: string, machine: Machine | undefined, goal: Goa
  */
 export function annotationsFor(
   machine: Machine,
-  goal: Goal,
+  goal: DeletionGoal,
   policy: DeletionPolicy | undefined,
 ): Record<string, string | null> | undefined {
   const { name } = machine.metadata;
@@ -79,7 +84,7 @@ export function policyLeftOn(machine: Machine): string | undefined {
 }
 
 /** What goes on with a Machine after nobody waits for it any more, how to look at that, and how to end it where that can be done. */
-export function whatGoesOn(machine: Machine, goal: Goal): string {
+export function deletionTimeoutText(machine: Machine, goal: DeletionGoal): string {
   const { name, namespace = 'default' } = machine.metadata;
   const isPreparing = goal === 'prepared' && !isBeingDeleted(machine);
   const what = goal === 'kept' ? 'the abort' : isPreparing ? 'the preparation' : 'the deletion';

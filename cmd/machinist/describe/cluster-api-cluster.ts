@@ -9,7 +9,7 @@ import type { Reader } from '../../../pkg/kube/client.ts';
 import { clusterAPIClusters, clusterAPIMachines, secrets } from '../../../pkg/kube/resource.ts';
 import type { DescribeOptions } from './command.ts';
 import {
-  conditionOf,
+  describedCondition,
   eventsOf,
   explanationOf,
   given,
@@ -101,7 +101,7 @@ export function clusterDescription(
     ...given('endpoint', host === '' ? undefined : `${host}:${port ?? 0}`),
     nodes: whereNodesAre(cluster, known),
     ...(known.machines !== 'unknown' && { machines: known.machines.map(machineOf) }),
-    conditions: (status.conditions ?? []).map(conditionOf),
+    conditions: (status.conditions ?? []).map(describedCondition),
     events: eventsOf(events),
   };
 }

@@ -1,13 +1,16 @@
 import type { ContractReference } from '../../../pkg/apis/cluster-api/contract.ts';
-import { PRE_DRAIN_HOOK_PREFIX, PRE_TERMINATE_HOOK_PREFIX } from '../../../pkg/apis/cluster-api/keys.ts';
+import {
+  CLUSTER_API_PRE_DRAIN_HOOK_PREFIX,
+  CLUSTER_API_PRE_TERMINATE_HOOK_PREFIX,
+} from '../../../pkg/apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../../pkg/apis/cluster-api/machine.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
-import { hooksOf } from '../../../pkg/controllers/cluster-api/deletion/hooks.ts';
+import { hookNamesOf } from '../../../pkg/controllers/cluster-api/deletion/hooks.ts';
 import { explainClusterAPIMachine, type KnownCluster } from '../../../pkg/controllers/cluster-api/explain.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/kube/resource.ts';
 import type { DescribeOptions } from './command.ts';
 import {
-  conditionOf,
+  describedCondition,
   eventsOf,
   explanationOf,
   given,
@@ -88,8 +91,10 @@ export function clusterAPIDescription(
     ...given('providerID', spec.providerID),
     ...given('node', status.nodeRef?.name),
     ...given('failureDomain', status.failureDomain ?? spec.failureDomain),
-    hooks: [PRE_DRAIN_HOOK_PREFIX, PRE_TERMINATE_HOOK_PREFIX].flatMap((prefix) => hooksOf(machine, prefix)),
-    conditions: (status.conditions ?? []).map(conditionOf),
+    hooks: [CLUSTER_API_PRE_DRAIN_HOOK_PREFIX, CLUSTER_API_PRE_TERMINATE_HOOK_PREFIX].flatMap((prefix) =>
+      hookNamesOf(machine, prefix),
+    ),
+    conditions: (status.conditions ?? []).map(describedCondition),
     events: eventsOf(events),
   };
 }

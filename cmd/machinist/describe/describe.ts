@@ -3,7 +3,7 @@ import type { DescribeOptions } from './command.ts';
 import { describe } from './description.ts';
 import { outageOf } from './outage.ts';
 import { printDescription } from './print-description.ts';
-import { render } from './render.ts';
+import { renderDescription } from './render.ts';
 
 /** Prints what is known of a Machine. Resolves with the exit code. */
 export async function describeMachine(name: string, options: DescribeOptions): Promise<number> {
@@ -14,7 +14,7 @@ export async function describeMachine(name: string, options: DescribeOptions): P
         const outage = await outageOf(reader, machine);
         return describe(machine, told, nowMs(), outage);
       },
-      render,
+      render: renderDescription,
     },
     name,
     options,

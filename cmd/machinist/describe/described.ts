@@ -50,7 +50,7 @@ export function explanationOf(
   };
 }
 
-export function conditionOf(condition: {
+export function describedCondition(condition: {
   type: string;
   status: string;
   reason?: string;

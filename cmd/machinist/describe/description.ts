@@ -3,7 +3,7 @@ import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../pkg/apis/meta.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
 import {
-  conditionOf,
+  describedCondition,
   eventsOf,
   explanationOf,
   given,
@@ -62,8 +62,8 @@ export function describe(machine: Machine, events: readonly Event[], nowMs: numb
         ...given('at', lastUpdateTime ?? undefined),
       },
     }),
-    conditions: (status?.machineConditions ?? []).map(conditionOf),
-    nodeConditions: (status?.conditions ?? []).map(conditionOf),
+    conditions: (status?.machineConditions ?? []).map(describedCondition),
+    nodeConditions: (status?.conditions ?? []).map(describedCondition),
     events: eventsOf(events),
   };
 }

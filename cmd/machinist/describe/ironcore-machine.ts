@@ -1,10 +1,10 @@
 import type { AttachmentStatus, IronCoreMachine } from '../../../pkg/apis/ironcore/machine.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
-import { explainIronCoreMachine, type KnownPool } from '../../../pkg/controllers/ironcore/explain.ts';
+import { explainIronCoreMachine, type CachedPool } from '../../../pkg/controllers/ironcore/explain.ts';
 import { ironCoreMachinePools, ironCoreMachines } from '../../../pkg/kube/resource.ts';
 import type { DescribeOptions } from './command.ts';
 import {
-  conditionOf,
+  describedCondition,
   eventsOf,
   explanationOf,
   given,
@@ -61,7 +61,7 @@ export async function describeIronCoreMachine(name: string, options: DescribeOpt
 /** Describes a Machine of IronCore with its pool and its Events, as they were read at `nowMs`. */
 export function ironCoreDescription(
   machine: IronCoreMachine,
-  pool: KnownPool,
+  pool: CachedPool,
   events: readonly Event[],
   nowMs: number,
 ): IronCoreDescription {
@@ -78,7 +78,7 @@ export function ironCoreDescription(
     ...given('machineID', status.machineID),
     volumes: attachments(spec.volumes, status.volumes),
     networkInterfaces: attachments(spec.networkInterfaces, status.networkInterfaces),
-    conditions: (status.conditions ?? []).map(conditionOf),
+    conditions: (status.conditions ?? []).map(describedCondition),
     events: eventsOf(events),
   };
 }

@@ -12,7 +12,7 @@ import { Transport } from '../../../pkg/kube/transport.ts';
 import { version } from '../version.ts';
 import type { DescribeOptions } from './command.ts';
 
-export interface Kind<T extends KubeObject, Description> {
+export interface DescribedKind<T extends KubeObject, Description> {
   readonly resource: Resource<T>;
   /** What is read beside the object and its Events, and what is made of all of it as it was at `nowMs`. */
   readonly describe: (reader: Reader, object: T, told: readonly Event[], nowMs: () => number) => Promise<Description>;
@@ -24,7 +24,7 @@ export interface Kind<T extends KubeObject, Description> {
  * standard error, in kubectl's words.
  */
 export async function printDescription<T extends KubeObject, Description>(
-  kind: Kind<T, Description>,
+  kind: DescribedKind<T, Description>,
   name: string,
   options: DescribeOptions,
 ): Promise<number> {
@@ -43,7 +43,7 @@ export async function printDescription<T extends KubeObject, Description>(
 }
 
 async function read<T extends KubeObject, Description>(
-  { resource, describe }: Kind<T, Description>,
+  { resource, describe }: DescribedKind<T, Description>,
   name: string,
   { kubeconfig, namespace: asked }: DescribeOptions,
   clock: SystemClock,

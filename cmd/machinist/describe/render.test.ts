@@ -7,7 +7,7 @@ import { hold, withHold } from '../../../pkg/controllers/machines/replacement-ho
 import { machine } from '../../../test/builders.ts';
 import { describe } from './description.ts';
 import { humanDuration } from './human-duration.ts';
-import { render } from './render.ts';
+import { renderDescription } from './render.ts';
 
 const NOW = Date.parse('2026-01-01T00:10:00Z');
 
@@ -42,7 +42,7 @@ const older = { ...event, reason: 'NodeJoined', type: 'Normal', count: 1, lastTi
 
 group('a described machine', () => {
   test('is shown in the layout of kubectl describe', () => {
-    expect(render(describe(unhealthy, [event, older], NOW), NOW)).toBe(
+    expect(renderDescription(describe(unhealthy, [event, older], NOW), NOW)).toBe(
       `Name:            m-1
 Namespace:       default
 Owner:           MachineSet/pool-1
@@ -77,7 +77,7 @@ Events:
   test('that is nothing but a name is shown too', () => {
     const bare = { metadata: { name: 'm-1', namespace: 'ns' } } as unknown as ReturnType<typeof machine>;
 
-    expect(render(describe(bare, [], NOW), NOW)).toBe(`Name:         m-1
+    expect(renderDescription(describe(bare, [], NOW), NOW)).toBe(`Name:         m-1
 Namespace:    ns
 Phase:        <none>
 Reason:       Creating

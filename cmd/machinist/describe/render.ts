@@ -2,7 +2,7 @@ import { ageOf, conditionLines, eventLines, explanationFields, fieldLines } from
 import type { Description } from './description.ts';
 
 /** A description as text, in the layout of `kubectl describe`. Ages count to `nowMs`. */
-export function render(description: Description, nowMs: number): string {
+export function renderDescription(description: Description, nowMs: number): string {
   return [
     ...fields(description, nowMs),
     ...conditionLines('Conditions', description.conditions, nowMs),

@@ -28,7 +28,7 @@ export interface NewCommandOptions {
 const RULE_MS = 600_000;
 
 /** The subcommand `driver`: for those who write one. Its work is loaded only when it is run. */
-export function driverCommand(): Command {
+export function driverToolsCommand(): Command {
   const driver = new Command('driver').description('Tools for driver authors.');
   driver
     .command('new')

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 
 import { installation } from '../installation.ts';
-import { exitCodeOf, type Terminal } from '../terminal.ts';
+import { runForExitCode, type Terminal } from '../terminal.ts';
 import type { NewCommandOptions } from './command.ts';
 import { scaffold } from './scaffold.ts';
 
@@ -15,7 +15,7 @@ export async function newDriver(
   terminal: Terminal,
   place: string = process.cwd(),
 ): Promise<number> {
-  return await exitCodeOf(terminal, async () => {
+  return await runForExitCode(terminal, async () => {
     const root = installation();
     const { out } = terminal;
     const commands = await scaffold({ language, name, place, root });

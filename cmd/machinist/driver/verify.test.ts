@@ -10,7 +10,7 @@ import { parseDriverAddress } from '../../../pkg/driver/grpc/address.ts';
 import { SimCloud } from '../../../pkg/drivers/sim/cloud.ts';
 import { SimDriver } from '../../../pkg/drivers/sim/driver.ts';
 import { Faults } from '../../../pkg/drivers/sim/faults.ts';
-import { DEFAULT_SETTINGS } from '../../../pkg/drivers/sim/settings.ts';
+import { DEFAULT_SIM_SETTINGS } from '../../../pkg/drivers/sim/settings.ts';
 import type { VerifyCommandOptions } from './command.ts';
 import { verifyDriver } from './verify.ts';
 
@@ -29,7 +29,7 @@ function simulated(): { driver: SimDriver; cloud: SimCloud } {
   const clock = new SystemClock();
   const cloud = new SimCloud({ clock, journal: undefined });
   const latencyMs = { create: 0, initialize: 0, status: 0, delete: 0, list: 0, join: 0 };
-  const settings = { ...DEFAULT_SETTINGS, latencyMs };
+  const settings = { ...DEFAULT_SIM_SETTINGS, latencyMs };
   return { driver: new SimDriver({ cloud, faults: new Faults('x'), clock, settings }), cloud };
 }
 

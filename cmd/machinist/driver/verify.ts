@@ -6,13 +6,20 @@ import { isDeepStrictEqual } from 'node:util';
 import type { MachineClass } from '../../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import { SystemClock } from '../../../pkg/clock/system-clock.ts';
 import type { SecretData, VerifyOptions } from '../../../pkg/conformance/options.ts';
-import { isKept, lineOf, type Report, reportJSON, reportJUnit, summaryOf } from '../../../pkg/conformance/report.ts';
+import {
+  isConformant,
+  lineOf,
+  type Report,
+  reportJSON,
+  reportJUnit,
+  summaryOf,
+} from '../../../pkg/conformance/report.ts';
 import { RULES } from '../../../pkg/conformance/rules/index.ts';
 import { UnusableDriver, Verification, verify, type RuleResult } from '../../../pkg/conformance/verify.ts';
 import { messageOf } from '../../../pkg/driver/errno.ts';
 import type { DriverAddress } from '../../../pkg/driver/grpc/address.ts';
 import { CommandError } from '../command-error.ts';
-import { exitCodeOf, type Terminal } from '../terminal.ts';
+import { runForExitCode, type Terminal } from '../terminal.ts';
 import type { VerifyCommandOptions } from './command.ts';
 import { classFrom, secretFrom } from './input.ts';
 
@@ -22,7 +29,7 @@ import { classFrom, secretFrom } from './input.ts';
  */
 export async function verifyDriver(options: VerifyCommandOptions, terminal: Terminal): Promise<number> {
   let kept = false;
-  const code = await exitCodeOf(terminal, async () => {
+  const code = await runForExitCode(terminal, async () => {
     requireKnown(options.rule);
     const tell = options.output === 'text' ? terminal.out : terminal.err;
     const given = await optionsFrom(options);
@@ -32,7 +39,7 @@ export async function verifyDriver(options: VerifyCommandOptions, terminal: Term
     terminal.out(
       output === 'json' ? reportJSON(report) : output === 'junit' ? reportJUnit(report) : `\n${summaryOf(report)}`,
     );
-    kept = isKept(report);
+    kept = isConformant(report);
   });
   return code === 0 && !kept ? 1 : code;
 }

@@ -5,9 +5,15 @@ import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { machines } from '../../../pkg/kube/resource.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
-import { exitCodeOf, type Say, type Terminal } from '../terminal.ts';
+import { runForExitCode, type Say, type Terminal } from '../terminal.ts';
 import { version } from '../version.ts';
-import { endOf, type Goal, maintenanceState, startOf, whatGoesOn } from './state.ts';
+import {
+  endMaintenancePatch,
+  type MaintenanceGoal,
+  maintenanceState,
+  startOf,
+  maintenanceTimeoutText,
+} from './state.ts';
 
 /** What every subcommand takes. */
 export interface MaintenanceOptions {
@@ -20,12 +26,12 @@ export interface MaintenanceOptions {
 
 /** Runs one subcommand for a Machine, or for the Machine of a Node. Resolves with the exit code. */
 export async function runMaintenance(
-  goal: Goal,
+  goal: MaintenanceGoal,
   target: string,
   { kubeconfig, namespace, wait, timeout }: MaintenanceOptions,
   terminal: Terminal,
 ): Promise<number> {
-  return await exitCodeOf(terminal, async () => {
+  return await runForExitCode(terminal, async () => {
     const { env, out } = terminal;
     const userAgent = `machinist/${version()} maintenance`;
     await using cluster = await CommandCluster.open({ kubeconfig, namespace, env, userAgent });
@@ -59,7 +65,7 @@ async function machineNamed(cluster: CommandCluster, target: string): Promise<st
 
 async function ask(cluster: CommandCluster, name: string, goal: 'start' | 'end', say: Say): Promise<void> {
   const isChanged = await cluster.change(machines, name, (machine) => {
-    const annotations = goal === 'start' ? startOf(machine) : endOf(machine);
+    const annotations = goal === 'start' ? startOf(machine) : endMaintenancePatch(machine);
     return annotations && { metadata: { annotations } };
   });
   const done = goal === 'start' ? 'maintenance requested' : 'maintenance no longer requested';
@@ -71,7 +77,7 @@ async function ask(cluster: CommandCluster, name: string, goal: 'start' | 'end',
 async function show(
   cluster: CommandCluster,
   name: string,
-  goal: Goal,
+  goal: MaintenanceGoal,
   { isWaiting, timeoutMs }: { isWaiting: boolean; timeoutMs: number },
   say: Say,
 ): Promise<void> {
@@ -84,6 +90,6 @@ async function show(
     last = machine;
     return isDone || !isWaiting;
   };
-  const late = (): string => (last === undefined ? `machine "${name}"` : whatGoesOn(last, goal));
+  const late = (): string => (last === undefined ? `machine "${name}"` : maintenanceTimeoutText(last, goal));
   await cluster.follow(machines, name, look, timeoutMs, undefined, late);
 }

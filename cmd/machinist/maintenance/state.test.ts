@@ -2,7 +2,13 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine } from '../../../test/builders.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
-import { endOf, type Goal, maintenanceState, startOf, whatGoesOn } from './state.ts';
+import {
+  endMaintenancePatch,
+  type MaintenanceGoal,
+  maintenanceState,
+  startOf,
+  maintenanceTimeoutText,
+} from './state.ts';
 
 const ASKED = { 'machine.sapcloud.io/maintenance': 'true' };
 const BEGUN = { 'machine.sapcloud.io/maintenance-since': '2026-01-01T00:00:00Z' };
@@ -21,7 +27,7 @@ const deleted = (annotations: Record<string, string>): Machine =>
   machine((m) => Object.assign(m.metadata, { annotations, deletionTimestamp: '2026-01-01T00:00:00Z' }));
 
 describe('where a maintenance stands', () => {
-  test.each<{ goal: Goal; of: Machine; text: string; isDone: boolean }>([
+  test.each<{ goal: MaintenanceGoal; of: Machine; text: string; isDone: boolean }>([
     { goal: 'start', of: one(ASKED), text: 'Requested: Maintenance was requested.', isDone: false },
     { goal: 'start', of: one({ ...ASKED, ...BEGUN }, 'Draining'), text: 'Draining: as the Node says', isDone: false },
     {
@@ -54,7 +60,7 @@ describe('where a maintenance stands', () => {
   });
 });
 
-test.each<{ what: string; goal: Goal; of: Machine; says: string }>([
+test.each<{ what: string; goal: MaintenanceGoal; of: Machine; says: string }>([
   {
     what: 'a drain',
     goal: 'start',
@@ -80,7 +86,7 @@ test.each<{ what: string; goal: Goal; of: Machine; says: string }>([
       'show it with: machinist describe machine -n default m-1',
   },
 ])('a wait for $what that takes too long says what it was for', ({ goal, of, says }) => {
-  expect(whatGoesOn(of, goal)).toBe(says);
+  expect(maintenanceTimeoutText(of, goal)).toBe(says);
 });
 
 describe('what is asked of a Machine', () => {
@@ -92,13 +98,13 @@ describe('what is asked of a Machine', () => {
   });
 
   test('to end, unless it is over, or its Node asks for it', () => {
-    expect(endOf(one({ ...ASKED, ...THERE }))).toEqual({ 'machine.sapcloud.io/maintenance': null });
-    expect(endOf(one({ 'machine.sapcloud.io/maintenance': 'yes' }))).toEqual({
+    expect(endMaintenancePatch(one({ ...ASKED, ...THERE }))).toEqual({ 'machine.sapcloud.io/maintenance': null });
+    expect(endMaintenancePatch(one({ 'machine.sapcloud.io/maintenance': 'yes' }))).toEqual({
       'machine.sapcloud.io/maintenance': null,
     });
-    expect(endOf(one({}))).toBeUndefined();
-    expect(endOf(one(GIVEN_BACK, 'InMaintenance'))).toBeUndefined();
-    expect(() => endOf(one(THERE, 'InMaintenance'))).toThrow(
+    expect(endMaintenancePatch(one({}))).toBeUndefined();
+    expect(endMaintenancePatch(one(GIVEN_BACK, 'InMaintenance'))).toBeUndefined();
+    expect(() => endMaintenancePatch(one(THERE, 'InMaintenance'))).toThrow(
       'was requested on its Node; to end it: kubectl annotate node m-1 machine.sapcloud.io/maintenance-',
     );
   });

@@ -5,7 +5,7 @@ import { asksMaintenance, isUnderMaintenance, maintenanceOf } from '../../../pkg
 import { CommandError } from '../command-error.ts';
 
 /** What a command waits for; `status` for whatever is asked. */
-export type Goal = 'start' | 'end' | 'status';
+export type MaintenanceGoal = 'start' | 'end' | 'status';
 
 /** Where the maintenance of a machine stands, in one line. */
 export interface MaintenanceState {
@@ -15,7 +15,7 @@ export interface MaintenanceState {
 }
 
 /** Where it stands. Throws CommandError when the goal will not be reached by waiting. */
-export function maintenanceState(machine: Machine, goal: Goal): MaintenanceState {
+export function maintenanceState(machine: Machine, goal: MaintenanceGoal): MaintenanceState {
   const { reason = 'NotInMaintenance', message = '' } = maintenanceOf(machine) ?? {};
   const isOver = !isUnderMaintenance(machine);
   if (goal === 'start' && isBeingDeleted(machine)) throw new CommandError(`${quoted(machine)} is being deleted`);
@@ -30,7 +30,7 @@ export function maintenanceState(machine: Machine, goal: Goal): MaintenanceState
 }
 
 /** What a wait that takes too long was for, how to look at that, and how to end it where that can be done. */
-export function whatGoesOn(machine: Machine, goal: Goal): string {
+export function maintenanceTimeoutText(machine: Machine, goal: MaintenanceGoal): string {
   const { name, namespace = 'default' } = machine.metadata;
   const { description = '' } = machine.status?.lastOperation ?? {};
   const { reason } = maintenanceOf(machine) ?? {};
@@ -48,7 +48,7 @@ export function startOf(machine: Machine): Record<string, string> | undefined {
 }
 
 /** What ends a maintenance; undefined when nothing has to. Throws CommandError when the Machine alone does not. */
-export function endOf(machine: Machine): Record<string, null> | undefined {
+export function endMaintenancePatch(machine: Machine): Record<string, null> | undefined {
   if (machine.metadata.annotations?.[MAINTENANCE_ANNOTATION] !== undefined) return { [MAINTENANCE_ANNOTATION]: null };
   const { reason } = maintenanceOf(machine) ?? {};
   const isGoing = reason === 'NotInMaintenance' || reason === 'UncordonFailed';

@@ -10,12 +10,12 @@ import {
   clusterFinding,
   contextFindings,
   driverFinding,
-  exitCodeOf,
+  preflightExitCode,
   fieldFindings,
   foreignKindFinding,
   foreignKindsOf,
   type Finding,
-  type Found,
+  type QueryResult,
   kindFindings,
   leaseFinding,
   namespaceFindings,
@@ -23,12 +23,12 @@ import {
   runtimeFinding,
   skewMsOf,
 } from './findings.ts';
-import { render, renderJSON } from './render.ts';
+import { renderFindings, renderJSON } from './render.ts';
 
 const error = { error: 'connection refused' };
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
-const lease = (holderIdentity: string, agoMs: number): Found<Lease> => ({
+const lease = (holderIdentity: string, agoMs: number): QueryResult<Lease> => ({
   value: {
     metadata: { name: 'machine-controller' },
     spec: { holderIdentity, leaseDurationSeconds: 15, renewTime: new Date(NOW - agoMs).toISOString() },
@@ -40,7 +40,7 @@ const permission = (file: string, lost?: string): Permission => ({
   file: `deploy/rbac/${file}.yaml`,
   lost,
 });
-const classOf = (provider: string | undefined, secret: string): Found<readonly MachineClass[]> => ({
+const classOf = (provider: string | undefined, secret: string): QueryResult<readonly MachineClass[]> => ({
   value: [
     {
       metadata: { name: 'c', namespace: 'x' },
@@ -309,7 +309,7 @@ describe('what preflight finds', () => {
     { statuses: ['ok', 'warn'], code: 0 },
     { statuses: ['ok', 'fail', 'warn'], code: 1 },
   ] as const)('$statuses ends with $code', ({ statuses, code }) => {
-    expect(exitCodeOf(statuses.map((status) => ({ check: 'kinds', status, detail: '' })))).toBe(code);
+    expect(preflightExitCode(statuses.map((status) => ({ check: 'kinds', status, detail: '' })))).toBe(code);
   });
 
   test('of permissions names every one', () => {
@@ -351,7 +351,7 @@ describe('what preflight finds', () => {
       { check: 'fields', status: 'warn', detail: 'lost', remedy: 'apply' },
     ];
 
-    expect(render(findings)).toBe(
+    expect(renderFindings(findings)).toBe(
       [
         'OK    cluster      answers',
         'FAIL  permissions  may not',

@@ -48,12 +48,12 @@ export interface Finding {
 }
 
 /** What was asked, or why it could not be found out. */
-export type Found<T> = { readonly value: T } | { readonly error: string };
+export type QueryResult<T> = { readonly value: T } | { readonly error: string };
 
 const ENDING =
   'save its objects before you start a process, which would delete the VMs of Machines that are being deleted';
 
-export function clusterFinding(cluster: string, server: string, version: Found<string>): Finding {
+export function clusterFinding(cluster: string, server: string, version: QueryResult<string>): Finding {
   if ('value' in version) {
     return { check: 'cluster', status: 'ok', detail: `${cluster}: ${server}, Kubernetes ${version.value}` };
   }
@@ -72,7 +72,7 @@ const DEFAULT_NAMESPACE = 'default';
  * Whether the namespace of the Machines is there. Whoever may not read it is told nothing: roles of a namespace that does not exist grant
  * nothing, and that is told of permissions.
  */
-export function namespaceFindings(name: string, found: Found<KubeObject | undefined | 'refused'>): Finding[] {
+export function namespaceFindings(name: string, found: QueryResult<KubeObject | undefined | 'refused'>): Finding[] {
   const check = 'namespace';
   if ('error' in found) {
     const detail = `${name}: cannot be read: ${found.error}`;
@@ -106,7 +106,7 @@ export function contextFindings(name: string, ofContext: string | undefined): Fi
 }
 
 /** An answer of the API server, by our own wall clock; its own time has whole seconds. */
-export interface DatedAnswer {
+export interface ServerTimeSample {
   readonly serverMs: number;
   readonly sentMs: number;
   readonly receivedMs: number;
@@ -115,7 +115,7 @@ export interface DatedAnswer {
 const TOLERATED_SKEW_MS = 5_000;
 
 /** How far our clock is from the API server's, as far as one answer proves; positive: ours is behind. */
-export function skewMsOf({ serverMs, sentMs, receivedMs }: DatedAnswer): number {
+export function skewMsOf({ serverMs, sentMs, receivedMs }: ServerTimeSample): number {
   const lowMs = serverMs - receivedMs;
   const highMs = serverMs + 1_000 - sentMs;
   return lowMs > 0 ? lowMs : Math.min(highMs, 0);
@@ -154,7 +154,7 @@ export interface ServedKinds {
 }
 
 /** Which of our kinds are served, and in which other versions; `limitsLabels`: policies of Node labels are looked at. */
-export function kindFindings(served: Found<ServedKinds>, limitsLabels: boolean): Finding[] {
+export function kindFindings(served: QueryResult<ServedKinds>, limitsLabels: boolean): Finding[] {
   if ('error' in served) {
     return [
       {
@@ -243,7 +243,7 @@ export function foreignKindsOf(controllers: ReadonlySet<ControllerName>): readon
 /** Whether such a kind is served; `verbs`: what can be done with the kinds of its group, by plural name. */
 export function foreignKindFinding(
   { controller, resource, lost }: ServedForeignKind,
-  served: Found<ServedKinds>,
+  served: QueryResult<ServedKinds>,
 ): Finding {
   const check = 'kinds';
   const name = `${resource.plural}.${resource.group}/${versionsOf(resource)}`;
@@ -270,7 +270,7 @@ export function foreignKindFinding(
 }
 
 /** Fields that the definitions of the cluster drop. */
-export function fieldFindings(unknown: Found<readonly NeededField[]>): Finding[] {
+export function fieldFindings(unknown: QueryResult<readonly NeededField[]>): Finding[] {
   if ('error' in unknown) {
     return [
       {
@@ -294,7 +294,7 @@ export function fieldFindings(unknown: Found<readonly NeededField[]>): Finding[]
 export function permissionFindings(
   cluster: string,
   user: string | undefined,
-  missing: Found<readonly Permission[]>,
+  missing: QueryResult<readonly Permission[]>,
 ): Finding[] {
   const who = user ?? 'the user of the kubeconfig';
   if ('error' in missing) {
@@ -317,7 +317,7 @@ export function permissionFindings(
 }
 
 /** Who holds a Lease; that nobody does is as good, before the first start. */
-export function leaseFinding(name: string, found: Found<Lease | undefined>, nowMs: number): Finding {
+export function leaseFinding(name: string, found: QueryResult<Lease | undefined>, nowMs: number): Finding {
   if ('error' in found) {
     return {
       check: 'leases',
@@ -340,7 +340,7 @@ export function leaseFinding(name: string, found: Found<Lease | undefined>, nowM
 }
 
 /** Whether the driver of a provider can be used. */
-export function driverFinding(provider: string, address: string, found: Found<Capabilities>): Finding {
+export function driverFinding(provider: string, address: string, found: QueryResult<Capabilities>): Finding {
   if ('error' in found) {
     return {
       check: 'drivers',
@@ -360,7 +360,7 @@ export function driverFinding(provider: string, address: string, found: Found<Ca
 /** Whether the runtime of a pool of IronCore can be used. */
 export function runtimeFinding(
   { pool, address }: PoolAddress,
-  found: Found<{ readonly version: RuntimeVersion; readonly classes: readonly RuntimeClass[] }>,
+  found: QueryResult<{ readonly version: RuntimeVersion; readonly classes: readonly RuntimeClass[] }>,
 ): Finding {
   const check = 'runtimes';
   if ('error' in found) {
@@ -384,11 +384,11 @@ export function runtimeFinding(
 }
 
 /** What there is of the Secrets that classes name, by `namespace/name`. */
-export type SecretStates = ReadonlyMap<string, Found<boolean>>;
+export type SecretStates = ReadonlyMap<string, QueryResult<boolean>>;
 
 /** Whether each class has its driver and its Secrets; `providers` is empty where no drivers are named. */
 export function classFindings(
-  classes: Found<readonly MachineClass[]>,
+  classes: QueryResult<readonly MachineClass[]>,
   secrets: SecretStates,
   providers: readonly string[],
 ): Finding[] {
@@ -416,7 +416,7 @@ export function classFindings(
   ];
 }
 
-function secretFindings(name: string, key: string, found: Found<boolean> | undefined): Finding[] {
+function secretFindings(name: string, key: string, found: QueryResult<boolean> | undefined): Finding[] {
   if (found === undefined || ('value' in found && found.value)) return [];
   if ('error' in found) {
     return [
@@ -459,6 +459,6 @@ export function counted(count: number, one: string, many: string): string {
 }
 
 /** 1 when a process could not start or do its work, else 0. */
-export function exitCodeOf(findings: readonly Finding[]): number {
+export function preflightExitCode(findings: readonly Finding[]): number {
   return findings.some(({ status }) => status === 'fail') ? 1 : 0;
 }

@@ -34,14 +34,14 @@ import {
   clockFinding,
   clusterFinding,
   contextFindings,
-  type DatedAnswer,
+  type ServerTimeSample,
   driverFinding,
-  exitCodeOf,
+  preflightExitCode,
   fieldFindings,
   foreignKindFinding,
   foreignKindsOf,
   type Finding,
-  type Found,
+  type QueryResult,
   kindFindings,
   leaseFinding,
   namespaceFindings,
@@ -50,7 +50,7 @@ import {
   type ServedKinds,
   skewMsOf,
 } from './findings.ts';
-import { render, renderJSON } from './render.ts';
+import { renderFindings, renderJSON } from './render.ts';
 
 /** For each answer of a server. */
 const TIMEOUT_MS = 10_000;
@@ -62,8 +62,8 @@ const TIMEOUT_MS = 10_000;
 export async function preflight(config: Config, { as, output }: PreflightOptions): Promise<number> {
   try {
     const findings = await keepAliveDuring(() => look(config, as));
-    console.log((output === 'json' ? renderJSON : render)(findings));
-    return exitCodeOf(findings);
+    console.log((output === 'json' ? renderJSON : renderFindings)(findings));
+    return preflightExitCode(findings);
   } catch (err) {
     if (!(err instanceof ConfigError)) throw err;
     console.error(`error: ${err.message}`);
@@ -74,7 +74,7 @@ export async function preflight(config: Config, { as, output }: PreflightOptions
 async function look(config: Config, as: string | undefined): Promise<readonly Finding[]> {
   const clock = new SystemClock();
   const registry = createRegistry();
-  const answers: DatedAnswer[] = [];
+  const answers: ServerTimeSample[] = [];
   const onRequest = ({ date, sentMs, receivedMs }: RequestRecord): void => {
     const serverMs = fromHTTPDate(date);
     const toWallMs = clock.hostWallMs() - clock.monotonicMs();
@@ -120,7 +120,7 @@ async function lookAt(
 
 interface Circumstances {
   readonly as: string | undefined;
-  readonly answers: readonly DatedAnswer[];
+  readonly answers: readonly ServerTimeSample[];
   readonly clock: SystemClock;
 }
 
@@ -181,7 +181,7 @@ async function lookAtClasses({ reader }: ClusterAccess, { clusters, drivers }: C
     async () => (await reader.list(machineClasses, { namespace: clusters.namespace, ...limits })).items,
   );
   const keys = new Set('value' in classes ? classes.value.flatMap(secretIndex) : []);
-  const states = new Map<string, Found<boolean>>();
+  const states = new Map<string, QueryResult<boolean>>();
   for (const key of keys) {
     const [namespace = '', name = ''] = key.split('/');
     // Without their content, which is nobody's business here.
@@ -276,7 +276,7 @@ async function unlessRefused<T>(asked: Promise<T>): Promise<T | 'refused'> {
 }
 
 /** What was found, or the text of what came instead. */
-async function find<T>(ask: () => Promise<T>): Promise<Found<T>> {
+async function find<T>(ask: () => Promise<T>): Promise<QueryResult<T>> {
   try {
     return { value: await ask() };
   } catch (err) {

@@ -3,7 +3,7 @@ import { counted, type Finding } from './findings.ts';
 const LABELS = { ok: 'OK', warn: 'WARN', fail: 'FAIL' } as const;
 
 /** Findings as a table for people, each with its remedy, and a last line that counts them. */
-export function render(findings: readonly Finding[]): string {
+export function renderFindings(findings: readonly Finding[]): string {
   const width = Math.max(...findings.map(({ check }) => check.length), 0);
   const lines = findings.flatMap(({ check, status, detail, remedy }) => [
     `${LABELS[status].padEnd(4)}  ${check.padEnd(width)}  ${detail}`,

@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { kubeconfigOption, namespaceOption, timeoutOption } from '../options.ts';
 import { ownTerminal } from '../terminal.ts';
 import type * as Tasks from './rollout.ts';
-import type { CommonOptions, Task } from './rollout.ts';
+import type { RolloutOptions, Task } from './rollout.ts';
 
 /** The subcommand `rollout`: what `kubectl rollout` does for Deployments, which kubectl does for no other kind. */
 export function rolloutCommand(): Command {
@@ -43,7 +43,7 @@ function add(
     .addOption(namespaceOption('namespace of the MachineDeployment'))
     .addOption(kubeconfigOption())
     .showSuggestionAfterError()
-    .action(async (words: string[], options: CommonOptions & Readonly<Record<string, unknown>>) => {
+    .action(async (words: string[], options: RolloutOptions & Readonly<Record<string, unknown>>) => {
       // Loaded only now, so that help and mistakes are answered at once.
       const tasks = await import('./rollout.ts');
       process.exitCode = await tasks.runRollout(words, options, taskOf(tasks, options), ownTerminal());

@@ -4,13 +4,13 @@ import { machineDeployments, machineSets } from '../../../pkg/kube/resource.ts';
 import { version } from '../version.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
-import { exitCodeOf, type Say, type Terminal } from '../terminal.ts';
+import { runForExitCode, type Say, type Terminal } from '../terminal.ts';
 import { historyTable, revisionDetails, revisionsOf, undoOf } from './history.ts';
 import { rolloutStatus, type RolloutStatus } from './status.ts';
-import { nameOf, quoted, shown } from './target.ts';
+import { deploymentNameOf, quoted, shown } from './target.ts';
 
 /** What every subcommand takes. */
-export interface CommonOptions {
+export interface RolloutOptions {
   readonly kubeconfig: string;
   readonly namespace: string;
 }
@@ -24,12 +24,12 @@ const RESTARTED_AT_ANNOTATION = 'kubectl.kubernetes.io/restartedAt';
 /** Runs one subcommand. Resolves with the exit code. */
 export async function runRollout(
   words: readonly string[],
-  { kubeconfig, namespace }: CommonOptions,
+  { kubeconfig, namespace }: RolloutOptions,
   task: Task,
   terminal: Terminal,
 ): Promise<number> {
-  return await exitCodeOf(terminal, async () => {
-    const name = nameOf(words);
+  return await runForExitCode(terminal, async () => {
+    const name = deploymentNameOf(words);
     const { env, out } = terminal;
     const userAgent = `machinist/${version()} rollout`;
     await using cluster = await CommandCluster.open({ kubeconfig, namespace, env, userAgent });

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { ApiError } from '../../../pkg/kube/errors.ts';
 import { failureText, CommandError } from '../command-error.ts';
-import { nameOf, withNegations } from './target.ts';
+import { deploymentNameOf, withNegations } from './target.ts';
 
 test.each([
   { words: ['pool'] },
@@ -11,7 +11,7 @@ test.each([
   { words: ['machinedeployments', 'pool'] },
   { words: ['MachineDeployment.machine.sapcloud.io/pool'] },
 ])('$words names the machine deployment', ({ words }) => {
-  expect(nameOf(words)).toBe('pool');
+  expect(deploymentNameOf(words)).toBe('pool');
 });
 
 test.each([
@@ -20,7 +20,7 @@ test.each([
   { words: ['mcd/'], says: 'expected one MachineDeployment' },
   { words: ['mcd/a/b'], says: 'expected one MachineDeployment' },
 ])('$words names none', ({ words, says }) => {
-  expect(() => nameOf(words)).toThrow(says);
+  expect(() => deploymentNameOf(words)).toThrow(says);
 });
 
 test.each([

@@ -8,7 +8,7 @@ const KIND_NAMES: ReadonlySet<string> = new Set(
 );
 
 /** The name of the MachineDeployment that was typed as `NAME`, `TYPE/NAME` or `TYPE NAME`. Throws CommandError. */
-export function nameOf(words: readonly string[]): string {
+export function deploymentNameOf(words: readonly string[]): string {
   const [first = '', second, ...rest] = words;
   const parts = second === undefined ? first.split('/') : [first, second];
   const [type, name] = parts.length === 1 ? ['mcd', parts[0]] : parts;

@@ -3,13 +3,13 @@ import type { Mutation } from '../mutation.ts';
 /** What cluster-autoscalers are told, and who may call. */
 export const AUTOSCALER_ANSWERS: readonly Mutation[] = [
   {
-    in: 'refusalOf',
+    in: 'authenticationErrorOf',
     from: '== undefined) {',
     to: '== null) {',
     why: 'Whoever reaches the port may delete machines.',
   },
   {
-    in: 'refusalOf',
+    in: 'authenticationErrorOf',
     from: 'some((name) => clientNames.includes(name))',
     to: 'length > 0',
     why: 'Every certificate of the authority may delete machines.',

@@ -39,7 +39,7 @@ export const CLUSTER_API: readonly Mutation[] = [
     why: 'A server goes with the Pods of a Node that has registered anew since it was drained.',
   },
   {
-    in: 'namedNode',
+    in: 'resolveNodeRef',
     from: ")) return { kind: 'found', node: live };",
     to: ")) return { kind: 'gone' };",
     why: 'A server goes undrained because its kubelet has registered anew.',

@@ -119,7 +119,7 @@ export const DRIVER: readonly Mutation[] = [
     why: 'What a rule waits for is told once, however long it takes.',
   },
   {
-    in: 'isKept',
+    in: 'isConformant',
     from: ", left }) => outcome !== 'failed' && left.length === 0",
     to: " }) => outcome !== 'failed'",
     why: 'A driver that leaves VMs behind counts as proved.',

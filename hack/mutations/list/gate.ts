@@ -39,7 +39,7 @@ export const GATE: readonly Mutation[] = [
     why: 'A process that could not renew its Lease goes on writing.',
   },
   {
-    in: 'decide',
+    in: 'decideLease',
     from: 'lease, transitions: transitions + 1 };',
     to: 'lease, transitions };',
     why: 'Two leaders have one fencing token.',

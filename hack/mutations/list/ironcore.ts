@@ -39,7 +39,7 @@ export const IRONCORE: readonly Mutation[] = [
     why: 'Two clusters with the same UIDs delete the machines of each other.',
   },
   {
-    in: 'decide',
+    in: 'decideMachine',
     from: 'uncertainMs > 0',
     to: 'uncertainMs < 0',
     why: 'A creation without an answer is repeated at once: two machines.',
@@ -75,7 +75,7 @@ export const IRONCORE: readonly Mutation[] = [
     why: 'A volume is given to another machine while one uses it that a runtime without its state does not show.',
   },
   {
-    in: 'PoolController.#heartbeat',
+    in: 'IronCorePoolController.#heartbeat',
     from: 'this.#stop(name);',
     to: '',
     why: 'A pool that somebody else has taken over is served on while its Lease may not be read.',

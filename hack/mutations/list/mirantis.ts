@@ -21,7 +21,7 @@ export const MIRANTIS: readonly Mutation[] = [
     why: 'A pool that is scaled is set back to what an autoscaler chose.',
   },
   {
-    in: 'Clusters.holdsRollouts',
+    in: 'MirantisClusters.holdsRollouts',
     from: '=== undefined ||',
     to: '!== undefined &&',
     why: 'A value that cannot be read lets rollouts of a Cluster in maintenance go on.',

@@ -1,14 +1,14 @@
 import type { KubeObject } from '../meta.ts';
-import { membersOf, reportedCondition, textOf, type Condition } from './condition.ts';
+import { membersOf, reportedCondition, nonEmptyText, type ClusterAPICondition } from './condition.ts';
 import type { ContractVersion } from './contract.ts';
-import { failureOf, type TerminalFailure } from './failure.ts';
+import { terminalFailureOf, type TerminalFailure } from './failure.ts';
 
 /** What a bootstrap object says about the data that its machine starts with. */
 export interface BootstrapReport {
   /** The Secret is there. */
   readonly created: boolean;
   readonly dataSecretName: string | undefined;
-  readonly ready: Condition | undefined;
+  readonly ready: ClusterAPICondition | undefined;
   readonly failure: TerminalFailure | undefined;
 }
 
@@ -17,7 +17,7 @@ const LONGEST_NAME = 253;
 /** What a bootstrap object says under a contract. */
 export function readBootstrap(object: KubeObject, contract: ContractVersion): BootstrapReport {
   const status = membersOf(membersOf(object)['status']);
-  const name = textOf(status['dataSecretName']);
+  const name = nonEmptyText(status['dataSecretName']);
   return {
     created:
       contract === 'v1beta2'
@@ -25,6 +25,6 @@ export function readBootstrap(object: KubeObject, contract: ContractVersion): Bo
         : status['ready'] === true,
     dataSecretName: name !== undefined && name.length <= LONGEST_NAME ? name : undefined,
     ready: reportedCondition(status['conditions'], 'Ready'),
-    failure: failureOf(status),
+    failure: terminalFailureOf(status),
   };
 }

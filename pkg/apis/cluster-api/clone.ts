@@ -1,5 +1,5 @@
 import type { KubeObject, OwnerReference } from '../meta.ts';
-import { membersOf, textOf } from './condition.ts';
+import { membersOf, nonEmptyText } from './condition.ts';
 import { CLONED_FROM_KIND_ANNOTATION, CLONED_FROM_NAME_ANNOTATION, CLUSTER_NAME_LABEL } from './keys.ts';
 
 export interface Template extends KubeObject {
@@ -70,7 +70,7 @@ export function cloneOf(template: Template, options: CloneOptions): Clone | Clon
 
 function textsOf(value: unknown): Record<string, string> {
   const texts = Object.entries(membersOf(value)).flatMap(([key, one]) => {
-    const text = one === '' ? '' : textOf(one);
+    const text = one === '' ? '' : nonEmptyText(one);
     return text === undefined ? [] : [[key, text] as const];
   });
   return Object.fromEntries(texts);

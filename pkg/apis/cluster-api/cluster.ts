@@ -1,5 +1,5 @@
 import type { KubeObject } from '../meta.ts';
-import type { Condition } from './condition.ts';
+import type { ClusterAPICondition } from './condition.ts';
 import type { ContractReference } from './contract.ts';
 import type { DeprecatedStatus } from './machine.ts';
 
@@ -17,7 +17,7 @@ export interface ClusterAPICluster extends KubeObject {
 }
 
 export interface ClusterAPIClusterStatus {
-  conditions?: readonly Condition[];
+  conditions?: readonly ClusterAPICondition[];
   initialization?: { infrastructureProvisioned?: boolean; controlPlaneInitialized?: boolean };
   failureDomains?: readonly object[];
   phase?: 'Pending' | 'Provisioning' | 'Provisioned' | 'Deleting';

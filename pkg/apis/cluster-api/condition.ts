@@ -1,5 +1,7 @@
+import type { ConditionStatus } from '../machine/v1alpha1/phases.ts';
+
 /** A condition, as far as the contracts go; `reason` and `message` may be missing in those of the older one. */
-export interface Condition {
+export interface ClusterAPICondition {
   readonly type: string;
   readonly status: ConditionStatus;
   readonly reason: string;
@@ -8,13 +10,11 @@ export interface Condition {
   readonly observedGeneration?: number;
 }
 
-export type ConditionStatus = 'True' | 'False' | 'Unknown';
-
 /** The condition of that type in the status of an object that we read as its definition has it; undefined: it has none. */
 export function conditionOf(
-  { status }: { readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined },
+  { status }: { readonly status?: { readonly conditions?: readonly ClusterAPICondition[] | undefined } | undefined },
   wanted: string,
-): Condition | undefined {
+): ClusterAPICondition | undefined {
   return status?.conditions?.find(({ type }) => type === wanted);
 }
 
@@ -30,7 +30,7 @@ const INVALID = 'InvalidConditionReported';
  * The condition of that type in the status of an object of a provider, which may have written anything; undefined: it reports none. One
  * that makes no sense is Unknown, with what is wrong with it.
  */
-export function reportedCondition(conditions: unknown, type: string): Condition | undefined {
+export function reportedCondition(conditions: unknown, type: string): ClusterAPICondition | undefined {
   if (!Array.isArray(conditions)) return undefined;
   const found = (conditions as readonly unknown[]).find((one) => membersOf(one)['type'] === type);
   if (found === undefined) return undefined;
@@ -39,8 +39,8 @@ export function reportedCondition(conditions: unknown, type: string): Condition 
     const what = `condition ${type} has status ${JSON.stringify(status)}; must be True, False or Unknown`;
     return { type, status: 'Unknown', reason: INVALID, message: what };
   }
-  const why = textOf(reason) ?? NO_REASON;
-  const told = textOf(message) ?? '';
+  const why = nonEmptyText(reason) ?? NO_REASON;
+  const told = nonEmptyText(message) ?? '';
   // The API server would refuse the whole status.
   if (!REASON.test(why) || why.length > LONGEST_REASON) {
     return {
@@ -60,7 +60,7 @@ export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
 }
 
 /** A text that says something; undefined for all else. */
-export function textOf(value: unknown): string | undefined {
+export function nonEmptyText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 

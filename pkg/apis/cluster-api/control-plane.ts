@@ -1,7 +1,7 @@
 import type { KubeObject } from '../meta.ts';
-import { membersOf, reportedCondition, type Condition } from './condition.ts';
+import { membersOf, reportedCondition, type ClusterAPICondition } from './condition.ts';
 import type { ContractVersion } from './contract.ts';
-import { endpointIn, partsOf, type Endpoint } from './infrastructure.ts';
+import { endpointIn, partsOf, type APIEndpoint } from './infrastructure.ts';
 
 /** What the control-plane object of a Cluster says about it. */
 export interface ControlPlaneReport {
@@ -9,9 +9,9 @@ export interface ControlPlaneReport {
   readonly initialized: boolean;
   /** It runs elsewhere: no Machines are made for it. */
   readonly isExternal: boolean;
-  readonly controlPlaneEndpoint: Endpoint | undefined;
+  readonly controlPlaneEndpoint: APIEndpoint | undefined;
   /** Its condition Available, under the newer contract. */
-  readonly available: Condition | undefined;
+  readonly available: ClusterAPICondition | undefined;
 }
 
 /** What a control-plane object says under a contract. */

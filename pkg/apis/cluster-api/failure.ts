@@ -1,4 +1,4 @@
-import { textOf } from './condition.ts';
+import { nonEmptyText } from './condition.ts';
 
 /** What a provider of the older contract takes for final. It is shown, and has no further consequence. */
 export interface TerminalFailure {
@@ -7,9 +7,9 @@ export interface TerminalFailure {
 }
 
 /** The terminal failure that a status reports; undefined: none. */
-export function failureOf(status: Readonly<Record<string, unknown>>): TerminalFailure | undefined {
-  const reason = textOf(status['failureReason']);
-  const message = textOf(status['failureMessage']);
+export function terminalFailureOf(status: Readonly<Record<string, unknown>>): TerminalFailure | undefined {
+  const reason = nonEmptyText(status['failureReason']);
+  const message = nonEmptyText(status['failureMessage']);
   if (reason === undefined && message === undefined) return undefined;
   return { reason: reason ?? '', message: message ?? '' };
 }

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../meta.ts';
-import { membersOf, reportedCondition, textOf, type Condition } from './condition.ts';
+import { membersOf, reportedCondition, nonEmptyText, type ClusterAPICondition } from './condition.ts';
 import type { ContractVersion } from './contract.ts';
-import { failureOf, type TerminalFailure } from './failure.ts';
+import { terminalFailureOf, type TerminalFailure } from './failure.ts';
 
 /** An address of a machine, as the contract spells it. */
 export interface MachineAddress {
@@ -21,7 +21,7 @@ export interface InfrastructureReport {
   readonly failureDomain: string | undefined;
   /** The one that it was made for, where the provider chooses it; providers of the older contract report the one that was used there. */
   readonly wantedFailureDomain: string | undefined;
-  readonly ready: Condition | undefined;
+  readonly ready: ClusterAPICondition | undefined;
   readonly failure: TerminalFailure | undefined;
   /** The provider may take the machine back. */
   readonly interruptible: boolean;
@@ -43,13 +43,13 @@ export function readInfrastructure(object: KubeObject, contract: ContractVersion
     failureDomain: limited(status['failureDomain'], LONGEST_TEXT),
     wantedFailureDomain: limited(spec['failureDomain'], LONGEST_TEXT),
     ready: reportedCondition(status['conditions'], 'Ready'),
-    failure: failureOf(status),
+    failure: terminalFailureOf(status),
     interruptible: status['interruptible'] === true,
   };
 }
 
 /** Where an API server is. */
-export interface Endpoint {
+export interface APIEndpoint {
   readonly host: string;
   readonly port: number;
 }
@@ -57,10 +57,10 @@ export interface Endpoint {
 /** What an infrastructure object of a whole Cluster says about it. */
 export interface ClusterInfrastructureReport {
   readonly provisioned: boolean;
-  readonly controlPlaneEndpoint: Endpoint | undefined;
+  readonly controlPlaneEndpoint: APIEndpoint | undefined;
   /** As the provider has written them under the newer contract: a list by name. */
   readonly failureDomains: readonly object[] | undefined;
-  readonly ready: Condition | undefined;
+  readonly ready: ClusterAPICondition | undefined;
 }
 
 /** What the infrastructure object of a Cluster says under a contract. */
@@ -76,9 +76,9 @@ export function readClusterInfrastructure(object: KubeObject, contract: Contract
 }
 
 /** The endpoint in that member; undefined: there is none, or it makes no sense. */
-export function endpointIn(value: unknown): Endpoint | undefined {
+export function endpointIn(value: unknown): APIEndpoint | undefined {
   const { host, port } = membersOf(value);
-  const named = textOf(host);
+  const named = nonEmptyText(host);
   const isPort = typeof port === 'number' && Number.isInteger(port) && port > 0 && port < 65_536;
   return named !== undefined && isPort ? { host: named, port } : undefined;
 }
@@ -86,7 +86,7 @@ export function endpointIn(value: unknown): Endpoint | undefined {
 /** A list under the newer contract; under the older one they stand in a map by name. */
 function failureDomainsIn(value: unknown): readonly object[] | undefined {
   if (Array.isArray(value)) {
-    return (value as readonly unknown[]).map(membersOf).filter(({ name }) => textOf(name) !== undefined);
+    return (value as readonly unknown[]).map(membersOf).filter(({ name }) => nonEmptyText(name) !== undefined);
   }
   const byName = Object.entries(membersOf(value));
   return byName.length === 0 ? undefined : byName.map(([name, domain]) => ({ name, ...membersOf(domain) }));
@@ -105,7 +105,7 @@ function addressesIn(value: unknown): readonly MachineAddress[] {
 }
 
 function limited(value: unknown, longest: number): string | undefined {
-  const text = textOf(value);
+  const text = nonEmptyText(value);
   return text !== undefined && text.length <= longest ? text : undefined;
 }
 

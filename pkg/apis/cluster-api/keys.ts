@@ -37,13 +37,13 @@ export const CLONED_FROM_NAME_ANNOTATION = 'cluster.x-k8s.io/cloned-from-name';
 /** The same: its kind and group, `DevMachineTemplate.infrastructure.cluster.x-k8s.io`. */
 export const CLONED_FROM_KIND_ANNOTATION = 'cluster.x-k8s.io/cloned-from-groupkind';
 /** On Machines that are being deleted: each annotation with this prefix holds the drain. */
-export const PRE_DRAIN_HOOK_PREFIX = 'pre-drain.delete.hook.machine.cluster.x-k8s.io';
+export const CLUSTER_API_PRE_DRAIN_HOOK_PREFIX = 'pre-drain.delete.hook.machine.cluster.x-k8s.io';
 /** The same: it holds the deletion of the infrastructure. */
-export const PRE_TERMINATE_HOOK_PREFIX = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io';
+export const CLUSTER_API_PRE_TERMINATE_HOOK_PREFIX = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io';
 /**
  * On Machines of driver `cluster-api`: holds their infrastructure until it is asked to delete the machine. No other controller drains their Nodes, so one that is deleted manually must not be removed before ours. Every controller of these Machines respects it, including the core of Cluster API.
  */
-export const DELETION_HOOK = `${PRE_TERMINATE_HOOK_PREFIX}/machinist`;
+export const DELETION_HOOK = `${CLUSTER_API_PRE_TERMINATE_HOOK_PREFIX}/machinist`;
 /** On Machines: their Nodes are not drained. */
 export const EXCLUDE_DRAIN_ANNOTATION = 'machine.cluster.x-k8s.io/exclude-node-draining';
 /** On Pods: `skip` leaves them alone when their Node is drained, `wait-completed` waits until they have completed. */
@@ -73,7 +73,7 @@ export const OUTDATED_TAINT = { key: 'node.cluster.x-k8s.io/outdated-revision', 
 export const CLUSTER_API_REVISION_ANNOTATION = 'machinedeployment.clusters.x-k8s.io/revision';
 
 /** Holds Machines until all that belongs to them is gone. */
-export const MACHINE_FINALIZER = 'machine.cluster.x-k8s.io';
+export const CLUSTER_API_MACHINE_FINALIZER = 'machine.cluster.x-k8s.io';
 /** Holds Clusters until their Machines and their infrastructure are gone. */
 export const CLUSTER_FINALIZER = 'cluster.cluster.x-k8s.io';
 

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../meta.ts';
-import type { Condition } from './condition.ts';
+import type { ClusterAPICondition } from './condition.ts';
 import type { ContractReference } from './contract.ts';
 import type { MachineAddress } from './infrastructure.ts';
 
@@ -37,7 +37,7 @@ export interface MachineTaint {
 export type ClusterAPIPhase = 'Pending' | 'Provisioning' | 'Provisioned' | 'Running' | 'Updating' | 'Deleting';
 
 export interface ClusterAPIMachineStatus {
-  conditions?: readonly Condition[];
+  conditions?: readonly ClusterAPICondition[];
   initialization?: { infrastructureProvisioned?: boolean; bootstrapDataSecretCreated?: boolean };
   nodeRef?: { name: string };
   nodeInfo?: Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import { formatDuration, parseDuration } from '../duration.ts';
-import { membersOf, textOf } from './condition.ts';
+import { membersOf, nonEmptyText } from './condition.ts';
 import type { ClusterAPICluster } from './cluster.ts';
 import { CLUSTER_API_VERSIONED } from './keys.ts';
 import type { ClusterAPIMachine } from './machine.ts';
@@ -91,7 +91,7 @@ function toOlder(
   return {
     ...rest,
     ...said({ metadata }),
-    ...(spec !== undefined && { spec: specTo(membersOf(spec), textOf(membersOf(metadata)['namespace'])) }),
+    ...(spec !== undefined && { spec: specTo(membersOf(spec), nonEmptyText(membersOf(metadata)['namespace'])) }),
     ...(status !== undefined && { status: statusTo(membersOf(status)) }),
   };
 }
@@ -134,7 +134,7 @@ function machineSpecTo(spec: Members, namespace: string | undefined): Members {
 
 function machineStatusFrom(status: Members): Members {
   const { bootstrapReady, infrastructureReady, nodeRef, ...rest } = status;
-  const name = textOf(membersOf(nodeRef)['name']);
+  const name = nonEmptyText(membersOf(nodeRef)['name']);
   return {
     ...conditionsFrom(rest),
     ...said({
@@ -156,7 +156,7 @@ function machineStatusTo(status: Members): Members {
     ...times
   } = membersOf(deletion);
   const { infrastructureProvisioned, bootstrapDataSecretCreated } = membersOf(initialization);
-  const name = textOf(membersOf(nodeRef)['name']);
+  const name = nonEmptyText(membersOf(nodeRef)['name']);
   return {
     ...conditionsTo(rest),
     ...said({
@@ -243,21 +243,21 @@ function conditionsTo(status: Members): Members {
 /** Its namespace is not looked at: Cluster API refuses any but that of the object. */
 function referenceFrom(value: unknown): Members | undefined {
   const { apiVersion, kind, name } = membersOf(value);
-  if (textOf(kind) === undefined || textOf(name) === undefined) return undefined;
-  const [version, group = ''] = (textOf(apiVersion) ?? '').split('/').toReversed();
+  if (nonEmptyText(kind) === undefined || nonEmptyText(name) === undefined) return undefined;
+  const [version, group = ''] = (nonEmptyText(apiVersion) ?? '').split('/').toReversed();
   return { apiGroup: group, kind, name, ...(version !== '' && { version }) };
 }
 
 function referenceTo(value: unknown, namespace: string | undefined): Members | undefined {
   if (value === undefined) return undefined;
   const { apiGroup, kind, name, version } = membersOf(value);
-  const [group, known] = [textOf(apiGroup), textOf(version) ?? USUAL_VERSION];
+  const [group, known] = [nonEmptyText(apiGroup), nonEmptyText(version) ?? USUAL_VERSION];
   return { apiVersion: group === undefined ? known : `${group}/${known}`, kind, name, ...said({ namespace }) };
 }
 
 /** Begun seconds count: none at all would mean that there is no limit. What is no duration is as if it were not there. */
 function secondsIn(duration: unknown): number | undefined {
-  const text = textOf(duration);
+  const text = nonEmptyText(duration);
   const ms = text === undefined ? undefined : parseDuration(text);
   return ms === undefined ? undefined : Math.min(MOST_SECONDS, Math.max(0, Math.ceil(ms / 1_000)));
 }

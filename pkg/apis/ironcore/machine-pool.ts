@@ -1,20 +1,20 @@
 import type { KubeObject } from '../meta.ts';
 import { quantityAsNumber } from '../quantity.ts';
-import type { Condition, Reference } from './reference.ts';
-import type { Taint } from './taint.ts';
+import type { IronCoreCondition, Reference } from './reference.ts';
+import type { IronCoreTaint } from './taint.ts';
 
 /** Namespace of the Leases by which pools show that they are looked after; each has the name of its pool. */
 export const POOL_LEASE_NAMESPACE = 'ironcore-machinepool-lease';
 
 /** Where machines run: one runtime with so many places for each class. Is of the cluster, in no namespace. */
 export interface IronCoreMachinePool extends KubeObject {
-  spec?: { readonly providerID?: string; readonly taints?: readonly Taint[] };
+  spec?: { readonly providerID?: string; readonly taints?: readonly IronCoreTaint[] };
   status?: IronCoreMachinePoolStatus;
 }
 
 export interface IronCoreMachinePoolStatus {
   readonly state?: string;
-  readonly conditions?: readonly Condition[];
+  readonly conditions?: readonly IronCoreCondition[];
   readonly availableMachineClasses?: readonly Reference[];
   readonly addresses?: readonly { readonly type: string; readonly address: string }[];
   readonly daemonEndpoints?: { readonly machinepoolletEndpoint?: { readonly port: number } };
@@ -25,7 +25,7 @@ export interface IronCoreMachinePoolStatus {
 }
 
 /** Whether it can be used, as it says itself; undefined: it says nothing. */
-export function readyCondition({ status }: IronCoreMachinePool): Condition | undefined {
+export function readyCondition({ status }: IronCoreMachinePool): IronCoreCondition | undefined {
   return status?.conditions?.find(({ type }) => type === 'Ready');
 }
 

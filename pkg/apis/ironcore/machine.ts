@@ -1,5 +1,5 @@
 import type { KubeObject } from '../meta.ts';
-import type { Condition, Reference } from './reference.ts';
+import type { IronCoreCondition, Reference } from './reference.ts';
 import type { Toleration } from './taint.ts';
 
 export interface IronCoreMachine extends KubeObject {
@@ -46,7 +46,7 @@ export interface IronCoreMachineStatus {
   /** `<runtime>://<id>`. */
   readonly machineID?: string;
   readonly observedGeneration?: number;
-  readonly conditions?: readonly Condition[];
+  readonly conditions?: readonly IronCoreCondition[];
   readonly state?: string;
   readonly volumes?: readonly (AttachmentStatus & { readonly volumeRef?: Reference })[];
   readonly networkInterfaces?: readonly (AttachmentStatus & { readonly networkInterfaceRef?: Reference })[];

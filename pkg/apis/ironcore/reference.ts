@@ -9,7 +9,7 @@ export interface OwnedReference extends Reference {
 }
 
 /** As IronCore has conditions: those of Machines have no observedGeneration. */
-export interface Condition {
+export interface IronCoreCondition {
   readonly type: string;
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;

@@ -1,5 +1,5 @@
 /** Keeps Machines that do not tolerate it away from a pool; with effect NoExecute also those that are there. */
-export interface Taint {
+export interface IronCoreTaint {
   readonly key: string;
   readonly value?: string;
   readonly effect: string;
@@ -15,19 +15,19 @@ export interface Toleration {
 }
 
 /** Whether each of the taints is tolerated by one of the tolerations; all effects count alike. */
-export function tolerated(taints: readonly Taint[] = [], tolerations: readonly Toleration[] = []): boolean {
+export function tolerated(taints: readonly IronCoreTaint[] = [], tolerations: readonly Toleration[] = []): boolean {
   return taints.every((taint) => tolerations.some((toleration) => tolerates(toleration, taint)));
 }
 
 /** The first taint that drives out a Machine with these tolerations from where it is; undefined: none does. */
 export function drivingOut(
-  taints: readonly Taint[] = [],
+  taints: readonly IronCoreTaint[] = [],
   tolerations: readonly Toleration[] | undefined,
-): Taint | undefined {
+): IronCoreTaint | undefined {
   return taints.find((taint) => taint.effect === 'NoExecute' && !tolerated([taint], tolerations));
 }
 
-function tolerates({ key = '', operator = '', value = '', effect = '' }: Toleration, taint: Taint): boolean {
+function tolerates({ key = '', operator = '', value = '', effect = '' }: Toleration, taint: IronCoreTaint): boolean {
   if (effect !== '' && effect !== taint.effect) return false;
   if (key !== '' && key !== taint.key) return false;
   if (operator === 'Exists') return true;

@@ -10,11 +10,11 @@ export const PROVIDER_LABEL = 'kaas.mirantis.com/provider';
 /** On Machines: region of the Cluster; releases since 2.26 have none. */
 export const REGION_LABEL = 'kaas.mirantis.com/region';
 /** On Machines: the pool that they belong to, if any. */
-export const POOL_LABEL = 'kaas.mirantis.com/machinepool-name';
+export const MIRANTIS_POOL_LABEL = 'kaas.mirantis.com/machinepool-name';
 /** On Machines: the Cluster that they belong to. */
-export const CLUSTER_NAME_LABEL = 'cluster.sigs.k8s.io/cluster-name';
+export const MIRANTIS_CLUSTER_NAME_LABEL = 'cluster.sigs.k8s.io/cluster-name';
 /** On Machines: with any value those of the control plane have it. */
-export const CONTROL_PLANE_LABEL = 'cluster.sigs.k8s.io/control-plane';
+export const MIRANTIS_CONTROL_PLANE_LABEL = 'cluster.sigs.k8s.io/control-plane';
 /** On Machines: the floating IP of the server. */
 export const FLOATING_IP_ANNOTATION = 'openstack-floating-ip-address';
 

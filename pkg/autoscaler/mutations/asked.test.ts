@@ -5,7 +5,7 @@ import { MemoryDeps } from '../../../test/memory-deps.ts';
 import { membershipOf } from '../../../test/node-group.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
-import type { NamedNode } from '../membership.ts';
+import type { NodeIdentifier } from '../membership.ts';
 import { askedFor } from './asked.ts';
 
 const deployment = machineDeployment();
@@ -53,7 +53,7 @@ const deps = new MemoryDeps({
 
 const found = (called: string, isPlaceholder = false) => ({ kind: 'machine', machine: called, isPlaceholder });
 
-test.each<{ title: string; named: NamedNode; want: object }>([
+test.each<{ title: string; named: NodeIdentifier; want: object }>([
   { title: 'a Node', named: { name: 'node-joined', providerId: 'sim:///joined' }, want: found('joined') },
   { title: 'a Node without id', named: { name: 'node-joined', providerId: '' }, want: found('joined') },
   { title: 'a Node by its id', named: { name: '', providerId: 'sim:///joined' }, want: found('joined') },

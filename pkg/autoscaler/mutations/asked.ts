@@ -1,7 +1,7 @@
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import type { Membership, NamedNode } from '../membership.ts';
+import type { Membership, NodeIdentifier } from '../membership.ts';
 import { parsePlaceholder } from '../placeholder.ts';
-import type { Asked } from './delete-nodes.ts';
+import type { DeletionTarget } from './delete-nodes.ts';
 
 /**
  * Finds what a node stands for that is to be deleted from the group of this MachineDeployment, whose replicas without a Machine have these
@@ -10,9 +10,9 @@ import type { Asked } from './delete-nodes.ts';
 export function askedFor(
   membership: Membership,
   { metadata }: MachineDeployment,
-  named: NamedNode,
+  named: NodeIdentifier,
   places: readonly string[],
-): Asked {
+): DeletionTarget {
   if (named.name === '' && named.providerId === '') return { node: '', kind: 'nameless' };
   const node = named.name === '' ? named.providerId : named.name;
   const placeholder = parsePlaceholder(named.providerId) ?? parsePlaceholder(named.name);

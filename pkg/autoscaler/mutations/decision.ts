@@ -4,7 +4,7 @@ import { NODE_GROUP_MAX_ANNOTATION, NODE_GROUP_MIN_ANNOTATION } from '../../apis
 import type { NodeGroup } from '../groups.ts';
 
 /** What one call comes to, given a group as it is: refused, or a size and the Machines that are to go for it. */
-export type Decision = Refusal | Change;
+export type GroupDecision = Refusal | GroupChange;
 
 /** Nothing is written; the message says what to do. */
 export interface Refusal {
@@ -13,19 +13,19 @@ export interface Refusal {
 }
 
 /** Written at once, or not at all. Nothing is, when the size is what it was and no Machine is named. */
-export interface Change {
+export interface GroupChange {
   readonly replicas: number;
   /** Machines that join the list of those that are to go, by name. */
   readonly machines: readonly string[];
 }
 
 /** Whether a decision refuses. */
-export function isRefusal(decision: Decision): decision is Refusal {
+export function isRefusal(decision: GroupDecision): decision is Refusal {
   return 'code' in decision;
 }
 
 /** The call makes no sense, whatever the group is like. */
-export function invalid(message: string): Refusal {
+export function invalidArgument(message: string): Refusal {
   return { code: Status.INVALID_ARGUMENT, message };
 }
 

@@ -1,18 +1,20 @@
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import type { NodeGroup } from '../groups.ts';
-import { invalid, notNow, type Decision } from './decision.ts';
+import { invalidArgument, notNow, type GroupDecision } from './decision.ts';
 import { withLess } from './delete-nodes.ts';
-import { fillingOf, isKept, missingIn, type GroupState, type Member } from './group-state.ts';
+import { fillingOf, isKeptForInspection, missingIn, type GroupState, type GroupMember } from './group-state.ts';
 
 /**
  * Takes back what was asked for and has not come: never a Machine with a Node, whatever the delta, because the autoscaler takes back a
  * whole request also when part of it has come. First go replicas without a Machine, then Machines that have failed, then others without a
  * Node, by name.
  */
-export function decideDecrease(state: GroupState, group: NodeGroup, delta: number): Decision {
+export function decideDecrease(state: GroupState, group: NodeGroup, delta: number): GroupDecision {
   if (!Number.isInteger(delta) || delta >= 0) {
-    return invalid(`the delta is ${delta}: to decrease group ${group.id}, it must be a whole number less than 0`);
+    return invalidArgument(
+      `the delta is ${delta}: to decrease group ${group.id}, it must be a whole number less than 0`,
+    );
   }
   const before = replicasOf(state.deployment);
   const filling = fillingOf(state);
@@ -28,9 +30,9 @@ export function decideDecrease(state: GroupState, group: NodeGroup, delta: numbe
 }
 
 /** Machines without a Node, those that come up least likely first. */
-function victimsOf(filling: readonly Member[], nowMs: number): readonly string[] {
+function victimsOf(filling: readonly GroupMember[], nowMs: number): readonly string[] {
   return filling
-    .filter(({ machine, hasNode }) => !hasNode && !isKept(machine, nowMs))
+    .filter(({ machine, hasNode }) => !hasNode && !isKeptForInspection(machine, nowMs))
     .map(({ machine: { metadata, status } }) => ({
       name: metadata.name,
       failed: status?.lastOperation?.type === 'Create' && status.lastOperation.state === 'Failed' ? 0 : 1,

@@ -4,7 +4,7 @@ import { Status } from '../rpc-error.ts';
 import { groupState, nodeGroup, type MemberFacts } from '../../../test/node-group.ts';
 import type { BuiltMachine } from '../../../test/builders.ts';
 import { isRefusal } from './decision.ts';
-import { decideDeletion, type Asked } from './delete-nodes.ts';
+import { decideDeletion, type DeletionTarget } from './delete-nodes.ts';
 import type { Rollout } from './group-state.ts';
 
 const { INVALID_ARGUMENT, FAILED_PRECONDITION } = Status;
@@ -12,22 +12,34 @@ const LATER = '2026-01-02T00:00:00Z';
 const failed = (name: string): MemberFacts => ({ name, change: (m) => void (m.status.currentStatus.phase = 'Failed') });
 const THREE: readonly MemberFacts[] = [{ name: 'a' }, { name: 'b' }, { name: 'c' }];
 
-const node = (name: string): Asked => ({ node: `node-${name}`, kind: 'machine', machine: name, isPlaceholder: false });
-const placeholder = (name: string): Asked => ({
+const node = (name: string): DeletionTarget => ({
+  node: `node-${name}`,
+  kind: 'machine',
+  machine: name,
+  isPlaceholder: false,
+});
+const placeholder = (name: string): DeletionTarget => ({
   node: `requested://${name}`,
   kind: 'machine',
   machine: name,
   isPlaceholder: true,
 });
-const missing = (place: number): Asked => ({
+const missing = (place: number): DeletionTarget => ({
   node: `requested://deployment-1#x-${place}`,
   kind: 'missing',
   place: `x-${place}`,
 });
-const GONE: Asked = { node: 'requested://deployment-1#x-9', kind: 'gone' };
+const GONE: DeletionTarget = { node: 'requested://deployment-1#x-9', kind: 'gone' };
 const one = (change: (m: BuiltMachine) => void): MemberFacts => ({ name: 'x', change });
 
-test.each<{ title: string; asked: Asked[]; want: object; also?: MemberFacts; list?: string; rollout?: Rollout }>([
+test.each<{
+  title: string;
+  asked: DeletionTarget[];
+  want: object;
+  also?: MemberFacts;
+  list?: string;
+  rollout?: Rollout;
+}>([
   { title: 'one', asked: [node('a')], want: { replicas: 2, machines: ['a'] } },
   { title: 'two', asked: [node('a'), node('c')], want: { replicas: 1, machines: ['a', 'c'] } },
   { title: 'one twice', asked: [node('a'), node('a')], want: { replicas: 2, machines: ['a'] } },
@@ -146,7 +158,7 @@ test.each<{ title: string; asked: Asked[]; want: object; also?: MemberFacts; lis
   expect(decideDeletion(groupState(3, members, options), nodeGroup(), asked)).toMatchObject(want);
 });
 
-test.each<{ title: string; replicas: number; asked: Asked[]; min?: number; list?: string; want: object }>([
+test.each<{ title: string; replicas: number; asked: DeletionTarget[]; min?: number; list?: string; want: object }>([
   { title: 'one', replicas: 5, asked: [missing(1)], want: { replicas: 4, machines: [], places: ['x-1'] } },
   {
     title: 'both',
@@ -183,7 +195,7 @@ test.each<{ title: string; replicas: number; asked: Asked[]; min?: number; list?
   expect(decideDeletion(state, nodeGroup({ min, max: 9 }), asked)).toMatchObject(want);
 });
 
-test.each<{ title: string; asked: Asked[]; list?: string; want: object }>([
+test.each<{ title: string; asked: DeletionTarget[]; list?: string; want: object }>([
   {
     title: 'first replicas without any Machine',
     asked: [missing(3), missing(0)],
@@ -204,7 +216,7 @@ test.each<{ title: string; asked: Asked[]; list?: string; want: object }>([
   expect(decideDeletion(state, nodeGroup({ max: 9 }), asked)).toMatchObject(want);
 });
 
-test.each<{ title: string; rollout: Rollout; leaves: boolean; asked: Asked; want: object }>([
+test.each<{ title: string; rollout: Rollout; leaves: boolean; asked: DeletionTarget; want: object }>([
   {
     title: 'and those before it are on their way out',
     rollout: 'choosing',
@@ -248,7 +260,7 @@ test('a failed Machine that was preserved until now still has its replica: it wo
   });
 });
 
-test.each<{ asked: Asked; want: RegExp }>([
+test.each<{ asked: DeletionTarget; want: RegExp }>([
   {
     asked: { node: 'n', kind: 'foreign' },
     want: /node n is not in group deployment-1: delete it through its own group/,

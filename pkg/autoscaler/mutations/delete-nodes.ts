@@ -2,11 +2,19 @@ import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { namesListed } from '../../controllers/machine-deployment/scaler-handoff.ts';
 import { isTerminating } from '../../controllers/replicas/machine-state.ts';
 import type { NodeGroup } from '../groups.ts';
-import { belowMinimum, invalid, isRefusal, notNow, type Change, type Decision, type Refusal } from './decision.ts';
-import { failedFor, isKept, isReplaced, missingIn, type GroupState } from './group-state.ts';
+import {
+  belowMinimum,
+  invalidArgument,
+  isRefusal,
+  notNow,
+  type GroupChange,
+  type GroupDecision,
+  type Refusal,
+} from './decision.ts';
+import { failedFor, isKeptForInspection, isReplacedBySet, missingIn, type GroupState } from './group-state.ts';
 
 /** What a node that the autoscaler wants gone stands for; `node` is what the autoscaler calls it. */
-export type Asked = { readonly node: string } & (
+export type DeletionTarget = { readonly node: string } & (
   | { readonly kind: 'machine'; readonly machine: string; readonly isPlaceholder: boolean }
   /** A replica without a Machine, by the name of its place. */
   | { readonly kind: 'missing'; readonly place: string }
@@ -21,7 +29,7 @@ export type Asked = { readonly node: string } & (
 );
 
 /** What a deletion comes to. */
-export interface Deletion extends Change {
+export interface Deletion extends GroupChange {
   /** The places that are taken back. */
   readonly places: readonly string[];
 }
@@ -42,7 +50,11 @@ export interface Deletion extends Change {
  *
  * A repetition finds nothing to do, also when it comes in parts or in another order.
  */
-export function decideDeletion(state: GroupState, group: NodeGroup, asked: readonly Asked[]): Refusal | Deletion {
+export function decideDeletion(
+  state: GroupState,
+  group: NodeGroup,
+  asked: readonly DeletionTarget[],
+): Refusal | Deletion {
   const refusals = asked.map((one) => refusalOf(one, state, group)).filter((refusal) => refusal !== undefined);
   const [refusal] = refusals.toSorted((a, b) => a.code - b.code); // what makes no sense at all comes first
   if (refusal !== undefined) return refusal;
@@ -58,7 +70,12 @@ export function decideDeletion(state: GroupState, group: NodeGroup, asked: reado
 }
 
 /** The group without these Machines, and by up to `missing` replicas smaller that have none. */
-export function withLess(state: GroupState, group: NodeGroup, machines: readonly string[], missing: number): Decision {
+export function withLess(
+  state: GroupState,
+  group: NodeGroup,
+  machines: readonly string[],
+  missing: number,
+): GroupDecision {
   const before = replicasOf(state.deployment);
   const left = before - machines.length;
   if (machines.length > 0 && left < group.min) return belowMinimum(group, before, left);
@@ -68,11 +85,13 @@ export function withLess(state: GroupState, group: NodeGroup, machines: readonly
   return { replicas: left - fewer, machines: [...machines, ...failedFor(state, fewer)] };
 }
 
-function refusalOf(asked: Asked, state: GroupState, group: NodeGroup): Refusal | undefined {
+function refusalOf(asked: DeletionTarget, state: GroupState, group: NodeGroup): Refusal | undefined {
   const { kind, node } = asked;
-  if (kind === 'nameless') return invalid('a node has neither an ID nor a name: set its providerID');
-  if (kind === 'foreign') return invalid(`node ${node} is not in group ${group.id}: delete it through its own group`);
-  if (kind === 'unmanaged') return invalid(`node ${node} does not belong to a machine: delete it manually, or keep it`);
+  if (kind === 'nameless') return invalidArgument('a node has neither an ID nor a name: set its providerID');
+  if (kind === 'foreign')
+    return invalidArgument(`node ${node} is not in group ${group.id}: delete it through its own group`);
+  if (kind === 'unmanaged')
+    return invalidArgument(`node ${node} does not belong to a machine: delete it manually, or keep it`);
   if (kind === 'missing' && missingIn(state) > 0 && isMakingRoom(state)) {
     return notNow(
       `a rollout of group ${group.id} is in progress, which creates machines only after old ones are gone: wait until it is complete`,
@@ -102,5 +121,5 @@ function isMakingRoom({ rollout, members }: GroupState): boolean {
 function isToGo(name: string, { deployment, members, nowMs }: GroupState): boolean {
   const { machine } = members.get(name) ?? {};
   if (machine === undefined || isTerminating(machine) || namesListed(deployment).has(name)) return false;
-  return !isKept(machine, nowMs) && !isReplaced(machine, nowMs);
+  return !isKeptForInspection(machine, nowMs) && !isReplacedBySet(machine, nowMs);
 }

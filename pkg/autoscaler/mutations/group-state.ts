@@ -6,7 +6,7 @@ import { namesListed } from '../../controllers/machine-deployment/scaler-handoff
 import { isFailed, isPreserved, isPreservedFailed, isTerminating } from '../../controllers/replicas/machine-state.ts';
 
 /** A Machine of a group. */
-export interface Member {
+export interface GroupMember {
   readonly machine: Machine;
   /** A Node has joined for it: what it was asked for is there. */
   readonly hasNode: boolean;
@@ -20,16 +20,16 @@ export interface GroupState {
   /** As the API server has it. */
   readonly deployment: MachineDeployment;
   /** Its Machines, by name. */
-  readonly members: ReadonlyMap<string, Member>;
+  readonly members: ReadonlyMap<string, GroupMember>;
   readonly rollout: Rollout;
   readonly nowMs: number;
 }
 
 /** The Machines that fill replicas: those that are neither on their way out, nor listed as to go, nor about to be replaced. */
-export function fillingOf({ deployment, members, nowMs }: GroupState): readonly Member[] {
+export function fillingOf({ deployment, members, nowMs }: GroupState): readonly GroupMember[] {
   const listed = namesListed(deployment);
   return [...members.values()].filter(
-    ({ machine }) => !isTerminating(machine) && !listed.has(machine.metadata.name) && !isReplaced(machine, nowMs),
+    ({ machine }) => !isTerminating(machine) && !listed.has(machine.metadata.name) && !isReplacedBySet(machine, nowMs),
   );
 }
 
@@ -45,7 +45,7 @@ export function missingIn(state: GroupState): number {
 export function failedFor(state: GroupState, missing: number): readonly string[] {
   const listed = namesListed(state.deployment);
   const failed = [...state.members.values()]
-    .filter(({ machine }) => isReplaced(machine, state.nowMs) && !listed.has(machine.metadata.name))
+    .filter(({ machine }) => isReplacedBySet(machine, state.nowMs) && !listed.has(machine.metadata.name))
     .map(({ machine }) => machine.metadata.name)
     .toSorted();
   const without = Math.max(0, missingIn(state) - failed.length);
@@ -53,11 +53,11 @@ export function failedFor(state: GroupState, missing: number): readonly string[]
 }
 
 /** It is kept for somebody who wants to look at it. */
-export function isKept(machine: Machine, nowMs: number): boolean {
+export function isKeptForInspection(machine: Machine, nowMs: number): boolean {
   return isPreserved(machine, nowMs) || isPreservedFailed(machine);
 }
 
 /** It has failed, and its MachineSet replaces it without being asked. */
-export function isReplaced(machine: Machine, nowMs: number): boolean {
-  return isFailed(machine) && !isKept(machine, nowMs);
+export function isReplacedBySet(machine: Machine, nowMs: number): boolean {
+  return isFailed(machine) && !isKeptForInspection(machine, nowMs);
 }

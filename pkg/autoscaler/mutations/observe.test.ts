@@ -4,7 +4,7 @@ import { machine, machineDeployment, machineSet, node, type BuiltMachine } from 
 import { MemoryDeps } from '../../../test/memory-deps.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
-import { stateOf } from './observe.ts';
+import { groupStateOf } from './observe.ts';
 
 const deployment = machineDeployment();
 const setOf = (name: string, replicas: number, className = 'class-1') =>
@@ -41,7 +41,7 @@ describe('a rollout', () => {
   ])('$want when $title', ({ sets, machines, isPaused, want }) => {
     const paused = { ...deployment, spec: { ...deployment.spec, paused: isPaused ?? false } };
 
-    expect(stateOf(new MemoryDeps({ sets, machines }), paused, new Map()).rollout).toBe(want);
+    expect(groupStateOf(new MemoryDeps({ sets, machines }), paused, new Map()).rollout).toBe(want);
   });
 });
 
@@ -59,7 +59,7 @@ describe('a Machine has a Node', () => {
     const seen = machineOf(newSet, (m) => void (m.status.currentStatus.phase = phase));
     const deps = new MemoryDeps({ sets: [newSet], machines: [seen], nodes });
 
-    expect(stateOf(deps, deployment, new Map()).members.get('m-1')?.hasNode).toBe(want);
+    expect(groupStateOf(deps, deployment, new Map()).members.get('m-1')?.hasNode).toBe(want);
   });
 });
 
@@ -68,6 +68,6 @@ test('what was read from the API server counts more than the cache', () => {
   const live = machineOf(newSet);
   const deps = new MemoryDeps({ sets: [newSet], machines: [cached] });
 
-  expect(stateOf(deps, deployment, new Map([['m-1', live]])).members.get('m-1')?.machine).toBe(live);
-  expect(stateOf(deps, deployment, new Map([['m-1', undefined]])).members.size).toBe(0);
+  expect(groupStateOf(deps, deployment, new Map([['m-1', live]])).members.get('m-1')?.machine).toBe(live);
+  expect(groupStateOf(deps, deployment, new Map([['m-1', undefined]])).members.size).toBe(0);
 });

@@ -7,7 +7,7 @@ import { observeWorld, ownedMachines } from '../../controllers/machine-deploymen
 import { nodeAccess } from '../../controllers/machines/node-access.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { Targets } from '../../targets/targets.ts';
-import type { GroupState, Member } from './group-state.ts';
+import type { GroupState, GroupMember } from './group-state.ts';
 
 /** What groups are seen by. */
 export interface Sight extends Pick<Caches, 'machines' | 'machineSets'> {
@@ -19,12 +19,12 @@ export interface Sight extends Pick<Caches, 'machines' | 'machineSets'> {
 export type LiveMachines = ReadonlyMap<string, Machine | undefined>;
 
 /** A group as the caches show it, but for what was read from the API server. */
-export function stateOf(sight: Sight, deployment: MachineDeployment, live: LiveMachines): GroupState {
+export function groupStateOf(sight: Sight, deployment: MachineDeployment, live: LiveMachines): GroupState {
   const world = observeWorld(sight, deployment);
   const members = ownedMachines(sight, deployment)
     .map((cached) => (live.has(cached.metadata.name) ? live.get(cached.metadata.name) : cached))
     .filter((machine) => machine !== undefined)
-    .map((machine): [string, Member] => [machine.metadata.name, { machine, hasNode: hasNode(sight, machine) }]);
+    .map((machine): [string, GroupMember] => [machine.metadata.name, { machine, hasNode: hasNode(sight, machine) }]);
   return { deployment, members: new Map(members), rollout: rolloutStage(world), nowMs: sight.clock.now() };
 }
 

@@ -17,10 +17,10 @@ import { machineDeployments, machines } from '../../kube/resource.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { NodeGroup } from '../groups.ts';
 import type { Mutated, MutationCall } from '../mutations.ts';
-import { isRefusal, type Change, type Decision } from './decision.ts';
-import { fateOf, type Fate, type Unanswered } from './fate.ts';
+import { isRefusal, type GroupChange, type GroupDecision } from './decision.ts';
+import { fateOf, type WriteOutcome, type UnansweredWrite } from './write-outcome.ts';
 import type { GroupState } from './group-state.ts';
-import { stateOf, type Sight } from './observe.ts';
+import { groupStateOf, type Sight } from './observe.ts';
 
 /** What decisions are written with. */
 export interface WriteDeps extends Sight, Pick<Caches, 'machineDeployments'> {
@@ -33,7 +33,7 @@ export interface WriteDeps extends Sight, Pick<Caches, 'machineDeployments'> {
 export interface Wish {
   readonly group: NodeGroup;
   /** Asked again whenever the group has changed before the write. */
-  readonly decide: (state: GroupState) => Decision;
+  readonly decide: (state: GroupState) => GroupDecision;
   /** Decided again after it was done, it comes to nothing. */
   readonly isRepeatable: boolean;
 }
@@ -126,10 +126,10 @@ export class GroupWrites {
    * A Machine that is to go is read from the API server, after its MachineDeployment: anyone who took it off the list there did so because
    * it is on its way out, and named again it would cost another replica.
    */
-  async #decide({ decide }: Wish, base: MachineDeployment, call: MutationCall): Promise<Change> {
+  async #decide({ decide }: Wish, base: MachineDeployment, call: MutationCall): Promise<GroupChange> {
     const live = new Map<string, Machine | undefined>();
     for (;;) {
-      const decision = decide(stateOf(this.#deps, base, live));
+      const decision = decide(groupStateOf(this.#deps, base, live));
       if (isRefusal(decision)) throw new ServerError(decision.code, decision.message);
       const unread = decision.machines.filter((name) => !live.has(name));
       if (unread.length === 0) return decision;
@@ -172,7 +172,7 @@ export class GroupWrites {
 }
 
 /** A write, and what it is answered with. */
-interface Sent extends Unanswered {
+interface Sent extends UnansweredWrite {
   readonly time: string;
   readonly mutated: Mutated;
 }
@@ -191,7 +191,7 @@ function unknown({ group }: Wish, err: unknown): ServerError {
 }
 
 /** What became of a write. When that cannot be known, what may be repeated is decided about again, and nothing else is. */
-function settled(sent: Sent, now: MachineDeployment, { group, isRepeatable }: Wish): Fate {
+function settled(sent: Sent, now: MachineDeployment, { group, isRepeatable }: Wish): WriteOutcome {
   const fate = fateOf(sent, now);
   if (fate !== 'unknown' || isRepeatable) return fate;
   throw new ServerError(

@@ -1,6 +1,6 @@
 import type { Rule } from '../rule.ts';
 import type { Scene } from '../scene.ts';
-import { codeOf, UnexpectedAnswer, Violation } from '../violation.ts';
+import { codeName, UnexpectedAnswer, Violation } from '../violation.ts';
 import type { Subject } from '../conversation.ts';
 
 const [OLD, NEW] = [6n, 7n];
@@ -29,7 +29,7 @@ export const FENCING: readonly Rule[] = [
 
       const { failure } = await scene.create(machine, { token: OLD });
 
-      if (failure === undefined || codeOf(failure) !== 'FailedPrecondition') {
+      if (failure === undefined || codeName(failure) !== 'FailedPrecondition') {
         throw new UnexpectedAnswer(`CreateMachine with token ${OLD} after ${NEW}`, failure, 'FailedPrecondition');
       }
       await scene.requireNone(machine, 'a machine whose creation was refused');
@@ -65,7 +65,7 @@ export const FENCING: readonly Rule[] = [
         scene.machine('c', { namespace, machineClass: scene.otherClass({ namespace }) }),
       ]) {
         const { failure } = await scene.create(other, { token: OLD });
-        if (failure !== undefined && codeOf(failure) === 'FailedPrecondition') {
+        if (failure !== undefined && codeName(failure) === 'FailedPrecondition') {
           throw new Violation(
             `token ${OLD} was refused because of token ${NEW} of another cluster or namespace`,
             'tokens to be compared only within a cluster and namespace',
@@ -83,11 +83,11 @@ export const FENCING: readonly Rule[] = [
       await scene.made(machine, { token: NEW });
 
       const { failure } = await scene.create(machine, { token: 0n });
-      if (failure !== undefined && codeOf(failure) === 'FailedPrecondition') {
+      if (failure !== undefined && codeName(failure) === 'FailedPrecondition') {
         throw new UnexpectedAnswer(`CreateMachine with token 0 after ${NEW}`, failure, 'token 0 not to be compared');
       }
       const after = await scene.create(machine, { token: NEW });
-      if (after.failure !== undefined && codeOf(after.failure) === 'FailedPrecondition') {
+      if (after.failure !== undefined && codeName(after.failure) === 'FailedPrecondition') {
         throw new UnexpectedAnswer(
           `CreateMachine with token ${NEW} after 0`,
           after.failure,
@@ -101,6 +101,6 @@ export const FENCING: readonly Rule[] = [
 /** A deletion by a manager that was replaced is refused. */
 export async function requireRefused(scene: Scene, machine: Subject): Promise<void> {
   const { failure } = await scene.delete(machine, { token: OLD });
-  if (failure !== undefined && codeOf(failure) === 'FailedPrecondition') return;
+  if (failure !== undefined && codeName(failure) === 'FailedPrecondition') return;
   throw new UnexpectedAnswer(`DeleteMachine with token ${OLD} after ${NEW}`, failure, 'FailedPrecondition');
 }

@@ -1,5 +1,5 @@
 import type { Rule } from '../rule.ts';
-import { codeOf, UnexpectedAnswer, Violation } from '../violation.ts';
+import { codeName, UnexpectedAnswer, Violation } from '../violation.ts';
 
 /** An id is written by people, too. */
 export const FOREIGN_ID =
@@ -33,7 +33,7 @@ export const IDENTITY: readonly Rule[] = [
     sentence: 'The manager acts on NotFound, so it is believed only in the field `failure`, never as a gRPC status.',
     async run(scene) {
       const { failure } = await scene.status(scene.machine('a'));
-      if (failure !== undefined && codeOf(failure) === 'NotFound') return;
+      if (failure !== undefined && codeName(failure) === 'NotFound') return;
       throw new UnexpectedAnswer(
         'GetMachineStatus of a machine that never had a VM',
         failure,

@@ -3,7 +3,7 @@ import { Status } from 'nice-grpc';
 import { NoAnswer } from '../conversation.ts';
 import type { Rule } from '../rule.ts';
 import type { Scene } from '../scene.ts';
-import { codeOf, UnexpectedAnswer, Violation } from '../violation.ts';
+import { codeName, UnexpectedAnswer, Violation } from '../violation.ts';
 
 /** What a driver says of itself. */
 export const SERVICE: readonly Rule[] = [
@@ -54,7 +54,7 @@ async function isMissing(
   }[method];
   try {
     const { failure } = await ask();
-    return failure !== undefined && codeOf(failure) === 'Unimplemented';
+    return failure !== undefined && codeName(failure) === 'Unimplemented';
   } catch (err) {
     // What else may end it, other rules are about.
     if (err instanceof NoAnswer) return err.status === Status.UNIMPLEMENTED;

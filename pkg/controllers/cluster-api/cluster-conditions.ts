@@ -3,12 +3,12 @@ import { conditionOf } from '../../apis/cluster-api/condition.ts';
 import type { ContractReference } from '../../apis/cluster-api/contract.ts';
 import type { ControlPlaneReport } from '../../apis/cluster-api/control-plane.ts';
 import type { ClusterInfrastructureReport } from '../../apis/cluster-api/infrastructure.ts';
-import { mirrored, plain, type Said } from './conditions.ts';
-import type { Found } from './externals.ts';
+import { mirrored, plain, type ConditionValue } from './conditions.ts';
+import type { ExternalLookup } from './externals.ts';
 
 /** An object that a Cluster names, as a pass has found it. none: it names none. */
 export interface SeenOfCluster<Report> {
-  readonly kind: Found['kind'] | 'none';
+  readonly kind: ExternalLookup['kind'] | 'none';
   /** Why it cannot be told whether it is there. */
   readonly problem?: string;
   readonly report: Report | undefined;
@@ -58,7 +58,7 @@ export function isInitialized({ cluster, controlPlane, hasControlPlaneNode }: Cl
 }
 
 /** The conditions of a Cluster that stays. */
-export function clusterConditions(facts: ClusterFacts): readonly Said[] {
+export function clusterConditions(facts: ClusterFacts): readonly ConditionValue[] {
   const { topology } = facts.cluster.spec ?? {};
   return [
     infrastructureReady(facts),
@@ -78,7 +78,7 @@ export function clusterConditions(facts: ClusterFacts): readonly Said[] {
   ];
 }
 
-function infrastructureReady(facts: ClusterFacts): Said {
+function infrastructureReady(facts: ClusterFacts): ConditionValue {
   const type = 'InfrastructureReady';
   const { cluster, infrastructure } = facts;
   const { infrastructureRef } = cluster.spec ?? {};
@@ -102,7 +102,7 @@ function infrastructureReady(facts: ClusterFacts): Said {
     : plain(type, 'False', 'NotReady', `${what} is not provisioned yet`);
 }
 
-function controlPlaneInitialized(facts: ClusterFacts): Said {
+function controlPlaneInitialized(facts: ClusterFacts): ConditionValue {
   const type = 'ControlPlaneInitialized';
   const { cluster, controlPlane } = facts;
   const { controlPlaneRef } = cluster.spec ?? {};

@@ -11,7 +11,7 @@ import { ApiError } from '../../kube/errors.ts';
 import type { Patch } from '../../kube/patch.ts';
 import { apiVersionOf, providerResource } from '../../kube/resource.ts';
 import { ClusterAPIClusterController, type ClusterControllerDeps } from './cluster-controller.ts';
-import type { Found } from './externals.ts';
+import type { ExternalLookup } from './externals.ts';
 
 const HELD = ['cluster.cluster.x-k8s.io'];
 const OWNER = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'c', uid: 'uid-of-c' };
@@ -35,7 +35,7 @@ const machine = (name: string, metadata: object = {}): ClusterAPIMachine => ({
   ...named(name, metadata),
   spec: { clusterName: 'c' },
 });
-const infrastructure = (metadata: object = {}): Found => ({
+const infrastructure = (metadata: object = {}): ExternalLookup => ({
   kind: 'found',
   object: named('i', metadata),
   resource,
@@ -48,8 +48,8 @@ async function reconcile(
   world: {
     machines?: readonly ClusterAPIMachine[];
     live?: readonly ClusterAPIMachine[];
-    found?: Found;
-    controlPlane?: Found;
+    found?: ExternalLookup;
+    controlPlane?: ExternalLookup;
     isGone?: boolean;
     refusal?: Error;
   } = {},

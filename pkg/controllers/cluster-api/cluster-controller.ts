@@ -25,10 +25,10 @@ import {
   type SeenOfCluster,
 } from './cluster-conditions.ts';
 import { clusterNewsOf, REFUSED } from './cluster-news.ts';
-import { deprecatedConditions, merged, plain, type Said } from './conditions.ts';
+import { deprecatedConditions, merged, plain, type ConditionValue } from './conditions.ts';
 import type { Externals } from './externals.ts';
-import { queueKeyOf } from './keys.ts';
-import { isOfControlPlane, isOwnedBy, withCluster } from './ownership.ts';
+import { clusterAPIQueueKeyOf } from './keys.ts';
+import { isOfControlPlane, isOwnedBy, withCluster } from './adoption.ts';
 
 /** What Clusters of Cluster API are looked after with. */
 export interface ClusterControllerDeps {
@@ -74,7 +74,7 @@ export class ClusterAPIClusterController {
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
     const { clusters, externals, isServed } = this.#deps;
     const cluster = clusters.get(key);
-    const user = queueKeyOf('Cluster', key);
+    const user = clusterAPIQueueKeyOf('Cluster', key);
     const isDone = cluster !== undefined && isBeingDeleted(cluster) && !isHeld(cluster);
     if (cluster === undefined || isDone || !isServed(cluster)) {
       externals.drop(user);
@@ -259,7 +259,7 @@ export class ClusterAPIClusterController {
   /** Writes what has changed of the status; conditions that are not said stay. */
   async #tell(
     cluster: ClusterAPICluster,
-    said: readonly Said[],
+    said: readonly ConditionValue[],
     more: Partial<ClusterAPIClusterStatus>,
     signal: AbortSignal,
   ): Promise<void> {

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import type { ClusterAPICluster, ClusterAPIClusterStatus } from '../../apis/cluster-api/cluster.ts';
-import type { Condition } from '../../apis/cluster-api/condition.ts';
+import type { ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
 import { clusterNewsOf, REFUSED } from './cluster-news.ts';
 
 const REFERENCE = { apiGroup: 'g', kind: 'Sim', name: 'i' };
@@ -11,11 +11,19 @@ const cluster = (status: ClusterAPIClusterStatus, more: object = {}): ClusterAPI
   spec: { infrastructureRef: REFERENCE, controlPlaneRef: { ...REFERENCE, kind: 'Plane' } },
   status,
 });
-const said = (type: string, status: Condition['status'], reason: string, message = ''): ClusterAPIClusterStatus => ({
+const said = (
+  type: string,
+  status: ClusterAPICondition['status'],
+  reason: string,
+  message = '',
+): ClusterAPIClusterStatus => ({
   conditions: [{ type, status, reason, message }],
 });
-const infrastructure = (status: Condition['status'], reason: string, message?: string): ClusterAPIClusterStatus =>
-  said('InfrastructureReady', status, reason, message);
+const infrastructure = (
+  status: ClusterAPICondition['status'],
+  reason: string,
+  message?: string,
+): ClusterAPIClusterStatus => said('InfrastructureReady', status, reason, message);
 const MACHINES = said('Deleting', 'True', 'WaitingForWorkersDeletion', 'Waiting for Machines to be deleted: a');
 const REFUSAL = said('Deleting', 'True', 'WaitingForWorkersDeletion', `${REFUSED}Machine a: no`);
 

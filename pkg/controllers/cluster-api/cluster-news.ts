@@ -1,6 +1,6 @@
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
 import { conditionOf } from '../../apis/cluster-api/condition.ts';
-import type { Told } from './machine-pass.ts';
+import type { PassEvent } from './machine-pass.ts';
 
 /** Reasons of Events about Clusters, and of which types they are. */
 export const CLUSTER_EVENTS = {
@@ -11,7 +11,7 @@ export const CLUSTER_EVENTS = {
   WaitingForWorkersDeletion: ['Normal', 'Warning'],
   WaitingForControlPlaneDeletion: ['Normal', 'Warning'],
   WaitingForInfrastructureDeletion: ['Normal', 'Warning'],
-} as const satisfies Record<string, readonly Told['type'][]>;
+} as const satisfies Record<string, readonly PassEvent['type'][]>;
 
 /** Reasons of condition InfrastructureReady for which somebody has to do something. */
 const TROUBLE: readonly string[] = ['ObjectDoesNotExist', 'ObjectDeleted', 'InternalError'];
@@ -27,7 +27,7 @@ const DELETION_REASONS = [
 export const REFUSED = 'Cannot delete ';
 
 /** What is to be told of a Cluster after its status was written: what it has reached, and what it waits for, once for each change of the reason. */
-export function clusterNewsOf(before: ClusterAPICluster, after: ClusterAPICluster): readonly Told[] {
+export function clusterNewsOf(before: ClusterAPICluster, after: ClusterAPICluster): readonly PassEvent[] {
   const isPaused = (cluster: ClusterAPICluster): boolean => conditionOf(cluster, 'Paused')?.status === 'True';
   return [
     ...(isPaused(after) && !isPaused(before)
@@ -39,7 +39,7 @@ export function clusterNewsOf(before: ClusterAPICluster, after: ClusterAPICluste
   ];
 }
 
-function infrastructureNews(before: ClusterAPICluster, after: ClusterAPICluster): readonly Told[] {
+function infrastructureNews(before: ClusterAPICluster, after: ClusterAPICluster): readonly PassEvent[] {
   const [was, now] = [before, after].map((one) => conditionOf(one, 'InfrastructureReady'));
   if (now === undefined || now.status === 'True' || after.metadata.deletionTimestamp !== undefined) return [];
   if (was?.reason === now.reason && was.status !== 'True') return [];
@@ -48,7 +48,7 @@ function infrastructureNews(before: ClusterAPICluster, after: ClusterAPICluster)
 }
 
 /** Once only: neither is taken back. Without objects of providers there is nothing to reach. */
-function reached(before: ClusterAPICluster, { spec, status }: ClusterAPICluster): readonly Told[] {
+function reached(before: ClusterAPICluster, { spec, status }: ClusterAPICluster): readonly PassEvent[] {
   const { infrastructureProvisioned: wasProvisioned, controlPlaneInitialized: wasInitialized } =
     before.status?.initialization ?? {};
   const { infrastructureProvisioned, controlPlaneInitialized } = status?.initialization ?? {};
@@ -64,7 +64,7 @@ function reached(before: ClusterAPICluster, { spec, status }: ClusterAPICluster)
 }
 
 /** Once for each reason, and once more when what it waits for is refused. */
-function deletionNews(before: ClusterAPICluster, after: ClusterAPICluster): readonly Told[] {
+function deletionNews(before: ClusterAPICluster, after: ClusterAPICluster): readonly PassEvent[] {
   const [was, now] = [before, after].map((one) => conditionOf(one, 'Deleting'));
   const reason = DELETION_REASONS.find((one) => one === now?.reason);
   if (now?.status !== 'True' || reason === undefined) return [];
@@ -73,6 +73,6 @@ function deletionNews(before: ClusterAPICluster, after: ClusterAPICluster): read
   return isKnown ? [] : [{ type: isRefused ? 'Warning' : 'Normal', reason, message: now.message }];
 }
 
-function normal(reason: keyof typeof CLUSTER_EVENTS, message: string): Told {
+function normal(reason: keyof typeof CLUSTER_EVENTS, message: string): PassEvent {
   return { type: 'Normal', reason, message };
 }

@@ -6,8 +6,8 @@ import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import {
   availableInMs,
   deprecatedConditions,
-  machineConditions,
-  phaseOf,
+  clusterAPIMachineConditions,
+  clusterAPIPhaseOf,
   plain,
   type MachineFacts,
 } from './conditions.ts';
@@ -64,7 +64,7 @@ const facts = (change: Partial<MachineFacts> = {}): MachineFacts => ({
 });
 
 const said = (change: Partial<MachineFacts>, type: string): string => {
-  const { status, reason } = machineConditions(facts(change), NOW_MS).find((one) => one.type === type) ?? {};
+  const { status, reason } = clusterAPIMachineConditions(facts(change), NOW_MS).find((one) => one.type === type) ?? {};
   return `${status} ${reason}`;
 };
 
@@ -72,7 +72,7 @@ test.each<{ type: string; change: Partial<MachineFacts>; field: string }>([
   { type: 'BootstrapConfigReady', change: { bootstrap: { kind: 'absent' } }, field: 'spec.bootstrap.configRef' },
   { type: 'InfrastructureReady', change: { infrastructure: { kind: 'absent' } }, field: 'spec.infrastructureRef' },
 ])('$type names the field $field of what does not exist', ({ type, change, field }) => {
-  const all = machineConditions(facts({ machine: machine(), ...change }), NOW_MS);
+  const all = clusterAPIMachineConditions(facts({ machine: machine(), ...change }), NOW_MS);
 
   expect(all.find((one) => one.type === type)?.message).toContain(`does not exist: create it, or correct ${field}`);
 });
@@ -308,7 +308,7 @@ test.each<{ known: readonly string[]; isOver: boolean; want: string }>([
   const outOfReach = { kind: 'unreachable', why: 'no answer', isOver: row.isOver } as const;
 
   const it = machine({}, { ...PROVISIONED, conditions });
-  const after = machineConditions(facts({ machine: it, node: outOfReach }), NOW_MS);
+  const after = clusterAPIMachineConditions(facts({ machine: it, node: outOfReach }), NOW_MS);
 
   for (const type of ['NodeReady', 'NodeHealthy']) {
     const { status, reason, message } = after.find((one) => one.type === type) ?? {};
@@ -324,7 +324,7 @@ test('a condition moves when its status does, and those of others stay', () => {
     { type: 'InfrastructureReady', status: 'False', reason: 'r', message: '', lastTransitionTime: since },
   ];
 
-  const after = machineConditions(facts({ machine: machine({}, { ...PROVISIONED, conditions }) }), NOW_MS);
+  const after = clusterAPIMachineConditions(facts({ machine: machine({}, { ...PROVISIONED, conditions }) }), NOW_MS);
 
   const find = (type: string) => after.find((one) => one.type === type);
   expect(find('Ready')?.lastTransitionTime).toBe(since);
@@ -346,7 +346,7 @@ test.each([
   };
   const it = machine({ minReadySeconds: seconds }, { ...PROVISIONED, conditions: [before] });
 
-  const conditions = machineConditions(facts({ machine: it }), NOW_MS);
+  const conditions = clusterAPIMachineConditions(facts({ machine: it }), NOW_MS);
 
   const { status, reason } = conditions.find(({ type }) => type === 'Available') ?? {};
   expect(`${status} ${reason}`).toBe(want);
@@ -375,7 +375,7 @@ describe('the phase', () => {
     { spec: { providerID: 'x://1' }, status: { nodeRef }, metadata: {}, want: 'Provisioned' },
     { spec: {}, status: { ...PROVISIONED, nodeRef }, metadata: { deletionTimestamp: 'now' }, want: 'Deleting' },
   ])('with $spec, $status, $metadata is $want', ({ spec, status, metadata, want }) => {
-    expect(phaseOf(machine(spec, status, metadata))).toBe(want);
+    expect(clusterAPIPhaseOf(machine(spec, status, metadata))).toBe(want);
   });
 });
 
@@ -389,7 +389,7 @@ test('conditions say which generation they are about; those of others are left a
   };
   const it = machine({}, { ...PROVISIONED, conditions: [theirs] }, { generation: 7 });
 
-  const conditions = machineConditions(facts({ machine: it }), NOW_MS);
+  const conditions = clusterAPIMachineConditions(facts({ machine: it }), NOW_MS);
 
   expect(conditions.filter(({ type }) => type === 'Theirs')).toEqual([theirs]);
   expect(new Set(conditions.flatMap(({ observedGeneration }) => observedGeneration ?? []))).toEqual(new Set([7]));

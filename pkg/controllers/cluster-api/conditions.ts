@@ -1,4 +1,5 @@
-import { NO_REASON, type Condition, type ConditionStatus } from '../../apis/cluster-api/condition.ts';
+import { NO_REASON, type ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
+import type { ConditionStatus } from '../../apis/machine/v1alpha1/phases.ts';
 import type { ClusterAPIMachine, ClusterAPIPhase, DeprecatedCondition } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
@@ -6,7 +7,7 @@ import type { DataSecretTrouble } from './data-secrets.ts';
 import type { Seen, SeenBootstrap, SeenInfrastructure, SeenNode } from './seen.ts';
 
 /** What a condition says, before it is known since when. */
-export interface Said {
+export interface ConditionValue {
   readonly type: string;
   readonly status: ConditionStatus;
   readonly reason: string;
@@ -35,7 +36,7 @@ const LONGEST_MESSAGE = 10_240;
 export const PRESSURES = ['MemoryPressure', 'DiskPressure', 'PIDPressure'];
 
 /** All conditions that are ours, since when, on top of those that the Machine has. `nowMs` is wall time. */
-export function machineConditions(facts: MachineFacts, nowMs: number): readonly Condition[] {
+export function clusterAPIMachineConditions(facts: MachineFacts, nowMs: number): readonly ClusterAPICondition[] {
   const { status, metadata } = facts.machine;
   const before = status?.conditions ?? [];
   const said = [
@@ -52,7 +53,11 @@ export function machineConditions(facts: MachineFacts, nowMs: number): readonly 
 }
 
 /** A manager that has just begun to watch a kind knows nothing new about its objects: what was said last stands. */
-function whileReading(said: Said, { kind }: Seen<unknown>, before: readonly Condition[]): Said {
+function whileReading(
+  said: ConditionValue,
+  { kind }: Seen<unknown>,
+  before: readonly ClusterAPICondition[],
+): ConditionValue {
   return (kind === 'reading' ? before.find(({ type }) => type === said.type) : undefined) ?? said;
 }
 
@@ -67,13 +72,13 @@ export function availableInMs({ status, spec }: ClusterAPIMachine, nowMs: number
  * The list with what is said now, of that generation; those of others stay, and no time moves unless the status does.
  */
 export function merged(
-  before: readonly Condition[],
-  said: readonly Said[],
+  before: readonly ClusterAPICondition[],
+  said: readonly ConditionValue[],
   nowMs: number,
   generation?: number,
-): readonly Condition[] {
+): readonly ClusterAPICondition[] {
   const kept = before.filter(({ type }) => said.every((one) => one.type !== type));
-  const ours = said.map((one): Condition => {
+  const ours = said.map((one): ClusterAPICondition => {
     const condition = dated(before, one, nowMs);
     return generation === undefined ? condition : { ...condition, observedGeneration: generation };
   });
@@ -83,7 +88,7 @@ export function merged(
 /** The same for the older contract, where a condition that is not True has a severity. */
 export function deprecatedConditions(
   before: readonly DeprecatedCondition[],
-  said: readonly (Said & Pick<DeprecatedCondition, 'severity'>)[],
+  said: readonly (ConditionValue & Pick<DeprecatedCondition, 'severity'>)[],
   nowMs: number,
 ): readonly DeprecatedCondition[] {
   const ours = said.map(({ type, status, reason, message, severity = 'Info' }): DeprecatedCondition => {
@@ -104,7 +109,7 @@ export function deprecatedConditions(
 }
 
 /** Where the Machine stands in one word. */
-export function phaseOf({ metadata, spec, status }: ClusterAPIMachine): ClusterAPIPhase {
+export function clusterAPIPhaseOf({ metadata, spec, status }: ClusterAPIMachine): ClusterAPIPhase {
   const { initialization = {}, nodeRef } = status ?? {};
   if (metadata.deletionTimestamp !== undefined) return 'Deleting';
   if (nodeRef !== undefined && initialization.infrastructureProvisioned === true) return 'Running';
@@ -112,7 +117,7 @@ export function phaseOf({ metadata, spec, status }: ClusterAPIMachine): ClusterA
   return initialization.bootstrapDataSecretCreated === true ? 'Provisioning' : 'Pending';
 }
 
-function bootstrapReady({ machine, bootstrap, dataSecret }: MachineFacts): Said {
+function bootstrapReady({ machine, bootstrap, dataSecret }: MachineFacts): ConditionValue {
   const type = 'BootstrapConfigReady';
   if (dataSecret !== undefined) return plain(type, 'False', dataSecret.reason, dataSecret.message);
   const isCreated = machine.status?.initialization?.bootstrapDataSecretCreated === true;
@@ -131,7 +136,7 @@ function bootstrapReady({ machine, bootstrap, dataSecret }: MachineFacts): Said 
   });
 }
 
-function infrastructureReady({ machine, infrastructure }: MachineFacts): Said {
+function infrastructureReady({ machine, infrastructure }: MachineFacts): ConditionValue {
   const type = 'InfrastructureReady';
   const wasThere = machine.status?.initialization?.infrastructureProvisioned === true;
   if (infrastructure.kind === 'none') {
@@ -164,9 +169,9 @@ interface Words {
 
 function external(
   type: string,
-  seen: Seen<{ readonly ready: Condition | undefined }>,
+  seen: Seen<{ readonly ready: ClusterAPICondition | undefined }>,
   { isReady, what, field, waitsFor, isGone }: Words,
-): Said {
+): ConditionValue {
   switch (seen.kind) {
     case 'found': {
       const { ready } = seen.report;
@@ -187,9 +192,9 @@ function external(
   }
 }
 
-function nodeConditions(seen: SeenNode, machine: ClusterAPIMachine): readonly Said[] {
+function nodeConditions(seen: SeenNode, machine: ClusterAPIMachine): readonly ConditionValue[] {
   const types = ['NodeReady', 'NodeHealthy'];
-  const both = (status: ConditionStatus, reason: string, message: string): readonly Said[] =>
+  const both = (status: ConditionStatus, reason: string, message: string): readonly ConditionValue[] =>
     types.map((type) => plain(type, status, reason, message));
   switch (seen.kind) {
     case 'none':
@@ -238,7 +243,7 @@ const READY_REASONS = { True: 'NodeReady', False: 'NodeNotReady', Unknown: 'Node
 const unreported = (type: string): string => `Node.${type} is not reported`;
 
 /** What a pass could not look at, because it has failed before, is as it was. */
-function deleting({ deleting: waits, machine, problems }: MachineFacts): Said {
+function deleting({ deleting: waits, machine, problems }: MachineFacts): ConditionValue {
   if (!isBeingDeleted(machine)) return plain('Deleting', 'False', 'NotDeleting');
   if (waits === undefined && problems.length > 0) {
     const before = machine.status?.conditions?.find(({ type, status }) => type === 'Deleting' && status === 'True');
@@ -248,7 +253,7 @@ function deleting({ deleting: waits, machine, problems }: MachineFacts): Said {
 }
 
 /** The summary: what is False outweighs what is Unknown. */
-function readyOf({ machine, problems }: MachineFacts, all: readonly Said[]): Said {
+function readyOf({ machine, problems }: MachineFacts, all: readonly ConditionValue[]): ConditionValue {
   const gates = machine.spec?.readinessGates ?? [];
   const negative = new Set([
     'Deleting',
@@ -262,7 +267,7 @@ function readyOf({ machine, problems }: MachineFacts, all: readonly Said[]): Sai
     const isWrong = found.status === (negative.has(type) ? 'True' : 'False');
     return { ...found, isWrong, isUnknown: found.status === 'Unknown' };
   });
-  const told = (some: readonly Said[]): string =>
+  const told = (some: readonly ConditionValue[]): string =>
     some.map(({ type, reason, message }) => `* ${type}: ${message === '' ? reason : message}`).join('\n');
   const wrong = looked.filter(({ isWrong }) => isWrong);
   const unknown = looked.filter(({ isUnknown }) => isUnknown);
@@ -275,19 +280,19 @@ function readyOf({ machine, problems }: MachineFacts, all: readonly Said[]): Sai
     : plain('Ready', 'True', 'Ready');
 }
 
-function availableOf({ spec }: ClusterAPIMachine, ready: Condition, nowMs: number): Said {
+function availableOf({ spec }: ClusterAPIMachine, ready: ClusterAPICondition, nowMs: number): ConditionValue {
   if (ready.status !== 'True') return plain('Available', 'False', 'NotReady');
   return leftMs(ready, spec?.minReadySeconds ?? 0, nowMs) === 0
     ? plain('Available', 'True', 'Available')
     : plain('Available', 'False', 'WaitingForMinReadySeconds');
 }
 
-function leftMs(ready: Condition | undefined, seconds: number, nowMs: number): number {
+function leftMs(ready: ClusterAPICondition | undefined, seconds: number, nowMs: number): number {
   const sinceMs = fromTimestamp(ready?.lastTransitionTime) ?? nowMs;
   return Math.max(0, sinceMs + seconds * 1_000 - nowMs);
 }
 
-function dated(before: readonly Condition[], said: Said, nowMs: number): Condition {
+function dated(before: readonly ClusterAPICondition[], said: ConditionValue, nowMs: number): ClusterAPICondition {
   const known = before.find(({ type }) => type === said.type);
   const isSame = known?.status === said.status && fromTimestamp(known.lastTransitionTime) !== undefined;
   const since = isSame ? known.lastTransitionTime : undefined;
@@ -297,13 +302,13 @@ function dated(before: readonly Condition[], said: Said, nowMs: number): Conditi
 }
 
 /** What an object of a provider reports, as another condition: one that is True, and gives no reason, has the reason of all that is well. */
-export function mirrored(reported: Said, type: string): Said {
+export function mirrored(reported: ConditionValue, type: string): ConditionValue {
   const { status, reason } = reported;
   return { ...reported, type, reason: reason === NO_REASON && status === 'True' ? 'Ready' : reason };
 }
 
 /** A condition in as many words as it needs. */
-export function plain(type: string, status: ConditionStatus, reason: string, message = ''): Said {
+export function plain(type: string, status: ConditionStatus, reason: string, message = ''): ConditionValue {
   return { type, status, reason, message };
 }
 

@@ -12,7 +12,7 @@ import { clusterAPIMachines } from '../../kube/resource.ts';
 import type { Target } from '../../targets/targets.ts';
 import { trimNode } from '../../targets/trim.ts';
 import { creationSteps } from './creation-steps.ts';
-import { nodeOf } from './creation/node-of.ts';
+import { nodeByProviderID } from './creation/node-by-provider-id.ts';
 import type { MachinePass, StepDeps, WorkingMachine } from './machine-pass.ts';
 import type { NodeCluster } from './node-clusters.ts';
 import type { SeenInfrastructure } from './seen.ts';
@@ -92,7 +92,9 @@ test.each<{
     const nodeCluster = { kind: 'reached', target: withNode, identity: undefined } as const;
 
     const pass = { machine: one as WorkingMachine, infrastructure, nodeCluster, cluster };
-    expect(nodeOf(depsOf([one, ...(other === undefined ? [] : [other])], others), pass)).toMatchObject({ kind });
+    expect(nodeByProviderID(depsOf([one, ...(other === undefined ? [] : [other])], others), pass)).toMatchObject({
+      kind,
+    });
   },
 );
 
@@ -127,7 +129,7 @@ test('of several Machines with a provider ID the same one is named, whichever wa
   const [before, after] = [
     [one, other, third],
     [one, third, other],
-  ].map((all) => nodeOf(depsOf(all, 'there'), pass));
+  ].map((all) => nodeByProviderID(depsOf(all, 'there'), pass));
 
   expect(before).toMatchObject({ kind: 'undecided', problem: expect.stringContaining('Machines ns/m and ns/o have') });
   expect(after).toEqual(before);
@@ -138,7 +140,7 @@ test('two Nodes with the provider id of a Machine are decided by the name that i
   const seen = [undefined, 'b', 'c'].map((known) => {
     const one = machine('m', known);
     const pass = { machine: one as WorkingMachine, infrastructure: ABSENT, nodeCluster, cluster };
-    return nodeOf(depsOf([one]), pass);
+    return nodeByProviderID(depsOf([one]), pass);
   });
 
   expect(seen).toMatchObject([
@@ -344,5 +346,5 @@ test.each<{
     cluster,
   };
 
-  expect(nodeOf(depsOf([one]), pass)).toMatchObject(want);
+  expect(nodeByProviderID(depsOf([one]), pass)).toMatchObject(want);
 });

@@ -2,7 +2,7 @@ import { bootstrapDataIn } from '../../apis/cluster-api/bootstrap-secret.ts';
 import { keyOf, type KubeObject } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { Reader } from '../../kube/client.ts';
-import { ignoreNotFound, isRefusal } from '../../kube/errors.ts';
+import { ignoreNotFound, isForbiddenOrNotServed } from '../../kube/errors.ts';
 import { secrets as secretResource } from '../../kube/resource.ts';
 
 /** Why a machine cannot start with a Secret: what is wrong with that, and what would help. */
@@ -48,7 +48,7 @@ export class DataSecrets {
       }
       return trouble;
     } catch (err) {
-      if (isRefusal(err)) return undefined;
+      if (isForbiddenOrNotServed(err)) return undefined;
       throw err;
     }
   }

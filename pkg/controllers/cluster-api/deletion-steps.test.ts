@@ -11,11 +11,11 @@ import { runSteps } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
 import { deletionSteps } from './deletion-steps.ts';
 import { attachedVolumes } from './deletion/detach-volumes.ts';
-import { describeProgress } from './deletion/drain-words.ts';
-import { hooksOf } from './deletion/hooks.ts';
+import { describeRemainingPods } from './deletion/drain-words.ts';
+import { hookNamesOf } from './deletion/hooks.ts';
 import { nodeCareOf } from './deletion/node-care.ts';
 import { isOver } from './deletion/waits.ts';
-import type { Found } from './externals.ts';
+import type { ExternalLookup } from './externals.ts';
 import type { MachinePass, StepDeps, WorkingMachine } from './machine-pass.ts';
 import type { NodeCluster } from './node-clusters.ts';
 import type { SeenBootstrap, SeenInfrastructure, SeenNode } from './seen.ts';
@@ -40,7 +40,7 @@ const UNDECIDED: SeenNode = { kind: 'undecided', problem: 'p' };
 const UNREACHABLE = { kind: 'unreachable', why: 'w', isOver: true } as const satisfies SeenNode;
 const LOST: NodeCluster = { kind: 'unreachable', why: 'w', sinceMs: 0 };
 
-const controlPlaneWith = (more: object, status: object = {}): Found => ({
+const controlPlaneWith = (more: object, status: object = {}): ExternalLookup => ({
   kind: 'found',
   object: { ...object('cp', more), status } as KubeObject,
   resource,
@@ -60,7 +60,7 @@ interface World {
   readonly nodeFailure?: ApiError;
   /** The pass is repeated after so long. */
   readonly repeatedAfterMs?: number;
-  readonly controlPlane?: Found;
+  readonly controlPlane?: ExternalLookup;
   /** Machines of the Cluster. */
   readonly machines?: readonly KubeObject[];
 }
@@ -226,7 +226,7 @@ test.each([
     says: '1 Pod is left; ns/keep (not evicted; waiting for it to complete, as MachineDrainRule jobs says)',
   },
 ])('of a drain it is said that $says', ({ says, ...progress }) => {
-  expect(describeProgress(progress)).toBe(says);
+  expect(describeRemainingPods(progress)).toBe(says);
 });
 
 test.each<{ what: string; world?: World; change?: Parameters<typeof run>[1]; told: string | undefined }>([
@@ -815,7 +815,7 @@ test.each([
     want: [PRE_DRAIN, `${PRE_DRAIN}/b`, `${PRE_DRAIN}x/c`],
   },
 ])('hooks in $annotations are $want', ({ annotations, want }) => {
-  expect(hooksOf(object('m', { annotations }), PRE_DRAIN)).toEqual(want);
+  expect(hookNamesOf(object('m', { annotations }), PRE_DRAIN)).toEqual(want);
 });
 
 test.each([

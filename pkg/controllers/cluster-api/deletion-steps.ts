@@ -9,7 +9,7 @@ import { decided } from './deletion/reachable.ts';
 import { release } from './deletion/release.ts';
 import { removal } from './deletion/removal.ts';
 import { OF_BOOTSTRAP, OF_INFRASTRUCTURE } from './deletion/waits.ts';
-import type { MachineStep, StepDeps } from './machine-pass.ts';
+import type { ClusterAPIMachineStep, StepDeps } from './machine-pass.ts';
 
 /**
  * What is done for a Machine that is being deleted, in this order; each waits for the one before. The Node is let alone where there is
@@ -17,7 +17,7 @@ import type { MachineStep, StepDeps } from './machine-pass.ts';
  *
  *   hooks ─▶ drain ─▶ volumes detached ─▶ hooks ─▶ infrastructure gone ─▶ bootstrap gone ─▶ Node gone ─▶ finalizer
  */
-export function deletionSteps(deps: StepDeps): readonly MachineStep[] {
+export function deletionSteps(deps: StepDeps): readonly ClusterAPIMachineStep[] {
   return [
     located,
     careStep(deps),

@@ -14,7 +14,7 @@ import type { Patch } from '../../kube/patch.ts';
 import { clusterAPIClusters, clusterAPIMachines, apiVersionOf } from '../../kube/resource.ts';
 import { ClusterAPIClusterController, type ClusterControllerDeps } from './cluster-controller.ts';
 import { CLUSTER_EVENTS } from './cluster-news.ts';
-import { machineConditions } from './conditions.ts';
+import { clusterAPIMachineConditions } from './conditions.ts';
 import { olderConditions } from './older-conditions.ts';
 
 const DOCS = join(import.meta.dirname, '../../../docs');
@@ -52,7 +52,7 @@ test('the page has each condition that is written, and no other', () => {
     deleting: undefined,
     problems: [],
   };
-  const conditions = machineConditions(facts, 0);
+  const conditions = clusterAPIMachineConditions(facts, 0);
   const cells = rowsOf(PAGE, '| condition  ');
   const [, , older = ''] = cells.at(-1) ?? [];
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
-import type { Condition } from '../../apis/cluster-api/condition.ts';
+import type { ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { explainClusterAPICluster, type AroundCluster } from './explain-cluster.ts';
 
@@ -12,7 +12,12 @@ const HELD = { finalizers: ['cluster.cluster.x-k8s.io'] };
 const GOING = { ...HELD, deletionTimestamp: THEN };
 const HAD = { ...HELD, annotations: { 'cluster-api.machine.sapcloud.io/had-kubeconfig': 'true' } };
 
-const condition = (type: string, status: Condition['status'], reason: string, message = ''): Condition => ({
+const condition = (
+  type: string,
+  status: ClusterAPICondition['status'],
+  reason: string,
+  message = '',
+): ClusterAPICondition => ({
   type,
   status,
   reason,
@@ -27,7 +32,7 @@ const machine = (phase: 'Running' | 'Pending'): ClusterAPIMachine => ({
 });
 
 const explain = (
-  conditions: readonly Condition[],
+  conditions: readonly ClusterAPICondition[],
   metadata: object = HELD,
   around: Partial<AroundCluster> = {},
   spec: ClusterAPICluster['spec'] = {},

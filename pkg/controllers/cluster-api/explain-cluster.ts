@@ -1,5 +1,5 @@
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
-import { conditionOf, type Condition } from '../../apis/cluster-api/condition.ts';
+import { conditionOf, type ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
 import { CLUSTER_FINALIZER, HAD_KUBECONFIG_ANNOTATION, KUBECONFIG_SECRET_SUFFIX } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
@@ -99,7 +99,7 @@ function waiting(cluster: ClusterAPICluster): Said | undefined {
   return undefined;
 }
 
-function missing(type: string, condition: Condition | undefined, nextStep: string): Said {
+function missing(type: string, condition: ClusterAPICondition | undefined, nextStep: string): Said {
   const message = condition?.message ?? '';
   return {
     reason: condition?.reason ?? 'NotReported',

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import type { Condition } from '../../apis/cluster-api/condition.ts';
+import type { ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { explainClusterAPIMachine, type KnownCluster } from './explain.ts';
@@ -10,7 +10,12 @@ const SINCE = '2026-01-01T00:09:00Z';
 const NOW_MS = Date.parse('2026-01-01T00:10:00Z');
 const HELD = { finalizers: ['machine.cluster.x-k8s.io'] };
 
-const condition = (type: string, status: Condition['status'], reason: string, message = ''): Condition => ({
+const condition = (
+  type: string,
+  status: ClusterAPICondition['status'],
+  reason: string,
+  message = '',
+): ClusterAPICondition => ({
   type,
   status,
   reason,
@@ -20,14 +25,14 @@ const condition = (type: string, status: Condition['status'], reason: string, me
 const GOOD = ['BootstrapConfigReady', 'InfrastructureReady', 'NodeReady', 'Ready', 'Available'].map((type) =>
   condition(type, 'True', type),
 );
-const but = (...others: readonly Condition[]): readonly Condition[] => [
+const but = (...others: readonly ClusterAPICondition[]): readonly ClusterAPICondition[] => [
   ...GOOD.filter(({ type }) => others.every((one) => one.type !== type)),
   ...others,
 ];
 const cluster: KubeObject = { metadata: { name: 'c', uid: 'c', resourceVersion: '1', creationTimestamp: THEN } };
 
 const explain = (
-  conditions: readonly Condition[],
+  conditions: readonly ClusterAPICondition[],
   metadata: object = HELD,
   known: KnownCluster = cluster,
   deletion: object = {},

@@ -1,6 +1,6 @@
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
-import type { Condition } from '../../apis/cluster-api/condition.ts';
-import { DELETION_HOOK, MACHINE_FINALIZER, WATCH_FILTER_LABEL } from '../../apis/cluster-api/keys.ts';
+import type { ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
+import { DELETION_HOOK, CLUSTER_API_MACHINE_FINALIZER, WATCH_FILTER_LABEL } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted, type KubeObject } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
@@ -73,7 +73,7 @@ export function explainClusterAPIMachine(
 
 function stand(machine: ClusterAPIMachine, cluster: KnownCluster): Told {
   const { metadata, spec, status } = machine;
-  const find = (type: string): Condition | undefined => status?.conditions?.find((one) => one.type === type);
+  const find = (type: string): ClusterAPICondition | undefined => status?.conditions?.find((one) => one.type === type);
   const paused = find('Paused');
   if (paused?.status === 'True') {
     return {
@@ -95,7 +95,7 @@ function stand(machine: ClusterAPIMachine, cluster: KnownCluster): Told {
       since: find('Ready')?.lastTransitionTime ?? metadata.creationTimestamp,
     };
   }
-  const isHeld = metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
+  const isHeld = metadata.finalizers?.includes(CLUSTER_API_MACHINE_FINALIZER) === true;
   if (!isHeld && !isBeingDeleted(machine)) {
     return { ...notLookedAt('Machine', metadata), since: metadata.creationTimestamp };
   }
@@ -122,7 +122,7 @@ function filterOf({ labels }: KubeObject['metadata']): string {
   return value === undefined ? ', which is missing' : `; it has ${value}`;
 }
 
-function deleting(machine: ClusterAPIMachine, condition: Condition | undefined): Told {
+function deleting(machine: ClusterAPIMachine, condition: ClusterAPICondition | undefined): Told {
   const { metadata, status } = machine;
   const { deletionTimestamp, finalizers = [] } = metadata;
   const isTold = condition?.status === 'True';
@@ -148,7 +148,7 @@ function ownHookRemedy({ metadata }: ClusterAPIMachine, waitsFor: object | undef
   return `Keep annotation ${DELETION_HOOK} and delete its machine, which drains its Node first: ${command}`;
 }
 
-function waiting(find: (type: string) => Condition | undefined): Told | undefined {
+function waiting(find: (type: string) => ClusterAPICondition | undefined): Told | undefined {
   const missing = Object.entries(NEEDS).find(([type]) => find(type)?.status !== 'True');
   if (missing === undefined) return undefined;
   const [type, next] = missing;
@@ -164,7 +164,7 @@ function waiting(find: (type: string) => Condition | undefined): Told | undefine
   };
 }
 
-function running({ status, spec }: ClusterAPIMachine, find: (type: string) => Condition | undefined): Told {
+function running({ status, spec }: ClusterAPIMachine, find: (type: string) => ClusterAPICondition | undefined): Told {
   const ready = find('Ready');
   const node = status?.nodeRef?.name ?? '';
   if (ready?.status !== 'True') {

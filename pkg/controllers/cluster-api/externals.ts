@@ -19,7 +19,7 @@ export interface External {
 }
 
 /** What is known of an object of a provider. unknown: whether there is one cannot be told; `problem` says why, and what would help. */
-export type Found =
+export type ExternalLookup =
   | ({ readonly kind: 'found' } & External)
   | { readonly kind: 'absent' }
   | { readonly kind: 'reading' }
@@ -108,7 +108,7 @@ export class Externals {
   }
 
   /** An object that a user names, beside its holder. */
-  find(holder: KubeObject, reference: ContractReference): Found {
+  find(holder: KubeObject, reference: ContractReference): ExternalLookup {
     const name = definitionNameOf(reference);
     const kind = this.#kinds.get(name);
     if (kind?.open === undefined) return { kind: 'unknown', problem: this.#whyNot(name) };

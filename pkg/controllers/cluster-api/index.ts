@@ -13,8 +13,8 @@ import type { DrainRules } from '../machines/drain-rules.ts';
 import { ClusterAPIClusterController } from './cluster-controller.ts';
 import { DataSecrets } from './data-secrets.ts';
 import { Externals } from './externals.ts';
-import { queueKeyOf, servedBy } from './keys.ts';
-import { ClusterAPIMachineController, type MachineControllerDeps } from './machine-controller.ts';
+import { clusterAPIQueueKeyOf, clusterAPIObjectOf } from './keys.ts';
+import { ClusterAPIMachineController, type ClusterAPIMachineControllerDeps } from './machine-controller.ts';
 import type { EndedDrain } from './machine-pass.ts';
 import { NodeClusters } from './node-clusters.ts';
 import { servedWith } from './served.ts';
@@ -51,7 +51,7 @@ export function clusterAPI(
     open: (resource, refused) => operator.openCache(resource, refused),
   });
   const dataSecrets = new DataSecrets({ secrets: caches.secrets, reader });
-  const servedAs: MachineControllerDeps['servedAs'] = (resource) => operator.servedAs(resource);
+  const servedAs: ClusterAPIMachineControllerDeps['servedAs'] = (resource) => operator.servedAs(resource);
   const nodeClusters = new NodeClusters({
     secrets: caches.secrets,
     reader,
@@ -80,12 +80,12 @@ export function clusterAPI(
     lease: MACHINE_LEASE,
     concurrency: config.machine.concurrency,
     reconcile: (queueKey, signal) => {
-      const { kind, key } = servedBy(queueKey);
+      const { kind, key } = clusterAPIObjectOf(queueKey);
       return kind === 'Machine' ? machine.reconcile(key, signal) : cluster.reconcile(key, signal);
     },
     // Which Node a Machine has, and whether it is empty, follows from caches that have caught up.
     needsTarget: (queueKey) => {
-      const { kind, key } = servedBy(queueKey);
+      const { kind, key } = clusterAPIObjectOf(queueKey);
       const one = kind === 'Machine' ? machines.get(key) : undefined;
       return target !== undefined && one !== undefined && !nodeClusters.isApart(clusterKeyOf(one));
     },
@@ -95,8 +95,8 @@ export function clusterAPI(
       // Who owns what is told in the version that is served.
       (queue) =>
         operator.onServedChange(() => {
-          for (const one of machines.list()) queue.add(queueKeyOf('Machine', keyOf(one)));
-          for (const one of clusters.list()) queue.add(queueKeyOf('Cluster', keyOf(one)));
+          for (const one of machines.list()) queue.add(clusterAPIQueueKeyOf('Machine', keyOf(one)));
+          for (const one of clusters.list()) queue.add(clusterAPIQueueKeyOf('Cluster', keyOf(one)));
         }),
       (queue) =>
         nodeClusters.start({
@@ -112,7 +112,7 @@ export function clusterAPI(
           for (const one of machines.list().filter(isBeingDeleted)) {
             const { uid } = one.metadata;
             if (drains.get(uid, 'drain')?.state === 'failed') drains.forget(uid, 'drain');
-            queue.add(queueKeyOf('Machine', keyOf(one)));
+            queue.add(clusterAPIQueueKeyOf('Machine', keyOf(one)));
           }
         }),
       (queue) => {

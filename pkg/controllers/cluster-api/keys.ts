@@ -4,7 +4,7 @@ import { kindKeys } from '../../reconcile/kind-keys.ts';
 const KEYS = kindKeys('Machine', 'Cluster');
 
 /** The key of an object in the queue. */
-export const { queueKeyOf } = KEYS;
+export const clusterAPIQueueKeyOf = KEYS.queueKeyOf;
 
 /** The kind, and the key of the object in caches. */
-export const servedBy = KEYS.objectOf;
+export const clusterAPIObjectOf = KEYS.objectOf;

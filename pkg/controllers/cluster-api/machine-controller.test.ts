@@ -10,7 +10,7 @@ import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
 import type { Patch } from '../../kube/patch.ts';
 import { apiVersionOf, providerResource } from '../../kube/resource.ts';
-import { ClusterAPIMachineController, type MachineControllerDeps } from './machine-controller.ts';
+import { ClusterAPIMachineController, type ClusterAPIMachineControllerDeps } from './machine-controller.ts';
 
 const HELD = ['machine.cluster.x-k8s.io'];
 const named = (name: string, metadata: object = {}): KubeObject => ({
@@ -82,7 +82,7 @@ async function reconcile(
         return Promise.resolve(plural === 'sims' ? named('i') : object);
       },
     },
-  } as unknown as MachineControllerDeps;
+  } as unknown as ClusterAPIMachineControllerDeps;
   const controller = new ClusterAPIMachineController(deps);
   const [ended] = await Promise.allSettled([controller.reconcile('ns/m', new AbortController().signal)]);
   return ended.status === 'rejected' ? ended.reason : dropped;

@@ -6,7 +6,7 @@ import {
   CLUSTER_NAME_LABEL,
   HAD_CONTROL_PLANE_ANNOTATION,
   HAD_KUBECONFIG_ANNOTATION,
-  MACHINE_FINALIZER,
+  CLUSTER_API_MACHINE_FINALIZER,
   NODE_CLUSTER_ANNOTATION,
   PAUSED_ANNOTATION,
 } from '../../apis/cluster-api/keys.ts';
@@ -25,20 +25,27 @@ import { replacing } from '../../kube/merge-change.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch } from '../../kube/patch.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../../kube/resource.ts';
 import { requeue, runSteps, stop, type StepResult } from '../../reconcile/result.ts';
-import { availableInMs, deprecatedConditions, machineConditions, merged, phaseOf, plain } from './conditions.ts';
+import {
+  availableInMs,
+  deprecatedConditions,
+  clusterAPIMachineConditions,
+  merged,
+  clusterAPIPhaseOf,
+  plain,
+} from './conditions.ts';
 import { creationSteps } from './creation-steps.ts';
 import { withDefaults } from './defaults.ts';
 import { deletionSteps } from './deletion-steps.ts';
-import { queueKeyOf } from './keys.ts';
-import type { MachinePass, MachineStep, StepDeps, WorkingMachine } from './machine-pass.ts';
+import { clusterAPIQueueKeyOf } from './keys.ts';
+import type { MachinePass, ClusterAPIMachineStep, StepDeps, WorkingMachine } from './machine-pass.ts';
 import { newsOf } from './news.ts';
 import type { NodeCluster, NodeClusters } from './node-clusters.ts';
 import { olderConditions } from './older-conditions.ts';
 import { revisionOwnersOf } from './outdated.ts';
-import { isOfControlPlane, ownersOfMachine } from './ownership.ts';
+import { isOfControlPlane, ownersOfMachine } from './adoption.ts';
 
 /** What Machines of Cluster API are looked after with. */
-export interface MachineControllerDeps extends StepDeps {
+export interface ClusterAPIMachineControllerDeps extends StepDeps {
   readonly clusters: Lister<ClusterAPICluster>;
   readonly nodeClusters: Pick<NodeClusters, 'use' | 'drop' | 'of' | 'isApart'>;
   readonly recorder: ObjectEvents<ClusterAPIMachine>;
@@ -57,11 +64,11 @@ const AGAIN_MS = 20_000;
  * A pass writes at most one patch of the Machine and one of its status, only of fields that are its own.
  */
 export class ClusterAPIMachineController {
-  readonly #deps: MachineControllerDeps;
-  readonly #creation: readonly MachineStep[];
-  readonly #deletion: readonly MachineStep[];
+  readonly #deps: ClusterAPIMachineControllerDeps;
+  readonly #creation: readonly ClusterAPIMachineStep[];
+  readonly #deletion: readonly ClusterAPIMachineStep[];
 
-  constructor(deps: MachineControllerDeps) {
+  constructor(deps: ClusterAPIMachineControllerDeps) {
     this.#deps = deps;
     this.#creation = creationSteps(deps);
     this.#deletion = deletionSteps(deps);
@@ -71,7 +78,7 @@ export class ClusterAPIMachineController {
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
     const { machines, clusters, externals, nodeClusters, drains, isServed, clock } = this.#deps;
     const observed = machines.get(key);
-    const user = queueKeyOf('Machine', key);
+    const user = clusterAPIQueueKeyOf('Machine', key);
     drains.forgetAll(user, observed?.metadata.uid);
     const isDone = observed !== undefined && isBeingDeleted(observed) && !isHeld(observed);
     if (observed === undefined || isDone || !isServed(observed)) {
@@ -90,7 +97,7 @@ export class ClusterAPIMachineController {
     if (pauses !== '') return await this.#tellPaused(observed, pauses, signal);
     if (cluster === undefined) return await this.#tellAlone(observed, machine, signal);
     if (!isBeingDeleted(observed) && !isHeld(observed)) {
-      machine.metadata.finalizers = [...(machine.metadata.finalizers ?? []), MACHINE_FINALIZER];
+      machine.metadata.finalizers = [...(machine.metadata.finalizers ?? []), CLUSTER_API_MACHINE_FINALIZER];
       this.#adopt(machine, cluster);
       await this.#writeMain(observed, machine, signal);
       return requeue(0, 'the finalizer to be recorded');
@@ -121,7 +128,7 @@ export class ClusterAPIMachineController {
     // It says nothing about the Machine: the next pass sees what has changed, or may write again.
     for (const err of failures) if (isConflict(err) || err instanceof GateClosedError) throw err;
     pass.problems.push(...failures.map((err) => (err instanceof Error ? err.message : String(err))));
-    machine.status.conditions = machineConditions(pass, clock.now());
+    machine.status.conditions = clusterAPIMachineConditions(pass, clock.now());
     const older = machine.status.deprecated?.v1beta1?.conditions ?? [];
     showOlder(machine, deprecatedConditions(older, olderConditions(pass, pass.older, older), clock.now()));
     await this.#write(pass);
@@ -231,7 +238,7 @@ export class ClusterAPIMachineController {
   ): Promise<void> {
     const { clock, writer } = this.#deps;
     const { status } = machine;
-    const phase = phaseOf(machine);
+    const phase = clusterAPIPhaseOf(machine);
     if (status.phase !== phase) status.lastUpdated = toTimestamp(clock.now());
     status.phase = phase;
     status.observedGeneration = base.metadata.generation ?? 0;
@@ -295,7 +302,7 @@ function pausesOf({ metadata }: ClusterAPIMachine, cluster: ClusterAPICluster | 
 }
 
 function isHeld({ metadata }: ClusterAPIMachine): boolean {
-  return metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
+  return metadata.finalizers?.includes(CLUSTER_API_MACHINE_FINALIZER) === true;
 }
 
 function workingCopy(observed: ClusterAPIMachine): WorkingMachine {

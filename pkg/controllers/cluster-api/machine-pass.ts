@@ -14,7 +14,7 @@ import type { Target } from '../../targets/targets.ts';
 import type { NodeCare } from './deletion/node-care.ts';
 import type { DataSecrets, DataSecretTrouble } from './data-secrets.ts';
 import type { Externals } from './externals.ts';
-import type { SyncedKeys } from './node-change.ts';
+import type { SyncedKeys } from './node-patch.ts';
 import type { NodeCluster } from './node-clusters.ts';
 import type { OlderSaid } from './older-conditions.ts';
 import type { SeenBootstrap, SeenInfrastructure, SeenNode } from './seen.ts';
@@ -55,18 +55,18 @@ export type WorkingMachine = ClusterAPIMachine & {
 };
 
 /** What happened, to be told when the pass has been written. */
-export interface Told {
+export interface PassEvent {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly message: string;
 }
 
 /** What a deletion waits for. */
-export interface Waiting {
+export interface DeletionWait {
   readonly reason: string;
   readonly message: string;
   /** It does not pass by itself, or not soon: an Event tells it, once for each reason, and once for each text of `why`, which the message has. */
-  readonly event?: Pick<Told, 'type' | 'reason'> & { readonly why?: string };
+  readonly event?: Pick<PassEvent, 'type' | 'reason'> & { readonly why?: string };
 }
 
 /** One pass over one Machine. Steps change the copy and note what they found; the controller writes it. */
@@ -87,9 +87,9 @@ export interface MachinePass {
   care: NodeCare;
   /** What the steps of a deletion say in conditions of the older contract. */
   readonly older: OlderSaid[];
-  deleting: Waiting | undefined;
+  deleting: DeletionWait | undefined;
   readonly problems: string[];
-  readonly told: Told[];
+  readonly told: PassEvent[];
   /** When to run again although nothing wakes the pass. */
   readonly again: { readonly afterMs: number; readonly waitingFor: string }[];
 }
@@ -100,7 +100,7 @@ export function targetOf({ nodeCluster }: Pick<MachinePass, 'nodeCluster'>): Tar
 }
 
 /** One concern of a pass. */
-export interface MachineStep {
+export interface ClusterAPIMachineStep {
   readonly name: string;
   run(pass: MachinePass): StepResult | Promise<StepResult>;
 }

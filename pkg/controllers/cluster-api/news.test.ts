@@ -1,15 +1,20 @@
 import { expect, test } from '@jest/globals';
 
-import type { Condition } from '../../apis/cluster-api/condition.ts';
+import type { ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
-import type { Waiting } from './machine-pass.ts';
+import type { DeletionWait } from './machine-pass.ts';
 import { newsOf } from './news.ts';
 
-const machine = (conditions: readonly Condition[], metadata: object = {}): ClusterAPIMachine => ({
+const machine = (conditions: readonly ClusterAPICondition[], metadata: object = {}): ClusterAPIMachine => ({
   metadata: { name: 'm', uid: 'u', resourceVersion: '1', creationTimestamp: '', ...metadata },
   status: { conditions, nodeRef: { name: 'n' } },
 });
-const condition = (type: string, status: Condition['status'], reason: string, message = ''): Condition => ({
+const condition = (
+  type: string,
+  status: ClusterAPICondition['status'],
+  reason: string,
+  message = '',
+): ClusterAPICondition => ({
   type,
   status,
   reason,
@@ -20,7 +25,12 @@ const NOTHING = { problems: [], deleting: undefined };
 const missing = condition('InfrastructureReady', 'False', 'ObjectDoesNotExist', 'create it');
 const waiting = condition('InfrastructureReady', 'False', 'NotReady', 'not yet');
 
-test.each<{ what: string; before?: readonly Condition[]; after: readonly Condition[]; want: readonly string[] }>([
+test.each<{
+  what: string;
+  before?: readonly ClusterAPICondition[];
+  after: readonly ClusterAPICondition[];
+  want: readonly string[];
+}>([
   {
     what: 'something is missing',
     after: [missing],
@@ -75,7 +85,7 @@ test.each(['NodeDeleted', 'ConnectionDown'])('a Machine whose Node was never fou
   ]);
 });
 
-test.each<{ what: string; before?: Condition; after: Waiting; want: readonly string[] }>([
+test.each<{ what: string; before?: ClusterAPICondition; after: DeletionWait; want: readonly string[] }>([
   {
     what: 'waits for a hook',
     after: {

@@ -1,7 +1,7 @@
-import { conditionOf, type Condition } from '../../apis/cluster-api/condition.ts';
+import { conditionOf, type ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
-import type { Told, Waiting } from './machine-pass.ts';
+import type { PassEvent, DeletionWait } from './machine-pass.ts';
 
 /** By condition, the Event that tells why it is not True. */
 const EVENTS = {
@@ -32,8 +32,8 @@ const UNTOLD = 'InternalError';
 export function newsOf(
   before: ClusterAPIMachine,
   after: ClusterAPIMachine,
-  { problems, deleting }: { readonly problems: readonly string[]; readonly deleting: Waiting | undefined },
-): readonly Told[] {
+  { problems, deleting }: { readonly problems: readonly string[]; readonly deleting: DeletionWait | undefined },
+): readonly PassEvent[] {
   const told = conditionOf(before, 'Ready')?.message ?? '';
   const news = problems.filter((problem) => !told.includes(problem)).join('; ');
   return [
@@ -49,7 +49,7 @@ function waitsFor(
   type: string,
   event: string,
   problems: readonly string[],
-): Told | undefined {
+): PassEvent | undefined {
   const now = conditionOf(after, type);
   if (now === undefined || now.status === 'True' || now.reason === UNTOLD || isBeingDeleted(after)) return undefined;
   if (type === 'NodeReady' && !OF_NODES.includes(now.reason)) return undefined;
@@ -60,7 +60,7 @@ function waitsFor(
 }
 
 /** What condition Deleting has said before is no news: neither to the next process. */
-function heldUp(before: Condition | undefined, deleting: Waiting | undefined): readonly Told[] {
+function heldUp(before: ClusterAPICondition | undefined, deleting: DeletionWait | undefined): readonly PassEvent[] {
   if (deleting?.event === undefined) return [];
   const { type, reason, why = '' } = deleting.event;
   const isKnown = before?.status === 'True' && before.reason === deleting.reason && before.message.includes(why);

@@ -2,7 +2,7 @@ import { NO_REASON } from '../../apis/cluster-api/condition.ts';
 import type { ClusterAPIMachine, DeprecatedCondition } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
-import { plain, PRESSURES, type MachineFacts, type Said } from './conditions.ts';
+import { plain, PRESSURES, type MachineFacts, type ConditionValue } from './conditions.ts';
 import type { Seen, SeenNode } from './seen.ts';
 
 /*
@@ -12,7 +12,7 @@ import type { Seen, SeenNode } from './seen.ts';
  */
 
 /** What such a condition says; one that is False without a severity is Info. */
-export interface OlderSaid extends Said {
+export interface OlderSaid extends ConditionValue {
   readonly severity?: NonNullable<DeprecatedCondition['severity']>;
 }
 
@@ -30,7 +30,7 @@ const STEPS = ['BootstrapReady', 'InfrastructureReady'];
 /** A condition of the older contract: one that is True needs no reason. */
 export function older(
   type: string,
-  status: Said['status'],
+  status: ConditionValue['status'],
   reason = '',
   {
     message = '',
@@ -73,7 +73,7 @@ function bootstrapReady({ machine, bootstrap, dataSecret }: MachineFacts): reado
 function external(
   type: string,
   machine: ClusterAPIMachine,
-  seen: Seen<{ readonly ready: Said | undefined }>,
+  seen: Seen<{ readonly ready: ConditionValue | undefined }>,
   { isReached, waits }: { readonly isReached: boolean; readonly waits: string },
 ): readonly OlderSaid[] {
   switch (seen.kind) {

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import type { ContractReference } from '../../apis/cluster-api/contract.ts';
 import type { KubeObject } from '../../apis/meta.ts';
-import type { Found } from './externals.ts';
+import type { ExternalLookup } from './externals.ts';
 import { isOutdated, revisionOwnersOf } from './outdated.ts';
 
 const object = (name: string, owner?: string, revision?: string): KubeObject => ({
@@ -17,17 +17,17 @@ const object = (name: string, owner?: string, revision?: string): KubeObject => 
     ...(revision !== undefined && { annotations: { 'machinedeployment.clusters.x-k8s.io/revision': revision } }),
   },
 });
-const found = (one: KubeObject): Found => ({ kind: 'found', object: one }) as Found;
-const set = (revision?: string): Found => found(object('s', 'MachineDeployment', revision));
-const deployment = (revision?: string): Found => found(object('d', undefined, revision));
-const ABSENT: Found = { kind: 'absent' };
-const UNKNOWN: Found = { kind: 'unknown', problem: 'p' };
+const found = (one: KubeObject): ExternalLookup => ({ kind: 'found', object: one }) as ExternalLookup;
+const set = (revision?: string): ExternalLookup => found(object('s', 'MachineDeployment', revision));
+const deployment = (revision?: string): ExternalLookup => found(object('d', undefined, revision));
+const ABSENT: ExternalLookup = { kind: 'absent' };
+const UNKNOWN: ExternalLookup = { kind: 'unknown', problem: 'p' };
 
 test.each<{
   what: string;
   owner?: string;
-  sets?: Found;
-  deployments?: Found;
+  sets?: ExternalLookup;
+  deployments?: ExternalLookup;
   names: number;
   want: boolean | undefined;
 }>([
@@ -44,7 +44,7 @@ test.each<{
 ])(
   'a Machine $what is outdated: $want',
   ({ owner = 'MachineSet', sets = ABSENT, deployments = ABSENT, names, want }) => {
-    const find = ({ kind }: ContractReference): Found => (kind === 'MachineSet' ? sets : deployments);
+    const find = ({ kind }: ContractReference): ExternalLookup => (kind === 'MachineSet' ? sets : deployments);
     const machine = object('m', owner);
 
     expect(isOutdated(machine, find)).toBe(want);

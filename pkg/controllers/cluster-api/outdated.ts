@@ -1,10 +1,10 @@
 import type { ContractReference } from '../../apis/cluster-api/contract.ts';
 import { CLUSTER_API_GROUP, CLUSTER_API_REVISION_ANNOTATION } from '../../apis/cluster-api/keys.ts';
 import type { KubeObject } from '../../apis/meta.ts';
-import type { Found } from './externals.ts';
+import type { ExternalLookup } from './externals.ts';
 
 /** How an object that another names is looked for. */
-type Find = (reference: ContractReference) => Found;
+type Find = (reference: ContractReference) => ExternalLookup;
 
 /**
  * The MachineSet that owns a Machine, and the MachineDeployment that owns this one, as far as they are known: nobody here looks after them, but

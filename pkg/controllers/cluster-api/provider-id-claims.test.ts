@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
-import { contestedNode, contestOf, type Claim } from './provider-id-claims.ts';
+import { contestedNode, contestOf, type ProviderIDClaim } from './provider-id-claims.ts';
 import type { SeenInfrastructure } from './seen.ts';
 
 const ID = 'sim:///1';
@@ -33,7 +33,7 @@ const ABSENT: SeenInfrastructure = { kind: 'absent' };
 const FOREIGN: SeenInfrastructure = { kind: 'foreign', problem: 'p' };
 const READING: SeenInfrastructure = { kind: 'reading' };
 
-test.each<{ what: string; own: Claim; rivals: readonly Claim[]; kind: string | undefined }>([
+test.each<{ what: string; own: ProviderIDClaim; rivals: readonly ProviderIDClaim[]; kind: string | undefined }>([
   {
     what: 'alone',
     own: { machine: machine('m'), infrastructure: ABSENT },

@@ -4,7 +4,7 @@ import { isBeingDeleted } from '../../apis/meta.ts';
 import type { SeenInfrastructure, SeenNode } from './seen.ts';
 
 /** A Machine that names a provider ID, and its infrastructure. */
-export interface Claim {
+export interface ProviderIDClaim {
   readonly machine: ClusterAPIMachine;
   readonly infrastructure: SeenInfrastructure;
 }
@@ -29,7 +29,7 @@ type Backing = 'reports' | 'silent' | 'gone' | 'unknown';
  *
  * The last: when the Node of two joins, both are woken at once, and each would take it, and write over what the other has put there.
  */
-export function contestedNode(own: Claim, rivals: readonly Claim[]): SeenNode | undefined {
+export function contestedNode(own: ProviderIDClaim, rivals: readonly ProviderIDClaim[]): SeenNode | undefined {
   const backing = backingOf(own);
   if (backing === 'gone' || backing === 'silent') {
     const [reporting] = rivals.filter((rival) => backingOf(rival) === 'reports');
@@ -47,14 +47,14 @@ export function contestedNode(own: Claim, rivals: readonly Claim[]): SeenNode | 
 }
 
 /** Whether another Machine may own the VM, and have its Node, as much as this one. When both go, what is on the Node is drained by either. */
-function isEqual(own: Claim, rival: Claim): boolean {
+function isEqual(own: ProviderIDClaim, rival: ProviderIDClaim): boolean {
   const hasAsMuch = own.machine.status?.nodeRef?.name === rival.machine.status?.nodeRef?.name;
   const mayOwn = [backingOf(own), 'reports'].includes(backingOf(rival));
   return hasAsMuch && mayOwn && !(isBeingDeleted(own.machine) && isBeingDeleted(rival.machine));
 }
 
 /** What is known of two Machines with one provider ID, and how to find out whose VM it is. To delete the wrong one destroys it. */
-export function contestOf(own: Claim, rival: Claim): string {
+export function contestOf(own: ProviderIDClaim, rival: ProviderIDClaim): string {
   const [a, b] = [own, rival].map(nameOf);
   const { providerID } = own.machine.spec ?? {};
   const start = `Machines ${a} and ${b} have the same provider ID ${providerID}`;
@@ -71,11 +71,11 @@ export function contestOf(own: Claim, rival: Claim): string {
   );
 }
 
-function nameOf({ machine: { metadata } }: Claim): string {
+function nameOf({ machine: { metadata } }: ProviderIDClaim): string {
   return `${metadata.namespace}/${metadata.name}`;
 }
 
-function standOf(claim: Claim): string {
+function standOf(claim: ProviderIDClaim): string {
   const { machine, infrastructure } = claim;
   const { kind, name } = machine.spec?.infrastructureRef ?? { kind: 'infrastructure', name: '' };
   const what = `${kind} ${name}`.trim();
@@ -88,7 +88,7 @@ function standOf(claim: Claim): string {
   return `${what} of ${nameOf(claim)} ${says[backingOf(claim)]}`;
 }
 
-function backingOf({ machine: { spec, status }, infrastructure }: Claim): Backing {
+function backingOf({ machine: { spec, status }, infrastructure }: ProviderIDClaim): Backing {
   if (infrastructure.kind === 'reading' || infrastructure.kind === 'unknown') return 'unknown';
   if (infrastructure.kind !== 'found' || isBeingDeleted(infrastructure.external.object)) return 'gone';
   const isKnown = status?.initialization?.infrastructureProvisioned === true;

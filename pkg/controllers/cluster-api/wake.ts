@@ -5,8 +5,8 @@ import type { Node, VolumeAttachment } from '../../apis/wire.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
 import { priorityFor } from '../replicas/wake.ts';
-import { queueKeyOf } from './keys.ts';
-import { isOfControlPlane } from './ownership.ts';
+import { clusterAPIQueueKeyOf } from './keys.ts';
+import { isOfControlPlane } from './adoption.ts';
 
 interface Watched {
   /** Indexes: CLUSTER_API_MACHINE_INDEXES. */
@@ -29,7 +29,7 @@ type WatchedNodes = Pick<Watched, 'machines' | 'nodes' | 'volumeAttachments'> & 
  */
 export function wakeClusterAPI({ machines, clusters, secrets, nodes, volumeAttachments }: Watched, queue: Queue): void {
   const wake = (machine: ClusterAPIMachine, priority: Priority): void =>
-    queue.add(queueKeyOf('Machine', keyOf(machine)), priority);
+    queue.add(clusterAPIQueueKeyOf('Machine', keyOf(machine)), priority);
   machines.onChange((old, current) => {
     const machine = current ?? old;
     if (machine === undefined) return;
@@ -38,12 +38,13 @@ export function wakeClusterAPI({ machines, clusters, secrets, nodes, volumeAttac
     for (const one of leftBehind(machines, old, current)) wake(one, 'normal');
     const cluster = clusters.get(keyBeside(machine, machine.spec?.clusterName ?? ''));
     // A Cluster that goes waits for its Machines.
-    if (cluster !== undefined && machines.hasSynced) queue.add(queueKeyOf('Cluster', keyOf(cluster)), 'normal');
+    if (cluster !== undefined && machines.hasSynced)
+      queue.add(clusterAPIQueueKeyOf('Cluster', keyOf(cluster)), 'normal');
   });
   clusters.onChange((old, current) => {
     const cluster = current ?? old;
     if (cluster === undefined) return;
-    queue.add(queueKeyOf('Cluster', keyOf(cluster)), priorityFor(clusters, isBeingDeleted(cluster)));
+    queue.add(clusterAPIQueueKeyOf('Cluster', keyOf(cluster)), priorityFor(clusters, isBeingDeleted(cluster)));
     for (const machine of machines.byIndex('cluster', cluster.metadata.name)) {
       if (machine.metadata.namespace === cluster.metadata.namespace) wake(machine, priorityFor(clusters, false));
     }
@@ -95,7 +96,7 @@ function leftBehind(
 /** Enqueues the Machines of a cluster when their Nodes change, and those that go when what is attached to these does. */
 export function wakeOfNodes({ machines, nodes, volumeAttachments, isIn }: WatchedNodes, queue: Queue): void {
   const wake = (machine: ClusterAPIMachine, priority: Priority): void => {
-    if (isIn(machine)) queue.add(queueKeyOf('Machine', keyOf(machine)), priority);
+    if (isIn(machine)) queue.add(clusterAPIQueueKeyOf('Machine', keyOf(machine)), priority);
   };
   nodes?.onChange((old, current) => {
     const ids = new Set([old, current].flatMap((node) => node?.spec?.providerID ?? []));

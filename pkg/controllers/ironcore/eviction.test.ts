@@ -4,13 +4,13 @@ import { MemoryClient } from '../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import type { IronCoreMachine, IronCoreMachineSpec } from '../../apis/ironcore/machine.ts';
 import type { IronCoreMachinePool } from '../../apis/ironcore/machine-pool.ts';
-import type { Taint } from '../../apis/ironcore/taint.ts';
+import type { IronCoreTaint } from '../../apis/ironcore/taint.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { ironCoreMachinePools } from '../../kube/resource.ts';
 import { Eviction } from './eviction.ts';
 
 const NOW = '2026-01-01T00:00:00Z';
-const broken: Taint = { key: 'broken', value: 'disk', effect: 'NoExecute' };
+const broken: IronCoreTaint = { key: 'broken', value: 'disk', effect: 'NoExecute' };
 
 function machine(spec: Partial<IronCoreMachineSpec> = {}, metadata: object = {}): IronCoreMachine {
   return {
@@ -19,14 +19,14 @@ function machine(spec: Partial<IronCoreMachineSpec> = {}, metadata: object = {})
   };
 }
 
-function pool(taints: readonly Taint[], resourceVersion = '1'): IronCoreMachinePool {
+function pool(taints: readonly IronCoreTaint[], resourceVersion = '1'): IronCoreMachinePool {
   return { metadata: { name: 'p', uid: 'p', resourceVersion, creationTimestamp: NOW }, spec: { taints } };
 }
 
 async function evict(
   one: IronCoreMachine,
-  cached: readonly Taint[],
-  live: readonly Taint[] = cached,
+  cached: readonly IronCoreTaint[],
+  live: readonly IronCoreTaint[] = cached,
   failure?: ApiError,
 ): Promise<{ client: MemoryClient; events: string[]; ended: PromiseSettledResult<unknown> }> {
   const client = new MemoryClient();

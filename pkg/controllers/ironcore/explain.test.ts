@@ -2,19 +2,19 @@ import { expect, test } from '@jest/globals';
 
 import type { IronCoreMachine, IronCoreMachineSpec, IronCoreMachineStatus } from '../../apis/ironcore/machine.ts';
 import type { IronCoreMachinePool } from '../../apis/ironcore/machine-pool.ts';
-import type { Condition } from '../../apis/ironcore/reference.ts';
-import { explainIronCoreMachine, type KnownPool } from './explain.ts';
+import type { IronCoreCondition } from '../../apis/ironcore/reference.ts';
+import { explainIronCoreMachine, type CachedPool } from './explain.ts';
 
 const NOW = Date.parse('2026-01-01T00:10:00Z');
 const EARLIER = '2026-01-01T00:09:00Z';
 const METADATA = { name: 'm', uid: 'u', resourceVersion: '1', creationTimestamp: '2026-01-01T00:08:00Z' };
 const PLACED = { machinePoolRef: { name: 'p' } };
 
-function condition(type: string, status: Condition['status'], reason: string, message = ''): Condition {
+function condition(type: string, status: IronCoreCondition['status'], reason: string, message = ''): IronCoreCondition {
   return { type, status, reason, message, lastTransitionTime: EARLIER };
 }
 
-function poolWith(...conditions: readonly Condition[]): IronCoreMachinePool {
+function poolWith(...conditions: readonly IronCoreCondition[]): IronCoreMachinePool {
   return { metadata: { ...METADATA, name: 'p' }, status: { conditions } };
 }
 
@@ -25,7 +25,7 @@ interface Row {
   readonly what: string;
   readonly spec?: Partial<IronCoreMachineSpec>;
   readonly status?: IronCoreMachineStatus;
-  readonly pool?: KnownPool;
+  readonly pool?: CachedPool;
   readonly metadata?: Partial<IronCoreMachine['metadata']>;
   readonly reason: string;
   readonly message: string;

@@ -1,6 +1,6 @@
 import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
 import { readyCondition, type IronCoreMachinePool } from '../../apis/ironcore/machine-pool.ts';
-import type { Condition } from '../../apis/ironcore/reference.ts';
+import type { IronCoreCondition } from '../../apis/ironcore/reference.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import { IRONCORE_SCHEDULER_LEASE } from '../../leader/names.ts';
@@ -18,12 +18,12 @@ export interface IronCoreExplanation {
 }
 
 /** What is known of the pool that a Machine has: it, that there is none of its name, or nothing. */
-export type KnownPool = IronCoreMachinePool | 'missing' | 'unknown';
+export type CachedPool = IronCoreMachinePool | 'missing' | 'unknown';
 
 const NOTHING = 'Nothing.';
 
 /** Explains a Machine of IronCore as it was read at `nowMs` (ms since the epoch), with the pool that it has. */
-export function explainIronCoreMachine(machine: IronCoreMachine, pool: KnownPool, nowMs: number): IronCoreExplanation {
+export function explainIronCoreMachine(machine: IronCoreMachine, pool: CachedPool, nowMs: number): IronCoreExplanation {
   const { told, since } = stand(machine, pool);
   const sinceMs = fromTimestamp(since);
   return { ...told, sinceMs: sinceMs === undefined ? undefined : Math.max(0, nowMs - sinceMs) };
@@ -34,7 +34,7 @@ interface Stand {
   readonly since: string | undefined;
 }
 
-function stand(machine: IronCoreMachine, pool: KnownPool): Stand {
+function stand(machine: IronCoreMachine, pool: CachedPool): Stand {
   const { spec, status, metadata } = machine;
   const name = spec.machinePoolRef?.name ?? '';
   const lost = name === '' ? undefined : poolTrouble(name, pool);
@@ -46,9 +46,10 @@ function stand(machine: IronCoreMachine, pool: KnownPool): Stand {
   const isOff = spec.power === 'Off' && state === 'Shutdown';
   const asWanted = isOff || (spec.power !== 'Off' && state === 'Running');
   // One that is switched off is not ready, and waits for nothing.
-  const isWait = ({ type, reason }: Condition): boolean => !(isOff && type === 'Ready' && reason === 'NotReady');
+  const isWait = ({ type, reason }: IronCoreCondition): boolean =>
+    !(isOff && type === 'Ready' && reason === 'NotReady');
   // What the runtime refuses leaves a machine as ready as it was.
-  const isTrouble = (one: Condition): boolean => one.status !== 'True' || one.reason === 'RuntimeRefused';
+  const isTrouble = (one: IronCoreCondition): boolean => one.status !== 'True' || one.reason === 'RuntimeRefused';
   const waits = (status?.conditions ?? []).filter((one) => isTrouble(one) && one !== scheduled && isWait(one));
   const first = mostTelling(waits);
   if (lost !== undefined)
@@ -62,7 +63,7 @@ function stand(machine: IronCoreMachine, pool: KnownPool): Stand {
 }
 
 /** What the others wait for is part of what Ready says: one of them, unless Ready says more. */
-function mostTelling(waits: readonly Condition[]): Condition | undefined {
+function mostTelling(waits: readonly IronCoreCondition[]): IronCoreCondition | undefined {
   const ready = waits.find(({ type }) => type === 'Ready');
   const other = waits.find(({ type }) => type !== 'Ready');
   if (other === undefined || ready === undefined) return other ?? ready;
@@ -99,7 +100,7 @@ function deleting({ metadata, status }: IronCoreMachine, lost: Stand['told'] | u
   };
 }
 
-function unplaced(scheduled: Condition | undefined): Stand['told'] {
+function unplaced(scheduled: IronCoreCondition | undefined): Stand['told'] {
   if (scheduled === undefined) {
     return {
       reason: 'NotLookedAt',
@@ -118,7 +119,7 @@ function unplaced(scheduled: Condition | undefined): Stand['told'] {
   };
 }
 
-function poolTrouble(name: string, pool: KnownPool): Stand['told'] | undefined {
+function poolTrouble(name: string, pool: CachedPool): Stand['told'] | undefined {
   if (pool === 'unknown') return undefined;
   if (pool === 'missing') {
     return {
@@ -148,7 +149,7 @@ function starting(pool: string, state: string): Stand['told'] {
   };
 }
 
-function waiting({ type, reason, message }: Condition, state: string): Stand['told'] {
+function waiting({ type, reason, message }: IronCoreCondition, state: string): Stand['told'] {
   return {
     reason,
     message: `${message === '' ? `Condition ${type} is not True.` : sentence(message)} ${shownState(state)}`,
@@ -170,6 +171,6 @@ function readySince({ status }: IronCoreMachine): string | undefined {
   return status?.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime;
 }
 
-function sinceOf(pool: KnownPool): string | undefined {
+function sinceOf(pool: CachedPool): string | undefined {
   return typeof pool === 'string' ? undefined : readyCondition(pool)?.lastTransitionTime;
 }

@@ -14,13 +14,13 @@ import { KeptMachines } from './machine/kept-machines.ts';
 import { KeptUses } from './machine/kept-uses.ts';
 import { LeftClaims } from './machine/left-claims.ts';
 import { IronCoreMachineController } from './machine/machine-controller.ts';
-import { ownerIn, Relist } from './machine/relist.ts';
+import { cachedMachineOf, Relist } from './machine/relist.ts';
 import { RuntimeEvents } from './machine/runtime-events.ts';
 import { Sightings } from './machine/sightings.ts';
 import { Rivals } from './machine/rivals.ts';
-import { queuedObject, queueKeyOf, wakeMachines } from './machine/wake.ts';
+import { queuedObject, ironCoreQueueKeyOf, wakeIronCoreMachines } from './machine/wake.ts';
 import { PoolClaims } from './pool-claims.ts';
-import { PoolController } from './pool-controller.ts';
+import { IronCorePoolController } from './pool-controller.ts';
 import { PoolHealth } from './pool-health.ts';
 import { PoolLeases } from './pool-lease.ts';
 import { PoolUIDs } from './pool-uids.ts';
@@ -122,7 +122,7 @@ function ironCorePoolsOf(operator: Operator, known: KnownPools): Controller {
   const { served, poolUIDs, identity, claims, rivals } = known;
   const { caches, clock, config, reader, metrics } = operator;
   const { writer, runtimes } = operator.under(IRONCORE_POOLS_LEASE);
-  const pools = new PoolController({
+  const pools = new IronCorePoolController({
     runtimes,
     pools: caches.ironCorePools,
     classes: caches.ironCoreClasses,
@@ -194,7 +194,7 @@ function ironCoreMachinesOf(operator: Operator, known: KnownPools): Controller {
   shared.machines.onChange((old, current) => departures.saw(current ?? old));
   operator.onSetBack(() => departures.clear());
   let wake: (queueKey: string) => void = () => undefined;
-  const hurry = (pool: string): void => wake(queueKeyOf('pool', pool));
+  const hurry = (pool: string): void => wake(ironCoreQueueKeyOf('pool', pool));
   const machines = new IronCoreMachineController({ ...shared, hurry });
   const relist = new Relist({
     ...shared,
@@ -208,8 +208,8 @@ function ironCoreMachinesOf(operator: Operator, known: KnownPools): Controller {
       metrics,
       held: new HeldClaims({ ...shared, recorder: shared.poolRecorder }),
     }),
-    events: new RuntimeEvents({ ...shared, machineOf: (machine) => ownerIn(shared.machines, machine) }),
-    wake: (key) => wake(queueKeyOf('machine', key)),
+    events: new RuntimeEvents({ ...shared, machineOf: (machine) => cachedMachineOf(shared.machines, machine) }),
+    wake: (key) => wake(ironCoreQueueKeyOf('machine', key)),
   });
   const reconcilers = { machine: machines, pool: relist };
   return {
@@ -231,10 +231,11 @@ function ironCoreMachinesOf(operator: Operator, known: KnownPools): Controller {
     watches: [
       (queue) => {
         wake = (queueKey) => queue.add(queueKey);
-        wakeMachines({ ...shared, served: new Set(runtimes.keys()) }, queue);
+        wakeIronCoreMachines({ ...shared, served: new Set(runtimes.keys()) }, queue);
         served.onBegin((pool) => {
-          queue.add(queueKeyOf('pool', pool));
-          for (const machine of shared.machines.byIndex('pool', pool)) queue.add(queueKeyOf('machine', keyOf(machine)));
+          queue.add(ironCoreQueueKeyOf('pool', pool));
+          for (const machine of shared.machines.byIndex('pool', pool))
+            queue.add(ironCoreQueueKeyOf('machine', keyOf(machine)));
         });
       },
     ],

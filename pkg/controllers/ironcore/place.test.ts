@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 
 import type { IronCoreMachine, IronCoreMachineSpec } from '../../apis/ironcore/machine.ts';
 import type { IronCoreMachinePool } from '../../apis/ironcore/machine-pool.ts';
-import type { Taint, Toleration } from '../../apis/ironcore/taint.ts';
+import type { IronCoreTaint, Toleration } from '../../apis/ironcore/taint.ts';
 import { place } from './place.ts';
 import { PlacesTaken } from './places-taken.ts';
 
@@ -17,7 +17,7 @@ function machine(uid: string, spec: Partial<IronCoreMachineSpec> = {}): IronCore
 interface PoolOptions {
   readonly capacity?: number | string;
   readonly ready?: 'True' | 'False' | 'Unknown' | undefined;
-  readonly taints?: readonly Taint[];
+  readonly taints?: readonly IronCoreTaint[];
   readonly labels?: Record<string, string>;
 }
 
@@ -42,7 +42,7 @@ const going = (one: IronCoreMachinePool): IronCoreMachinePool => ({
   metadata: { ...one.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
 });
 const free = new PlacesTaken();
-const gpu: Taint = { key: 'gpu', value: 'yes', effect: 'NoSchedule' };
+const gpu: IronCoreTaint = { key: 'gpu', value: 'yes', effect: 'NoSchedule' };
 
 describe('a Machine goes', () => {
   test.each([

@@ -13,7 +13,7 @@ import { RuntimeError } from '../../ironcore-runtime/error.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { ironCoreMachinePools } from '../../kube/resource.ts';
 import { ironCoreMetrics } from '../../metrics/ironcore.ts';
-import { PoolController } from './pool-controller.ts';
+import { IronCorePoolController } from './pool-controller.ts';
 import { ServedPools } from './served-pools.ts';
 
 const never = new AbortController().signal;
@@ -38,7 +38,7 @@ let classes: MemoryInformer<IronCoreMachineClass>;
 let machines: MemoryInformer<IronCoreMachine>;
 let client: MemoryClient;
 let clock: FakeClock;
-let controller: PoolController;
+let controller: IronCorePoolController;
 /** Pools whose runtime was asked, and whose Lease was renewed. */
 let asked: number;
 let renewed: string[];
@@ -83,7 +83,7 @@ beforeEach(() => {
   const metrics = ironCoreMetrics(new Registry());
   runtimes = new Map([['p', runtime]]);
   const told = { served, recorder, metrics };
-  controller = new PoolController({
+  controller = new IronCorePoolController({
     ...told,
     runtimes,
     pools,

@@ -58,7 +58,7 @@ const HEARTBEAT_MS = 10_000;
  * Serves pools: each is there, shows by its Lease that it is looked after, and says whether its runtime answers, which classes that has,
  * and how many Machines of each fit. Labels, taints and all else of the object are the administrator's.
  */
-export class PoolController {
+export class IronCorePoolController {
   readonly #deps: PoolControllerDeps;
   readonly #created = new Set<string>();
   /** UIDs of pools of which it was told that they share a runtime. */

@@ -4,14 +4,14 @@ import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import type { IronCoreMachinePool } from '../../apis/ironcore/machine-pool.ts';
-import type { Condition } from '../../apis/ironcore/reference.ts';
+import type { IronCoreCondition } from '../../apis/ironcore/reference.ts';
 import type { Lease } from '../../apis/wire.ts';
 import { leases } from '../../kube/resource.ts';
 import { PoolHealth } from './pool-health.ts';
 
 const NOW = '2026-01-01T00:00:00Z';
 const never = new AbortController().signal;
-const other: Condition = { type: 'Other', status: 'True', reason: '', message: '' };
+const other: IronCoreCondition = { type: 'Other', status: 'True', reason: '', message: '' };
 
 let pools: MemoryInformer<IronCoreMachinePool>;
 let poolLeases: MemoryInformer<Lease>;
@@ -19,7 +19,7 @@ let client: MemoryClient;
 let clock: FakeClock;
 let health: PoolHealth;
 
-function pool(status: Condition['status'], resourceVersion = '1'): IronCoreMachinePool {
+function pool(status: IronCoreCondition['status'], resourceVersion = '1'): IronCoreMachinePool {
   const metadata = { name: 'p', uid: 'p', resourceVersion, generation: 3, creationTimestamp: NOW };
   return { metadata, status: { conditions: [other, { type: 'Ready', status, reason: '', message: '' }] } };
 }

@@ -1,10 +1,10 @@
-import type { Condition } from '../../apis/ironcore/reference.ts';
+import type { IronCoreCondition } from '../../apis/ironcore/reference.ts';
 
 /** What a pool shows of being looked after. */
 export interface PoolSigns {
   /** Of its Lease; undefined: there is none. */
   readonly renewTime: string | undefined;
-  readonly ready: Pick<Condition, 'status' | 'observedGeneration'> | undefined;
+  readonly ready: Pick<IronCoreCondition, 'status' | 'observedGeneration'> | undefined;
 }
 
 /** The signs of a pool, and since when they have been the same (monotonic). */

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
 import type { IronCoreMachineClass } from '../../apis/ironcore/machine-class.ts';
 import type { IronCoreMachinePool, IronCoreMachinePoolStatus } from '../../apis/ironcore/machine-pool.ts';
-import type { Condition } from '../../apis/ironcore/reference.ts';
+import type { IronCoreCondition } from '../../apis/ironcore/reference.ts';
 import { poolStatus, type Probe } from './pool-status.ts';
 
 const THEN = '2026-01-01T00:00:00Z';
@@ -18,8 +18,8 @@ const pool = (status?: IronCoreMachinePoolStatus): IronCoreMachinePool => ({
   metadata: { ...meta('p'), generation: 3 },
   ...(status && { status }),
 });
-const other: Condition = { type: 'Other', status: 'True', reason: '', message: '' };
-const condition = (status: Condition['status']): Condition => ({
+const other: IronCoreCondition = { type: 'Other', status: 'True', reason: '', message: '' };
+const condition = (status: IronCoreCondition['status']): IronCoreCondition => ({
   type: 'Ready',
   status,
   reason: '',

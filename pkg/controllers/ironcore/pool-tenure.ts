@@ -14,7 +14,7 @@ export interface ForeignTenure {
 }
 
 /** Who serves a pool. */
-export type Tenure = { readonly kind: 'ours' } | { readonly kind: 'other'; readonly seen: ForeignTenure };
+export type PoolTenure = { readonly kind: 'ours' } | { readonly kind: 'other'; readonly seen: ForeignTenure };
 
 export interface TenureView {
   readonly lease: Lease | undefined;
@@ -31,7 +31,7 @@ export interface TenureView {
  * two that made the same machines real would undo each other's work. One that has not been renewed for its time is free; so is one that is
  * older than that by any clock, at first sight.
  */
-export function tenureOf({ lease, family, before, wasOurs, nowMs }: TenureView): Tenure {
+export function tenureOf({ lease, family, before, wasOurs, nowMs }: TenureView): PoolTenure {
   const { holderIdentity: holder = '', renewTime = '' } = lease?.spec ?? {};
   if (holder === '' || renewTime === '' || holder.startsWith(family)) return { kind: 'ours' };
   const isSame = before?.holder === holder && before.renewTime === renewTime;

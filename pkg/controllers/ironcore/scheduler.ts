@@ -15,7 +15,14 @@ import { requeue, stop, type StepResult } from '../../reconcile/result.ts';
 import type { Queue } from '../../workqueue/queue.ts';
 import { place } from './place.ts';
 import { PlacesTaken } from './places-taken.ts';
-import { astray, placed, scheduledCondition, waiting, withScheduled, type Said } from './scheduled-condition.ts';
+import {
+  astray,
+  placed,
+  scheduledCondition,
+  waiting,
+  withScheduled,
+  type ScheduledConditionValue,
+} from './scheduled-condition.ts';
 
 export interface SchedulerDeps {
   /** Of all namespaces; indexes: IRONCORE_MACHINE_INDEXES. */
@@ -108,14 +115,14 @@ export class Scheduler {
     }
   }
 
-  async #tellProblem(machine: IronCoreMachine, said: Said, signal: AbortSignal): Promise<void> {
+  async #tellProblem(machine: IronCoreMachine, said: ScheduledConditionValue, signal: AbortSignal): Promise<void> {
     const isNews = await this.#tell(machine, said, signal);
     const { reason, message } = said;
     if (isNews) this.#deps.recorder.event({ object: machine, type: 'Warning', reason, message });
   }
 
   /** Says whether it had not been said yet. */
-  async #tell(machine: IronCoreMachine, said: Said, signal: AbortSignal): Promise<boolean> {
+  async #tell(machine: IronCoreMachine, said: ScheduledConditionValue, signal: AbortSignal): Promise<boolean> {
     const { clock, writer } = this.#deps;
     const conditions = withScheduled(machine, said, clock.now());
     if (conditions === undefined) return false;

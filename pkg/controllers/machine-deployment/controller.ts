@@ -27,12 +27,12 @@ import { NodeMarker } from './node-marker.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
 import { maintenanceHold } from './maintenance-hold.ts';
 import {
-  beginningOf,
+  initialProgressOf,
   deadlineLookMs,
   maintenanceProgress,
   orderProgress,
   pauseProgress,
-  progressOf,
+  rolloutProgressOf,
 } from './progressing-condition.ts';
 import type { ProgressingUpdate } from './progressing-condition.ts';
 import { releaseDeployment } from './release.ts';
@@ -47,7 +47,7 @@ import { grownSize } from './size-rule.ts';
 import { canStandStill, hasOldMachines, isToBegin } from './rollout-begin.ts';
 import { rolloutStage } from './rollout-stage.ts';
 import { orderHold, type UpdateState } from './update-order.ts';
-import { statusOf, type Unsupported } from './status.ts';
+import { deploymentStatusOf, type Unsupported } from './status.ts';
 import { claimedSets, observeWorld, ownedMachines, type World } from './world.ts';
 
 /** Without events a MachineDeployment is looked at again after this time, in case one was missed; the look writes nothing. */
@@ -300,7 +300,7 @@ export class MachineDeploymentController {
     const { newSet, oldSets, owned } = world;
     const change = statusChange(
       deployment.status,
-      statusOf({
+      deploymentStatusOf({
         deployment,
         observedGeneration: acted.metadata.generation ?? 0,
         newSet: newSet && owned(newSet),
@@ -346,9 +346,9 @@ export class MachineDeploymentController {
     const name = newSet?.metadata.name;
     const hold = maintenanceHold(world);
     if (hold !== undefined) return maintenanceProgress(deployment, counts, hold);
-    const progress = progressOf(deployment, counts, name, this.#deps.clock.now());
+    const progress = rolloutProgressOf(deployment, counts, name, this.#deps.clock.now());
     const told = progress ?? maintenanceProgress(deployment, counts, undefined);
-    return told ?? (name === undefined ? undefined : beginningOf(deployment, counts, name));
+    return told ?? (name === undefined ? undefined : initialProgressOf(deployment, counts, name));
   }
 }
 

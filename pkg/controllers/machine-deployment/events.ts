@@ -1,10 +1,11 @@
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { KubeObject } from '../../apis/meta.ts';
+import { messageOf } from '../../driver/errno.ts';
 import type { EventType } from '../../events/correlator.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { reasonFor } from '../machines/node-refusal.ts';
-import { textOf, type ObjectEvent } from '../replicas/events.ts';
+import type { ObjectEvent } from '../replicas/events.ts';
 import type { RefusedNode } from './node-marker.ts';
 
 /** Source component of these Events, as in the original. */
@@ -27,7 +28,12 @@ export function failedToCreateSet(
   set: string,
   err: unknown,
 ): ObjectEvent<MachineDeployment> {
-  return event(object, 'Warning', 'MachineSetCreateError', `Failed to create new machine set "${set}": ${textOf(err)}`);
+  return event(
+    object,
+    'Warning',
+    'MachineSetCreateError',
+    `Failed to create new machine set "${set}": ${messageOf(err)}`,
+  );
 }
 
 /** An empty selector would claim every set of the namespace. */
@@ -64,7 +70,7 @@ export function couldNotMarkNodes(
   refused: readonly RefusedNode[],
 ): ObjectEvent<MachineDeployment> {
   const byAnswer = Map.groupBy(refused, ({ name, cause }) =>
-    cause instanceof ApiError ? reasonFor(cause, name) : textOf(cause),
+    cause instanceof ApiError ? reasonFor(cause, name) : messageOf(cause),
   );
   const answers = [...byAnswer].map(([answer, nodes]) => `${someOf(nodes)}: ${answer}`).toSorted();
   const told = answers.slice(0, MAX_ANSWERS).join('; ');

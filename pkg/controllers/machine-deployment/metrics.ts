@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 
 import type { IntOrPercent, MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import { nameOf, seconds } from '../../metrics/object-labels.ts';
+import { objectNameLabels, seconds } from '../../metrics/object-labels.ts';
 import { NAMED, ownerGauges, type ObjectValue } from '../../metrics/owner-gauges.ts';
 import { objectGauges } from '../../metrics/object-gauges.ts';
 import { scrapeFailures } from '../../metrics/scrape-failures.ts';
@@ -79,7 +79,7 @@ export function machineDeploymentMetrics(registry: Registry, list: () => readonl
   each('info', 'Machine deployments and their strategy.', [...NAMED, 'createdAt', 'spec_strategy_type'], (object) => [
     [
       {
-        ...nameOf(object),
+        ...objectNameLabels(object),
         createdAt: seconds(object.metadata.creationTimestamp),
         spec_strategy_type: object.spec.strategy?.type ?? '',
       },

@@ -12,7 +12,7 @@ import type { Target, Targets } from '../../targets/targets.ts';
 import { Backoff } from '../../workqueue/backoff.ts';
 import { isHeldOtherwise } from '../machines/rollout-marks.ts';
 import { atOnce } from '../replicas/at-once.ts';
-import { markNode, missingNodeMarks, type Marks } from './rollout-node-marks.ts';
+import { markNode, missingNodeMarks, type RolloutMarks } from './rollout-node-marks.ts';
 import type { Random } from '../../random/random.ts';
 
 /** How many Nodes are written at once, and at most in one pass: scaling must not wait behind a thousand Nodes. */
@@ -102,12 +102,12 @@ export class NodeMarker {
   }
 
   /** Writes what is missing on the Nodes of `machines`, as far as the cache shows it; as `write` otherwise. */
-  mark(owner: string, machines: readonly Machine[], marks: Marks, signal: AbortSignal): Promise<Written> {
+  mark(owner: string, machines: readonly Machine[], marks: RolloutMarks, signal: AbortSignal): Promise<Written> {
     return this.markEach(owner, new Map(machines.map((machine) => [machine, marks])), signal);
   }
 
   /** The same, of Machines whose Nodes should carry different marks. */
-  markEach(owner: string, marks: ReadonlyMap<Machine, Marks>, signal: AbortSignal): Promise<Written> {
+  markEach(owner: string, marks: ReadonlyMap<Machine, RolloutMarks>, signal: AbortSignal): Promise<Written> {
     return this.#writeAll(
       owner,
       [...marks].flatMap(([machine, its]) => this.#missing(machine, its)),
@@ -175,12 +175,12 @@ export class NodeMarker {
     return soonest;
   }
 
-  #missing(machine: Machine, marks: Marks): Work[] {
+  #missing(machine: Machine, marks: RolloutMarks): Work[] {
     const target = this.#deps.targets.of(machine);
     const name = nodeNameOf(machine);
     const node = name === '' ? undefined : target?.nodes.get(name);
     if (target === undefined || node === undefined) return [];
-    const missingOn = (one: Node): Marks | undefined => missingNodeMarks(one, marks, isHeldOtherwise(machine));
+    const missingOn = (one: Node): RolloutMarks | undefined => missingNodeMarks(one, marks, isHeldOtherwise(machine));
     if (missingOn(node) === undefined) return [];
     const write: NodeWrite = async (to, one, signal) => {
       const missing = missingOn(one);

@@ -2,7 +2,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
 import { leavingPods } from './replacements.ts';
-import type { Marks } from './rollout-node-marks.ts';
+import type { RolloutMarks } from './rollout-node-marks.ts';
 import type { RolloutStage } from './rollout-stage.ts';
 
 export interface MarkFacts {
@@ -26,15 +26,21 @@ export interface MarkFacts {
  * | hold  | the last of a rollout are going: for each of these one Machine, the last that came, whose pods are to come      |
  * | taint | the Machine is of an old template (which the rollout puts once)                                                |
  */
-export function nodeMarksDue({ current, old, stage, replacements, holdsScaleDown }: MarkFacts): Map<Machine, Marks> {
+export function nodeMarksDue({
+  current,
+  old,
+  stage,
+  replacements,
+  holdsScaleDown,
+}: MarkFacts): Map<Machine, RolloutMarks> {
   const awaiting = new Set(stage === 'emptying' ? lastCome(current).slice(0, leavingPods(old).length) : []);
-  const holdOf = (machine: Machine): Pick<Marks, 'holdScaleDown'> => {
+  const holdOf = (machine: Machine): Pick<RolloutMarks, 'holdScaleDown'> => {
     if (!holdsScaleDown) return { holdScaleDown: false };
     if (replacements.has(machine.metadata.uid) || awaiting.has(machine)) return { holdScaleDown: true };
     return stage === 'choosing' ? {} : { holdScaleDown: false };
   };
   const living = (machines: readonly Machine[]): readonly Machine[] => machines.filter((one) => !isTerminating(one));
-  return new Map<Machine, Marks>([
+  return new Map<Machine, RolloutMarks>([
     ...living(old).map((machine) => [machine, holdOf(machine)] as const),
     ...living(current).map((machine) => [machine, { taint: false, ...holdOf(machine) }] as const),
   ]);

@@ -5,7 +5,7 @@ import type {
 } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { progressDeadlineMsOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
-import { textOf } from '../replicas/events.ts';
+import { messageOf } from '../../driver/errno.ts';
 
 /** What of condition `Progressing` is decided anew in a pass; cluster-autoscalers read these very reasons. */
 export type ProgressingUpdate = Pick<MachineDeploymentCondition, 'status' | 'reason' | 'message'> & {
@@ -109,7 +109,7 @@ function wasRolledOut(deployment: MachineDeployment, next: MachineDeploymentStat
  * the condition alone.
  * Once a rollout was complete, scaling does not make it one again.
  */
-export function progressOf(
+export function rolloutProgressOf(
   deployment: MachineDeployment,
   next: MachineDeploymentStatus,
   newSet: string | undefined,
@@ -137,7 +137,7 @@ export function progressOf(
  * What is said of a rollout that has just begun, or of a set that was found without having been told of: also when the pass
  * that created the set could not tell.
  */
-export function beginningOf(
+export function initialProgressOf(
   deployment: MachineDeployment,
   counts: MachineDeploymentStatus,
   newSet: string,
@@ -156,7 +156,7 @@ export function created(newSet: string): ProgressingUpdate {
 
 /** The set of the new template could not be created. */
 export function creationFailed(newSet: string, err: unknown): ProgressingUpdate {
-  const message = `Failed to create new machine set "${newSet}": ${textOf(err)}`;
+  const message = `Failed to create new machine set "${newSet}": ${messageOf(err)}`;
   return { status: 'False', reason: SET_CREATE_ERROR, message, refresh: false };
 }
 

@@ -7,7 +7,7 @@ import { controllerOf, type KubeObject } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { fromTimestamp, type Clock } from '../../clock/clock.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
-import { nameOf } from '../../metrics/object-labels.ts';
+import { objectNameLabels } from '../../metrics/object-labels.ts';
 import { NAMED } from '../../metrics/owner-gauges.ts';
 import { deploymentFreeze } from '../replicas/freeze-marks.ts';
 import { revisionOf } from './revision.ts';
@@ -33,7 +33,7 @@ export function rolloutMetrics(registry: Registry, source: RolloutSource): void 
     collect() {
       this.reset();
       for (const one of machineDeployments.list()) {
-        this.set(nameOf(one), deploymentFreeze.marksOf(one).isLabelled ? 1 : 0);
+        this.set(objectNameLabels(one), deploymentFreeze.marksOf(one).isLabelled ? 1 : 0);
       }
     },
   });
@@ -47,7 +47,7 @@ export function rolloutMetrics(registry: Registry, source: RolloutSource): void 
       const sets = Map.groupBy(machineSets.list(), (set) => controllerOf(set)?.uid ?? '');
       const deployments = machineDeployments.list();
       for (const one of deployments) {
-        this.set(nameOf(one), ages.ofMs(one, sets.get(one.metadata.uid) ?? [], clock.now()) / 1_000);
+        this.set(objectNameLabels(one), ages.ofMs(one, sets.get(one.metadata.uid) ?? [], clock.now()) / 1_000);
       }
       ages.keep(deployments);
     },

@@ -13,7 +13,7 @@ import { machineSets, nodes } from '../../kube/resource.ts';
 import type { Target } from '../../targets/targets.ts';
 import {
   hasRolloutTaint,
-  isHeldByUs,
+  isScaleDownDisabledByUs,
   isInUpdate,
   ROLLOUT_TAINT,
   updateRelease,
@@ -22,7 +22,7 @@ import {
 import type { MachineDeploymentDeps } from './deps.ts';
 
 /** What a Node should carry because of a rollout; undefined leaves it alone. */
-export interface Marks {
+export interface RolloutMarks {
   readonly taint?: boolean;
   readonly holdScaleDown?: boolean;
   /** A new template waits for it, in place. */
@@ -34,7 +34,7 @@ export interface Marks {
  * is being updated in place keeps its taint until it is given back: it says that the update is that of a rollout. Any other loses the label
  * of a candidate with it.
  */
-export function missingNodeMarks(node: Node, marks: Marks, isHeldOtherwise: boolean): Marks | undefined {
+export function missingNodeMarks(node: Node, marks: RolloutMarks, isHeldOtherwise: boolean): RolloutMarks | undefined {
   const isTainted = hasRolloutTaint(node);
   const changesTaint = marks.taint !== undefined && marks.taint !== isTainted && (marks.taint || !isInUpdate(node));
   const taint = changesTaint && marks.taint !== undefined ? { taint: marks.taint } : {};
@@ -42,12 +42,12 @@ export function missingNodeMarks(node: Node, marks: Marks, isHeldOtherwise: bool
   const isHeld = node.metadata.annotations?.[SCALE_DOWN_DISABLED] === 'true';
   const changesHold =
     (marks.holdScaleDown === true && !isHeld) ||
-    (marks.holdScaleDown === false && isHeldByUs(node) && !isHeldOtherwise);
+    (marks.holdScaleDown === false && isScaleDownDisabledByUs(node) && !isHeldOtherwise);
   const hold = changesHold && marks.holdScaleDown !== undefined ? { holdScaleDown: marks.holdScaleDown } : {};
   const isCandidate = node.metadata.labels?.[CANDIDATE_FOR_UPDATE_LABEL] !== undefined;
   const wantsCandidate = marks.candidate ?? (taint.taint === false ? false : undefined);
   const candidate = wantsCandidate !== undefined && wantsCandidate !== isCandidate ? { candidate: wantsCandidate } : {};
-  const missing: Marks = { ...taint, ...hold, ...candidate };
+  const missing: RolloutMarks = { ...taint, ...hold, ...candidate };
   return Object.keys(missing).length === 0 ? undefined : missing;
 }
 
@@ -74,7 +74,7 @@ export function isTaintNoted({ metadata }: MachineSet): boolean {
 export async function markNode(
   target: Target,
   node: Node,
-  { taint, holdScaleDown, candidate }: Marks,
+  { taint, holdScaleDown, candidate }: RolloutMarks,
   signal: AbortSignal,
 ): Promise<void> {
   const hold = holdScaleDown === true ? 'true' : null;

@@ -8,7 +8,7 @@ import { createNewSet, isFailure } from './create-set.ts';
 import { couldNotMarkNodes } from './events.ts';
 import { ALL_MARKED, bothMarked } from './node-marker.ts';
 import type { Marked, NodeMarker, NodeOfMachine, NodeWrite, Written } from './node-marker.ts';
-import { isTaintNoted, noteTaint, type Marks } from './rollout-node-marks.ts';
+import { isTaintNoted, noteTaint, type RolloutMarks } from './rollout-node-marks.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
 import { newSetFor } from './new-set.ts';
 import { created, creationFailed, isComplete, type ProgressingUpdate } from './progressing-condition.ts';
@@ -95,7 +95,7 @@ export async function createSet({ deps, world, signal }: RolloutPass, replicas: 
  */
 export async function markNodesOfRollout(
   pass: RolloutPass,
-  { taint = false, ...onOld }: Pick<Marks, 'taint' | 'candidate'>,
+  { taint = false, ...onOld }: Pick<RolloutMarks, 'taint' | 'candidate'>,
 ): Promise<Marked> {
   const { deps, world, signal } = pass;
   const active = world.oldSets.filter((set) => isActiveSet(set, deps.machines));
@@ -123,7 +123,7 @@ function isHeldAsItJoins({ holdsJoiningNodes, targets }: MachineDeploymentDeps, 
 }
 
 /** Brings the Nodes of `machines` to carry `marks`, and tells of those that refused for the first time. */
-export async function mark(pass: NodePass, machines: readonly Machine[], marks: Marks): Promise<Marked> {
+export async function mark(pass: NodePass, machines: readonly Machine[], marks: RolloutMarks): Promise<Marked> {
   return reportNews(pass, await pass.marker.mark(keyOf(pass.world.deployment), machines, marks, pass.signal));
 }
 

@@ -4,15 +4,15 @@ import type { MachineDeploymentStatus } from '../../apis/machine/v1alpha1/machin
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachineDeployment } from '../../../test/builders.ts';
 import {
-  beginningOf,
+  initialProgressOf,
   deadlineLookMs,
   isComplete,
   maintenanceProgress,
   pauseProgress,
-  progressOf,
+  rolloutProgressOf,
 } from './progressing-condition.ts';
 import { statusChange } from '../replicas/status-change.ts';
-import { statusOf } from './status.ts';
+import { deploymentStatusOf } from './status.ts';
 import type { OwnedSet, MachineDeploymentStatusFacts } from './status.ts';
 
 const SINCE = '2026-01-01T00:00:00Z';
@@ -43,7 +43,7 @@ const owned = (size: number, machines: number, available = machines): OwnedSet =
 });
 
 function computed(facts: Partial<MachineDeploymentStatusFacts>): MachineDeploymentStatus {
-  return statusOf({
+  return deploymentStatusOf({
     deployment: deployment(),
     observedGeneration: 1,
     newSet: owned(3, 3),
@@ -225,12 +225,12 @@ describe('progress', () => {
       reason: undefined,
     },
   ])('when $title says $reason', ({ change, next, reason }) => {
-    expect(progressOf(deployment(change), counts(next), 'd-1', NOW)?.reason).toBe(reason);
+    expect(rolloutProgressOf(deployment(change), counts(next), 'd-1', NOW)?.reason).toBe(reason);
   });
 
   test('each step moves the time from which the deadline counts, though nothing else of the condition changes', () => {
     const d = deployment(rolling);
-    const step = progressOf(d, counts({ replicas: 4, updatedReplicas: 2 }), 'd-1', NOW);
+    const step = rolloutProgressOf(d, counts({ replicas: 4, updatedReplicas: 2 }), 'd-1', NOW);
 
     expect(computed({ deployment: d, progress: () => step }).conditions).toContainEqual(
       expect.objectContaining({
@@ -258,7 +258,7 @@ describe('progress', () => {
       reason: 'NewMachineSetCreated',
     },
   ])('a set that was $title begins with $reason', ({ change, next, reason }) => {
-    expect(beginningOf(deployment(change), counts(next), 'd-1')?.reason).toBe(reason);
+    expect(initialProgressOf(deployment(change), counts(next), 'd-1')?.reason).toBe(reason);
   });
 
   test('the deadline is looked at a second after it', () => {
@@ -340,7 +340,7 @@ describe('a rollout that machines in maintenance hold up', () => {
   });
 
   test('is not judged by its deadline, which counts from when it goes on', () => {
-    expect(progressOf(held, counts({ updatedReplicas: 3, availableReplicas: 2 }), 'new', NOW)).toBeUndefined();
+    expect(rolloutProgressOf(held, counts({ updatedReplicas: 3, availableReplicas: 2 }), 'new', NOW)).toBeUndefined();
     expect(deadlineLookMs(held, counts({ availableReplicas: 2 }), NOW)).toBeUndefined();
     expect(maintenanceProgress(held, counts({}), undefined)).toMatchObject({ reason: 'MaintenanceEnded' });
   });

@@ -43,7 +43,7 @@ export interface MachineDeploymentStatusFacts {
 }
 
 /** The status as it should be. Conditions of other writers are kept. */
-export function statusOf(facts: MachineDeploymentStatusFacts): MachineDeploymentStatus {
+export function deploymentStatusOf(facts: MachineDeploymentStatusFacts): MachineDeploymentStatus {
   const { newSet, oldSets, deployment } = facts;
   const sets = newSet === undefined ? oldSets : [newSet, ...oldSets];
   const counted = sets.map(({ machines }) => countMachines(machines));

@@ -18,7 +18,7 @@ import { hasPreparationBegun } from '../machines/prepared-deletion.ts';
 import { holdOf } from '../machines/replacement-hold.ts';
 import { refusedFor } from '../machines/node-refusal.ts';
 import { updateOrderOf } from '../replicas/update-order-value.ts';
-import { ownerOf, ownersSelecting, priorityFor } from '../replicas/wake.ts';
+import { cachedOwnerOf, ownersSelecting, priorityFor } from '../replicas/wake.ts';
 
 /**
  * Enqueues a MachineDeployment when it changes, when a set changes that it controls, controlled or could adopt, and when a
@@ -44,14 +44,14 @@ export function wakeMachineDeployments(
     const set = current ?? old;
     if (set === undefined) return;
     const priority = priorityFor(machineSets, isBeingDeleted(set));
-    const owners = [old, current].flatMap((one) => ownerOf(machineDeployments, 'MachineDeployment', one) ?? []);
+    const owners = [old, current].flatMap((one) => cachedOwnerOf(machineDeployments, 'MachineDeployment', one) ?? []);
     const isOrphan = current !== undefined && controllerOf(current) === undefined && !isBeingDeleted(current);
     const adopters = isOrphan ? ownersSelecting(machineDeployments, current) : [];
     for (const deployment of new Set([...owners, ...adopters])) queue.add(keyOf(deployment), priority);
   });
   const wakeOwnerOf = (machine: Machine | undefined): void => {
-    const set = ownerOf(machineSets, 'MachineSet', machine);
-    const deployment = ownerOf(machineDeployments, 'MachineDeployment', set);
+    const set = cachedOwnerOf(machineSets, 'MachineSet', machine);
+    const deployment = cachedOwnerOf(machineDeployments, 'MachineDeployment', set);
     if (deployment !== undefined) queue.add(keyOf(deployment), machines.hasSynced ? 'normal' : 'low');
   };
   machines.onChange((old, current) => {

@@ -10,6 +10,7 @@ import { describeFieldErrors, validateMachineSet } from '../../apis/machine/v1al
 import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import { fromTimestamp, MINUTE_MS } from '../../clock/clock.ts';
+import { messageOf } from '../../driver/errno.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { machineSets } from '../../kube/resource.ts';
@@ -17,9 +18,9 @@ import { requeue, stop, type StepResult } from '../../reconcile/result.ts';
 import { isUnfreezeRequested, setFreeze } from '../replicas/freeze-marks.ts';
 import { preserveFailed } from './auto-preserve.ts';
 import { claimedMachines, claimMachines } from './claim.ts';
-import { isReplaced, isRolling, roomFor } from './creation-room.ts';
+import { hasOutdatedTemplate, isRolling, roomFor } from './creation-room.ts';
 import { finishSetDeletion } from './deletion.ts';
-import { invalidAnnotation, invalidSpec, textOf } from '../replicas/events.ts';
+import { invalidAnnotation, invalidSpec } from '../replicas/events.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
 import type { MachineSetDeps } from './deps.ts';
 import { isKeptWhenFailed, nextExpiryInMs } from './preservation.ts';
@@ -154,7 +155,7 @@ export class MachineSetController {
       desired: replicasOf(set),
       machines,
       isFrozen: isLabelled || isStopped === true,
-      isReplaced: isReplaced(this.#deps, set),
+      isReplaced: hasOutdatedTemplate(this.#deps, set),
       isScaleUpDisabled: set.metadata.labels?.[SCALE_UP_DISABLED_LABEL] !== undefined,
       room: machines.length < replicasOf(set) || machines.some(isTerminating) ? roomFor(this.#deps, set) : Infinity,
       isSwinging: this.#swings.see(set.metadata.uid, replicasOf(set)) > 0 && !isRolling(this.#deps, set),
@@ -212,7 +213,7 @@ export class MachineSetController {
       set,
       observedGeneration: acted.metadata.generation ?? 0,
       machines: claimedMachines(this.#deps, set),
-      failure: failure === undefined ? undefined : textOf(failure),
+      failure: failure === undefined ? undefined : messageOf(failure),
       invalid,
       nowMs: clock.now(),
     });

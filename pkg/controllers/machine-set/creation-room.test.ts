@@ -9,7 +9,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import { CREATION_LIMIT_REACHED } from '../replicas/creation-brake.ts';
-import { brakedOwner, creationRoom, isReplaced, isRolling, replacedAmong, roomFor } from './creation-room.ts';
+import { brakedOwner, creationRoom, hasOutdatedTemplate, isRolling, replacedAmong, roomFor } from './creation-room.ts';
 
 test.each([
   { title: 'fills up', living: 3, existing: 3, isRollout: false, room: 3 },
@@ -189,6 +189,6 @@ describe('a set', () => {
     );
     const [own] = sets as [MachineSet];
 
-    expect(row).toMatchObject({ isRolling: isRolling(deps, own), isReplaced: isReplaced(deps, own) });
+    expect(row).toMatchObject({ isRolling: isRolling(deps, own), isReplaced: hasOutdatedTemplate(deps, own) });
   });
 });

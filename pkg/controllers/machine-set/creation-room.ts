@@ -51,7 +51,7 @@ export function roomFor(
   deps: Pick<MachineSetDeps, 'machines' | 'machineSets' | 'machineDeployments' | 'expectations' | 'brake'>,
   set: MachineSet,
 ): number {
-  const deployment = deploymentOf(deps, set);
+  const deployment = deploymentOfSet(deps, set);
   const { uid } = (deployment ?? set).metadata;
   const replicas = replicasOf(deployment ?? set);
   const surge = deployment === undefined ? 0 : rolloutLimitsOf(deployment.spec).surge;
@@ -62,7 +62,7 @@ export function roomFor(
 
 /** By whom the creations of `set` are counted: its MachineDeployment, or itself. */
 export function brakedOwner(deps: Pick<MachineSetDeps, 'machineDeployments'>, set: MachineSet): string {
-  return (deploymentOf(deps, set) ?? set).metadata.uid;
+  return (deploymentOfSet(deps, set) ?? set).metadata.uid;
 }
 
 function roomAmong(
@@ -92,10 +92,10 @@ export function isRolling(
   deps: Pick<MachineSetDeps, 'machines' | 'machineSets' | 'machineDeployments'>,
   set: MachineSet,
 ): boolean {
-  const deployment = deploymentOf(deps, set);
+  const deployment = deploymentOfSet(deps, set);
   if (deployment === undefined) return false;
   return (
-    isReplaced(deps, set) ||
+    hasOutdatedTemplate(deps, set) ||
     deps.machineSets
       .byIndex(CONTROLLER_INDEX, deployment.metadata.uid)
       .some(
@@ -105,13 +105,13 @@ export function isRolling(
 }
 
 /** Whether `set` has another template than its MachineDeployment: its Machines are replaced, or will be. */
-export function isReplaced(deps: Pick<MachineSetDeps, 'machineDeployments'>, set: MachineSet): boolean {
-  const deployment = deploymentOf(deps, set);
+export function hasOutdatedTemplate(deps: Pick<MachineSetDeps, 'machineDeployments'>, set: MachineSet): boolean {
+  const deployment = deploymentOfSet(deps, set);
   return deployment !== undefined && !equalTemplate(set.spec.template, deployment.spec.template);
 }
 
 /** The MachineDeployment that controls `set`, if the cache shows it. */
-export function deploymentOf(
+export function deploymentOfSet(
   { machineDeployments }: Pick<MachineSetDeps, 'machineDeployments'>,
   set: MachineSet,
 ): MachineDeployment | undefined {

@@ -2,7 +2,7 @@ import { Counter, type Registry } from 'prom-client';
 
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { declaring } from '../../metrics/declaring.ts';
-import { nameOf, seconds } from '../../metrics/object-labels.ts';
+import { objectNameLabels, seconds } from '../../metrics/object-labels.ts';
 import { NAMED, ownerGauges, type ObjectValue } from '../../metrics/owner-gauges.ts';
 import { objectGauges } from '../../metrics/object-gauges.ts';
 import { scrapeFailures } from '../../metrics/scrape-failures.ts';
@@ -80,7 +80,7 @@ const INFO_LABELS = [
 function infoOf(set: MachineSet): Record<(typeof INFO_LABELS)[number], string> {
   const { apiGroup = '', kind = '', name = '' } = set.spec.machineClass ?? {};
   return {
-    ...nameOf(set),
+    ...objectNameLabels(set),
     createdAt: seconds(set.metadata.creationTimestamp),
     spec_machine_class_api_group: apiGroup,
     spec_machine_class_kind: kind,

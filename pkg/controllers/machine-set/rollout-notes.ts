@@ -3,7 +3,7 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { refOf } from '../../apis/meta.ts';
 import { mergePatchIfUnchanged, type MergePatch } from '../../kube/patch.ts';
 import { machineSets } from '../../kube/resource.ts';
-import { ownerOf } from '../machines/owners.ts';
+import { ownerNameOf } from '../machines/owners.ts';
 import type { MachineSetDeps } from './deps.ts';
 
 /**
@@ -12,7 +12,7 @@ import type { MachineSetDeps } from './deps.ts';
  */
 export function leftRolloutNotes(set: MachineSet): MergePatch<MachineSet> | undefined {
   const { annotations, labels } = set.metadata;
-  if (ownerOf(set, 'MachineDeployment') !== undefined || annotations?.[PREFER_NO_SCHEDULE_KEY] === undefined) {
+  if (ownerNameOf(set, 'MachineDeployment') !== undefined || annotations?.[PREFER_NO_SCHEDULE_KEY] === undefined) {
     return undefined;
   }
   const isClosed = labels?.[SCALE_UP_DISABLED_LABEL] !== undefined;

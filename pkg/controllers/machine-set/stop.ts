@@ -2,7 +2,7 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { keyOf } from '../../apis/meta.ts';
 import { setFreeze } from '../replicas/freeze-marks.ts';
 import { CREATION_LIMIT_REACHED, describeStop, isSpent } from '../replicas/creation-brake.ts';
-import { deploymentOf } from './creation-room.ts';
+import { deploymentOfSet } from './creation-room.ts';
 import { reachedCreationLimit } from '../replicas/events.ts';
 import type { MachineSetDeps } from './deps.ts';
 
@@ -23,7 +23,7 @@ export async function stopRunaway(
     return;
   }
   const spending = deps.brake.spending(set.metadata.uid);
-  if (!isSpent(spending) || deploymentOf(deps, set) !== undefined) return;
+  if (!isSpent(spending) || deploymentOfSet(deps, set) !== undefined) return;
   const message = describeStop(`MachineSet ${set.metadata.name}`, spending);
   await setFreeze.freeze(deps.writer, set, { reason: CREATION_LIMIT_REACHED, message }, deps.clock.now(), signal);
   deps.recorder.event(reachedCreationLimit(set));

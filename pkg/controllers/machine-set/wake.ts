@@ -9,7 +9,7 @@ import type { Caches } from '../../operator/caches.ts';
 import type { Queue } from '../../workqueue/queue.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { isStopped } from '../replicas/creation-brake.ts';
-import { ownerOf, ownersSelecting, priorityFor } from '../replicas/wake.ts';
+import { cachedOwnerOf, ownersSelecting, priorityFor } from '../replicas/wake.ts';
 
 /**
  * Enqueues a set when it changes, when a Machine changes that it controls, controlled, or could adopt, and when its MachineDeployment
@@ -32,7 +32,7 @@ export function wakeMachineSets(
     const machine = current ?? old;
     if (machine === undefined) return;
     const priority = priorityFor(machines, isBeingDeleted(machine));
-    const owners = [old, current].flatMap((one) => ownerOf(machineSets, 'MachineSet', one) ?? []);
+    const owners = [old, current].flatMap((one) => cachedOwnerOf(machineSets, 'MachineSet', one) ?? []);
     for (const owner of new Set(owners)) {
       queue.add(keyOf(owner), priority);
       if (current === undefined) for (const sibling of siblingsOf(machineSets, owner)) queue.add(sibling, 'normal');

@@ -1,7 +1,7 @@
 import { Gauge, type Histogram, type Registry } from 'prom-client';
 
 import { nodeNameOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
-import { nameOf } from '../../metrics/object-labels.ts';
+import { objectNameLabels } from '../../metrics/object-labels.ts';
 import { declaring } from '../../metrics/declaring.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
@@ -146,7 +146,7 @@ function declareState(registry: Registry, source: MachineSource): void {
     collect() {
       this.reset();
       for (const machine of source.list()) {
-        this.set(nameOf(machine), PHASE_VALUES[machine.status?.currentStatus?.phase ?? ''] ?? 0);
+        this.set(objectNameLabels(machine), PHASE_VALUES[machine.status?.currentStatus?.phase ?? ''] ?? 0);
       }
     },
   });
@@ -178,7 +178,7 @@ function declareState(registry: Registry, source: MachineSource): void {
       this.reset();
       for (const machine of source.list()) {
         for (const { type, status } of machine.status?.conditions ?? []) {
-          this.set({ ...nameOf(machine), condition: type }, CONDITION_VALUES[status] ?? 2);
+          this.set({ ...objectNameLabels(machine), condition: type }, CONDITION_VALUES[status] ?? 2);
         }
       }
     },
@@ -188,7 +188,7 @@ function declareState(registry: Registry, source: MachineSource): void {
 function infoOf(machine: Machine): Record<string, string> {
   const { metadata, spec } = machine;
   return {
-    ...nameOf(machine),
+    ...objectNameLabels(machine),
     createdAt: String(wholeSeconds(fromTimestamp(metadata.creationTimestamp) ?? 0)),
     spec_provider_id: providerIDOf({ spec }),
     spec_class_api_group: spec?.class?.apiGroup ?? '',

@@ -15,7 +15,7 @@ import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { DATA_SECRET_INDEX, SECRET_INDEX } from '../../indexes/secret-references.ts';
 import { machinesOfNode } from '../../indexes/machines-of-node.ts';
 import { deletionStageOf } from '../machines/deletion-stage.ts';
-import { deploymentOf, ownerOf } from '../machines/owners.ts';
+import { deploymentOf, ownerNameOf } from '../machines/owners.ts';
 import { conditionsChanged } from '../machines/node-health.ts';
 import type { ActivityResults } from './calls/results.ts';
 import type { MachineController } from './controller.ts';
@@ -88,8 +88,8 @@ export function wakeMachinesOfOrphans(
   queue: Queue,
 ): void {
   machineSets.onChange((old, current) => {
-    if (current === undefined || ownerOf(current, 'MachineDeployment') !== undefined) return;
-    if (old !== undefined && ownerOf(old, 'MachineDeployment') === undefined) return;
+    if (current === undefined || ownerNameOf(current, 'MachineDeployment') !== undefined) return;
+    if (old !== undefined && ownerNameOf(old, 'MachineDeployment') === undefined) return;
     for (const machine of machines.byIndex(CONTROLLER_INDEX, current.metadata.uid)) {
       queue.add(keyOf(machine), priorityOf(machine, 'low'));
     }

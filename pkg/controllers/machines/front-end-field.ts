@@ -1,6 +1,6 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../apis/meta.ts';
-import { CLUSTER_GROUP, POOL_LABEL } from '../../apis/mirantis/machine.ts';
+import { CLUSTER_GROUP, MIRANTIS_POOL_LABEL } from '../../apis/mirantis/machine.ts';
 import { KAAS_GROUP } from '../../apis/mirantis/pool.ts';
 
 /** What is asked of a Machine of a pool alone; the rest is its pool's. */
@@ -17,7 +17,7 @@ export function frontEndField(
   field: OwnField | 'deletionPolicy',
 ): string | undefined {
   const { apiVersion = '', kind, name } = controllerOf({ metadata }) ?? {};
-  const pool = metadata.labels?.[POOL_LABEL];
+  const pool = metadata.labels?.[MIRANTIS_POOL_LABEL];
   if (apiVersion.startsWith(`${CLUSTER_GROUP}/`) && kind === 'Machine') return ofMachine(field, name ?? '');
   if (pool === undefined || kind !== 'MachineSet') return undefined;
   return field === 'deletionPolicy'

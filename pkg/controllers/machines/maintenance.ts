@@ -39,7 +39,7 @@ const SILENT: ReadonlySet<string | undefined> = new Set([undefined, 'NotInMainte
 const VALUES: ReadonlySet<string> = new Set(['true', 'false']);
 
 /** Whether a Node whose condition has this reason has nothing of a maintenance. */
-export function isSilent(reason: string | undefined): boolean {
+export function leavesNodeUntouched(reason: string | undefined): boolean {
   return SILENT.has(reason);
 }
 
@@ -87,19 +87,20 @@ export function maintenanceOf(machine: Pick<Machine, 'metadata' | 'status'>): Ma
   }
   if (emptied === GIVEN_BACK) {
     if (mirrored?.reason === 'UncordonFailed') return told('UncordonFailed', mirrored.message ?? '');
-    return told('NotInMaintenance', isSilent(mirrored?.reason) ? ENDED : RETURNING);
+    return told('NotInMaintenance', leavesNodeUntouched(mirrored?.reason) ? ENDED : RETURNING);
   }
-  if (emptied === WITHOUT_NODE) return told('InMaintenance', `There is no Node to drain. ${endOf(machine)}`);
+  if (emptied === WITHOUT_NODE)
+    return told('InMaintenance', `There is no Node to drain. ${howMaintenanceEnds(machine)}`);
   const hooks = emptied === undefined ? hooksOf({ metadata }, 'maintenance') : [];
   if (hooks.length > 0) return told('WaitingForHooks', describeHooks(hooks));
   const reason = MAINTENANCE_REASONS.find((one) => one === mirrored?.reason);
   // What the mirror says before the Node was told is of another time.
-  if (reason === undefined || isSilent(reason)) return told('Requested', REQUESTED);
+  if (reason === undefined || leavesNodeUntouched(reason)) return told('Requested', REQUESTED);
   return told(reason, mirrored?.message ?? '');
 }
 
 /** What ends a maintenance. */
-export function endOf(machine: Pick<Machine, 'metadata'>): string {
+export function howMaintenanceEnds(machine: Pick<Machine, 'metadata'>): string {
   const field = frontEndField(machine, 'maintenance');
   return field === undefined
     ? `It ends when annotation ${MAINTENANCE_ANNOTATION} is removed from Machine and Node.`

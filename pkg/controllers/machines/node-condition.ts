@@ -9,7 +9,7 @@ export interface WantedCondition {
   readonly message: string;
 }
 
-export function conditionOf(node: Node, type: string): NodeCondition | undefined {
+export function nodeConditionOf(node: Node, type: string): NodeCondition | undefined {
   return node.status?.conditions?.find((condition) => condition.type === type);
 }
 
@@ -23,7 +23,7 @@ function conditionChange(
   nowMs: number,
   turnsWithReason = false,
 ): NodeCondition | undefined {
-  const old = conditionOf(node, wanted.type);
+  const old = nodeConditionOf(node, wanted.type);
   const isSameReason = (old?.reason ?? '') === wanted.reason;
   const hasTurned = old?.status !== wanted.status || (turnsWithReason && !isSameReason);
   if (!hasTurned && isSameReason && (old?.message ?? '') === wanted.message) return undefined;

@@ -6,7 +6,7 @@ import { ApiError } from '../../kube/errors.ts';
 export const NODE_SYNC_REFUSED = 'NodeSyncRefused';
 
 /** Something that the API server does not let us do to a Node. */
-export interface Refusal {
+export interface NodeRefusal {
   /** As the node template names it, such as `label a`. */
   readonly what: string;
   readonly why: string;
@@ -22,13 +22,13 @@ const LONGEST_REASON = 300;
 const LONGEST_TEXT = 1_000;
 
 /** Whether a change was refused for what it says, so that a part of it may be let pass. */
-export function isRefused(err: unknown): err is ApiError {
+export function isNodeChangeRefused(err: unknown): err is ApiError {
   return err instanceof ApiError && REFUSALS.has(err.code);
 }
 
 /** Whether a change failed in a way that somebody must be told of: refused, or a webhook that does not work. */
 export function isWorthReporting(err: unknown): err is ApiError {
-  return isRefused(err) || ApiError.is(err, 'InternalError');
+  return isNodeChangeRefused(err) || ApiError.is(err, 'InternalError');
 }
 
 /** The words of the API server, without the Node's name: the same for every Node. */
@@ -42,7 +42,7 @@ export function reasonFor(err: ApiError, nodeName: string): string {
 }
 
 /** What was refused, for the Machine's annotation; the same refusals are the same text. */
-export function describeRefusals(refusals: readonly Refusal[]): string {
+export function describeRefusals(refusals: readonly NodeRefusal[]): string {
   const texts = refusals.map(({ what, why }) => `${what} (${why})`);
   return cut(texts.toSorted().join(', '), LONGEST_TEXT);
 }

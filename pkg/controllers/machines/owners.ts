@@ -18,7 +18,7 @@ export interface OwnerName {
 }
 
 /** The controller of an object, if it is of this kind. */
-export function ownerOf(object: KubeObject, kind: 'MachineSet' | 'MachineDeployment'): OwnerName | undefined {
+export function ownerNameOf(object: KubeObject, kind: 'MachineSet' | 'MachineDeployment'): OwnerName | undefined {
   const owner = controllerOf(object);
   return owner?.kind === kind && owner.apiVersion === API_VERSION ? owner : undefined;
 }
@@ -36,9 +36,9 @@ export function ownerIn<T extends KubeObject>(
 /** The MachineDeployment of a Machine, as far as it is known. */
 export function deploymentOf(machine: Machine, { sets, deployments }: Owners): MachineDeployment | undefined {
   const { namespace = '' } = machine.metadata;
-  const setRef = ownerOf(machine, 'MachineSet');
+  const setRef = ownerNameOf(machine, 'MachineSet');
   const set = setRef === undefined ? undefined : ownerIn(sets, namespace, setRef);
-  const ref = set === undefined ? undefined : ownerOf(set, 'MachineDeployment');
+  const ref = set === undefined ? undefined : ownerNameOf(set, 'MachineDeployment');
   return ref === undefined ? undefined : ownerIn(deployments, namespace, ref);
 }
 
@@ -48,8 +48,8 @@ export function deploymentOf(machine: Machine, { sets, deployments }: Owners): M
  */
 export function hasNoDeployment(machine: Machine, { sets }: Pick<Owners, 'sets'>): boolean {
   const { namespace = '' } = machine.metadata;
-  const setRef = ownerOf(machine, 'MachineSet');
-  if (setRef === undefined) return ownerOf(machine, 'MachineDeployment') === undefined;
+  const setRef = ownerNameOf(machine, 'MachineSet');
+  if (setRef === undefined) return ownerNameOf(machine, 'MachineDeployment') === undefined;
   const set = ownerIn(sets, namespace, setRef);
-  return set !== undefined && ownerOf(set, 'MachineDeployment') === undefined;
+  return set !== undefined && ownerNameOf(set, 'MachineDeployment') === undefined;
 }

@@ -3,7 +3,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { keyBeside } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
-import { ownerIn, ownerOf, type Owners } from './owners.ts';
+import { ownerIn, ownerNameOf, type Owners } from './owners.ts';
 import { mayReplace, replacementLimit } from './replacement.ts';
 
 /** The machines that are replaced as one: those of a MachineDeployment, or of a MachineSet without one. */
@@ -47,7 +47,7 @@ export class ReplacementBudget {
 
   /** The machines that this one shares its limit with; undefined for a machine that nobody replaces. */
   poolOf(machine: Machine): Pool | undefined {
-    const setRef = ownerOf(machine, 'MachineSet');
+    const setRef = ownerNameOf(machine, 'MachineSet');
     if (setRef === undefined) return undefined;
     const { sets } = this.#deps.owners;
     return sets === undefined ? this.#poolByName(machine, setRef.uid) : this.#poolByOwner(machine, sets, setRef);
@@ -64,7 +64,7 @@ export class ReplacementBudget {
     const name = machine.metadata.labels?.[DEPLOYMENT_NAME_LABEL];
     const isMate = (other: Machine): boolean =>
       name === undefined
-        ? ownerOf(other, 'MachineSet')?.uid === setUID
+        ? ownerNameOf(other, 'MachineSet')?.uid === setUID
         : other.metadata.labels?.[DEPLOYMENT_NAME_LABEL] === name;
     const key = name === undefined ? setUID : keyBeside(machine, name);
     return { key, limit: replacementLimit(undefined, 0), others: this.#othersOf(machine, isMate) };
@@ -73,15 +73,17 @@ export class ReplacementBudget {
   #poolByOwner(machine: Machine, sets: Lister<MachineSet>, setRef: { name: string; uid: string }): Pool {
     const { namespace = '' } = machine.metadata;
     const set = ownerIn(sets, namespace, setRef);
-    const ref = set === undefined ? undefined : ownerOf(set, 'MachineDeployment');
+    const ref = set === undefined ? undefined : ownerNameOf(set, 'MachineDeployment');
     const deployment = ref === undefined ? undefined : ownerIn(this.#deps.owners.deployments, namespace, ref);
-    const mates = sets.list().filter((one) => ref !== undefined && ownerOf(one, 'MachineDeployment')?.uid === ref.uid);
+    const mates = sets
+      .list()
+      .filter((one) => ref !== undefined && ownerNameOf(one, 'MachineDeployment')?.uid === ref.uid);
     const setUIDs = new Set([setRef.uid, ...mates.map((one) => one.metadata.uid)]);
     const annotation = deployment?.metadata.annotations?.[MAX_REPLACEMENTS_ANNOTATION];
     return {
       key: ref?.uid ?? setRef.uid,
       limit: replacementLimit(annotation, deployment?.spec.replicas ?? 0),
-      others: this.#othersOf(machine, (other) => setUIDs.has(ownerOf(other, 'MachineSet')?.uid ?? '')),
+      others: this.#othersOf(machine, (other) => setUIDs.has(ownerNameOf(other, 'MachineSet')?.uid ?? '')),
     };
   }
 

@@ -11,7 +11,7 @@ import {
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node, Taint } from '../../apis/wire.ts';
 import { isUnderMaintenance } from './maintenance.ts';
-import { conditionOf } from './node-condition.ts';
+import { nodeConditionOf } from './node-condition.ts';
 import { hasPreparationBegun } from './prepared-deletion.ts';
 
 /** Makes the scheduler prefer Nodes of the new template. Only rollouts use its key: it also says whose the other marks of a Node are. */
@@ -39,7 +39,7 @@ export function withoutRolloutTaint({ spec }: Node): readonly Taint[] {
 }
 
 /** Whether the autoscaler is kept from the Node by us. */
-export function isHeldByUs({ metadata }: Node): boolean {
+export function isScaleDownDisabledByUs({ metadata }: Node): boolean {
   return metadata.annotations?.[SCALE_DOWN_DISABLED_BY_US] !== undefined;
 }
 
@@ -62,7 +62,7 @@ export function isInUpdate({ metadata: { labels = {} } }: Node): boolean {
 export function isUpdateOver(node: Node): boolean {
   return (
     node.metadata.labels?.[UPDATE_RESULT_LABEL] === 'successful' &&
-    conditionOf(node, 'InPlaceUpdate')?.reason === 'UpdateSuccessful'
+    nodeConditionOf(node, 'InPlaceUpdate')?.reason === 'UpdateSuccessful'
   );
 }
 
@@ -98,7 +98,7 @@ export function leftRolloutMarks(
 ): NodeMarksChange | undefined {
   const isTainted = hasRolloutTaint(node);
   const hold =
-    isHeldByUs(node) && !isHeldOtherwise(machine)
+    isScaleDownDisabledByUs(node) && !isHeldOtherwise(machine)
       ? { [SCALE_DOWN_DISABLED]: null, [SCALE_DOWN_DISABLED_BY_US]: null }
       : undefined;
   if (isTainted && isInUpdate(node)) {

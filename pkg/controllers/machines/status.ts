@@ -26,7 +26,7 @@ export function copyOf(machine: Machine): MachineCopy {
 }
 
 /** Whether our finalizer holds the Machine: none without it has a VM that was asked for by us. */
-export function isHeld({ metadata }: Pick<Machine, 'metadata'>): boolean {
+export function hasMachineFinalizer({ metadata }: Pick<Machine, 'metadata'>): boolean {
   return metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
 }
 

@@ -12,18 +12,18 @@ import { cloudClusters, nodeLabelPolicies } from '../../kube/resource.ts';
 import { stop, type StepResult } from '../../reconcile/result.ts';
 import { readAllowedLabels, readCluster } from './cluster-value.ts';
 import { policyFor, policyNameOf } from './cluster-wanted.ts';
-import { type Clusters } from './clusters.ts';
+import { type MirantisClusters } from './clusters.ts';
 import { tellChanges } from './events.ts';
-import { isRefused, isServed, lookAgain } from './front-end.ts';
+import { isRequestRejected, isServed, lookAgain } from './front-end.ts';
 import { listed } from './listed.ts';
-import type { Problem } from './reading.ts';
+import type { Problem } from './field-reader.ts';
 import { changeOfStatus } from './told-status.ts';
 
 /** What Clusters are looked after with. */
 export interface ClusterDeps {
   readonly cloudClusters: Lister<CloudCluster>;
   readonly labelPolicies: Informer<NodeLabelPolicy>;
-  readonly clusters: Clusters;
+  readonly clusters: MirantisClusters;
   readonly writer: Writer;
   readonly recorder: ObjectEvents<CloudCluster>;
 }
@@ -69,7 +69,7 @@ export class ClusterController {
       await this.#follow(cluster, known, allowed, signal);
       return [];
     } catch (err) {
-      if (!isRefused(err)) throw err;
+      if (!isRequestRejected(err)) throw err;
       return [`refused by the API server: ${err.message}`];
     }
   }

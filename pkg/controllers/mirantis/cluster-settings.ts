@@ -1,5 +1,5 @@
 import type { ConfigMap } from '../../apis/wire.ts';
-import { Reading } from './reading.ts';
+import { FieldReader } from './field-reader.ts';
 import type { Read } from './provider-value.ts';
 
 /** What the Machines of a Cluster have in common, and do not say themselves. */
@@ -18,7 +18,7 @@ export interface ClusterSettings {
 }
 
 /** Keys of the ConfigMap, with what they hold. */
-export const SETTINGS = {
+export const CLUSTER_SETTINGS = {
   region: 'region of the cloud, as named in its catalog',
   keyName: 'name of the SSH key pair; without it, servers have none',
   networkID: 'ID of the network of the servers; or networkName',
@@ -31,7 +31,7 @@ export const SETTINGS = {
   labelledRegion: 'required value of label kaas.mirantis.com/region of Machines that have the label',
 } as const;
 
-type Key = keyof typeof SETTINGS;
+type Key = keyof typeof CLUSTER_SETTINGS;
 
 /** Keys of which one each has to be there. */
 export const NEEDED_SETTINGS: readonly (readonly Key[])[] = [['region'], ['networkID', 'networkName']];
@@ -39,8 +39,8 @@ export const NEEDED_SETTINGS: readonly (readonly Key[])[] = [['region'], ['netwo
 /** Reads the settings; every problem is named at once. */
 export function readClusterSettings({ metadata, data = {} }: ConfigMap): Read<ClusterSettings> {
   const path = `ConfigMap ${metadata.name}, data`;
-  const settings = new Reading(data, path);
-  const required = (key: Key): string => settings.text(key, `set: ${SETTINGS[key]}`);
+  const settings = new FieldReader(data, path);
+  const required = (key: Key): string => settings.text(key, `set: ${CLUSTER_SETTINGS[key]}`);
   const optional = (key: Key): string | undefined => (data[key] ?? '').trim() || undefined;
   const either = (one: Key, other: Key): void => {
     if (optional(one) !== undefined && optional(other) !== undefined)
@@ -48,8 +48,8 @@ export function readClusterSettings({ metadata, data = {} }: ConfigMap): Read<Cl
   };
   either('networkID', 'networkName');
   either('floatingNetworkID', 'floatingNetworkName');
-  const unknown = Object.keys(data).filter((key) => !(key in SETTINGS));
-  for (const key of unknown) settings.wrong(key, `unknown, must be one of ${Object.keys(SETTINGS).join(', ')}`);
+  const unknown = Object.keys(data).filter((key) => !(key in CLUSTER_SETTINGS));
+  for (const key of unknown) settings.wrong(key, `unknown, must be one of ${Object.keys(CLUSTER_SETTINGS).join(', ')}`);
   const [networkID, networkName] = [optional('networkID'), optional('networkName')];
   if (networkID === undefined && networkName === undefined) settings.wrong('networkID', 'must be set, or networkName');
   const subnetIDs = listed(data['subnetIDs']);

@@ -2,7 +2,7 @@ import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { MADE_FOR_LABEL, PAUSED_BY_FRONT_END_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { AllowedLabel, NodeLabelPolicy } from '../../apis/machine/v1alpha1/node-label-policy.ts';
-import { CLUSTER_GROUP, CLUSTER_NAME_LABEL, CLUSTER_VERSION } from '../../apis/mirantis/machine.ts';
+import { CLUSTER_GROUP, MIRANTIS_CLUSTER_NAME_LABEL, CLUSTER_VERSION } from '../../apis/mirantis/machine.ts';
 import type { CloudCluster } from '../../apis/mirantis/cluster.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { New } from '../../kube/client.ts';
@@ -28,7 +28,7 @@ export function policyFor(cluster: CloudCluster, allowed: readonly AllowedLabel[
         { apiVersion: `${CLUSTER_GROUP}/${CLUSTER_VERSION}`, kind: 'Cluster', name, uid, controller: true },
       ],
     },
-    spec: { machineLabels: { [CLUSTER_NAME_LABEL]: name }, allowed },
+    spec: { machineLabels: { [MIRANTIS_CLUSTER_NAME_LABEL]: name }, allowed },
   };
 }
 

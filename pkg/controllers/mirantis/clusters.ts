@@ -3,7 +3,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { isBeingDeleted, keyBeside, keyOf, type KubeObject } from '../../apis/meta.ts';
 import type { CloudCluster } from '../../apis/mirantis/cluster.ts';
-import { CLUSTER_NAME_LABEL, type ClusterMachine } from '../../apis/mirantis/machine.ts';
+import { MIRANTIS_CLUSTER_NAME_LABEL, type ClusterMachine } from '../../apis/mirantis/machine.ts';
 import type { Informer, Lister } from '../../cache/lister.ts';
 import { isUnderMaintenance } from '../machines/maintenance.ts';
 import { isServed } from './front-end.ts';
@@ -18,7 +18,7 @@ export interface ClustersDeps {
 }
 
 /** What Machines and pools have to know of their Cluster, and it of them. */
-export class Clusters {
+export class MirantisClusters {
   readonly #deps: ClustersDeps;
 
   constructor(deps: ClustersDeps) {
@@ -72,7 +72,7 @@ export class Clusters {
         (one) =>
           isIn(one, cluster) &&
           one.metadata.labels?.[MADE_FOR_LABEL] === MADE_FOR &&
-          one.spec.template.metadata?.labels?.[CLUSTER_NAME_LABEL] === cluster.metadata.name,
+          one.spec.template.metadata?.labels?.[MIRANTIS_CLUSTER_NAME_LABEL] === cluster.metadata.name,
       )
       .every((one) => one.spec.paused === true || isBeingDeleted(one));
   }

@@ -7,7 +7,7 @@ import { parseManifests } from '../../../hack/control-plane/apply.ts';
 import { clusterMachine, clusterSettings } from '../../../test/cluster-machine.ts';
 import { CLUSTER_GROUP, CLUSTER_VERSION, PROVIDER_LABEL, type ClusterMachine } from '../../apis/mirantis/machine.ts';
 import type { ConfigMap, Secret } from '../../apis/wire.ts';
-import { NEEDED_SETTINGS, readClusterSettings, SETTINGS } from './cluster-settings.ts';
+import { NEEDED_SETTINGS, readClusterSettings, CLUSTER_SETTINGS } from './cluster-settings.ts';
 import { SERVED_PROVIDER } from './front-end.ts';
 import { providerStatusOf } from './provider-status.ts';
 import { readProviderValue } from './provider-value.ts';
@@ -32,7 +32,7 @@ describe('the page says what there is', () => {
       NEEDED_SETTINGS.flatMap((keys) => keys.map((key) => [key as string, keys.length > 1 ? 'one of both' : 'yes'])),
     );
 
-    expect(Object.fromEntries(told.map(([key, what]) => [key, what]))).toEqual(SETTINGS);
+    expect(Object.fromEntries(told.map(([key, what]) => [key, what]))).toEqual(CLUSTER_SETTINGS);
     expect(told.filter(([key = '', , is]) => is !== (needed.get(key) ?? 'no'))).toEqual([]);
   });
 

@@ -3,7 +3,7 @@ import type { KubeObject } from '../../apis/meta.ts';
 import { PROVIDER_LABEL } from '../../apis/mirantis/machine.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { requeue, type StepResult } from '../../reconcile/result.ts';
-import type { Problem } from './reading.ts';
+import type { Problem } from './field-reader.ts';
 
 /** The provider whose objects are served; those of others are left alone. */
 export const SERVED_PROVIDER = 'openstack';
@@ -24,12 +24,12 @@ export function isServed({ metadata: { labels } }: KubeObject): boolean {
 }
 
 /** Whether our finalizer keeps an object until what was made for it is gone. */
-export function isHeld({ metadata }: KubeObject): boolean {
+export function hasFrontEndFinalizer({ metadata }: KubeObject): boolean {
   return metadata.finalizers?.includes(FRONT_END_FINALIZER) === true;
 }
 
 /** Whether the API server, or a webhook, refuses what an object asks for, or the webhook does not work: that is told on the object. */
-export function isRefused(err: unknown): err is ApiError {
+export function isRequestRejected(err: unknown): err is ApiError {
   return ApiError.is(err, 'Forbidden', 'Invalid', 'BadRequest', 'InternalError');
 }
 

@@ -9,11 +9,11 @@ import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import type { Reconcile } from '../../reconcile/worker.ts';
 import { ClusterController } from './cluster-controller.ts';
-import { Clusters } from './clusters.ts';
+import { MirantisClusters } from './clusters.ts';
 import { ClusterMachineController } from './machine-controller.ts';
-import { servedBy, type ServedKind } from './keys.ts';
+import { mirantisObjectOf, type FrontEndKind } from './keys.ts';
 import { MadeClasses } from './made-classes.ts';
-import { PoolController } from './pool-controller.ts';
+import { MirantisPoolController } from './pool-controller.ts';
 import { wakeClusterMachines, wakeClusters, wakePools, wakeSettings } from './wake.ts';
 
 /** Who tells of what happens to them. */
@@ -26,7 +26,7 @@ export function mirantis(operator: Operator): Controller {
   const { cloudClusters, labelPolicies } = caches;
   const { writer, targets } = operator.under(MANAGER_LEASE);
   const madeClasses = new MadeClasses({ classes, machines, machineSets, machineDeployments, reader, writer });
-  const clusters = new Clusters({ cloudClusters, clusterMachines, machineDeployments, machines });
+  const clusters = new MirantisClusters({ cloudClusters, clusterMachines, machineDeployments, machines });
   const shared = { clusterMachines, machines, clusters, madeClasses, reader, writer, targets, log };
   const recorder = operator.recorder(EVENT_SOURCE);
   const machine = new ClusterMachineController({
@@ -35,7 +35,7 @@ export function mirantis(operator: Operator): Controller {
     nodes,
     recorder: eventsAbout(clusterMachineResource, recorder),
   });
-  const pool = new PoolController({
+  const pool = new MirantisPoolController({
     ...shared,
     recorder: eventsAbout(poolResource, recorder),
     machinePools,
@@ -49,7 +49,7 @@ export function mirantis(operator: Operator): Controller {
     writer,
     recorder: eventsAbout(clusterResource, recorder),
   });
-  const reconcile: Readonly<Record<ServedKind, Reconcile>> = {
+  const reconcile: Readonly<Record<FrontEndKind, Reconcile>> = {
     Machine: (key, signal) => machine.reconcile(key, signal),
     Cluster: (key, signal) => cluster.reconcile(key, signal),
     MachinePool: (key, signal) => pool.reconcile(key, signal),
@@ -61,7 +61,7 @@ export function mirantis(operator: Operator): Controller {
     // One: a pass removes classes that nothing uses, and must not meet another between a class and its first user.
     concurrency: 1,
     reconcile: (queueKey, signal, passLog) => {
-      const { kind, key } = servedBy(queueKey);
+      const { kind, key } = mirantisObjectOf(queueKey);
       return reconcile[kind](key, signal, passLog);
     },
     needsTarget: () => false,

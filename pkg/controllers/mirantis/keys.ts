@@ -4,11 +4,11 @@ import { kindKeys } from '../../reconcile/kind-keys.ts';
 /** Kinds that the front end serves: one queue for all of them, so that their passes take turns. */
 const KEYS = kindKeys('Machine', 'MachinePool', 'Cluster');
 
-export type ServedKind = ReturnType<typeof KEYS.objectOf>['kind'];
+export type FrontEndKind = ReturnType<typeof KEYS.objectOf>['kind'];
 
-export function queueKeyOf(kind: ServedKind, object: KubeObject): string {
+export function mirantisQueueKeyOf(kind: FrontEndKind, object: KubeObject): string {
   return KEYS.queueKeyOf(kind, keyOf(object));
 }
 
 /** The kind, and the key of the object in caches. */
-export const servedBy = KEYS.objectOf;
+export const mirantisObjectOf = KEYS.objectOf;

@@ -17,13 +17,13 @@ import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.
 import type { Targets } from '../../targets/targets.ts';
 import { asksMaintenance } from '../machines/maintenance.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
-import type { Clusters } from './clusters.ts';
+import type { MirantisClusters } from './clusters.ts';
 import { tellChanges } from './events.ts';
-import { isHeld, isRefused, isServed, lookAgain, type Synced } from './front-end.ts';
+import { hasFrontEndFinalizer, isRequestRejected, isServed, lookAgain, type Synced } from './front-end.ts';
 import type { MadeClasses } from './made-classes.ts';
-import { addressOf, providerStatusOf, wrongConditions } from './provider-status.ts';
+import { ipAddressOf, providerStatusOf, wrongConditions } from './provider-status.ts';
 import { asksDeletion, readProviderValue, type ProviderValue } from './provider-value.ts';
-import type { Problem } from './reading.ts';
+import type { Problem } from './field-reader.ts';
 import { changeOfStatus } from './told-status.ts';
 import { shownUpgradeIndexes } from './upgrade-order.ts';
 import {
@@ -33,7 +33,7 @@ import {
   clusterNameOf,
   fixedFieldsChanged,
   isOfPool,
-  machineFor,
+  desiredMachine,
 } from './wanted.ts';
 
 export interface ClusterMachineControllerDeps {
@@ -42,7 +42,7 @@ export interface ClusterMachineControllerDeps {
   readonly classes: Lister<MachineClass>;
   /** Undefined without a target cluster. */
   readonly nodes: Lister<Node> | undefined;
-  readonly clusters: Pick<Clusters, 'of' | 'admitsMaintenance'>;
+  readonly clusters: Pick<MirantisClusters, 'of' | 'admitsMaintenance'>;
   readonly madeClasses: MadeClasses;
   /** Live reads: whether a Machine is gone. */
   readonly reader: Reader;
@@ -74,7 +74,8 @@ export class ClusterMachineController {
     const machine = this.#deps.clusterMachines.get(key);
     if (machine === undefined) return stop;
     const ours = this.#oursOf(machine);
-    if (isBeingDeleted(machine)) return isHeld(machine) ? await this.#finish(machine, ours, signal) : stop;
+    if (isBeingDeleted(machine))
+      return hasFrontEndFinalizer(machine) ? await this.#finish(machine, ours, signal) : stop;
     if (!isServed(machine)) return stop;
     if (ours === undefined && hasHadItsMachine(machine)) return await this.#follow(machine, signal);
 
@@ -123,7 +124,7 @@ export class ClusterMachineController {
         ? await this.#make(machine, value, signal)
         : await this.#update(machine, ours, value, signal);
     } catch (err) {
-      if (!isRefused(err)) throw err;
+      if (!isRequestRejected(err)) throw err;
       const problem = `refused by the API server: ${err.message}`;
       return { object: machine, problems: [problem], again: lookAgain('the API server to accept the update') };
     }
@@ -137,7 +138,7 @@ export class ClusterMachineController {
     }
     const wanted = await this.#deps.madeClasses.wantedBy(machine, value.server, signal);
     if (wanted.value === undefined) return { object: machine, problems: wanted.problems, again: lookAgain('settings') };
-    if (!isHeld(machine)) {
+    if (!hasFrontEndFinalizer(machine)) {
       const finalizers = [...(machine.metadata.finalizers ?? []), FRONT_END_FINALIZER];
       const patch = mergePatchIfUnchanged(machine, { metadata: { finalizers } });
       const held = await writer.patch('change', clusterMachines, refOf(machine), patch, { signal });
@@ -146,7 +147,7 @@ export class ClusterMachineController {
     const problems = await this.#deps.madeClasses.provide(wanted.value, signal);
     if (problems.length > 0) return { object: machine, problems, again: lookAgain('the class to be deleted') };
     try {
-      const made = await writer.create('create', machines, machineFor(machine, value, wanted.value.metadata.name), {
+      const made = await writer.create('create', machines, desiredMachine(machine, value, wanted.value.metadata.name), {
         signal,
       });
       log.info({ machine: keyOf(made) }, 'created machine for a machine of cluster.k8s.io');
@@ -221,7 +222,7 @@ export class ClusterMachineController {
   /** Remembers which Machine was made: when that one is gone, this one goes too. Shows its floating IP. */
   async #note(machine: ClusterMachine, ours: Machine, signal: AbortSignal): Promise<ClusterMachine> {
     const { annotations = {} } = machine.metadata;
-    const floating = addressOf({ ours, node: this.#nodeOf(ours) }, 'ExternalIP');
+    const floating = ipAddressOf({ ours, node: this.#nodeOf(ours) }, 'ExternalIP');
     const note = `${noteOf(machine)}${ours.metadata.uid}`;
     const isNew = annotations[MADE_MACHINE_ANNOTATION] !== note;
     const isMoved = floating !== undefined && annotations[FLOATING_IP_ANNOTATION] !== floating;

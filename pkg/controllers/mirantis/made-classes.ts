@@ -12,7 +12,7 @@ import { ignoreNotFound, isAlreadyExists } from '../../kube/errors.ts';
 import { configMaps, machineClasses, secrets } from '../../kube/resource.ts';
 import { NEEDED_SETTINGS, readClusterSettings, type ClusterSettings } from './cluster-settings.ts';
 import type { Read, WantedServer } from './provider-value.ts';
-import type { Problem } from './reading.ts';
+import type { Problem } from './field-reader.ts';
 import { classFor, clusterNameOf, MADE_FOR } from './wanted.ts';
 
 export interface MadeClassesDeps {

@@ -19,9 +19,9 @@ import type { Targets } from '../../targets/targets.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import { readCluster } from './cluster-value.ts';
 import { updateOrderFor } from './cluster-wanted.ts';
-import type { Clusters } from './clusters.ts';
+import type { MirantisClusters } from './clusters.ts';
 import { tellChanges } from './events.ts';
-import { isHeld, isRefused, isServed, lookAgain, type Synced } from './front-end.ts';
+import { hasFrontEndFinalizer, isRequestRejected, isServed, lookAgain, type Synced } from './front-end.ts';
 import type { MadeClasses } from './made-classes.ts';
 import { poolStatusOf } from './pool-status.ts';
 import { readPool, type PoolValue } from './pool-value.ts';
@@ -36,7 +36,7 @@ import {
   replicasPlan,
   type FromElsewhere,
 } from './pool-wanted.ts';
-import type { Problem } from './reading.ts';
+import type { Problem } from './field-reader.ts';
 import { changeOfStatus } from './told-status.ts';
 import { areOne } from './wanted.ts';
 
@@ -47,7 +47,7 @@ export interface PoolDeps {
   /** With the index CONTROLLER_INDEX, both. */
   readonly machineSets: Lister<MachineSet>;
   readonly machines: Lister<Machine>;
-  readonly clusters: Clusters;
+  readonly clusters: MirantisClusters;
   readonly madeClasses: MadeClasses;
   /** Live reads: whether a MachineDeployment is gone. */
   readonly reader: Reader;
@@ -69,7 +69,7 @@ const ORPHAN_FINALIZER = 'orphan';
  *
  * Each pass begins anew from what is there, so that any write may be the last one. Passes of pools and of Machines take turns.
  */
-export class PoolController {
+export class MirantisPoolController {
   readonly #deps: PoolDeps;
 
   constructor(deps: PoolDeps) {
@@ -80,7 +80,7 @@ export class PoolController {
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
     const pool = this.#deps.machinePools.get(key);
     if (pool === undefined) return stop;
-    if (isBeingDeleted(pool)) return isHeld(pool) ? await this.#finish(pool, signal) : stop;
+    if (isBeingDeleted(pool)) return hasFrontEndFinalizer(pool) ? await this.#finish(pool, signal) : stop;
     if (!isServed(pool)) return stop;
 
     const { value, problems } = readPool(pool);
@@ -105,7 +105,7 @@ export class PoolController {
       const again = followed.again ?? (shown.length > 0 ? lookAgain('the API server to accept the update') : undefined);
       return { object: followed.object, problems: [...followed.problems, ...shown], ...(again && { again }) };
     } catch (err) {
-      if (!isRefused(err)) throw err;
+      if (!isRequestRejected(err)) throw err;
       const problem = `refused by the API server: ${err.message}`;
       return { object: pool, problems: [problem], again: lookAgain('the API server to accept the update') };
     }
@@ -118,7 +118,7 @@ export class PoolController {
       const problem = `metadata.name: a MachineDeployment has this name and belongs to another owner; choose another name`;
       return { object: pool, problems: [problem], again: lookAgain('the other MachineDeployment to be deleted') };
     }
-    if (!isHeld(pool)) {
+    if (!hasFrontEndFinalizer(pool)) {
       const finalizers = [...(pool.metadata.finalizers ?? []), FRONT_END_FINALIZER];
       const patch = mergePatchIfUnchanged(pool, { metadata: { finalizers } });
       const held = await writer.patch('change', machinePools, refOf(pool), patch, { signal });
@@ -199,7 +199,7 @@ export class PoolController {
       try {
         await this.#showMember(pool, machine, signal);
       } catch (err) {
-        if (!isRefused(err)) throw err;
+        if (!isRequestRejected(err)) throw err;
         problems.push(`Machine ${machine.metadata.name}: refused by the API server: ${err.message}`);
       }
     }

@@ -3,9 +3,9 @@ import { isBeingDeleted } from '../../apis/meta.ts';
 import type { ProviderCondition } from '../../apis/mirantis/machine.ts';
 import type { MachinePool, PoolStatus } from '../../apis/mirantis/pool.ts';
 import { listed } from './listed.ts';
-import type { Problem } from './reading.ts';
+import type { Problem } from './field-reader.ts';
 
-export interface KnownPool {
+export interface MachinePoolFacts {
   readonly pool: MachinePool;
   /** Undefined: there is none. */
   readonly deployment: MachineDeployment | undefined;
@@ -14,7 +14,7 @@ export interface KnownPool {
 }
 
 /** The members that are ours of the status of a pool. */
-export function poolStatusOf(known: KnownPool): {
+export function poolStatusOf(known: MachinePoolFacts): {
   [Member in keyof PoolStatus]-?: PoolStatus[Member] | undefined;
 } {
   const { pool, deployment } = known;
@@ -29,7 +29,7 @@ export function poolStatusOf(known: KnownPool): {
   };
 }
 
-function lcm({ deployment, problems }: KnownPool): Omit<ProviderCondition, 'type'> {
+function lcm({ deployment, problems }: MachinePoolFacts): Omit<ProviderCondition, 'type'> {
   const told = (ready: boolean, message: string): Omit<ProviderCondition, 'type'> => ({ ready, message });
   if (problems.length > 0) return told(false, problems.join('; '));
   if (deployment === undefined) return told(false, 'The MachineDeployment is about to be created');

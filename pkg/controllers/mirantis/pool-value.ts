@@ -1,6 +1,6 @@
 import type { MachinePool } from '../../apis/mirantis/pool.ts';
 import { readValue, type ProviderValue, type Read } from './provider-value.ts';
-import { Reading } from './reading.ts';
+import { FieldReader } from './field-reader.ts';
 
 /** What a pool asks for, as far as we do anything about it. */
 export interface PoolValue {
@@ -15,7 +15,7 @@ const MOST_REPLICAS = 10_000;
 
 /** Reads a pool; every problem is named at once. */
 export function readPool({ spec }: Pick<MachinePool, 'spec'>): Read<PoolValue> {
-  const pool = new Reading(spec ?? {}, 'spec');
+  const pool = new FieldReader(spec ?? {}, 'spec');
   const replicas = pool.raw('replicas');
   const isCount = Number.isSafeInteger(replicas) && (replicas as number) >= 0 && (replicas as number) <= MOST_REPLICAS;
   if (!isCount) pool.wrong('replicas', `must be a whole number from 0 to ${MOST_REPLICAS}`);

@@ -12,10 +12,10 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import { controllerOf, type OwnerReference } from '../../apis/meta.ts';
 import {
   CLUSTER_GROUP,
-  CLUSTER_NAME_LABEL,
+  MIRANTIS_CLUSTER_NAME_LABEL,
   CLUSTER_VERSION,
-  CONTROL_PLANE_LABEL,
-  POOL_LABEL,
+  MIRANTIS_CONTROL_PLANE_LABEL,
+  MIRANTIS_POOL_LABEL,
   type ClusterMachine,
 } from '../../apis/mirantis/machine.ts';
 import { KAAS_GROUP, KAAS_VERSION, type MachinePool } from '../../apis/mirantis/pool.ts';
@@ -41,7 +41,7 @@ export function claimOn(pool: MachinePool, deployment: MachineDeployment): 'ours
   const controller = controllerOf(deployment);
   if (controller !== undefined) return controller.uid === pool.metadata.uid ? 'ours' : 'foreign';
   const { labels } = deployment.metadata;
-  const selected = deployment.spec.selector?.matchLabels?.[POOL_LABEL];
+  const selected = deployment.spec.selector?.matchLabels?.[MIRANTIS_POOL_LABEL];
   return labels?.[MADE_FOR_LABEL] === MADE_FOR && selected === pool.metadata.name ? 'free' : 'foreign';
 }
 
@@ -62,12 +62,12 @@ export function deploymentFor(pool: MachinePool, value: PoolValue, className: st
     },
     spec: {
       replicas,
-      selector: { matchLabels: { [POOL_LABEL]: name } },
+      selector: { matchLabels: { [MIRANTIS_POOL_LABEL]: name } },
       // A new Machine first: servers that work are not given up for a template of which none comes up.
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
       revisionHistoryLimit: KEPT_REVISIONS,
       template: {
-        metadata: { labels: { ...copiedLabelsOf(pool), [POOL_LABEL]: name } },
+        metadata: { labels: { ...copiedLabelsOf(pool), [MIRANTIS_POOL_LABEL]: name } },
         spec: {
           class: { kind: 'MachineClass', name: className },
           nodeTemplate: { metadata: { labels: { ...machine.nodeLabels } } },
@@ -81,7 +81,7 @@ export function deploymentFor(pool: MachinePool, value: PoolValue, className: st
 export function movedLabels(pool: MachinePool, { spec }: MachineDeployment): readonly string[] {
   const { labels: was = {} } = spec.template.metadata ?? {};
   const now = pool.metadata.labels ?? {};
-  return [CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL].filter((key) => was[key] !== now[key]);
+  return [MIRANTIS_CLUSTER_NAME_LABEL, MIRANTIS_CONTROL_PLANE_LABEL].filter((key) => was[key] !== now[key]);
 }
 
 /** What a MachineDeployment has not from its pool alone. */
@@ -176,7 +176,7 @@ export function memberChange(pool: MachinePool, member: ClusterMachine): MergePa
 
 /** Machines of a pool have its labels. */
 function memberLabels({ metadata: { name, labels } }: MachinePool): Record<string, string> {
-  return { ...labels, [POOL_LABEL]: name };
+  return { ...labels, [MIRANTIS_POOL_LABEL]: name };
 }
 
 function valueOfMember(

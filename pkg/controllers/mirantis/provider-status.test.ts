@@ -4,7 +4,7 @@ import { machine, node, type BuiltMachine } from '../../../test/builders.ts';
 import { clusterMachine } from '../../../test/cluster-machine.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import type { StateWord } from '../../apis/mirantis/machine.ts';
-import { providerStatusOf, stateOf, type Known } from './provider-status.ts';
+import { providerStatusOf, providerStateOf, type Known } from './provider-status.ts';
 import { shownUpgradeIndexes } from './upgrade-order.ts';
 
 const SINCE = 'machine.sapcloud.io/maintenance-since';
@@ -47,7 +47,7 @@ describe('the state in one word', () => {
     const of = clusterMachine();
     if (before !== undefined) of.status = { providerStatus: { status: before } };
 
-    expect(stateOf({ machine: of, ours, node: undefined })).toBe(want);
+    expect(providerStateOf({ machine: of, ours, node: undefined })).toBe(want);
   });
 });
 

@@ -16,7 +16,7 @@ import { refusedFor } from '../machines/node-refusal.ts';
 import { isPreparationAsked, preparationShownBy } from '../machines/prepared-deletion.ts';
 import { VM_STATE } from '../machines/vm-states.ts';
 import { listed } from './listed.ts';
-import type { Problem } from './reading.ts';
+import type { Problem } from './field-reader.ts';
 
 /** All that the status of a Machine follows from. */
 export interface Known {
@@ -53,10 +53,10 @@ export function providerStatusOf(known: Known): {
     providerInstanceState:
       ours === undefined || providerID === '' ? undefined : instanceStateOf(ours, providerID, phase),
     hardware: hardwareOf(node),
-    privateIp: addressOf(known, 'InternalIP'),
+    privateIp: ipAddressOf(known, 'InternalIP'),
     maintenance: isInMaintenance(ours),
     upgradeIndex,
-    status: stateOf(known),
+    status: providerStateOf(known),
     delete: isGoing || (prepared !== undefined && prepared !== 'aborting'),
     prepareDeletionPhase: isGoing && prepared !== undefined ? 'completed' : prepared,
   };
@@ -73,7 +73,7 @@ function instanceStateOf(
 }
 
 /** An IPv4 address of the machine, as its Node says, or the driver where there are no Nodes. */
-export function addressOf(
+export function ipAddressOf(
   { node, ours }: Pick<Known, 'node' | 'ours'>,
   type: 'InternalIP' | 'ExternalIP',
 ): string | undefined {
@@ -82,7 +82,7 @@ export function addressOf(
 }
 
 /** The state in one word, as the documentation of the product has them, as far as there is anything that they could be taken from. */
-export function stateOf({ machine, ours, node }: Pick<Known, 'machine' | 'ours' | 'node'>): StateWord {
+export function providerStateOf({ machine, ours, node }: Pick<Known, 'machine' | 'ours' | 'node'>): StateWord {
   if (ours === undefined) return 'Provision';
   if (isInMaintenance(ours)) return 'Maintenance';
   switch (phaseOf(ours)) {

@@ -1,7 +1,7 @@
 import { isLabelKey, isLabelValue } from '../../apis/label-syntax.ts';
 import { PROVIDER_API_VERSION, type ClusterMachine } from '../../apis/mirantis/machine.ts';
 import { DELETION_POLICIES, type DeletionPolicy } from '../machines/deletion-policy.ts';
-import { Reading, type Problem } from './reading.ts';
+import { FieldReader, type Problem } from './field-reader.ts';
 
 /** What `spec.providerSpec.value` asks for, as far as we do anything about it. */
 export interface ProviderValue {
@@ -43,7 +43,7 @@ export function readProviderValue(machine: Pick<ClusterMachine, 'spec'>): Read<P
 
 /** Reads a value that stands at that path. */
 export function readValue(given: unknown, path: string): Read<ProviderValue> {
-  const value = new Reading(given ?? {}, path);
+  const value = new FieldReader(given ?? {}, path);
   value.oneOf('apiVersion', [PROVIDER_API_VERSION, OTHER_SPELLING]);
   value.oneOf('kind', [KIND]);
   const disk = readDisk(value.raw('bootFromVolume'), path);
@@ -71,7 +71,7 @@ export function asksDeletion(machine: Pick<ClusterMachine, 'spec'>): boolean {
   return machine.spec?.providerSpec?.value?.['delete'] === true;
 }
 
-function readPolicy(value: Reading): DeletionPolicy | undefined {
+function readPolicy(value: FieldReader): DeletionPolicy | undefined {
   const text = value.raw('deletionPolicy') ?? undefined;
   const policy = DELETION_POLICIES.find((one) => one === text);
   if (policy === undefined && text !== undefined)
@@ -79,7 +79,7 @@ function readPolicy(value: Reading): DeletionPolicy | undefined {
   return policy;
 }
 
-function readGroups(value: Reading): readonly string[] {
+function readGroups(value: FieldReader): readonly string[] {
   return value.list('securityGroups').flatMap((group, i) => {
     if (typeof group === 'string' && group !== '') return [group];
     value.wrong(`securityGroups[${i}]`, 'must be the ID or the name of a security group');
@@ -92,7 +92,7 @@ function readDisk(
   path: string,
 ): { readonly value: number | undefined; readonly problems?: readonly Problem[] } {
   if (given === undefined || given === null) return { value: undefined };
-  const disk = new Reading(given, `${path}.bootFromVolume`);
+  const disk = new FieldReader(given, `${path}.bootFromVolume`);
   if (disk.raw('enabled') === undefined) disk.wrong('enabled', 'must be set, to true or false');
   const isEnabled = disk.flag('enabled');
   const size = disk.whole('volumeSize');
@@ -105,7 +105,7 @@ function readDisk(
 function readLabels(given: readonly unknown[], path: string): Read<Record<string, string>> {
   const labels = new Map<string, string>();
   const problems = given.flatMap((entry, i) => {
-    const label = new Reading(entry, `${path}.nodeLabels[${i}]`);
+    const label = new FieldReader(entry, `${path}.nodeLabels[${i}]`);
     const [key, text] = [label.raw('key'), label.raw('value') ?? ''];
     if (!isLabelKey(key)) label.wrong('key', 'must be the key of a label');
     else if (labels.has(key) && labels.get(key) !== text) label.wrong('key', `${key} is listed twice, remove one`);

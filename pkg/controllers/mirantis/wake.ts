@@ -5,13 +5,13 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { NodeLabelPolicy } from '../../apis/machine/v1alpha1/node-label-policy.ts';
 import { controllerOf, isBeingDeleted, keyBeside, keyOf, type KubeObject } from '../../apis/meta.ts';
 import type { CloudCluster } from '../../apis/mirantis/cluster.ts';
-import { CLUSTER_NAME_LABEL, POOL_LABEL, type ClusterMachine } from '../../apis/mirantis/machine.ts';
+import { MIRANTIS_CLUSTER_NAME_LABEL, MIRANTIS_POOL_LABEL, type ClusterMachine } from '../../apis/mirantis/machine.ts';
 import { KAAS_GROUP, type MachinePool } from '../../apis/mirantis/pool.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Priority, Queue } from '../../workqueue/queue.ts';
 import { isUnderMaintenance } from '../machines/maintenance.ts';
 import { priorityFor } from '../replicas/wake.ts';
-import { queueKeyOf } from './keys.ts';
+import { mirantisQueueKeyOf } from './keys.ts';
 import { readProviderValue } from './provider-value.ts';
 import { areOne, clusterNameOf, isOfPool } from './wanted.ts';
 
@@ -25,7 +25,7 @@ interface Watched {
 /** Enqueues a Machine when it changes, when ours does, and when others of its Cluster change the order of upgrades that it shows. */
 export function wakeClusterMachines({ clusterMachines, machines }: Watched, queue: Queue): void {
   const wake = (machine: ClusterMachine, priority: Priority): void =>
-    queue.add(queueKeyOf('Machine', machine), priority);
+    queue.add(mirantisQueueKeyOf('Machine', machine), priority);
   clusterMachines.onChange((old, current) => {
     const machine = current ?? old;
     if (machine === undefined) return;
@@ -49,9 +49,10 @@ export function wakeClusterMachines({ clusterMachines, machines }: Watched, queu
  */
 export function wakePools(watched: Watched, queue: Queue): void {
   const { clusterMachines, machinePools, machines, machineDeployments } = watched;
-  const wake = (pool: MachinePool, priority: Priority): void => queue.add(queueKeyOf('MachinePool', pool), priority);
+  const wake = (pool: MachinePool, priority: Priority): void =>
+    queue.add(mirantisQueueKeyOf('MachinePool', pool), priority);
   const wakeOf = (member: KubeObject | undefined, priority: Priority): void => {
-    const name = member?.metadata.labels?.[POOL_LABEL];
+    const name = member?.metadata.labels?.[MIRANTIS_POOL_LABEL];
     const pool = member && name !== undefined ? machinePools.get(keyBeside(member, name)) : undefined;
     if (pool !== undefined) wake(pool, priority);
   };
@@ -91,20 +92,22 @@ interface WatchedClusters extends Watched {
 export function wakeClusters(watched: WatchedClusters, queue: Queue): void {
   const { cloudClusters, clusterMachines, machinePools, machines, machineDeployments, labelPolicies } = watched;
   const wakePoolsOf = (place: string): void => {
-    for (const one of machinePools.list()) if (placeOf(one) === place) queue.add(queueKeyOf('MachinePool', one), 'low');
+    for (const one of machinePools.list())
+      if (placeOf(one) === place) queue.add(mirantisQueueKeyOf('MachinePool', one), 'low');
   };
   const wake = (holder: KubeObject, name: string | undefined): CloudCluster | undefined => {
     const cluster = name === undefined ? undefined : cloudClusters.get(keyBeside(holder, name));
-    if (cluster !== undefined) queue.add(queueKeyOf('Cluster', cluster));
+    if (cluster !== undefined) queue.add(mirantisQueueKeyOf('Cluster', cluster));
     return cluster;
   };
   cloudClusters.onChange((old, current) => {
     const cluster = current ?? old;
     if (cluster === undefined) return;
-    queue.add(queueKeyOf('Cluster', cluster), priorityFor(cloudClusters, isBeingDeleted(cluster)));
+    queue.add(mirantisQueueKeyOf('Cluster', cluster), priorityFor(cloudClusters, isBeingDeleted(cluster)));
     const place = keyOf(cluster);
     wakePoolsOf(place);
-    for (const one of clusterMachines.list()) if (placeOf(one) === place) queue.add(queueKeyOf('Machine', one), 'low');
+    for (const one of clusterMachines.list())
+      if (placeOf(one) === place) queue.add(mirantisQueueKeyOf('Machine', one), 'low');
   });
   machines.onChange((old, current) => {
     const machine = current ?? old;
@@ -116,7 +119,7 @@ export function wakeClusters(watched: WatchedClusters, queue: Queue): void {
   machineDeployments.onChange((old, current) => {
     const deployment = current ?? old;
     if (deployment === undefined || (old !== undefined && old.spec.paused === current?.spec.paused)) return;
-    wake(deployment, deployment.spec.template?.metadata?.labels?.[CLUSTER_NAME_LABEL]);
+    wake(deployment, deployment.spec.template?.metadata?.labels?.[MIRANTIS_CLUSTER_NAME_LABEL]);
   });
   labelPolicies.onChange((old, current) => {
     const owner = current ?? old;
@@ -139,8 +142,10 @@ export function wakeSettings(watched: WatchedSettings, queue: Queue): void {
       // All have a pass when the process begins.
       if (changed === undefined || !settings.hasSynced) return;
       const place = keyOf(changed);
-      for (const one of machinePools.list()) if (placeOf(one) === place) queue.add(queueKeyOf('MachinePool', one));
-      for (const one of clusterMachines.list()) if (placeOf(one) === place) queue.add(queueKeyOf('Machine', one));
+      for (const one of machinePools.list())
+        if (placeOf(one) === place) queue.add(mirantisQueueKeyOf('MachinePool', one));
+      for (const one of clusterMachines.list())
+        if (placeOf(one) === place) queue.add(mirantisQueueKeyOf('Machine', one));
     });
   }
 }

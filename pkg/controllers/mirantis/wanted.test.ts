@@ -5,7 +5,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { parseProviderSpec } from '../../drivers/openstack/provider-spec.ts';
 import { readClusterSettings } from './cluster-settings.ts';
 import { readProviderValue, type ProviderValue } from './provider-value.ts';
-import { changeFor, classFor, fixedFieldsChanged, machineFor } from './wanted.ts';
+import { changeFor, classFor, fixedFieldsChanged, desiredMachine } from './wanted.ts';
 
 const AT = 'spec.providerSpec.value';
 
@@ -157,7 +157,7 @@ describe('the class of a Machine', () => {
 
 describe('our Machine', () => {
   const made = (change: object = {}): Machine => {
-    const { metadata, ...rest } = machineFor(clusterMachine(change), valueOf(change), 'mcc-1');
+    const { metadata, ...rest } = desiredMachine(clusterMachine(change), valueOf(change), 'mcc-1');
     return { ...rest, metadata: { creationTimestamp: '', uid: 'u', resourceVersion: '1', ...metadata } };
   };
 

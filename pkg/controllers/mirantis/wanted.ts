@@ -14,11 +14,11 @@ import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts'
 import { controllerOf, type KubeObject } from '../../apis/meta.ts';
 import {
   CLUSTER_GROUP,
-  CLUSTER_NAME_LABEL,
+  MIRANTIS_CLUSTER_NAME_LABEL,
   CLUSTER_VERSION,
-  CONTROL_PLANE_LABEL,
+  MIRANTIS_CONTROL_PLANE_LABEL,
   FLOATING_IP_ANNOTATION,
-  POOL_LABEL,
+  MIRANTIS_POOL_LABEL,
   type ClusterMachine,
 } from '../../apis/mirantis/machine.ts';
 import type { New } from '../../kube/client.ts';
@@ -35,18 +35,18 @@ const PROVIDER = 'OpenStack';
 
 /** What the product does without a policy. */
 const DEFAULT_POLICY: DeletionPolicy = 'unsafe';
-const COPIED_LABELS = [CLUSTER_NAME_LABEL, CONTROL_PLANE_LABEL, POOL_LABEL];
+const COPIED_LABELS = [MIRANTIS_CLUSTER_NAME_LABEL, MIRANTIS_CONTROL_PLANE_LABEL, MIRANTIS_POOL_LABEL];
 /** Digits of the hash in the name of a class: two settings never share one in practice. */
 const HASH_DIGITS = 16;
 
 /** Name of the Cluster of a Machine or pool, and so of the ConfigMap and the Secret of its settings; empty without one. */
 export function clusterNameOf({ metadata }: Pick<KubeObject, 'metadata'>): string {
-  return metadata.labels?.[CLUSTER_NAME_LABEL] ?? '';
+  return metadata.labels?.[MIRANTIS_CLUSTER_NAME_LABEL] ?? '';
 }
 
 /** Whether it is one of the control plane: the label may have any value. */
 export function isControlPlane({ metadata }: Pick<KubeObject, 'metadata'>): boolean {
-  return metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined;
+  return metadata.labels?.[MIRANTIS_CONTROL_PLANE_LABEL] !== undefined;
 }
 
 /** Labels of a Machine or pool that the Machines of ours have too. */
@@ -120,7 +120,7 @@ function providerSpecFor(holder: KubeObject, server: WantedServer, settings: Clu
 }
 
 /** Our Machine of a Machine. It carries the finalizer from the first moment, as those of MachineSets do. */
-export function machineFor(machine: ClusterMachine, value: ProviderValue, className: string): New<Machine> {
+export function desiredMachine(machine: ClusterMachine, value: ProviderValue, className: string): New<Machine> {
   const { name, namespace = '', uid } = machine.metadata;
   return {
     apiVersion: API_VERSION,

@@ -1,6 +1,7 @@
 import { UNFREEZE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { KubeObject } from '../../apis/meta.ts';
+import { messageOf } from '../../driver/errno.ts';
 import type { EventType } from '../../events/correlator.ts';
 import { INVALID_ANNOTATION, invalidAnnotations, type AnnotatedKind } from './invalid-annotations.ts';
 
@@ -19,7 +20,7 @@ export function createdMachine(object: MachineSet, name: string): ObjectEvent<Ma
 }
 
 export function failedToCreate(object: MachineSet, err: unknown): ObjectEvent<MachineSet> {
-  return { object, type: 'Warning', reason: 'FailedCreate', message: `Error creating: ${textOf(err)}` };
+  return { object, type: 'Warning', reason: 'FailedCreate', message: `Error creating: ${messageOf(err)}` };
 }
 
 export function deletedMachine(object: MachineSet, name: string): ObjectEvent<MachineSet> {
@@ -27,7 +28,12 @@ export function deletedMachine(object: MachineSet, name: string): ObjectEvent<Ma
 }
 
 export function failedToDelete(object: MachineSet, name: string, err: unknown): ObjectEvent<MachineSet> {
-  return { object, type: 'Warning', reason: 'FailedDelete', message: `Error deleting Machine ${name}: ${textOf(err)}` };
+  return {
+    object,
+    type: 'Warning',
+    reason: 'FailedDelete',
+    message: `Error deleting Machine ${name}: ${messageOf(err)}`,
+  };
 }
 
 /** The spec cannot be obeyed; nothing is done until it changes. */
@@ -53,9 +59,4 @@ export function reachedCreationLimit<T extends KubeObject>(object: T): ObjectEve
     `Too many objects were created within a minute: no more are created until annotation ${UNFREEZE_ANNOTATION} is set. ` +
     'For the numbers, see condition Frozen. First find out why the created objects did not persist, for example because of a webhook that changes labels';
   return { object, type: 'Warning', reason: 'CreationLimitReached', message };
-}
-
-/** What went wrong, in words. */
-export function textOf(err: unknown): string {
-  return err instanceof Error ? err.message : String(err);
 }

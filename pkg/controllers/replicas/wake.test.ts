@@ -4,7 +4,7 @@ import { machine, machineSet, type BuiltMachineSet } from '../../../test/builder
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
-import { ownerOf, ownersSelecting, priorityFor } from './wake.ts';
+import { cachedOwnerOf, ownersSelecting, priorityFor } from './wake.ts';
 
 describe('an object without an owner could be adopted', () => {
   const labels = { pool: 'a' };
@@ -55,7 +55,7 @@ describe('the owner of an object', () => {
     { what: 'is none without a reference', object: machine(), found: undefined },
     { what: 'is none of nothing', object: undefined, found: undefined },
   ])('$what', ({ object, found }) => {
-    expect(ownerOf(new MemoryInformer([set]), 'MachineSet', object)).toEqual(found);
+    expect(cachedOwnerOf(new MemoryInformer([set]), 'MachineSet', object)).toEqual(found);
   });
 });
 

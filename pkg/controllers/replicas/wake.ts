@@ -5,7 +5,7 @@ import type { Informer } from '../../cache/lister.ts';
 import type { Priority } from '../../workqueue/queue.ts';
 
 /** The owner that controls `object`, if the cache shows it under that very UID. */
-export function ownerOf<T extends KubeObject>(
+export function cachedOwnerOf<T extends KubeObject>(
   owners: Informer<T>,
   kind: string,
   object: KubeObject | undefined,

@@ -11,10 +11,10 @@ import type { CallNotes } from './noted-calls.ts';
 const CAPACITY = 8_192;
 
 /** How a Machine went; `deleting`: its VM is being deleted, and the end of that call tells the rest. */
-export type Removal = 'in-order' | 'deleting' | 'unexpectedly';
+export type MachineRemoval = 'in-order' | 'deleting' | 'unexpectedly';
 
 /** A Machine that vanished while its VM was being deleted, now that the call has ended. */
-export type LateEnd = (machine: Machine, how: Exclude<Removal, 'deleting'>) => void;
+export type LateEnd = (machine: Machine, how: Exclude<MachineRemoval, 'deleting'>) => void;
 
 /**
  * How Machines go. Those whose VM was deleted first go in order; one that vanishes otherwise (somebody took its finalizer away,
@@ -63,7 +63,7 @@ export class RemovedMachines implements CallNotes {
   }
 
   /** Records that a Machine is gone; how. */
-  record(machine: Machine): Removal {
+  record(machine: Machine): MachineRemoval {
     const { uid } = machine.metadata;
     const stage = deletionStageOf(machine);
     const wasAskedFor = this.#askedFor.get(uid) === true;

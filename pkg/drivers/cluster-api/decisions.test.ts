@@ -8,7 +8,7 @@ import type { KubeObject, ObjectMeta } from '../../apis/meta.ts';
 import { deletionWords, unprovisioned } from './failure.ts';
 import { kindBy, kindOfDefinition } from './kinds.ts';
 import { marked } from './marks.ts';
-import { nodeNameOf } from './node-name.ts';
+import { expectedNodeName } from './node-name.ts';
 import { obstacleIn, type Piece } from './pieces.ts';
 import { nextRemoval, PARTS, type Part } from './removal.ts';
 
@@ -221,7 +221,7 @@ describe('the Node of a machine', () => {
     { status: { addresses: [address('InternalIP', '10.0.0.1')] }, name: 'm-1' },
     { status: undefined, name: 'm-1' },
   ])('is called $name', ({ status, name }) => {
-    expect(nodeNameOf(status satisfies ClusterAPIMachine['status'], 'm-1')).toBe(name);
+    expect(expectedNodeName(status satisfies ClusterAPIMachine['status'], 'm-1')).toBe(name);
   });
 });
 

@@ -25,17 +25,17 @@ import { driverFailure } from '../api-failure.ts';
 import { isMachineName, machineOf as identityOf, notFound, requireMachineName } from '../machine-identity.ts';
 import { userDataOf } from '../spec-fields.ts';
 import { tellingFailures } from '../told-failure.ts';
-import { deletionWords, GIVEN_SECRET_PATH, unprovisioned, type Told } from './failure.ts';
+import { deletionWords, GIVEN_SECRET_PATH, unprovisioned, type Reported } from './failure.ts';
 import type { ServedKind } from './kinds.ts';
 import { classLabelOf, isMadeFor, marksOf, parsePlaceholderID, placeholderID, type Marks } from './marks.ts';
-import { nodeNameOf } from './node-name.ts';
-import { cloned, clonedFrom, machineOf, userDataSecret, userDataSecretName, type Plan } from './objects.ts';
+import { expectedNodeName } from './node-name.ts';
+import { cloned, clonedFrom, clusterAPIMachineOf, userDataSecret, userDataSecretName, type Plan } from './objects.ts';
 import { obstacleIn } from './pieces.ts';
 import { ProviderKinds } from './provider-kinds.ts';
 import { parseProviderSpec, templatesIn, type ClusterAPIProviderSpec } from './provider-spec.ts';
-import { isHeldByUs, nextRemoval } from './removal.ts';
-import { CLASS_LABEL, MACHINE_UID_LABEL } from './tags.ts';
-import { strayPiece, World, type FoundPiece } from './world.ts';
+import { hasDeletionHook, nextRemoval } from './removal.ts';
+import { CLASS_LABEL, CLUSTER_API_MACHINE_UID_LABEL } from './tags.ts';
+import { strayPiece, NamespaceReader, type FoundPiece } from './namespace-reader.ts';
 
 /** What the driver works with: the cluster whose Machines of Cluster API the machines are. */
 export interface ClusterAPIDriverDeps {
@@ -196,8 +196,8 @@ export class ClusterAPIDriver implements Driver {
     return await tellingFailures(secretData, driverFailure, work);
   }
 
-  #world(namespace: string, { signal }: DriverCall): World {
-    return new World(this.#deps.reader, namespace, signal);
+  #world(namespace: string, { signal }: DriverCall): NamespaceReader {
+    return new NamespaceReader(this.#deps.reader, namespace, signal);
   }
 
   /**
@@ -250,7 +250,7 @@ export class ClusterAPIDriver implements Driver {
 
   /** What there is of a machine, and was made for it. */
   async #ours(
-    world: World,
+    world: NamespaceReader,
     subject: Subject,
     { machineClass }: MachineRequest,
     known?: ClusterAPIMachine,
@@ -268,13 +268,18 @@ export class ClusterAPIDriver implements Driver {
     const { infrastructure, bootstrap } = templatesIn(machineClass.providerSpec);
     const named = [infrastructure, bootstrap].map((one) => one && definitionNameOf(clonedFrom(one, '')));
     const isNamed = ({ resource: { plural, group } }: ServedKind): boolean => named.includes(`${plural}.${group}`);
-    const labels = `${MACHINE_UID_LABEL}=${subject.machineUID}`;
+    const labels = `${CLUSTER_API_MACHINE_UID_LABEL}=${subject.machineUID}`;
     const found = await this.#kinds.list(subject.namespace, labels, isNamed, signal);
     return found.map(strayPiece).filter(({ object }) => isMadeFor(object, subject));
   }
 
   /** Everything that is not there yet; the Machine last, since providers begin with it. */
-  async #make(world: World, plan: Plan, userData: string | undefined, call: DriverCall): Promise<ClusterAPIMachine> {
+  async #make(
+    world: NamespaceReader,
+    plan: Plan,
+    userData: string | undefined,
+    call: DriverCall,
+  ): Promise<ClusterAPIMachine> {
     const { spec, marks } = plan;
     await requireCluster(world, plan);
     await requireDataSecret(world, plan);
@@ -282,7 +287,7 @@ export class ClusterAPIDriver implements Driver {
     if (userData !== undefined) await this.#ensure(world, secrets, userDataSecret(plan, userData), plan, call);
     for (const { resource, object } of clones) await this.#ensure(world, resource, object, plan, call);
     const versions = new Map(clones.map(({ resource }) => [`${resource.plural}.${resource.group}`, resource.version]));
-    const machine = await this.#ensure(world, clusterAPIMachines, machineOf(plan, versions), plan, call);
+    const machine = await this.#ensure(world, clusterAPIMachines, clusterAPIMachineOf(plan, versions), plan, call);
     const { kind } = spec.infrastructureRef;
     this.#deps.log.info({ machine: `${plan.namespace}/${marks.machineName}`, template: kind }, 'created a Machine');
     return machine;
@@ -290,7 +295,7 @@ export class ClusterAPIDriver implements Driver {
 
   /** Bootstrap before infrastructure, as Cluster API has it. Throws InvalidArgument for a template that is wrong, or is not there. */
   async #clones(
-    world: World,
+    world: NamespaceReader,
     plan: Plan,
   ): Promise<readonly { readonly resource: Resource<KubeObject>; readonly object: New<KubeObject> }[]> {
     const { bootstrap, infrastructureRef } = plan.spec;
@@ -313,7 +318,7 @@ export class ClusterAPIDriver implements Driver {
 
   /** Makes an object, unless it is there for the same machine: looking and making are one step, which the API server takes. */
   async #ensure<T extends KubeObject>(
-    world: World,
+    world: NamespaceReader,
     resource: Resource<T>,
     object: New<T>,
     { marks }: Plan,
@@ -332,7 +337,11 @@ export class ClusterAPIDriver implements Driver {
   }
 
   /** The Secret with the user data goes with the Machine, also where somebody else deletes that. */
-  async #own(world: World, { metadata: { name, uid } }: ClusterAPIMachine, { signal }: DriverCall): Promise<void> {
+  async #own(
+    world: NamespaceReader,
+    { metadata: { name, uid } }: ClusterAPIMachine,
+    { signal }: DriverCall,
+  ): Promise<void> {
     const secret = await world.read(secrets, userDataSecretName(name), { metadataOnly: true });
     if (secret === undefined) return;
     const { ownerReferences = [] } = secret.metadata;
@@ -349,7 +358,7 @@ export class ClusterAPIDriver implements Driver {
   async #letGo(pieces: readonly FoundPiece[], call: DriverCall): Promise<void> {
     const piece = pieces.find(({ part }) => part === 'machine');
     const machine = machineIn(pieces);
-    if (piece === undefined || machine === undefined || !isBeingDeleted(machine) || !isHeldByUs(machine)) return;
+    if (piece === undefined || machine === undefined || !isBeingDeleted(machine) || !hasDeletionHook(machine)) return;
     if (vmOf(machine) === undefined) await this.#release(piece, call);
   }
 
@@ -379,7 +388,7 @@ export class ClusterAPIDriver implements Driver {
 }
 
 /** Throws InvalidArgument unless the Cluster is there: nothing would come of the Machine without it. */
-async function requireCluster(world: World, { namespace, spec }: Plan): Promise<void> {
+async function requireCluster(world: NamespaceReader, { namespace, spec }: Plan): Promise<void> {
   const { clusterName } = spec satisfies Pick<ClusterAPIProviderSpec, 'clusterName'>;
   if ((await world.read(clusterAPIClusters, clusterName)) !== undefined) return;
   const problem = `Cluster ${clusterName} does not exist in namespace ${namespace}: create it, or correct the name`;
@@ -387,7 +396,7 @@ async function requireCluster(world: World, { namespace, spec }: Plan): Promise<
 }
 
 /** Throws InvalidArgument unless the Secret is there that the class names; what is in it is its Machine's to say. */
-async function requireDataSecret(world: World, { namespace, spec: { bootstrap } }: Plan): Promise<void> {
+async function requireDataSecret(world: NamespaceReader, { namespace, spec: { bootstrap } }: Plan): Promise<void> {
   if (bootstrap.from !== 'secret') return;
   if ((await world.read(secrets, bootstrap.name, { metadataOnly: true })) !== undefined) return;
   const problem = `Secret ${bootstrap.name} does not exist in namespace ${namespace}: create it, with the bootstrap data under key value, or correct the name`;
@@ -412,14 +421,14 @@ function vmOf({ metadata, spec, status }: ClusterAPIMachine): VirtualMachine | u
   const { providerID = '' } = spec ?? {};
   if (providerID === '') return undefined;
   const addresses: NodeAddress[] = (status?.addresses ?? []).map(({ type, address }) => ({ type, address }));
-  return { providerID, nodeName: nodeNameOf(status, metadata.name), addresses };
+  return { providerID, nodeName: expectedNodeName(status, metadata.name), addresses };
 }
 
 /** The VM of an infrastructure whose Machine is gone. */
 function vmLeftIn({ object, contract }: FoundPiece, machineName: string): VirtualMachine | undefined {
   const { providerID, addresses } = readInfrastructure(object, contract ?? 'v1beta2');
   if (providerID === undefined) return undefined;
-  return { providerID, nodeName: nodeNameOf({ addresses }, machineName), addresses };
+  return { providerID, nodeName: expectedNodeName({ addresses }, machineName), addresses };
 }
 
 function toldIn(
@@ -428,7 +437,7 @@ function toldIn(
   const told = <Report>(
     part: FoundPiece['part'],
     read: (object: KubeObject, contract: 'v1beta2' | 'v1beta1') => Report,
-  ): Told<Report> | undefined => {
+  ): Reported<Report> | undefined => {
     const piece = pieces.find((one) => one.part === part);
     return piece && { what: piece.what, report: read(piece.object, piece.contract ?? 'v1beta2') };
   };
@@ -437,7 +446,7 @@ function toldIn(
 
 /** That somebody deletes a Machine which we hold: the driver takes its hook off before it deletes one itself. */
 function deletionHeldIn(object: KubeObject): string | undefined {
-  if (!isBeingDeleted(object) || !isHeldByUs(object)) return undefined;
+  if (!isBeingDeleted(object) || !hasDeletionHook(object)) return undefined;
   return `Machine ${object.metadata.name} of Cluster API is being deleted, but is held by annotation ${DELETION_HOOK}`;
 }
 

@@ -1,11 +1,11 @@
 import type { BootstrapReport } from '../../apis/cluster-api/bootstrap.ts';
-import type { Condition } from '../../apis/cluster-api/condition.ts';
+import type { ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
 import type { InfrastructureReport } from '../../apis/cluster-api/infrastructure.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import { DriverError, type DriverCode } from '../../driver/error.ts';
 
-export interface Told<Report> {
+export interface Reported<Report> {
   /** For people: `SimMachine m-1`. */
   readonly what: string;
   readonly report: Report;
@@ -14,8 +14,8 @@ export interface Told<Report> {
 /** What is known of a machine that is not provisioned yet. */
 export interface Unprovisioned {
   readonly machine: ClusterAPIMachine;
-  readonly infrastructure: Told<InfrastructureReport> | undefined;
-  readonly bootstrap: Told<BootstrapReport> | undefined;
+  readonly infrastructure: Reported<InfrastructureReport> | undefined;
+  readonly bootstrap: Reported<BootstrapReport> | undefined;
   /** The Secret that the class names for bootstrap data. */
   readonly givenSecret: string | undefined;
   /** Time, in ms since the epoch. */
@@ -102,7 +102,7 @@ function isUnseen({ status }: ClusterAPIMachine): boolean {
 /** What a Machine that is being deleted waits for, in its own words; of one that is paused, or has no Cluster, nobody says anything else. */
 export function deletionWords({ status }: ClusterAPIMachine): string {
   const { conditions = [] } = status ?? {};
-  const said = (wanted: string, is: string): Condition | undefined =>
+  const said = (wanted: string, is: string): ClusterAPICondition | undefined =>
     conditions.find(({ type, status: one }) => type === wanted && one === is);
   const why = said('Paused', 'True') ?? said('Deleting', 'True') ?? said('Ready', 'False');
   return why === undefined ? '' : `: ${words(why.reason, why.message)}`;
@@ -115,7 +115,7 @@ function heldBy(machine: ClusterAPIMachine, isIgnored: boolean): string {
   }
   if (isUnseen(machine)) return 'waiting for the controller of Cluster API to reconcile it';
   const holding = HOLDING.map(({ type, status: wrong }) =>
-    conditions.find((one: Condition) => one.type === type && one.status === wrong),
+    conditions.find((one: ClusterAPICondition) => one.type === type && one.status === wrong),
   ).find((one) => one !== undefined);
   return holding === undefined
     ? 'its infrastructure has not reported a provider ID'

@@ -15,7 +15,7 @@ export interface ServedKind {
 }
 
 /** A kind, as its definition says. missing: there can be no objects of it. unclear: there may be, and nobody can say of which version. */
-export type Kind =
+export type KindLookup =
   ({ readonly kind: 'served' } & ServedKind) | { readonly kind: 'missing' | 'unclear'; readonly problem: string };
 
 /** Templates are cloned, and are nobody's clones. */
@@ -43,7 +43,7 @@ export function kindOfDefinition({ metadata: { name, labels } }: KubeObject): Se
 export function kindBy(
   definition: KubeObject | undefined,
   { apiGroup: group, kind }: Omit<ContractReference, 'name'>,
-): Kind {
+): KindLookup {
   const name = definitionNameOf({ apiGroup: group, kind });
   if (definition === undefined) {
     const problem = `CustomResourceDefinition ${name} does not exist: install the provider, or correct the reference`;

@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 
 import type { KubeObject } from '../../apis/meta.ts';
-import { CLASS_ANNOTATION, CLASS_LABEL, CLUSTER_ANNOTATION, MACHINE_ANNOTATION, MACHINE_UID_LABEL } from './tags.ts';
+import {
+  CLUSTER_API_CLASS_ANNOTATION,
+  CLASS_LABEL,
+  CLUSTER_API_CLUSTER_ANNOTATION,
+  MACHINE_ANNOTATION,
+  CLUSTER_API_MACHINE_UID_LABEL,
+} from './tags.ts';
 
 /** For which Machine of `machine.sapcloud.io` an object was made. Its namespace is the Machine's. */
 export interface Marks {
@@ -22,10 +28,10 @@ export function marked({ cluster, className, machineName, machineUID }: Marks): 
   readonly annotations: Readonly<Record<string, string>>;
 } {
   return {
-    labels: { [MACHINE_UID_LABEL]: machineUID, [CLASS_LABEL]: classLabelOf(className) },
+    labels: { [CLUSTER_API_MACHINE_UID_LABEL]: machineUID, [CLASS_LABEL]: classLabelOf(className) },
     annotations: {
-      [CLUSTER_ANNOTATION]: cluster,
-      [CLASS_ANNOTATION]: className,
+      [CLUSTER_API_CLUSTER_ANNOTATION]: cluster,
+      [CLUSTER_API_CLASS_ANNOTATION]: className,
       [MACHINE_ANNOTATION]: machineName,
     },
   };
@@ -33,9 +39,9 @@ export function marked({ cluster, className, machineName, machineUID }: Marks): 
 
 /** What an object says of itself; undefined: this driver has not made it, so that it is let alone. */
 export function marksOf({ metadata: { labels = {}, annotations = {} } }: KubeObject): Marks | undefined {
-  const machineUID = labels[MACHINE_UID_LABEL];
-  const cluster = annotations[CLUSTER_ANNOTATION];
-  const className = annotations[CLASS_ANNOTATION];
+  const machineUID = labels[CLUSTER_API_MACHINE_UID_LABEL];
+  const cluster = annotations[CLUSTER_API_CLUSTER_ANNOTATION];
+  const className = annotations[CLUSTER_API_CLASS_ANNOTATION];
   const machineName = annotations[MACHINE_ANNOTATION];
   if (machineUID === undefined || cluster === undefined || className === undefined || machineName === undefined) {
     return undefined;

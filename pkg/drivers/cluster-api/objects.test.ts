@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { DELETION_HOOK } from '../../apis/cluster-api/keys.ts';
-import { cloned, clonedFrom, machineOf, userDataSecret, type Plan } from './objects.ts';
+import { cloned, clonedFrom, clusterAPIMachineOf, userDataSecret, type Plan } from './objects.ts';
 import { parseProviderSpec } from './provider-spec.ts';
 
 const infrastructureRef = { apiGroup: 'infrastructure.cluster.x-k8s.io', kind: 'SimMachineTemplate', name: 'small' };
@@ -35,7 +35,7 @@ const annotations = {
 describe('what is made for a machine', () => {
   // promise: cluster-api/machinedeployments/class-names-template-bootstrap
   test('is a Machine that names the rest, and whose Node the manager drains', () => {
-    expect(machineOf(plan({ version: 'v1.33.0', failureDomain: 'az1' }))).toEqual({
+    expect(clusterAPIMachineOf(plan({ version: 'v1.33.0', failureDomain: 'az1' }))).toEqual({
       metadata: {
         name: 'm-1',
         namespace: 'shoot',
@@ -63,7 +63,7 @@ describe('what is made for a machine', () => {
     { bootstrap: { configRef }, names: { configRef: { ...configRef, kind: 'SimConfig', name: 'm-1' } } },
     { bootstrap: {}, names: { dataSecretName: 'm-1-userdata' } },
   ])('starts with $names', ({ bootstrap, names }) => {
-    expect(machineOf(plan({ bootstrap })).spec?.bootstrap).toEqual(names);
+    expect(clusterAPIMachineOf(plan({ bootstrap })).spec?.bootstrap).toEqual(names);
   });
 
   test.each([

@@ -57,7 +57,7 @@ export function cloned({ marks, spec }: Plan, template: Template): Clone | Clone
  * The Machine of Cluster API. Its Node is drained by the manager, which knows more about it, before this Machine is deleted; until then a hook
  * keeps whoever deletes it from taking the VM along. `versions`: of the kinds that it names, by name of their definitions.
  */
-export function machineOf(
+export function clusterAPIMachineOf(
   { namespace, marks, spec }: Plan,
   versions: ReadonlyMap<string, string> = new Map(),
 ): New<ClusterAPIMachine> {

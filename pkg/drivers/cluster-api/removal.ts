@@ -22,13 +22,13 @@ export function nextRemoval<Piece extends { readonly part: Part; readonly object
   for (const part of PARTS) {
     const piece = pieces.find((one) => one.part === part);
     if (piece === undefined) continue;
-    if (isHeldByUs(piece.object)) return { kind: 'release', piece };
+    if (hasDeletionHook(piece.object)) return { kind: 'release', piece };
     return { kind: isBeingDeleted(piece.object) ? 'wait' : 'delete', piece };
   }
   return { kind: 'done' };
 }
 
 /** Whether our hook keeps the infrastructure of a Machine, whoever deletes that. */
-export function isHeldByUs({ metadata: { annotations = {} } }: KubeObject): boolean {
+export function hasDeletionHook({ metadata: { annotations = {} } }: KubeObject): boolean {
   return annotations[DELETION_HOOK] !== undefined;
 }

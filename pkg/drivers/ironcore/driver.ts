@@ -17,9 +17,9 @@ import { SecretClusters, type SecretCluster } from '../secret-clusters.ts';
 import { userDataOf } from '../spec-fields.ts';
 import { tellingFailures } from '../told-failure.ts';
 import { ignitionFor } from './ignition.ts';
-import { ignitionSecretFor, machineFor, progressOf, type Progress, zoneOf } from './machine.ts';
+import { ignitionSecretFor, ironCoreMachineFor, ironCoreProgressOf, type Progress, classZoneOf } from './machine.ts';
 import {
-  describe,
+  ironCoreMachineText,
   ensureSecret,
   findMachine,
   hasPool,
@@ -27,13 +27,13 @@ import {
   listMachines,
   makeMachine,
   readMachine,
-  removeMachine,
+  deleteIronCoreMachine,
   removeSecrets,
   type Whose,
 } from './objects.ts';
 import { labelsIn, parseProviderSpec } from './provider-spec.ts';
-import { isTagged, placeIn, providerIDOf, taggedVMOf } from './tags.ts';
-import { volumeIDOf } from './volume-ids.ts';
+import { isTagged, placeIn, ironCoreProviderID, machineTagsOf } from './tags.ts';
+import { csiVolumeIDOf } from './volume-ids.ts';
 
 export interface IronCoreDriverDeps {
   readonly clock: Clock;
@@ -91,8 +91,8 @@ export class IronCoreDriver implements Driver {
       const ignition = ignitionFor(spec, machine.name, userDataOf(secretData));
       const about = await this.#about(request, call);
       const { at, signal } = about;
-      const isZoneAPool = await hasPool(at, zoneOf(machineClass), signal);
-      const wanted = machineFor({ machine, machineClass, spec, namespace: at.namespace, isZoneAPool });
+      const isZoneAPool = await hasPool(at, classZoneOf(machineClass), signal);
+      const wanted = ironCoreMachineFor({ machine, machineClass, spec, namespace: at.namespace, isZoneAPool });
       const { made, isNew } = await makeMachine(about, wanted);
       if (isNew)
         this.#deps.log.info({ machine: machine.name, namespace: at.namespace }, 'created a Machine of IronCore');
@@ -112,10 +112,10 @@ export class IronCoreDriver implements Driver {
       const about = await this.#about(request, call);
       const found = await this.#look(about, ({ kind }) => kind === 'running' || kind === 'going', about.endMs);
       if (found === undefined) throw notFound(about.machine);
-      const { kind, why } = progressOf(found);
+      const { kind, why } = ironCoreProgressOf(found);
       if (kind === 'running') return virtualMachineOf(about.at, found.metadata.name);
       const code = kind === 'going' ? 'Aborted' : 'Uninitialized';
-      throw new DriverError(code, `${describe(found)} is not running: ${why}`);
+      throw new DriverError(code, `${ironCoreMachineText(found)} is not running: ${why}`);
     });
   }
 
@@ -125,10 +125,10 @@ export class IronCoreDriver implements Driver {
       const found = await findMachine(about);
       if (found === undefined) throw notFound(about.machine);
       const vm = virtualMachineOf(about.at, found.metadata.name);
-      const { kind, why } = progressOf(found);
+      const { kind, why } = ironCoreProgressOf(found);
       if (kind === 'running' || kind === 'going') return vm;
       const { providerID, nodeName } = vm;
-      const text = `${describe(found)} is not running yet: ${why}`;
+      const text = `${ironCoreMachineText(found)} is not running yet: ${why}`;
       // Without the VM, CreateMachine is called once more: it makes the Secret that is missing, and says that no pool has room.
       const isBegun = isTagged(found) && (kind === 'unplaced' || !(await hasSecret(about, found)));
       throw new DriverError('Uninitialized', text, isBegun ? {} : { result: { providerID, nodeName } });
@@ -154,7 +154,7 @@ export class IronCoreDriver implements Driver {
       const labels = labelsIn(request.machineClass.providerSpec);
       const found = await listMachines(at, namespace, labels, call.signal);
       return found.flatMap((one) => {
-        const vm = taggedVMOf(one);
+        const vm = machineTagsOf(one);
         const isOurs = isTagged(one);
         if (isOurs && (vm.cluster !== call.cluster || vm.className !== className)) return [];
         const { providerID, machineName, machineUID } = vm;
@@ -165,7 +165,7 @@ export class IronCoreDriver implements Driver {
 
   async getVolumeIDs(pvSpecs: readonly unknown[]): Promise<readonly string[]> {
     const { csiDriverName } = this.#deps;
-    const ids = pvSpecs.map((spec) => volumeIDOf(spec, csiDriverName));
+    const ids = pvSpecs.map((spec) => csiVolumeIDOf(spec, csiDriverName));
     return await Promise.resolve(ids.filter((id) => id !== undefined));
   }
 
@@ -195,10 +195,10 @@ export class IronCoreDriver implements Driver {
     const found = await this.#look(about, ({ kind }) => kind !== 'unplaced', endMs);
     if (found === undefined)
       throw new DriverError('Aborted', `Machine ${about.machine.name} of IronCore was deleted in the meantime`);
-    const { kind, why } = progressOf(found);
+    const { kind, why } = ironCoreProgressOf(found);
     if (kind === 'unplaced')
-      throw new DriverError('ResourceExhausted', `${describe(found)} is not assigned to a pool: ${why}`);
-    if (kind === 'going') throw new DriverError('Aborted', `${describe(found)} is being deleted: ${why}`);
+      throw new DriverError('ResourceExhausted', `${ironCoreMachineText(found)} is not assigned to a pool: ${why}`);
+    if (kind === 'going') throw new DriverError('Aborted', `${ironCoreMachineText(found)} is being deleted: ${why}`);
   }
 
   /** Looks at the Machine until it has come far enough, or until the time is over. Undefined when there is none. */
@@ -210,7 +210,8 @@ export class IronCoreDriver implements Driver {
     const { clock } = this.#deps;
     for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * GROWTH, LONGEST_LOOK_MS)) {
       const found = await findMachine(about);
-      if (found === undefined || isEnough(progressOf(found)) || clock.monotonicMs() + pauseMs >= endMs) return found;
+      if (found === undefined || isEnough(ironCoreProgressOf(found)) || clock.monotonicMs() + pauseMs >= endMs)
+        return found;
       await clock.sleep(pauseMs, about.signal);
     }
   }
@@ -219,10 +220,13 @@ export class IronCoreDriver implements Driver {
   async #remove(about: Call, found: IronCoreMachine): Promise<void> {
     const { clock, log } = this.#deps;
     const { name, namespace, uid } = found.metadata;
-    let left = await removeMachine(about, found);
+    let left = await deleteIronCoreMachine(about, found);
     for (let pauseMs = FIRST_LOOK_MS; left !== undefined; pauseMs = Math.min(pauseMs * GROWTH, LONGEST_LOOK_MS)) {
       if (clock.monotonicMs() + pauseMs >= about.endMs) {
-        throw new DriverError('Aborted', `${describe(found)} is being deleted: ${progressOf(left).why}`);
+        throw new DriverError(
+          'Aborted',
+          `${ironCoreMachineText(found)} is being deleted: ${ironCoreProgressOf(left).why}`,
+        );
       }
       await clock.sleep(pauseMs, about.signal);
       const now = await readMachine(about.at, name, about.signal);
@@ -239,7 +243,7 @@ export class IronCoreDriver implements Driver {
 
 function virtualMachineOf({ namespace }: SecretCluster, name: string): VirtualMachine {
   return {
-    providerID: providerIDOf(namespace, name),
+    providerID: ironCoreProviderID(namespace, name),
     nodeName: name,
     addresses: [{ type: 'Hostname', address: name }],
   };

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
-import { ignitionSecretFor, machineFor, progressOf } from './machine.ts';
+import { ignitionSecretFor, ironCoreMachineFor, ironCoreProgressOf } from './machine.ts';
 import { parseProviderSpec } from './provider-spec.ts';
 
 const SPEC = parseProviderSpec({
@@ -23,7 +23,7 @@ function made(nodeTemplate: object | undefined, { spec = SPEC, isZoneAPool = fal
     providerSpec: {},
     ...(nodeTemplate && { nodeTemplate }),
   } as MachineClass;
-  return machineFor({ machine: MACHINE, machineClass, spec, namespace: 'ic', isZoneAPool });
+  return ironCoreMachineFor({ machine: MACHINE, machineClass, spec, namespace: 'ic', isZoneAPool });
 }
 
 const TAGS = {
@@ -136,7 +136,7 @@ describe('how far a Machine has come', () => {
   ])('%s', (_what, place, status, kind, why) => {
     const spec = { machineClassRef: { name: 'large' }, ...place };
 
-    expect(progressOf({ metadata: METADATA, spec, ...(status && { status }) })).toEqual({
+    expect(ironCoreProgressOf({ metadata: METADATA, spec, ...(status && { status }) })).toEqual({
       kind,
       why: expect.stringMatching(why),
     });
@@ -146,7 +146,7 @@ describe('how far a Machine has come', () => {
     const metadata = { ...METADATA, deletionTimestamp: '2026-01-01T00:00:00Z' };
 
     expect(
-      progressOf({ metadata, spec: { machineClassRef: { name: 'l' } }, status: { state: 'Running' } }),
+      ironCoreProgressOf({ metadata, spec: { machineClassRef: { name: 'l' } }, status: { state: 'Running' } }),
     ).toMatchObject({ kind: 'going' });
   });
 });

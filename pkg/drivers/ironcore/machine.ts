@@ -17,7 +17,7 @@ const VOLUME_NAME = 'root';
 /** A single IPv4 address. */
 const PREFIX_LENGTH = 32;
 
-export interface WantedMachine {
+export interface MachinePlan {
   readonly machine: MachineIdentity;
   readonly machineClass: MachineClass;
   readonly spec: IronCoreProviderSpec;
@@ -28,18 +28,18 @@ export interface WantedMachine {
 }
 
 /** The zone of a class; undefined when it says none. */
-export function zoneOf({ nodeTemplate }: MachineClass): string | undefined {
+export function classZoneOf({ nodeTemplate }: MachineClass): string | undefined {
   return nodeTemplate?.zone === '' ? undefined : nodeTemplate?.zone;
 }
 
 /** The Machine of IronCore, as Gardener's provider makes it, with our tags. Throws InvalidArgument for a class without instance type. */
-export function machineFor({
+export function ironCoreMachineFor({
   machine,
   machineClass,
   spec,
   namespace,
   isZoneAPool,
-}: WantedMachine): New<IronCoreMachine> {
+}: MachinePlan): New<IronCoreMachine> {
   const { instanceType = '', region = '' } = machineClass.nodeTemplate ?? {};
   if (instanceType === '') {
     throw invalid('nodeTemplate.instanceType: must be set to the name of the MachineClass of IronCore');
@@ -49,7 +49,7 @@ export function machineFor({
     metadata: { namespace, name: machine.name, labels: { ...spec.labels, ...labels }, annotations },
     spec: {
       machineClassRef: { name: instanceType },
-      ...placeOf(zoneOf(machineClass), region, isZoneAPool),
+      ...placeOf(classZoneOf(machineClass), region, isZoneAPool),
       power: 'On',
       networkInterfaces: [
         { name: INTERFACE_NAME, ephemeral: { networkInterfaceTemplate: networkInterfaceTemplateOf(spec) } },
@@ -133,7 +133,7 @@ const MADE = new Set(['Running', 'Shutdown']);
 const GOING = new Set(['Terminating', 'Terminated']);
 
 /** How far a Machine of IronCore has come, with what it says of itself. */
-export function progressOf({ metadata, spec, status }: IronCoreMachine): Progress {
+export function ironCoreProgressOf({ metadata, spec, status }: IronCoreMachine): Progress {
   const { state = '', conditions = [] } = status ?? {};
   const told = conditions
     .filter((condition) => condition.status !== 'True')

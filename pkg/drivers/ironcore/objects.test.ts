@@ -4,7 +4,7 @@ import { MemoryClient } from '../../../test/memory-client.ts';
 import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { ironCoreMachines } from '../../kube/resource.ts';
-import { removeMachine, type Whose } from './objects.ts';
+import { deleteIronCoreMachine, type Whose } from './objects.ts';
 
 const CONFLICT = new ApiError(409, 'Conflict', 'not now');
 const machine = { cluster: 'c', namespace: 'shoot', name: 'm', uid: 'u', providerID: undefined };
@@ -25,7 +25,7 @@ test.each([
   const at = { reader: client, writer: client, namespace: 'ic' } as unknown as Whose['at'];
   const { signal } = new AbortController();
 
-  const ends = await removeMachine({ at, machine, labels: {}, signal }, machineWith('uid')).catch(
+  const ends = await deleteIronCoreMachine({ at, machine, labels: {}, signal }, machineWith('uid')).catch(
     (err: unknown) => err,
   );
 

@@ -9,7 +9,7 @@ import { ironCoreMachinePools, ironCoreMachines, type Resource, secrets } from '
 import { isMachineName, type MachineIdentity } from '../machine-identity.ts';
 import { labelled } from '../labelled.ts';
 import type { SecretCluster } from '../secret-clusters.ts';
-import { carries, isOf, isTagged, NAMESPACE_LABEL, placeIn } from './tags.ts';
+import { carries, isOf, isTagged, IRONCORE_NAMESPACE_LABEL, placeIn } from './tags.ts';
 
 /** Which cluster is asked, and for whose objects. */
 export interface Whose {
@@ -21,7 +21,7 @@ export interface Whose {
 }
 
 /** What messages call a Machine of IronCore. */
-export function describe({ metadata: { namespace = '', name } }: IronCoreMachine): string {
+export function ironCoreMachineText({ metadata: { namespace = '', name } }: IronCoreMachine): string {
   return `Machine ${namespace}/${name} of IronCore`;
 }
 
@@ -62,7 +62,7 @@ export async function listMachines(
 ): Promise<readonly IronCoreMachine[]> {
   const list = (labelSelector: string): Promise<readonly IronCoreMachine[]> =>
     labelled(at.reader, ironCoreMachines, { namespace: at.namespace, labelSelector, signal });
-  const ours = await list(`${NAMESPACE_LABEL}=${namespace}`);
+  const ours = await list(`${IRONCORE_NAMESPACE_LABEL}=${namespace}`);
   // Without labels there is no telling which ones an earlier provider has made.
   const wanted = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   if (wanted.length === 0) return ours;
@@ -87,11 +87,14 @@ export async function makeMachine(
   if (known === undefined)
     throw new DriverError('Aborted', `Machine ${wanted.metadata.name} of IronCore was deleted in the meantime`);
   if (!isOf(known, machine, labels)) {
-    throw new DriverError('AlreadyExists', `${describe(known)} already exists and does not belong to this machine`);
+    throw new DriverError(
+      'AlreadyExists',
+      `${ironCoreMachineText(known)} already exists and does not belong to this machine`,
+    );
   }
   // One that goes is not given out: its machine would have a VM that is about to vanish.
   if (known.metadata.deletionTimestamp !== undefined) {
-    throw new DriverError('Aborted', `${describe(known)} is still being deleted`);
+    throw new DriverError('Aborted', `${ironCoreMachineText(known)} is still being deleted`);
   }
   return { made: known, isNew: false };
 }
@@ -153,7 +156,7 @@ function isOfEarlierProvider({ metadata: { name } }: KubeObject, found: IronCore
 }
 
 /** Begins the deletion of a Machine. Resolves with it while finalizers hold it. */
-export async function removeMachine(
+export async function deleteIronCoreMachine(
   { at, signal }: Whose,
   found: IronCoreMachine,
 ): Promise<IronCoreMachine | undefined> {

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { labelsIn, parseProviderSpec } from './provider-spec.ts';
-import { NAMESPACE_LABEL } from './tags.ts';
+import { IRONCORE_NAMESPACE_LABEL } from './tags.ts';
 
 const REQUIRED = { image: 'registry/os:1', networkName: 'net', prefixName: 'prefix' };
 
@@ -47,7 +47,7 @@ test.each([
   ['a disk of a size that is none', { rootDisk: { size: 'big', volumeClassName: 'c' } }, 'providerSpec.rootDisk.size:'],
   ['a label with a wrong key', { labels: { '-': 'x' } }, 'providerSpec.labels.-: must be a valid label key'],
   ['a label with a wrong value', { labels: { a: 'b c' } }, 'providerSpec.labels.a: must be a valid label value'],
-  ['a label of ours', { labels: { [NAMESPACE_LABEL]: 'x' } }, 'is set by the driver, use another key'],
+  ['a label of ours', { labels: { [IRONCORE_NAMESPACE_LABEL]: 'x' } }, 'is set by the driver, use another key'],
   ['a name server that is none', { dnsServers: ['1.1.1.1', 'dns'] }, 'providerSpec.dnsServers[1]: must be an IP'],
   ['name servers that are no list', { dnsServers: '1.1.1.1' }, 'providerSpec.dnsServers: must be a list'],
 ])('%s is refused for good', (_what, change, message) => {

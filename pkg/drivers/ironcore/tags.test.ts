@@ -1,6 +1,13 @@
 import { expect, test } from '@jest/globals';
 
-import { CLUSTER_ANNOTATION, isOf, MACHINE_UID_LABEL, NAMESPACE_LABEL, placeIn, providerIDOf } from './tags.ts';
+import {
+  IRONCORE_CLUSTER_ANNOTATION,
+  isOf,
+  IRONCORE_MACHINE_UID_LABEL,
+  IRONCORE_NAMESPACE_LABEL,
+  placeIn,
+  ironCoreProviderID,
+} from './tags.ts';
 
 const MACHINE = { cluster: 'c', namespace: 'shoot', name: 'm', uid: 'u', providerID: undefined };
 const LABELS = { 'shoot-name': 's' };
@@ -18,13 +25,13 @@ function named(name: string, labels: Record<string, string> = {}, annotations: R
   return { metadata };
 }
 
-const OURS = { [NAMESPACE_LABEL]: 'shoot', [MACHINE_UID_LABEL]: 'u' };
+const OURS = { [IRONCORE_NAMESPACE_LABEL]: 'shoot', [IRONCORE_MACHINE_UID_LABEL]: 'u' };
 
 test.each([
-  ['one with all tags', named('m', OURS, { [CLUSTER_ANNOTATION]: 'c' }), true],
-  ['one of another cluster', named('m', OURS, { [CLUSTER_ANNOTATION]: 'd' }), false],
-  ['one of another Machine of this name', named('m', { ...OURS, [MACHINE_UID_LABEL]: 'v' }), false],
-  ['one of another namespace', named('m', { [NAMESPACE_LABEL]: 'other' }), false],
+  ['one with all tags', named('m', OURS, { [IRONCORE_CLUSTER_ANNOTATION]: 'c' }), true],
+  ['one of another cluster', named('m', OURS, { [IRONCORE_CLUSTER_ANNOTATION]: 'd' }), false],
+  ['one of another Machine of this name', named('m', { ...OURS, [IRONCORE_MACHINE_UID_LABEL]: 'v' }), false],
+  ['one of another namespace', named('m', { [IRONCORE_NAMESPACE_LABEL]: 'other' }), false],
   ['one of another name', named('n', OURS), false],
   ['one that carries the labels of the class alone', named('m', LABELS), true],
   ['one that carries nothing', named('m'), false],
@@ -33,11 +40,11 @@ test.each([
 });
 
 test("one without labels is the machine whose Machine has recorded it, and nobody's of a class without labels", () => {
-  const providerID = providerIDOf('ic', 'm');
+  const providerID = ironCoreProviderID('ic', 'm');
 
   expect([
     isOf(named('m'), { ...MACHINE, providerID }, LABELS),
-    isOf(named('m'), { ...MACHINE, providerID: providerIDOf('other', 'm') }, LABELS),
+    isOf(named('m'), { ...MACHINE, providerID: ironCoreProviderID('other', 'm') }, LABELS),
     isOf(named('m'), MACHINE, {}),
   ]).toEqual([true, false, false]);
 });

@@ -3,16 +3,21 @@ import { isVMOf, type MachineIdentity, type TaggedVM } from '../machine-identity
 
 const PREFIX = 'ironcore.machine.sapcloud.io/';
 /** Namespace of the Machine of ours. What has this label was made by this driver. */
-export const NAMESPACE_LABEL = `${PREFIX}namespace`;
+export const IRONCORE_NAMESPACE_LABEL = `${PREFIX}namespace`;
 /** UID of the Machine of ours. */
-export const MACHINE_UID_LABEL = `${PREFIX}machine-uid`;
+export const IRONCORE_MACHINE_UID_LABEL = `${PREFIX}machine-uid`;
 /** Identity of the control cluster. */
-export const CLUSTER_ANNOTATION = `${PREFIX}cluster`;
+export const IRONCORE_CLUSTER_ANNOTATION = `${PREFIX}cluster`;
 /** Name of the MachineClass of ours. */
-export const CLASS_ANNOTATION = `${PREFIX}class`;
+export const IRONCORE_CLASS_ANNOTATION = `${PREFIX}class`;
 
 /** All that this driver sets on what it makes. */
-export const TAGS = [NAMESPACE_LABEL, MACHINE_UID_LABEL, CLUSTER_ANNOTATION, CLASS_ANNOTATION] as const;
+export const TAGS = [
+  IRONCORE_NAMESPACE_LABEL,
+  IRONCORE_MACHINE_UID_LABEL,
+  IRONCORE_CLUSTER_ANNOTATION,
+  IRONCORE_CLASS_ANNOTATION,
+] as const;
 
 const FORM = 'ironcore://';
 
@@ -22,7 +27,7 @@ export function isTag(label: string): boolean {
 }
 
 /** The identity of a machine, as Gardener's provider writes it. */
-export function providerIDOf(namespace: string, name: string): string {
+export function ironCoreProviderID(namespace: string, name: string): string {
   return `${FORM}${namespace}/${name}`;
 }
 
@@ -40,27 +45,30 @@ export function tagsOf(
   className: string,
 ): { readonly labels: Record<string, string>; readonly annotations: Record<string, string> } {
   return {
-    labels: { [NAMESPACE_LABEL]: namespace, ...(uid === undefined ? {} : { [MACHINE_UID_LABEL]: uid }) },
-    annotations: { [CLUSTER_ANNOTATION]: cluster, [CLASS_ANNOTATION]: className },
+    labels: {
+      [IRONCORE_NAMESPACE_LABEL]: namespace,
+      ...(uid === undefined ? {} : { [IRONCORE_MACHINE_UID_LABEL]: uid }),
+    },
+    annotations: { [IRONCORE_CLUSTER_ANNOTATION]: cluster, [IRONCORE_CLASS_ANNOTATION]: className },
   };
 }
 
 /** What an object says of itself. One without our tags, of an earlier provider, is of the machine of its name, in whatever namespace. */
-export function taggedVMOf({ metadata }: Pick<KubeObject, 'metadata'>): TaggedVM {
+export function machineTagsOf({ metadata }: Pick<KubeObject, 'metadata'>): TaggedVM {
   const { labels = {}, annotations = {}, name, namespace: at = '' } = metadata;
   return {
-    providerID: providerIDOf(at, name),
-    cluster: annotations[CLUSTER_ANNOTATION] ?? '',
-    namespace: labels[NAMESPACE_LABEL] ?? '',
-    className: annotations[CLASS_ANNOTATION] ?? '',
+    providerID: ironCoreProviderID(at, name),
+    cluster: annotations[IRONCORE_CLUSTER_ANNOTATION] ?? '',
+    namespace: labels[IRONCORE_NAMESPACE_LABEL] ?? '',
+    className: annotations[IRONCORE_CLASS_ANNOTATION] ?? '',
     machineName: name,
-    machineUID: labels[MACHINE_UID_LABEL],
+    machineUID: labels[IRONCORE_MACHINE_UID_LABEL],
   };
 }
 
 /** Whether this driver has made an object. */
 export function isTagged({ metadata }: Pick<KubeObject, 'metadata'>): boolean {
-  return metadata.labels?.[NAMESPACE_LABEL] !== undefined;
+  return metadata.labels?.[IRONCORE_NAMESPACE_LABEL] !== undefined;
 }
 
 /**
@@ -72,7 +80,7 @@ export function isOf(
   machine: MachineIdentity,
   labels: Readonly<Record<string, string>>,
 ): boolean {
-  const vm = taggedVMOf(object);
+  const vm = machineTagsOf(object);
   if (!isVMOf(vm, machine)) return false;
   return isTagged(object) || vm.providerID === machine.providerID || carries(object, labels);
 }

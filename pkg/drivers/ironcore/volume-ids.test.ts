@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { volumeIDOf } from './volume-ids.ts';
+import { csiVolumeIDOf } from './volume-ids.ts';
 
 test.each([
   [{ csi: { driver: 'csi.ironcore.dev', volumeHandle: 'v' } }, 'v'],
@@ -9,5 +9,5 @@ test.each([
   [{ nfs: {} }, undefined],
   [null, undefined],
 ])('the volume of %j is %s', (spec, id) => {
-  expect(volumeIDOf(spec, 'csi.ironcore.dev')).toBe(id);
+  expect(csiVolumeIDOf(spec, 'csi.ironcore.dev')).toBe(id);
 });

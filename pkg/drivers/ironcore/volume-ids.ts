@@ -1,5 +1,5 @@
 /** The volume of a CSI driver behind a PersistentVolume's spec; undefined for one of another kind. */
-export function volumeIDOf(spec: unknown, csiDriverName: string): string | undefined {
+export function csiVolumeIDOf(spec: unknown, csiDriverName: string): string | undefined {
   const { driver, volumeHandle } = membersOf(membersOf(spec)['csi']);
   return driver === csiDriverName && typeof volumeHandle === 'string' && volumeHandle !== '' ? volumeHandle : undefined;
 }

@@ -7,7 +7,7 @@ import { ApiError } from '../../kube/errors.ts';
 import { nodes } from '../../kube/resource.ts';
 import { silentLogger } from '../../log/logger.ts';
 import { KwokDriver } from './driver.ts';
-import { nodeOf } from './node.ts';
+import { kwokNode } from './node.ts';
 
 const machineClass = classOf('kwok');
 
@@ -25,7 +25,7 @@ function nodeFor(
 ): Node {
   const { cluster = 'c-1', uid = `u-${name}`, className = machineClass.metadata.name, isGoing = false } = change;
   const vm = { providerID: `kwok:///${name}/1`, cluster, namespace: 'shoot', className };
-  const made = nodeOf({ ...vm, machineName: name, machineUID: uid }, machineClass, { capacity: {}, nodeLabels: {} });
+  const made = kwokNode({ ...vm, machineName: name, machineUID: uid }, machineClass, { capacity: {}, nodeLabels: {} });
   const identity = { uid: `node-${name}`, resourceVersion: '1', creationTimestamp: '' };
   const end = isGoing ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {};
   return { ...made, metadata: { ...made.metadata, ...identity, ...end } };

@@ -28,9 +28,9 @@ import {
 } from '../machine-identity.ts';
 import { driverFailure } from '../api-failure.ts';
 import { labelled } from '../labelled.ts';
-import { nodeNameIn, nodeOf, providerIDOf, vmOf, WITHOUT_VM } from './node.ts';
+import { nodeNameIn, kwokNode, kwokProviderID, vmOf, WITHOUT_VM } from './node.ts';
 import { parseProviderSpec } from './provider-spec.ts';
-import { NAMESPACE_LABEL } from './tags.ts';
+import { KWOK_NAMESPACE_LABEL } from './tags.ts';
 
 /** What the driver works with: the cluster in which its VMs are Nodes. */
 export interface KwokDriverDeps {
@@ -76,12 +76,12 @@ export class KwokDriver implements Driver {
     return await asProvider(async () => {
       const { writer, log } = this.#deps;
       const { cluster, namespace, name: machineName, uid: machineUID } = machine;
-      const providerID = providerIDOf(machineName, randomBytes(4).toString('hex'));
+      const providerID = kwokProviderID(machineName, randomBytes(4).toString('hex'));
       const className = machineClass.metadata.name;
       const vm: TaggedVM = { providerID, cluster, namespace, className, machineName, machineUID };
       try {
         // Looking and making are one step, and the API server takes it: there is one Node of a name.
-        await writer.create('create', nodes, nodeOf(vm, machineClass, spec), { signal: call.signal });
+        await writer.create('create', nodes, kwokNode(vm, machineClass, spec), { signal: call.signal });
       } catch (err) {
         if (!isAlreadyExists(err)) throw err;
         return { ...virtualMachineOf(await this.#existing(machine, call.signal)), lastKnownState: undefined };
@@ -177,7 +177,7 @@ export class KwokDriver implements Driver {
   }
 
   async #all(namespace: string, signal: AbortSignal): Promise<readonly TaggedVM[]> {
-    const labelSelector = `${NAMESPACE_LABEL}=${namespace}`;
+    const labelSelector = `${KWOK_NAMESPACE_LABEL}=${namespace}`;
     const found = await labelled(this.#deps.reader, nodes, { labelSelector, signal });
     return found.map(vmOf).filter((vm) => vm !== undefined);
   }

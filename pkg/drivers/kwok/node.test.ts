@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { TaggedVM } from '../machine-identity.ts';
-import { nodeNameIn, nodeOf, providerIDOf, vmOf } from './node.ts';
+import { nodeNameIn, kwokNode, kwokProviderID, vmOf } from './node.ts';
 
 const vm: TaggedVM = {
   providerID: 'kwok:///m-1/0a1b2c3d',
@@ -22,7 +22,7 @@ const nothing = { capacity: {}, nodeLabels: {} };
 /** A Node as the server gives it back. */
 function served(change: Partial<Pick<Node, 'spec'>> & { readonly without?: string } = {}): Node {
   const { without = '', ...rest } = change;
-  const made = structuredClone(nodeOf(vm, machineClass, nothing)) as Node;
+  const made = structuredClone(kwokNode(vm, machineClass, nothing)) as Node;
   delete made.metadata.labels?.[without];
   delete made.metadata.annotations?.[without];
   return { ...made, ...rest };
@@ -53,7 +53,7 @@ describe('the Node of a VM', () => {
   });
 
   test.each([
-    { id: providerIDOf('m-1', 'x'), name: 'm-1' },
+    { id: kwokProviderID('m-1', 'x'), name: 'm-1' },
     { id: 'aws:///zone/i-1', name: undefined },
     { id: '', name: undefined },
   ])('is named by provider id "$id": $name', ({ id, name }) => {
@@ -64,7 +64,7 @@ describe('the Node of a VM', () => {
     const capacity = { cpu: 2, memory: '8Gi' };
     const nodeTemplate = { capacity, instanceType: 'big', region: 'r', zone: 'z', architecture: 'arm64' };
 
-    const { metadata, status } = nodeOf(
+    const { metadata, status } = kwokNode(
       vm,
       { ...machineClass, nodeTemplate },
       { capacity: { memory: '1Ti' }, nodeLabels: { pool: 'a' } },
@@ -91,7 +91,7 @@ describe('the Node of a VM', () => {
   ])('has GPUs by the name that Nodes give them: $gpu are $resources', ({ gpu, resources }) => {
     const nodeTemplate = { capacity: { gpu }, instanceType: '', region: '', zone: '' };
 
-    const { status } = nodeOf(vm, { ...machineClass, nodeTemplate }, nothing);
+    const { status } = kwokNode(vm, { ...machineClass, nodeTemplate }, nothing);
 
     expect(status?.capacity).toEqual({ cpu: '4', memory: '16Gi', pods: '110', ...resources });
   });
@@ -99,7 +99,7 @@ describe('the Node of a VM', () => {
   test('cannot lose its tag to a label of the provider spec', () => {
     const nodeLabels = { 'kwok.machine.sapcloud.io/namespace': 'elsewhere' };
 
-    const { metadata } = nodeOf(vm, machineClass, { capacity: {}, nodeLabels });
+    const { metadata } = kwokNode(vm, machineClass, { capacity: {}, nodeLabels });
 
     expect(metadata.labels).toMatchObject({ 'kwok.machine.sapcloud.io/namespace': 'shoot' });
   });

@@ -5,7 +5,12 @@ import type { New } from '../../kube/client.ts';
 import type { StrategicPatch } from '../../kube/patch.ts';
 import type { TaggedVM } from '../machine-identity.ts';
 import type { KwokProviderSpec } from './provider-spec.ts';
-import { CLASS_ANNOTATION, CLUSTER_ANNOTATION, MACHINE_UID_ANNOTATION, NAMESPACE_LABEL } from './tags.ts';
+import {
+  KWOK_CLASS_ANNOTATION,
+  KWOK_CLUSTER_ANNOTATION,
+  KWOK_MACHINE_UID_ANNOTATION,
+  KWOK_NAMESPACE_LABEL,
+} from './tags.ts';
 
 /** kwok keeps the Nodes that have it, as its own manifest is configured: `kwok.x-k8s.io/node=fake`. */
 const KWOK_ANNOTATION = 'kwok.x-k8s.io/node';
@@ -16,7 +21,7 @@ const CAPACITY = { cpu: '4', memory: '16Gi', pods: '110' };
 const FORM = 'kwok:///';
 
 /** A new provider id: never used before, and the Node is found by it. */
-export function providerIDOf(nodeName: string, suffix: string): string {
+export function kwokProviderID(nodeName: string, suffix: string): string {
   return `${FORM}${nodeName}/${suffix}`;
 }
 
@@ -29,7 +34,7 @@ export function nodeNameIn(providerID: string): string | undefined {
  * The Node that is a VM. It is the only record of it: tags and Node come into being in one request, which the API server
  * accepts once for each name. What a kubelet would report of itself, kwok adds.
  */
-export function nodeOf(vm: TaggedVM, machineClass: MachineClass, spec: KwokProviderSpec): New<Node> {
+export function kwokNode(vm: TaggedVM, machineClass: MachineClass, spec: KwokProviderSpec): New<Node> {
   const { capacity: ofClass = {}, ...template } = machineClass.nodeTemplate ?? {};
   const capacity = { ...CAPACITY, ...capacityOf(ofClass), ...spec.capacity };
   return {
@@ -40,13 +45,13 @@ export function nodeOf(vm: TaggedVM, machineClass: MachineClass, spec: KwokProvi
         'kubernetes.io/os': 'linux',
         ...placeOf(template),
         ...spec.nodeLabels,
-        [NAMESPACE_LABEL]: vm.namespace,
+        [KWOK_NAMESPACE_LABEL]: vm.namespace,
       },
       annotations: {
         [KWOK_ANNOTATION]: 'fake',
-        [CLUSTER_ANNOTATION]: vm.cluster,
-        [CLASS_ANNOTATION]: vm.className,
-        ...(vm.machineUID === undefined ? {} : { [MACHINE_UID_ANNOTATION]: vm.machineUID }),
+        [KWOK_CLUSTER_ANNOTATION]: vm.cluster,
+        [KWOK_CLASS_ANNOTATION]: vm.className,
+        ...(vm.machineUID === undefined ? {} : { [KWOK_MACHINE_UID_ANNOTATION]: vm.machineUID }),
       },
     },
     spec: { providerID: vm.providerID },
@@ -74,19 +79,19 @@ function placeOf(template: Partial<NonNullable<MachineClass['nodeTemplate']>>): 
 
 /** The VM that a Node is; undefined for every other Node. A tag that is missing was never there: another tool made it. */
 export function vmOf({ metadata, spec }: Node): TaggedVM | undefined {
-  const namespace = metadata.labels?.[NAMESPACE_LABEL];
+  const namespace = metadata.labels?.[KWOK_NAMESPACE_LABEL];
   const providerID = spec?.providerID ?? '';
   if (namespace === undefined || nodeNameIn(providerID) !== metadata.name) return undefined;
   const { annotations = {} } = metadata;
   return {
     providerID,
-    cluster: annotations[CLUSTER_ANNOTATION] ?? '',
+    cluster: annotations[KWOK_CLUSTER_ANNOTATION] ?? '',
     namespace,
-    className: annotations[CLASS_ANNOTATION] ?? '',
+    className: annotations[KWOK_CLASS_ANNOTATION] ?? '',
     machineName: metadata.name,
-    machineUID: annotations[MACHINE_UID_ANNOTATION],
+    machineUID: annotations[KWOK_MACHINE_UID_ANNOTATION],
   };
 }
 
 /** What makes a VM a mere Node: for one that is deleted and held by a finalizer. */
-export const WITHOUT_VM: StrategicPatch<Node> = { metadata: { labels: { [NAMESPACE_LABEL]: null } } };
+export const WITHOUT_VM: StrategicPatch<Node> = { metadata: { labels: { [KWOK_NAMESPACE_LABEL]: null } } };

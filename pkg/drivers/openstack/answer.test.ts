@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { codeOf, codeOfFault, errorOf, retryAfterMsOf, wordsOf } from './answer.ts';
+import { driverCodeOf, codeOfFault, errorOf, retryAfterMsOf, wordsOf } from './answer.ts';
 
 const nova = (name: string, message: string) => ({ [name]: { code: 0, message } });
 const neutron = (type: string, message = 'words') => ({ NeutronError: { type, message, detail: '' } });
@@ -40,7 +40,7 @@ test.each([
 ])('$status with $body is $code', ({ status, body, code }) => {
   const { type, words } = wordsOf(body);
 
-  expect(codeOf(status, type, words)).toBe(code);
+  expect(driverCodeOf(status, type, words)).toBe(code);
 });
 
 test.each([

@@ -31,7 +31,7 @@ export function errorOf(answer: Answer, what: string): DriverError {
   const retryAfterMs = retryAfterMsOf(answer);
   const shown = shortText(words.trim().replaceAll(/\s+/g, ' '), LONGEST_WORDS);
   const more = retryAfterMs === undefined ? {} : { retryAfterMs };
-  return new DriverError(codeOf(answer.status, type, words), `${what}: ${answer.status} ${shown}`, more);
+  return new DriverError(driverCodeOf(answer.status, type, words), `${what}: ${answer.status} ${shown}`, more);
 }
 
 /**
@@ -57,7 +57,7 @@ const NEEDS_SOMEBODY = {
  * | 400, 404, 406, 422                                           | InvalidArgument   |
  * | 429, 5xx                                                     | Unavailable       |
  */
-export function codeOf(status: number, type: string, words: string): DriverCode {
+export function driverCodeOf(status: number, type: string, words: string): DriverCode {
   if (status === 429 || status >= 500) return 'Unavailable';
   switch (status) {
     case 401:

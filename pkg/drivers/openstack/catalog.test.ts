@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { addressesOf, type CatalogEntry, endpointOf, isOffered, type ServiceType } from './catalog.ts';
+import { serviceAddressesOf, type CatalogEntry, endpointOf, isOffered, type ServiceType } from './catalog.ts';
 
 const at = (type: string, url: string, region = 'eu-1', kind = 'public'): CatalogEntry => ({
   type,
@@ -48,8 +48,8 @@ test.each(['public', 'internal', 'admin'] as const)('of the addresses of a servi
   ];
 
   expect(endpointOf({ catalog, kind }, 'compute', 'eu-1')).toBe(`https://${kind}`);
-  expect(addressesOf({ catalog, kind }, 'placement', 'eu-1')).toEqual(['https://placement']);
-  expect(addressesOf({ catalog, kind }, 'network', 'eu-1')).toEqual([]);
+  expect(serviceAddressesOf({ catalog, kind }, 'placement', 'eu-1')).toEqual(['https://placement']);
+  expect(serviceAddressesOf({ catalog, kind }, 'network', 'eu-1')).toEqual([]);
   expect(isOffered({ catalog, kind }, 'compute', 'eu-1')).toBe(true);
   expect(isOffered({ catalog, kind }, 'network', 'eu-1')).toBe(false);
   expect(() => endpointOf({ catalog, kind }, 'network', 'eu-1')).toThrow(`has no ${kind} endpoint of type network`);

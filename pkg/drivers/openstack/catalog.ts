@@ -59,7 +59,7 @@ export function isOffered(catalog: Catalog, type: ServiceType, region: string): 
 }
 
 /** Addresses of a service that is only asked whether it answers; empty when the catalog does not tell. */
-export function addressesOf({ catalog, kind }: Catalog, type: string, region: string): readonly string[] {
+export function serviceAddressesOf({ catalog, kind }: Catalog, type: string, region: string): readonly string[] {
   return catalog
     .filter((entry) => entry.type === type)
     .flatMap((entry) => entry.endpoints)

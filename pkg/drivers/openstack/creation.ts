@@ -9,14 +9,14 @@ import type { Cloud } from './cloud.ts';
 import { ensureFloatingIP, type FloatingIPDeps, releaseFloatingIPs } from './floating-ip.ts';
 import { ownerText } from './intent.ts';
 import type { Port } from './network.ts';
-import { clusterTagOf, isMadeFor, isMarked, isServerOf, metadataOf } from './ownership.ts';
+import { clusterTagOf, isServerMadeFor, isMarked, isServerOf, metadataOf } from './ownership.ts';
 import { type Mark, Ports } from './ports.ts';
 import { marksIn, type OpenStackSpec } from './provider-spec.ts';
-import { addressesOf, type Server, serverBody, type ServerState, stateOf, survivorOf } from './server.ts';
+import { addressesOf, type Server, serverBody, type ServerState, serverStateOf, survivorOf } from './server.ts';
 import { unavailable } from './service-client.ts';
 import type { OpenStackSettings } from './settings.ts';
 import { Users } from './users.ts';
-import { type DiskOwner, refusalOf, type Volume, type WantedVolume } from './volume.ts';
+import { type DiskOwner, volumeErrorOf, type Volume, type WantedVolume } from './volume.ts';
 
 export interface CreationDeps {
   readonly cloud: Cloud;
@@ -92,7 +92,7 @@ export class Creation {
       else if (state !== 'gone') live.push(server);
     }
     const [first] = live;
-    if (live.length < 2 && (first === undefined || addressesOf(first).length > 0 || !isMadeFor(first, machine)))
+    if (live.length < 2 && (first === undefined || addressesOf(first).length > 0 || !isServerMadeFor(first, machine)))
       return first;
     return await this.#oneOf(live, signal);
   }
@@ -102,7 +102,7 @@ export class Creation {
     const { machine, spec } = this.#deps;
     const marks = marksIn(spec.tags);
     const left = named.find(
-      (server) => isMadeFor(server, machine) && !isMarked(server, marks) && this.#stateOf(server) !== 'gone',
+      (server) => isServerMadeFor(server, machine) && !isMarked(server, marks) && this.#stateOf(server) !== 'gone',
     );
     if (left === undefined) return;
     const text = `server ${left.id} was created for machine ${this.#name()}, but lacks a tag of its class (${marks.join(', ')})`;
@@ -112,7 +112,7 @@ export class Creation {
   /** Of servers that were made for this machine the one that stays: one without address, because another one took its port, does not. */
   async #oneOf(live: readonly Server[], signal: AbortSignal): Promise<Server | undefined> {
     const { machine, cloud } = this.#deps;
-    if (!live.every((server) => isMadeFor(server, machine))) {
+    if (!live.every((server) => isServerMadeFor(server, machine))) {
       const ids = live.map(({ id }) => id).join(', ');
       throw new DriverError('OutOfRange', `several servers match machine ${this.#name()}: ${ids}`);
     }
@@ -196,7 +196,7 @@ export class Creation {
   async #requireNone(mark: Mark, signal: AbortSignal): Promise<void> {
     const { cloud, machine } = this.#deps;
     const named = await cloud.compute.serversNamed(machine.name, signal);
-    if (!named.some((server) => isMadeFor(server, machine) && this.#stateOf(server) !== 'gone')) return;
+    if (!named.some((server) => isServerMadeFor(server, machine) && this.#stateOf(server) !== 'gone')) return;
     await this.#ports.unmark(mark, signal);
     throw new DriverError('Aborted', 'another process has created the server of this machine');
   }
@@ -247,7 +247,7 @@ export class Creation {
     const mark = await this.#ports.mark(ports, signal);
     const answer = await this.#send('creating the root disk', mark, () => cloud.volumes.create(wanted, signal), signal);
     if (answer.status <= 500) await this.#ports.unmark(mark, signal); // see #ask
-    if (answer.status >= 300) throw refusalOf(answer);
+    if (answer.status >= 300) throw volumeErrorOf(answer);
     return (answer.body as { volume: Volume }).volume;
   }
 
@@ -294,7 +294,7 @@ export class Creation {
     // 500 is Nova's own, and the request is over; other 5xx come from what stands in front of it, and Nova may work on.
     if (status > 500) throw this.#refusal(answer, what);
     const found = status === 500 ? await cloud.compute.serversNamed(machine.name, signal) : [];
-    if (!found.some((server) => isMadeFor(server, machine))) await this.#ports.unmark(mark, signal);
+    if (!found.some((server) => isServerMadeFor(server, machine))) await this.#ports.unmark(mark, signal);
     throw this.#refusal(answer, what);
   }
 
@@ -359,7 +359,7 @@ export class Creation {
 
   #stateOf(server: Server): ServerState {
     const { clock, settings } = this.#deps;
-    return stateOf(server, clock.now(), settings.buildMs);
+    return serverStateOf(server, clock.now(), settings.buildMs);
   }
 
   #diskOwner(): DiskOwner {

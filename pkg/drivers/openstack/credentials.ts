@@ -3,7 +3,7 @@ import { knownKeysOf } from './clouds-yaml.ts';
 import { parseFlag } from './provider-spec.ts';
 
 /** How the driver logs in, and what it trusts. */
-export interface Credentials {
+export interface OpenStackCredentials {
   /** Ends with /v3. */
   readonly authURL: string;
   /** The member `auth` of the request for a token. */
@@ -26,7 +26,7 @@ export type Interface = (typeof INTERFACES)[number];
 type Reference = { readonly id: string } | { readonly name: string } | undefined;
 
 /** Reads the keys of a Secret as Gardener's provider names them. Throws InvalidArgument that names the key. */
-export function parseCredentials(secretData: Readonly<Record<string, Uint8Array>>): Credentials {
+export function parseCredentials(secretData: Readonly<Record<string, Uint8Array>>): OpenStackCredentials {
   const known = knownKeysOf(secretData);
   const get = (key: string): string | undefined => {
     const value = new TextDecoder().decode(known[key] ?? new Uint8Array()).trim();

@@ -8,9 +8,9 @@ import type { Cloud } from './cloud.ts';
 import { releaseFloatingIPs } from './floating-ip.ts';
 import { ownerText } from './intent.ts';
 import type { Port } from './network.ts';
-import { isMadeFor, ownerOf } from './ownership.ts';
+import { isServerMadeFor, serverOwnerOf } from './ownership.ts';
 import { Ports } from './ports.ts';
-import { type Server, stateOf } from './server.ts';
+import { type Server, serverStateOf } from './server.ts';
 import type { OpenStackSettings } from './settings.ts';
 import { Users } from './users.ts';
 import type { DiskOwner, Volume } from './volume.ts';
@@ -94,7 +94,7 @@ async function deleteOrphans(deps: DeletionDeps, call: DriverCall): Promise<void
   const endMs = deps.clock.monotonicMs() + call.timeoutMs - MARGIN_MS;
   const disks = new Map<MachineIdentity, ReadonlySet<string>>();
   for (const server of servers) {
-    const owner = ownerOf(server, cloud.region) ?? machine;
+    const owner = serverOwnerOf(server, cloud.region) ?? machine;
     const bound = await cloud.network.portsOfDevice(server.id, call.signal);
     const own = new Set((await portsOf(deps, owner).list(call.signal)).map(({ id }) => id));
     const mine = bound.filter((port) => own.has(port.id) || isOfEarlierProvider(port, marks, new Set([server.id])));
@@ -130,7 +130,7 @@ async function removeServers(
 ): Promise<void> {
   for (const { id } of servers) await cloud.compute.delete(id, call.signal);
   const endMs = clock.monotonicMs() + Math.max(0, call.timeoutMs - MARGIN_MS);
-  const isGone = (one: Server): boolean => stateOf(one, clock.now(), settings.buildMs) === 'gone';
+  const isGone = (one: Server): boolean => serverStateOf(one, clock.now(), settings.buildMs) === 'gone';
   const wait = async (id: string, isEnough: (one: Server) => boolean): Promise<Server | undefined> =>
     await cloud.pollOf(call.cluster).until(id, isEnough, Math.max(0, endMs - clock.monotonicMs()), call.signal);
   await Promise.all(
@@ -169,7 +169,7 @@ async function disksOfEarlierProvider(
   servers: readonly Server[],
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
-  const earlier = new Set(servers.filter((server) => !isMadeFor(server, machine)).map(({ id }) => id));
+  const earlier = new Set(servers.filter((server) => !isServerMadeFor(server, machine)).map(({ id }) => id));
   if (earlier.size === 0) return new Set();
   const isOurs = ({ attachments = [] }: Volume): boolean =>
     attachments.some(({ server_id: id = '' }) => earlier.has(id));

@@ -20,7 +20,7 @@ import { buildFailure, Creation } from './creation.ts';
 import { deleteServers } from './deletion.ts';
 import { ensureFloatingIP, hasFloatingIP } from './floating-ip.ts';
 import { ownerText } from './intent.ts';
-import { isMarked, isServerOf, namespaceOf, parseProviderID, providerIDOf, taggedVMOf } from './ownership.ts';
+import { isMarked, isServerOf, namespaceOf, parseProviderID, openStackProviderID, serverTagsOf } from './ownership.ts';
 import { Ports } from './ports.ts';
 import {
   type Findable,
@@ -30,14 +30,14 @@ import {
   type OpenStackSpec,
   parseProviderSpec,
 } from './provider-spec.ts';
-import { addressesOf, type Server, stateOf } from './server.ts';
+import { addressesOf, type Server, serverStateOf } from './server.ts';
 import { unavailable } from './service-client.ts';
 import type { ObserveRequest } from './session.ts';
 import type { OpenStackSettings } from './settings.ts';
 import { Tenure } from './tenure.ts';
 import { Turns } from './turns.ts';
 import { Users } from './users.ts';
-import { volumeIDOf } from './volume-ids.ts';
+import { cinderVolumeIDOf } from './volume-ids.ts';
 
 export interface OpenStackDriverDeps {
   readonly settings: OpenStackSettings;
@@ -160,9 +160,9 @@ export class OpenStackDriver implements Driver {
       // All of them: a tag of Nova that was taken away must not hide a server.
       const servers = await cloud.compute.servers(undefined, call.signal);
       return servers
-        .filter((server) => isMarked(server, marks) && stateOf(server, 0, Infinity) !== 'gone')
+        .filter((server) => isMarked(server, marks) && serverStateOf(server, 0, Infinity) !== 'gone')
         .map((server) => ({
-          ...taggedVMOf(server, region),
+          ...serverTagsOf(server, region),
           machineNamespace: namespaceOf(server),
           state: server.status,
         }))
@@ -182,7 +182,7 @@ export class OpenStackDriver implements Driver {
   }
 
   async getVolumeIDs(pvSpecs: readonly unknown[]): Promise<readonly string[]> {
-    return await Promise.resolve(pvSpecs.map(volumeIDOf).filter((id) => id !== undefined));
+    return await Promise.resolve(pvSpecs.map(cinderVolumeIDOf).filter((id) => id !== undefined));
   }
 
   async close(): Promise<void> {
@@ -228,7 +228,7 @@ export class OpenStackDriver implements Driver {
     const [one] = live.length > 0 ? live : servers;
     if (live.length > 1)
       onlyOne(
-        live.map((server) => taggedVMOf(server, cloud.region)),
+        live.map((server) => serverTagsOf(server, cloud.region)),
         machine,
       );
     return one;
@@ -293,18 +293,18 @@ export class OpenStackDriver implements Driver {
     return { ...vm, addresses: [...vm.addresses, { type: 'ExternalIP', address }] };
   }
 
-  #stateOf(server: Server): ReturnType<typeof stateOf> {
-    return stateOf(server, this.#deps.clock.now(), this.#deps.settings.buildMs);
+  #stateOf(server: Server): ReturnType<typeof serverStateOf> {
+    return serverStateOf(server, this.#deps.clock.now(), this.#deps.settings.buildMs);
   }
 }
 
 function virtualMachineOf({ region }: Cloud, server: Server): VirtualMachine {
-  return { providerID: providerIDOf(region, server.id), nodeName: server.name, addresses: addressesOf(server) };
+  return { providerID: openStackProviderID(region, server.id), nodeName: server.name, addresses: addressesOf(server) };
 }
 
 function unfinished({ region }: Cloud, machine: MachineIdentity, { id, name }: Server, why: string): DriverError {
   return new DriverError('Uninitialized', `server ${id} of machine ${machine.namespace}/${machine.name} ${why}`, {
-    result: { providerID: providerIDOf(region, id), nodeName: name },
+    result: { providerID: openStackProviderID(region, id), nodeName: name },
   });
 }
 

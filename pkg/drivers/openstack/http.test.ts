@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { distrustOf, HttpClient } from './http.ts';
-import { DEFAULT_SETTINGS, proxiesIn } from './settings.ts';
+import { DEFAULT_OPENSTACK_SETTINGS, proxiesIn } from './settings.ts';
 
 test.each([
   { code: 'SELF_SIGNED_CERT_IN_CHAIN', says: /^caCert: the certificate of cloud:5000 is not trusted; put/ },
@@ -18,7 +18,7 @@ test.each([
 test('an authority that is no certificate is refused, and not taken for none', () => {
   const tls = { ca: 'nonsense', cert: undefined, key: undefined, isInsecure: false };
 
-  expect(() => new HttpClient(tls, DEFAULT_SETTINGS.proxies)).toThrow(/secret: caCert cannot be read as PEM/);
+  expect(() => new HttpClient(tls, DEFAULT_OPENSTACK_SETTINGS.proxies)).toThrow(/secret: caCert cannot be read as PEM/);
 });
 
 test.each([

@@ -6,7 +6,7 @@ import { Agent, EnvHttpProxyAgent, request, type Dispatcher } from 'undici';
 import { messageOf } from '../../driver/errno.ts';
 import { DriverError } from '../../driver/error.ts';
 import { type Answer, NoAnswerError } from './answer.ts';
-import type { Credentials } from './credentials.ts';
+import type { OpenStackCredentials } from './credentials.ts';
 import type { Proxies } from './settings.ts';
 
 export interface HttpRequest {
@@ -43,7 +43,7 @@ export class HttpClient {
   readonly #dispatcher: Dispatcher;
 
   /** Throws InvalidArgument that names the key of the Secret that holds no PEM. */
-  constructor(tls: Credentials['tls'], proxies: Proxies) {
+  constructor(tls: OpenStackCredentials['tls'], proxies: Proxies) {
     const options = {
       connections: CONNECTIONS,
       pipelining: 1,
@@ -96,7 +96,7 @@ export class HttpClient {
   }
 }
 
-function connectOptions({ ca, cert, key, isInsecure }: Credentials['tls']): object {
+function connectOptions({ ca, cert, key, isInsecure }: OpenStackCredentials['tls']): object {
   const material = { ...(ca === undefined ? {} : { ca }), ...(cert === undefined ? {} : { cert, key }) };
   try {
     if (ca !== undefined) void new X509Certificate(ca); // TLS takes no notice of what is none

@@ -8,7 +8,7 @@ import type { MachineIdentity } from '../machine-identity.ts';
 const OWN = 'machinist ';
 
 /** What the description of a port says. */
-export interface Intent {
+export interface PortIntent {
   /** For whom the port is; equal texts are the same machine. */
   readonly owner: string;
   /** When a server or its root disk was about to be asked for, in ms since the epoch, and by whom; undefined: none was. */
@@ -22,12 +22,12 @@ export function ownerText({ cluster, namespace, uid = '' }: MachineIdentity): st
 }
 
 /** The description of a port. */
-export function intentText({ owner, sent }: Intent): string {
+export function intentText({ owner, sent }: PortIntent): string {
   return sent === undefined ? owner : `${owner} sent=${sent.atMs} by=${sent.by}`;
 }
 
 /** What a description says; undefined for one that is not ours. */
-export function parseIntent(description: string): Intent | undefined {
+export function parseIntent(description: string): PortIntent | undefined {
   if (!description.startsWith(OWN)) return undefined;
   const [, owner = description, atMs, by] = /^(.*) sent=(\d+) by=(\S+)$/.exec(description) ?? [];
   return { owner, sent: atMs === undefined || by === undefined ? undefined : { atMs: Number(atMs), by } };
@@ -49,7 +49,7 @@ export function mayStillAsk(atMs: number, nowMs: number, answerMs: number): bool
 }
 
 /** How long a server that was asked for may still appear, so that no other one may be asked for: 0 when it may. */
-export function leftMsOf(intent: Intent | undefined, nowMs: number, answerMs: number): number {
+export function leftMsOf(intent: PortIntent | undefined, nowMs: number, answerMs: number): number {
   if (intent?.sent === undefined) return 0;
   // A clock that was set back must not hold a machine for ever.
   return Math.min(answerMs, Math.max(0, intent.sent.atMs + answerMs - nowMs));

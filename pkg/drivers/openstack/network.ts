@@ -5,7 +5,7 @@ import { allOf } from './pages.ts';
 import type { WantedPortSettings } from './provider-spec.ts';
 import { ServiceClient, unavailable } from './service-client.ts';
 import type { Session } from './session.ts';
-import { Unanswered } from './unanswered.ts';
+import { UnansweredRequests } from './unanswered.ts';
 
 /** What we read of Neutron's ports. */
 export interface Port {
@@ -52,13 +52,13 @@ export class Network {
   /** Members of one page. */
   readonly #pageSize: number;
   /** Requests for ports and floating IPs, by their descriptions. */
-  readonly unanswered: Unanswered;
+  readonly unanswered: UnansweredRequests;
 
   constructor(session: Session, region: string, clock: Clock, pageSize: number) {
     this.#client = new ServiceClient(session, 'network', region);
     this.#session = session;
     this.#pageSize = pageSize;
-    this.unanswered = new Unanswered(clock);
+    this.unanswered = new UnansweredRequests(clock);
   }
 
   async portsNamed(name: string, signal: AbortSignal): Promise<readonly Port[]> {

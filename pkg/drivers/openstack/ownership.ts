@@ -14,7 +14,7 @@ const PROVIDER_ID = /^openstack:\/\/\/(?<region>[^/]*)\/(?<id>[^/]+)$/;
 const TAG = /^[^/,]{1,60}$/;
 
 /** The identity of a server, as Gardener's provider and the cloud controller manager write it. */
-export function providerIDOf(region: string, serverID: string): string {
+export function openStackProviderID(region: string, serverID: string): string {
   return `openstack:///${region}/${serverID}`;
 }
 
@@ -48,9 +48,9 @@ export function clusterTagOf(cluster: string): string | undefined {
 }
 
 /** What a server says of itself. One without our metadata, of an earlier provider, is the machine's of its name, in whatever namespace. */
-export function taggedVMOf({ id, name, metadata }: Server, region: string): TaggedVM {
+export function serverTagsOf({ id, name, metadata }: Server, region: string): TaggedVM {
   return {
-    providerID: providerIDOf(region, id),
+    providerID: openStackProviderID(region, id),
     cluster: metadata[KEYS.cluster] ?? '',
     namespace: metadata[KEYS.namespace] ?? '',
     className: metadata[KEYS.className] ?? '',
@@ -65,11 +65,11 @@ export function isMarked({ metadata }: Server, marks: readonly string[]): boolea
 }
 
 export function isServerOf(server: Server, machine: MachineIdentity, region: string): boolean {
-  return isVMOf(taggedVMOf(server, region), machine);
+  return isVMOf(serverTagsOf(server, region), machine);
 }
 
 /** Whether our own metadata names the machine: such a server was made for it and for nothing else. */
-export function isMadeFor({ metadata }: Server, { cluster, uid }: MachineIdentity): boolean {
+export function isServerMadeFor({ metadata }: Server, { cluster, uid }: MachineIdentity): boolean {
   return uid !== undefined && metadata[KEYS.uid] === uid && metadata[KEYS.cluster] === cluster;
 }
 
@@ -79,8 +79,8 @@ export function namespaceOf({ metadata }: Server): string | undefined {
 }
 
 /** The machine that a server says to belong to; undefined for one of an earlier provider. */
-export function ownerOf(server: Server, region: string): MachineIdentity | undefined {
+export function serverOwnerOf(server: Server, region: string): MachineIdentity | undefined {
   const { [KEYS.cluster]: cluster, [KEYS.namespace]: namespace, [KEYS.uid]: uid } = server.metadata;
   if (cluster === undefined || namespace === undefined) return undefined;
-  return { cluster, namespace, name: server.name, uid, providerID: providerIDOf(region, server.id) };
+  return { cluster, namespace, name: server.name, uid, providerID: openStackProviderID(region, server.id) };
 }

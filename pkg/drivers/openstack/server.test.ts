@@ -4,17 +4,17 @@ import type { MachineIdentity } from '../machine-identity.ts';
 import { intentText, leftMsOf, ownerText, parseIntent } from './intent.ts';
 import {
   clusterTagOf,
-  isMadeFor,
+  isServerMadeFor,
   isMarked,
   isServerOf,
   metadataOf,
-  ownerOf,
+  serverOwnerOf,
   parseProviderID,
-  providerIDOf,
+  openStackProviderID,
 } from './ownership.ts';
 import { parseProviderSpec } from './provider-spec.ts';
-import { addressesOf, type Server, serverBody, stateOf, survivorOf } from './server.ts';
-import { volumeIDOf } from './volume-ids.ts';
+import { addressesOf, type Server, serverBody, serverStateOf, survivorOf } from './server.ts';
+import { cinderVolumeIDOf } from './volume-ids.ts';
 
 const MACHINE: MachineIdentity = { cluster: 'c-1', namespace: 'shoot', name: 'm-1', uid: 'u-1', providerID: undefined };
 const TAGS = { 'kubernetes.io-cluster-a': '1', 'kubernetes.io-role-node': '1' };
@@ -43,7 +43,7 @@ describe('a server', () => {
     { change: { status: 'DELETED' }, state: 'gone' },
     { change: { ...launched, status: 'SOFT_DELETED' }, state: 'gone' },
   ])('$change after $ageMs ms is $state', ({ change, ageMs = 0, state }) => {
-    expect(stateOf(server(change), CREATED_MS + ageMs, BUILD_MS)).toBe(state);
+    expect(serverStateOf(server(change), CREATED_MS + ageMs, BUILD_MS)).toBe(state);
   });
 
   test('shows the addresses of all its networks, floating ones last', () => {
@@ -80,8 +80,8 @@ describe('a server', () => {
       'machinist-class': 'class-1',
       'machinist-uid': 'u-1',
     });
-    expect(ownerOf(server(), 'eu-1')).toEqual({ ...MACHINE, providerID: 'openstack:///eu-1/s-1' });
-    expect(ownerOf(server({ metadata: TAGS }), 'eu-1')).toBeUndefined();
+    expect(serverOwnerOf(server(), 'eu-1')).toEqual({ ...MACHINE, providerID: 'openstack:///eu-1/s-1' });
+    expect(serverOwnerOf(server({ metadata: TAGS }), 'eu-1')).toBeUndefined();
   });
 
   test.each<{ what: string; change: Partial<Server>; machine: Partial<MachineIdentity>; is: boolean; made: boolean }>([
@@ -99,7 +99,7 @@ describe('a server', () => {
     },
   ])('is $what: $is', ({ change, machine, is, made }) => {
     expect(isServerOf(server(change), { ...MACHINE, ...machine }, 'eu-1')).toBe(is);
-    expect(isMadeFor(server(change), { ...MACHINE, ...machine })).toBe(made);
+    expect(isServerMadeFor(server(change), { ...MACHINE, ...machine })).toBe(made);
   });
 
   test('that has lost a tag of its class is not marked', () => {
@@ -119,7 +119,7 @@ test.each([
 });
 
 test('provider IDs are those of the cloud controller manager', () => {
-  expect(providerIDOf('eu-1', 's-1')).toBe('openstack:///eu-1/s-1');
+  expect(openStackProviderID('eu-1', 's-1')).toBe('openstack:///eu-1/s-1');
 });
 
 test.each([
@@ -256,5 +256,5 @@ test.each([
   { spec: { csi: { driver: 'ebs.csi.aws.com', volumeHandle: 'v-1' } }, id: undefined },
   { spec: undefined, id: undefined },
 ])('the volume of $spec is $id', ({ spec, id }) => {
-  expect(volumeIDOf(spec)).toBe(id);
+  expect(cinderVolumeIDOf(spec)).toBe(id);
 });

@@ -32,7 +32,7 @@ export interface Server {
 export type ServerState = 'gone' | 'there' | 'building' | 'failed';
 
 /** See the table. */
-export function stateOf(server: Server, nowMs: number, buildMs: number): ServerState {
+export function serverStateOf(server: Server, nowMs: number, buildMs: number): ServerState {
   const { status, created } = server;
   if (status === 'DELETED' || status === 'SOFT_DELETED') return 'gone';
   if (server['OS-EXT-STS:task_state'] === 'deleting') return 'failed';

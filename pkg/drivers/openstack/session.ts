@@ -3,8 +3,15 @@ import { fromTimestamp } from '../../clock/clock.ts';
 import { DriverError } from '../../driver/error.ts';
 import { abortable, SHARED_MS } from './abortable.ts';
 import { type Answer, errorOf, NoAnswerError, retryAfterMsOf } from './answer.ts';
-import { addressesOf, type Catalog, type CatalogEntry, endpointOf, isOffered, type ServiceType } from './catalog.ts';
-import type { Credentials } from './credentials.ts';
+import {
+  serviceAddressesOf,
+  type Catalog,
+  type CatalogEntry,
+  endpointOf,
+  isOffered,
+  type ServiceType,
+} from './catalog.ts';
+import type { OpenStackCredentials } from './credentials.ts';
 import type { HttpClient, HttpRequest } from './http.ts';
 
 export interface ServiceRequest extends Omit<HttpRequest, 'url'> {
@@ -53,7 +60,7 @@ export type ObserveRequest = (
  * deletions, and changes to what does not depend on what was there before. What makes something never is.
  */
 export class Session {
-  readonly #credentials: Credentials;
+  readonly #credentials: OpenStackCredentials;
   readonly #http: Pick<HttpClient, 'send' | 'close'>;
   readonly #clock: Clock;
   readonly #observe: ObserveRequest;
@@ -62,7 +69,7 @@ export class Session {
   #refused: { readonly error: unknown; readonly untilMs: number } | undefined;
 
   constructor(
-    credentials: Credentials,
+    credentials: OpenStackCredentials,
     clock: Clock,
     http: Pick<HttpClient, 'send' | 'close'>,
     observe: ObserveRequest,
@@ -100,7 +107,7 @@ export class Session {
   /** Whether Keystone and Placement answer: without either, Nova's scheduler finds no host and does not say why. */
   async doesSchedulingAnswer(region: string, signal: AbortSignal): Promise<boolean> {
     const { authURL, interface: kind } = this.#credentials;
-    const urls = [authURL, ...addressesOf({ catalog: this.#token?.catalog ?? [], kind }, 'placement', region)];
+    const urls = [authURL, ...serviceAddressesOf({ catalog: this.#token?.catalog ?? [], kind }, 'placement', region)];
     const answers = urls.map(async (url) => {
       const answer = await this.#http.send({ method: 'GET', url, signal }).catch((err: unknown) => {
         if (err instanceof NoAnswerError) return undefined;

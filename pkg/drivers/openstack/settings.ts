@@ -26,7 +26,7 @@ export function proxiesIn(env: Readonly<Record<string, string | undefined>>): Pr
 }
 
 /** For clouds as they are. */
-export const DEFAULT_SETTINGS: OpenStackSettings = {
+export const DEFAULT_OPENSTACK_SETTINGS: OpenStackSettings = {
   answerMs: 2 * MINUTE_MS,
   buildMs: 20 * MINUTE_MS,
   pageSize: 500,

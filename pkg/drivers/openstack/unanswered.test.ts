@@ -15,8 +15,8 @@ import { metadataOf } from './ownership.ts';
 import { type OpenStackSpec, parseProviderSpec } from './provider-spec.ts';
 import type { Server } from './server.ts';
 import { unavailable } from './service-client.ts';
-import { DEFAULT_SETTINGS } from './settings.ts';
-import { Unanswered } from './unanswered.ts';
+import { DEFAULT_OPENSTACK_SETTINGS } from './settings.ts';
+import { UnansweredRequests } from './unanswered.ts';
 import type { DiskOwner, Volume, WantedVolume } from './volume.ts';
 
 const machine: MachineIdentity = { cluster: 'c-1', namespace: 'shoot', name: 'm-1', uid: 'u-1', providerID: undefined };
@@ -55,7 +55,7 @@ class Scene {
   zonesOfCinder: string[] = [];
   /** What the last volume was asked for with. */
   wanted: WantedVolume | undefined;
-  #unanswered = new Unanswered(this.clock);
+  #unanswered = new UnansweredRequests(this.clock);
   /** What happens before a request is dealt with. */
   before: (request: string) => void = () => undefined;
   /** Whether the answer of a request is lost. */
@@ -68,7 +68,7 @@ class Scene {
 
   /** The process dies, and another one goes on: it knows what the cloud knows. */
   restart(): void {
-    this.#unanswered = new Unanswered(this.clock);
+    this.#unanswered = new UnansweredRequests(this.clock);
   }
 
   async delete(
@@ -82,7 +82,7 @@ class Scene {
 
   #parts() {
     const { clock } = this;
-    return { cloud: this.#cloud(), machine, settings: DEFAULT_SETTINGS, clock, log: silentLogger };
+    return { cloud: this.#cloud(), machine, settings: DEFAULT_OPENSTACK_SETTINGS, clock, log: silentLogger };
   }
 
   /** Deals with a request, whose answer may be lost. */
@@ -262,7 +262,7 @@ describe('a port of OpenStack', () => {
       detail: expect.stringContaining('a request for a port or floating IP was not answered'),
     });
     scene.ports = [{ id: 'p-late', network_id: 'n-1', device_id: '', description: owner, fixed_ips: [] }];
-    scene.clock.advance(DEFAULT_SETTINGS.answerMs - 1);
+    scene.clock.advance(DEFAULT_OPENSTACK_SETTINGS.answerMs - 1);
     await expect(scene.delete(false)).rejects.toMatchObject({ code: 'Aborted' });
     scene.ports = [{ id: 'p-later', network_id: 'n-1', device_id: '', description: owner, fixed_ips: [] }];
     scene.clock.advance(1);
@@ -313,7 +313,7 @@ describe('a port of OpenStack', () => {
     { what: 'is answered', status: 201, isAborted: false, isLate: false },
   ])('may appear when its request $what: $isLate', async ({ err, status = 0, isAborted, isLate }) => {
     const clock = new FakeClock();
-    const unanswered = new Unanswered(clock);
+    const unanswered = new UnansweredRequests(clock);
     const signal = isAborted ? AbortSignal.abort() : new AbortController().signal;
     const request = async (): Promise<Answer> =>
       err === undefined ? await Promise.resolve({ status, headers: {}, body: {} }) : await Promise.reject(err);
@@ -332,7 +332,7 @@ describe('a root disk of OpenStack', () => {
     await expect(scene.create()).rejects.toMatchObject({ code: 'Unavailable' });
 
     await expect(scene.delete()).rejects.toMatchObject({ code: 'Aborted' });
-    scene.clock.advance(DEFAULT_SETTINGS.answerMs - 1_000);
+    scene.clock.advance(DEFAULT_OPENSTACK_SETTINGS.answerMs - 1_000);
     await expect(scene.delete()).rejects.toMatchObject({ code: 'Aborted' });
     scene.volumes = [volume('v-late')];
     scene.clock.advance(1_000);

@@ -8,7 +8,7 @@ const FORGET_MS = 3_600_000;
  * Requests for ports and floating IPs that were not answered: what they make may still appear, and nothing in the cloud says so before. Kept
  * in memory only; of what processes before this one have asked for Tenure knows how long that may be.
  */
-export class Unanswered {
+export class UnansweredRequests {
   readonly #clock: Clock;
   /** When the last one ended, by the description of what it makes; monotonic. */
   readonly #endedMs = new Map<string, number>();

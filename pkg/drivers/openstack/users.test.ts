@@ -11,7 +11,7 @@ import { ownerText } from './intent.ts';
 import { metadataOf } from './ownership.ts';
 import { type OpenStackSpec, parseProviderSpec } from './provider-spec.ts';
 import type { Server } from './server.ts';
-import { DEFAULT_SETTINGS } from './settings.ts';
+import { DEFAULT_OPENSTACK_SETTINGS } from './settings.ts';
 
 const machine: MachineIdentity = { cluster: 'c-1', namespace: 'shoot', name: 'm-1', uid: 'u-1', providerID: undefined };
 const owner = ownerText(machine);
@@ -65,16 +65,23 @@ function present(): object {
 async function remove(change: Partial<DeletionDeps> = {}): Promise<PromiseSettledResult<void>> {
   const { clock } = cloud;
   const known = { marks: Object.keys(TAGS), hasDisk: true, hasFloatingIP: true, othersMs: 0, servers: [] };
-  const deps = { cloud: cloud.cloud(), machine, settings: DEFAULT_SETTINGS, clock, log: silentLogger, ...known };
+  const deps = {
+    cloud: cloud.cloud(),
+    machine,
+    settings: DEFAULT_OPENSTACK_SETTINGS,
+    clock,
+    log: silentLogger,
+    ...known,
+  };
   return await cloud.passing(deleteServers({ ...deps, ...change }, callOf()));
 }
 
 async function create(
-  answerMs = DEFAULT_SETTINGS.answerMs,
+  answerMs = DEFAULT_OPENSTACK_SETTINGS.answerMs,
   wanted: OpenStackSpec = spec,
 ): Promise<PromiseSettledResult<Server>> {
   const { clock } = cloud;
-  const settings = { ...DEFAULT_SETTINGS, answerMs };
+  const settings = { ...DEFAULT_OPENSTACK_SETTINGS, answerMs };
   const deps = { machine, spec: wanted, className: 'class', userData: 'x', settings, log: silentLogger };
   return await cloud.passing(new Creation({ ...deps, clock, cloud: cloud.cloud() }).run(callOf()));
 }
@@ -380,7 +387,7 @@ describe('the ports of a machine', () => {
       const security_groups = ['a', 'b'].map((name) => ({ id: `id-of-${name}`, name, project_id: 'project' }));
       return isGroups ? { status: 200, headers: {}, body: { security_groups } } : undefined;
     };
-    const ended = await create(DEFAULT_SETTINGS.answerMs, wanted);
+    const ended = await create(DEFAULT_OPENSTACK_SETTINGS.answerMs, wanted);
     expect(ended).toMatchObject({ status: 'fulfilled' });
     const made = cloud.bodies.filter(({ path }) => path === '/ports').map(({ body }) => body['port'] as object);
     return made.map((port) =>
@@ -432,7 +439,7 @@ describe('the ports of a machine', () => {
     cloud.answer = (request) =>
       request.includes('/security-groups') ? { status: 200, headers: {}, body: { security_groups: [] } } : undefined;
 
-    const ended = await create(DEFAULT_SETTINGS.answerMs, parseProviderSpec({ spec: { ...rest, networks } }));
+    const ended = await create(DEFAULT_OPENSTACK_SETTINGS.answerMs, parseProviderSpec({ spec: { ...rest, networks } }));
 
     const detail = 'providerSpec.spec.networks[1].securityGroups[0]: there is no security group none';
     expect(ended).toMatchObject({ reason: { code: 'InvalidArgument', detail } });
@@ -457,7 +464,7 @@ describe('a server group by name', () => {
     };
     const wanted = { ...CLASS, serverGroupName: 'g', flavorName: undefined, flavorID: 'f-7' };
 
-    const ended = await create(DEFAULT_SETTINGS.answerMs, parseProviderSpec({ spec: wanted }));
+    const ended = await create(DEFAULT_OPENSTACK_SETTINGS.answerMs, parseProviderSpec({ spec: wanted }));
 
     expect(ended.status === 'rejected' ? String(ended.reason) : '').toMatch(reason ?? /^$/);
     const made = cloud.bodies.filter(({ path }) => path === '/servers').map(({ body }) => body);

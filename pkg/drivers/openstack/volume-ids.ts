@@ -2,7 +2,7 @@
 const CSI_DRIVER = 'cinder.csi.openstack.org';
 
 /** The volume of Cinder behind a PersistentVolume's spec; undefined for one of another kind. */
-export function volumeIDOf(spec: unknown): string | undefined {
+export function cinderVolumeIDOf(spec: unknown): string | undefined {
   const { cinder, csi } = objectOf(spec) as { cinder?: unknown; csi?: unknown };
   const { volumeID } = objectOf(cinder) as { volumeID?: unknown };
   if (typeof volumeID === 'string') return volumeID;

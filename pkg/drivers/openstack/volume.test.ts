@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { refusalOf, volumeStateOf } from './volume.ts';
+import { volumeErrorOf, volumeStateOf } from './volume.ts';
 
 test.each([
   { status: 'available', state: 'usable' },
@@ -29,7 +29,7 @@ test.each([
   { status: 400, says: 'Volume size 3 cannot be smaller than 5', code: 'InvalidArgument', at: 'rootDiskSize' },
   { status: 400, says: 'Invalid image identifier', code: 'InvalidArgument', at: 'imageID, imageName' },
 ])('Cinder that answers $status "$says" means $at', ({ status, says, code, at }) => {
-  const error = refusalOf({ status, headers: {}, body: { badRequest: { message: says } } });
+  const error = volumeErrorOf({ status, headers: {}, body: { badRequest: { message: says } } });
 
   expect(error.code).toBe(code);
   expect(error.detail).toMatch(
@@ -38,7 +38,7 @@ test.each([
 });
 
 test('Cinder that answers something else is told as it is', () => {
-  const error = refusalOf({ status: 503, headers: {}, body: 'busy' });
+  const error = volumeErrorOf({ status: 503, headers: {}, body: 'busy' });
 
   expect([error.code, error.detail]).toEqual(['Unavailable', 'creating the root disk: 503 busy']);
 });

@@ -304,7 +304,7 @@ const REFUSALS = [
 ] as const;
 
 /** Why Cinder makes no volume, with the member of the class. */
-export function refusalOf(answer: Answer): DriverError {
+export function volumeErrorOf(answer: Answer): DriverError {
   const error = errorOf(answer, 'creating the root disk');
   const { words } = wordsOf(answer.body);
   const found = REFUSALS.find((refusal) => refusal.status === answer.status && refusal.words.test(words));

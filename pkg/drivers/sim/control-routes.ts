@@ -1,5 +1,5 @@
 import { parseFaultRules } from './faults.ts';
-import { DEFAULT_SETTINGS, type Latencies, type SimSettings } from './settings.ts';
+import { DEFAULT_SIM_SETTINGS, type Latencies, type SimSettings } from './settings.ts';
 import type { Simulation } from './simulation.ts';
 import type { PlantedVM } from './vm.ts';
 
@@ -84,7 +84,7 @@ function changed(settings: SimSettings, body: unknown): SimSettings {
   const change = record(body);
   const latencyMs = { ...settings.latencyMs };
   for (const [name, ms] of Object.entries(record(change['latencyMs'] ?? {}))) {
-    if (!Object.hasOwn(DEFAULT_SETTINGS.latencyMs, name) || typeof ms !== 'number' || !(ms >= 0)) {
+    if (!Object.hasOwn(DEFAULT_SIM_SETTINGS.latencyMs, name) || typeof ms !== 'number' || !(ms >= 0)) {
       throw new Error(`latencyMs.${name}: unknown, or not a number of milliseconds`);
     }
     Object.assign(latencyMs, { [name]: ms });

@@ -7,7 +7,7 @@ import { SimCloud } from './cloud.ts';
 import { SimDriver } from './driver.ts';
 import { Faults } from './faults.ts';
 import type { FaultRule } from './faults.ts';
-import { DEFAULT_SETTINGS } from './settings.ts';
+import { DEFAULT_SIM_SETTINGS } from './settings.ts';
 
 const call: DriverCall = { signal: new AbortController().signal, timeoutMs: 0, fencingToken: 0n, cluster: 'c-1' };
 const instant = { create: 0, initialize: 0, status: 0, delete: 0, list: 0, join: 0 };
@@ -17,7 +17,7 @@ function simulated(options: { rules?: FaultRule[]; quota?: number; capabilities?
   const cloud = new SimCloud({ clock, journal: undefined });
   const faults = new Faults('seed');
   faults.set(options.rules ?? []);
-  const settings = { ...DEFAULT_SETTINGS, latencyMs: instant, quota: options.quota ?? Infinity };
+  const settings = { ...DEFAULT_SIM_SETTINGS, latencyMs: instant, quota: options.quota ?? Infinity };
   const { capabilities = {} } = options;
   return { clock, cloud, faults, driver: new SimDriver({ cloud, faults, clock, settings, capabilities }) };
 }

@@ -12,7 +12,7 @@ import { DriverError } from '../../driver/error.ts';
 import { machineOf, notFound, onlyOne, requireMachineName, type MachineIdentity } from '../machine-identity.ts';
 import { userDataOf } from '../spec-fields.ts';
 import type { SimCloud } from './cloud.ts';
-import { failureOf, type FaultRule, type Faults, type Method } from './faults.ts';
+import { simulatedError, type FaultRule, type Faults, type DriverMethod } from './faults.ts';
 import { parseProviderSpec, type SimProviderSpec } from './provider-spec.ts';
 import type { SimSettings } from './settings.ts';
 import { canonicalIDOf, otherIDOf, type SimVM } from './vm.ts';
@@ -37,7 +37,7 @@ export class SimDriver implements Driver {
   readonly #faults: Faults;
   readonly #clock: Clock;
   readonly #capabilities: Capabilities;
-  readonly #calls = new Map<Method, number>();
+  readonly #calls = new Map<DriverMethod, number>();
   /** May be replaced at any time; calls that run keep the old ones. */
   settings: SimSettings;
 
@@ -163,18 +163,18 @@ export class SimDriver implements Driver {
 
   /** Counts the call and lets it go wrong where a rule says so. */
   async #run<T>(
-    method: Method,
+    method: DriverMethod,
     machine: string,
     call: DriverCall,
     run: (rule: FaultRule | undefined) => Promise<T>,
   ): Promise<T> {
     this.#calls.set(method, (this.#calls.get(method) ?? 0) + 1);
     const rule = this.#faults.next(method, machine);
-    if (rule?.effect === 'fail') throw failureOf(rule);
+    if (rule?.effect === 'fail') throw simulatedError(rule);
     if (rule?.effect === 'hang') return await hang(call.signal);
 
     const result = await run(rule);
-    if (rule?.effect === 'fail-after') throw failureOf(rule);
+    if (rule?.effect === 'fail-after') throw simulatedError(rule);
     if (rule?.effect === 'late') await this.#wait(rule.delayMs ?? DEFAULT_DELAY_MS, call.signal);
     return result;
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { Faults, failureOf, parseFaultRules } from './faults.ts';
+import { Faults, simulatedError, parseFaultRules } from './faults.ts';
 import type { FaultRule } from './faults.ts';
 
 const half: FaultRule = { method: 'CreateMachine', effect: 'fail', probability: 0.5 };
@@ -53,7 +53,7 @@ describe('Faults', () => {
   });
 
   test('makes the failure that a rule describes', () => {
-    const failure = failureOf({
+    const failure = simulatedError({
       method: '*',
       effect: 'fail',
       code: 'ResourceExhausted',
@@ -68,7 +68,7 @@ describe('Faults', () => {
       retryAfterMs: 5_000,
       lastKnownState: 's',
     });
-    expect(failureOf({ method: '*', effect: 'fail' }).code).toBe('Internal');
+    expect(simulatedError({ method: '*', effect: 'fail' }).code).toBe('Internal');
   });
 });
 

@@ -13,7 +13,7 @@ export const METHODS = [
 ] as const;
 
 /** One of the methods above. */
-export type Method = (typeof METHODS)[number];
+export type DriverMethod = (typeof METHODS)[number];
 
 /**
  * What goes wrong.
@@ -42,7 +42,7 @@ export type Effect = (typeof EFFECTS)[number];
 
 /** A rule; the first one that applies to a call decides. */
 export interface FaultRule {
-  readonly method: Method | '*';
+  readonly method: DriverMethod | '*';
   readonly effect: Effect;
   /** Share of calls, 0 to 1; 1 by default. */
   readonly probability?: number;
@@ -69,7 +69,7 @@ export class Faults {
   #rules: { readonly rule: FaultRule; readonly index: number; left: number }[] = [];
   readonly #attempts = new Map<string, number>();
   /** Machines of each method in the order of their first calls. */
-  readonly #ordinals = new Map<Method, Map<string, number>>();
+  readonly #ordinals = new Map<DriverMethod, Map<string, number>>();
 
   constructor(seed: string) {
     this.#seed = seed;
@@ -87,7 +87,7 @@ export class Faults {
   }
 
   /** The rule that applies to this call, if any. `machine` is empty for lists and volumes. */
-  next(method: Method, machine: string): FaultRule | undefined {
+  next(method: DriverMethod, machine: string): FaultRule | undefined {
     if (this.#rules.length === 0) return undefined;
     const key = `${method}/${this.#ordinalOf(method, machine)}`;
     const attempt = (this.#attempts.get(key) ?? 0) + 1;
@@ -104,7 +104,7 @@ export class Faults {
     return found.rule;
   }
 
-  #ordinalOf(method: Method, machine: string): number {
+  #ordinalOf(method: DriverMethod, machine: string): number {
     const known = this.#ordinals.get(method) ?? new Map<string, number>();
     this.#ordinals.set(method, known);
     const ordinal = known.get(machine) ?? known.size;
@@ -118,7 +118,7 @@ export class Faults {
 }
 
 /** The failure that a rule asks for. */
-export function failureOf(rule: FaultRule): DriverError {
+export function simulatedError(rule: FaultRule): DriverError {
   const { code = 'Internal', message, retryAfterMs, terminal, lastKnownState } = rule;
   return new DriverError(code, message ?? `simulated ${code}`, {
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),

@@ -7,7 +7,7 @@ import { mergePatch, strategicPatch } from '../../kube/patch.ts';
 import { leases, nodes } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { CloudEvent, SimCloud } from './cloud.ts';
-import { conditionsOf, nodeOf, type NodeReadiness } from './node.ts';
+import { conditionsOf, simNode, type NodeReadiness } from './node.ts';
 import { canonicalIDOf, type SimVM } from './vm.ts';
 
 export interface NodeKeeperDeps {
@@ -114,7 +114,7 @@ export class NodeKeeper {
     const isOn = (): boolean => cloud.get(vm.providerID)?.power === 'on';
     if (!isOn()) return;
     try {
-      await writer.create('create', nodes, nodeOf(vm, toTimestamp(clock.now()), otherIDs));
+      await writer.create('create', nodes, simNode(vm, toTimestamp(clock.now()), otherIDs));
     } catch (err) {
       if (!isAlreadyExists(err)) throw err;
       await this.setReadiness(vm.machineName, 'ready');

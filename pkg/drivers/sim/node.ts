@@ -11,7 +11,7 @@ const CAPACITY = { cpu: '4', memory: '16Gi', pods: '110', 'ephemeral-storage': '
 const PRESSURES = ['MemoryPressure', 'DiskPressure', 'PIDPressure'];
 
 /** The Node as which a VM registers; `hasOtherID`: its provider id has another form than the driver's. */
-export function nodeOf(vm: SimVM, nowTimestamp: string, hasOtherID: boolean): New<Node> {
+export function simNode(vm: SimVM, nowTimestamp: string, hasOtherID: boolean): New<Node> {
   return {
     metadata: {
       name: vm.machineName,

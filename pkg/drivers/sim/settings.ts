@@ -17,7 +17,7 @@ export interface SimSettings {
 }
 
 /** A quick cloud without limits. */
-export const DEFAULT_SETTINGS: SimSettings = {
+export const DEFAULT_SIM_SETTINGS: SimSettings = {
   latencyMs: { create: 200, initialize: 50, status: 5, delete: 200, list: 20, join: 500 },
   quota: Infinity,
 };

@@ -7,7 +7,7 @@ import type { OpenEndpoint } from '../../kube/endpoint.ts';
 import { HttpListWatch } from '../../kube/list-watch.ts';
 import { pods } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
-import { openCluster, type DriverCluster } from '../cluster.ts';
+import { openDriverCluster, type DriverCluster } from '../cluster.ts';
 import { StateDirectory } from '../state-directory.ts';
 import { SimCloud } from './cloud.ts';
 import { SimDriver } from './driver.ts';
@@ -15,7 +15,7 @@ import { Faults, type FaultRule } from './faults.ts';
 import { Journal } from './journal.ts';
 import { NodeKeeper } from './node-keeper.ts';
 import { PodKeeper } from './pod-keeper.ts';
-import { DEFAULT_SETTINGS, type SimSettings } from './settings.ts';
+import { DEFAULT_SIM_SETTINGS, type SimSettings } from './settings.ts';
 
 /** The cluster in which the VMs become Nodes. */
 export interface SimulatedCluster {
@@ -63,7 +63,7 @@ export class Simulation implements AsyncDisposable {
     options: SimulationOptions,
     connected: DriverCluster | undefined,
   ) {
-    const { clock, log, cluster, settings = DEFAULT_SETTINGS, capabilities = {} } = options;
+    const { clock, log, cluster, settings = DEFAULT_SIM_SETTINGS, capabilities = {} } = options;
     this.cloud = parts.cloud;
     this.fencing = parts.fencing;
     this.#stack = parts.stack;
@@ -96,7 +96,7 @@ export class Simulation implements AsyncDisposable {
     const connected =
       cluster === undefined
         ? undefined
-        : await openCluster({
+        : await openDriverCluster({
             kubeconfig: cluster.kubeconfig,
             env: cluster.env ?? {},
             clock,

@@ -20,7 +20,8 @@ import {
 import { MachineStore } from './store.ts';
 
 /** Name of a method of IRI, as on the wire. */
-export type Method = (typeof MachineRuntimeDefinition.methods)[keyof typeof MachineRuntimeDefinition.methods]['name'];
+export type RuntimeMethod =
+  (typeof MachineRuntimeDefinition.methods)[keyof typeof MachineRuntimeDefinition.methods]['name'];
 
 /**
  * What goes wrong with calls of a method: `refuse` answers with a status, `hang` does nothing and never answers, `lose` does it and never
@@ -32,7 +33,7 @@ export type Fault =
   | { readonly kind: 'garbage'; readonly bytes: Uint8Array };
 
 export interface ReceivedCall {
-  readonly method: Method;
+  readonly method: RuntimeMethod;
   readonly request: unknown;
 }
 
@@ -49,7 +50,7 @@ export interface IriRuntimeOptions {
 
 type Handler = (request: unknown, context: CallContext) => Promise<unknown>;
 
-const READS: ReadonlySet<Method> = new Set(['Version', 'ListMachines', 'ListEvents', 'Status', 'Exec']);
+const READS: ReadonlySet<RuntimeMethod> = new Set(['Version', 'ListMachines', 'ListEvents', 'Status', 'Exec']);
 
 /** An answer that is no message: its bytes are sent as they are. */
 class Raw {
@@ -108,7 +109,7 @@ export class IriRuntime implements AsyncDisposable {
   readonly #name: string;
   readonly #version: string;
   readonly #capabilities: IriRuntimeOptions['capabilities'];
-  readonly #faults = new Map<Method, { fault: Fault; left: number }>();
+  readonly #faults = new Map<RuntimeMethod, { fault: Fault; left: number }>();
   #server: Server | undefined;
 
   private constructor(folder: string | undefined, options: IriRuntimeOptions & { readonly socket: string }) {
@@ -158,7 +159,7 @@ export class IriRuntime implements AsyncDisposable {
   }
 
   /** The next calls of a method go wrong, so many of them. */
-  fault(method: Method, fault: Fault, times = Infinity): void {
+  fault(method: RuntimeMethod, fault: Fault, times = Infinity): void {
     this.#faults.set(method, { fault, left: times });
   }
 
@@ -175,12 +176,12 @@ export class IriRuntime implements AsyncDisposable {
   }
 
   /** What was asked by this method, in order. */
-  asked(method: Method): readonly unknown[] {
+  asked(method: RuntimeMethod): readonly unknown[] {
     return this.calls.filter((call) => call.method === method).map(({ request }) => request);
   }
 
   /** Names of the methods that were called which change something, in order. */
-  get changes(): readonly Method[] {
+  get changes(): readonly RuntimeMethod[] {
     return this.calls.map(({ method }) => method).filter((method) => !READS.has(method));
   }
 
@@ -249,7 +250,7 @@ export class IriRuntime implements AsyncDisposable {
     return Object.fromEntries(methods.map(([key, { name }]) => [key, this.#received(name, handlers[key] as Handler)]));
   }
 
-  #received(method: Method, handler: Handler): Handler {
+  #received(method: RuntimeMethod, handler: Handler): Handler {
     return async (request, context) => {
       this.calls.push({ method, request });
       const fault = this.#take(method);
@@ -264,7 +265,7 @@ export class IriRuntime implements AsyncDisposable {
     };
   }
 
-  #take(method: Method): Fault | undefined {
+  #take(method: RuntimeMethod): Fault | undefined {
     const rule = this.#faults.get(method);
     if (rule === undefined || rule.left <= 0) return undefined;
     rule.left -= 1;

@@ -3,7 +3,7 @@ import { cloudClusters, clusterMachines, configMaps, machinePools } from '../../
 import { type CachingProcess, cached } from './kind.ts';
 
 /** What is lost where roles of earlier releases do not cover the objects that Clusters take their settings from. */
-export const SETTINGS =
+export const WITHOUT_SETTINGS =
   'ConfigMaps and Secrets of Clusters of Mirantis Container Cloud: changes of settings are noticed with a delay';
 
 /** Definitions and roles of earlier releases do not have them. */
@@ -21,7 +21,9 @@ export const MIRANTIS_KINDS = {
   ),
   /** Metadata only. */
   configMaps: cached<KubeObject>(configMaps, (process) =>
-    isMirantis(process) ? { namespace: process.namespace, metadataOnly: true, optionalFor: SETTINGS } : undefined,
+    isMirantis(process)
+      ? { namespace: process.namespace, metadataOnly: true, optionalFor: WITHOUT_SETTINGS }
+      : undefined,
   ),
   cloudClusters: cached(cloudClusters, (process) =>
     isMirantis(process) ? { namespace: process.namespace, optionalFor: CLUSTERS } : undefined,

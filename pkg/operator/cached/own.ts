@@ -15,7 +15,7 @@ import {
 import { MACHINE_LEASE, MANAGER_LEASE, servesOwnKinds } from '../../leader/names.ts';
 import { LOST_WITHOUT_BINDINGS } from '../../preflight/roles/machinist.ts';
 import { type CachingProcess, cached } from './kind.ts';
-import { isMirantis, SETTINGS } from './mirantis.ts';
+import { isMirantis, WITHOUT_SETTINGS } from './mirantis.ts';
 
 /** Gardener's own roles of the machine controllers do not cover them. */
 const OWNERS =
@@ -73,7 +73,7 @@ export const OWN_KINDS = {
   secrets: cached<KubeObject>(secrets, (process) => {
     const { namespace } = process;
     if (runsMachines(process)) return { namespace, metadataOnly: true };
-    return isMirantis(process) ? { namespace, metadataOnly: true, optionalFor: SETTINGS } : undefined;
+    return isMirantis(process) ? { namespace, metadataOnly: true, optionalFor: WITHOUT_SETTINGS } : undefined;
   }),
   /** Metadata only, and only where the Leases outlive the namespace. */
   roleBindings: cached<KubeObject>(roleBindings, (process) =>

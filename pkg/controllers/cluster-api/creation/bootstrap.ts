@@ -1,10 +1,10 @@
 import { readBootstrap } from '../../../apis/cluster-api/bootstrap.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { MachineStep } from '../machine-pass.ts';
+import type { ClusterAPIMachineStep } from '../machine-pass.ts';
 import { look, type LookDeps } from './look.ts';
 
 /** Takes over what the bootstrap object reports: the name of the data Secret. */
-export function bootstrapStep(deps: LookDeps): MachineStep {
+export function bootstrapStep(deps: LookDeps): ClusterAPIMachineStep {
   return {
     name: 'bootstrap',
     async run(pass) {

@@ -1,9 +1,9 @@
 import { next } from '../../../reconcile/result.ts';
 import { certificatesExpiryOf } from '../defaults.ts';
-import type { MachineStep } from '../machine-pass.ts';
+import type { ClusterAPIMachineStep } from '../machine-pass.ts';
 
 /** Control planes renew machines before their certificates expire. */
-export const certificates: MachineStep = {
+export const certificates: ClusterAPIMachineStep = {
   name: 'certificates',
   run({ machine, bootstrap, problems }) {
     const config = bootstrap.kind === 'found' ? bootstrap.external.object : undefined;

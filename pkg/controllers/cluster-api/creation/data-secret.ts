@@ -1,9 +1,9 @@
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { MachineStep, StepDeps } from '../machine-pass.ts';
+import type { ClusterAPIMachineStep, StepDeps } from '../machine-pass.ts';
 
 /** Notes what the data Secret lacks. Nobody needs the data of a machine that has started. */
-export function dataSecretStep({ dataSecrets }: Pick<StepDeps, 'dataSecrets'>): MachineStep {
+export function dataSecretStep({ dataSecrets }: Pick<StepDeps, 'dataSecrets'>): ClusterAPIMachineStep {
   return {
     name: 'data-secret',
     async run(pass) {

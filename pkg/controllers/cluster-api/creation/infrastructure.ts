@@ -1,11 +1,11 @@
 import { readInfrastructure } from '../../../apis/cluster-api/infrastructure.ts';
 import type { DeprecatedStatus } from '../../../apis/cluster-api/machine.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { MachinePass, MachineStep } from '../machine-pass.ts';
+import type { MachinePass, ClusterAPIMachineStep } from '../machine-pass.ts';
 import { look, type LookDeps } from './look.ts';
 
 /** Takes over what the infrastructure object reports: provider ID, addresses, failure domain, failures. Once provisioned, a Machine stays so. */
-export function infrastructureStep(deps: LookDeps): MachineStep {
+export function infrastructureStep(deps: LookDeps): ClusterAPIMachineStep {
   return {
     name: 'infrastructure',
     async run(pass) {

@@ -8,7 +8,7 @@ import { mergePatchIfUnchanged, type MergePatch } from '../../../kube/patch.ts';
 import { clusterAPIMachines } from '../../../kube/resource.ts';
 import type { External } from '../externals.ts';
 import type { MachinePass, StepDeps } from '../machine-pass.ts';
-import { ownershipOf } from '../ownership.ts';
+import { adoptionOf } from '../adoption.ts';
 import type { Seen } from '../seen.ts';
 
 /** What objects of providers are looked at with. */
@@ -27,7 +27,7 @@ export function see<Report>(
   if (reference === undefined) return { kind: 'none' };
   const found = externals.find(machine, reference);
   if (found.kind !== 'found') return found;
-  const ownership = ownershipOf(found.object, machine, servedAs(clusterAPIMachines));
+  const ownership = adoptionOf(found.object, machine, servedAs(clusterAPIMachines));
   if ('foreign' in ownership) {
     const { kind, name } = ownership.foreign;
     const problem = `${reference.kind} ${reference.name} belongs to ${kind} ${name}: refer to another object in the Machine`;
@@ -56,7 +56,7 @@ async function own(
   external: External,
 ): Promise<External> {
   const { object, resource } = external;
-  const ownership = ownershipOf(object, machine, servedAs(clusterAPIMachines));
+  const ownership = adoptionOf(object, machine, servedAs(clusterAPIMachines));
   if ('foreign' in ownership) return external;
   const { references } = ownership;
   const { labels = {}, ownerReferences = [] } = object.metadata;

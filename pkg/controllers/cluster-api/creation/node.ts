@@ -5,19 +5,19 @@ import { ApiError, ignoreNotFound } from '../../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../../kube/patch.ts';
 import { nodes } from '../../../kube/resource.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { MachinePass, MachineStep, StepDeps } from '../machine-pass.ts';
-import { namedNode, type OtherNodes } from '../named-node.ts';
-import { nodeChange } from '../node-change.ts';
+import type { MachinePass, ClusterAPIMachineStep, StepDeps } from '../machine-pass.ts';
+import { resolveNodeRef, type OtherNodes } from '../resolve-node-ref.ts';
+import { nodePatch } from '../node-patch.ts';
 import { isOutdated } from '../outdated.ts';
-import { contestOf, type Claim } from '../provider-id-claims.ts';
+import { contestOf, type ProviderIDClaim } from '../provider-id-claims.ts';
 import type { SeenInfrastructure, SeenNode } from '../seen.ts';
-import { graceLeftMs, nodeOf, rivalsOf, type NodeDeps } from './node-of.ts';
+import { graceLeftMs, nodeByProviderID, rivalsOf, type NodeDeps } from './node-by-provider-id.ts';
 
 /** How often what other Machines name is looked at again: when it changes, they are woken, and not this one. */
 const LOOK_AGAIN_MS = 20_000;
 
 /** Finds the Node, says which it is, and has it show what its Machine says. */
-export function nodeStep(deps: NodeDeps & Pick<StepDeps, 'synced'>): MachineStep {
+export function nodeStep(deps: NodeDeps & Pick<StepDeps, 'synced'>): ClusterAPIMachineStep {
   return {
     name: 'node',
     async run(pass) {
@@ -51,7 +51,7 @@ export function nodeStep(deps: NodeDeps & Pick<StepDeps, 'synced'>): MachineStep
       const isInterruptible = interruptibleIn(pass.infrastructure);
       const outdated = isOutdated(machine, (reference) => deps.externals.find(machine, reference));
       const shown = { isInterruptible, isOutdated: outdated };
-      const change = nodeChange(pass.node.node, machine, shown, deps.synced);
+      const change = nodePatch(pass.node.node, machine, shown, deps.synced);
       if (change === undefined) return next;
       const { node } = pass.node;
       // Taints are a list that was made of the Node as it was seen.
@@ -76,7 +76,7 @@ function ignoreApiError(err: unknown): void {
 /** What the cache says, but that a Node is gone: a kubelet may have registered it anew. Throws ApiError. */
 async function lookForNode(deps: NodeDeps, pass: MachinePass): Promise<SeenNode> {
   const { machine, cluster, nodeCluster, infrastructure, signal } = pass;
-  const seen = nodeOf(deps, pass);
+  const seen = nodeByProviderID(deps, pass);
   const name = machine.status.nodeRef?.name;
   // The API server of a Cluster that goes may be no more, and its Nodes are let alone.
   if (seen.kind !== 'gone' || name === undefined || nodeCluster.kind !== 'reached' || isBeingDeleted(cluster)) {
@@ -92,10 +92,10 @@ async function lookForNode(deps: NodeDeps, pass: MachinePass): Promise<SeenNode>
     others.some(({ metadata }) => metadata.name === rival.machine.status?.nodeRef?.name),
   );
   const contest = holder && contestOf(claim, holder);
-  return namedNode(machine, live, { nodes: others, contest, infrastructure: standOf(infrastructure) });
+  return resolveNodeRef(machine, live, { nodes: others, contest, infrastructure: standOf(infrastructure) });
 }
 
-const isUnread = ({ infrastructure: { kind } }: Claim): boolean => kind === 'reading' || kind === 'unknown';
+const isUnread = ({ infrastructure: { kind } }: ProviderIDClaim): boolean => kind === 'reading' || kind === 'unknown';
 
 function standOf(infrastructure: SeenInfrastructure): OtherNodes['infrastructure'] {
   if (infrastructure.kind === 'reading' || infrastructure.kind === 'unknown') return 'unknown';

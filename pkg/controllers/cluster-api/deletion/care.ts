@@ -1,11 +1,11 @@
 import { isBeingDeleted, keyBeside } from '../../../apis/meta.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { MachineStep, StepDeps } from '../machine-pass.ts';
+import type { ClusterAPIMachineStep, StepDeps } from '../machine-pass.ts';
 import { nodeCareOf } from './node-care.ts';
 import { saidLast, waits } from './waits.ts';
 
 /** Finds out whether the Node is drained and deleted; see nodeCareOf. */
-export function careStep({ machines, externals }: Pick<StepDeps, 'machines' | 'externals'>): MachineStep {
+export function careStep({ machines, externals }: Pick<StepDeps, 'machines' | 'externals'>): ClusterAPIMachineStep {
   return {
     name: 'care',
     run(pass) {

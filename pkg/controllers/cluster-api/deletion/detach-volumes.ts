@@ -3,9 +3,9 @@ import type { Node } from '../../../apis/wire.ts';
 import type { TrackedVolume } from '../../../drain/volumes.ts';
 import { next, type StepResult } from '../../../reconcile/result.ts';
 import type { Target } from '../../../targets/targets.ts';
-import { targetOf, type MachineStep, type StepDeps } from '../machine-pass.ts';
+import { targetOf, type ClusterAPIMachineStep, type StepDeps } from '../machine-pass.ts';
 import { older } from '../older-conditions.ts';
-import { drainedMachine, isSilent, isTooLate } from './of-node.ts';
+import { drainedMachine, isUnreachable, isTooLate } from './of-node.ts';
 import { awaitCluster, mayHaveNode, type UnreachedStep } from './reachable.ts';
 import { isOver, LOOK_AGAIN_MS, notedWhileWaiting, OF_VOLUMES, started, timeLeftMs, waits } from './waits.ts';
 
@@ -41,8 +41,8 @@ export function detachStep({
   clock,
   rules,
   keptVolumes,
-}: Pick<StepDeps, 'clock' | 'rules' | 'keptVolumes'>): MachineStep {
-  const step: MachineStep = {
+}: Pick<StepDeps, 'clock' | 'rules' | 'keptVolumes'>): ClusterAPIMachineStep {
+  const step: ClusterAPIMachineStep = {
     name: 'detach-volumes',
     async run(pass) {
       const { machine, signal } = pass;
@@ -56,7 +56,7 @@ export function detachStep({
         pass.older.push(older(SUCCEEDED, 'True'));
         return next;
       };
-      if (isSilent(node)) return areOff();
+      if (isUnreachable(node)) return areOff();
       if (attachedVolumes(node, target).length === 0) return areOff();
       const ruleOf = await rules.of(drainedMachine(pass), target, signal);
       const kept = await keptVolumes(target, node.metadata.name, ruleOf, signal);

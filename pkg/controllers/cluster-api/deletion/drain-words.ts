@@ -1,15 +1,15 @@
 import type { Activity } from '../../../activity/activity.ts';
 import type { DrainProgress } from '../../../drain/drain.ts';
 import { isHeldUp, mainHold, mainWait } from '../../../drain/progress-text.ts';
+import { messageOf } from '../../../driver/errno.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
-import type { EndedDrain, Waiting } from '../machine-pass.ts';
-import { messageOf } from './waits.ts';
+import type { EndedDrain, DeletionWait } from '../machine-pass.ts';
 
 /** A drain that has ended, or failed. */
 export type EndedActivity = Exclude<Activity<EndedDrain>, { readonly state: 'running' }>;
 
 /** What a drain has left, or why it has failed, in words, and what is told of it. What was given up at a closed gate goes on by itself. */
-export function toldOfEnd(activity: EndedActivity): readonly [string, Waiting['event']] {
+export function toldOfEnd(activity: EndedActivity): readonly [string, DeletionWait['event']] {
   if (activity.state === 'failed') {
     const why = messageOf(activity.error);
     const isGate = activity.error instanceof GateClosedError;
@@ -17,18 +17,18 @@ export function toldOfEnd(activity: EndedActivity): readonly [string, Waiting['e
   }
   const { outcome } = activity.result;
   if (outcome.kind !== 'incomplete') return [': it no longer exists', undefined];
-  return [`: ${describeProgress(outcome.progress)}`, eventOf(outcome.progress)];
+  return [`: ${describeRemainingPods(outcome.progress)}`, eventOf(outcome.progress)];
 }
 
 /** How many Pods are left, and what one of them waits for: `1 Pod is left; ns/a (waits for pods that go first)`. */
-export function describeProgress(progress: DrainProgress): string {
+export function describeRemainingPods(progress: DrainProgress): string {
   const { remainingPods } = progress;
   const left = remainingPods === 1 ? '1 Pod is left' : `${remainingPods} Pods remain`;
   return [left, mainWait(progress)].filter((part) => part !== undefined).join('; ');
 }
 
 /** Pods that only take the time that they were given are no news. */
-export function eventOf(progress: DrainProgress): Waiting['event'] {
+export function eventOf(progress: DrainProgress): DeletionWait['event'] {
   const why = mainHold(progress);
   return why === undefined
     ? undefined

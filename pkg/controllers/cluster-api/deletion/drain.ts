@@ -7,10 +7,16 @@ import { ignoreNotFound } from '../../../kube/errors.ts';
 import { nodes } from '../../../kube/resource.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { Target } from '../../../targets/targets.ts';
-import { targetOf, type EndedDrain, type MachinePass, type MachineStep, type StepDeps } from '../machine-pass.ts';
+import {
+  targetOf,
+  type EndedDrain,
+  type MachinePass,
+  type ClusterAPIMachineStep,
+  type StepDeps,
+} from '../machine-pass.ts';
 import { older } from '../older-conditions.ts';
-import { describeProgress, eventOf, toldOfEnd, type EndedActivity } from './drain-words.ts';
-import { drainedMachine, isSilent, isTooLate } from './of-node.ts';
+import { describeRemainingPods, eventOf, toldOfEnd, type EndedActivity } from './drain-words.ts';
+import { drainedMachine, isUnreachable, isTooLate } from './of-node.ts';
 import { awaitCluster, mayHaveNode, type UnreachedStep } from './reachable.ts';
 import {
   isOver,
@@ -51,7 +57,7 @@ export function drainStep({
   drain,
   rules,
   clock,
-}: Pick<StepDeps, 'drains' | 'drain' | 'rules' | 'clock'>): MachineStep {
+}: Pick<StepDeps, 'drains' | 'drain' | 'rules' | 'clock'>): ClusterAPIMachineStep {
   /** By the UID of their Machines. */
   const running = new Map<string, RunningDrain>();
   const begin = (pass: MachinePass, target: Target, node: Node, leftMs: number | undefined): void => {
@@ -73,7 +79,7 @@ export function drainStep({
       isVolumeBlind: true,
     };
     drains.startOrGet({ uid, key: pass.key, account: undefined }, 'drain', async (signal) => {
-      const isNodeSilent = isSilent(node) && (await isSilentNow(target, nodeName, signal));
+      const isNodeSilent = isUnreachable(node) && (await isSilentNow(target, nodeName, signal));
       const own: RunningDrain = { isSilent: isNodeSilent, overtaken: new AbortController() };
       running.set(uid, own);
       const { signal: overtaken } = own.overtaken;
@@ -91,7 +97,7 @@ export function drainStep({
       }
     });
   };
-  const step: MachineStep = {
+  const step: ClusterAPIMachineStep = {
     name: 'drain',
     run(pass) {
       const { machine } = pass;
@@ -115,11 +121,11 @@ export function drainStep({
       if (activity?.state === 'running') {
         const own = running.get(uid);
         // What it has begun goes on in the cluster; it ends, and the next one takes up what there is.
-        if (own !== undefined && own.isSilent !== isSilent(node))
+        if (own !== undefined && own.isSilent !== isUnreachable(node))
           own.overtaken.abort(new Error('its Node has changed'));
         const progress = own?.progress;
         const said =
-          progress === undefined ? saidBefore(pass, name) : `Draining Node ${name}: ${describeProgress(progress)}`;
+          progress === undefined ? saidBefore(pass, name) : `Draining Node ${name}: ${describeRemainingPods(progress)}`;
         const event = progress && eventOf(progress);
         return waits(pass, 'DrainingNode', said, { againMs: LOOK_AGAIN_MS, event });
       }
@@ -154,7 +160,7 @@ const ONCE_MORE = ' again: the Node re-registered or was uncordoned, or its kube
 /** Asks the API server: to take Pods for gone that may run is not to follow from a cache that is late. Throws ApiError. */
 async function isSilentNow({ reader }: Target, name: string, signal: AbortSignal): Promise<boolean> {
   const node = await reader.get(nodes, { name }, { signal }).catch(ignoreNotFound);
-  return node !== undefined && isSilent(node);
+  return node !== undefined && isUnreachable(node);
 }
 
 /**
@@ -198,6 +204,6 @@ function standOf({ nodeUID, isNodeSilent, outcome }: EndedDrain, node: Node): 'e
   if (outcome.kind === 'incomplete') return 'left';
   if (outcome.kind === 'overtaken' || node.metadata.uid !== nodeUID) return 'open';
   if (outcome.kind === 'node-gone') return 'gone';
-  if (isNodeSilent && !isSilent(node)) return 'open';
+  if (isNodeSilent && !isUnreachable(node)) return 'open';
   return node.spec?.unschedulable === true ? 'empty' : 'open';
 }

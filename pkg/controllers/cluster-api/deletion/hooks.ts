@@ -1,14 +1,17 @@
-import { PRE_DRAIN_HOOK_PREFIX, PRE_TERMINATE_HOOK_PREFIX } from '../../../apis/cluster-api/keys.ts';
+import {
+  CLUSTER_API_PRE_DRAIN_HOOK_PREFIX,
+  CLUSTER_API_PRE_TERMINATE_HOOK_PREFIX,
+} from '../../../apis/cluster-api/keys.ts';
 import type { KubeObject } from '../../../apis/meta.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { MachinePass, MachineStep, StepDeps } from '../machine-pass.ts';
+import type { MachinePass, ClusterAPIMachineStep, StepDeps } from '../machine-pass.ts';
 import { older } from '../older-conditions.ts';
 import { OF_PRE_TERMINATE, started, waits, type StartTime } from './waits.ts';
 
 /** Hooks before the drain of a Node that the Machine has, or had. */
 export const PRE_DRAIN = {
   name: 'pre-drain',
-  prefix: PRE_DRAIN_HOOK_PREFIX,
+  prefix: CLUSTER_API_PRE_DRAIN_HOOK_PREFIX,
   reason: 'WaitingForPreDrainHook',
   startTime: 'waitForPreDrainHookStartTime',
   condition: 'PreDrainDeleteHookSucceeded',
@@ -19,7 +22,7 @@ export const PRE_DRAIN = {
 /** Hooks before the deletion of the infrastructure. */
 export const PRE_TERMINATE = {
   name: 'pre-terminate',
-  prefix: PRE_TERMINATE_HOOK_PREFIX,
+  prefix: CLUSTER_API_PRE_TERMINATE_HOOK_PREFIX,
   reason: OF_PRE_TERMINATE,
   startTime: 'waitForPreTerminateHookStartTime',
   condition: 'PreTerminateDeleteHookSucceeded',
@@ -27,7 +30,7 @@ export const PRE_TERMINATE = {
 } as const;
 
 /** Names of the hooks that hold a Machine: all annotations that begin with a prefix. */
-export function hooksOf({ metadata }: KubeObject, prefix: string): readonly string[] {
+export function hookNamesOf({ metadata }: KubeObject, prefix: string): readonly string[] {
   const keys = Object.keys(metadata.annotations ?? {});
   return keys.filter((key) => key.startsWith(prefix)).toSorted();
 }
@@ -46,12 +49,12 @@ interface HookKind {
 export function hooks(
   { clock }: Pick<StepDeps, 'clock'>,
   { name, prefix, reason, startTime, condition, isFor }: HookKind,
-): MachineStep {
+): ClusterAPIMachineStep {
   return {
     name,
     run(pass) {
       if (!isFor(pass)) return next;
-      const held = hooksOf(pass.machine, prefix);
+      const held = hookNamesOf(pass.machine, prefix);
       pass.older.push(held.length === 0 ? older(condition, 'True') : older(condition, 'False', 'WaitingExternalHook'));
       if (held.length === 0) return next;
       started(pass, startTime, clock.now());

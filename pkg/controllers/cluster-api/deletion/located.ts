@@ -1,9 +1,9 @@
 import { next } from '../../../reconcile/result.ts';
-import type { MachineStep } from '../machine-pass.ts';
+import type { ClusterAPIMachineStep } from '../machine-pass.ts';
 import { OF_INFRASTRUCTURE, saidLast, waits, waitsToKnow } from './waits.ts';
 
 /** Nothing is begun while it cannot be told what there is: a drain that is left out cannot be made up for. */
-export const located: MachineStep = {
+export const located: ClusterAPIMachineStep = {
   name: 'located',
   run(pass) {
     const { infrastructureRef, bootstrap = {} } = pass.machine.spec;

@@ -2,9 +2,9 @@ import type { ClusterAPICluster } from '../../../apis/cluster-api/cluster.ts';
 import { readControlPlane } from '../../../apis/cluster-api/control-plane.ts';
 import { HAD_CONTROL_PLANE_ANNOTATION } from '../../../apis/cluster-api/keys.ts';
 import { isBeingDeleted, type KubeObject } from '../../../apis/meta.ts';
-import type { Found } from '../externals.ts';
+import type { ExternalLookup } from '../externals.ts';
 import type { NodeCluster } from '../node-clusters.ts';
-import { isOfControlPlane } from '../ownership.ts';
+import { isOfControlPlane } from '../adoption.ts';
 
 /**
  * Whether the Node of a Machine that goes is drained and deleted. It is not where its API server goes along: with the Cluster, with its control
@@ -17,7 +17,7 @@ export interface CareFacts {
   readonly cluster: ClusterAPICluster;
   readonly nodeCluster: NodeCluster;
   /** The object that `spec.controlPlaneRef` of the Cluster names; undefined: it names none. */
-  readonly controlPlane: Found | undefined;
+  readonly controlPlane: ExternalLookup | undefined;
   /** All of the Cluster. */
   readonly machines: readonly KubeObject[];
 }

@@ -1,16 +1,17 @@
+import { messageOf } from '../../../driver/errno.ts';
 import { ApiError, isNotFound } from '../../../kube/errors.ts';
 import { nodes } from '../../../kube/resource.ts';
 import { next, type StepResult } from '../../../reconcile/result.ts';
 import { NODE_DELETION_TIMEOUT_SECONDS } from '../defaults.ts';
-import { targetOf, type MachinePass, type MachineStep, type StepDeps } from '../machine-pass.ts';
-import { isOver, messageOf, OF_NODE, waits } from './waits.ts';
+import { targetOf, type MachinePass, type ClusterAPIMachineStep, type StepDeps } from '../machine-pass.ts';
+import { isOver, OF_NODE, waits } from './waits.ts';
 
 /** A Node that cannot be deleted is tried for so long at least: the drain may have used up the time. */
 const LEAST_MS = 10_000;
 const TRY_AGAIN_MS = 2_000;
 
 /** Deletes the Node, and gives up after its timeout, in which the rest of the deletion counts too. */
-export function nodeRemoval({ clock }: Pick<StepDeps, 'clock'>): MachineStep {
+export function nodeRemoval({ clock }: Pick<StepDeps, 'clock'>): ClusterAPIMachineStep {
   /** Since when (monotonic) it has been tried in vain, by the UID of the Machine. */
   const tried = new Map<string, number>();
   const goOn = ({ machine, told }: MachinePass, name: string, why: string): StepResult => {

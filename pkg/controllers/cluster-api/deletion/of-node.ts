@@ -3,11 +3,11 @@ import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { DrainedMachine } from '../../machines/pod-rules.ts';
-import type { MachinePass, MachineStep } from '../machine-pass.ts';
+import type { MachinePass, ClusterAPIMachineStep } from '../machine-pass.ts';
 import { OF_PRE_TERMINATE } from './waits.ts';
 
 /** A step that concerns the Node: skipped where that is not cared for. */
-export function ofNode(step: MachineStep): MachineStep {
+export function ofNode(step: ClusterAPIMachineStep): ClusterAPIMachineStep {
   return {
     name: step.name,
     run: (pass) => (pass.care === 'cared-for' ? step.run(pass) : next),
@@ -28,6 +28,6 @@ export function isTooLate({ infrastructure, machine, observed }: MachinePass): b
 }
 
 /** Whether the kubelet of a Node does not answer: nobody ends its Pods, and nobody takes its volumes off. */
-export function isSilent({ status }: Node): boolean {
+export function isUnreachable({ status }: Node): boolean {
   return status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'Unknown';
 }

@@ -1,7 +1,7 @@
 import { conditionOf } from '../../../apis/cluster-api/condition.ts';
 import { EXCLUDE_DETACH_ANNOTATION, EXCLUDE_DRAIN_ANNOTATION } from '../../../apis/cluster-api/keys.ts';
 import { next, type StepResult } from '../../../reconcile/result.ts';
-import type { MachinePass, MachineStep } from '../machine-pass.ts';
+import type { MachinePass, ClusterAPIMachineStep } from '../machine-pass.ts';
 import { isOver, started, timeLeftMs, waitsToKnow, type StartTime } from './waits.ts';
 
 /** What ends the wait of who knows it already. */
@@ -9,7 +9,7 @@ const LET_GO = `To delete the Machine and its VM without a drain, set annotation
 const OF_CLUSTER = 'Waiting for the cluster of its Node';
 
 /** While it is not known which Node it is, nothing is drained and nothing deleted, however long it takes: unless somebody has said that it need not be cared for. */
-export const decided: MachineStep = {
+export const decided: ClusterAPIMachineStep = {
   name: 'decided',
   run(pass) {
     const { node, machine } = pass;

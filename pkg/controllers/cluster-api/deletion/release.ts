@@ -1,16 +1,16 @@
-import { MACHINE_FINALIZER } from '../../../apis/cluster-api/keys.ts';
+import { CLUSTER_API_MACHINE_FINALIZER } from '../../../apis/cluster-api/keys.ts';
 import { MACHINE_NAME_LABEL, NODE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted, type KubeObject } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { MachineStep, Told } from '../machine-pass.ts';
+import type { ClusterAPIMachineStep, PassEvent } from '../machine-pass.ts';
 
 /** Lets go of the Machine. A Node in the target cluster of the manager does not go with a Cluster that is deleted, and is told of. */
-export const release: MachineStep = {
+export const release: ClusterAPIMachineStep = {
   name: 'release',
   run({ machine, cluster, node, nodeCluster, told }) {
     const { finalizers = [] } = machine.metadata;
-    machine.metadata.finalizers = finalizers.filter((one) => one !== MACHINE_FINALIZER);
+    machine.metadata.finalizers = finalizers.filter((one) => one !== CLUSTER_API_MACHINE_FINALIZER);
     const isAtHome = nodeCluster.kind === 'reached' && nodeCluster.identity === undefined;
     if (node.kind === 'found' && isAtHome && isBeingDeleted(cluster)) told.push(leftNode(node.node, cluster));
     return next;
@@ -18,7 +18,7 @@ export const release: MachineStep = {
 };
 
 /** What becomes of a Node that a deleted Cluster leaves: one with the finalizer of a machine of ours is that one's, and nobody else's to delete. */
-function leftNode({ metadata }: Node, cluster: KubeObject): Told {
+function leftNode({ metadata }: Node, cluster: KubeObject): PassEvent {
   const { name, finalizers = [], labels = {} } = metadata;
   const reason = 'NodeLeft';
   const why = `Nodes are not deleted with Cluster ${cluster.metadata.name}`;

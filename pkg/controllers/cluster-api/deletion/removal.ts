@@ -1,10 +1,11 @@
 import type { ContractReference } from '../../../apis/cluster-api/contract.ts';
 import { isBeingDeleted, refOf } from '../../../apis/meta.ts';
+import { messageOf } from '../../../driver/errno.ts';
 import { ignoreNotFound } from '../../../kube/errors.ts';
 import { next, type StepResult } from '../../../reconcile/result.ts';
-import { targetOf, type MachinePass, type MachineStep, type StepDeps } from '../machine-pass.ts';
+import { targetOf, type MachinePass, type ClusterAPIMachineStep, type StepDeps } from '../machine-pass.ts';
 import type { Seen } from '../seen.ts';
-import { LOOK_AGAIN_MS, messageOf, waits } from './waits.ts';
+import { LOOK_AGAIN_MS, waits } from './waits.ts';
 
 /** Deletes an object that the Machine owns, and waits until it is gone. That of somebody else is let alone. */
 export function removal(
@@ -12,7 +13,7 @@ export function removal(
   name: string,
   reason: string,
   of: (pass: MachinePass) => readonly [Seen<unknown>, ContractReference | undefined],
-): MachineStep {
+): ClusterAPIMachineStep {
   return {
     name,
     async run(pass): Promise<StepResult> {

@@ -1,8 +1,8 @@
-import { conditionOf, type Condition } from '../../../apis/cluster-api/condition.ts';
+import { conditionOf, type ClusterAPICondition } from '../../../apis/cluster-api/condition.ts';
 import type { ClusterAPIMachineStatus } from '../../../apis/cluster-api/machine.ts';
 import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
 import { waitFor, type StepResult } from '../../../reconcile/result.ts';
-import type { MachinePass, MachineStep, Waiting } from '../machine-pass.ts';
+import type { MachinePass, ClusterAPIMachineStep, DeletionWait } from '../machine-pass.ts';
 import { older } from '../older-conditions.ts';
 
 /** How often a drain or volumes that are still attached are looked at again. */
@@ -33,7 +33,7 @@ export function started({ machine }: MachinePass, name: StartTime, nowMs: number
 }
 
 /** A step that says by a condition of the older contract that, and for what, it waits; that it has succeeded it says itself. */
-export function notedWhileWaiting(step: MachineStep, type: string, reason: string): MachineStep {
+export function notedWhileWaiting(step: ClusterAPIMachineStep, type: string, reason: string): ClusterAPIMachineStep {
   return {
     name: step.name,
     async run(pass) {
@@ -51,7 +51,7 @@ export function waits(
   pass: MachinePass,
   reason: string,
   message: string,
-  { againMs, event }: { readonly againMs?: number; readonly event?: Waiting['event'] } = {},
+  { againMs, event }: { readonly againMs?: number; readonly event?: DeletionWait['event'] } = {},
 ): StepResult {
   pass.deleting = { reason, message, ...(event !== undefined && { event }) };
   if (againMs !== undefined) pass.again.push({ afterMs: againMs, waitingFor: message });
@@ -66,14 +66,14 @@ export function waitsToKnow(
   pass: MachinePass,
   reason: string,
   message: string,
-  { event }: { readonly event?: Waiting['event'] } = {},
+  { event }: { readonly event?: DeletionWait['event'] } = {},
 ): StepResult {
   const said = saidLast(pass)?.reason;
   return waits(pass, said !== undefined && AFTER_DRAIN.includes(said) ? said : reason, message, { event });
 }
 
 /** What condition Deleting has said of the deletion. */
-export function saidLast({ observed }: MachinePass): Condition | undefined {
+export function saidLast({ observed }: MachinePass): ClusterAPICondition | undefined {
   const said = conditionOf(observed, 'Deleting');
   return said?.status === 'True' ? said : undefined;
 }
@@ -88,9 +88,4 @@ export function isOver(sinceTimestamp: string | undefined, seconds: number | und
 /** How much of such a time is left, in ms. */
 export function timeLeftMs(since: string, seconds: number, nowMs: number): number {
   return Math.max(0, (fromTimestamp(since) ?? nowMs) + seconds * 1_000 - nowMs);
-}
-
-/** What a failure says. */
-export function messageOf(err: unknown): string {
-  return err instanceof Error ? err.message : String(err);
 }

@@ -1,13 +1,13 @@
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
-import type { Change } from './decision.ts';
+import type { RuntimeChange } from './decision.ts';
 
 /** Does at the runtime what was decided for machine `id` of the Machine with key `of`. What is so already is done. */
 export async function carryOut(
   runtime: PoolRuntime,
   of: string,
   id: string,
-  change: Change,
+  change: RuntimeChange,
   signal: AbortSignal,
 ): Promise<void> {
   switch (change.kind) {
@@ -34,7 +34,7 @@ export async function carryOut(
  * Tells a machine to go. False: the runtime says that it has none, which it also does if it was started without its state since it has shown
  * it, so that this is no more than that it does not show it.
  */
-export async function removeMachine(
+export async function deleteRuntimeMachine(
   runtime: Pick<PoolRuntime, 'delete'>,
   of: string,
   id: string,

@@ -11,7 +11,7 @@ import type { Writer } from '../../../kube/client.ts';
 import { ApiError, ignoreNotFound, isAlreadyExists, isDenial } from '../../../kube/errors.ts';
 import { mergePatchIfUnchanged } from '../../../kube/patch.ts';
 import { ironCoreNetworkInterfaces, ironCoreVolumes, type Resource } from '../../../kube/resource.ts';
-import { claimBy, networkInterfaceClaims, volumeClaims, type Claimable, type Claims } from './claims.ts';
+import { claimBy, networkInterfaceClaims, volumeClaims, type Claimable, type ResourceClaims } from './claims.ts';
 import type { Reports } from './reports.ts';
 
 /** A Volume or a NetworkInterface. */
@@ -97,7 +97,7 @@ export class Claiming {
   async #carryOut<T extends Used>(
     observed: IronCoreMachine,
     resource: Resource<T>,
-    claims: Claims<T>,
+    claims: ResourceClaims<T>,
     signal: AbortSignal,
   ): Promise<void> {
     const { writer, reports } = this.#deps;
@@ -149,7 +149,7 @@ export async function releaseClaim<T extends Used>(
   object: T,
   signal: AbortSignal,
 ): Promise<void> {
-  if (claimOf(object)?.uid !== uid) return;
+  if (resourceClaimantOf(object)?.uid !== uid) return;
   const free = resource.kind === 'Volume' ? { claimRef: null } : { machineRef: null, providerID: null };
   const metadata = { annotations: { [CLAIMED_FOR_POOL_ANNOTATION]: null } };
   await patchUsed(writer, resource, object, { metadata, spec: free }, signal);
@@ -168,7 +168,7 @@ async function patchUsed<T extends Used>(
 }
 
 /** Who has claimed a Volume or a NetworkInterface. */
-export function claimOf({ spec }: Used): OwnedReference | undefined {
+export function resourceClaimantOf({ spec }: Used): OwnedReference | undefined {
   const of: { claimRef?: OwnedReference; machineRef?: OwnedReference } | undefined = spec;
   return of?.claimRef ?? of?.machineRef;
 }

@@ -16,7 +16,7 @@ import type { New } from '../../../kube/client.ts';
 import { EPHEMERAL_ANNOTATION, EPHEMERAL_MANAGER } from './keys.ts';
 
 /** What is done about the objects of one kind that a Machine uses. */
-export interface Claims<T extends KubeObject> {
+export interface ResourceClaims<T extends KubeObject> {
   /** Free objects that become its own. */
   readonly claim: readonly T[];
   /** Its own objects that do not say for which pool they were claimed: claimed by somebody else, or by an earlier version. */
@@ -42,7 +42,7 @@ export function volumeClaims(
   machine: IronCoreMachine,
   machineClass: IronCoreMachineClass | undefined,
   volumes: Claimable<IronCoreVolume>,
-): Claims<IronCoreVolume> {
+): ResourceClaims<IronCoreVolume> {
   const entries = machine.spec.volumes ?? [];
   return claims(machine, volumes, {
     named: entries.flatMap((entry) => {
@@ -57,7 +57,7 @@ export function volumeClaims(
 export function networkInterfaceClaims(
   machine: IronCoreMachine,
   networkInterfaces: Claimable<IronCoreNetworkInterface>,
-): Claims<IronCoreNetworkInterface> {
+): ResourceClaims<IronCoreNetworkInterface> {
   const entries = machine.spec.networkInterfaces ?? [];
   return claims(machine, networkInterfaces, {
     named: entries.map((entry) => {
@@ -83,7 +83,7 @@ function claims<T extends KubeObject>(
   machine: IronCoreMachine,
   { get, own, mayLetGo }: Claimable<T>,
   { named, claimOf }: Kind<T>,
-): Claims<T> {
+): ResourceClaims<T> {
   const { uid } = machine.metadata;
   const pool = machine.spec.machinePoolRef?.name;
   const names = new Set(named.map(({ name }) => name));

@@ -10,7 +10,7 @@ import {
   Volume,
 } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
-import { decide, type Change, type Situation } from './decision.ts';
+import { decideMachine, type RuntimeChange, type Situation } from './decision.ts';
 import type { Needed, Wanted } from './wanted.ts';
 
 const IGNITION = Buffer.from('{}');
@@ -99,7 +99,7 @@ function existing(id: string, { spec = {}, metadata = {} } = {}): RuntimeMachine
 
 describe('without a machine at the runtime', () => {
   test('one is created, with the labels by which it is found, powered on', () => {
-    expect(decide(situationOf({ wanted: { ...WANTED, hostname: 'web' } }))).toEqual({
+    expect(decideMachine(situationOf({ wanted: { ...WANTED, hostname: 'web' } }))).toEqual({
       kind: 'create',
       machine: {
         metadata: { labels: LABELS, annotations: { ...ANNOTATIONS, 'machine.sapcloud.io/claim': 'me:2' } },
@@ -120,7 +120,7 @@ describe('without a machine at the runtime', () => {
     { reason: 'VolumeNotReady', wanted: { volumes: new Map([['root', { why: 'no' }]]) } },
     { reason: 'NetworkInterfaceNotReady', wanted: { networkInterfaces: new Map([['eth', { why: 'no' }]]) } },
   ])('$reason is waited for', ({ reason, wanted }) => {
-    expect(decide(situationOf({ wanted: { ...WANTED, ...wanted } }))).toEqual({
+    expect(decideMachine(situationOf({ wanted: { ...WANTED, ...wanted } }))).toEqual({
       kind: 'wait',
       waits: [{ reason, message: 'no' }],
     });
@@ -130,7 +130,7 @@ describe('without a machine at the runtime', () => {
     const why = { why: 'no' };
     const wanted = { ...WANTED, runtimeClass: why, volumes: new Map([['root', why]]), ignition: why };
 
-    const decision = decide(situationOf({ wanted }));
+    const decision = decideMachine(situationOf({ wanted }));
 
     expect(decision).toMatchObject({
       waits: [{ reason: 'MachineClassNotReady' }, { reason: 'IgnitionNotReady' }, { reason: 'VolumeNotReady' }],
@@ -138,7 +138,7 @@ describe('without a machine at the runtime', () => {
   });
 
   test('none is created while one may be on its way', () => {
-    expect(decide(situationOf({ uncertainMs: 90_000 }))).toMatchObject({ kind: 'look', afterMs: 90_000 });
+    expect(decideMachine(situationOf({ uncertainMs: 90_000 }))).toMatchObject({ kind: 'look', afterMs: 90_000 });
   });
 });
 
@@ -160,7 +160,7 @@ describe('with a machine at the runtime', () => {
     readonly has?: Parameters<typeof existing>[1];
     readonly wanted?: Partial<Wanted>;
     readonly machine?: IronCoreMachine;
-    readonly changes: readonly Partial<Change>[];
+    readonly changes: readonly Partial<RuntimeChange>[];
     readonly waits?: readonly unknown[];
   }[] = [
     { what: 'nothing is done that is as it should be', changes: [] },
@@ -344,7 +344,7 @@ describe('with a machine at the runtime', () => {
   test.each(rows)('$what', ({ has, wanted, machine = machineOf(), changes, waits }) => {
     const kept = existing('a', has);
 
-    const decision = decide(situationOf({ machine, existing: [kept], wanted: { ...WANTED, ...wanted } }));
+    const decision = decideMachine(situationOf({ machine, existing: [kept], wanted: { ...WANTED, ...wanted } }));
 
     expect(decision).toMatchObject({ kind: 'keep', machine: kept, duplicates: [], changes, ...(waits && { waits }) });
   });
@@ -354,7 +354,7 @@ describe('with a machine at the runtime', () => {
     const going = existing('c', { metadata: { createdAt: 0n, deletedAt: 9n } });
     const wanted = { ...WANTED, volumes: ready(disk('root', 'oda')) };
 
-    const decision = decide(situationOf({ wanted, existing: [going, existing('a'), old] }));
+    const decision = decideMachine(situationOf({ wanted, existing: [going, existing('a'), old] }));
 
     expect(decision).toMatchObject({ kind: 'keep', machine: old, duplicates: ['a'], changes: [] });
   });
@@ -363,7 +363,7 @@ describe('with a machine at the runtime', () => {
     const kept = existing('a', {
       spec: { volumes: [disk('root', 'oda', 'x@sha256:1', 5n), remote('data', 'odb', 'h')] },
     });
-    expect(decide(situationOf({ existing: [kept] }))).toMatchObject({ kind: 'keep', changes: [] });
+    expect(decideMachine(situationOf({ existing: [kept] }))).toMatchObject({ kind: 'keep', changes: [] });
   });
 
   test('the one that the Machine has is kept, although an older one has shown up', () => {
@@ -371,17 +371,20 @@ describe('with a machine at the runtime', () => {
     const known = existing('a');
     const machine = { ...machineOf(), status: { machineID: 'runtime://a' } };
 
-    expect(decide(situationOf({ machine, existing: [late, known] }))).toMatchObject({
+    expect(decideMachine(situationOf({ machine, existing: [late, known] }))).toMatchObject({
       machine: known,
       duplicates: ['b'],
     });
     const going = existing('a', { metadata: { deletedAt: 9n } });
-    expect(decide(situationOf({ machine, existing: [going, late] }))).toMatchObject({ machine: late, duplicates: [] });
+    expect(decideMachine(situationOf({ machine, existing: [going, late] }))).toMatchObject({
+      machine: late,
+      duplicates: [],
+    });
   });
 
   test('one that is going is waited for', () => {
     const going = existing('a', { metadata: { deletedAt: 9n } });
-    expect(decide(situationOf({ existing: [going] }))).toEqual({
+    expect(decideMachine(situationOf({ existing: [going] }))).toEqual({
       kind: 'look',
       afterMs: 1_000,
       why: 'machine a is being deleted',
@@ -394,21 +397,21 @@ describe('a Machine that is being deleted', () => {
 
   test('has all its machines deleted, those that are going not again', () => {
     const left = [existing('a'), existing('b', { metadata: { deletedAt: 9n } })];
-    expect(decide(situationOf({ machine, existing: left }))).toEqual({ kind: 'delete', left, ids: ['a'] });
+    expect(decideMachine(situationOf({ machine, existing: left }))).toEqual({ kind: 'delete', left, ids: ['a'] });
   });
 
   test('is kept while a machine may be on its way', () => {
-    expect(decide(situationOf({ machine, uncertainMs: 5 }))).toMatchObject({ kind: 'look', afterMs: 5 });
+    expect(decideMachine(situationOf({ machine, uncertainMs: 5 }))).toMatchObject({ kind: 'look', afterMs: 5 });
   });
 
   test('is let go when none is left, whatever it was waiting for', () => {
     const wanted = { ...WANTED, ignition: { why: 'no' } };
-    expect(decide(situationOf({ machine, wanted }))).toEqual({ kind: 'finish' });
+    expect(decideMachine(situationOf({ machine, wanted }))).toEqual({ kind: 'finish' });
   });
 });
 
 /** Does at the runtime what was decided. */
-function apply(store: MachineStore, id: string, changes: readonly Change[]): void {
+function apply(store: MachineStore, id: string, changes: readonly RuntimeChange[]): void {
   for (const change of changes) {
     switch (change.kind) {
       case 'detachVolume':
@@ -486,12 +489,12 @@ describe('whatever is wanted, one thing after the other', () => {
           const machine = machineOf({ power }, { generation });
           const touched: string[] = [];
           for (let round = 0; round < 3; round++) {
-            const decision = decide(situationOf({ machine, wanted, existing: store.all() }));
+            const decision = decideMachine(situationOf({ machine, wanted, existing: store.all() }));
             if (decision.kind !== 'keep') throw new Error(decision.kind);
             touched.push(...decision.changes.flatMap((one) => (one.kind === 'detachVolume' ? [one.name] : [])));
             apply(store, id, decision.changes);
           }
-          expect(decide(situationOf({ machine, wanted, existing: store.all() }))).toMatchObject({ changes: [] });
+          expect(decideMachine(situationOf({ machine, wanted, existing: store.all() }))).toMatchObject({ changes: [] });
           const now = store.get(id).spec;
           expect(now.power).toBe(power === 'Off' ? Power.POWER_OFF : Power.POWER_ON);
           for (const [name, want] of wanted.volumes) {

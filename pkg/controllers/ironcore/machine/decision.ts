@@ -9,10 +9,10 @@ import type { RuntimeMachine, WantedMachine } from '../../../ironcore-runtime/ru
 import { claimText, type PoolClaim } from '../pool-claims.ts';
 import {
   CLAIM,
-  POOL_LABEL,
+  POOL_UID_LABEL,
   MACHINE_GENERATION,
   NAME_LABEL,
-  NAMESPACE_LABEL,
+  MACHINE_NAMESPACE_LABEL,
   NIC_MAPPING,
   RUNTIME_GENERATION,
   UID_LABEL,
@@ -29,14 +29,14 @@ export interface Wait {
 }
 
 /** One change of a machine at its runtime. */
-export type Change =
+export type RuntimeChange =
   | { readonly kind: 'detachNetworkInterface' | 'detachVolume'; readonly name: string }
   | { readonly kind: 'updateVolume' | 'attachVolume'; readonly volume: Volume }
   | { readonly kind: 'attachNetworkInterface'; readonly networkInterface: NetworkInterface }
   | { readonly kind: 'power'; readonly power: Power }
   | { readonly kind: 'annotate'; readonly annotations: Readonly<Record<string, string>> };
 
-export type Decision =
+export type MachineDecision =
   /** Something that it needs is missing, and there is no machine yet. */
   | { readonly kind: 'wait'; readonly waits: readonly Wait[] }
   /** A machine may be on its way: that is certain before another one is made. */
@@ -47,7 +47,7 @@ export type Decision =
       readonly kind: 'keep';
       readonly machine: RuntimeMachine;
       readonly duplicates: readonly string[];
-      readonly changes: readonly Change[];
+      readonly changes: readonly RuntimeChange[];
       readonly waits: readonly Wait[];
     }
   /** Its deletion: these are still there; those in `ids` were not told to go yet. */
@@ -70,7 +70,7 @@ export interface Situation {
 }
 
 /** What is done next. Decides, and touches nothing. */
-export function decide(situation: Situation): Decision {
+export function decideMachine(situation: Situation): MachineDecision {
   const { machine, existing, uncertainMs } = situation;
   if (isBeingDeleted(machine)) return decideDeletion(situation);
   const [kept, ...others] = byWorth(existing, machine.status?.machineID);
@@ -96,7 +96,7 @@ export function decide(situation: Situation): Decision {
   return { kind: 'create', machine: newMachine(situation) };
 }
 
-function decideDeletion({ existing, uncertainMs }: Situation): Decision {
+function decideDeletion({ existing, uncertainMs }: Situation): MachineDecision {
   if (existing.length > 0) {
     return { kind: 'delete', left: existing, ids: existing.filter(isLeft).map(({ metadata }) => metadata.id) };
   }
@@ -159,7 +159,7 @@ function newMachine({ machine, wanted, poolUID, claim, ...situation }: Situation
   const { runtimeClass, ignition, hostname } = wanted;
   return {
     metadata: {
-      labels: { [UID_LABEL]: uid, [NAMESPACE_LABEL]: namespace, [NAME_LABEL]: name, [POOL_LABEL]: poolUID },
+      labels: { [UID_LABEL]: uid, [MACHINE_NAMESPACE_LABEL]: namespace, [NAME_LABEL]: name, [POOL_UID_LABEL]: poolUID },
       annotations: {
         ...annotationsOf(machine, 0n, situation.networkInterfaceUIDs),
         ...(claim !== undefined && { [CLAIM]: claimText(claim) }),
@@ -176,10 +176,13 @@ function newMachine({ machine, wanted, poolUID, claim, ...situation }: Situation
 }
 
 /** What takes a machine from how it is to how it should be. What is taken away goes first; what takes its place follows when it is gone. */
-function changesOf(kept: RuntimeMachine, { machine, wanted, networkInterfaceUIDs }: Situation): readonly Change[] {
+function changesOf(
+  kept: RuntimeMachine,
+  { machine, wanted, networkInterfaceUIDs }: Situation,
+): readonly RuntimeChange[] {
   const { spec, metadata } = kept;
   const power = machine.spec.power === 'Off' ? Power.POWER_OFF : Power.POWER_ON;
-  const changes: Change[] = [];
+  const changes: RuntimeChange[] = [];
   for (const has of spec.networkInterfaces) {
     const want = wanted.networkInterfaces.get(has.name);
     if (isKept(want, (ready) => isSameNetworkInterface(has, ready))) continue;

@@ -1,7 +1,7 @@
 import { FORMER_POOL_UIDS_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../../../apis/meta.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
-import { POOL_LABEL } from './keys.ts';
+import { POOL_UID_LABEL } from './keys.ts';
 
 /** UIDs of MachinePools that were this one before it was deleted, or lost, and made again: somebody has said so. */
 export function formerUIDsOf({ metadata }: Pick<KubeObject, 'metadata'>): readonly string[] {
@@ -14,7 +14,7 @@ export function formerUIDsOf({ metadata }: Pick<KubeObject, 'metadata'>): readon
 
 /** UID of the MachinePool that a machine was made for; empty: it does not say. */
 export function poolUIDOf({ metadata }: Pick<RuntimeMachine, 'metadata'>): string {
-  return metadata.labels[POOL_LABEL] ?? '';
+  return metadata.labels[POOL_UID_LABEL] ?? '';
 }
 
 /** What a runtime says goes into a command only if it can be nothing but a UID. */

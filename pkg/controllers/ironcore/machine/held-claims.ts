@@ -6,7 +6,7 @@ import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { Writer } from '../../../kube/client.ts';
 import type { Logger } from '../../../log/logger.ts';
 import { giveUpHint, releaseOf, type Annotated } from '../../vms/orphan-release.ts';
-import { leavePool, poolCondition, says, tellPool, type Said } from './pool-condition.ts';
+import { leavePool, poolCondition, says, tellPool, type PoolConditionValue } from './pool-condition.ts';
 
 export interface HeldClaimsDeps {
   readonly writer: Pick<Writer, 'patch'>;
@@ -62,7 +62,7 @@ export class HeldClaims {
     const sorted = held.toSorted((a, b) => (textOf(a) < textOf(b) ? -1 : 1));
     const named = sorted.slice(0, NAMED).map(textOf);
     const single = sorted.slice(0, 1).map((one) => singleHint(one, nowMs));
-    const said: Said = isHeld
+    const said: PoolConditionValue = isHeld
       ? {
           type: HELD,
           status: 'True',

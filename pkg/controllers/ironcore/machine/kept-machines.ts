@@ -7,10 +7,10 @@ import type { Writer } from '../../../kube/client.ts';
 import type { Logger } from '../../../log/logger.ts';
 import type { IronCoreMetrics } from '../../../metrics/ironcore.ts';
 import { releaseHint, type Release } from '../../vms/orphan-release.ts';
-import { NAME_LABEL, NAMESPACE_LABEL } from './keys.ts';
+import { NAME_LABEL, MACHINE_NAMESPACE_LABEL } from './keys.ts';
 import { formerPoolHint } from './former-pools.ts';
 import type { KeptWhy, OwnerlessVerdict } from './ownerless.ts';
-import { leavePool, poolCondition, says, tellPool, type Said } from './pool-condition.ts';
+import { leavePool, poolCondition, says, tellPool, type PoolConditionValue } from './pool-condition.ts';
 
 export interface KeptMachinesDeps {
   readonly writer: Pick<Writer, 'patch'>;
@@ -89,7 +89,7 @@ function keptCondition({
   readonly kept: readonly RuntimeMachine[];
   readonly why: keyof typeof WHY | undefined;
   readonly hint: string;
-}): Said {
+}): PoolConditionValue {
   const status = why === undefined ? 'False' : 'True';
   const more = kept.length > NAMED ? ` and ${kept.length - NAMED} more` : '';
   const message =
@@ -106,6 +106,6 @@ function byName(a: RuntimeMachine, b: RuntimeMachine): number {
 
 /** `ns/name (id)`: its Machine as it was, and how the runtime calls it. */
 function nameOf({ metadata: { id, labels } }: RuntimeMachine): string {
-  const { [NAMESPACE_LABEL]: namespace = '', [NAME_LABEL]: name = '' } = labels;
+  const { [MACHINE_NAMESPACE_LABEL]: namespace = '', [NAME_LABEL]: name = '' } = labels;
   return `${keyOf({ metadata: { namespace, name } })} (${id})`;
 }

@@ -1,14 +1,14 @@
 /** Finalizer of a Machine that may have a machine at a runtime. */
-export const MACHINE_FINALIZER = 'machinepoollet.ironcore.dev/machine';
+export const IRONCORE_MACHINE_FINALIZER = 'machinepoollet.ironcore.dev/machine';
 
 const PREFIX = 'machinepoollet.ironcore.dev';
 
 /** Labels by which a machine at a runtime is found again. */
 export const UID_LABEL = `${PREFIX}/machine-uid`;
-export const NAMESPACE_LABEL = `${PREFIX}/machine-namespace`;
+export const MACHINE_NAMESPACE_LABEL = `${PREFIX}/machine-namespace`;
 export const NAME_LABEL = `${PREFIX}/machine-name`;
 /** UID of the MachinePool that it was made for: what other clusters have at the runtime is none of ours. Brokers hand on labels that begin so. */
-export const POOL_LABEL = `downward-api.${PREFIX}/machinepool-uid`;
+export const POOL_UID_LABEL = `downward-api.${PREFIX}/machinepool-uid`;
 
 /** Annotations of a machine at a runtime: generation of its Machine, its own when that was written, and its NetworkInterfaces by entry. */
 export const MACHINE_GENERATION = `${PREFIX}/machine-generation`;

@@ -14,7 +14,7 @@ import { ironCoreMachines, ironCoreNetworkInterfaces, ironCoreVolumes, type Reso
 import type { Logger } from '../../../log/logger.ts';
 import type { IronCoreMetrics } from '../../../metrics/ironcore.ts';
 import { releaseOf } from '../../vms/orphan-release.ts';
-import { claimOf, releaseClaim, type Used } from './claiming.ts';
+import { resourceClaimantOf, releaseClaim, type Used } from './claiming.ts';
 import type { Departures } from './departures.ts';
 import type { HeldClaim, HeldClaims } from './held-claims.ts';
 import { volumeHandle } from './kept-uses.ts';
@@ -125,7 +125,7 @@ export class LeftClaims {
     handleOf: (object: T) => string | undefined,
   ): readonly T[] {
     return all.byIndex('claimedForPool', pool).filter((object) => {
-      const claim = claimOf(object);
+      const claim = resourceClaimantOf(object);
       if (claim === undefined || uids.has(claim.uid)) return false;
       if (this.#deps.machines.get(keyBeside(object, claim.name))?.metadata.uid === claim.uid) return false;
       // Whatever has lost its labels, or is of somebody else.
@@ -160,7 +160,7 @@ interface LeftOne {
 }
 
 function leftOne<T extends Used>(resource: Resource<T>, object: T): LeftOne {
-  const claim = claimOf(object) ?? { name: '', uid: '' };
+  const claim = resourceClaimantOf(object) ?? { name: '', uid: '' };
   const free: LeftOne['free'] = (writer, signal) => releaseClaim(writer, claim.uid, resource, object, signal);
   const kind = resource.kind === 'Volume' ? 'Volume' : 'NetworkInterface';
   return { kind, key: `${object.metadata.uid} ${claim.uid}`, object, claim, free };

@@ -30,7 +30,7 @@ import type { ObjectMetadata } from '../../../ironcore-runtime/gen/ironcore/meta
 import type { RuntimeFilter, RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { ironCoreMachines, secrets } from '../../../kube/resource.ts';
-import { MACHINE_FINALIZER } from './keys.ts';
+import { IRONCORE_MACHINE_FINALIZER } from './keys.ts';
 import { PoolClaims } from '../pool-claims.ts';
 import { KeptUses } from './kept-uses.ts';
 import { Rivals } from './rivals.ts';
@@ -54,7 +54,7 @@ function machineOf(
   metadata: object = {},
 ): IronCoreMachine {
   return {
-    metadata: { ...meta('m'), finalizers: [MACHINE_FINALIZER], annotations, ...metadata },
+    metadata: { ...meta('m'), finalizers: [IRONCORE_MACHINE_FINALIZER], annotations, ...metadata },
     spec: { machineClassRef: { name: 'c' }, machinePoolRef: { name: 'p' }, ...spec },
   };
 }

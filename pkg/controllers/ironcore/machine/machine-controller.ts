@@ -21,14 +21,14 @@ import { ironCoreMachines } from '../../../kube/resource.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { PoolClaims } from '../pool-claims.ts';
 import type { ServedPools } from '../served-pools.ts';
-import { carryOut, removeMachine } from './carry-out.ts';
+import { carryOut, deleteRuntimeMachine } from './carry-out.ts';
 import { Claiming, type ClaimingDeps } from './claiming.ts';
-import { decide, waitsOf, type Change, type Decision, type Wait } from './decision.ts';
+import { decideMachine, waitsOf, type RuntimeChange, type MachineDecision, type Wait } from './decision.ts';
 import { withDevices } from './devices.ts';
 import { deletionNoteOf, deletionNoteText, type DeletionNote } from './deletion-note.ts';
 import type { KeptUses } from './kept-uses.ts';
 import {
-  MACHINE_FINALIZER,
+  IRONCORE_MACHINE_FINALIZER,
   MANAGED_BY_ANNOTATION,
   REQUESTED_AT_ANNOTATION,
   RUNTIME_GENERATION,
@@ -39,12 +39,12 @@ import { Reports, type ReportsDeps } from './reports.ts';
 import { CLAIMED_BY_ANOTHER, type Rivals } from './rivals.ts';
 import { isMachineOf, runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
 import { lookAt, type Sightings } from './sightings.ts';
-import { isUpToDate, stateOf, type Problem, type Said } from './status.ts';
+import { isUpToDate, runtimeStateName, type MachineProblem, type MachineStatusFacts } from './status.ts';
 import { surroundingsOf, type SurroundingsDeps } from './surroundings.ts';
-import { Uncertainty, type Fate } from './uncertainty.ts';
+import { Uncertainty, type DeletionIntent } from './uncertainty.ts';
 import { wantedOf, type Wanted } from './wanted.ts';
 
-export interface MachineControllerDeps
+export interface IronCoreMachineControllerDeps
   extends SurroundingsDeps, ReportsDeps, MissingMachinesDeps, Omit<ClaimingDeps, 'reports'> {
   /** Index: `pool`. */
   readonly machines: Lister<IronCoreMachine>;
@@ -93,7 +93,7 @@ interface Look {
  *   finalizer, devices ─▶ claims ─▶ what there is at the runtime ─▶ decision.ts ─▶ doing it ─▶ status ─▶ what is no longer used
  */
 export class IronCoreMachineController {
-  readonly #deps: MachineControllerDeps;
+  readonly #deps: IronCoreMachineControllerDeps;
   readonly #uncertainty: Uncertainty;
   readonly #missing: MissingMachines;
   /** By UID, for how many passes nothing was done for a Machine: the runtime was not believed. */
@@ -105,7 +105,7 @@ export class IronCoreMachineController {
   readonly #reports: Reports;
   readonly #claiming: Claiming;
 
-  constructor(deps: MachineControllerDeps) {
+  constructor(deps: IronCoreMachineControllerDeps) {
     this.#deps = deps;
     this.#uncertainty = new Uncertainty(deps);
     this.#missing = new MissingMachines(deps);
@@ -122,7 +122,7 @@ export class IronCoreMachineController {
     if (observed === undefined || runtime === undefined) return stop;
     if (!served.has(poolName)) return waitFor('the pool to be served by this process');
     const { annotations, finalizers = [] } = observed.metadata;
-    const isHeld = finalizers.includes(MACHINE_FINALIZER);
+    const isHeld = finalizers.includes(IRONCORE_MACHINE_FINALIZER);
     const manager = annotations?.[MANAGED_BY_ANNOTATION];
     if (manager !== undefined) {
       if (isBeingDeleted(observed) && isHeld) this.#tellManaged(observed, manager);
@@ -148,7 +148,7 @@ export class IronCoreMachineController {
   #tellManaged(observed: IronCoreMachine, manager: string): void {
     const message =
       `Not managed here because of its annotation ${MANAGED_BY_ANNOTATION}=${manager}: its machine is not deleted, and its finalizer ` +
-      `${MACHINE_FINALIZER} is not removed. The manager that the annotation names must do so, or remove the annotation`;
+      `${IRONCORE_MACHINE_FINALIZER} is not removed. The manager that the annotation names must do so, or remove the annotation`;
     this.#reports.event(observed, 'Warning', 'ManagedByAnother', message);
   }
 
@@ -156,12 +156,12 @@ export class IronCoreMachineController {
   async #prepare(observed: IronCoreMachine, signal: AbortSignal): Promise<boolean> {
     const { finalizers = [], annotations } = observed.metadata;
     const volumes = withDevices(observed.spec.volumes ?? []);
-    const isHeld = finalizers.includes(MACHINE_FINALIZER);
+    const isHeld = finalizers.includes(IRONCORE_MACHINE_FINALIZER);
     const isComplete = volumes === undefined || isDeepStrictEqual(volumes, observed.spec.volumes);
     const isAskedFor = annotations?.[REQUESTED_AT_ANNOTATION] !== undefined;
     if (isHeld && isComplete && !isAskedFor) return false;
     const metadata = {
-      ...(!isHeld && { finalizers: [...finalizers, MACHINE_FINALIZER] }),
+      ...(!isHeld && { finalizers: [...finalizers, IRONCORE_MACHINE_FINALIZER] }),
       ...(isAskedFor && { annotations: { [REQUESTED_AT_ANNOTATION]: null } }),
     };
     const change: MergePatch<IronCoreMachine> = {
@@ -209,7 +209,7 @@ export class IronCoreMachineController {
     }
     if (!isGoing) await this.#claiming.claim(observed, existing, this.#uncertainty.leftMs(uid) === 0, signal);
     const wanted = isGoing ? NOTHING : await this.#wanted(pass, existing.length > 0);
-    const decision = decide({
+    const decision = decideMachine({
       machine: observed,
       poolUID,
       claim: this.#deps.claims.ownOf(poolName),
@@ -312,7 +312,7 @@ export class IronCoreMachineController {
     return requeue(SOON_MS, 'the first list of all machines of the runtime');
   }
 
-  #fateOf(observed: IronCoreMachine): Fate {
+  #fateOf(observed: IronCoreMachine): DeletionIntent {
     const id = runtimeIDOf(observed);
     // Somebody else has told it to go, such as its provider.
     if (id !== '' && this.#deps.sightings.vouchesFor(observed.spec.machinePoolRef?.name ?? '', { id })) return 'going';
@@ -321,7 +321,11 @@ export class IronCoreMachineController {
   }
 
   /** Says why nothing is done, and that the look begins anew when that has ended. */
-  async #hold(pass: Pass, { leftMs = Infinity, ...problem }: Problem & Pick<Doubt, 'leftMs'>, seen?: RuntimeMachine) {
+  async #hold(
+    pass: Pass,
+    { leftMs = Infinity, ...problem }: MachineProblem & Pick<Doubt, 'leftMs'>,
+    seen?: RuntimeMachine,
+  ) {
     const { uid } = pass.observed.metadata;
     const passes = this.#held.get(uid) ?? 0;
     this.#held.set(uid, passes + 1);
@@ -351,7 +355,7 @@ export class IronCoreMachineController {
     return isThere ? { ...wanted, runtimeClass, ignition } : wanted;
   }
 
-  async #do(pass: Pass, decision: Decision, { ignored }: Pick<Wanted, 'ignored'>): Promise<StepResult> {
+  async #do(pass: Pass, decision: MachineDecision, { ignored }: Pick<Wanted, 'ignored'>): Promise<StepResult> {
     switch (decision.kind) {
       case 'wait':
         return await this.#wait(pass, decision.waits);
@@ -435,7 +439,7 @@ export class IronCoreMachineController {
     return await writer.patch('change', ironCoreMachines, refOf(observed), patch, { signal }).catch(ignoreNotFound);
   }
 
-  async #keep(pass: Pass, decision: Decision & { readonly kind: 'keep' }): Promise<StepResult> {
+  async #keep(pass: Pass, decision: MachineDecision & { readonly kind: 'keep' }): Promise<StepResult> {
     const { observed, poolName, runtime, signal } = pass;
     const { machine, duplicates, changes, waits } = decision;
     const { id } = machine.metadata;
@@ -446,7 +450,7 @@ export class IronCoreMachineController {
         !(await this.#isCurrent(observed, ({ spec }) => spec, signal)));
     if (isLate) return requeue(SOON_MS, 'the current version of the Machine');
     for (const duplicate of duplicates) {
-      await removeMachine(runtime, keyOf(observed), duplicate, signal);
+      await deleteRuntimeMachine(runtime, keyOf(observed), duplicate, signal);
       const message = `The runtime has more than one machine for this Machine: deleting ${duplicate}, keeping ${id}`;
       this.#reports.event(observed, 'Warning', 'DuplicateMachine', message);
     }
@@ -467,11 +471,11 @@ export class IronCoreMachineController {
    * Does at the runtime all that it does not refuse, and resolves with the machine as it is then. Throws what it refuses first, when the Machine
    * has told so.
    */
-  async #carryOut(pass: Pass, machine: RuntimeMachine, changes: readonly Change[]): Promise<RuntimeMachine> {
+  async #carryOut(pass: Pass, machine: RuntimeMachine, changes: readonly RuntimeChange[]): Promise<RuntimeMachine> {
     const { observed, poolName, runtime, signal } = pass;
     const { id } = machine.metadata;
     let refusal: RuntimeError | undefined;
-    const carried = async (change: Change): Promise<void> => {
+    const carried = async (change: RuntimeChange): Promise<void> => {
       try {
         await carryOut(runtime, keyOf(observed), id, change, signal);
       } catch (err) {
@@ -518,7 +522,7 @@ export class IronCoreMachineController {
     );
   }
 
-  async #delete(pass: Pass, { left, ids }: Decision & { readonly kind: 'delete' }): Promise<StepResult> {
+  async #delete(pass: Pass, { left, ids }: MachineDecision & { readonly kind: 'delete' }): Promise<StepResult> {
     const { observed, poolName, runtime, signal } = pass;
     const { sightings, hurry } = this.#deps;
     const { uid } = observed.metadata;
@@ -530,10 +534,12 @@ export class IronCoreMachineController {
     if (ids.length > 0 && this.#missing.deletionOf(observed) !== 'accepted') await this.#noteDeletion(pass, 'sent');
     let areAccepted = true;
     for (const id of ids) {
-      const isAccepted = await removeMachine(runtime, keyOf(observed), id, signal).catch(async (err: unknown) => {
-        await this.#takeBack(pass, first, err);
-        throw err;
-      });
+      const isAccepted = await deleteRuntimeMachine(runtime, keyOf(observed), id, signal).catch(
+        async (err: unknown) => {
+          await this.#takeBack(pass, first, err);
+          throw err;
+        },
+      );
       if (isAccepted) sightings.toldToGo(poolName, id, uid);
       // One that was accepted before may be shown for a moment after it is gone.
       areAccepted &&= isAccepted || sightings.vouchesFor(poolName, { id });
@@ -574,7 +580,7 @@ export class IronCoreMachineController {
     });
     if (signal.aborted) return;
     if (!(err instanceof RuntimeError) || shown === undefined) return;
-    const state = stateOf(shown.status.state) ?? 'Pending';
+    const state = runtimeStateName(shown.status.state) ?? 'Pending';
     await this.#reports.tellTrouble(observed, poolName, err, signal, { state });
   }
 
@@ -582,7 +588,7 @@ export class IronCoreMachineController {
   async #finish({ observed, signal }: Pass): Promise<StepResult> {
     const { uid, finalizers = [] } = observed.metadata;
     await this.#claiming.releaseAll(observed, signal);
-    const left = finalizers.filter((one) => one !== MACHINE_FINALIZER);
+    const left = finalizers.filter((one) => one !== IRONCORE_MACHINE_FINALIZER);
     await this.#write(observed, { metadata: { finalizers: left } }, signal, 'destroy');
     this.#uncertainty.forget(uid);
     this.#held.delete(uid);
@@ -592,7 +598,7 @@ export class IronCoreMachineController {
 
   async #tell(
     { observed, signal }: Pass,
-    said: Partial<Said>,
+    said: Partial<MachineStatusFacts>,
     more: Partial<IronCoreMachineStatus> = {},
   ): Promise<void> {
     await this.#reports.tell(observed, said, signal, more);

@@ -1,5 +1,5 @@
 import type { IronCoreMachinePool, IronCoreMachinePoolStatus } from '../../../apis/ironcore/machine-pool.ts';
-import type { Condition } from '../../../apis/ironcore/reference.ts';
+import type { IronCoreCondition } from '../../../apis/ironcore/reference.ts';
 import { refOf } from '../../../apis/meta.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 import type { Writer } from '../../../kube/client.ts';
@@ -8,15 +8,15 @@ import { statusPatch } from '../../../kube/patch.ts';
 import { ironCoreMachinePools } from '../../../kube/resource.ts';
 
 /** What a MachinePool says under this type of condition. */
-export function poolCondition({ status }: IronCoreMachinePool, type: string): Condition | undefined {
+export function poolCondition({ status }: IronCoreMachinePool, type: string): IronCoreCondition | undefined {
   return status?.conditions?.find((one) => one.type === type);
 }
 
 /** A condition without its time. */
-export type Said = Omit<Condition, 'lastTransitionTime'>;
+export type PoolConditionValue = Omit<IronCoreCondition, 'lastTransitionTime'>;
 
 /** Whether a MachinePool says so already. */
-export function says(pool: IronCoreMachinePool, { type, status, reason, message }: Said): boolean {
+export function says(pool: IronCoreMachinePool, { type, status, reason, message }: PoolConditionValue): boolean {
   const before = poolCondition(pool, type);
   return before?.status === status && before.reason === reason && before.message === message;
 }
@@ -25,7 +25,7 @@ export function says(pool: IronCoreMachinePool, { type, status, reason, message 
 export async function tellPool(
   writer: Pick<Writer, 'patch'>,
   pool: IronCoreMachinePool,
-  said: Said,
+  said: PoolConditionValue,
   nowMs: number,
   signal: AbortSignal,
 ): Promise<void> {

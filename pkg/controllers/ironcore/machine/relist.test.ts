@@ -18,7 +18,7 @@ import { PoolClaims } from '../pool-claims.ts';
 import { PoolUIDs } from '../pool-uids.ts';
 import { Departures } from './departures.ts';
 import { KeptUses } from './kept-uses.ts';
-import { ownerIn, Relist } from './relist.ts';
+import { cachedMachineOf, Relist } from './relist.ts';
 import { Rivals } from './rivals.ts';
 import { RuntimeEvents } from './runtime-events.ts';
 import { Sightings } from './sightings.ts';
@@ -116,7 +116,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
     leftClaims: { release: async () => state.leftClaimsMs, leave: async (name) => void left.push(`claims of ${name}`) },
     metrics,
     events: new RuntimeEvents({
-      machineOf: (machine) => ownerIn(machines, machine),
+      machineOf: (machine) => cachedMachineOf(machines, machine),
       recorder: { event: ({ object, reason }) => void told.push(`${object.metadata.name} ${reason}`) },
       clock,
     }),

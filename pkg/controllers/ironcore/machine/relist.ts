@@ -17,16 +17,16 @@ import { releaseOf } from '../../vms/orphan-release.ts';
 import { claimText, isForgottenSoon, type PoolClaims } from '../pool-claims.ts';
 import type { PoolUIDs } from '../pool-uids.ts';
 import type { ServedPools } from '../served-pools.ts';
-import { removeMachine } from './carry-out.ts';
+import { deleteRuntimeMachine } from './carry-out.ts';
 import type { Departures } from './departures.ts';
 import { formerUIDsOf, poolUIDOf } from './former-pools.ts';
 import type { KeptMachines } from './kept-machines.ts';
 import type { KeptUses } from './kept-uses.ts';
 import type { LeftClaims } from './left-claims.ts';
-import { CLAIM, MACHINE_FINALIZER, NAME_LABEL, NAMESPACE_LABEL, UID_LABEL } from './keys.ts';
+import { CLAIM, IRONCORE_MACHINE_FINALIZER, NAME_LABEL, MACHINE_NAMESPACE_LABEL, UID_LABEL } from './keys.ts';
 import { judgeOwnerless, OWNERLESS_MS, type Ownerless } from './ownerless.ts';
 import { isHeldAsMissing } from './missing-machines.ts';
-import { claimOf, type Rivals } from './rivals.ts';
+import { poolClaimOf, type Rivals } from './rivals.ts';
 import { isMachineOf, runtimeIDOf } from './runtime-id.ts';
 import type { RuntimeEvents } from './runtime-events.ts';
 import { lookAt, type Sightings } from './sightings.ts';
@@ -255,7 +255,7 @@ export class Relist {
     const isWitnessDue = !isSame || nowMs - (known.witness?.atMs ?? nowMs) >= CLAIM_MS;
     if (isWitnessDue) known.witness = oldest && { id: oldest.metadata.id, atMs: nowMs };
     const due = left.filter((one) => {
-      const claim = claimOf(one);
+      const claim = poolClaimOf(one);
       return (one === oldest && isWitnessDue) || (claim !== undefined && isForgottenSoon(all, claim));
     });
     let isRefused = false;
@@ -274,7 +274,7 @@ export class Relist {
   /** Whose a machine is. Others may use the same runtime, with the same labels. */
   #ownerOf(machine: RuntimeMachine, ownUIDs: ReadonlySet<string>, poolUIDs: ReadonlySet<string>, byID: ByID): Owner {
     if (!isNamed(machine)) return keyOfOwner(machine, byID) === '' ? 'other' : 'machine';
-    const owner = ownerIn(this.#deps.machines, machine);
+    const owner = cachedMachineOf(this.#deps.machines, machine);
     if (owner !== undefined && isHeld(owner)) return 'machine';
     const poolUID = poolUIDOf(machine);
     if (ownUIDs.has(poolUID)) return 'none';
@@ -289,7 +289,7 @@ export class Relist {
   ): Promise<void> {
     const { reader, runtimes, sightings, log } = this.#deps;
     const { id, labels } = machine.metadata;
-    const ref = { namespace: labels[NAMESPACE_LABEL] ?? '', name: labels[NAME_LABEL] ?? '' };
+    const ref = { namespace: labels[MACHINE_NAMESPACE_LABEL] ?? '', name: labels[NAME_LABEL] ?? '' };
     const live = await reader.get(ironCoreMachines, ref, { signal }).catch(ignoreNotFound);
     if (live?.metadata.uid === labels[UID_LABEL]) return;
     if (poolUIDOf(machine) !== uid) {
@@ -299,7 +299,7 @@ export class Relist {
     }
     const runtime = runtimes.get(pool);
     if (runtime === undefined) return;
-    const isAccepted = await removeMachine(runtime, machineKey(machine), id, signal);
+    const isAccepted = await deleteRuntimeMachine(runtime, machineKey(machine), id, signal);
     if (isAccepted) sightings.toldToGo(pool, id, labels[UID_LABEL] ?? '');
     log.warn({ pool, runtimeMachine: id, machine: machineKey(machine) }, 'deleted a machine whose Machine is gone');
   }
@@ -321,14 +321,17 @@ function byAge({ metadata: a }: RuntimeMachine, { metadata: b }: RuntimeMachine)
 }
 
 /** The Machine of a machine, as its labels have it; undefined: it is not there. */
-export function ownerIn(machines: Lister<IronCoreMachine>, machine: RuntimeMachine): IronCoreMachine | undefined {
+export function cachedMachineOf(
+  machines: Lister<IronCoreMachine>,
+  machine: RuntimeMachine,
+): IronCoreMachine | undefined {
   const found = machines.get(machineKey(machine));
   return found !== undefined && found.metadata.uid === machine.metadata.labels[UID_LABEL] ? found : undefined;
 }
 
 /** Key of the Machine of a machine, as its labels have it. */
 function machineKey({ metadata }: RuntimeMachine): string {
-  const { [NAMESPACE_LABEL]: namespace = '', [NAME_LABEL]: name = '' } = metadata.labels;
+  const { [MACHINE_NAMESPACE_LABEL]: namespace = '', [NAME_LABEL]: name = '' } = metadata.labels;
   return keyOf({ metadata: { namespace, name } });
 }
 
@@ -340,12 +343,12 @@ function keyOfOwner(machine: RuntimeMachine, byID: ByID): string {
 
 /** Whether it says of which Machine it is: without that nobody can be asked whether there is one. */
 function isNamed({ metadata: { labels } }: RuntimeMachine): boolean {
-  return [UID_LABEL, NAMESPACE_LABEL, NAME_LABEL].every((key) => (labels[key] ?? '') !== '');
+  return [UID_LABEL, MACHINE_NAMESPACE_LABEL, NAME_LABEL].every((key) => (labels[key] ?? '') !== '');
 }
 
 /** One whose finalizer was taken away while it was being deleted goes without its machine. */
 function isHeld({ metadata }: IronCoreMachine): boolean {
-  return metadata.deletionTimestamp === undefined || metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
+  return metadata.deletionTimestamp === undefined || metadata.finalizers?.includes(IRONCORE_MACHINE_FINALIZER) === true;
 }
 
 /** All that a status shows of a machine. */

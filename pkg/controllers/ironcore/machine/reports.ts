@@ -12,7 +12,7 @@ import { statusPatch } from '../../../kube/patch.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
 import { isSameToGo } from '../../../kube/zero-values.ts';
 import { runtimeIDOf } from './runtime-id.ts';
-import { statusOf, stateOf, type Said } from './status.ts';
+import { ironCoreStatusOf, runtimeStateName, type MachineStatusFacts } from './status.ts';
 
 export interface ReportsDeps {
   readonly machines: Lister<IronCoreMachine>;
@@ -34,7 +34,7 @@ export class Reports {
   /** Writes the status, if it is another one, and tells of a new reason for which it is not ready. Throws ApiError. */
   async tell(
     observed: IronCoreMachine,
-    said: Partial<Said>,
+    said: Partial<MachineStatusFacts>,
     signal: AbortSignal,
     more: Partial<IronCoreMachineStatus> = {},
   ): Promise<void> {
@@ -43,7 +43,7 @@ export class Reports {
     const current = machines.get(keyOf(observed)) ?? observed;
     if (current.metadata.uid !== observed.metadata.uid) return;
     const nothing = { seen: undefined, machineID: undefined, waits: [], problem: undefined };
-    const after = { ...statusOf({ ...nothing, ...said, machine: current }, clock.now()), ...more };
+    const after = { ...ironCoreStatusOf({ ...nothing, ...said, machine: current }, clock.now()), ...more };
     if (isSameToGo(current.status ?? {}, after)) return;
     const change = replacing<IronCoreMachineStatus>(current.status ?? {}, after);
     if (change === null || Object.keys(change).length === 0) return;
@@ -76,7 +76,7 @@ export class Reports {
     const current = this.#deps.machines.get(keyOf(observed)) ?? observed;
     const isThere = runtimeIDOf(current) !== '' && !isBeingDeleted(observed);
     const isAsBefore = err.isMutation && reason === REFUSED_BY_RUNTIME;
-    const state = seen === undefined ? current.status?.state : stateOf(seen.status.state);
+    const state = seen === undefined ? current.status?.state : runtimeStateName(seen.status.state);
     const status = isAsBefore ? (state === 'Running' ? 'True' : 'False') : 'Unknown';
     await this.tell(observed, { seen, problem: { reason, message, ...(isThere && { status }) } }, signal, more);
   }

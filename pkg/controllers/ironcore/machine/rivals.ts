@@ -71,14 +71,14 @@ export class Rivals {
     const known = this.#deps.claims.of(poolName) ?? new Map<string, number>();
     const given = pool === undefined ? new Map<string, number>() : givenClaims(pool);
     return machines
-      .flatMap((machine) => claimOf(machine) ?? [])
+      .flatMap((machine) => poolClaimOf(machine) ?? [])
       .filter((claim) => !isKnownClaim(known, claim) && !isKnownClaim(given, claim))
       .reduce(withClaim, new Map() as KnownClaims);
   }
 }
 
 /** Who looked after a machine last; undefined: it does not say. */
-export function claimOf({ metadata }: Pick<RuntimeMachine, 'metadata'>): PoolClaim | undefined {
+export function poolClaimOf({ metadata }: Pick<RuntimeMachine, 'metadata'>): PoolClaim | undefined {
   return claimFrom(metadata.annotations[CLAIM] ?? '');
 }
 

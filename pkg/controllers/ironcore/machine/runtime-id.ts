@@ -1,6 +1,6 @@
 import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
-import { NAME_LABEL, NAMESPACE_LABEL, UID_LABEL } from './keys.ts';
+import { NAME_LABEL, MACHINE_NAMESPACE_LABEL, UID_LABEL } from './keys.ts';
 
 const SEPARATOR = '://';
 
@@ -25,7 +25,7 @@ export function isMachineOf(machine: IronCoreMachine, { metadata: { id, labels }
   const { uid, namespace = '', name } = machine.metadata;
   const names = [
     [UID_LABEL, uid],
-    [NAMESPACE_LABEL, namespace],
+    [MACHINE_NAMESPACE_LABEL, namespace],
     [NAME_LABEL, name],
   ] as const;
   return id === runtimeIDOf(machine) && names.every(([key, own]) => ['', own].includes(labels[key] ?? ''));

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { IronCoreMachine, IronCoreMachineStatus } from '../../../apis/ironcore/machine.ts';
 import { Machine } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
-import { isUpToDate, statusOf, type Said } from './status.ts';
+import { isUpToDate, ironCoreStatusOf, type MachineStatusFacts } from './status.ts';
 
 const NOW_MS = Date.parse('2026-01-01T00:01:00Z');
 const NOW = '2026-01-01T00:01:00Z';
@@ -21,9 +21,9 @@ function seenWith(status: object, annotations: Record<string, string> = {}): Run
   return Machine.fromPartial({ metadata: { id: 'i', annotations }, spec: {}, status }) as RuntimeMachine; // All are given.
 }
 
-function said(part: Partial<Said>): IronCoreMachineStatus {
+function said(part: Partial<MachineStatusFacts>): IronCoreMachineStatus {
   const whole = { machine: machineOf(), seen: undefined, machineID: undefined, waits: [], problem: undefined };
-  return statusOf({ ...whole, ...part }, NOW_MS);
+  return ironCoreStatusOf({ ...whole, ...part }, NOW_MS);
 }
 
 function ready(status: IronCoreMachineStatus): object | undefined {

@@ -6,7 +6,7 @@ import {
   type IronCoreMachineStatus,
 } from '../../../apis/ironcore/machine.ts';
 import { capital } from '../../../apis/capital.ts';
-import type { Condition } from '../../../apis/ironcore/reference.ts';
+import type { IronCoreCondition } from '../../../apis/ironcore/reference.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 import { MachineState, VolumeState } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
@@ -24,12 +24,12 @@ const STATES: Readonly<Record<MachineState, string>> = {
 };
 
 /** A state in words; undefined: IRI did not have it when this was written. */
-export function stateOf(state: number): string | undefined {
+export function runtimeStateName(state: number): string | undefined {
   return STATES[state as MachineState]; // Any number can come from the wire.
 }
 
 /** What a Machine says of itself, besides what others write. */
-export interface Said {
+export interface MachineStatusFacts {
   readonly machine: IronCoreMachine;
   /** Undefined: there is none, or its status is about an earlier spec. */
   readonly seen: RuntimeMachine | undefined;
@@ -37,14 +37,14 @@ export interface Said {
   readonly machineID: string | undefined;
   readonly waits: readonly Wait[];
   /** What else keeps it, in place of what is waited for. Without a status it is not ready for it. */
-  readonly problem: Problem | undefined;
+  readonly problem: MachineProblem | undefined;
 }
 
 /** Why a Machine is not as it should be, and whether it is ready all the same. */
-export interface Problem {
+export interface MachineProblem {
   readonly reason: string;
   readonly message: string;
-  readonly status?: Condition['status'];
+  readonly status?: IronCoreCondition['status'];
 }
 
 /** The types of conditions that are written here; those of others are left alone. */
@@ -57,7 +57,10 @@ export function isUpToDate({ metadata, status }: RuntimeMachine): boolean {
 }
 
 /** The status of a Machine. What it said before is kept where nothing newer is known. */
-export function statusOf({ machine, seen, machineID, waits, problem }: Said, nowMs: number): IronCoreMachineStatus {
+export function ironCoreStatusOf(
+  { machine, seen, machineID, waits, problem }: MachineStatusFacts,
+  nowMs: number,
+): IronCoreMachineStatus {
   const before = machine.status ?? {};
   const now = toTimestamp(nowMs);
   const status: IronCoreMachineStatus = {
@@ -96,7 +99,7 @@ function shownBy(machine: IronCoreMachine, { metadata, status }: RuntimeMachine,
     .map((entry) => ({ name: entry.name, handle: '', state: 0, ref: volumeNameOf(machine, entry) }));
   return {
     ...(Number.isSafeInteger(generation) && { observedGeneration: generation }),
-    state: stateOf(status.state) ?? `Unknown (${status.state})`,
+    state: runtimeStateName(status.state) ?? `Unknown (${status.state})`,
     volumes: [...shown, ...missing].map(({ ref, ...one }) => ({
       ...attachment(one, before.volumes, now),
       ...(ref !== undefined && { volumeRef: { name: ref } }),
@@ -128,13 +131,13 @@ function attachment(
 }
 
 /** Of a condition without its times. */
-type Plain = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
+type Plain = Pick<IronCoreCondition, 'type' | 'status' | 'reason' | 'message'>;
 
 function readyCondition(
   { state }: IronCoreMachineStatus,
   seen: RuntimeMachine | undefined,
   waits: readonly Wait[],
-  problem: Said['problem'],
+  problem: MachineStatusFacts['problem'],
 ): Plain {
   const type = 'Ready';
   if (problem !== undefined) return { type, status: 'False', ...problem };
@@ -144,7 +147,7 @@ function readyCondition(
     return { type, status: 'False', reason: first.reason, message };
   }
   if (seen === undefined) return { type, status: 'False', reason: 'Pending', message: 'Machine is pending' };
-  if (stateOf(seen.status.state) === undefined) {
+  if (runtimeStateName(seen.status.state) === undefined) {
     const message = `The runtime reports state ${seen.status.state}, which IRI v1alpha1 does not have: the runtime is of a newer version`;
     return { type, status: 'Unknown', reason: 'UnknownState', message };
   }
@@ -180,7 +183,11 @@ function attachedCondition(
   return { type, status: 'True', reason: type, message: `All ${what}s are ready` };
 }
 
-function mergedConditions(before: readonly Condition[], ours: readonly Plain[], now: string): readonly Condition[] {
+function mergedConditions(
+  before: readonly IronCoreCondition[],
+  ours: readonly Plain[],
+  now: string,
+): readonly IronCoreCondition[] {
   const foreign = before.filter(({ type }) => !OURS.includes(type));
   const merged = ours.map((one) => {
     const old = before.find(({ type }) => type === one.type);

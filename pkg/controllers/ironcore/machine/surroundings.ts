@@ -13,7 +13,7 @@ import type { Reader } from '../../../kube/client.ts';
 import { ApiError, ignoreNotFound } from '../../../kube/errors.ts';
 import { ironCorePrefixes, secrets, type Resource } from '../../../kube/resource.ts';
 import type { KeptUses } from './kept-uses.ts';
-import type { SecretData, Surroundings } from './wanted.ts';
+import type { OptionalSecretData, Surroundings } from './wanted.ts';
 
 export interface SurroundingsDeps {
   readonly classes: Lister<IronCoreMachineClass>;
@@ -37,7 +37,7 @@ export async function surroundingsOf(
   const read = async <T extends KubeObject>(resource: Resource<T>, name: string): Promise<T | undefined> =>
     await reader.get(resource, { namespace, name }, { signal }).catch(ignoreNotFound);
 
-  const data = new Map<string, SecretData>();
+  const data = new Map<string, OptionalSecretData>();
   for (const name of secretNames(machine, (of) => volumes.get(beside(of)))) {
     const found = await read(secrets, name);
     data.set(name, found && decoded(found.data ?? {}));

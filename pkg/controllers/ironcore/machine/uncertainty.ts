@@ -10,9 +10,9 @@ const VANISHED_IN_DELETION_MS = 15_000;
 const TOLD_TO_GO_MS = 5_000;
 
 /** What a machine that is not shown any more was about to do. */
-export type Fate = 'stay' | 'go' | 'going';
+export type DeletionIntent = 'stay' | 'go' | 'going';
 
-const LOOK_MS: Readonly<Record<Fate, number>> = {
+const LOOK_MS: Readonly<Record<DeletionIntent, number>> = {
   stay: VANISHED_MS,
   go: VANISHED_IN_DELETION_MS,
   going: TOLD_TO_GO_MS,
@@ -45,7 +45,7 @@ export class Uncertainty {
   }
 
   /** A machine that was known is not shown. Counts from the first look. */
-  vanished(uid: string, fate: Fate): void {
+  vanished(uid: string, fate: DeletionIntent): void {
     if (this.#untilMs.has(uid)) return;
     this.#untilMs.set(uid, this.#clock.monotonicMs() + LOOK_MS[fate]);
   }

@@ -7,7 +7,7 @@ import type { KubeObject } from '../../../apis/meta.ts';
 import { IRONCORE_MACHINE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../../../indexes/machine-indexes.ts';
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import { CREATION_SENT_ANNOTATION, DELETION_SENT_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
-import { wakeMachines, type Watched } from './wake.ts';
+import { wakeIronCoreMachines, type Watched } from './wake.ts';
 
 function watchedOf(machines: MemoryInformer<IronCoreMachine>) {
   const none = (): MemoryInformer<never> => new MemoryInformer<never>();
@@ -37,7 +37,7 @@ test('a Machine is woken by an annotation of somebody, and not by the notes of i
   const machines = new MemoryInformer([machineOf('1')], { pool: () => ['p'] });
   const added: string[] = [];
   const watched = watchedOf(machines);
-  wakeMachines(watched, { add: (key) => void added.push(key), addAfter: () => undefined });
+  wakeIronCoreMachines(watched, { add: (key) => void added.push(key), addAfter: () => undefined });
   added.length = 0;
 
   machines.put(machineOf('2', { [CREATION_SENT_ANNOTATION]: '2026-01-01T00:00:00Z' }));
@@ -50,7 +50,7 @@ test('a Machine is woken by an annotation of somebody, and not by the notes of i
 test('Machines of a pool are woken when somebody gives up what its runtime does not show, and by no other annotation', () => {
   const watched = watchedOf(new MemoryInformer([machineOf('1')], { pool: () => ['p'] }));
   const added: string[] = [];
-  wakeMachines(watched, { add: (key) => void added.push(key), addAfter: () => undefined });
+  wakeIronCoreMachines(watched, { add: (key) => void added.push(key), addAfter: () => undefined });
   added.length = 0;
 
   watched.pools.put(poolOf('2', { look: 'again' }));
@@ -83,7 +83,7 @@ test('a Machine is woken by the Secrets that it and its Volumes name, and by the
     status: { access: { secretRef: { name: 'access' } } },
   });
   const added: string[] = [];
-  wakeMachines(watched, { add: (key) => void added.push(key), addAfter: () => undefined });
+  wakeIronCoreMachines(watched, { add: (key) => void added.push(key), addAfter: () => undefined });
   added.length = 0;
   const owner = { apiVersion: 'networking.ironcore.dev/v1alpha1', kind: 'NetworkInterface', name: 'nic', uid: 'nic' };
 

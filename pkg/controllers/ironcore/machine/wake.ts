@@ -19,7 +19,7 @@ import type { Queue } from '../../../workqueue/queue.ts';
 /** What the queue holds: Machines, and pools whose runtimes are looked at. */
 const KEYS = kindKeys('machine', 'pool');
 
-export const { queueKeyOf } = KEYS;
+export const ironCoreQueueKeyOf = KEYS.queueKeyOf;
 
 export const queuedObject = KEYS.objectOf;
 
@@ -39,22 +39,22 @@ export interface Watched {
 }
 
 /** Enqueues Machines of served pools when they change, or what they name does; and the pools themselves. */
-export function wakeMachines(watched: Watched, queue: Queue): void {
+export function wakeIronCoreMachines(watched: Watched, queue: Queue): void {
   const { machines, pools, classes, volumes, networkInterfaces, networks, secrets, prefixes, served } = watched;
   const wake = (machine: IronCoreMachine): void => {
     if (!served.has(machine.spec.machinePoolRef?.name ?? '')) return;
     const priority = machines.hasSynced ? 'normal' : 'low';
-    queue.add(queueKeyOf('machine', keyOf(machine)), isBeingDeleted(machine) ? 'high' : priority);
+    queue.add(ironCoreQueueKeyOf('machine', keyOf(machine)), isBeingDeleted(machine) ? 'high' : priority);
   };
   const wakeNamed = (index: string) => (old: KubeObject | undefined, current: KubeObject | undefined) => {
     const object = current ?? old;
     if (object !== undefined) for (const machine of machines.byIndex(index, keyOf(object))) wake(machine);
   };
-  for (const pool of served) queue.add(queueKeyOf('pool', pool));
+  for (const pool of served) queue.add(ironCoreQueueKeyOf('pool', pool));
   machines.onChange((old, current) => {
     const pool = old?.spec.machinePoolRef?.name ?? '';
     // One that went without its finalizer has left its machine behind.
-    if (current === undefined && served.has(pool)) queue.add(queueKeyOf('pool', pool));
+    if (current === undefined && served.has(pool)) queue.add(ironCoreQueueKeyOf('pool', pool));
     // Its status is mostly what was said here.
     if (current !== undefined && !isDeepStrictEqual(partsOf(old), partsOf(current))) wake(current);
   });
@@ -62,7 +62,7 @@ export function wakeMachines(watched: Watched, queue: Queue): void {
     if (current === undefined || !served.has(current.metadata.name)) return;
     // Somebody may have allowed what is held.
     if (!isDeepStrictEqual(old?.metadata.annotations, current.metadata.annotations)) {
-      queue.add(queueKeyOf('pool', current.metadata.name));
+      queue.add(ironCoreQueueKeyOf('pool', current.metadata.name));
     }
     const isSame = old?.metadata.annotations?.[GIVE_UP] === current.metadata.annotations?.[GIVE_UP];
     if (old !== undefined && isSame) return;

@@ -23,13 +23,13 @@ export type WaitReason = 'MachineClassNotReady' | 'IgnitionNotReady' | 'NetworkI
 export type Needed<T> = { readonly ready: T } | { readonly why: string };
 
 /** Contents of a Secret; undefined: there is none. */
-export type SecretData = Readonly<Record<string, Uint8Array>> | undefined;
+export type OptionalSecretData = Readonly<Record<string, Uint8Array>> | undefined;
 
 /** All that a Machine names, as it was read. */
 export interface Surroundings {
   readonly machineClass: IronCoreMachineClass | undefined;
   readonly runtimeClasses: readonly RuntimeClass[];
-  secret(name: string): SecretData;
+  secret(name: string): OptionalSecretData;
   volume(name: string): IronCoreVolume | undefined;
   networkInterface(name: string): IronCoreNetworkInterface | undefined;
   network(name: string): IronCoreNetwork | undefined;

@@ -26,7 +26,7 @@ const UNDER_WAY_RETRY_MS = 5_000;
 const GIVEN_UP_RETRY_MS = 5_000;
 
 /** A call of a driver about the VM of one machine. */
-export interface DriverCall<K extends CallKind> {
+export interface MachineCall<K extends CallKind> {
   readonly kind: K;
   readonly resolved: ResolvedClass;
   /** What the machine waits for meanwhile: the answer, and while that is not due the next attempt. */
@@ -76,7 +76,7 @@ export class DriverCalls {
    * and repeated after failures. Calls that we gave up ourselves, at a closed gate or at the end of a process, count as no
    * failure of the provider. Throws what is neither an answer nor an error of a driver.
    */
-  advance<K extends CallKind>(ctx: MachineContext, call: DriverCall<K>): CallProgress<ActivityResults[K]> {
+  advance<K extends CallKind>(ctx: MachineContext, call: MachineCall<K>): CallProgress<ActivityResults[K]> {
     const { uid } = ctx.machine.metadata;
     const { kind, resolved, answerIn, waitingFor } = call;
     const input = inputOf(ctx, resolved, kind);
@@ -110,7 +110,7 @@ export class DriverCalls {
   /** Takes an answer back that cannot be true, as a failure of the call; returns what ends the pass. */
   refuse<K extends CallKind>(
     ctx: MachineContext,
-    call: Pick<DriverCall<K>, 'kind' | 'resolved' | 'show'>,
+    call: Pick<MachineCall<K>, 'kind' | 'resolved' | 'show'>,
     error: DriverError,
     waitingFor: string,
   ): StepResult {
@@ -126,7 +126,7 @@ export class DriverCalls {
   /** Puts the next attempt off by `waitMs`, because of something other than a failure; returns what ends the pass. */
   postpone(
     ctx: MachineContext,
-    { kind, resolved }: Pick<DriverCall<CallKind>, 'kind' | 'resolved'>,
+    { kind, resolved }: Pick<MachineCall<CallKind>, 'kind' | 'resolved'>,
     waitMs: number,
     waitingFor: string,
   ): StepResult {
@@ -153,7 +153,7 @@ export class DriverCalls {
     this.#sent.delete(machineUID);
   }
 
-  #start<K extends CallKind>({ observed, key }: MachineContext, call: DriverCall<K>, input: CallInput): StepResult {
+  #start<K extends CallKind>({ observed, key }: MachineContext, call: MachineCall<K>, input: CallInput): StepResult {
     const { kind, resolved, waitingFor } = call;
     const recorded = call.recorded?.();
     if (recorded !== undefined) this.#retries.restore(input, recorded.error, recorded.agoMs);
@@ -171,7 +171,7 @@ export class DriverCalls {
     return waitFor(waitingFor.answer);
   }
 
-  #failed<K extends CallKind>(ctx: MachineContext, call: DriverCall<K>, input: CallInput, error: unknown): StepResult {
+  #failed<K extends CallKind>(ctx: MachineContext, call: MachineCall<K>, input: CallInput, error: unknown): StepResult {
     call.ended?.(error);
     if (error instanceof StaleCallError) return waitFor('the latest version of the Machine');
     if (wasGivenUp(error)) {
@@ -195,7 +195,7 @@ export class DriverCalls {
   #goOn<K extends CallKind>(
     { log }: MachineContext,
     show: (error: DriverError) => void,
-    { kind, resolved, waitingFor }: DriverCall<K>,
+    { kind, resolved, waitingFor }: MachineCall<K>,
     input: CallInput,
     error: DriverError,
   ): StepResult {
@@ -209,7 +209,7 @@ export class DriverCalls {
   /** Logs a failure in the provider's words. */
   #tell(
     { log }: MachineContext,
-    { kind, resolved }: Pick<DriverCall<CallKind>, 'kind' | 'resolved'>,
+    { kind, resolved }: Pick<MachineCall<CallKind>, 'kind' | 'resolved'>,
     input: CallInput,
     error: DriverError,
   ): void {
@@ -220,7 +220,7 @@ export class DriverCalls {
     log[isTold(attempt) ? 'warn' : 'debug'](fields, 'driver call failed, retrying');
   }
 
-  #show<K extends CallKind>(call: Pick<DriverCall<K>, 'show'>, input: CallInput): void {
+  #show<K extends CallKind>(call: Pick<MachineCall<K>, 'show'>, input: CallInput): void {
     const failure = this.#retries.failureOf(input);
     if (failure !== undefined) call.show(failure);
   }

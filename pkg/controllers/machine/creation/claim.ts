@@ -2,7 +2,7 @@ import { next } from '../../../reconcile/result.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import type { UnansweredCreations } from '../calls/unanswered.ts';
 import type { MachineStep } from '../context.ts';
-import { refusalOf, type IdentityClaims } from '../identity/identity-claims.ts';
+import { identityConflictError, type IdentityClaims } from '../identity/identity-claims.ts';
 import type { DriverCalls } from '../calls/driver-call.ts';
 import { refuseVM } from './launch.ts';
 
@@ -26,7 +26,7 @@ export const claim = (deps: Deps): MachineStep => ({
     const rival = deps.claims.takenBy(ctx, launched);
     if (rival === undefined) return next;
 
-    const error = refusalOf(launched, rival);
+    const error = identityConflictError(launched, rival);
     deps.unanswered.ended(ctx.machine, error, deps.clock.monotonicMs());
     deps.claims.doubt(ctx.machine);
     log.warn({ providerID: launched.providerID, other: rival.name }, 'rejected a VM of another machine');

@@ -10,7 +10,7 @@ import type { Lister } from '../../../cache/lister.ts';
 import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
 import { beginPhase, setFailure } from '../../machines/status.ts';
 import { BEING_CREATED, CREATE_FAILED, INITIALIZE_FAILED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
-import { keepState, StaleCallError, type DriverCall, type DriverCalls } from '../calls/driver-call.ts';
+import { keepState, StaleCallError, type MachineCall, type DriverCalls } from '../calls/driver-call.ts';
 import type { UnansweredCreations } from '../calls/unanswered.ts';
 import type { VMClasses } from '../calls/vm-classes.ts';
 import type { MachineActivities } from '../calls/results.ts';
@@ -72,7 +72,7 @@ export function refuseVM(
   return deps.calls.refuse(ctx, { kind: 'create', resolved, show: showIn(deps, ctx) }, error, waitingFor);
 }
 
-function creationOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): DriverCall<'create'> {
+function creationOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): MachineCall<'create'> {
   const { observed } = ctx;
   return {
     kind: 'create',
@@ -216,7 +216,7 @@ function showProgress({ clock }: Pick<Deps, 'clock'>, { machine }: MachineContex
 function showIn(
   { clock }: Pick<Deps, 'clock'>,
   { machine, observed, pass }: MachineContext,
-): DriverCall<'create'>['show'] {
+): MachineCall<'create'>['show'] {
   return ({ error, isOwn }) => {
     if (isOwn) keepState(machine, 'create', error);
     const description = `${CREATE_FAILED}${error.message}`;

@@ -6,7 +6,7 @@ import { accountOf } from '../../../driver/account.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { MachineMetrics } from '../metrics.ts';
 import { wasNeverAsked } from '../../machines/status.ts';
-import { keepState, StaleCallError, type DriverCall, type DriverCalls } from '../calls/driver-call.ts';
+import { keepState, StaleCallError, type MachineCall, type DriverCalls } from '../calls/driver-call.ts';
 import type { DeletionTimes } from '../calls/deletion-times.ts';
 import type { CallFailure } from '../calls/retries.ts';
 import type { UnansweredCreations } from '../calls/unanswered.ts';
@@ -82,7 +82,7 @@ async function look(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): P
   return deps.calls.postpone(ctx, call, waitMs, 'the VM of an unanswered CreateMachine call to appear');
 }
 
-function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): DriverCall<'delete'> {
+function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): MachineCall<'delete'> {
   const { driver, machineClass, secretData } = resolved;
   const account = accountOf(driver.provider, machineClass);
   const timeouts = deps.calls.timeoutsOf(ctx, resolved, 'delete');

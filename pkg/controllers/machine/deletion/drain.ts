@@ -14,7 +14,7 @@ import type { MachineContext, MachineStep } from '../context.ts';
 import type { DrainPlan } from '../drain/plan.ts';
 import { LATE, reportProgress } from '../drain/report.ts';
 import type { DrainState, Drains } from '../drain/session.ts';
-import { nodeOf } from './nodes.ts';
+import { nodeToDrain } from './nodes.ts';
 import { isAt, isForced, untilRecorded, type DeletionCursor } from './cursor.ts';
 
 interface Deps {
@@ -43,7 +43,9 @@ export const drain = (deps: Deps): MachineStep => ({
     if (!isAt(ctx, 'drain')) return next;
     const { nodes, machine } = ctx;
     const node =
-      nodes === undefined || deps.cursor.isNodeAbandoned(ctx) ? undefined : await nodeOf(deps.machines, ctx, nodes);
+      nodes === undefined || deps.cursor.isNodeAbandoned(ctx)
+        ? undefined
+        : await nodeToDrain(deps.machines, ctx, nodes);
     if (nodes === undefined || node === undefined) {
       deps.drains.end(ctx);
       const name = nodeNameOf(machine);

@@ -21,7 +21,7 @@ export async function nodesOf(
 }
 
 /** That of them which a drain empties: the one that the Machine names, else the first. */
-export async function nodeOf(
+export async function nodeToDrain(
   machines: KnownMachines,
   ctx: MachineContext,
   nodes: NodeAccess,

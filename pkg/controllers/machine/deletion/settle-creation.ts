@@ -7,7 +7,7 @@ import type { Launched, MachineContext, MachineStep } from '../context.ts';
 import type { UnansweredCreations } from '../calls/unanswered.ts';
 import type { VMClasses } from '../calls/vm-classes.ts';
 import type { MachineActivities } from '../calls/results.ts';
-import { refusalOf, type IdentityClaims } from '../identity/identity-claims.ts';
+import { identityConflictError, type IdentityClaims } from '../identity/identity-claims.ts';
 
 /** So long a running creation may end by itself: a VM that we are told of is deleted for certain. */
 const PATIENCE_MS = 30_000;
@@ -67,7 +67,7 @@ function abandonOverdueCreation(
 function takeOver(deps: Deps, ctx: MachineContext, launched: Launched): void {
   const rival = deps.claims.takenBy(ctx, launched);
   if (rival === undefined) adopt(ctx, launched);
-  else deps.unanswered.ended(ctx.machine, refusalOf(launched, rival), deps.clock.monotonicMs());
+  else deps.unanswered.ended(ctx.machine, identityConflictError(launched, rival), deps.clock.monotonicMs());
 }
 
 function adopt({ machine, nodes }: MachineContext, { providerID, nodeName, lastKnownState }: Launched): void {

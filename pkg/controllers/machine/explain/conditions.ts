@@ -7,7 +7,7 @@ import { toTimestamp } from '../../../clock/clock.ts';
 import { deletionStageOf, hasReached, textOfStage } from '../../machines/deletion-stage.ts';
 import { MAINTENANCE, maintenanceOf } from '../../machines/maintenance.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
-import { isBeingCreated, isHeld } from '../../machines/status.ts';
+import { isBeingCreated, hasMachineFinalizer } from '../../machines/status.ts';
 import { VM_DELETION_REQUESTED } from '../../machines/vm-states.ts';
 import { CREATE_FAILED } from '../../machines/status-texts.ts';
 import { explain } from './explain.ts';
@@ -77,7 +77,7 @@ export function refusalSaidBy(machine: Machine): string | undefined {
   const { spec, status } = machine;
   const { type, errorCode, description = '' } = status?.lastOperation ?? {};
   const isOpen =
-    (errorCode === 'FinalizerRefused' && !isHeld(machine)) ||
+    (errorCode === 'FinalizerRefused' && !hasMachineFinalizer(machine)) ||
     (errorCode === 'RecordRefused' && (type === 'Delete' || providerIDOf({ spec }) === ''));
   return isOpen ? textOfStage(description) : undefined;
 }
@@ -127,7 +127,7 @@ const UNRECORDED = 'Node unknown: the VM has not been recorded yet.';
 /** The machine had got a VM when the API server refused to record which. */
 function hasUnrecordedVM(machine: Machine): boolean {
   const { type, errorCode } = machine.status?.lastOperation ?? {};
-  return isHeld(machine) && !hasVM(machine) && type === 'Create' && errorCode === 'RecordRefused';
+  return hasMachineFinalizer(machine) && !hasVM(machine) && type === 'Create' && errorCode === 'RecordRefused';
 }
 
 function hasVM({ spec }: Machine): boolean {

@@ -3,7 +3,7 @@ import { MAINTENANCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { frontEndField } from '../../machines/front-end-field.ts';
 import { hooksOf } from '../../machines/hooks.ts';
-import { endOf, maintenanceOf, type MaintenanceReason } from '../../machines/maintenance.ts';
+import { howMaintenanceEnds, maintenanceOf, type MaintenanceReason } from '../../machines/maintenance.ts';
 import type { Explanation } from './explanation.ts';
 
 /** What ends a maintenance, for whoever waits for it. */
@@ -22,13 +22,14 @@ export function withMaintenance(machine: Machine, explanation: Explanation): Exp
   if (told.reason === 'InvalidValue') return { ...explanation, message: `${explanation.message} ${told.message}` };
   // A machine that has failed before is replaced all the same.
   if (phaseOf(machine) === 'Failed') return explanation;
-  const message = told.reason === 'InMaintenance' ? told.message.replace(endOf(machine), '').trim() : told.message;
+  const message =
+    told.reason === 'InMaintenance' ? told.message.replace(howMaintenanceEnds(machine), '').trim() : told.message;
   const isWell = explanation.waitingFor === undefined;
   return {
     reason: told.reason === 'Requested' ? 'MaintenanceRequested' : told.reason,
     message: isWell ? message : `${message} ${explanation.message}`,
     waitingFor: waitingFor(machine, told.reason),
-    nextStep: `${told.reason === 'InMaintenance' ? KEPT : GOES_ON} ${endOf(machine)}`,
+    nextStep: `${told.reason === 'InMaintenance' ? KEPT : GOES_ON} ${howMaintenanceEnds(machine)}`,
   };
 }
 

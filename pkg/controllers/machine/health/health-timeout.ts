@@ -15,7 +15,7 @@ import type { PaceFacts, ReplacementPace } from '../../machines/pace.ts';
 import { paceFactsOf, stoppedZoneOf, type TurnDeps } from '../../machines/replacement-turn.ts';
 import type { ReplacementBudget } from '../../machines/replacement-budget.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import { isUpdated } from '../in-place/outcome.ts';
+import { isUpdateSuccessful } from '../in-place/outcome.ts';
 import { isSuspended } from '../node/suspended.ts';
 import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
 import { CATCH_UP_MS, lastLook, type LastLookDeps } from '../failure/last-look.ts';
@@ -127,7 +127,7 @@ async function doubtOf(deps: Deps, ctx: MachineContext): Promise<string | undefi
   const { node } = look;
   if (asksMaintenance(machine, node)) return 'the maintenance request to be recorded';
   if (phaseOf(machine) === 'InPlaceUpdateFailed') {
-    return node !== undefined && isUpdated(node) ? 'the success of the update to be recorded' : undefined;
+    return node !== undefined && isUpdateSuccessful(node) ? 'the success of the update to be recorded' : undefined;
   }
   const isWell = isHealthy(node?.status?.conditions ?? [], watchedConditionsOf(machine, deps.settings));
   return isWell ? 'the recovery of the Node to be recorded' : undefined;

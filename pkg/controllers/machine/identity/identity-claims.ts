@@ -131,7 +131,7 @@ export class IdentityClaims {
 }
 
 /** A refused answer as a failure of the driver, or an id that somebody has written as what it is: why, and what to do about it. */
-export function refusalOf({ how, providerID, nodeName }: Launched, { part, name }: Rival): DriverError {
+export function identityConflictError({ how, providerID, nodeName }: Launched, { part, name }: Rival): DriverError {
   if (how === 'known' && part === 'providerID') {
     const text = `VM ${providerID} (spec.providerID) belongs to Machine ${name}: correct the field, or remove it to create a new VM`;
     return new DriverError('NotFound', text);

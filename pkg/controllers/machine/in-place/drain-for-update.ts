@@ -14,7 +14,7 @@ import { reportProgress } from '../drain/report.ts';
 import type { Drains, DrainState } from '../drain/session.ts';
 import type { News } from '../news.ts';
 import { namedNode } from '../node/named-node.ts';
-import { conditionOf, setCondition } from '../../machines/node-condition.ts';
+import { nodeConditionOf, setCondition } from '../../machines/node-condition.ts';
 import { IN_PLACE_UPDATE, inPlaceCondition, inPlaceFacts, nextReason, type InPlaceFacts } from './reason.ts';
 
 /** Phases in which a machine is taken for an update: one that does not work yet, or is given up, is not. */
@@ -104,7 +104,7 @@ async function act(
 
 async function empty(deps: Deps, ctx: MachineContext, nodes: NodeAccess, node: Node): Promise<void> {
   const { machine } = ctx;
-  const startMs = fromTimestamp(conditionOf(node, IN_PLACE_UPDATE)?.lastTransitionTime) ?? deps.clock.now();
+  const startMs = fromTimestamp(nodeConditionOf(node, IN_PLACE_UPDATE)?.lastTransitionTime) ?? deps.clock.now();
   const plan = { purpose: 'in-place-update', nodes, node, barrier: 'cordon', startMs, forceRule: 'usual' } as const;
   const state = await deps.drains.advanceKept(ctx, plan);
   if (state.kind !== 'drained') return show(deps, ctx, state);

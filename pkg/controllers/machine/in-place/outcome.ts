@@ -10,7 +10,7 @@ import { inPlaceUpdateTimeoutMsOf, type MachineSettings } from '../../machines/s
 import { beginPhase, setOperation } from '../../machines/status.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { namedNode } from '../node/named-node.ts';
-import { conditionOf } from '../../machines/node-condition.ts';
+import { nodeConditionOf } from '../../machines/node-condition.ts';
 import { isSuspended } from '../node/suspended.ts';
 import { failureOn, IN_PLACE_UPDATE } from './reason.ts';
 
@@ -41,7 +41,7 @@ export const inPlaceOutcome = (deps: Deps): MachineStep => ({
     if (!isOpen) return next;
 
     const node = namedNode(ctx, deps.machines);
-    if (typeof node === 'object' && isUpdated(node)) {
+    if (typeof node === 'object' && isUpdateSuccessful(node)) {
       succeed(deps, ctx);
       return next;
     }
@@ -66,13 +66,13 @@ export function hasFailedUpdate(machine: Pick<Machine, 'status'>): boolean {
 }
 
 /** Whether the Node says that its update in place succeeded. */
-export function isUpdated(node: Node): boolean {
+export function isUpdateSuccessful(node: Node): boolean {
   return resultOn(node) === 'successful';
 }
 
 /** The result of this update: what the label says before the Node was ready for it is of another, or came too early. */
 function resultOn(node: Node): string | undefined {
-  const reason = conditionOf(node, IN_PLACE_UPDATE)?.reason;
+  const reason = nodeConditionOf(node, IN_PLACE_UPDATE)?.reason;
   if (reason === 'CandidateForUpdate' || reason === 'SelectedForUpdate') return undefined;
   return node.metadata.labels?.[UPDATE_RESULT_LABEL];
 }

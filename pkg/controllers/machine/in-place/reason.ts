@@ -6,7 +6,7 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { conditionOf, type WantedCondition } from '../../machines/node-condition.ts';
+import { nodeConditionOf, type WantedCondition } from '../../machines/node-condition.ts';
 
 /** Type of the Node condition that tells how far an update in place has come; its status is always True, its reason tells. */
 export const IN_PLACE_UPDATE = 'InPlaceUpdate';
@@ -40,7 +40,7 @@ export function inPlaceFacts(node: Node, phase: MachinePhase | ''): InPlaceFacts
     isCandidate: CANDIDATE_FOR_UPDATE_LABEL in labels,
     isSelected: SELECTED_FOR_UPDATE_LABEL in labels,
     result: labels[UPDATE_RESULT_LABEL],
-    reason: conditionOf(node, IN_PLACE_UPDATE)?.reason,
+    reason: nodeConditionOf(node, IN_PLACE_UPDATE)?.reason,
     phase,
   };
 }

@@ -10,7 +10,7 @@ import { problemWith } from '../../machines/annotation-rule.ts';
 import { describeHooks, hooksOf } from '../../machines/hooks.ts';
 import {
   asksMaintenance,
-  endOf,
+  howMaintenanceEnds,
   ENDED,
   GIVEN_BACK,
   MAINTENANCE,
@@ -27,7 +27,7 @@ import { nextReportInMs } from '../drain/report.ts';
 import type { Drains, DrainState } from '../drain/session.ts';
 import type { News } from '../news.ts';
 import { namedNode, type NamedNode } from '../node/named-node.ts';
-import { conditionOf, setCondition } from '../../machines/node-condition.ts';
+import { nodeConditionOf, setCondition } from '../../machines/node-condition.ts';
 import { liftOwnCordon, withoutOwnCordon } from '../node/own-cordon.ts';
 import { releasedScaleDownHold, scaleDownHold } from '../node/scale-down-hold.ts';
 import { planMaintenance, type MaintenancePlan } from './plan.ts';
@@ -86,7 +86,7 @@ function planOf({ machine, observed }: MachineContext, node: Node | undefined): 
     isRecorded: since !== undefined,
     emptied,
     nodeUID: node?.metadata.uid,
-    shown: node === undefined ? undefined : conditionOf(node, MAINTENANCE)?.reason,
+    shown: node === undefined ? undefined : nodeConditionOf(node, MAINTENANCE)?.reason,
     isClockRestarted: !TIMED.has(phaseOf(machine)) || lastUpdateTime === since,
   });
 }
@@ -125,7 +125,7 @@ async function carryOut(
 
 function begin({ clock }: Deps, { machine, pass, log }: MachineContext): void {
   annotate(machine, { [MAINTENANCE_SINCE_ANNOTATION]: toTimestamp(clock.now()) });
-  pass.event('MaintenanceStarted', `${REQUESTED} ${endOf(machine)}`, 'record');
+  pass.event('MaintenanceStarted', `${REQUESTED} ${howMaintenanceEnds(machine)}`, 'record');
   pass.afterWrite(() => log.info({}, 'started the maintenance of a machine'), 'record');
 }
 
@@ -171,7 +171,7 @@ function noteEmpty(deps: Deps, ctx: MachineContext, what: string): void {
   annotate(machine, { [MAINTENANCE_NODE_ANNOTATION]: what });
   const text =
     what === WITHOUT_NODE ? 'There is no Node to drain' : `Node ${nodeNameOf(machine)} is cordoned and drained`;
-  pass.event('InMaintenance', `${text}: the machine is in maintenance. ${endOf(machine)}`, 'record');
+  pass.event('InMaintenance', `${text}: the machine is in maintenance. ${howMaintenanceEnds(machine)}`, 'record');
   pass.afterWrite(() => {
     deps.drains.end(ctx, 'maintenance');
     log.info({}, 'machine entered maintenance');
@@ -180,7 +180,7 @@ function noteEmpty(deps: Deps, ctx: MachineContext, what: string): void {
 
 /** Tells which pods a running drain waits for and why, at a calm pace. One that failed has failed until the next one gets somewhere. */
 async function showProgress(deps: Deps, ctx: MachineContext, found: Maintained, { record }: Running): Promise<void> {
-  const shown = conditionOf(found.node, MAINTENANCE);
+  const shown = nodeConditionOf(found.node, MAINTENANCE);
   if (record?.progress === undefined) {
     if (shown?.reason === 'Draining' || shown?.reason === 'DrainFailed') return;
     return await say(
@@ -209,7 +209,7 @@ async function keep(deps: Deps, ctx: MachineContext, found: Maintained): Promise
   const text = isCordoned
     ? `Node ${node.metadata.name} is cordoned and drained.`
     : `Node ${node.metadata.name} was drained, but has been uncordoned since.`;
-  await say(deps, ctx, found, 'InMaintenance', `${text} ${endOf(ctx.machine)}`);
+  await say(deps, ctx, found, 'InMaintenance', `${text} ${howMaintenanceEnds(ctx.machine)}`);
 }
 
 /**
@@ -313,7 +313,7 @@ async function showWrongValue(
   wrong: string | undefined,
 ): Promise<void> {
   if (wrong !== undefined) return await say(deps, ctx, found, 'InvalidValue', wrong);
-  if (conditionOf(found.node, MAINTENANCE)?.reason === 'InvalidValue')
+  if (nodeConditionOf(found.node, MAINTENANCE)?.reason === 'InvalidValue')
     await say(deps, ctx, found, 'NotInMaintenance', ENDED);
 }
 

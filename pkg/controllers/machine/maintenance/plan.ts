@@ -1,4 +1,4 @@
-import { GIVEN_BACK, isSilent, WITHOUT_NODE } from '../../machines/maintenance.ts';
+import { GIVEN_BACK, leavesNodeUntouched, WITHOUT_NODE } from '../../machines/maintenance.ts';
 
 /** What a decision about maintenance depends on. */
 export interface MaintenanceFacts {
@@ -41,7 +41,7 @@ export function planMaintenance(facts: MaintenanceFacts): MaintenancePlan {
     if (!isRecorded) return 'begin';
     return emptied === (nodeUID ?? WITHOUT_NODE) ? 'keep' : 'empty';
   }
-  if (!isRecorded) return nodeUID === undefined || isSilent(shown) ? 'leave-alone' : 'give-back';
+  if (!isRecorded) return nodeUID === undefined || leavesNodeUntouched(shown) ? 'leave-alone' : 'give-back';
   if (emptied !== GIVEN_BACK) return 'withdraw';
   if (nodeUID !== undefined && shown !== 'NotInMaintenance') return 'give-back';
   return isClockRestarted ? 'end' : 'restart-clock';

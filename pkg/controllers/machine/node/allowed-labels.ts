@@ -2,7 +2,7 @@ import { LAST_APPLIED_TEMPLATE_ANNOTATION } from '../../../apis/machine/v1alpha1
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { NodeLabelPolicy } from '../../../apis/machine/v1alpha1/node-label-policy.ts';
 import type { Node } from '../../../apis/wire.ts';
-import type { Refusal } from '../../machines/node-refusal.ts';
+import type { NodeRefusal } from '../../machines/node-refusal.ts';
 import { appliedLabels } from './node-template.ts';
 
 /** Longest list of values in a refusal. */
@@ -12,7 +12,7 @@ const MAX_VALUES = 5;
 export interface LabelVerdict {
   /** To be applied. */
   readonly labels: Readonly<Record<string, string>>;
-  readonly refusals: readonly Refusal[];
+  readonly refusals: readonly NodeRefusal[];
 }
 
 /**
@@ -23,7 +23,7 @@ export function judgeLabels(machine: Machine, node: Node, all: readonly NodeLabe
   const policies = all.filter((policy) => concerns(policy, machine));
   const asked = machine.spec.nodeTemplate?.metadata?.labels ?? {};
   const labels: Record<string, string> = {};
-  const refusals: Refusal[] = [];
+  const refusals: NodeRefusal[] = [];
   const applied =
     policies.length === 0 ? {} : appliedLabels(node.metadata.annotations?.[LAST_APPLIED_TEMPLATE_ANNOTATION]);
   for (const [key, value] of Object.entries(asked)) {

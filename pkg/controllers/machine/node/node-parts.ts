@@ -1,4 +1,4 @@
-import { isRefused, reasonFor, type Refusal } from '../../machines/node-refusal.ts';
+import { isNodeChangeRefused, reasonFor, type NodeRefusal } from '../../machines/node-refusal.ts';
 
 /** Tries to apply the whole change of a Node but for these entries. */
 export type Attempt = (without: ReadonlySet<string>) => Promise<void>;
@@ -12,15 +12,15 @@ export async function applyInParts(
   entries: readonly string[],
   nodeName: string,
   attempt: Attempt,
-): Promise<readonly Refusal[]> {
-  const refused: Refusal[] = [];
+): Promise<readonly NodeRefusal[]> {
+  const refused: NodeRefusal[] = [];
   const without = new Set([...marks, ...entries]);
   const add = async (some: readonly string[]): Promise<void> => {
     for (const entry of some) without.delete(entry);
     try {
       await attempt(without);
     } catch (err) {
-      if (!isRefused(err)) throw err;
+      if (!isNodeChangeRefused(err)) throw err;
       for (const entry of some) without.add(entry);
       const half = some.length / 2;
       if (some.length === 1) refused.push({ what: some[0] ?? '', why: reasonFor(err, nodeName) });

@@ -21,10 +21,10 @@ import { joinsRollout } from '../../replicas/rollout-hold.ts';
 import {
   ALL_CHANGES,
   describeRefusals,
-  isRefused,
+  isNodeChangeRefused,
   isWorthReporting,
   reasonFor,
-  type Refusal,
+  type NodeRefusal,
 } from '../../machines/node-refusal.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { judgeLabels } from './allowed-labels.ts';
@@ -61,7 +61,7 @@ interface Deps {
 interface RefusedNodeSync {
   /** Of what was asked for, and of which Node. */
   readonly asked: string;
-  readonly refusals: readonly Refusal[];
+  readonly refusals: readonly NodeRefusal[];
   readonly failures: number;
   /** When it is tried again, monotonic. */
   readonly retryAtMs: number;
@@ -118,7 +118,12 @@ function askedOf(deps: Own, ctx: MachineContext, node: Node): string {
 }
 
 /** Tells on the Machine what is refused; `isWhole`: all else that is asked for is there. */
-function report(deps: Own, { machine, pass }: MachineContext, isWhole: boolean, refusals: readonly Refusal[]): void {
+function report(
+  deps: Own,
+  { machine, pass }: MachineContext,
+  isWhole: boolean,
+  refusals: readonly NodeRefusal[],
+): void {
   const { [NODE_SYNC_REFUSED_ANNOTATION]: told, ...others } = machine.metadata.annotations ?? {};
   if (isWhole) deps.refused.delete(machine.metadata.uid);
   if (isWhole && refusals.length === 0 && told !== undefined) machine.metadata.annotations = others;
@@ -140,7 +145,7 @@ async function sync(
   const { uid } = machine.metadata;
   const known = knownOf(deps, ctx, node);
   const isRetry = without.size === 0;
-  const refusals: Refusal[] = isRetry ? [] : [...(known?.refusals ?? [])];
+  const refusals: NodeRefusal[] = isRetry ? [] : [...(known?.refusals ?? [])];
   refusals.push(...(await syncCapacity(deps, ctx, nodes, node, without)));
   const capacity = refusals.some(({ what }) => what === CAPACITY)
     ? undefined
@@ -168,7 +173,7 @@ async function syncCapacity(
   nodes: NodeAccess,
   node: Node,
   without: ReadonlySet<string>,
-): Promise<Refusal[]> {
+): Promise<NodeRefusal[]> {
   const capacity = without.has(CAPACITY) ? undefined : capacityChange(classOf(deps, ctx), node)?.capacity;
   if (capacity === undefined) return [];
   try {
@@ -188,7 +193,7 @@ async function syncTemplate(
   node: Node,
   capacity: CapacityChange | undefined,
   without: ReadonlySet<string>,
-): Promise<readonly Refusal[]> {
+): Promise<readonly NodeRefusal[]> {
   const { machine, log } = ctx;
   const { name } = node.metadata;
   const change = changeOf(deps, ctx, node, capacity, without);
@@ -200,8 +205,8 @@ async function syncTemplate(
   } catch (err) {
     if (!isWorthReporting(err)) throw err;
     // A server that fails once works the next time; a webhook that does not work would make us wait for each part.
-    if (!isRefused(err) && deps.news.isNews(machine.metadata.uid, 'node sync failed')) throw err;
-    if (!isRefused(err)) return [{ what: ALL_CHANGES, why: reasonFor(err, name) }];
+    if (!isNodeChangeRefused(err) && deps.news.isNews(machine.metadata.uid, 'node sync failed')) throw err;
+    if (!isNodeChangeRefused(err)) return [{ what: ALL_CHANGES, why: reasonFor(err, name) }];
     const [marks, entries] = [OWN_ENTRIES, templateEntries(allowedOf(deps, ctx, node))].map((some) =>
       some.filter((one) => !without.has(one)),
     );

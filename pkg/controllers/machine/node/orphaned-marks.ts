@@ -3,7 +3,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import { MINUTE_MS } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
-import { isRefused } from '../../machines/node-refusal.ts';
+import { isNodeChangeRefused } from '../../machines/node-refusal.ts';
 import { hasNoDeployment, type Owners } from '../../machines/owners.ts';
 import { leftRolloutMarks } from '../../machines/rollout-marks.ts';
 import type { MachineStep } from '../context.ts';
@@ -39,7 +39,7 @@ export const orphanedMarks = (deps: Deps): MachineStep => ({
       await nodes.patch(live, { ...change, metadata: { ...change.metadata, resourceVersion } }, signal);
       log.info({ node: live.metadata.name }, 'removed the marks of a rollout from a node');
     } catch (err) {
-      if (!isRefused(err)) throw err;
+      if (!isNodeChangeRefused(err)) throw err;
       log.warn({ node: live.metadata.name, err }, 'could not remove the marks of a rollout from a node');
       pass.alsoAfter(REFUSED_RETRY_MS, 'the API server to accept a change of the Node');
     }

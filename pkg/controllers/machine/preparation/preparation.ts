@@ -26,7 +26,7 @@ import { isBeingCreated } from '../../machines/status.ts';
 import type { MachineActivities } from '../calls/results.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { isForced } from '../deletion/cursor.ts';
-import { nodeOf, nodesOf } from '../deletion/nodes.ts';
+import { nodeToDrain, nodesOf } from '../deletion/nodes.ts';
 import type { DrainPlan } from '../drain/plan.ts';
 import { tellProgress } from '../drain/report.ts';
 import type { DrainState, Drains } from '../drain/session.ts';
@@ -77,7 +77,7 @@ async function prepare(deps: Own, ctx: MachineContext): Promise<StepResult> {
     await liftLeft(deps, ctx);
     return next;
   }
-  const node = nodes === undefined ? undefined : await nodeOf(deps.machines, ctx, nodes);
+  const node = nodes === undefined ? undefined : await nodeToDrain(deps.machines, ctx, nodes);
   const hooks = hooksOf(machine, 'deletion');
   const facts = { isAsked, hasBegun, policy, hooks: hooks.length, hasNode: node !== undefined };
   switch (planPreparation(facts)) {

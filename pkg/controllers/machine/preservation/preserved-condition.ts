@@ -1,7 +1,7 @@
 import { PRESERVE_ANNOTATION, PRESERVED_TAINT } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node, Taint } from '../../../apis/wire.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
-import { conditionOf, type WantedCondition } from '../../machines/node-condition.ts';
+import { nodeConditionOf, type WantedCondition } from '../../machines/node-condition.ts';
 import { releasedScaleDownHold } from '../node/scale-down-hold.ts';
 
 /** Type of the Node condition that tells of a preservation. */
@@ -35,17 +35,17 @@ export function preservedCondition(emptiness: Emptiness, isAutomatic: boolean, e
 
 /** Whether the Node says that it was emptied for the preservation that it shows. */
 export function saysDrained(node: Node): boolean {
-  const condition = conditionOf(node, PRESERVED);
+  const condition = nodeConditionOf(node, PRESERVED);
   return condition?.status === 'True' && condition.message?.includes(DRAINED) === true;
 }
 
 export function saysPreserved(node: Node): boolean {
-  return conditionOf(node, PRESERVED)?.status === 'True';
+  return nodeConditionOf(node, PRESERVED)?.status === 'True';
 }
 
 /** What condition `Preserved` says afterwards; undefined for a Node that never said anything. */
 export function stoppedCondition(node: Node): WantedCondition | undefined {
-  if (conditionOf(node, PRESERVED) === undefined) return undefined;
+  if (nodeConditionOf(node, PRESERVED) === undefined) return undefined;
   return { type: PRESERVED, status: 'False', reason: STOPPED, message: '' };
 }
 

@@ -7,12 +7,12 @@ import type { ApiError } from '../../../kube/errors.ts';
 import { Backoff } from '../../../workqueue/backoff.ts';
 import { deletionStageOf, describeStage, textOfStage } from '../../machines/deletion-stage.ts';
 import { MACHINE_EVENTS, type MachineEvent } from '../../machines/events.ts';
-import { isRefused, reasonFor } from '../../machines/node-refusal.ts';
+import { isNodeChangeRefused, reasonFor } from '../../machines/node-refusal.ts';
 import {
   beginPhase,
   copyOf,
   isBeingCreated,
-  isHeld,
+  hasMachineFinalizer,
   restartPhase,
   setFailure,
   type MachineCopy,
@@ -93,7 +93,7 @@ export class RefusedRecords {
   withoutRecord(ctx: MachineContext, err: ApiError): Instead | undefined {
     const { observed, machine } = ctx;
     // A webhook that does not work fails again.
-    if (!isRefused(err) && this.#news.isNews(observed.metadata.uid, 'recording failed')) return undefined;
+    if (!isNodeChangeRefused(err) && this.#news.isNews(observed.metadata.uid, 'recording failed')) return undefined;
     if (isRelease(observed, machine)) return this.#held(ctx, err);
     return isBeingCreated(observed) && !isBeingDeleted(observed) && isNeededForVM(ctx)
       ? this.#waiting(ctx, err)
@@ -103,7 +103,7 @@ export class RefusedRecords {
   /** An Event of a status that the API server refuses; undefined when it was told already. Nothing else can tell of it. */
   refusedStatus({ observed }: MachineContext, err: ApiError): MachineEvent | undefined {
     const { uid, name } = observed.metadata;
-    if (!isRefused(err) && this.#news.isNews(uid, 'writing the status failed')) return undefined;
+    if (!isNodeChangeRefused(err) && this.#news.isNews(uid, 'writing the status failed')) return undefined;
     const message = `${RECORD_REFUSED}the status of the machine: ${reasonFor(err, name)}`;
     if (!this.#news.isNews(uid, message)) return undefined;
     return { object: observed, type: MACHINE_EVENTS.RecordRefused, reason: 'RecordRefused', message };
@@ -135,7 +135,7 @@ export class RefusedRecords {
     const copy = copyOf(observed);
     // What else the pass noted comes about with its record.
     const told = { ...ctx, machine: copy, pass: new PassNotes() };
-    if (!isHeld(observed) && nothingWasAsked(this.#activities, observed)) {
+    if (!hasMachineFinalizer(observed) && nothingWasAsked(this.#activities, observed)) {
       beginPhase(copy, 'CrashLoopBackOff', this.#clock.now());
       return this.#fails(told, { type: 'Create', errorCode: 'FinalizerRefused', description: describe(ctx, err) });
     }
@@ -194,7 +194,7 @@ export class RefusedRecords {
 function isNeededForVM({ observed, machine }: MachineContext): boolean {
   const isVM = machine.spec.providerID !== observed.spec?.providerID;
   const isNode = machine.metadata.labels?.[NODE_LABEL] !== observed.metadata.labels?.[NODE_LABEL];
-  return isVM || isNode || isHeld(machine) !== isHeld(observed);
+  return isVM || isNode || hasMachineFinalizer(machine) !== hasMachineFinalizer(observed);
 }
 
 /** The status of the pass on the record as it is. */

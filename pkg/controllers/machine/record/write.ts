@@ -25,7 +25,7 @@ import {
 import { CONTROL } from '../../../gate/gate.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch, type Patch } from '../../../kube/patch.ts';
 import { machines } from '../../../kube/resource.ts';
-import { isHeld } from '../../machines/status.ts';
+import { hasMachineFinalizer } from '../../machines/status.ts';
 import { machineStatusChange } from '../../machines/status-change.ts';
 import { refusedFor } from '../../machines/node-refusal.ts';
 import {
@@ -113,7 +113,7 @@ function hasNews(before: Machine, after: Machine, refusal: string | undefined): 
 
 /** Whether a pass takes our finalizer from a Machine that is being deleted. */
 export function isRelease(before: Machine, after: Machine): boolean {
-  return isBeingDeleted(before) && isHeld(before) && !isHeld(after);
+  return isBeingDeleted(before) && hasMachineFinalizer(before) && !hasMachineFinalizer(after);
 }
 
 /**

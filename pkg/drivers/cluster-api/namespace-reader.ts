@@ -13,7 +13,7 @@ import {
   type Resource,
 } from '../../kube/resource.ts';
 import { labelled } from '../labelled.ts';
-import { kindBy, type Kind, type ServedKind } from './kinds.ts';
+import { kindBy, type KindLookup, type ServedKind } from './kinds.ts';
 import { clonedFrom, userDataSecretName } from './objects.ts';
 import type { Piece } from './pieces.ts';
 import type { templatesIn } from './provider-spec.ts';
@@ -28,7 +28,7 @@ export interface FoundPiece extends Piece {
 type Templates = ReturnType<typeof templatesIn>;
 
 /** Objects of one namespace, read live: a cache might not show what was just made. */
-export class World {
+export class NamespaceReader {
   readonly #reader: Reader;
   readonly #namespace: string;
   readonly #signal: AbortSignal;
@@ -75,7 +75,7 @@ export class World {
     return await labelled(this.#reader, resource, { namespace: this.#namespace, labelSelector, signal: this.#signal });
   }
 
-  async kind(reference: Omit<ContractReference, 'name'>): Promise<Kind> {
+  async kind(reference: Omit<ContractReference, 'name'>): Promise<KindLookup> {
     const definition = await this.read(customResourceDefinitions, definitionNameOf(reference), { metadataOnly: true });
     return kindBy(definition, reference);
   }

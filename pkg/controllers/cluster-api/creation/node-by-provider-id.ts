@@ -8,8 +8,8 @@ import type { ClusterAPIMachine } from '../../../apis/cluster-api/machine.ts';
 import { keyOf } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import type { MachinePass, StepDeps } from '../machine-pass.ts';
-import { WHICH_NODE } from '../named-node.ts';
-import { contestedNode, type Claim } from '../provider-id-claims.ts';
+import { WHICH_NODE } from '../resolve-node-ref.ts';
+import { contestedNode, type ProviderIDClaim } from '../provider-id-claims.ts';
 import type { SeenNode } from '../seen.ts';
 import { see } from './look.ts';
 
@@ -20,7 +20,7 @@ export type NodeDeps = Pick<StepDeps, 'machines' | 'externals' | 'servedAs' | 'c
  * The other Machines with the provider ID of this one, by name: the cache puts what changes last, so that what is said of one of several would
  * change with each write about another, and be written for ever.
  */
-export function rivalsOf(deps: NodeDeps, { metadata, spec }: ClusterAPIMachine): readonly Claim[] {
+export function rivalsOf(deps: NodeDeps, { metadata, spec }: ClusterAPIMachine): readonly ProviderIDClaim[] {
   return deps.machines
     .byIndex('providerID', spec?.providerID ?? '')
     .filter((other) => other.metadata.uid !== metadata.uid)
@@ -47,7 +47,7 @@ export function graceLeftMs(
  * The one Node with the provider id; once it was found, whether that one is still there. None while it may be another Machine's, or the
  * infrastructure is: a Machine may have been copied with its provider id, and must not take the Node of the first one along.
  */
-export function nodeOf(
+export function nodeByProviderID(
   deps: NodeDeps,
   pass: Pick<MachinePass, 'machine' | 'infrastructure' | 'nodeCluster' | 'cluster'>,
 ): SeenNode {

@@ -5,11 +5,11 @@ import { controllerOf, type KubeObject, type OwnerReference } from '../../apis/m
 const CREATORS = ['MachineSet', 'KubeadmControlPlane'];
 
 /** The references that an object has to have so that a Machine owns it, and nobody else; or who owns it instead. */
-export type Ownership =
+export type Adoption =
   { readonly references: readonly OwnerReference[] } | { readonly foreign: Pick<OwnerReference, 'kind' | 'name'> };
 
 /** How a Machine comes to own an object that it names; `apiVersion`: as which Machines are served now. */
-export function ownershipOf(object: KubeObject, machine: KubeObject, apiVersion: string): Ownership {
+export function adoptionOf(object: KubeObject, machine: KubeObject, apiVersion: string): Adoption {
   const { name, uid } = machine.metadata;
   const controller = controllerOf(object);
   const isCreator = controller !== undefined && isOfClusterAPI(controller) && CREATORS.includes(controller.kind);

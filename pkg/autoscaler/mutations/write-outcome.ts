@@ -3,7 +3,7 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import { listedIn } from '../../controllers/machine-deployment/scaler-handoff.ts';
 
 /** A write whose answer did not come. */
-export interface Unanswered {
+export interface UnansweredWrite {
   /** What it followed from; it carried this version. */
   readonly base: MachineDeployment;
   readonly replicas: number;
@@ -22,10 +22,10 @@ export interface Unanswered {
  * | one change of the spec, to the size that it asked for     | done: by this write, or as if by it |
  * | others                                                    | unknown |
  */
-export type Fate = 'open' | 'missed' | 'done' | 'unknown';
+export type WriteOutcome = 'open' | 'missed' | 'done' | 'unknown';
 
 /** Judges one write. */
-export function fateOf({ base, replicas, entries }: Unanswered, now: MachineDeployment): Fate {
+export function fateOf({ base, replicas, entries }: UnansweredWrite, now: MachineDeployment): WriteOutcome {
   if (now.metadata.uid !== base.metadata.uid) return 'unknown';
   if (now.metadata.resourceVersion === base.metadata.resourceVersion) return 'open';
   const changes = (now.metadata.generation ?? 0) - (base.metadata.generation ?? 0);

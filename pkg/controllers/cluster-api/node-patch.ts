@@ -20,7 +20,7 @@ import type { Node, Taint } from '../../apis/wire.ts';
 type Texts = Readonly<Record<string, string>>;
 
 /** What has to change of a Node so that it shows what its Machine says. Members of `null` go. */
-export interface NodeChange {
+export interface NodePatch {
   readonly metadata?: {
     readonly labels?: Readonly<Record<string, string | null>>;
     readonly annotations?: Readonly<Record<string, string>>;
@@ -50,12 +50,12 @@ export interface SyncedKeys {
 const NO_OTHERS: SyncedKeys = { labels: [], annotations: [] };
 
 /** What has to change of the Node of a Machine; undefined: nothing. What others put on the Node stays. */
-export function nodeChange(
+export function nodePatch(
   node: Node,
   machine: ClusterAPIMachine,
   { isInterruptible, isOutdated }: ShownOnNode,
   others: SyncedKeys = NO_OTHERS,
-): NodeChange | undefined {
+): NodePatch | undefined {
   const { labels: has = {}, annotations: noted = {} } = node.metadata;
   const isShown = isInterruptible ?? listed(noted[LABELS_FROM_MACHINE_ANNOTATION]).includes(INTERRUPTIBLE_LABEL);
   const labels = {

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import type { KubeObject, OwnerReference } from '../../apis/meta.ts';
-import { ownershipOf, ownersOfMachine } from './ownership.ts';
+import { adoptionOf, ownersOfMachine } from './adoption.ts';
 
 const object = (uid: string, ownerReferences: readonly OwnerReference[] = [], labels = {}): KubeObject => ({
   metadata: {
@@ -51,7 +51,7 @@ test.each([
     want: { references: [reference('Machine', 'x'), ours] },
   },
 ])('an object that belongs to $title', ({ has, want }) => {
-  expect(ownershipOf(object('o', has), object('m'), NOW)).toMatchObject(want);
+  expect(adoptionOf(object('o', has), object('m'), NOW)).toMatchObject(want);
 });
 
 test.each([
@@ -81,7 +81,7 @@ test('who owns what is told in the version that is served', () => {
 
   expect(ownersOfMachine(object('m', [other]), object('c'), NOW)).toEqual([{ ...older, apiVersion: NOW }]);
   expect(ownersOfMachine(object('m', []), object('c'), older.apiVersion)).toEqual([older]);
-  expect(ownershipOf(object('o', [ours]), object('m'), older.apiVersion)).toEqual({
+  expect(adoptionOf(object('o', [ours]), object('m'), older.apiVersion)).toEqual({
     references: [{ ...ours, apiVersion: older.apiVersion }],
   });
 });

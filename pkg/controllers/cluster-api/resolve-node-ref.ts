@@ -37,7 +37,7 @@ export interface OtherNodes {
  * Where the infrastructure of the Machine is not there any more, Nodes of other names are none of its own, and it is gone: providers give IDs
  * of their hosts to the next machine, which would lose its Node.
  */
-export function namedNode(machine: ClusterAPIMachine, live: Node | undefined, others: OtherNodes): SeenNode {
+export function resolveNodeRef(machine: ClusterAPIMachine, live: Node | undefined, others: OtherNodes): SeenNode {
   const { providerID = '' } = live?.spec ?? {};
   if (live === undefined || (providerID !== '' && providerID !== machine.spec?.providerID)) {
     return renamed(machine, others);

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { node } from '../../../test/builders.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
-import { namedNode } from './named-node.ts';
+import { resolveNodeRef } from './resolve-node-ref.ts';
 
 const ID = 'sim:///1';
 const OWN = {
@@ -51,7 +51,7 @@ test.each<{
   })),
 ])('a Node of the name in nodeRef $what is $kinds', ({ providerID, annotations = {}, isLive = true, kinds }) => {
   const live = isLive ? named('n', providerID, annotations) : undefined;
-  const seen = [machine(), machine('now')].map((one) => namedNode(one, live, ALONE).kind);
+  const seen = [machine(), machine('now')].map((one) => resolveNodeRef(one, live, ALONE).kind);
 
   expect(seen).toEqual(kinds);
 });
@@ -115,5 +115,5 @@ test.each([
   const nodes = [A, B].flatMap((one) => (one && given.nodes.includes(one.metadata.name) ? one : []));
   const others = { nodes, contest, infrastructure: given.infrastructure ?? ('there' as const) };
 
-  for (const one of [machine(), machine('now')]) expect(namedNode(one, live, others)).toMatchObject(want);
+  for (const one of [machine(), machine('now')]) expect(resolveNodeRef(one, live, others)).toMatchObject(want);
 });

@@ -4,7 +4,7 @@ export type Problem = string;
 type Members = Readonly<Record<string, unknown>>;
 
 /** Reads the members of an object that users wrote, and notes of each what is wrong with it. */
-export class Reading {
+export class FieldReader {
   readonly problems: Problem[] = [];
   readonly #members: Members;
   readonly #path: string;

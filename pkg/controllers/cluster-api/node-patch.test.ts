@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { node } from '../../../test/builders.ts';
 import type { ClusterAPIMachine, MachineTaint } from '../../apis/cluster-api/machine.ts';
 import type { Node, Taint } from '../../apis/wire.ts';
-import { nodeChange } from './node-change.ts';
+import { nodePatch } from './node-patch.ts';
 
 const machine = (metadata: object = {}, taints: readonly MachineTaint[] = []): ClusterAPIMachine => ({
   metadata: { name: 'm', namespace: 'ns', uid: 'u', resourceVersion: '1', creationTimestamp: '', ...metadata },
@@ -27,7 +27,7 @@ const settled = (change: { labels?: object; annotations?: object; taints?: Taint
   });
 
 test('a Node that shows all of it is not changed', () => {
-  expect(nodeChange(settled(), machine(), { isInterruptible: false, isOutdated: undefined })).toBeUndefined();
+  expect(nodePatch(settled(), machine(), { isInterruptible: false, isOutdated: undefined })).toBeUndefined();
 });
 
 test.each([
@@ -41,7 +41,7 @@ test.each([
   { key: 'kubernetes.io/hostname', follows: false },
   { key: 'plain', follows: false },
 ])('label $key of the Machine reaches the Node: $follows', ({ key, follows }) => {
-  const change = nodeChange(settled(), machine({ labels: { [key]: 'v' } }), {
+  const change = nodePatch(settled(), machine({ labels: { [key]: 'v' } }), {
     isInterruptible: false,
     isOutdated: undefined,
   });
@@ -57,7 +57,7 @@ test('a label that left the Machine leaves the Node, one that somebody else put 
   };
 
   expect(
-    nodeChange(settled({ labels, annotations }), machine(), { isInterruptible: false, isOutdated: undefined }),
+    nodePatch(settled({ labels, annotations }), machine(), { isInterruptible: false, isOutdated: undefined }),
   ).toEqual({
     metadata: {
       labels: { 'node-role.kubernetes.io/old': null },
@@ -72,7 +72,7 @@ test('owner, annotations and the mark of a machine that may be taken back are sh
   const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'MachineSet', name: 's', uid: 'x', controller: true };
   const metadata = { ownerReferences: [owner], annotations: { 'node.cluster.x-k8s.io/a': '1', other: '2' } };
 
-  expect(nodeChange(settled(), machine(metadata), { isInterruptible: true, isOutdated: undefined })).toEqual({
+  expect(nodePatch(settled(), machine(metadata), { isInterruptible: true, isOutdated: undefined })).toEqual({
     metadata: {
       labels: { 'cluster.x-k8s.io/interruptible': '' },
       annotations: {
@@ -96,7 +96,7 @@ test.each([
     const labels = { [INTERRUPTIBLE]: '' };
     const annotations = { 'cluster.x-k8s.io/labels-from-machine': noted };
 
-    const change = nodeChange(settled({ labels, annotations }), machine(), { isInterruptible, isOutdated: undefined });
+    const change = nodePatch(settled({ labels, annotations }), machine(), { isInterruptible, isOutdated: undefined });
 
     expect(change?.metadata?.labels?.[INTERRUPTIBLE]).toBe(label);
     expect(change?.metadata?.annotations?.['cluster.x-k8s.io/labels-from-machine']).toBe(note);
@@ -110,7 +110,7 @@ test('what else is followed the flags say, by a part of the key', () => {
   };
   const synced = { labels: [/^example\.com/u], annotations: [/note/u] };
 
-  const change = nodeChange(settled(), machine(metadata), { isInterruptible: false, isOutdated: undefined }, synced);
+  const change = nodePatch(settled(), machine(metadata), { isInterruptible: false, isOutdated: undefined }, synced);
 
   expect(change?.metadata).toEqual({
     labels: { 'example.com/team': 'a' },
@@ -133,7 +133,7 @@ describe('taints', () => {
       n.spec = { ...n.spec, taints: [foreign, { key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' }] };
     });
 
-    const change = nodeChange(joined, machine({}, [always, joining]), {
+    const change = nodePatch(joined, machine({}, [always, joining]), {
       isInterruptible: false,
       isOutdated: undefined,
     });
@@ -171,7 +171,7 @@ describe('taints', () => {
       want: [{ key: 'a', value: '2', effect: 'NoSchedule' }],
     },
   ])('a taint $title', ({ has, noted, wanted, want }) => {
-    const change = nodeChange(settled({ taints: has, annotations: note(noted) }), machine({}, wanted), {
+    const change = nodePatch(settled({ taints: has, annotations: note(noted) }), machine({}, wanted), {
       isInterruptible: false,
       isOutdated: undefined,
     });
@@ -188,7 +188,7 @@ test.each([
   { has: [OUTDATED], isOutdated: undefined, want: undefined },
   { has: [], isOutdated: false, want: undefined },
 ])('a Node with taints $has whose Machine is outdated ($isOutdated) gets $want', ({ has, isOutdated, want }) => {
-  const change = nodeChange(settled({ taints: has }), machine(), { isInterruptible: false, isOutdated });
+  const change = nodePatch(settled({ taints: has }), machine(), { isInterruptible: false, isOutdated });
 
   expect(change?.spec?.taints).toEqual(want);
 });
