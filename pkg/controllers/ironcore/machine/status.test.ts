@@ -39,12 +39,29 @@ describe('the state of a Machine', () => {
     { number: 3, state: 'Terminated', status: 'False', reason: 'Terminating' },
     { number: 4, state: 'Terminating', status: 'False', reason: 'Terminating' },
     { number: 5, state: 'Shutdown', status: 'False', reason: 'NotReady' },
-    { number: 9, state: 'Unknown (9)', status: 'Unknown', reason: 'UnknownState' },
+    { number: 9, state: 'Pending', status: 'Unknown', reason: 'UnknownState' },
   ])('$number at the runtime is $state', ({ number, state, status, reason }) => {
     const shown = said({ seen: seenWith({ state: number }), machineID: 'sim://i' });
 
     expect(shown).toMatchObject({ state, machineID: 'sim://i' });
     expect(ready(shown)).toMatchObject({ status, reason, lastTransitionTime: NOW });
+  });
+
+  test.each([
+    { before: 'Running', state: 'Running' },
+    { before: 'Shutdown', state: 'Shutdown' },
+    // As an earlier version has written it.
+    { before: 'Unknown (9)', state: 'Pending' },
+  ])('that a newer runtime says, and IronCore has no word for, leaves $before at $state', ({ before, state }) => {
+    const machine = machineOf({ state: before });
+
+    const shown = said({ machine, seen: seenWith({ state: 9, volumes: [{ name: 'v', handle: 'h', state: 7 }] }) });
+
+    expect(shown).toMatchObject({ state, volumes: [{ name: 'v', state: 'Pending' }] });
+    expect(ready(shown)).toMatchObject({
+      status: 'Unknown',
+      message: expect.stringMatching(/^The runtime reports state 9/),
+    });
   });
 
   test('is Pending while something is waited for, which is told', () => {

@@ -23,6 +23,8 @@ const STATES: Readonly<Record<MachineState, string>> = {
   [MachineState.MACHINE_STOPPED]: 'Shutdown',
 };
 
+const WORDS: ReadonlySet<string> = new Set(Object.values(STATES));
+
 /** A state in words; undefined: IRI did not have it when this was written. */
 export function runtimeStateName(state: number): string | undefined {
   return STATES[state as MachineState]; // Any number can come from the wire.
@@ -99,7 +101,7 @@ function shownBy(machine: IronCoreMachine, { metadata, status }: RuntimeMachine,
     .map((entry) => ({ name: entry.name, handle: '', state: 0, ref: volumeNameOf(machine, entry) }));
   return {
     ...(Number.isSafeInteger(generation) && { observedGeneration: generation }),
-    state: runtimeStateName(status.state) ?? `Unknown (${status.state})`,
+    state: runtimeStateName(status.state) ?? lastKnown(before.state),
     volumes: [...shown, ...missing].map(({ ref, ...one }) => ({
       ...attachment(one, before.volumes, now),
       ...(ref !== undefined && { volumeRef: { name: ref } }),
@@ -113,14 +115,22 @@ function shownBy(machine: IronCoreMachine, { metadata, status }: RuntimeMachine,
   };
 }
 
-/** Both kinds have the same numbers of states. */
+/**
+ * In place of a state that IRI did not have when this was written: a machinebroker which shows the Machine fails at every word that IronCore does
+ * not have, for all Machines at once. As a machinepoollet does, the last one that is known stays; condition Ready says what the runtime has said.
+ */
+function lastKnown(before: string | undefined): string {
+  return before !== undefined && WORDS.has(before) ? before : 'Pending';
+}
+
+/** Both kinds have the same numbers of states. One that IRI did not have when this was written is not known to be attached. */
 function attachment(
   { name, handle, state }: { readonly name: string; readonly handle: string; readonly state: number },
   before: readonly AttachmentStatus[] = [],
   now: string,
 ): AttachmentStatus {
   const old = before.find((one) => one.name === name);
-  const word = state === VolumeState.VOLUME_ATTACHED ? 'Attached' : state === 0 ? 'Pending' : `Unknown (${state})`;
+  const word = state === VolumeState.VOLUME_ATTACHED ? 'Attached' : 'Pending';
   const since = old?.state === word ? old.lastStateTransitionTime : now;
   return {
     name,
