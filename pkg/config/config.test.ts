@@ -14,6 +14,27 @@ test('what Nodes follow of Machines of Cluster API are regular expressions', () 
   expect(() => of('(')).toThrow('--additional-sync-machine-labels: ( is no regular expression: ');
 });
 
+test('fields that runtimes of IronCore are told of are read by name', () => {
+  const config = configFrom(
+    'machinist run',
+    typed({ 'machine-downward-api-label': ["root-machine-uid=metadata.labels['a.b/c']", 'of=metadata.namespace'] }),
+  );
+
+  expect([...config.ironCoreDownwardAPI.machineLabels]).toEqual([
+    ['root-machine-uid', { field: 'labels', key: 'a.b/c' }],
+    ['of', { field: 'namespace', key: '' }],
+  ]);
+});
+
+test('MachinePools of IronCore have the provider IDs that are given them', () => {
+  const flags = typed({ 'ironcore-pool': 'p=unix:///p,q=unix:///q', 'ironcore-pool-provider-id': 'q=sim://q' });
+
+  expect(configFrom('machinist run', flags).ironCorePools).toEqual([
+    { pool: 'p', address: 'unix:///p' },
+    { pool: 'q', address: 'unix:///q', providerID: 'sim://q' },
+  ]);
+});
+
 describe('flags', () => {
   test("the defaults are the original's", () => {
     const config = configFrom('machinist run', new Map());
@@ -141,6 +162,27 @@ describe('flags', () => {
     { flag: 'controllers', value: 'ironcore.pools', says: /"ironcore\.pools" requires --ironcore-pool/ },
     { flag: 'ironcore-pool', value: 'p=/run/x.sock', says: /--ironcore-pool: "p=\/run\/x.sock".*unix:\/\// },
     { flag: 'ironcore-pool', value: 'p=unix:///1,p=unix:///2', says: /pool "p" is listed twice/ },
+    {
+      flag: 'ironcore-pool-provider-id',
+      value: 'p=x',
+      says: /--ironcore-pool-provider-id: "p=x".*pool of --ironcore-pool/,
+    },
+    {
+      flag: 'machine-downward-api-label',
+      value: 'a=spec.power',
+      says: /--machine-downward-api-label: "a=spec\.power".*metadata\.labels\['KEY'\]/,
+    },
+    {
+      flag: 'nic-downward-api-label',
+      value: '-a=metadata.name',
+      says: /"-a=metadata\.name" is not valid: expected <name>=<field>/,
+    },
+    {
+      flag: 'volume-downward-api-label',
+      value: 'machinepool-uid=metadata.uid',
+      says: /name "machinepool-uid" is reserved/,
+    },
+    { flag: 'network-downward-api-label', value: 'a=metadata.uid,a=metadata.name', says: /name "a" is listed twice/ },
     { flag: 'driver-qps', value: '5', says: /--driver-qps: "5" is not valid: expected <provider>=<number>/ },
     { flag: 'driver-qps', value: 'a=0', says: /--driver-qps: "a=0" is not valid: .* greater than 0/ },
     { flag: 'driver-qps', value: 'a=inf', says: /--driver-qps: "a=inf" is not valid/ },

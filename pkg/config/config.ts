@@ -1,4 +1,10 @@
 import { parseGoFloat } from '../apis/go-number.ts';
+import {
+  parseFieldPath,
+  type DownwardAPI,
+  type DownwardFields,
+  type FieldPath,
+} from '../apis/ironcore/downward-api.ts';
 import { type AutoscalerConfig, autoscalerFrom } from './autoscaler.ts';
 import { defaultOf, type Flag, FLAGS, type Program } from './flags.ts';
 import { leasesOf, refuseSplitLeases } from './lease-groups.ts';
@@ -60,6 +66,9 @@ export interface Config {
   readonly leases: ReadonlySet<string>;
   /** Pools of IronCore that are served, each by its runtime. */
   readonly ironCorePools: readonly PoolAddress[];
+  /** Only Machines of IronCore in these pools with this value of the label are looked after; empty: all. */
+  readonly ironCoreWatchFilter: string;
+  readonly ironCoreDownwardAPI: DownwardAPI;
   readonly drivers: readonly ProviderAddress[];
   readonly machine: {
     readonly creationTimeoutMs: number;
@@ -125,6 +134,8 @@ export interface ProviderAddress {
 export interface PoolAddress {
   readonly pool: string;
   readonly address: string;
+  /** Of the MachinePool; undefined: it is created without. */
+  readonly providerID?: string | undefined;
 }
 
 /** What was typed, by flag name; a repeated flag has several texts. */
@@ -158,7 +169,8 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
   const read = reader(values);
   const { text, number, bool, list } = read;
 
-  const ironCorePools = program === 'machinist run' ? poolsFrom(list('ironcore-pool')) : [];
+  const ironCorePools =
+    program === 'machinist run' ? poolsFrom(list('ironcore-pool'), list('ironcore-pool-provider-id')) : [];
   const controllers = controllersFrom(program, list('controllers'), ironCorePools);
   const leases = leasesOf(controllers);
   const config: Config = {
@@ -167,6 +179,14 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
     controllers,
     leases,
     ironCorePools,
+    ironCoreWatchFilter: text('ironcore-watch-filter'),
+    ironCoreDownwardAPI: {
+      machineLabels: fieldsIn(read, 'machine-downward-api-label'),
+      machineAnnotations: fieldsIn(read, 'machine-downward-api-annotation'),
+      volumeLabels: fieldsIn(read, 'volume-downward-api-label'),
+      networkInterfaceLabels: fieldsIn(read, 'nic-downward-api-label'),
+      networkLabels: fieldsIn(read, 'network-downward-api-label'),
+    },
     drivers: driversFrom(list('driver'), list('driver-qps')),
     machine: machineFrom(program, read),
     sets: {
@@ -215,6 +235,27 @@ function patternsIn({ list }: ValueReader, name: string): readonly RegExp[] {
       throw new FlagError(`--${name}: ${pattern} is no regular expression: ${(err as Error).message}`);
     }
   });
+}
+
+/** That of labels is how machines of a pool are told from those of others. */
+const RESERVED_FIELD = 'machinepool-uid';
+
+/** Fields of objects that runtimes are told of, by name. Throws FlagError. */
+function fieldsIn({ list }: ValueReader, flag: string): DownwardFields {
+  const fields = new Map<string, FieldPath>();
+  for (const item of list(flag)) {
+    const [, name = '', path = ''] = /^([A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)=(.+)$/.exec(item) ?? [];
+    const field = parseFieldPath(path);
+    if (field === undefined) {
+      throw new FlagError(
+        `--${flag}: ${JSON.stringify(item)} is not valid: expected <name>=<field>, where the field is metadata.name, metadata.namespace, metadata.uid, metadata.labels['KEY'] or metadata.annotations['KEY']`,
+      );
+    }
+    if (name === RESERVED_FIELD) throw new FlagError(`--${flag}: name "${name}" is reserved; choose another one`);
+    if (fields.has(name)) throw new FlagError(`--${flag}: name "${name}" is listed twice`);
+    fields.set(name, field);
+  }
+  return fields;
 }
 
 /** Where no kinds of ours are looked after there is no target cluster: what becomes a Node is not known here. */
@@ -308,10 +349,20 @@ function controllersFrom(
   return new Set(CONTROLLERS.filter((known) => names.includes(known)));
 }
 
-function poolsFrom(items: readonly string[]): PoolAddress[] {
+function poolsFrom(items: readonly string[], providerIDs: readonly string[]): PoolAddress[] {
   const pools = addressesFrom('--ironcore-pool', 'name', items);
   refuseTwice('--ironcore-pool: pool', 'pool', pools);
-  return pools.map(({ name, address }) => ({ pool: name, address }));
+  const ids = new Map<string, string>();
+  for (const item of providerIDs) {
+    const [, name = '', id = ''] = /^([^=]+)=(.+)$/.exec(item) ?? [];
+    if (id === '' || ids.has(name) || pools.every((pool) => pool.name !== name)) {
+      throw new FlagError(
+        `--ironcore-pool-provider-id: ${JSON.stringify(item)} is not valid: expected <name>=<ID>, once for each pool, with the name of a pool of --ironcore-pool`,
+      );
+    }
+    ids.set(name, id);
+  }
+  return pools.map(({ name, address }) => ({ pool: name, address, providerID: ids.get(name) }));
 }
 
 function driversFrom(items: readonly string[], rates: readonly string[]): ProviderAddress[] {

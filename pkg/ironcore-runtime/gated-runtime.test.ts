@@ -92,6 +92,7 @@ describe('a runtime behind the gate', () => {
     expect([calls, sent]).toEqual([[], []]);
   });
 
+  // promise: ironcore/pools-classes/runtime-answers-within
   test('is looked at without asking', async () => {
     const { gated, admitted, calls } = world(0);
 

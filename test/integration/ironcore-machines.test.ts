@@ -238,8 +238,8 @@ test('a machine that starts is shown within seconds', async () => {
 
   runtime.store.setState(metadata.id, MachineState.MACHINE_RUNNING);
 
-  // At rest a runtime is looked at each 30 s, while a machine starts each 5 s.
-  await shows('starting', ({ status }) => expect(status).toMatchObject({ state: 'Running' }), { timeoutMs: 20_000 });
+  // How soon is said by relist.test.ts, by a clock of its own.
+  await shows('starting', ({ status }) => expect(status).toMatchObject({ state: 'Running' }));
 });
 
 // promise: ironcore/machines/ignition-secret-condition-call
@@ -619,6 +619,56 @@ test('at the wrong address nothing is made, deleted or given back, and at the ri
   expect(right.store.all()).toEqual([]);
   expect((await read<IronCoreVolume>('Volume', name))?.spec?.claimRef).toBeUndefined();
 }, 240_000);
+
+// promise: ironcore/machines/watch-filter-downward-api
+test('a pool with a provider ID, a watch filter and a downward API serves the Machines with the label, and hands on their fields', async () => {
+  const name = 'filtered';
+  await using own = await IriRuntime.start({ classes: { [CLASS]: 5 } });
+  const team = "team=metadata.labels['example.com/team']";
+  await using _session = await OperatorSession.start({
+    connection: plane.connection,
+    subject: { user: 'machinist' },
+    namespace: ns.name,
+    controllers: 'ironcore.pools',
+    flags: {
+      'leader-elect': 'false',
+      'ironcore-pool': `${name}=${own.address}`,
+      'ironcore-pool-provider-id': `${name}=sim://${name}`,
+      'ironcore-watch-filter': 'blue',
+      'machine-downward-api-label': team,
+      'machine-downward-api-annotation': team,
+      'volume-downward-api-label': 'of=metadata.namespace',
+    },
+  });
+  const label = 'common.ironcore.dev/watch-filter';
+  const machinePoolRef = { name };
+  await createVolume(name);
+  const volumes = [{ name: 'root', volumeRef: { name } }];
+  const labels = { [label]: 'blue', 'example.com/team': 'a' };
+  await create('Machine', 'unlabelled-filtered', { machineClassRef: { name: CLASS }, machinePoolRef });
+  await create('Machine', name, { machineClassRef: { name: CLASS }, machinePoolRef, volumes }, { labels });
+
+  const { metadata, spec } = await running(name, own);
+  const key = 'downward-api.machinepoollet.ironcore.dev/team';
+  expect(metadata.labels).toMatchObject({ [key]: 'a' });
+  const ofVolume = spec.volumes[0]?.connection?.attributes['rawVolumeLabels'] ?? '{}';
+  expect(JSON.parse(ofVolume)).toMatchObject({ 'downward-api.machinepoollet.ironcore.dev/of': ns.name });
+  await edit('Machine', name, { metadata: { labels: { 'example.com/team': 'b' } } });
+  await eventually(() => expect(own.store.named(name).metadata.annotations).toMatchObject({ [key]: 'b' }));
+  expect(own.store.named(name).metadata.labels).toMatchObject({ [key]: 'a' });
+  expect(own.asked('DetachVolume')).toEqual([]);
+  const pool = await api.send<{ spec: object }>('GET', `/apis/compute.ironcore.dev/v1alpha1/machinepools/${name}`);
+  expect(pool.spec).toMatchObject({ providerID: `sim://${name}` });
+
+  expect(own.store.made).toBe(1);
+  expect((await read<IronCoreMachine>('Machine', 'unlabelled-filtered'))?.metadata.finalizers).toBeUndefined();
+  await edit('Machine', 'unlabelled-filtered', { metadata: { labels: { [label]: 'blue' } } });
+  await running('unlabelled-filtered', own);
+  for (const one of [name, 'unlabelled-filtered']) {
+    await remove('Machine', one);
+    await gone(one, { timeoutMs: 60_000 });
+  }
+}, 180_000);
 
 /*
  * The process dies at one of its mutations, or loses its answer, while a Machine with a volume and a network interface comes, is switched

@@ -124,6 +124,9 @@ function ironCorePoolsOf(operator: Operator, known: KnownPools): Controller {
   const { writer, runtimes } = operator.under(IRONCORE_POOLS_LEASE);
   const pools = new IronCorePoolController({
     runtimes,
+    providerIDs: new Map(
+      config.ironCorePools.flatMap(({ pool, providerID }) => (providerID === undefined ? [] : [[pool, providerID]])),
+    ),
     pools: caches.ironCorePools,
     classes: caches.ironCoreClasses,
     machines: caches.ironCoreMachines,
@@ -174,6 +177,8 @@ function ironCoreMachinesOf(operator: Operator, known: KnownPools): Controller {
     volumes: caches.ironCoreVolumes,
     networkInterfaces: caches.ironCoreNetworkInterfaces,
     networks: caches.ironCoreNetworks,
+    downwardAPI: operator.config.ironCoreDownwardAPI,
+    watchFilter: operator.config.ironCoreWatchFilter,
     secrets: caches.ironCoreSecrets,
     prefixes: caches.ironCorePrefixes,
     recorder: eventsAbout(ironCoreMachines, recorder),

@@ -47,6 +47,7 @@ let places: number;
 let failure: unknown;
 let runtimes: Map<string, Pick<PoolRuntime, 'classes' | 'address'>>;
 let rival: string | undefined;
+let providerIDs: Map<string, string>;
 let leaseFailure: unknown;
 let other: string | undefined;
 let served: ServedPools;
@@ -82,10 +83,12 @@ beforeEach(() => {
   };
   const metrics = ironCoreMetrics(new Registry());
   runtimes = new Map([['p', runtime]]);
+  providerIDs = new Map();
   const told = { served, recorder, metrics };
   controller = new IronCorePoolController({
     ...told,
     runtimes,
+    providerIDs,
     pools,
     classes,
     machines,
@@ -115,6 +118,35 @@ test('a pool that is not there is made, once: whoever takes it away wants it awa
 
   expect(await pass()).toMatchObject({ kind: 'stop' });
   expect(client.writes.filter(({ verb }) => verb === 'create')).toHaveLength(1);
+});
+
+test('one that is made has the provider ID of the flag', async () => {
+  providerIDs.set('p', 'sim://p');
+
+  await pass();
+
+  expect(client.writes).toMatchObject([{ verb: 'create', body: { spec: { providerID: 'sim://p' } } }]);
+});
+
+test.each([
+  { has: 'sim://p', told: [] },
+  {
+    has: undefined,
+    told: [expect.stringMatching(/^ProviderIDDiffers: spec\.providerID is not set.* set it to sim:\/\/p/)],
+  },
+  {
+    has: 'other',
+    told: [expect.stringMatching(/^ProviderIDDiffers: spec\.providerID is other and cannot be changed/)],
+  },
+])('the provider ID of one that is there stays $has, and is told once where it differs', async ({ has, told }) => {
+  providerIDs.set('p', 'sim://p');
+  pools.put({ metadata: meta('p'), spec: has === undefined ? {} : { providerID: has } });
+
+  await pass();
+  clock.advance(10_000);
+  await pass();
+
+  expect(events).toEqual(told);
 });
 
 test('one that is there is not made, and its status says what the runtime says', async () => {

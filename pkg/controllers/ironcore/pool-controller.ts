@@ -30,6 +30,8 @@ import type { ServedPools } from './served-pools.ts';
 
 export interface PoolControllerDeps {
   readonly runtimes: ReadonlyMap<string, Pick<PoolRuntime, 'classes' | 'address'>>;
+  /** Of MachinePools that are made here, by name. */
+  readonly providerIDs: ReadonlyMap<string, string>;
   readonly pools: Informer<IronCoreMachinePool>;
   readonly classes: Informer<IronCoreMachineClass>;
   /** Indexes: `pool`. */
@@ -63,6 +65,8 @@ export class IronCorePoolController {
   readonly #created = new Set<string>();
   /** UIDs of pools of which it was told that they share a runtime. */
   readonly #toldShared = new Set<string>();
+  /** The same of those whose provider ID is another one. */
+  readonly #toldID = new Set<string>();
   readonly #heartbeats = new Map<string, Heartbeat>();
 
   constructor(deps: PoolControllerDeps) {
@@ -153,7 +157,10 @@ export class IronCorePoolController {
     const { served, recorder, metrics } = this.#deps;
     served.set(name, other === undefined);
     metrics.served.set({ pool: name }, other === undefined ? 1 : 0);
-    if (pool !== undefined) this.#tellSharedRuntime(pool);
+    if (pool !== undefined) {
+      this.#tellSharedRuntime(pool);
+      this.#tellProviderID(pool);
+    }
     if (other === undefined || pool === undefined) return;
     const message =
       `Another process serves the pool: its Lease in namespace ${POOL_LEASE_NAMESPACE} is renewed by ${other}, such as a machinepoollet of ` +
@@ -175,10 +182,27 @@ export class IronCorePoolController {
     recorder.event({ object: pool, type: 'Warning', reason: 'SharedRuntime', message });
   }
 
+  /** One that was there before keeps what it has. Once for each MachinePool. */
+  #tellProviderID(pool: IronCoreMachinePool): void {
+    const { providerIDs, recorder } = this.#deps;
+    const { name, uid } = pool.metadata;
+    const wanted = providerIDs.get(name);
+    const { providerID = '' } = pool.spec ?? {};
+    if (wanted === undefined || wanted === providerID || this.#toldID.has(uid)) return;
+    this.#toldID.add(uid);
+    const message =
+      providerID === ''
+        ? `spec.providerID is not set because the MachinePool already existed: set it to ${wanted}, the value of --ironcore-pool-provider-id`
+        : `spec.providerID is ${providerID} and cannot be changed; --ironcore-pool-provider-id is ${wanted}: correct the flag`;
+    recorder.event({ object: pool, type: 'Warning', reason: 'ProviderIDDiffers', message });
+  }
+
   async #create(name: string, signal: AbortSignal): Promise<void> {
-    const { writer } = this.#deps;
+    const { writer, providerIDs } = this.#deps;
+    const providerID = providerIDs.get(name);
+    const spec = providerID === undefined ? {} : { providerID };
     await writer
-      .create('create', ironCoreMachinePools, { metadata: { name }, spec: {} }, { signal })
+      .create('create', ironCoreMachinePools, { metadata: { name }, spec }, { signal })
       .catch(ignoreAlreadyExists);
     this.#created.add(name);
   }

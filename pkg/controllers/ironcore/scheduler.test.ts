@@ -345,6 +345,8 @@ describe('Machines that wait are looked at', () => {
       woken: ['ns/m-1'],
     },
   ];
+  // By itself and at once: none of these is put off.
+  // promise: ironcore/placing-machines/pool-added-at-once
   test.each(cases)('$when', ({ happens, woken }) => {
     const world = new World();
     world.pools.put(pool('a', 1));

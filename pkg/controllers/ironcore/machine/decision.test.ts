@@ -59,6 +59,8 @@ function ready<T extends { name: string }>(...all: readonly T[]): Map<string, Ne
   return new Map(all.map((one) => [one.name, { ready: one }]));
 }
 
+const WANTED_LABELS = '{"downward-api.machinepoollet.ironcore.dev/x":"2","uid":"1","name":"v"}';
+
 const WANTED: Wanted = {
   runtimeClass: { ready: 'small' },
   ignition: { ready: IGNITION },
@@ -72,6 +74,7 @@ function situationOf(part: Partial<Situation> = {}): Situation {
   return {
     machine: machineOf(),
     poolUID: 'pool-uid',
+    downward: { labels: {}, annotations: {} },
     claim: { process: 'me', renewals: 2 },
     wanted: WANTED,
     networkInterfaceUIDs: new Map([['nic', 'uid-nic']]),
@@ -151,6 +154,11 @@ describe('with a machine at the runtime', () => {
   }[] = [
     { of: 'not at all', shown: {}, isSame: true },
     { of: 'and more of them', shown: { rawVolumeLabels: '{"name":"v","more":"x","uid":"1"}' }, isSame: true },
+    {
+      of: 'with another value of a label that a flag hands on',
+      shown: { rawVolumeLabels: '{"name":"v","downward-api.machinepoollet.ironcore.dev/x":"1","uid":"1"}' },
+      isSame: true,
+    },
     { of: 'as no JSON', shown: { rawVolumeLabels: 'x' }, isSame: true },
     { of: 'as null', shown: { rawVolumeLabels: 'null' }, isSame: true },
     { of: 'of another object', shown: { rawVolumeLabels: '{"uid":"2","name":"v"}' }, isSame: false },
@@ -225,14 +233,14 @@ describe('with a machine at the runtime', () => {
       wanted: {
         volumes: ready(
           disk('root', 'oda'),
-          remote('data', 'odb', 'h', 1n, { attributes: { a: 'b', rawVolumeLabels: '{"uid":"1","name":"v"}' } }),
+          remote('data', 'odb', 'h', 1n, { attributes: { a: 'b', rawVolumeLabels: WANTED_LABELS } }),
         ),
       },
       changes: isSame ? [] : [{ kind: 'detachVolume' as const, name: 'data' }],
     })),
     ...labelled.map(({ of, shown: { rawVolumeLabels }, isSame }) => {
       const attributes = rawVolumeLabels === undefined ? { a: 'b' } : { a: 'b', rawNICLabels: rawVolumeLabels };
-      const wanted = { a: 'b', rawNICLabels: '{"uid":"1","name":"v"}' };
+      const wanted = { a: 'b', rawNICLabels: WANTED_LABELS };
       return {
         what: `a network interface of which the runtime shows labels ${of} ${isSame ? 'stays' : 'is detached first'}`,
         has: { spec: { networkInterfaces: [{ ...nic('eth'), attributes }] } },

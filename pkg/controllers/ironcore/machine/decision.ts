@@ -58,6 +58,8 @@ export type MachineDecision =
 export interface Situation {
   readonly machine: IronCoreMachine;
   readonly poolUID: string;
+  /** What its runtime is told of the Machine beside its name; annotations follow it. */
+  readonly downward: Readonly<Record<'labels' | 'annotations', Readonly<Record<string, string>>>>;
   /** By which this process says that it has made a machine; undefined: it cannot yet. */
   readonly claim: PoolClaim | undefined;
   readonly wanted: Wanted;
@@ -154,13 +156,20 @@ function waitFor(reason: WaitReason, needed: Needed<unknown>): readonly Wait[] {
   return 'why' in needed ? [{ reason, message: needed.why }] : [];
 }
 
-function newMachine({ machine, wanted, poolUID, claim, ...situation }: Situation): WantedMachine {
+function newMachine({ machine, wanted, poolUID, downward, claim, ...situation }: Situation): WantedMachine {
   const { uid, name, namespace = '' } = machine.metadata;
   const { runtimeClass, ignition, hostname } = wanted;
   return {
     metadata: {
-      labels: { [UID_LABEL]: uid, [MACHINE_NAMESPACE_LABEL]: namespace, [NAME_LABEL]: name, [POOL_UID_LABEL]: poolUID },
+      labels: {
+        ...downward.labels,
+        [UID_LABEL]: uid,
+        [MACHINE_NAMESPACE_LABEL]: namespace,
+        [NAME_LABEL]: name,
+        [POOL_UID_LABEL]: poolUID,
+      },
       annotations: {
+        ...downward.annotations,
         ...annotationsOf(machine, 0n, situation.networkInterfaceUIDs),
         ...(claim !== undefined && { [CLAIM]: claimText(claim) }),
       },
@@ -178,7 +187,7 @@ function newMachine({ machine, wanted, poolUID, claim, ...situation }: Situation
 /** What takes a machine from how it is to how it should be. What is taken away goes first; what takes its place follows when it is gone. */
 function changesOf(
   kept: RuntimeMachine,
-  { machine, wanted, networkInterfaceUIDs }: Situation,
+  { machine, wanted, downward, networkInterfaceUIDs }: Situation,
 ): readonly RuntimeChange[] {
   const { spec, metadata } = kept;
   const power = machine.spec.power === 'Off' ? Power.POWER_OFF : Power.POWER_ON;
@@ -203,9 +212,13 @@ function changesOf(
     changes.push({ kind: 'attachNetworkInterface', networkInterface });
   }
   if (spec.power !== power) changes.push({ kind: 'power', power });
-  const annotations = annotationsOf(machine, metadata.generation, networkInterfaceUIDs);
+  const annotations = {
+    ...downward.annotations,
+    ...annotationsOf(machine, metadata.generation, networkInterfaceUIDs),
+  };
   // A runtime may count annotations as a change: its own generation alone is no reason to write them.
-  const isStale = [MACHINE_GENERATION, NIC_MAPPING].some((key) => metadata.annotations[key] !== annotations[key]);
+  const followed = [MACHINE_GENERATION, NIC_MAPPING, ...Object.keys(downward.annotations)];
+  const isStale = followed.some((key) => metadata.annotations[key] !== annotations[key]);
   if (isStale) changes.push({ kind: 'annotate', annotations: { ...metadata.annotations, ...annotations } });
   return changes;
 }

@@ -5,6 +5,7 @@ import { MachineStore } from '../../../ironcore-runtime/sim/store.ts';
 import { MemoryClient } from '../../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../../test/memory-informer.ts';
 import type { IronCoreMachine, IronCoreMachineStatus } from '../../../apis/ironcore/machine.ts';
+import { NO_DOWNWARD_API } from '../../../apis/ironcore/downward-api.ts';
 import type { IronCoreMachineClass } from '../../../apis/ironcore/machine-class.ts';
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import type { IronCoreNetworkInterface } from '../../../apis/ironcore/network-interface.ts';
@@ -64,6 +65,7 @@ function world(
   machine: IronCoreMachine,
   volumes: readonly IronCoreVolume[] = [],
   pool: IronCoreMachinePool = { metadata: { ...meta('p'), namespace: '' } },
+  { downwardAPI = NO_DOWNWARD_API, watchFilter = '' } = {},
 ) {
   const clock = new FakeClock();
   const store = new MachineStore();
@@ -155,6 +157,8 @@ function world(
     claims,
     rivals,
     keptUses,
+    downwardAPI,
+    watchFilter,
     sightings,
     recorder: { event: ({ reason, message }) => void events.push(`${reason}: ${message}`) },
     poolRecorder: { event: ({ reason, message }) => void poolEvents.push(`${reason}: ${message}`) },
@@ -1402,4 +1406,47 @@ test.each([
   const want =
     /^ManagedByAnother: .*managed-by=me.*machinepoollet.ironcore.dev\/machine is not removed. .*remove the annotation/;
   expect(events.map((event) => want.test(event))).toEqual(row.told ? [true] : []);
+});
+
+const FILTER = 'common.ironcore.dev/watch-filter';
+
+test.each([
+  { title: 'with the label', metadata: { labels: { [FILTER]: 'blue' } }, made: 1, told: [] },
+  { title: 'without the label', metadata: {}, made: 0, told: [] },
+  { title: 'with another value', metadata: { labels: { [FILTER]: 'green' } }, made: 0, told: [] },
+  {
+    title: 'without the label that is being deleted',
+    metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' },
+    made: 0,
+    told: [
+      expect.stringMatching(
+        /^ManagedByAnother: .*does not have label common\.ironcore\.dev\/watch-filter=blue .*finalizer .* is not removed\. .*set the label/,
+      ),
+    ],
+  },
+])('with a watch filter, of a Machine $title machines are made: $made', async ({ metadata, made, told }) => {
+  const it = world(machineOf({}, {}, metadata), [], undefined, { watchFilter: 'blue' });
+
+  await it.pass();
+
+  expect(it.store.made).toBe(made);
+  expect(it.events.filter((event) => !event.startsWith('Created: '))).toEqual(told);
+  expect(it.client.writes.length > 0).toBe(made > 0);
+});
+
+test('what the downward API names is a label of the machine for good, and an annotation that follows the Machine', async () => {
+  const field = { field: 'labels', key: 'team' } as const;
+  const fields = new Map([['team', field]]);
+  const downwardAPI = { ...NO_DOWNWARD_API, machineLabels: fields, machineAnnotations: fields };
+  const it = world(machineOf({}, {}, { labels: { team: 'a' } }), [], undefined, { downwardAPI });
+  const shown = () => it.store.list({ id: '', labelSelector: {} }).map(({ metadata }) => metadata);
+  const name = 'downward-api.machinepoollet.ironcore.dev/team';
+
+  await it.pass();
+  expect(shown()).toMatchObject([{ labels: { [name]: 'a' }, annotations: { [name]: 'a' } }]);
+
+  const machine = await it.client.get(ironCoreMachines, { namespace: 'ns', name: 'm' });
+  it.machines.put({ ...machine, metadata: { ...machine.metadata, labels: { team: 'b' } } });
+  await it.pass();
+  expect(shown()).toMatchObject([{ labels: { [name]: 'a' }, annotations: { [name]: 'b' } }]);
 });

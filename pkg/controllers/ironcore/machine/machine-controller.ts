@@ -28,11 +28,13 @@ import { withDevices } from './devices.ts';
 import { deletionNoteOf, deletionNoteText, type DeletionNote } from './deletion-note.ts';
 import type { KeptUses } from './kept-uses.ts';
 import {
+  downwardOf,
   IRONCORE_MACHINE_FINALIZER,
   MANAGED_BY_ANNOTATION,
   REQUESTED_AT_ANNOTATION,
   RUNTIME_GENERATION,
   UID_LABEL,
+  IRONCORE_WATCH_FILTER_LABEL,
 } from './keys.ts';
 import { MissingMachines, recipientOf, type Doubt, type MissingMachinesDeps } from './missing-machines.ts';
 import { Reports, type ReportsDeps } from './reports.ts';
@@ -57,6 +59,8 @@ export interface IronCoreMachineControllerDeps
   readonly rivals: Pick<Rivals, 'knows' | 'whyNot'>;
   /** By pool. Machines of others are not looked at. */
   readonly runtimes: ReadonlyMap<string, PoolRuntime>;
+  /** Value of the label of Machines that are looked after; empty: all are. */
+  readonly watchFilter: string;
   readonly writer: ClaimingDeps['writer'];
   /** Something is on its way at the runtime of a pool: it is to be looked at soon. */
   readonly hurry: (pool: string) => void;
@@ -78,6 +82,12 @@ interface Pass {
   readonly poolUID: string;
   readonly runtime: PoolRuntime;
   readonly signal: AbortSignal;
+}
+
+/** Of a Machine that somebody else looks after. */
+interface Left {
+  readonly why: string;
+  readonly remedy: string;
 }
 
 /** What the runtime has for a Machine. */
@@ -121,11 +131,10 @@ export class IronCoreMachineController {
     const runtime = runtimes.get(poolName);
     if (observed === undefined || runtime === undefined) return stop;
     if (!served.has(poolName)) return waitFor('the pool to be served by this process');
-    const { annotations, finalizers = [] } = observed.metadata;
-    const isHeld = finalizers.includes(IRONCORE_MACHINE_FINALIZER);
-    const manager = annotations?.[MANAGED_BY_ANNOTATION];
-    if (manager !== undefined) {
-      if (isBeingDeleted(observed) && isHeld) this.#tellManaged(observed, manager);
+    const isHeld = observed.metadata.finalizers?.includes(IRONCORE_MACHINE_FINALIZER) === true;
+    const because = this.#leftFor(observed);
+    if (because !== undefined) {
+      if (isBeingDeleted(observed) && isHeld) this.#tellManaged(observed, because);
       return stop;
     }
     if (isBeingDeleted(observed) && !isHeld) return stop;
@@ -144,11 +153,23 @@ export class IronCoreMachineController {
     }
   }
 
+  /** Why somebody else looks after a Machine, and what would help if nobody does; undefined: it is looked after here. */
+  #leftFor({ metadata: { annotations = {}, labels = {} } }: IronCoreMachine): Left | undefined {
+    const { watchFilter } = this.#deps;
+    const manager = annotations[MANAGED_BY_ANNOTATION];
+    if (manager !== undefined) {
+      return { why: `because of its annotation ${MANAGED_BY_ANNOTATION}=${manager}`, remedy: 'remove the annotation' };
+    }
+    if (watchFilter === '' || labels[IRONCORE_WATCH_FILTER_LABEL] === watchFilter) return undefined;
+    const label = `${IRONCORE_WATCH_FILTER_LABEL}=${watchFilter}`;
+    return { why: `because it does not have label ${label} (--ironcore-watch-filter)`, remedy: 'set the label' };
+  }
+
   /** Its deletion waits for whoever manages it, or for nobody: only they may know of a machine of it. */
-  #tellManaged(observed: IronCoreMachine, manager: string): void {
+  #tellManaged(observed: IronCoreMachine, { why, remedy }: Left): void {
     const message =
-      `Not managed here because of its annotation ${MANAGED_BY_ANNOTATION}=${manager}: its machine is not deleted, and its finalizer ` +
-      `${IRONCORE_MACHINE_FINALIZER} is not removed. The manager that the annotation names must do so, or remove the annotation`;
+      `Not managed here ${why}: its machine is not deleted, and its finalizer ${IRONCORE_MACHINE_FINALIZER} is not removed. ` +
+      `Its manager must do so, or ${remedy}`;
     this.#reports.event(observed, 'Warning', 'ManagedByAnother', message);
   }
 
@@ -212,6 +233,10 @@ export class IronCoreMachineController {
     const decision = decideMachine({
       machine: observed,
       poolUID,
+      downward: {
+        labels: downwardOf(this.#deps.downwardAPI.machineLabels, observed.metadata),
+        annotations: downwardOf(this.#deps.downwardAPI.machineAnnotations, observed.metadata),
+      },
       claim: this.#deps.claims.ownOf(poolName),
       wanted,
       networkInterfaceUIDs: this.#claiming.networkInterfaceUIDs(observed),

@@ -298,6 +298,7 @@ describe('claims on machines', () => {
 });
 
 describe('all machines of a runtime', () => {
+  // promise: ironcore/machines/running-shown-seconds
   test('are looked at often while something is on its way, and those that have changed are woken', async () => {
     const { store, look, add } = world([machineOf('a'), machineOf('b')]);
     const a = add('a');

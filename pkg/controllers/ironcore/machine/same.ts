@@ -3,7 +3,7 @@ import type {
   Volume,
   VolumeConnection,
 } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
-import { NETWORK_LABELS_ATTRIBUTE, NIC_LABELS_ATTRIBUTE, VOLUME_LABELS_ATTRIBUTE } from './keys.ts';
+import { DOWNWARD_PREFIX, NETWORK_LABELS_ATTRIBUTE, NIC_LABELS_ATTRIBUTE, VOLUME_LABELS_ATTRIBUTE } from './keys.ts';
 
 /**
  * How a volume at a runtime is to the one that is wanted. `size`: nothing else is different, and it can be changed where it is. `disk`: the
@@ -64,8 +64,13 @@ function sameAttributes(shown: Attributes, wanted: Attributes): boolean {
   for (const [key] of labels) delete others[key];
   return (
     covers(shown, others, (a, b) => a === b) &&
-    labels.every(([key, text]) => covers(labelsIn(shown[key]), labelsIn(text), (a, b) => a === b))
+    labels.every(([key, text]) => covers(labelsIn(shown[key]), identityIn(text), (a, b) => a === b))
   );
+}
+
+/** What tells which object it is: what a flag hands on beside that may change, and is new with what is attached next. */
+function identityIn(text: string): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(labelsIn(text)).filter(([key]) => !key.startsWith(DOWNWARD_PREFIX)));
 }
 
 /** None of what is no JSON. */

@@ -1,4 +1,5 @@
 import { networkInterfaceNameOf, volumeNameOf, type IronCoreMachine } from '../../../apis/ironcore/machine.ts';
+import type { DownwardAPI } from '../../../apis/ironcore/downward-api.ts';
 import type { IronCoreMachineClass } from '../../../apis/ironcore/machine-class.ts';
 import type {
   IronCoreNetwork,
@@ -21,6 +22,7 @@ export interface SurroundingsDeps {
   readonly networkInterfaces: Lister<IronCoreNetworkInterface>;
   readonly networks: Lister<IronCoreNetwork>;
   readonly keptUses: Pick<KeptUses, 'holderOf'>;
+  readonly downwardAPI: DownwardAPI;
   /** Contents of Secrets are not kept in memory. */
   readonly reader: Pick<Reader, 'get'>;
 }
@@ -29,7 +31,7 @@ export interface SurroundingsDeps {
 export async function surroundingsOf(
   machine: IronCoreMachine,
   runtimeClasses: readonly RuntimeClass[],
-  { classes, volumes, networkInterfaces, networks, keptUses, reader }: SurroundingsDeps,
+  { classes, volumes, networkInterfaces, networks, keptUses, downwardAPI, reader }: SurroundingsDeps,
   signal: AbortSignal,
 ): Promise<Surroundings> {
   const beside = (name: string): string => keyBeside(machine, name);
@@ -48,6 +50,7 @@ export async function surroundingsOf(
     if (found !== undefined && controllerOf(found)?.uid === nic.metadata.uid) addresses.set(prefix, addressOf(found));
   }
   return {
+    downwardAPI,
     machineClass: classes.get(machine.spec.machineClassRef.name),
     runtimeClasses,
     secret: (name) => data.get(name),

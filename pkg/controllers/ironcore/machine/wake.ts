@@ -94,7 +94,7 @@ export function wakeIronCoreMachines(watched: Watched, queue: Queue): void {
 
 function partsOf(machine: IronCoreMachine | undefined): unknown {
   if (machine === undefined) return undefined;
-  const { deletionTimestamp, finalizers, annotations = {}, uid } = machine.metadata;
+  const { deletionTimestamp, finalizers, labels, annotations = {}, uid } = machine.metadata;
   // They are written before each creation and deletion: one that is refused would be tried again at once.
   const {
     [CREATION_SENT_ANNOTATION]: _sent,
@@ -102,5 +102,5 @@ function partsOf(machine: IronCoreMachine | undefined): unknown {
     [DELETION_SENT_ANNOTATION]: _deletion,
     ...others
   } = annotations;
-  return { deletionTimestamp, finalizers, annotations: others, uid, spec: machine.spec };
+  return { deletionTimestamp, finalizers, labels, annotations: others, uid, spec: machine.spec };
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
 import { NetworkInterface, Volume } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import { NO_DOWNWARD_API } from '../../../apis/ironcore/downward-api.ts';
 import { wantedOf, type Surroundings } from './wanted.ts';
 
 const meta = (name: string) => ({
@@ -55,6 +56,7 @@ const AROUND: Surroundings = {
   network: (name) => (name === 'network' ? { metadata: meta('network'), spec: { providerID: 'net-1' } } : undefined),
   prefixAddress: () => undefined,
   keeperOf: () => undefined,
+  downwardAPI: NO_DOWNWARD_API,
 };
 
 test.each([
@@ -287,5 +289,33 @@ describe('what a Machine waits for', () => {
 
     const needed = [runtimeClass, ignition, ...volumes.values(), ...networkInterfaces.values()];
     expect(needed.filter((one) => 'why' in one)).toEqual([{ why }]);
+  });
+});
+
+test('fields that flags name are labels of volumes and network interfaces, too, in the order in which Go writes them', () => {
+  const fields = new Map([
+    ['zone', { field: 'labels', key: 'z' }],
+    ['kind', { field: 'namespace', key: '' }],
+  ] as const);
+  const downwardAPI = {
+    ...NO_DOWNWARD_API,
+    volumeLabels: fields,
+    networkInterfaceLabels: fields,
+    networkLabels: fields,
+  };
+  const volume = () => ({ ...VOLUME, metadata: { ...VOLUME.metadata, labels: { z: 'one' } } });
+
+  const { volumes, networkInterfaces } = wantedOf(documentMachine({}), { ...AROUND, downwardAPI, volume });
+
+  const [disk] = [...volumes.values()].flatMap((one) => ('ready' in one ? [one.ready] : []));
+  const [nic] = [...networkInterfaces.values()].flatMap((one) => ('ready' in one ? [one.ready] : []));
+  const prefix = 'downward-api.machinepoollet.ironcore.dev';
+  expect(disk?.connection?.attributes['rawVolumeLabels']).toMatch(
+    new RegExp(`^{"${prefix}/kind":"ns","${prefix}/zone":"one","machinepoollet`),
+  );
+  const ofNic = new RegExp(`^{"${prefix}/kind":"ns","${prefix}/zone":"","machinepoollet`);
+  expect(nic?.attributes).toMatchObject({
+    rawNICLabels: expect.stringMatching(ofNic),
+    rawNetworkLabels: expect.stringMatching(ofNic),
   });
 });

@@ -5,6 +5,7 @@ import {
   type NetworkInterfaceEntry,
   type VolumeEntry,
 } from '../../../apis/ironcore/machine.ts';
+import type { DownwardAPI } from '../../../apis/ironcore/downward-api.ts';
 import type { IronCoreMachineClass } from '../../../apis/ironcore/machine-class.ts';
 import type { IronCoreNetwork, IronCoreNetworkInterface } from '../../../apis/ironcore/network-interface.ts';
 import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
@@ -27,6 +28,8 @@ export type OptionalSecretData = Readonly<Record<string, Uint8Array>> | undefine
 
 /** All that a Machine names, as it was read. */
 export interface Surroundings {
+  /** What runtimes are told of objects beside their names. */
+  readonly downwardAPI: DownwardAPI;
   readonly machineClass: IronCoreMachineClass | undefined;
   readonly runtimeClasses: readonly RuntimeClass[];
   secret(name: string): OptionalSecretData;
@@ -150,7 +153,10 @@ function connectionOf(
     ready: {
       driver: access.driver ?? '',
       handle: access.handle ?? '',
-      attributes: { ...access.volumeAttributes, [VOLUME_LABELS_ATTRIBUTE]: objectLabels('volume', volume.metadata) },
+      attributes: {
+        ...access.volumeAttributes,
+        [VOLUME_LABELS_ATTRIBUTE]: objectLabels('volume', volume.metadata, around.downwardAPI.volumeLabels),
+      },
       secretData: secretData.ready,
       encryptionData: encryptionData.ready,
       effectiveStorageBytes: bytesOf(present['storage'] ?? 0),
@@ -199,8 +205,8 @@ function networkInterfaceOf(
       ips: addresses,
       attributes: {
         ...attributes,
-        [NIC_LABELS_ATTRIBUTE]: objectLabels('nic', nic.metadata),
-        [NETWORK_LABELS_ATTRIBUTE]: objectLabels('network', network.metadata),
+        [NIC_LABELS_ATTRIBUTE]: objectLabels('nic', nic.metadata, around.downwardAPI.networkInterfaceLabels),
+        [NETWORK_LABELS_ATTRIBUTE]: objectLabels('network', network.metadata, around.downwardAPI.networkLabels),
       },
     }),
   };
