@@ -13,28 +13,28 @@ interface Meaning {
 const MEANINGS: Readonly<Record<Exclude<DriverCode, 'OK'>, Meaning>> = {
   Canceled: {
     cause: 'The call was aborted, for instance because the machine is being deleted.',
-    remedy: 'None: the VM is asked for by name before anything else happens.',
+    remedy: 'None: the VM is looked up by name before anything else happens.',
   },
-  Unknown: { cause: 'The driver knows no better.', remedy: "Look into the driver's log." },
+  Unknown: { cause: 'The driver has no specific error.', remedy: 'Check the log of the driver.' },
   InvalidArgument: {
     cause: "The class's `providerSpec` or Secret is wrong; the message names the member.",
     remedy: 'Correct the MachineClass or the Secret: the call is then repeated at once.',
   },
   DeadlineExceeded: {
     cause: 'The provider did not answer the driver in time.',
-    remedy: "None, unless it lasts: then check the provider's status.",
+    remedy: 'None, unless the code persists: then check the status of the provider.',
   },
   NotFound: {
     cause: 'There is no VM of this machine.',
-    remedy: 'None: it is made, or counts as deleted. Only this code means that a VM is gone.',
+    remedy: 'None: the VM is created, or counts as deleted. Only this code means that a VM does not exist.',
   },
   AlreadyExists: {
-    cause: 'Something of that name exists at the provider and is not this VM.',
+    cause: 'Another object of that name exists at the provider.',
     remedy: 'Remove it at the provider.',
   },
   PermissionDenied: {
-    cause: 'The credentials are valid and do not suffice.',
-    remedy: 'Grant what the message names, or put other credentials into the Secret.',
+    cause: 'The credentials are valid but not sufficient.',
+    remedy: 'Grant the permission in the message, or use other credentials in the Secret.',
   },
   ResourceExhausted: {
     cause: 'A quota is used up, or the zone has no capacity left.',
@@ -42,31 +42,30 @@ const MEANINGS: Readonly<Record<Exclude<DriverCode, 'OK'>, Meaning>> = {
   },
   FailedPrecondition: {
     cause:
-      'Something must be put right first; also: the call came from a manager that has been replaced, or whose Lease was set back (fencing token).',
+      'A problem must be resolved first; also: the call came from a former leader, or from a manager whose Lease was restored from a backup (fencing token).',
     remedy:
-      'Do what the message says. About tokens see [restoring](../operations/running.md#restoring-the-control-cluster-from-a-backup).',
+      'Follow the message. For tokens, see [restoring](../operations/running.md#restoring-the-control-cluster-from-a-backup).',
   },
-  Aborted: { cause: 'Stopped halfway, or still in progress.', remedy: 'None: it is asked again.' },
+  Aborted: { cause: 'Stopped halfway, or still in progress.', remedy: 'None: the call is retried.' },
   OutOfRange: {
     cause: 'Several VMs match one machine.',
-    remedy: 'None: VMs that no machine owns are looked for at once, and removed.',
+    remedy: 'None: an orphan collection starts at once and removes VMs without a Machine.',
   },
   Unimplemented: {
     cause: 'The driver does not implement this method.',
-    remedy: 'None where the method is optional; else use a newer driver.',
+    remedy: 'None if the method is optional; otherwise use a newer driver.',
   },
-  Internal: { cause: 'A fault of the driver or the provider.', remedy: "Look into the driver's log." },
+  Internal: { cause: 'An error in the driver or the provider.', remedy: 'Check the log of the driver.' },
   Unavailable: {
     cause:
       'The provider cannot be reached, or the driver cannot be: it is down, was restarted, or did not answer in time.',
-    remedy: 'See that the driver runs and that `--driver` names its address.',
+    remedy: 'Check that the driver is running, and that `--driver` has its address.',
   },
-  DataLoss: { cause: 'Data is lost for good.', remedy: 'Delete the machine.' },
+  DataLoss: { cause: 'Data is lost permanently.', remedy: 'Delete the machine.' },
   Unauthenticated: { cause: 'The credentials are not accepted.', remedy: 'Put new credentials into the Secret.' },
   Uninitialized: {
-    cause:
-      'The provider has begun with the VM, and has not completed it yet. No failure: the last operation says what it waits for.',
-    remedy: 'None: it is asked again every few seconds. If it lasts, see to what the last operation names.',
+    cause: 'The provider is creating the VM. This is not a failure: the last operation shows what it is waiting for.',
+    remedy: 'None: the call is repeated every few seconds. If the code persists, check what the last operation names.',
   },
 };
 
@@ -83,18 +82,18 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
     operation: 'Create',
     cause:
       'The API server, a policy or a webhook refuses our finalizer since the Machine was created: no provider was asked for a VM.',
-    remedy: 'Correct what refuses it; at the creation timeout the Machine becomes Failed.',
+    remedy: 'Correct the policy or webhook; at the creation timeout, the Machine becomes Failed.',
   },
   PreparationFailed: {
     operation: 'Create',
     cause:
       'The API server refuses what the creation needs beforehand: the Secret of the class, or the bootstrap token.',
-    remedy: 'Allow what the message names.',
+    remedy: 'Allow the request in the message.',
   },
   RecordRefused: {
     operation: 'Create, Delete',
     cause: 'The API server, a policy or a webhook refuses to record the VM, or to change the finalizer.',
-    remedy: 'Correct what refuses it; give Nodes names of at most 63 characters.',
+    remedy: 'Correct the policy or webhook; use Node names of at most 63 characters.',
   },
   ClusterOutage: {
     operation: 'Delete',
@@ -123,8 +122,8 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
   },
   SafetyGrace: {
     operation: 'HealthCheck',
-    cause: 'What is known of the clusters is too young, after a start or an outage.',
-    remedy: 'None: it ends by itself.',
+    cause: 'The state of the clusters is too recent, after a start or an outage.',
+    remedy: 'None: it ends automatically.',
   },
 };
 
@@ -142,13 +141,13 @@ Generated from \`pkg/driver/error.ts\`, \`pkg/driver/retry.ts\` and \`pkg/contro
 
 ## Drivers
 
-What a driver answers when a call fails. The name of the code is in \`status.lastOperation.errorCode\` of the Machine and, with the provider's own
-words, in \`status.lastOperation.description\`. Numbers are those of the contract (\`proto/machine/driver/v1/driver.proto\`) and of the
+The codes that a driver returns when a call fails. The name of the code is in \`status.lastOperation.errorCode\` of the Machine and, with the
+message of the provider, in \`status.lastOperation.description\`. Numbers are those of the contract (\`proto/machine/driver/v1/driver.proto\`) and of the
 metric label \`error_code\`.
 
-The wait before the call is repeated begins at 5 s (15 s for \`ResourceExhausted\`) and doubles with each failure in a row, up to what the last columns
-say; it is shortened at random by up to a half, and never shorter than the provider asked for. A change of the Machine, its MachineClass or the Secret
-ends the wait.
+The delay before the call is repeated starts at 5 s (15 s for \`ResourceExhausted\`) and doubles with each failure in a row, up to the values in the last columns;
+it is reduced at random by up to a half, and never shorter than the provider requests. A change of the Machine, its MachineClass or the Secret
+ends the delay.
 
 ${await table(
   ['code', 'number', 'cause', 'remedy', ...CALLS.map(({ title }) => `longest wait: ${title}`)],
@@ -162,8 +161,8 @@ ${await table(
 )}
 ## Operations that wait
 
-Where no driver was asked, or none has failed, \`status.lastOperation.errorCode\` says why the operation does not continue. What is done next
-follows from this word; the description beside it is for people.
+Where no driver was asked, or none has failed, \`status.lastOperation.errorCode\` shows why the operation does not continue. This code determines
+the next steps; the description next to it is for people.
 
 ${await table(
   ['code', 'operation', 'cause', 'remedy'],

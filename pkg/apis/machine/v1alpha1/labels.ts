@@ -23,7 +23,7 @@ export const MACHINE_NAME_LABEL = 'node.gardener.cloud/machine-name';
 export const SCALE_UP_DISABLED_LABEL = 'node.machine.sapcloud.io/scale-up-disabled';
 /** On Nodes: a new template waits for them, in place; set by the MachineDeployment controller. */
 export const CANDIDATE_FOR_UPDATE_LABEL = 'node.machine.sapcloud.io/candidate-for-update';
-/** On Nodes: drain now for an in-place update; set by the MachineDeployment controller or, in manual updates, by a person. */
+/** On Nodes: drain now for an in-place update; set by the MachineDeployment controller or, in manual updates, by a user. */
 export const SELECTED_FOR_UPDATE_LABEL = 'node.machine.sapcloud.io/selected-for-update';
 /** On Nodes and Machines: result of an in-place update, `successful` or `failed`. */
 export const UPDATE_RESULT_LABEL = 'node.machine.sapcloud.io/update-result';
@@ -36,7 +36,7 @@ export const PRIORITY_ANNOTATION = 'machinepriority.machine.sapcloud.io';
 export const MARKED_FOR_DELETION_TIME_ANNOTATION = 'machine.sapcloud.io/marked-for-deletion-time';
 /** On MachineDeployments and MachineSets: when the autoscaler last changed replicas, RFC 3339. */
 export const LAST_SCALER_CHANGE_ANNOTATION = 'machine.sapcloud.io/last-deployment-replica-change-by-scaler-time';
-/** On MachineDeployments: Machines that the autoscaler wants gone. */
+/** On MachineDeployments: Machines that the autoscaler has selected for deletion. */
 export const TRIGGER_DELETION_ANNOTATION = 'node.machine.sapcloud.io/trigger-deletion-by-mcm';
 /** On all kinds down to the Machine: creation timeout that overrides the spec, a Go duration. */
 export const EFFECTIVE_CREATION_TIMEOUT_ANNOTATION = 'node.machine.sapcloud.io/effective-creation-timeout';
@@ -57,7 +57,7 @@ export const UNFREEZE_ANNOTATION = 'safety.machine.sapcloud.io/unfreeze';
 
 /** On Machines: preservation value last taken from the Node. */
 export const LAST_APPLIED_NODE_PRESERVE_ANNOTATION = 'node.machine.sapcloud.io/last-applied-node-preserve-value';
-/** On Nodes: annotation `cluster-autoscaler.kubernetes.io/scale-down-disabled` is ours to remove. */
+/** On Nodes: annotation `cluster-autoscaler.kubernetes.io/scale-down-disabled` was set by Machinist, which removes it. */
 export const SCALE_DOWN_DISABLED_BY_US_ANNOTATION = 'cluster-autoscaler.kubernetes.io/scale-down-disabled-by-mcm';
 /** On Nodes: the node template that was last applied, JSON. */
 export const LAST_APPLIED_TEMPLATE_ANNOTATION = 'node.machine.sapcloud.io/last-applied-anno-labels-taints';
@@ -74,7 +74,7 @@ export const MAX_REPLICAS_ANNOTATION = 'deployment.kubernetes.io/max-replicas';
 
 // The original's finalizers
 
-/** On MachineDeployments, MachineSets, Machines and MachineClasses: kept until what belongs to them is gone. */
+/** On MachineDeployments, MachineSets, Machines and MachineClasses: kept until the resources that belong to them are deleted. */
 export const MACHINE_FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 /** On Secrets that a MachineClass names: kept until no MachineClass does. */
 export const SECRET_FINALIZER = 'machine.sapcloud.io/machine-controller';
@@ -91,8 +91,8 @@ export const PRESERVED_TAINT = 'node.machine.sapcloud.io/preserved';
 // Our labels
 
 /**
- * On MachineClasses and MachineDeployments: of which object of another API they were made. Such classes are removed when nothing uses
- * them.
+ * On MachineClasses and MachineDeployments: the object of another API for which they were created. Unused classes with this label are
+ * deleted.
  */
 export const MADE_FOR_LABEL = 'machine.sapcloud.io/made-for';
 
@@ -111,7 +111,7 @@ export const PRE_DRAIN_DELETE_HOOK_PREFIX = 'pre-drain.delete.hook.machine.clust
 export const PRE_DRAIN_HOOK_PREFIX = 'pre-drain.hook.machine.sapcloud.io';
 /** On Machines: followed by `/<name>`, the VM is not deleted until there is none any more. It is Cluster API's. */
 export const PRE_TERMINATE_HOOK_PREFIX = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io';
-/** On Machines and Nodes: `true` asks for maintenance. */
+/** On Machines and Nodes: `true` requests maintenance. */
 export const MAINTENANCE_ANNOTATION = 'machine.sapcloud.io/maintenance';
 /** On MachineDeployments: how many Machines may be replaced for bad health at once; int or percent. */
 export const MAX_REPLACEMENTS_ANNOTATION = 'machine.sapcloud.io/max-replacements';
@@ -123,36 +123,36 @@ export const UPDATE_ORDER_ANNOTATION = 'machine.sapcloud.io/update-order';
 export const NODE_GROUP_MIN_ANNOTATION = 'machine.sapcloud.io/cluster-api-autoscaler-node-group-min-size';
 /** On MachineDeployments: the most Machines that an autoscaler may choose; with the fewest it makes them a node group. */
 export const NODE_GROUP_MAX_ANNOTATION = 'machine.sapcloud.io/cluster-api-autoscaler-node-group-max-size';
-/** On MachineClasses: what of the capacity is kept from pods, such as `cpu=80m,memory=1Gi`; autoscalers are told the rest. */
+/** On MachineClasses: resources that are reserved and not available to pods, such as `cpu=80m,memory=1Gi`; autoscalers get the rest. */
 export const RESERVED_RESOURCES_ANNOTATION = 'machine.sapcloud.io/reserved-resources';
 /**
- * On Machines and MachineDeployments: `graceful`, `unsafe` or `forced`; how a Machine is deleted. That of the Machine counts, else that
- * of its MachineDeployment. Absent: as the original does.
+ * On Machines and MachineDeployments: `graceful`, `unsafe` or `forced`; how a Machine is deleted. The value of the Machine takes precedence over that of its
+ * MachineDeployment. Absent: as in the original.
  */
 export const DELETION_POLICY_ANNOTATION = 'machine.sapcloud.io/deletion-policy';
-/** On Machines: `true` has the Node drained and the Machine deleted then; anything else, or taken away: that is aborted. */
+/** On Machines: `true` drains the Node and then deletes the Machine; another value, or removal, aborts this. */
 export const PREPARE_DELETION_ANNOTATION = 'machine.sapcloud.io/prepare-deletion';
 /**
- * On MachineClasses and MachinePools of IronCore: an RFC 3339 time at most 24 hours ahead; until then any number of VMs without a Machine
- * is deleted.
+ * On MachineClasses and MachinePools of IronCore: an RFC 3339 time at most 24 hours ahead; until then, VMs without a Machine are deleted regardless of their
+ * number.
  */
 export const DELETE_ORPHAN_VMS_UNTIL_ANNOTATION = 'safety.machine.sapcloud.io/delete-orphan-vms-until';
 /**
  * On Machines and MachinePools of IronCore, and on Volumes and NetworkInterfaces that a Machine has claimed: an RFC 3339 time at most 24
- * hours ahead; until then machines that the runtime does not show count as gone, however many they are and whichever runtime answers.
+ * hours ahead; until then, machines that the runtime does not list are considered deleted, regardless of their number and of the runtime that responds.
  */
 export const GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION = 'safety.machine.sapcloud.io/give-up-missing-machines-until';
 
 // Our annotations that controllers record
 
 /**
- * On Machines: name of the MachineClass that CreateMachine was last sent with. The VM is found and deleted with that class, whatever
- * spec.class names by then.
+ * On Machines: name of the MachineClass that CreateMachine was last sent with. The VM is found and deleted with that class, even if
+ * spec.class has changed since.
  */
 export const VM_CLASS_ANNOTATION = 'machine.sapcloud.io/vm-class';
 /**
- * On Machines: when CreateMachine was sent whose answer is not recorded yet, RFC 3339. Only with drivers that may make a second
- * VM; while it is there, a call that was not answered is not repeated.
+ * On Machines: when a CreateMachine call without a recorded answer was sent, RFC 3339. Only with drivers that may create a second
+ * VM; while it is set, an unanswered call is not repeated.
  */
 export const CREATION_SENT_ANNOTATION = 'machine.sapcloud.io/creation-sent-at';
 /**
@@ -160,7 +160,7 @@ export const CREATION_SENT_ANNOTATION = 'machine.sapcloud.io/creation-sent-at';
  * pool.
  */
 export const CREATION_SENT_TO_ANNOTATION = 'machine.sapcloud.io/creation-sent-to';
-/** On Machines of IronCore that are being deleted: whether their runtime was told to delete their machine, and their own UID. */
+/** On Machines of IronCore that are being deleted: state of the deletion of their machine at the runtime, and their own UID. */
 export const DELETION_SENT_ANNOTATION = 'machine.sapcloud.io/deletion-sent';
 /**
  * On Volumes and NetworkInterfaces of IronCore: MachinePool of the Machine that has claimed them. The process that serves the pool removes the claim when that Machine is gone.
@@ -169,35 +169,35 @@ export const CLAIMED_FOR_POOL_ANNOTATION = 'machine.sapcloud.io/claimed-for-pool
 /** On Leases of pools of IronCore: their own UID, and those of the MachinePools that they were renewed for, separated by spaces. */
 export const POOL_UIDS_ANNOTATION = 'machine.sapcloud.io/pool-uids';
 /**
- * On Leases of pools of IronCore: their own UID, and for each process that has renewed them how often it did. By that a cluster that was
- * made from a backup is told from the one that has gone on.
+ * On Leases of pools of IronCore: their own UID, and the number of renewals of each process. It distinguishes a cluster from a copy that was
+ * created from its backup.
  */
 export const POOL_CLAIMS_ANNOTATION = 'machine.sapcloud.io/pool-claims';
-/** On Machines: what the API server refuses of all that their Node should have. It goes when nothing is refused any more. */
+/** On Machines: what the API server refuses to set on their Node. Removed when nothing is refused any more. */
 export const NODE_SYNC_REFUSED_ANNOTATION = 'machine.sapcloud.io/node-sync-refused';
-/** On objects of another API: their UID, and that of the Machine that was made for them; with that Machine they go. */
+/** On objects of another API: their UID, and that of the Machine that was created for them; they are deleted with that Machine. */
 export const MADE_MACHINE_ANNOTATION = 'machine.sapcloud.io/made-machine-uid';
-/** On MachineDeployments that were made for objects of another API: how many replicas those asked for when we last looked. */
+/** On MachineDeployments that were made for objects of another API: last seen number of replicas of that object. */
 export const FRONT_END_REPLICAS_ANNOTATION = 'machine.sapcloud.io/front-end-replicas';
-/** On MachineDeployments: `true` says that it was we who paused them, for the maintenance of a Cluster of another API. */
+/** On MachineDeployments: `true` if Machinist has paused them, for the maintenance of a Cluster of another API. */
 export const PAUSED_BY_FRONT_END_ANNOTATION = 'machine.sapcloud.io/paused-by-front-end';
 /** On bootstrap token Secrets: UID of the Machine that the token is for. */
 export const MACHINE_UID_ANNOTATION = 'machine.sapcloud.io/machine-uid';
-/** On Machines that are deleted: since when no hook has held up the drain, RFC 3339; its timeout counts from there. */
+/** On Machines that are deleted: since when no hook blocks the drain, RFC 3339; the drain timeout starts there. */
 export const DRAIN_SINCE_ANNOTATION = 'machine.sapcloud.io/drain-since';
-/** On Machines: since when maintenance goes on, RFC 3339. While it is there their Nodes may carry something of it. */
+/** On Machines: start of the maintenance, RFC 3339. While it is set, their Nodes may have changes of the maintenance. */
 export const MAINTENANCE_SINCE_ANNOTATION = 'machine.sapcloud.io/maintenance-since';
-/** On Machines in maintenance: UID of the Node that was emptied, `none` where there is none, `given-back` afterwards. */
+/** On Machines in maintenance: UID of the drained Node, `none` without a Node, `given-back` after it was uncordoned. */
 export const MAINTENANCE_NODE_ANNOTATION = 'machine.sapcloud.io/maintenance-node';
-/** On Nodes: `true` says that it was schedulable when we cordoned it, so that we may uncordon it when its machine is kept. */
+/** On Nodes: `true` if it was schedulable when Machinist cordoned it, so that it is uncordoned if its machine is kept. */
 export const CORDONED_BY_MAINTENANCE_ANNOTATION = 'node.machine.sapcloud.io/cordoned-by-maintenance';
-/** On MachineClasses: what a ready Node of this very version of the class had, JSON; written once for each version, for autoscalers. */
+/** On MachineClasses: resources of a ready Node of this version of the class, JSON; written once for each version, for autoscalers. */
 export const LEARNED_NODE_ANNOTATION = 'machine.sapcloud.io/learned-node';
-/** On Machines that are being deleted: the policy by which they are. It is only ever weakened. */
+/** On Machines that are being deleted: the deletion policy in force. It is only ever weakened. */
 export const DELETION_POLICY_IN_FORCE_ANNOTATION = 'machine.sapcloud.io/deletion-policy-in-force';
 /**
- * On Machines whose deletion is prepared: since when, RFC 3339, or empty while hooks hold it up; recorded before anything happens to the
- * Node.
+ * On Machines whose deletion is prepared: start of the preparation, RFC 3339, or empty while hooks block it; recorded before the Node is
+ * changed.
  */
 export const DELETION_PREPARATION_SINCE_ANNOTATION = 'machine.sapcloud.io/deletion-preparation-since';
 /** On Machines that are deleted with policy `forced`: since when the driver has been asked to delete the VM, RFC 3339. */
@@ -210,11 +210,11 @@ export const FORCED_REMOVAL_PREFIX = 'forced-removal.safety.machine.sapcloud.io'
 
 // Our finalizers
 
-/** On objects of another API: keeps them until what was made for them is gone. */
+/** On objects of another API: keeps them until the objects that were created for them are deleted. */
 export const FRONT_END_FINALIZER = 'machine.sapcloud.io/front-end';
 /**
- * On RoleBindings in the namespace of the Machines, by the administrator: we keep what lets us work there until nothing of ours is
- * left.
+ * On RoleBindings in the namespace of the Machines, set by the administrator: keeps the permissions of Machinist there until none of its
+ * objects is left.
  */
 export const ROLE_BINDING_FINALIZER = 'machine.sapcloud.io/role-binding';
 
