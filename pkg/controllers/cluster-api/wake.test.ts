@@ -4,6 +4,7 @@ import { MemoryInformer } from '../../../test/memory-informer.ts';
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
+import type { Node, VolumeAttachment } from '../../apis/wire.ts';
 import { CLUSTER_API_MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
 import { wakeClusterAPI } from './wake.ts';
 
@@ -71,3 +72,146 @@ function member(more: object = {}, resourceVersion = '1'): ClusterAPIMachine {
   const labels = { 'cluster.x-k8s.io/control-plane': '' };
   return { metadata: { ...metadata, labels, ...more }, ...(spec && { spec }) };
 }
+
+/** A queue beside the caches of a manager; `woken` is what a change enqueues. */
+function world() {
+  const of = (
+    name: string,
+    { metadata = {}, ...more }: Partial<Record<'metadata' | 'spec' | 'status', object>>,
+  ): ClusterAPIMachine => {
+    const one = machine(name);
+    return {
+      ...one,
+      ...more,
+      metadata: { ...one.metadata, ...metadata },
+      spec: { ...one.spec, ...more.spec },
+    } as never;
+  };
+  const bootstrap = { dataSecretName: 'data' };
+  const machines = new MemoryInformer<ClusterAPIMachine>(
+    [
+      of('starts', { spec: { bootstrap } }),
+      of('started', { spec: { bootstrap }, status: { initialization: { infrastructureProvisioned: true } } }),
+      of('elsewhere', { metadata: { namespace: 'other' }, spec: { bootstrap } }),
+      of('by-name', { status: { nodeRef: { name: 'n' } } }),
+      of('going', {
+        metadata: { deletionTimestamp: 'now' },
+        spec: { clusterName: 'd' },
+        status: { nodeRef: { name: 'n' } },
+      }),
+      of('by-id', { spec: { clusterName: 'd', providerID: 'sim:///new' } }),
+    ],
+    CLUSTER_API_MACHINE_INDEXES,
+  );
+  const clusters = new MemoryInformer<ClusterAPICluster>([object('c')]);
+  const secrets = new MemoryInformer<KubeObject>([object('data')]);
+  const nodes = new MemoryInformer<Node>([nodeWith('sim:///old')]);
+  const volumeAttachments = new MemoryInformer<VolumeAttachment>([attachment('1')]);
+  const woken: string[] = [];
+  const queue = {
+    add: (key: string, priority: string) => void woken.push(`${key} ${priority}`),
+    addAfter: () => undefined,
+  };
+  wakeClusterAPI({ machines, clusters, secrets, nodes, volumeAttachments }, queue);
+  return { machines, clusters, secrets, nodes, volumeAttachments, woken };
+}
+
+function object(name: string, more: object = {}): KubeObject {
+  return {
+    metadata: { name, namespace: 'ns', uid: `uid-of-${name}`, resourceVersion: '1', creationTimestamp: '', ...more },
+  };
+}
+
+const nodeWith = (providerID: string, resourceVersion = '1'): Node =>
+  ({ metadata: { name: 'n', uid: 'uid-of-n', resourceVersion, creationTimestamp: '' }, spec: { providerID } }) as never;
+
+const attachment = (resourceVersion: string): VolumeAttachment =>
+  ({
+    metadata: { name: 'va', uid: 'uid-of-va', resourceVersion, creationTimestamp: '' },
+    spec: { nodeName: 'n' },
+  }) as never;
+
+test.each<{ what: string; change: (it: ReturnType<typeof world>) => void; want: readonly string[] }>([
+  {
+    what: 'a Cluster',
+    change: ({ clusters }) => clusters.put(object('c', { resourceVersion: '2' })),
+    want: ['Cluster/ns/c normal', 'Machine/ns/by-name normal', 'Machine/ns/started normal', 'Machine/ns/starts normal'],
+  },
+  {
+    what: 'a Cluster that is removed',
+    change: ({ clusters }) => clusters.remove('ns/c'),
+    want: ['Cluster/ns/c normal', 'Machine/ns/by-name normal', 'Machine/ns/started normal', 'Machine/ns/starts normal'],
+  },
+  {
+    what: 'a Secret with bootstrap data, of the Machines that have not started',
+    change: ({ secrets }) => secrets.put(object('data', { resourceVersion: '2' })),
+    want: ['Machine/ns/starts normal'],
+  },
+  {
+    what: 'a Secret with bootstrap data that is removed',
+    change: ({ secrets }) => secrets.remove('ns/data'),
+    want: ['Machine/ns/starts normal'],
+  },
+  {
+    what: 'a Node, of the Machines that name it, and of those with its former and present provider ID',
+    change: ({ nodes }) => nodes.put(nodeWith('sim:///new', '2')),
+    want: ['Machine/ns/by-id normal', 'Machine/ns/by-name normal', 'Machine/ns/going high'],
+  },
+  {
+    what: 'a Node that is removed',
+    change: ({ nodes }) => nodes.remove('n'),
+    want: ['Machine/ns/by-name normal', 'Machine/ns/going high'],
+  },
+  {
+    what: 'a VolumeAttachment, of the Machines that are being deleted',
+    change: ({ volumeAttachments }) => volumeAttachments.put(attachment('2')),
+    want: ['Machine/ns/going high'],
+  },
+  {
+    what: 'a VolumeAttachment that is removed',
+    change: ({ volumeAttachments }) => volumeAttachments.remove('va'),
+    want: ['Machine/ns/going high'],
+  },
+  {
+    what: 'a Machine, whose Cluster may wait for it',
+    change: ({ machines }) => machines.remove('ns/starts'),
+    want: ['Cluster/ns/c normal', 'Machine/ns/starts normal'],
+  },
+  {
+    what: 'a Machine whose Cluster does not exist',
+    change: ({ machines }) => machines.remove('ns/by-id'),
+    want: ['Machine/ns/by-id normal'],
+  },
+])('a change enqueues Machines and Clusters: $what', ({ change, want }) => {
+  const it = world();
+
+  change(it);
+
+  expect(it.woken.toSorted()).toEqual(want);
+});
+
+const goingIn = (namespace: string): ClusterAPIMachine => {
+  const { metadata, ...rest } = machine('going');
+  return { ...rest, metadata: { ...metadata, namespace, deletionTimestamp: 'now' } };
+};
+
+test.each<{ what: string; going?: ClusterAPIMachine; change: (machines: MemoryInformer<ClusterAPIMachine>) => void }>([
+  { what: 'of the control plane that stays', change: (machines) => machines.put(member({}, '2')) },
+  { what: 'that is no member of the control plane', change: (machines) => machines.remove('ns/worker') },
+  {
+    what: 'of the control plane of a Cluster of the same name elsewhere',
+    going: goingIn('other'),
+    change: (machines) => machines.remove('ns/member'),
+  },
+])('a Machine $what wakes none that is being deleted', ({ going = goingIn('ns'), change }) => {
+  const machines = new MemoryInformer([member(), going, machine('worker')], CLUSTER_API_MACHINE_INDEXES);
+  const keys: string[] = [];
+  const queue = { add: (key: string) => void keys.push(key), addAfter: () => undefined };
+  const clusters = new MemoryInformer<ClusterAPICluster>();
+  const secrets = new MemoryInformer<KubeObject>();
+  wakeClusterAPI({ machines, clusters, secrets, nodes: undefined, volumeAttachments: undefined }, queue);
+
+  change(machines);
+
+  expect(keys).toHaveLength(1);
+});

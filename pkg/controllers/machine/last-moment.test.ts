@@ -304,6 +304,9 @@ test.each<{ title: string; change: (m: BuiltMachine) => void; want: boolean }>([
     change: (m) => void (m.status.lastOperation.errorCode = 'Internal'),
     want: false,
   },
+  { title: 'has had a phase', change: (m) => void (m.status.currentStatus.phase = 'Pending'), want: false },
+  { title: 'is being created', change: (m) => void (m.status.lastOperation.state = 'Processing'), want: false },
+  { title: 'failed at its health', change: (m) => void (m.status.lastOperation.type = 'HealthCheck'), want: false },
 ])('a machine that $title was never launched: $want', ({ change, want }) => {
   const seen = machine((m) => {
     unborn(m);

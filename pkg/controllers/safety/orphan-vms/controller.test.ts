@@ -95,6 +95,8 @@ class World {
   readonly events: string[] = [];
   readonly messages: string[] = [];
   readonly warnings: string[] = [];
+  /** Fields of the warnings. */
+  readonly warned: object[] = [];
   readonly registry = new Registry();
   trustedSinceMs = -GRACE_MS;
   /** Accounts that are not believed. */
@@ -115,9 +117,15 @@ class World {
   readonly missingVMs = new Evidence(GRACE_MS);
   readonly #controller: OrphanVMsController;
 
-  constructor(isDryRun = false) {
+  constructor(isDryRun = false, { periodMs = PERIOD_MS }: { readonly periodMs?: number } = {}) {
     const { clock, provider, removed, ownerless, classes, registry } = this;
-    const log = { ...silentLogger, warn: (_fields: object, message: string) => void this.warnings.push(message) };
+    const log = {
+      ...silentLogger,
+      warn: (fields: object, message: string) => {
+        this.warnings.push(message);
+        this.warned.push(fields);
+      },
+    };
     const metrics = orphanVMMetrics(registry, () => 0);
     const recorder = {
       event: ({ reason, message }: { reason: string; message: string }) => {
@@ -220,7 +228,7 @@ class World {
       clusters: [CONTROL],
       clock,
       log,
-      periodMs: PERIOD_MS,
+      periodMs,
       graceMs: GRACE_MS,
     });
   }
@@ -259,6 +267,12 @@ class World {
     }
     return Infinity;
   }
+}
+
+/** Another Machine, by what differs from the built one. */
+function other(name: string, providerID: string): Partial<Machine> {
+  const { metadata, spec } = machine();
+  return { metadata: { ...metadata, name, uid: `uid-of-machine-${name}` }, spec: { ...spec, providerID } };
 }
 
 function listerOf<T extends Machine | MachineClass>(objects: readonly T[]) {
@@ -366,6 +380,26 @@ test.each([
   expect(world.shown).toEqual(shown);
 });
 
+test('VMs of another namespace are logged once, until a list is without them', async () => {
+  const world = new World();
+  world.provider.listScope = 'cluster';
+  const foreign = { ...VM, machineNamespace: 'another' };
+  const isOf = (fields: object): boolean => 'vms' in fields;
+  for (const listed of [[foreign, { ...foreign, providerID: 'sim:///2' }], FAILURE, [foreign]]) {
+    world.provider.listed = listed;
+    await world.look();
+  }
+
+  const once = { class: 'default/class-1', vms: 2, providerID: VM.providerID };
+  expect(world.warned.filter(isOf)).toEqual([once]);
+
+  for (const listed of [[], [foreign]]) {
+    world.provider.listed = listed;
+    await world.look();
+  }
+  expect(world.warned.filter(isOf)).toEqual([once, { ...once, vms: 1 }]);
+});
+
 test('a VM that has got a Machine since the last look is not deleted', async () => {
   const world = new World();
   world.isOwned = true;
@@ -415,6 +449,26 @@ describe('the next look', () => {
     await world.pass();
     expect(world.provider.lists).toBe(lists);
   });
+});
+
+test.each<{ what: string; listed: readonly ListedMachine[] | Error }>([
+  { what: 'a VM has no Machine', listed: [VM] },
+  { what: 'a class cannot be listed', listed: FAILURE },
+])('the next look is never later than the period, also when $what', async ({ listed }) => {
+  const world = new World(false, { periodMs: 10_000 });
+  world.provider.listed = listed;
+
+  expect(await world.pass()).toBe(10_000);
+});
+
+test('the next look is due a period after the last, however long the process runs', async () => {
+  const world = new World();
+  world.provider.listed = [];
+  world.clock.advance(10 * PERIOD_MS);
+  await world.pass();
+  world.clock.advance(PERIOD_MS - 1);
+
+  expect([await world.pass(), world.provider.lists]).toEqual([1, 1]);
 });
 
 test('a VM that one look in between did not show is proved from the beginning', async () => {
@@ -535,6 +589,29 @@ describe('a provider that lists the VM of a Machine under another id', () => {
 
     expect(new Set(world.events)).toEqual(new Set(['ProviderIDMismatch']));
     expect(world.ownerless.list()).toEqual([]);
+  });
+
+  test('is logged once, with the number of VMs, until a list shows the right id', async () => {
+    const world = new World();
+    world.machines = [known, machine((o) => void Object.assign(o, other('m-2', 'sim:///before-2')))];
+    const second = { providerID: 'sim:///m-2', machineName: 'm-2', machineUID: 'uid-of-machine-m-2' };
+    world.provider.listed = [VM, second];
+    for (let looks = 0; looks < 2; looks++) await world.look();
+
+    const once = { class: 'default/class-1', vms: 2, machine: 'm-1', providerID: VM.providerID };
+    expect(world.warned).toEqual([once]);
+
+    world.provider.listed = FAILURE;
+    await world.look();
+    world.provider.listed = [VM, second];
+    await world.look();
+    expect(world.warned.filter((fields) => 'machine' in fields)).toEqual([once]);
+
+    world.provider.listed = [{ ...VM, providerID: 'sim:///before' }];
+    await world.look();
+    world.provider.listed = [VM];
+    await world.look();
+    expect(world.warned.at(-1)).toEqual({ ...once, vms: 1 });
   });
 
   const twins: ListedMachine[] = [VM, { ...VM, providerID: 'sim:///before' }];
