@@ -73,7 +73,7 @@ function member(more: object = {}, resourceVersion = '1'): ClusterAPIMachine {
   return { metadata: { ...metadata, labels, ...more }, ...(spec && { spec }) };
 }
 
-/** A queue beside the caches of a manager; `woken` is what a change enqueues. */
+/** A queue beside the caches of a manager; `enqueued` is what a change enqueues. */
 function world() {
   const of = (
     name: string,
@@ -85,7 +85,7 @@ function world() {
       ...more,
       metadata: { ...one.metadata, ...metadata },
       spec: { ...one.spec, ...more.spec },
-    } as never;
+    };
   };
   const bootstrap = { dataSecretName: 'data' };
   const machines = new MemoryInformer<ClusterAPIMachine>(
@@ -107,13 +107,13 @@ function world() {
   const secrets = new MemoryInformer<KubeObject>([object('data')]);
   const nodes = new MemoryInformer<Node>([nodeWith('sim:///old')]);
   const volumeAttachments = new MemoryInformer<VolumeAttachment>([attachment('1')]);
-  const woken: string[] = [];
+  const enqueued: string[] = [];
   const queue = {
-    add: (key: string, priority: string) => void woken.push(`${key} ${priority}`),
+    add: (key: string, priority = 'normal') => void enqueued.push(`${key} ${priority}`),
     addAfter: () => undefined,
   };
   wakeClusterAPI({ machines, clusters, secrets, nodes, volumeAttachments }, queue);
-  return { machines, clusters, secrets, nodes, volumeAttachments, woken };
+  return { machines, clusters, secrets, nodes, volumeAttachments, enqueued };
 }
 
 function object(name: string, more: object = {}): KubeObject {
@@ -122,8 +122,10 @@ function object(name: string, more: object = {}): KubeObject {
   };
 }
 
-const nodeWith = (providerID: string, resourceVersion = '1'): Node =>
-  ({ metadata: { name: 'n', uid: 'uid-of-n', resourceVersion, creationTimestamp: '' }, spec: { providerID } }) as never;
+const nodeWith = (providerID: string, resourceVersion = '1'): Node => ({
+  metadata: { name: 'n', uid: 'uid-of-n', resourceVersion, creationTimestamp: '' },
+  spec: { providerID },
+});
 
 const attachment = (resourceVersion: string): VolumeAttachment =>
   ({
@@ -187,7 +189,7 @@ test.each<{ what: string; change: (it: ReturnType<typeof world>) => void; want: 
 
   change(it);
 
-  expect(it.woken.toSorted()).toEqual(want);
+  expect(it.enqueued.toSorted()).toEqual(want);
 });
 
 const goingIn = (namespace: string): ClusterAPIMachine => {

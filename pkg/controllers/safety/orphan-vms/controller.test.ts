@@ -270,7 +270,7 @@ class World {
 }
 
 /** Another Machine, by what differs from the built one. */
-function other(name: string, providerID: string): Partial<Machine> {
+function anotherMachine(name: string, providerID: string): Partial<Machine> {
   const { metadata, spec } = machine();
   return { metadata: { ...metadata, name, uid: `uid-of-machine-${name}` }, spec: { ...spec, providerID } };
 }
@@ -593,7 +593,7 @@ describe('a provider that lists the VM of a Machine under another id', () => {
 
   test('is logged once, with the number of VMs, until a list shows the right id', async () => {
     const world = new World();
-    world.machines = [known, machine((o) => void Object.assign(o, other('m-2', 'sim:///before-2')))];
+    world.machines = [known, machine((o) => void Object.assign(o, anotherMachine('m-2', 'sim:///before-2')))];
     const second = { providerID: 'sim:///m-2', machineName: 'm-2', machineUID: 'uid-of-machine-m-2' };
     world.provider.listed = [VM, second];
     for (let looks = 0; looks < 2; looks++) await world.look();
