@@ -1,0 +1,306 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machine, node } from '../../../../test/builders.ts';
+import { MINUTE, SECOND } from '../../../../test/durations.ts';
+import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
+import { FORCE_DRAIN_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { DrainOutcome } from '../../../drain/drain.ts';
+import { GateClosedError } from '../../../gate/gate.ts';
+import { News } from '../news.ts';
+import type { DrainPlan } from './plan.ts';
+import { Drains } from './session.ts';
+
+const TIMEOUT = 10 * MINUTE;
+const LEFT: DrainOutcome = {
+  kind: 'incomplete',
+  progress: { remainingPods: 1, blocked: [{ pod: 'ns/a', reason: 'disruption-budget', detail: 'b' }] },
+};
+
+/** One machine whose Node is drained; the process has run for a while. */
+class Session {
+  readonly world = new FakeWorld();
+  readonly drains: Drains;
+  readonly events: string[] = [];
+  one: Machine = machine();
+  readonly node = node();
+  #startMs: number;
+
+  constructor() {
+    const { world } = this;
+    world.clock.advance(1_000 * MINUTE);
+    world.settings.drainTimeoutMs = TIMEOUT;
+    this.#startMs = world.clock.now();
+    world.machines.put(this.one);
+    world.nodes.cache.put(this.node);
+    const resolveClass = () => Promise.resolve({ problem: 'no class', missing: 'class' as const });
+    this.drains = new Drains({ ...world.deps, resolveClass, news: new News() });
+  }
+
+  /** One pass for a deletion, or as `plan` says. */
+  async advance(plan: Partial<DrainPlan> = {}) {
+    return await this.#passing((ctx) => this.drains.advance(ctx, { ...this.#plan(), ...plan }));
+  }
+
+  /** One pass for a machine that is kept. */
+  async advanceKept() {
+    return await this.#passing((ctx) => this.drains.advanceKept(ctx, { ...this.#plan(), purpose: 'maintenance' }));
+  }
+
+  get context() {
+    return this.world.context(this.one);
+  }
+
+  get forced(): readonly boolean[] {
+    return this.world.drains.requests.map(({ force }) => force);
+  }
+
+  async end(outcome: DrainOutcome | Error): Promise<void> {
+    if (outcome instanceof Error) this.world.drains.fail(outcome);
+    else this.world.drains.end(outcome);
+    await this.world.settle();
+  }
+
+  #plan(): DrainPlan {
+    return {
+      purpose: 'deletion',
+      nodes: this.world.nodes,
+      node: this.node,
+      barrier: 'cordon',
+      startMs: this.#startMs,
+      forcedBy: undefined,
+      forceRule: 'usual',
+      isWanted: () => true,
+      onForcedFailure: 'go-on',
+    };
+  }
+
+  async #passing<T>(run: (ctx: ReturnType<FakeWorld['context']>) => Promise<T>) {
+    const ctx = this.context;
+    const state = await run(ctx);
+    await this.world.settle();
+    ctx.pass.complete(this.one, ({ reason, message }) => void this.events.push(`${reason}: ${message}`));
+    const result = ctx.pass.resultOf({ kind: 'stop' });
+    return { ...state, afterMs: result.kind === 'requeue' ? result.afterMs : undefined };
+  }
+}
+
+const LABEL = { forcedBy: 'the label' };
+const RETRY = { ...LABEL, onForcedFailure: 'retry' } as const;
+
+describe('a drain', () => {
+  test('that is forced once is forced when it is tried again, and is told of once', async () => {
+    const session = new Session();
+    await session.advance(RETRY);
+    await session.end(LEFT);
+    expect(await session.advance(RETRY)).toMatchObject({ kind: 'failed', afterMs: 5 * SECOND });
+
+    session.world.clock.advance(5 * SECOND);
+    await session.advance({ onForcedFailure: 'retry' });
+
+    expect(session.forced).toEqual([true, true]);
+    expect(session.events).toEqual(['DrainForced: Deleting pods instead of evicting them: the label.']);
+  });
+
+  test.each([
+    { what: 'a forced one', plan: RETRY, next: RETRY, requests: 1 },
+    { what: 'one that is forced from now on', plan: {}, next: LABEL, requests: 2 },
+  ])('that has failed waits before it is tried again, but for $what: $requests', async ({ plan, next, requests }) => {
+    const session = new Session();
+    await session.advance(plan);
+    await session.end(LEFT);
+    await session.advance(plan);
+
+    session.world.clock.advance(5 * SECOND - 1);
+    await session.advance(next);
+
+    expect(session.forced).toHaveLength(requests);
+  });
+
+  test.each([
+    { after: 'go-on', kind: 'left-pods' },
+    { after: 'retry', kind: 'failed' },
+  ] as const)('that is forced and leaves pods is $kind where it is to $after', async ({ after, kind }) => {
+    const session = new Session();
+    const plan = { ...LABEL, onForcedFailure: after };
+    await session.advance(plan);
+    await session.end(LEFT);
+
+    expect(await session.advance(plan)).toMatchObject({ kind });
+  });
+
+  test('that is not forced and leaves pods is tried again, whatever follows a forced one', async () => {
+    const session = new Session();
+    await session.advance();
+    await session.end(LEFT);
+
+    expect(await session.advance()).toMatchObject({ kind: 'failed', afterMs: 5 * SECOND });
+  });
+
+  test('that is forced and fails past the timeout waits as any before it is tried again', async () => {
+    const session = new Session();
+    session.world.clock.advance(TIMEOUT);
+    await session.advance({ onForcedFailure: 'retry' });
+    await session.end(new Error('no rules'));
+
+    expect(await session.advance({ onForcedFailure: 'retry' })).toMatchObject({
+      text: 'Drain failed. no rules.',
+      afterMs: 5 * SECOND,
+    });
+  });
+
+  test('gives way to a forced one, and is awaited as what it is', async () => {
+    const session = new Session();
+    await session.advance();
+
+    expect(await session.advance(LABEL)).toMatchObject({ kind: 'running', waitingFor: 'the normal drain to end' });
+    expect(await session.advance(LABEL)).toMatchObject({ waitingFor: 'the next drain to start', afterMs: 0 });
+    await session.advance(LABEL);
+
+    expect(session.forced).toEqual([false, true]);
+  });
+
+  test('took as long as all of its attempts', async () => {
+    const session = new Session();
+    await session.advance();
+    session.world.clock.advance(MINUTE);
+    await session.end(LEFT);
+    await session.advance();
+    session.world.clock.advance(5 * SECOND);
+    await session.advance();
+    session.world.clock.advance(MINUTE);
+    await session.end({ kind: 'drained' });
+
+    expect(await session.advance()).toMatchObject({
+      kind: 'drained',
+      isForced: false,
+      tookMs: 2 * MINUTE + 5 * SECOND,
+    });
+  });
+
+  test('that met a closed gate is tried again after 5 s, and not before', async () => {
+    const session = new Session();
+    await session.advance();
+    await session.end(new GateClosedError('outage', 'target', 'closed'));
+
+    expect(await session.advance()).toMatchObject({ kind: 'running', afterMs: 5 * SECOND });
+    session.world.clock.advance(5 * SECOND - 1);
+    await session.advance();
+    expect(session.forced).toHaveLength(1);
+    session.world.clock.advance(1);
+    await session.advance();
+    expect(session.forced).toHaveLength(2);
+  });
+
+  test('before an outage is repeated at once', async () => {
+    const session = new Session();
+    await session.advance();
+    await session.end({ kind: 'drained' });
+    session.world.clock.advance(10 * SECOND);
+    session.world.trustedForMs = () => SECOND;
+
+    expect(await session.advance()).toMatchObject({ kind: 'running', afterMs: 0 });
+    expect(await session.advance()).toMatchObject({ kind: 'running' });
+    expect(session.forced).toHaveLength(2);
+  });
+
+  test('for another purpose is ended first', async () => {
+    const session = new Session();
+    await session.advance({ purpose: 'maintenance' });
+    session.world.clock.advance(MINUTE);
+
+    expect(await session.advance()).toMatchObject({ kind: 'running', waitingFor: 'another drain to end' });
+    await session.advance();
+    session.world.clock.advance(MINUTE);
+    // The one that has given way is the first that this ends.
+    await session.end({ kind: 'drained' });
+    await session.end({ kind: 'drained' });
+
+    expect(await session.advance()).toMatchObject({ kind: 'drained', tookMs: MINUTE });
+  });
+
+  test('is blocked until it ends or its Machine is gone', async () => {
+    const session = new Session();
+    await session.advance();
+    session.world.drains.report(LEFT.progress);
+    expect(session.drains.blocked()).toMatchObject([{ reason: 'disruption-budget' }]);
+
+    session.drains.forget(session.one.metadata.uid);
+
+    expect(session.drains.blocked()).toEqual([]);
+  });
+
+  test('runs for its purpose alone, and while it has not ended', async () => {
+    const session = new Session();
+    await session.advance();
+    const isRunning = () =>
+      (['deletion', 'maintenance'] as const).map((purpose) => session.drains.isRunning(session.context, purpose));
+    expect(isRunning()).toEqual([true, false]);
+
+    await session.end({ kind: 'drained' });
+
+    expect(isRunning()).toEqual([false, false]);
+  });
+});
+
+describe('a drain that nothing forces', () => {
+  const UNFORCED = { forceRule: 'request' } as const;
+
+  test('is late from its timeout on, and looked at then', async () => {
+    const session = new Session();
+    await session.advance(UNFORCED);
+    session.world.clock.advance(TIMEOUT - SECOND);
+    expect(await session.advance(UNFORCED)).toMatchObject({ isLate: false, afterMs: SECOND });
+
+    session.world.clock.advance(SECOND);
+
+    expect(await session.advance(UNFORCED)).toMatchObject({ isLate: true, afterMs: 30 * SECOND });
+    expect(session.forced).toEqual([false]);
+  });
+
+  test('is not late once somebody forces it', async () => {
+    const session = new Session();
+    session.world.clock.advance(TIMEOUT);
+
+    expect(await session.advance({ ...UNFORCED, ...LABEL })).toMatchObject({ isLate: false });
+  });
+});
+
+describe('the drain of a machine that is kept', () => {
+  test.each([
+    { label: undefined, says: 'Drained: The Node was drained in 90 s; the machine is kept.' },
+    { label: 'True', says: 'Drained: The Node was drained by force in 90 s; the machine is kept.' },
+  ])('says how long it took, and whether by force (label $label)', async ({ label, says }) => {
+    const session = new Session();
+    const { metadata } = session.one;
+    const labels = label === undefined ? {} : { [FORCE_DRAIN_LABEL]: label };
+    session.one = { ...session.one, metadata: { ...metadata, labels: { ...metadata.labels, ...labels } } };
+    await session.advanceKept();
+    session.world.clock.advance(90 * SECOND);
+    await session.end({ kind: 'drained' });
+    await session.advanceKept();
+
+    expect(session.events.at(-1)).toBe(says);
+  });
+
+  test.each([
+    { deletionTimestamp: undefined, forced: true },
+    { deletionTimestamp: 'now', forced: false },
+  ])(
+    'is forced by a broken Node only while a live look shows a Machine that stays ($deletionTimestamp): $forced',
+    async ({ deletionTimestamp, forced }) => {
+      const session = new Session();
+      const { metadata } = session.one;
+      const live = { ...session.one, metadata: { ...metadata, ...(deletionTimestamp && { deletionTimestamp }) } };
+      session.world.liveMachines.set('default/m-1', live);
+      Object.assign(session.node, {
+        status: { conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: '2020-01-01T00:00:00Z' }] },
+      });
+      session.world.nodes.cache.put(session.node);
+
+      await session.advanceKept();
+
+      expect(session.forced).toEqual([forced]);
+    },
+  );
+});
