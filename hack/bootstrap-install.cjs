@@ -22,6 +22,7 @@ const programs = {
   mutations: ['hack/mutations/main.ts'],
   bench: ['hack/bench/main.ts'],
   simulate: ['hack/simulate/main.ts'],
+  playground: ['hack/playground/main.ts'],
 };
 
 /** Installs if needed, then runs `command` and ends with its exit code. */

@@ -43,7 +43,7 @@ export class Program implements AsyncDisposable {
   #stdout = '';
   #stderr = '';
 
-  /** `command` is a folder of cmd/. */
+  /** `command` is a folder of cmd/, or the way to another one from there. */
   constructor(command: string, args: readonly string[], options: ProgramOptions = {}) {
     const { env = {}, cwd = ROOT, installation: { root, extension } = SOURCES } = options;
     this.#child = spawn(process.execPath, [join(root, 'cmd', command, `main.${extension}`), ...args], {

@@ -92,6 +92,15 @@ export class PodKeeper {
       phase: 'Running',
       startTime: now,
       conditions: ['PodScheduled', 'Initialized', 'ContainersReady', 'Ready'].map(condition),
+      containerStatuses: pod.spec?.containers?.map(({ name, image = '' }) => ({
+        name,
+        image,
+        imageID: image,
+        ready: true,
+        started: true,
+        restartCount: 0,
+        state: { running: { startedAt: now } },
+      })),
     };
     await writer.patch('change', pods, pod.metadata, strategicPatch(pod, { status }, 'status'));
   }

@@ -1,15 +1,19 @@
 import { Deletions, goneStatus } from './deletions.ts';
+import { discovered } from './discovery.ts';
 import { takeDisruption, withDisruption } from './eviction.ts';
 import { badRequest, Failure, invalid, notFound, notServed, notSimulated } from './failure.ts';
 import { isMembers, type Members } from './json.ts';
 import type { Kind } from './kinds.ts';
 import { list } from './lists.ts';
 import { Objects } from './objects.ts';
+import { openAPIOf } from './openapi.ts';
 import { jsonPatched, JsonPatchError } from './patch/json-patch.ts';
 import { mergePatched } from './patch/merge-patch.ts';
 import { strategicallyPatched } from './patch/strategic-merge-patch.ts';
+import { type Representation, representationFor } from './representation.ts';
 import { type Route, routeOf } from './route.ts';
 import { scaled, scaleOf } from './scale.ts';
+import { unknownFields } from './schema/prepare.ts';
 import { keyOf, type StoredObject } from './stored-object.ts';
 import { Watch } from './watch.ts';
 import { Writes } from './writes.ts';
@@ -38,10 +42,9 @@ export interface APIRequest {
 /** What is answered: an object, or a stream of events. */
 export type APIAnswer =
   | { readonly code: number; readonly body: object }
-  | { readonly code: 200; readonly watch: Watch; readonly isMetadataOnly: boolean };
+  | { readonly code: 200; readonly watch: Watch; readonly representation: Representation };
 
-/** Anything else is answered with whole objects. */
-const METADATA = /;as=PartialObjectMetadata(List)?;g=meta\.k8s\.io;v=v1(,|$)/;
+const SERVER_SIDE_APPLY = 'application/apply-patch+yaml';
 /** Kinds whose DELETE shows the object even when it is gone. */
 const SHOWN_WHEN_GONE: ReadonlySet<string> = new Set([
   'pods',
@@ -60,11 +63,13 @@ export class SimulatedAPIServer {
   readonly kinds: readonly Kind[];
   readonly #writes: Writes;
   readonly #deletions: Deletions;
+  readonly #nowMs: () => number;
   readonly #timestamp: () => string;
 
   constructor({ kinds, nowMs, uid, suffix, firstRevision = 1 }: APIServerOptions) {
     this.kinds = kinds;
     this.objects = new Objects(firstRevision);
+    this.#nowMs = nowMs;
     this.#timestamp = () => `${new Date(nowMs()).toISOString().slice(0, 19)}Z`;
     const source = { timestamp: this.#timestamp, uid, suffix };
     this.#writes = new Writes(this.objects, source, this.#kind('namespaces'));
@@ -85,29 +90,32 @@ export class SimulatedAPIServer {
     const url = new URL(request.path, 'http://simulated');
     const query = url.searchParams;
     if (query.has('dryRun')) throw notSimulated('dry runs');
+    const found = discovered(this.kinds, url.pathname) ?? openAPIOf(this.kinds, url.pathname);
+    if (found !== undefined) return { code: 200, body: found };
     const review = reviewed(url.pathname, request.body);
     if (review !== undefined) return { code: 201, body: review };
     const route = routeOf(this.kinds, url.pathname);
     if (route.name === undefined) return this.#collection(route, request, query);
     if (route.subresource === 'scale' && route.kind.scale !== undefined) return this.#scale(route, request);
     if (route.subresource === 'eviction' && route.kind.plural === 'pods') return this.#evict(route, request);
+    if (isOfKubelet(route)) throw notSimulated(`${route.subresource} of ${route.kind.plural}`);
     if (route.subresource !== undefined && !(route.subresource === 'status' && route.kind.hasStatus)) throw notServed();
-    return this.#object(route, request);
+    return this.#object(route, request, query);
   }
 
   #collection(route: Route, { method, body, accept }: APIRequest, query: URLSearchParams): APIAnswer {
     const { kind, namespace } = route;
-    const isMetadataOnly = METADATA.test(accept ?? '');
+    const representation = representationFor(kind, accept, query, this.#nowMs);
     switch (method) {
       case 'POST':
         if (kind.namespaced && namespace === undefined) throw methodNotAllowed();
+        requireKnownFields(kind, body, query);
         return { code: 201, body: this.#writes.create(kind, namespace, body) };
       case 'GET': {
         if (query.get('watch') === 'true') {
-          return { code: 200, watch: new Watch(this.objects, kind, namespace, query), isMetadataOnly };
+          return { code: 200, watch: new Watch(this.objects, kind, namespace, query), representation };
         }
-        const found = list(this.objects, kind, namespace, query);
-        return { code: 200, body: isMetadataOnly ? metadataOfList(found) : found };
+        return { code: 200, body: representation.list(list(this.objects, kind, namespace, query)) };
       }
       case 'DELETE':
         throw notSimulated('the deletion of collections');
@@ -116,17 +124,22 @@ export class SimulatedAPIServer {
     }
   }
 
-  #object(route: Route, request: APIRequest): APIAnswer {
+  #object(route: Route, request: APIRequest, query: URLSearchParams): APIAnswer {
     const { kind, subresource } = route;
     const { method, body, accept } = request;
+    if (request.contentType?.startsWith(SERVER_SIDE_APPLY) === true) throw notSimulated('server-side apply');
     const old = this.#find(route);
     switch (method) {
       case 'GET':
-        return { code: 200, body: METADATA.test(accept ?? '') ? metadataOf(old) : old };
+        return { code: 200, body: representationFor(kind, accept, query, this.#nowMs).object(old) };
       case 'PUT':
+        requireKnownFields(kind, body, query);
         return { code: 200, body: this.#writes.replace(kind, old, body, subresource) };
-      case 'PATCH':
-        return { code: 200, body: this.#writes.update(kind, old, patched(kind, old, request), subresource) };
+      case 'PATCH': {
+        const wanted = patched(kind, old, request);
+        requireKnownFieldsOf(kind, wanted, query);
+        return { code: 200, body: this.#writes.update(kind, old, wanted, subresource) };
+      }
       case 'DELETE':
         if (subresource !== undefined) throw methodNotAllowed();
         return { code: 200, body: this.#delete(kind, old, body) };
@@ -198,9 +211,7 @@ function patchedValue(kind: Kind, value: object, { body, contentType = '' }: API
       if (kind.lists === undefined) throw unsupportedPatch();
       return strategicallyPatched(value, body as Members, kind.lists);
     case 'application/json-patch+json':
-      return afterJsonPatch(kind, value, body);
-    case 'application/apply-patch+yaml':
-      throw notSimulated('server-side apply');
+      return afterJsonPatch(value, body);
     default:
       throw unsupportedPatch();
   }
@@ -215,37 +226,51 @@ function unsupportedPatch(): Failure {
   );
 }
 
-function afterJsonPatch(kind: Kind, value: object, body: unknown): unknown {
+function afterJsonPatch(value: object, body: unknown): unknown {
   if (!Array.isArray(body)) throw badRequest('a JSON patch is a list of operations');
   try {
     return jsonPatched(value, body);
   } catch (err) {
     if (!(err instanceof JsonPatchError)) throw err;
     // As the API server says it: no kind, no name.
-    throw invalid({ ...kind, kind: '', group: '' }, '', [{ reason: 'FieldValueInvalid', message: err.message }]);
+    throw invalid({ kind: '', group: '' }, '', [{ reason: 'FieldValueInvalid', message: err.message }]);
   }
 }
 
-function metadataOf({ metadata }: { readonly metadata: unknown }): Members {
-  return { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata };
+/** Fields that a definition does not know are refused where the client asks for that, as `kubectl` does. */
+function requireKnownFields(kind: Kind, body: unknown, query: URLSearchParams): void {
+  const why = unknownIn(kind, body, query);
+  if (why !== undefined)
+    throw badRequest(`${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${why}`);
 }
 
-/** An object, or an event's, without anything but its metadata. */
-export function metadataOnly(object: Members): Members {
-  return metadataOf({ metadata: object['metadata'] });
+/** The same of what a patch makes. */
+function requireKnownFieldsOf(kind: Kind, wanted: StoredObject, query: URLSearchParams): void {
+  const why = unknownIn(kind, wanted, query);
+  if (why === undefined) return;
+  throw invalid({ kind: '', group: '' }, '', [
+    { reason: 'FieldValueInvalid', message: `Invalid value: ${why}`, field: 'patch' },
+  ]);
 }
 
-function metadataOfList({ metadata: all, items }: Members): Members {
-  const { continue: token, ...others } = all as Members;
-  const isEmpty = (items as readonly unknown[]).length === 0;
-  const metadata = { ...others, ...(token !== undefined && token !== '' && { continue: token }) };
-  return {
-    kind: 'PartialObjectMetadataList',
-    apiVersion: 'meta.k8s.io/v1',
-    metadata,
-    // As kube-apiserver writes it, unlike a list of whole objects.
-    items: isEmpty ? null : (items as Members[]).map(metadataOnly),
-  };
+function unknownIn({ schema }: Kind, body: unknown, query: URLSearchParams): string | undefined {
+  if (query.get('fieldValidation') !== 'Strict' || schema === undefined || !isMembers(body)) return undefined;
+  const unknown = unknownFields(body, schema).map((path) => `unknown field "${path}"`);
+  return unknown.length === 0 ? undefined : `strict decoding error: ${unknown.join(', ')}`;
+}
+
+/** Subresources that a kubelet would answer. */
+const OF_KUBELETS: ReadonlySet<string> = new Set([
+  'log',
+  'exec',
+  'attach',
+  'portforward',
+  'proxy',
+  'ephemeralcontainers',
+]);
+
+function isOfKubelet({ kind: { plural }, subresource = '' }: Route): boolean {
+  return (plural === 'pods' || plural === 'nodes') && OF_KUBELETS.has(subresource);
 }
 
 /** Everybody may do everything. */

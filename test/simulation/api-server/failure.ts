@@ -95,12 +95,16 @@ export const forbidden = (kind: Kind, name: string, why: string): Failure =>
   });
 
 /** What is refused for its content. */
-export function invalid({ group, kind }: Kind, name: string, causes: readonly Cause[]): Failure {
+export function invalid(
+  { group, kind }: Pick<Kind, 'group' | 'kind'>,
+  name: string,
+  causes: readonly Cause[],
+): Failure {
   const texts = causes.map(({ field, message }) => (field === undefined ? message : `${field}: ${message}`));
   const why = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
   const what = group === '' ? kind : `${kind}.${group}`;
   return new Failure(422, 'Invalid', `${what} "${name}" is invalid: ${why}`, {
-    details: { ...(name !== '' && { name }), ...(group !== '' && { group }), kind, causes },
+    details: { ...(name !== '' && { name }), ...(group !== '' && { group }), ...(kind !== '' && { kind }), causes },
   });
 }
 

@@ -5,6 +5,8 @@ import { parse } from 'yaml';
 
 import type { ListStrategies } from './patch/strategic-merge-patch.ts';
 import type { Schema } from './schema/schema.ts';
+import { builtInColumns } from './table/built-in-columns.ts';
+import { type Column, customColumns, type PrinterColumn } from './table/column.ts';
 
 /** A kind that is served, and what is special about it. */
 export interface Kind {
@@ -12,8 +14,13 @@ export interface Kind {
   readonly group: string;
   readonly version: string;
   readonly plural: string;
+  readonly singular: string;
   readonly kind: string;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
   readonly namespaced: boolean;
+  /** What `kubectl get` shows. */
+  readonly columns: readonly Column[];
   /** Of a CustomResourceDefinition; kinds without are built in. */
   readonly schema?: Schema;
   /** Whether `status` is written by its subresource alone. */
@@ -35,7 +42,7 @@ function builtIn(
   apiVersion: string,
   plural: string,
   kind: string,
-  more: Partial<Pick<Kind, 'namespaced' | 'hasStatus' | 'hasGeneration' | 'fields' | 'lists'>> = {},
+  more: Partial<Pick<Kind, 'shortNames' | 'namespaced' | 'hasStatus' | 'hasGeneration' | 'fields' | 'lists'>> = {},
 ): Kind {
   const [version = '', group = ''] = apiVersion.split('/').toReversed();
   const { fields = [], lists = {}, ...rest } = more;
@@ -43,8 +50,12 @@ function builtIn(
     group,
     version,
     plural,
+    singular: kind.toLowerCase(),
     kind,
+    shortNames: [],
+    categories: [],
     namespaced: true,
+    columns: builtInColumns(plural),
     hasStatus: false,
     hasGeneration: false,
     ...rest,
@@ -54,28 +65,37 @@ function builtIn(
 }
 
 const BUILT_IN: readonly Kind[] = [
-  builtIn('v1', 'namespaces', 'Namespace', { namespaced: false, hasStatus: true, fields: ['status.phase'] }),
+  builtIn('v1', 'namespaces', 'Namespace', {
+    shortNames: ['ns'],
+    namespaced: false,
+    hasStatus: true,
+    fields: ['status.phase'],
+  }),
   builtIn('v1', 'nodes', 'Node', {
+    shortNames: ['no'],
     namespaced: false,
     hasStatus: true,
     fields: ['spec.unschedulable'],
     lists: { conditions: { key: 'type' }, addresses: { key: 'type' } },
   }),
   builtIn('v1', 'pods', 'Pod', {
+    shortNames: ['po'],
     hasStatus: true,
     fields: ['spec.nodeName', 'spec.restartPolicy', 'spec.schedulerName', 'status.phase', 'status.podIP'],
     lists: { conditions: { key: 'type' }, containers: { key: 'name' } },
   }),
   builtIn('v1', 'secrets', 'Secret', { fields: ['type'] }),
-  builtIn('v1', 'configmaps', 'ConfigMap'),
+  builtIn('v1', 'configmaps', 'ConfigMap', { shortNames: ['cm'] }),
   builtIn('v1', 'events', 'Event', {
+    shortNames: ['ev'],
     fields: ['involvedObject.kind', 'involvedObject.name', 'involvedObject.namespace', 'involvedObject.uid', 'reason'],
   }),
-  builtIn('v1', 'persistentvolumes', 'PersistentVolume', { namespaced: false, hasStatus: true }),
-  builtIn('v1', 'persistentvolumeclaims', 'PersistentVolumeClaim', { hasStatus: true }),
+  builtIn('v1', 'persistentvolumes', 'PersistentVolume', { shortNames: ['pv'], namespaced: false, hasStatus: true }),
+  builtIn('v1', 'persistentvolumeclaims', 'PersistentVolumeClaim', { shortNames: ['pvc'], hasStatus: true }),
   builtIn('coordination.k8s.io/v1', 'leases', 'Lease'),
   builtIn('storage.k8s.io/v1', 'volumeattachments', 'VolumeAttachment', { namespaced: false, hasStatus: true }),
   builtIn('policy/v1', 'poddisruptionbudgets', 'PodDisruptionBudget', {
+    shortNames: ['pdb'],
     hasStatus: true,
     hasGeneration: true,
     lists: { conditions: { key: 'type' } },
@@ -85,11 +105,18 @@ const BUILT_IN: readonly Kind[] = [
 interface Definition {
   readonly spec: {
     readonly group: string;
-    readonly names: { readonly kind: string; readonly plural: string };
+    readonly names: {
+      readonly kind: string;
+      readonly plural: string;
+      readonly singular?: string;
+      readonly shortNames?: readonly string[];
+      readonly categories?: readonly string[];
+    };
     readonly scope: 'Namespaced' | 'Cluster';
     readonly versions: readonly {
       readonly name: string;
       readonly schema: { readonly openAPIV3Schema: Schema };
+      readonly additionalPrinterColumns?: readonly PrinterColumn[];
       readonly subresources?: {
         readonly status?: object;
         readonly scale?: { readonly specReplicasPath: string; readonly statusReplicasPath: string };
@@ -100,15 +127,20 @@ interface Definition {
 
 function custom({ spec }: Definition): Kind[] {
   const { group, names, scope, versions } = spec;
-  return versions.map(({ name: version, schema, subresources = {} }) => {
+  const { kind, plural, singular = kind.toLowerCase(), shortNames = [], categories = [] } = names;
+  return versions.map(({ name: version, schema, additionalPrinterColumns, subresources = {} }) => {
     const { status, scale } = subresources;
     const path = (text: string): string[] => text.split('.').slice(1);
     return {
       group,
       version,
-      plural: names.plural,
-      kind: names.kind,
+      plural,
+      singular,
+      kind,
+      shortNames,
+      categories,
       namespaced: scope === 'Namespaced',
+      columns: customColumns(additionalPrinterColumns),
       schema: schema.openAPIV3Schema,
       hasStatus: status !== undefined,
       ...(scale && { scale: { spec: path(scale.specReplicasPath), status: path(scale.statusReplicasPath) } }),

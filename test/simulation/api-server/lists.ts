@@ -88,16 +88,7 @@ export function revisionIn(text: string): number {
   return Number(text);
 }
 
-const LIST_OPTIONS: Kind = {
-  group: 'meta.k8s.io',
-  version: 'v1',
-  plural: '',
-  kind: 'ListOptions',
-  namespaced: false,
-  hasStatus: false,
-  hasGeneration: false,
-  fields: [],
-};
+const LIST_OPTIONS = { group: 'meta.k8s.io', kind: 'ListOptions' };
 
 /** What is wrong with the query of a list or watch. */
 export function invalidOptions(why: string, field = 'resourceVersionMatch') {

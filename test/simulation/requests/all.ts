@@ -3,6 +3,7 @@ import { DELETION_ROWS } from './deletion-rows.ts';
 import { LIST_ROWS } from './list-rows.ts';
 import { METADATA_ROWS } from './metadata-rows.ts';
 import type { Row } from './row.ts';
+import { KUBECTL_ROWS, TABLE_ROWS } from './kubectl-rows.ts';
 import { SCHEMA_ROWS } from './schema-rows.ts';
 
 /** All requests, in their order: later ones stand on what earlier ones have left. */
@@ -11,5 +12,7 @@ export const ROWS: readonly Row[] = [
   ...DELETION_ROWS,
   ...SCHEMA_ROWS,
   ...BUILT_IN_ROWS,
+  ...KUBECTL_ROWS,
   ...LIST_ROWS,
+  ...TABLE_ROWS,
 ];

@@ -45,7 +45,7 @@ function compared({ code, body }: Answer, { kept }: Row): Members {
   if (kept?.what === 'body') return { code };
   if (typeof body === 'string') return { code };
   if (!isMembers(body) || body['kind'] !== 'Status' || body['status'] !== 'Failure')
-    return { code, body: listOf(body) };
+    return { code, body: listOf(isMembers(body) ? describedAlike(body) : body) };
   const { message, reason, details, metadata } = body;
   const { causes, ...others } = isMembers(details) ? details : {};
   if (kept?.what === 'message') return { code, reason };
@@ -53,6 +53,45 @@ function compared({ code, body }: Answer, { kept }: Row): Members {
   // How Go shows a value that is invalid is not followed: the fields are, and why.
   const what = reason === 'Invalid' ? { fields: fieldsOf(causes) } : { message };
   return { code, reason, details: others, metadata, ...what };
+}
+
+/** Texts and hashes that describe kinds are not followed, nor the order of kinds. */
+function describedAlike(body: Members): Members {
+  if (body['kind'] === 'Table') {
+    const { columnDefinitions, rows, metadata, ...others } = body as {
+      columnDefinitions: Members[];
+      rows: Members[];
+    } & Members;
+    return {
+      ...others,
+      metadata: isMembers(metadata) ? { ...metadata, resourceVersion: 'any' } : metadata,
+      columnDefinitions: columnDefinitions.map(({ description: _description, ...column }) => column),
+      rows: rows.map(({ cells, object }) => ({
+        cells: (cells as unknown[]).map(ageless),
+        object: withoutRevision(object),
+      })),
+    };
+  }
+  if (body['kind'] !== 'APIResourceList') return body;
+  const resources = (body['resources'] as Members[]).map(
+    ({ storageVersionHash: _hash, verbs, ...resource }): Members => ({
+      ...resource,
+      verbs: (verbs as string[]).filter((verb) => verb !== 'deletecollection').toSorted(),
+    }),
+  );
+  return { ...body, resources: resources.toSorted((a, b) => (String(a['name']) < String(b['name']) ? -1 : 1)) };
+}
+
+/** Others write to Nodes. */
+function withoutRevision(object: unknown): unknown {
+  if (!isMembers(object) || !isMembers(object['metadata'])) return object;
+  return { ...object, metadata: { ...object['metadata'], resourceVersion: 'any' } };
+}
+
+const AGE = /^\d+[smhdy](\d+[smhd])?$/;
+
+function ageless(cell: unknown): unknown {
+  return typeof cell === 'string' && AGE.test(cell) ? 'age' : cell;
 }
 
 /** Each once; without what is said only because other rules could not be looked at. */

@@ -76,6 +76,11 @@ function row(
 }
 
 export const get = (title: string, what: string, more: More = {}): Row => row(title, 'GET', what, undefined, more);
+/** What is no object: a path as it is. */
+export const getPath = (title: string, path: string, more: Omit<More, 'query'> = {}): Row => {
+  const { accept, ...others } = more;
+  return { title, ...others, request: () => ({ method: 'GET', path, ...(accept !== undefined && { accept }) }) };
+};
 export const post = (title: string, what: string, body: Body, more: More = {}): Row =>
   row(title, 'POST', what, body, more);
 export const put = (title: string, what: string, body: Body, more: More = {}): Row =>

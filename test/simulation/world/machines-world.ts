@@ -49,6 +49,8 @@ export interface MachinesWorldOptions {
   /** Flags of its processes beside those that the world needs. */
   readonly flags?: Readonly<Record<string, string>>;
   readonly keepsTrace?: boolean;
+  /** Wall time of its beginning; the first moment of 2026 unless it is given. */
+  readonly epochMs?: number | undefined;
 }
 
 /** Where all namespaced objects of the world are. */
@@ -127,10 +129,11 @@ export class MachinesWorld implements AsyncDisposable {
       idempotentCreate: true,
       flags: {},
       keepsTrace: false,
+      epochMs: undefined,
       ...options,
     };
-    const { seed, hasTarget, keepsTrace } = this.#options;
-    this.time = new VirtualTime(seededRandom(seed, 'order'));
+    const { seed, hasTarget, keepsTrace, epochMs } = this.#options;
+    this.time = new VirtualTime(seededRandom(seed, 'order'), epochMs);
     this.trace = new Trace(() => this.time.elapsedMs, { keepsAll: keepsTrace });
     this.weather = new SeededWeather(seededRandom(seed, 'weather'));
     const control = this.#server(seededRandom(seed, 'control cluster'));

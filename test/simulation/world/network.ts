@@ -1,6 +1,7 @@
 import { Dispatcher, errors } from 'undici';
 
-import { type APIRequest, metadataOnly, type SimulatedAPIServer } from '../api-server/api-server.ts';
+import type { APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts';
+import type { Representation } from '../api-server/representation.ts';
 import { errorEvent, type Watch, type WatchEvent } from '../api-server/watch.ts';
 import { expired, Failure } from '../api-server/failure.ts';
 import type { VirtualClock, VirtualTime } from './virtual-clock.ts';
@@ -157,7 +158,7 @@ class Exchange {
     }
     const answer = fate === 'refused-429' || fate === 'refused-500' ? refusal(fate) : server.handle(request);
     observer.answered(request, answer.code, fate, this.#sentAtMs);
-    if ('watch' in answer) return this.#watch(answer.watch, answer.isMetadataOnly, request);
+    if ('watch' in answer) return this.#watch(answer.watch, answer.representation, request);
     if (fate === 'answer-lost') return this.#break();
     const { code, body } = fate === 'failed-500' ? refusal('refused-500') : answer;
     const text = JSON.stringify(body);
@@ -176,13 +177,12 @@ class Exchange {
     this.#handler.onResponseStart?.(this.#undici, code, headers, '');
   }
 
-  #watch(watch: Watch, isMetadataOnly: boolean, { path }: APIRequest): void {
+  #watch(watch: Watch, representation: Representation, { path }: APIRequest): void {
     const { time, weather, server } = this.#parts;
     let isSilent = false;
     const send = (event: WatchEvent): void => {
       if (isSilent) return;
-      const isWhole = !isMetadataOnly || event.type === 'BOOKMARK' || event.type === 'ERROR';
-      const text = `${JSON.stringify({ ...event, object: isWhole ? event.object : metadataOnly(event.object) })}\n`;
+      const text = `${JSON.stringify(representation.event(event))}\n`;
       this.#later(() => this.#data(text), time.elapsedMs + weather.latencyMs() + weather.lagMs(path));
     };
     this.#later(() => {

@@ -10,19 +10,41 @@ export function prepare(object: Members, schema: Schema): void {
   addDefaults(object, schema);
 }
 
-function prune(value: unknown, schema: Schema, kept: ReadonlySet<string> = new Set()): void {
+function prune(object: Members, schema: Schema, kept: ReadonlySet<string>): void {
+  for (const { members, name } of unknownIn(object, schema, '', kept)) delete members[name];
+}
+
+/** Paths of what the schema of an object does not know. */
+export function unknownFields(object: Members, schema: Schema): string[] {
+  return unknownIn(object, schema, '', OF_ALL).map(({ path }) => path);
+}
+
+interface UnknownField {
+  /** In which it stands. */
+  readonly members: Members;
+  readonly name: string;
+  readonly path: string;
+}
+
+function unknownIn(
+  value: unknown,
+  schema: Schema,
+  path: string,
+  kept: ReadonlySet<string> = new Set(),
+): readonly UnknownField[] {
   if (Array.isArray(value)) {
-    if (schema.items !== undefined) for (const item of value) prune(item, schema.items);
-    return;
+    const { items } = schema;
+    return items === undefined ? [] : value.flatMap((item, i) => unknownIn(item, items, `${path}[${i}]`));
   }
-  if (!isMembers(value) || schema['x-kubernetes-int-or-string'] === true) return;
+  if (!isMembers(value) || schema['x-kubernetes-int-or-string'] === true) return [];
   const { additionalProperties, 'x-kubernetes-preserve-unknown-fields': preserves = false } = schema;
-  for (const name of Object.keys(value)) {
-    if (kept.has(name)) continue;
+  return Object.keys(value).flatMap((name): readonly UnknownField[] => {
+    if (kept.has(name)) return [];
     const inner = schemaOf(schema, name);
-    if (inner !== undefined) prune(value[name], inner);
-    else if (!preserves && additionalProperties !== true) delete value[name];
-  }
+    const at = path === '' ? name : `${path}.${name}`;
+    if (inner !== undefined) return unknownIn(value[name], inner, at);
+    return preserves || additionalProperties === true ? [] : [{ members: value, name, path: at }];
+  });
 }
 
 function addDefaults(value: unknown, schema: Schema): void {

@@ -1,0 +1,142 @@
+import { randomInt, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+
+import type { APIRequest, SimulatedAPIServer } from '../../test/simulation/api-server/api-server.ts';
+import { Failure } from '../../test/simulation/api-server/failure.ts';
+import type { Representation } from '../../test/simulation/api-server/representation.ts';
+import type { Watch, WatchEvent } from '../../test/simulation/api-server/watch.ts';
+import type { Credential } from '../control-plane/pki.ts';
+
+/** What is served, and to whom. */
+export interface FrontOptions {
+  readonly server: SimulatedAPIServer;
+  readonly credential: Credential;
+  /** Bearer token of everybody who may ask. */
+  readonly token: string;
+  /** 0: a free one. */
+  readonly port: number;
+}
+
+const HOST = '127.0.0.1';
+/** As much as kube-apiserver takes. */
+const LARGEST_BODY_BYTES = 3 * 1024 * 1024;
+const BOOKMARK_MS = 60_000;
+/** Of watches that do not say how long they last. */
+const WATCH_S = { least: 1_800, most: 3_600 };
+const HEALTH = /^\/(healthz|livez|readyz)$/;
+/** What is decoded here; the server says of anything else that it does not take it. */
+const JSON_TYPE = /^application\/([a-z-]+\+)?json(;|$)/;
+
+/** A simulated API server on loopback, over HTTPS. Its clients are programs of the host; time on the wire is the host's. */
+export class HTTPSFront implements AsyncDisposable {
+  readonly url: string;
+  readonly #http: Server;
+
+  private constructor(http: Server) {
+    this.#http = http;
+    this.url = `https://${HOST}:${(http.address() as AddressInfo).port}`;
+  }
+
+  /** Throws what listening throws, such as EADDRINUSE. */
+  static async open({ server, credential, token, port }: FrontOptions): Promise<HTTPSFront> {
+    const { certificate: cert, key } = credential;
+    const http = createServer({ cert, key, minVersion: 'TLSv1.2' }, (request, response) => {
+      void answer(server, token, request, response);
+    });
+    await new Promise<void>((resolve, reject) => {
+      http.once('error', reject).listen(port, HOST, resolve);
+    });
+    return new HTTPSFront(http);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = new Promise((resolve) => this.#http.close(resolve));
+    this.#http.closeAllConnections();
+    await closed;
+  }
+}
+
+async function answer(
+  server: SimulatedAPIServer,
+  token: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  try {
+    if (HEALTH.test(request.url ?? '')) return void response.end('ok');
+    if (!isAllowed(request, token)) throw new Failure(401, 'Unauthorized', 'Unauthorized');
+    const answered = server.handle(await decoded(request));
+    if ('watch' in answered) return follow(answered.watch, answered.representation, response);
+    send(response, answered.code, answered.body);
+  } catch (err) {
+    if (response.headersSent) return void response.destroy();
+    const failure = err instanceof Failure ? err : new Failure(500, 'InternalError', String(err));
+    send(response, failure.code, failure.status);
+  }
+}
+
+function isAllowed({ headers }: IncomingMessage, token: string): boolean {
+  const given = Buffer.from(headers.authorization ?? '');
+  const wanted = Buffer.from(`Bearer ${token}`);
+  return given.length === wanted.length && timingSafeEqual(given, wanted);
+}
+
+/** Throws a Failure. */
+async function decoded(request: IncomingMessage): Promise<APIRequest> {
+  const { method = 'GET', url: path = '/', headers } = request;
+  const contentType = headers['content-type'];
+  const text = await textOf(request);
+  const isJSON = contentType === undefined || JSON_TYPE.test(contentType);
+  if (text !== '' && !isJSON && method !== 'PATCH') {
+    const message = `${contentType} is not supported: the simulation takes JSON. Use kubectl apply or create with -f FILE`;
+    throw new Failure(415, 'UnsupportedMediaType', message);
+  }
+  return { method, path, contentType, accept: headers.accept, ...(text !== '' && isJSON && { body: parsed(text) }) };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (err) {
+    throw new Failure(400, 'BadRequest', `the body of the request is no JSON: ${String(err)}`);
+  }
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > LARGEST_BODY_BYTES) {
+      const message = `Request entity too large: limit is ${LARGEST_BODY_BYTES}`;
+      throw new Failure(413, 'RequestEntityTooLarge', message);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function send(response: ServerResponse, code: number, body: object): void {
+  response.writeHead(code, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(body));
+}
+
+function follow(watch: Watch, representation: Representation, response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.flushHeaders();
+  const emit = (event: WatchEvent): void => {
+    response.write(`${JSON.stringify(representation.event(event))}\n`);
+    if (event.type === 'ERROR') response.end();
+  };
+  const stop = watch.follow(emit);
+  const bookmarks = watch.hasBookmarks ? setInterval(() => emit(watch.bookmark()), BOOKMARK_MS) : undefined;
+  const seconds = watch.timeoutSeconds ?? randomInt(WATCH_S.least, WATCH_S.most);
+  const end = setTimeout(() => response.end(), seconds * 1_000);
+  response.on('close', () => {
+    stop();
+    clearInterval(bookmarks);
+    clearTimeout(end);
+  });
+}
