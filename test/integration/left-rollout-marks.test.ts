@@ -6,8 +6,10 @@ import {
   PREFER_NO_SCHEDULE_KEY,
   SCALE_UP_DISABLED_LABEL,
   SELECTED_FOR_UPDATE_LABEL,
+  UPDATE_ORDER_ANNOTATION,
   UPDATE_RESULT_LABEL,
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import { InProcessManager } from '../cloud/manager.ts';
@@ -213,6 +215,100 @@ describe('what a rollout puts on Nodes goes when it has no reason any more:', ()
         );
       }
       await shows({ nodes: 3, ...NONE });
+      expect(cloud.deleted).toBe(0);
+    },
+    TEST_MS,
+  );
+
+  const version = (of: string) => ({ metadata: { annotations: { version: of } } });
+  const setOf = async (of: string): Promise<MachineSet> => {
+    const found = (await sets()).find(({ spec }) => spec.template?.metadata?.annotations?.['version'] === of);
+    if (found === undefined) throw new Error(`there is no MachineSet of version ${of}`);
+    return found;
+  };
+
+  test(
+    'the template is changed again while a machine is updated in place and its MachineDeployment is paused',
+    async () => {
+      await pool.change({ strategy: IN_PLACE, template });
+      const node = await ready();
+
+      await pool.change({ paused: true, template: version('3') });
+      await succeed(node);
+      await shows({ nodes: 3, cordoned: 0, labelled: 2 });
+
+      await pool.change({ paused: false });
+      await ready();
+      expect((await setOf('3')).spec.replicas).toBe(0);
+      await shows({ nodes: 3, cordoned: 1, labelled: 3 });
+      expect(cloud.deleted).toBe(0);
+    },
+    TEST_MS,
+  );
+
+  test(
+    'the template is changed again while a machine is updated in place: it is updated again',
+    async () => {
+      await pool.change({ strategy: IN_PLACE, template });
+      const node = await ready();
+
+      await pool.change({ template: version('3') });
+      await eventually(() => setOf('3'), PATIENCE);
+      await succeed(node);
+      await eventually(async () => {
+        const [its] = (await pool.nodes()).filter(({ metadata }) => metadata.name === node);
+        expect(its?.metadata.labels?.[UPDATE_RESULT_LABEL]).toBeUndefined();
+      }, PATIENCE);
+      expect((await setOf('3')).spec.replicas).toBe(0);
+
+      for (let updated = 0; updated < 3; updated++) {
+        await succeed(await ready());
+        await eventually(async () => expect((await setOf('3')).spec.replicas).toBe(updated + 1), PATIENCE);
+      }
+      await shows({ nodes: 3, ...NONE });
+      expect(cloud.deleted).toBe(0);
+    },
+    TEST_MS,
+  );
+
+  test(
+    'a machine is updated in place, and the rollout to a newer template waits for its turn',
+    async () => {
+      const order = (index: number) => ({ metadata: { annotations: { [UPDATE_ORDER_ANNOTATION]: `g/${index}` } } });
+      await site.api.send('PATCH', path('machinedeployments', 'pool'), order(2));
+      await pool.change({ strategy: IN_PLACE, template });
+      const node = await ready();
+
+      // It never has its Machine, as no driver serves its class.
+      const labels = { pool: 'first' };
+      await site.api.send('POST', path('machinedeployments'), {
+        apiVersion: API_VERSION,
+        kind: 'MachineDeployment',
+        metadata: { name: 'first', ...order(1).metadata },
+        spec: {
+          replicas: 1,
+          strategy: { type: 'Recreate' },
+          selector: { matchLabels: labels },
+          template: { metadata: { labels }, spec: { class: { kind: 'MachineClass', name: 'none' } } },
+        },
+      });
+      const first = path('machinedeployments', 'first');
+      await eventually(async () => {
+        const { items } = await site.api.send<{ items: Machine[] }>('GET', path('machines'));
+        expect(items.filter(({ metadata }) => metadata.labels?.['pool'] === 'first')).toHaveLength(1);
+      }, PATIENCE);
+      await site.api.send('PATCH', first, {
+        spec: { paused: true, template: { metadata: { annotations: { version: '2' } } } },
+      });
+      await pool.change({ template: version('3') });
+      await eventually(async () => {
+        const { status } = await pool.deployment();
+        expect(status?.conditions).toContainEqual(expect.objectContaining({ reason: 'WaitingForUpdateOrder' }));
+      }, PATIENCE);
+
+      await succeed(node);
+      await shows({ nodes: 3, cordoned: 0, labelled: 2 });
+      expect((await sets()).map(({ spec }) => spec.template?.metadata?.annotations?.['version'])).not.toContain('3');
       expect(cloud.deleted).toBe(0);
     },
     TEST_MS,

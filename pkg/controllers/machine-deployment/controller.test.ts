@@ -10,18 +10,25 @@ import {
   SCALE_DOWN_DISABLED_ANNOTATION,
   SCALE_DOWN_DISABLED_BY_US_ANNOTATION,
   UPDATE_ORDER_ANNOTATION,
+  UPDATE_RESULT_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { MINUTE_MS, toTimestamp } from '../../clock/clock.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
+import type { NodeMarksChange } from '../machines/rollout-marks.ts';
 import { MachineDeploymentController } from './controller.ts';
 import { GRACE_MS } from './replacements.ts';
 
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';
 const KEY = 'default/deployment-1';
 const HOLD = { [SCALE_DOWN_DISABLED_ANNOTATION]: 'true', [SCALE_DOWN_DISABLED_BY_US_ANNOTATION]: 'true' };
+const IN_PLACE = {
+  type: 'InPlaceUpdate',
+  inPlaceUpdate: { maxSurge: 0, maxUnavailable: 1, orchestrationType: 'Manual' },
+} as const;
 const signal = new AbortController().signal;
 
 function deployment(change?: (d: BuiltMachineDeployment) => void): BuiltMachineDeployment {
@@ -282,6 +289,23 @@ describe('a rollout whose turn has not come', () => {
     expect(sizesIn(deps)).toEqual(['made 0']);
   });
 
+  test('gives the Node back that was updated to a template of before, and its Machine stays where it is', async () => {
+    const deps = waiting((d) => void (d.spec.strategy = IN_PLACE));
+    const set = deps.machineSets.get('default/old');
+    if (set === undefined) throw new Error('it is there');
+    deps.machineSets.put({ ...noted(set, 2, 0), metadata: { ...noted(set, 2, 0).metadata, resourceVersion: '2' } });
+    const its = deps.machines.get('default/of-old');
+    if (its === undefined) throw new Error('it is there');
+    deps.machines.put({ ...updated(its), metadata: { ...its.metadata, resourceVersion: '2' } });
+    const itsNode = updatedNode('of-old');
+    deps.nodes.put({ ...itsNode, metadata: { ...itsNode.metadata, resourceVersion: '2' } });
+
+    await pass(deps);
+
+    expect(machinesIn(deps)).toEqual([]);
+    expect(nodesFreedIn(deps)).toEqual(['nodes/of-old']);
+  });
+
   test('is scaled all the same', async () => {
     const deps = waiting((d) => void (d.spec.replicas = 3));
 
@@ -415,24 +439,35 @@ describe('a pass', () => {
     expect(deps.client.writes.filter(({ what }) => what.startsWith('machines/'))).toEqual([]);
   });
 
+  test('of a paused one whose template has changed again gives the Node back that was updated, and its Machine stays', async () => {
+    const owner = deployment((d) => {
+      Object.assign(d.spec, { paused: true, replicas: 1, strategy: IN_PLACE });
+    });
+    const set = noted(setOf(owner, 'old', true, 1), 1, 0);
+    const deps = new MemoryDeploymentDeps(owner, { sets: [set], machines: [updated(machineOf(set, 'old-0'))] });
+    deps.nodes.put(updatedNode('old-0'));
+
+    await pass(deps);
+
+    expect(machinesIn(deps)).toEqual([]);
+    expect(nodesFreedIn(deps)).toEqual(['nodes/old-0']);
+  });
+
   test.each([{ paused: true }, { paused: false }])(
     'ends updates in place that have begun (paused: $paused), after the sizes are as asked for',
     async ({ paused }) => {
       const inPlace = (replicas: number) => (d: BuiltMachineDeployment) => {
         Object.assign(d.spec, { paused, replicas });
-        const inPlaceUpdate = { maxSurge: 0, maxUnavailable: 1, orchestrationType: 'Manual' } as const;
-        d.spec.strategy = { type: 'InPlaceUpdate', inPlaceUpdate };
+        d.spec.strategy = IN_PLACE;
       };
       const moves = async (replicas: number): Promise<readonly string[]> => {
         const deps = rolling(inPlace(replicas), [1, 2], 0);
         const [its] = deps.machines.list().filter(({ metadata }) => metadata.name === 'old-0');
         if (its === undefined) throw new Error('it is there');
-        const conditions = [{ type: 'InPlaceUpdate', status: 'True', reason: 'UpdateSuccessful' }];
-        const metadata = { ...its.metadata, resourceVersion: '2' };
-        deps.machines.put({ ...its, metadata, status: { ...its.status, conditions } });
+        deps.machines.put({ ...updated(its), metadata: { ...its.metadata, resourceVersion: '2' } });
         deps.nodes.put(updatedNode('old-0'));
         await pass(deps);
-        return deps.client.writes.filter(({ what }) => what.startsWith('machines/')).map(({ what }) => what);
+        return machinesIn(deps);
       };
 
       expect(await moves(3)).toEqual(['machines/old-0']);
@@ -493,6 +528,25 @@ describe('a pass', () => {
     expect(deps.client.writes.filter(({ verb }) => verb === 'create')).toEqual([]);
   });
 });
+
+/** A Machine whose update in place has succeeded. */
+function updated(its: Machine): Machine {
+  const conditions = [{ type: 'InPlaceUpdate', status: 'True', reason: 'UpdateSuccessful' }];
+  return { ...its, status: { ...its.status, conditions } };
+}
+
+/** The Machines that were written. */
+function machinesIn(deps: MemoryDeploymentDeps): readonly string[] {
+  return deps.client.writes.filter(({ what }) => what.startsWith('machines/')).map(({ what }) => what);
+}
+
+/** The Nodes that were uncordoned, and show no result any more. */
+function nodesFreedIn(deps: MemoryDeploymentDeps): readonly string[] {
+  return deps.targetClient.writes.flatMap(({ what, body }) => {
+    const { metadata, spec } = body as NodeMarksChange;
+    return metadata.labels?.[UPDATE_RESULT_LABEL] === null && spec?.unschedulable === null ? [what] : [];
+  });
+}
 
 /** A Node whose update in place has succeeded. */
 function updatedNode(name: string) {

@@ -193,7 +193,7 @@ export class MachineDeploymentController {
     if (isHeld || isScalingEvent(facts)) {
       const hasScaled = await this.#scale(pass, facts);
       if (isHeld) {
-        const ended = hasBegun && !hasScaled ? await this.#endBegunUpdates(pass) : {};
+        const ended = hasScaled ? {} : await this.#endBegunUpdates(pass, hasBegun);
         return { ...ended, isRollout: false, waitsFor: hold?.message };
       }
       // What the overshoot safety does not let grow must not keep the rest from shrinking.
@@ -219,8 +219,8 @@ export class MachineDeploymentController {
     return { isRollout: false, unsupported: NOTHING_IN_PLACE };
   }
 
-  async #endBegunUpdates(pass: RolloutPass): Promise<RolloutResult> {
-    return pass.world.deployment.spec.strategy?.type === 'InPlaceUpdate' ? endBegunUpdates(pass) : {};
+  async #endBegunUpdates(pass: RolloutPass, hasBegun: boolean): Promise<RolloutResult> {
+    return pass.world.deployment.spec.strategy?.type === 'InPlaceUpdate' ? endBegunUpdates(pass, hasBegun) : {};
   }
 
   async #scale({ world, signal }: RolloutPass, facts: ScalingFacts): Promise<boolean> {

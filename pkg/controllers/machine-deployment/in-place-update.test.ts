@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { machine, machineDeployment, machineSet, node, type BuiltMachine } from '../../../test/builders.ts';
 import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
 import {
+  CANDIDATE_FOR_SET_ANNOTATION,
   FREEZE_LABEL,
   PREFER_NO_SCHEDULE_KEY,
   SCALE_UP_DISABLED_LABEL,
@@ -62,6 +63,7 @@ function scene({ old, now, nowSize, updated = [], moved = [], unavailable = 1, s
           ...(updated.includes(name) && { [UPDATE_RESULT_LABEL]: 'successful' }),
         };
         if (updated.includes(name)) n.status.conditions = [UPDATED];
+        if (old.includes(name)) n.metadata.annotations = { [CANDIDATE_FOR_SET_ANNOTATION]: 'now' };
         n.metadata.uid = `uid-of-${name}`;
         n.spec.taints = [{ key: PREFER_NO_SCHEDULE_KEY, effect: 'PreferNoSchedule' }];
       }),
@@ -281,11 +283,26 @@ test('a Node that changed while it was chosen is chosen as a live read shows it'
   expect(deps.events).toEqual([]);
 });
 
+test('a Machine that was updated to another template is updated again, and never counted as one of this', async () => {
+  const { deps, run, written } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1', 'o-2'] });
+  notedFor(deps, 'o-1', 'before');
+
+  await run();
+  const [first] = deps.targetClient.writes;
+
+  expect(written()).toEqual(['machines/o-2']);
+  expect(first).toMatchObject({ what: 'nodes/o-1', body: { spec: { unschedulable: null } } });
+  // It is still of an old template, and its next update is that of a rollout.
+  expect(JSON.stringify(first?.body)).toContain(PREFER_NO_SCHEDULE_KEY);
+});
+
 describe('while it is paused', () => {
+  const endBegun: typeof inPlaceUpdate = (pass) => endBegunUpdates(pass, true);
+
   test('an updated Machine moves on, and no other is chosen', async () => {
     const { run, written, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
 
-    expect(await run(endBegunUpdates)).toEqual({ again: true });
+    expect(await run(endBegun)).toEqual({ again: true });
 
     expect(written()).toEqual(['machines/o-1']);
     expect(writtenNodes()).toEqual([]);
@@ -295,7 +312,7 @@ describe('while it is paused', () => {
     const moved = ['n-1'];
     const { deps, run } = scene({ old: ['o-1'], now: ['n-1'], nowSize: 0, updated: moved, moved });
 
-    expect(await run(endBegunUpdates)).toEqual({ again: true });
+    expect(await run(endBegun)).toEqual({ again: true });
 
     const sizes = deps.client.writes.map(({ what, body }) => [what, (body as { spec?: object }).spec]);
     expect(sizes).toEqual([['machinesets/now', { replicas: 1 }]]);
@@ -305,7 +322,7 @@ describe('while it is paused', () => {
     const { deps, run } = scene({ old: ['o-1', 'o-2'], now: ['n-1'] });
     deps.machines.remove('default/o-2');
 
-    expect(await run(endBegunUpdates)).toEqual({ again: false });
+    expect(await run(endBegun)).toEqual({ again: false });
 
     expect(deps.client.writes).toEqual([]);
   });
@@ -313,7 +330,7 @@ describe('while it is paused', () => {
   test('a Machine that has moved has its Node given back', async () => {
     const { run, writtenNodes } = scene({ old: ['o-1'], now: ['n-1'], updated: ['n-1'] });
 
-    await run(endBegunUpdates);
+    await run(endBegun);
 
     expect(writtenNodes()).toEqual(['nodes/n-1']);
   });
@@ -322,10 +339,24 @@ describe('while it is paused', () => {
     const { deps, run, written, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
     deps.machineSets.remove('default/now');
 
-    expect(await run(endBegunUpdates)).toEqual({ again: false });
+    expect(await run(endBegun)).toEqual({ again: false });
 
     expect(written()).toEqual([]);
     expect(writtenNodes()).toEqual(['nodes/o-1']);
+  });
+
+  test.each([
+    { title: 'the rollout to its template has not begun', hasBegun: false, noted: 'now', moved: false },
+    { title: 'it was updated to a template of before', hasBegun: true, noted: 'before', moved: false },
+    { title: 'it was updated to the present template', hasBegun: true, noted: 'now', moved: true },
+  ])('$title: an updated Machine moves on: $moved', async ({ hasBegun, noted, moved }) => {
+    const { deps, run, written, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
+    notedFor(deps, 'o-1', noted);
+
+    await run((pass) => endBegunUpdates(pass, hasBegun));
+
+    expect(written()).toEqual(moved ? ['machines/o-1'] : []);
+    expect(writtenNodes()).toEqual(moved ? [] : ['nodes/o-1']);
   });
 
   test('a Node that is kept empty for another reason is not given back', async () => {
@@ -336,8 +367,16 @@ describe('while it is paused', () => {
     const annotations = { 'machine.sapcloud.io/maintenance-since': '2026-01-01T00:00:00Z' };
     deps.machines.put({ ...its, metadata: { ...its.metadata, resourceVersion: '2', annotations } });
 
-    await run(endBegunUpdates);
+    await run(endBegun);
 
     expect(writtenNodes()).toEqual([]);
   });
 });
+
+/** Notes on a Node for which set it was chosen. */
+function notedFor(deps: MemoryDeploymentDeps, name: string, set: string): void {
+  const its = deps.nodes.get(name);
+  if (its === undefined) throw new Error(`there is no Node ${name}`);
+  const annotations = { [CANDIDATE_FOR_SET_ANNOTATION]: set };
+  deps.nodes.put({ ...its, metadata: { ...its.metadata, resourceVersion: '2', annotations } });
+}

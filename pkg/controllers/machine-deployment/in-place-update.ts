@@ -12,6 +12,7 @@ import { isEmptied } from '../machines/rollout-marks.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { isJustUpdated } from '../replicas/machine-state.ts';
 import {
+  isForAnother,
   isNeedlessCandidate,
   isToBeReleased,
   isUpdated,
@@ -22,7 +23,7 @@ import {
   withNodes,
 } from './in-place.ts';
 import { bothMarked, type Marked, type NodeOfMachine } from './node-marker.ts';
-import { releaseUpdatedNode, selectNode } from './rollout-node-marks.ts';
+import { releaseOutdatedNode, releaseUpdatedNode, selectNode } from './rollout-node-marks.ts';
 import { resizeSets } from './resize.ts';
 import { shrinkOldSets } from './rolling.ts';
 import { createSet, finishRollout, mark, markNodesOfRollout, writeNodes } from './rollout.ts';
@@ -53,7 +54,9 @@ export async function inPlaceUpdate(pass: RolloutPass): Promise<RolloutResult> {
   const now = sideOf(pass, newSet, facts.newSet);
   const old = world.oldSets.map((set, i) => sideOf(pass, set, facts.oldSets[i] ?? EMPTY_SET)).filter(isActive);
   await stopRefilling(pass, old);
-  if ((await markNodesOfRollout(pass, { taint: true, candidate: true })).hasMore) return { again: true };
+  if ((await releaseOutdated(pass, old, newSet)).hasMore) return { again: true };
+  const marks = { taint: true, candidate: newSet.metadata.name };
+  if ((await markNodesOfRollout(pass, marks)).hasMore) return { again: true };
 
   const settled = withoutRaises(settledSizes(now, old), facts, isFrozen);
   if (await resizeSets(deps, world, { sizes: settled }, signal)) return {};
@@ -76,17 +79,18 @@ export async function inPlaceUpdate(pass: RolloutPass): Promise<RolloutResult> {
 }
 
 /**
- * What is left to do of updates that have begun while the MachineDeployment is paused: nothing is chosen any more, but an updated Node is
- * given back to its pods, and its Machine goes to the new set. Without that set it stays where it is, and is updated again later.
+ * What is left to do of updates that have begun while the MachineDeployment is paused or waits for its turn: nothing is chosen any more, but
+ * an updated Node is given back to its pods, and its Machine goes to the new set. One that was updated before the rollout to the present
+ * template has begun, or to another template, stays where it is, and is updated again later.
  */
-export async function endBegunUpdates(pass: RolloutPass): Promise<RolloutResult> {
+export async function endBegunUpdates(pass: RolloutPass, hasBegun: boolean): Promise<RolloutResult> {
   const { deps, world, signal } = pass;
   const { newSet, facts, isFrozen } = world;
   const old = world.oldSets.map((set, i) => sideOf(pass, set, facts.oldSets[i] ?? EMPTY_SET)).filter(isActive);
-  if (newSet === undefined || facts.newSet === undefined) {
-    const updated = old.flatMap(({ machines: its }) => its).filter((one) => isUpdated(one) && !isEmptied(one.machine));
-    return { again: (await writeNodes(pass, updated, releaseUpdatedNode)).hasMore };
+  if (newSet === undefined || facts.newSet === undefined || !hasBegun) {
+    return { again: (await releaseOutdated(pass, old, undefined)).hasMore };
   }
+  if ((await releaseOutdated(pass, old, newSet)).hasMore) return { again: true };
   const now = sideOf(pass, newSet, facts.newSet);
   if (now.machines.some(({ machine }) => isJustUpdated(machine))) {
     const settled = withoutRaises(settledSizes(now, old), facts, isFrozen);
@@ -94,6 +98,15 @@ export async function endBegunUpdates(pass: RolloutPass): Promise<RolloutResult>
   }
   if ((await settle(pass, now)).hasMore) return { again: true };
   return { again: await moveUpdated(pass, old, newSet, facts.newSet) };
+}
+
+/** Gives the Nodes back that were updated to another template than that of `newSet`; without it, all that were updated. */
+function releaseOutdated(pass: RolloutPass, old: readonly Side[], newSet: MachineSet | undefined): Promise<Marked> {
+  const outdated = old
+    .flatMap(({ machines: its }) => its)
+    .filter((one) => isUpdated(one) && (newSet === undefined || isForAnother(one, newSet.metadata.name)))
+    .filter(({ machine }) => !isEmptied(machine));
+  return writeNodes(pass, outdated, releaseOutdatedNode);
 }
 
 /** Moves the updated Machines for which the new set has a place; returns whether there are any. */

@@ -1,4 +1,4 @@
-import { UPDATE_RESULT_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { CANDIDATE_FOR_SET_ANNOTATION, UPDATE_RESULT_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { CANDIDATE_FOR_UPDATE_LABEL, SELECTED_FOR_UPDATE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { nodeNameOf, phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
@@ -21,6 +21,7 @@ import { leastAvailable, type RolloutLimits } from '../replicas/limits.ts';
  * | candidate                                    | we (Auto) or a person label it chosen | the machine controller drains it |
  * | drained                                      | the agent on the Node updates it      | Node label says the result       |
  * | successful, and the Machine healthy again    | we give the Machine to the new set    | it carries `update-result`       |
+ * | … but to the template of another set         | we free the Node                      | of an old set                    |
  * | carries `update-result`, new set has room    | we take that label off, free the Node | done                             |
  * | failed, or no result in time                 | the machine controller                | Failed: deleted by its old set   |
  *
@@ -46,13 +47,19 @@ export function withNodes(
     });
 }
 
-/** Its update is over and went well: it can become a Machine of the new set. */
+/** Its update is over and went well: it can become a Machine of the set that the update was for. */
 export function isUpdated({ machine, node }: NodeOfMachine): boolean {
   return (
     node?.metadata.labels?.[UPDATE_RESULT_LABEL] === SUCCESSFUL &&
     reasonOf(machine.status?.conditions) === 'UpdateSuccessful' &&
     phaseOf(machine) !== 'InPlaceUpdating'
   );
+}
+
+/** Whether an update was for another set than `name`. Of one that the original chose it is not known, and is taken for one that was not. */
+export function isForAnother({ node }: Pick<NodeOfMachine, 'node'>, name: string): boolean {
+  const noted = node?.metadata.annotations?.[CANDIDATE_FOR_SET_ANNOTATION];
+  return noted !== undefined && noted !== name;
 }
 
 /** A Machine of the new set whose Node still shows the update that it has behind it. */
@@ -87,14 +94,14 @@ export function sizeInPlace(newSet: SetFacts, oldSets: readonly SetFacts[], { re
   return Math.max(newSet.size, replicas - old);
 }
 
-/** The Machines of old sets, by set, that are updated and for which the new set has a place. Oldest set first, then by name. */
+/** The Machines of old sets, by set, that are updated to the template of the new set and for which the new set has a place. Oldest set first, then by name. */
 export function toMove(
   oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] }[],
   newSet: SetFacts,
   { replicas }: RolloutLimits,
 ): readonly NodeOfMachine[] {
   return inOrder(oldSets)
-    .filter(isUpdated)
+    .filter((one) => isUpdated(one) && !isForAnother(one, newSet.name))
     .slice(0, Math.max(0, replicas - newSet.size));
 }
 

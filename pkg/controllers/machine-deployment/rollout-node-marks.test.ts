@@ -1,12 +1,13 @@
 import { expect, test } from '@jest/globals';
 
-import { PREFER_NO_SCHEDULE_KEY } from '../../apis/machine/v1alpha1/labels.ts';
+import { CANDIDATE_FOR_SET_ANNOTATION, PREFER_NO_SCHEDULE_KEY } from '../../apis/machine/v1alpha1/labels.ts';
 import { node } from '../../../test/builders.ts';
 import { missingNodeMarks } from './rollout-node-marks.ts';
 
 const HELD = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
 const CANDIDATE = 'node.machine.sapcloud.io/candidate-for-update';
 const SELECTED = 'node.machine.sapcloud.io/selected-for-update';
+const RESULT = 'node.machine.sapcloud.io/update-result';
 const HELD_BY_US = 'cluster-autoscaler.kubernetes.io/scale-down-disabled-by-mcm';
 
 test.each([
@@ -61,10 +62,59 @@ test.each([
     marks: { taint: true },
     want: { taint: true },
   },
-])('a node that $title is written: $want', ({ annotations, tainted, labels, preserved, marks, want }) => {
+  { title: 'is no candidate yet', annotations: [], marks: { candidate: 'now' }, want: { candidate: 'now' } },
+  {
+    title: 'is a candidate of the original',
+    annotations: [],
+    labels: [CANDIDATE],
+    marks: { candidate: 'now' },
+    want: { candidate: 'now' },
+  },
+  {
+    title: 'is a candidate for a template of before',
+    annotations: [],
+    noted: 'before',
+    labels: [CANDIDATE],
+    marks: { candidate: 'now' },
+    want: { candidate: 'now' },
+  },
+  {
+    title: 'is a candidate for this template',
+    annotations: [],
+    noted: 'now',
+    labels: [CANDIDATE],
+    marks: { candidate: 'now' },
+    want: undefined,
+  },
+  {
+    title: 'is updated to a template of before',
+    annotations: [],
+    noted: 'before',
+    labels: [CANDIDATE, SELECTED],
+    marks: { candidate: 'now' },
+    want: undefined,
+  },
+  {
+    title: 'was updated to a template of before',
+    annotations: [],
+    noted: 'before',
+    labels: [CANDIDATE, RESULT],
+    marks: { candidate: 'now' },
+    want: undefined,
+  },
+  {
+    title: 'has lost the label of a candidate while it is updated to a template of before',
+    annotations: [],
+    noted: 'before',
+    labels: [SELECTED],
+    marks: { candidate: 'now' },
+    want: { candidate: 'before' },
+  },
+])('a node that $title is written: $want', ({ annotations, noted, tainted, labels, preserved, marks, want }) => {
   const n = node((built) => {
     for (const label of labels ?? []) built.metadata.labels[label] = 'true';
     for (const key of annotations) built.metadata.annotations[key] = 'true';
+    if (noted !== undefined) built.metadata.annotations[CANDIDATE_FOR_SET_ANNOTATION] = noted;
     if (tainted) built.spec.taints = [{ key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' }];
   });
 

@@ -1,10 +1,12 @@
 import { refOf } from '../../apis/meta.ts';
 import {
+  CANDIDATE_FOR_SET_ANNOTATION,
   CANDIDATE_FOR_UPDATE_LABEL,
   PREFER_NO_SCHEDULE_KEY,
   SCALE_DOWN_DISABLED_ANNOTATION as SCALE_DOWN_DISABLED,
   SCALE_DOWN_DISABLED_BY_US_ANNOTATION as SCALE_DOWN_DISABLED_BY_US,
   SELECTED_FOR_UPDATE_LABEL,
+  UPDATE_RESULT_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { Node } from '../../apis/wire.ts';
@@ -18,6 +20,7 @@ import {
   ROLLOUT_TAINT,
   updateRelease,
   withoutRolloutTaint,
+  type NodeMarksChange,
 } from '../machines/rollout-marks.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
 
@@ -25,8 +28,8 @@ import type { MachineDeploymentDeps } from './deps.ts';
 export interface RolloutMarks {
   readonly taint?: boolean;
   readonly holdScaleDown?: boolean;
-  /** A new template waits for it, in place. */
-  readonly candidate?: boolean;
+  /** Name of the set whose template waits for it, in place. */
+  readonly candidate?: string | false;
 }
 
 /**
@@ -44,11 +47,20 @@ export function missingNodeMarks(node: Node, marks: RolloutMarks, isHeldOtherwis
     (marks.holdScaleDown === true && !isHeld) ||
     (marks.holdScaleDown === false && isScaleDownDisabledByUs(node) && !isHeldOtherwise);
   const hold = changesHold && marks.holdScaleDown !== undefined ? { holdScaleDown: marks.holdScaleDown } : {};
-  const isCandidate = node.metadata.labels?.[CANDIDATE_FOR_UPDATE_LABEL] !== undefined;
-  const wantsCandidate = marks.candidate ?? (taint.taint === false ? false : undefined);
-  const candidate = wantsCandidate !== undefined && wantsCandidate !== isCandidate ? { candidate: wantsCandidate } : {};
-  const missing: RolloutMarks = { ...taint, ...hold, ...candidate };
+  const candidate = missingCandidate(node, marks.candidate ?? (taint.taint === false ? false : undefined));
+  const missing: RolloutMarks = { ...taint, ...hold, ...(candidate !== undefined && { candidate }) };
   return Object.keys(missing).length === 0 ? undefined : missing;
+}
+
+/** The set that was noted when the Node was chosen stays: by then the Node may be updated to its template. */
+function missingCandidate(node: Node, wanted: string | false | undefined): string | false | undefined {
+  const { labels = {}, annotations = {} } = node.metadata;
+  const isCandidate = labels[CANDIDATE_FOR_UPDATE_LABEL] !== undefined;
+  if (wanted === undefined || wanted === false) return isCandidate ? wanted : undefined;
+  const noted = annotations[CANDIDATE_FOR_SET_ANNOTATION];
+  const isChosen = labels[SELECTED_FOR_UPDATE_LABEL] !== undefined || labels[UPDATE_RESULT_LABEL] !== undefined;
+  if (isChosen) return isCandidate ? undefined : (noted ?? wanted);
+  return isCandidate && noted === wanted ? undefined : wanted;
 }
 
 /** Notes on the set that its Nodes carry the taint (once per set, as in the original), or no longer. */
@@ -78,9 +90,11 @@ export async function markNode(
   signal: AbortSignal,
 ): Promise<void> {
   const hold = holdScaleDown === true ? 'true' : null;
-  const annotations =
-    holdScaleDown === undefined ? {} : { [SCALE_DOWN_DISABLED]: hold, [SCALE_DOWN_DISABLED_BY_US]: hold };
-  const labels = candidate === undefined ? {} : { [CANDIDATE_FOR_UPDATE_LABEL]: candidate ? 'true' : null };
+  const annotations = {
+    ...(holdScaleDown !== undefined && { [SCALE_DOWN_DISABLED]: hold, [SCALE_DOWN_DISABLED_BY_US]: hold }),
+    ...(candidate !== undefined && { [CANDIDATE_FOR_SET_ANNOTATION]: candidate === false ? null : candidate }),
+  };
+  const labels = candidate === undefined ? {} : { [CANDIDATE_FOR_UPDATE_LABEL]: candidate === false ? null : 'true' };
   const metadata = { annotations, labels };
   const others = withoutRolloutTaint(node);
   const patch =
@@ -103,7 +117,23 @@ export async function selectNode(target: Target, node: Node, signal: AbortSignal
 
 /** Gives a Node back that was updated in place. Does nothing when its update has not succeeded. */
 export async function releaseUpdatedNode(target: Target, node: Node, signal: AbortSignal): Promise<void> {
+  await release(target, node, updateRelease(node), signal);
+}
+
+/** The same of a Node that was updated to a template of before: it keeps the taint of the old ones, and with it whose its next update is. */
+export async function releaseOutdatedNode(target: Target, node: Node, signal: AbortSignal): Promise<void> {
   const change = updateRelease(node);
+  const taint = hasRolloutTaint(node) ? [ROLLOUT_TAINT] : [];
+  const taints = [...(change?.spec?.taints ?? []), ...taint];
+  await release(target, node, change && { ...change, spec: { ...change.spec, taints } }, signal);
+}
+
+async function release(
+  target: Target,
+  node: Node,
+  change: NodeMarksChange | undefined,
+  signal: AbortSignal,
+): Promise<void> {
   if (change === undefined) return;
   const { name } = node.metadata;
   await target.writer.patch('change', nodes, { name }, mergePatchIfUnchanged(node, change), { signal });

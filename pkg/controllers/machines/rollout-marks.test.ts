@@ -12,6 +12,7 @@ const NO_HOLD = { [HELD]: null, [OURS]: null };
 const CANDIDATE = 'node.machine.sapcloud.io/candidate-for-update';
 const SELECTED = 'node.machine.sapcloud.io/selected-for-update';
 const RESULT = 'node.machine.sapcloud.io/update-result';
+const CANDIDATE_FOR = 'node.machine.sapcloud.io/candidate-for-set';
 const FAILED_REASON = 'node.machine.sapcloud.io/update-failed-reason';
 
 type NodeChange = (n: BuiltNode) => void;
@@ -40,7 +41,7 @@ const prepared = annotated('machine.sapcloud.io/deletion-preparation-since');
 const back = (annotations: object) => ({
   metadata: {
     labels: { [CANDIDATE]: null, [SELECTED]: null, [RESULT]: null },
-    annotations: { [FAILED_REASON]: null, ...annotations },
+    annotations: { [CANDIDATE_FOR]: null, [FAILED_REASON]: null, ...annotations },
   },
   spec: { unschedulable: null, taints: [USERS, NOT_READY] },
 });
@@ -65,7 +66,10 @@ test.each<{ title: string; is: readonly NodeChange[]; of?: (m: BuiltMachine) => 
   {
     title: 'is tainted, held and a candidate',
     is: [tainted, held, labelled(CANDIDATE)],
-    want: { metadata: { annotations: NO_HOLD, labels: { [CANDIDATE]: null } }, spec: { taints: [USERS] } },
+    want: {
+      metadata: { annotations: { ...NO_HOLD, [CANDIDATE_FOR]: null }, labels: { [CANDIDATE]: null } },
+      spec: { taints: [USERS] },
+    },
   },
   { title: 'was made a candidate by a person', is: [labelled(CANDIDATE)], want: undefined },
   { title: 'is being drained for its update', is: [tainted, held, labelled(CANDIDATE, SELECTED)], want: undefined },

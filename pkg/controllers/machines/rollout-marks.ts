@@ -1,4 +1,5 @@
 import {
+  CANDIDATE_FOR_SET_ANNOTATION,
   CANDIDATE_FOR_UPDATE_LABEL,
   CRITICAL_COMPONENTS_TAINT,
   PREFER_NO_SCHEDULE_KEY,
@@ -76,7 +77,7 @@ export function updateRelease(node: Node): NodeMarksChange | undefined {
   return {
     metadata: {
       labels: { [CANDIDATE_FOR_UPDATE_LABEL]: null, [SELECTED_FOR_UPDATE_LABEL]: null, [UPDATE_RESULT_LABEL]: null },
-      annotations: { [UPDATE_FAILED_REASON_ANNOTATION]: null },
+      annotations: { [CANDIDATE_FOR_SET_ANNOTATION]: null, [UPDATE_FAILED_REASON_ANNOTATION]: null },
     },
     spec: { unschedulable: null, taints: [...taints, NOT_READY_TAINT] },
   };
@@ -109,9 +110,10 @@ export function leftRolloutMarks(
   }
   if (!isTainted) return hold && { metadata: { annotations: hold } };
   const isCandidate = node.metadata.labels?.[CANDIDATE_FOR_UPDATE_LABEL] !== undefined;
+  const annotations = { ...hold, ...(isCandidate && { [CANDIDATE_FOR_SET_ANNOTATION]: null }) };
   return {
     metadata: {
-      ...(hold && { annotations: hold }),
+      ...(Object.keys(annotations).length > 0 && { annotations }),
       ...(isCandidate && { labels: { [CANDIDATE_FOR_UPDATE_LABEL]: null } }),
     },
     spec: { taints: withoutRolloutTaint(node) },

@@ -191,6 +191,8 @@ export const MAINTENANCE_SINCE_ANNOTATION = 'machine.sapcloud.io/maintenance-sin
 export const MAINTENANCE_NODE_ANNOTATION = 'machine.sapcloud.io/maintenance-node';
 /** On Nodes: `true` if it was schedulable when Machinist cordoned it, so that it is uncordoned if its machine is kept. */
 export const CORDONED_BY_MAINTENANCE_ANNOTATION = 'node.machine.sapcloud.io/cordoned-by-maintenance';
+/** On Nodes labelled `candidate-for-update`: the MachineSet whose template they wait for. An update that was selected for another MachineSet is done again. */
+export const CANDIDATE_FOR_SET_ANNOTATION = 'node.machine.sapcloud.io/candidate-for-set';
 /** On MachineClasses: resources of a ready Node of this version of the class, JSON; written once for each version, for autoscalers. */
 export const LEARNED_NODE_ANNOTATION = 'machine.sapcloud.io/learned-node';
 /** On Machines that are being deleted: the deletion policy in force. It is only ever weakened. */
