@@ -96,9 +96,9 @@ const WAYS_FROM = ['', 'pkg/controllers', 'pkg/controllers/machine', 'pkg/contro
 test.each([
   { way: 'One pass', least: 4 },
   { way: 'Processes and threads', least: 5 },
-  { way: 'The way of a deletion', least: 10 },
-  { way: 'The way of a rollout', least: 15 },
-  { way: 'The way of an outage', least: 3 },
+  { way: 'Deletion flow', least: 10 },
+  { way: 'Rollout flow', least: 15 },
+  { way: 'Outage flow', least: 3 },
   { way: 'Machines of other APIs', least: 30 },
 ])('every file that the picture of "$way" names is there', async ({ way, least }) => {
   const text = await readFile(path.join(ROOT, 'docs/development/architecture.md'), 'utf8');
