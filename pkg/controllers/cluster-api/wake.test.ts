@@ -6,7 +6,7 @@ import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Node, VolumeAttachment } from '../../apis/wire.ts';
 import { CLUSTER_API_MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
-import { wakeClusterAPI } from './wake.ts';
+import { wakeClusterAPI, wakeOfNodes } from './wake.ts';
 
 const machine = (name: string, providerID?: string, resourceVersion = '1'): ClusterAPIMachine => ({
   metadata: { name, namespace: 'ns', uid: `uid-of-${name}`, resourceVersion, creationTimestamp: '' },
@@ -100,6 +100,7 @@ function world() {
         status: { nodeRef: { name: 'n' } },
       }),
       of('by-id', { spec: { clusterName: 'd', providerID: 'sim:///new' } }),
+      of('by-former-id', { spec: { clusterName: 'd', providerID: 'sim:///old' } }),
     ],
     CLUSTER_API_MACHINE_INDEXES,
   );
@@ -157,12 +158,17 @@ test.each<{ what: string; change: (it: ReturnType<typeof world>) => void; want: 
   {
     what: 'a Node, of the Machines that name it, and of those with its former and present provider ID',
     change: ({ nodes }) => nodes.put(nodeWith('sim:///new', '2')),
-    want: ['Machine/ns/by-id normal', 'Machine/ns/by-name normal', 'Machine/ns/going high'],
+    want: [
+      'Machine/ns/by-former-id normal',
+      'Machine/ns/by-id normal',
+      'Machine/ns/by-name normal',
+      'Machine/ns/going high',
+    ],
   },
   {
     what: 'a Node that is removed',
     change: ({ nodes }) => nodes.remove('n'),
-    want: ['Machine/ns/by-name normal', 'Machine/ns/going high'],
+    want: ['Machine/ns/by-former-id normal', 'Machine/ns/by-name normal', 'Machine/ns/going high'],
   },
   {
     what: 'a VolumeAttachment, of the Machines that are being deleted',
@@ -173,6 +179,35 @@ test.each<{ what: string; change: (it: ReturnType<typeof world>) => void; want: 
     what: 'a VolumeAttachment that is removed',
     change: ({ volumeAttachments }) => volumeAttachments.remove('va'),
     want: ['Machine/ns/going high'],
+  },
+  {
+    what: 'a Cluster that is new',
+    change: ({ clusters }) => clusters.put(object('d')),
+    want: [
+      'Cluster/ns/d normal',
+      'Machine/ns/by-former-id normal',
+      'Machine/ns/by-id normal',
+      'Machine/ns/going normal',
+    ],
+  },
+  {
+    what: 'a Secret with bootstrap data that is new',
+    change: ({ secrets }) => {
+      secrets.remove('ns/data');
+      secrets.put(object('data', { uid: 'another' }));
+    },
+    want: ['Machine/ns/starts normal', 'Machine/ns/starts normal'],
+  },
+  {
+    what: 'a Node that is new, and a VolumeAttachment',
+    change: ({ nodes, volumeAttachments, enqueued }) => {
+      nodes.remove('n');
+      volumeAttachments.remove('va');
+      enqueued.length = 0;
+      nodes.put(nodeWith('sim:///new'));
+      volumeAttachments.put(attachment('1'));
+    },
+    want: ['Machine/ns/by-id normal', 'Machine/ns/by-name normal', 'Machine/ns/going high', 'Machine/ns/going high'],
   },
   {
     what: 'a Machine, whose Cluster may wait for it',
@@ -216,4 +251,34 @@ test.each<{ what: string; going?: ClusterAPIMachine; change: (machines: MemoryIn
   change(machines);
 
   expect(keys).toHaveLength(1);
+});
+
+test('Machines of the first list enqueue no Clusters, which the first list of these does', () => {
+  const enqueued: string[] = [];
+  const queue = { add: (key: string) => void enqueued.push(key), addAfter: () => undefined };
+  const machines = new MemoryInformer<ClusterAPIMachine>([], CLUSTER_API_MACHINE_INDEXES);
+  const clusters = new MemoryInformer<ClusterAPICluster>([object('c')]);
+  const secrets = new MemoryInformer<KubeObject>();
+  Object.assign(machines, { hasSynced: false });
+  wakeClusterAPI({ machines, clusters, secrets, nodes: undefined, volumeAttachments: undefined }, queue);
+
+  machines.put(machine('m'));
+
+  expect(enqueued).toEqual(['Machine/ns/m']);
+});
+
+test('a Node enqueues only Machines whose Nodes may be in its cluster', () => {
+  const enqueued: string[] = [];
+  const queue = { add: (key: string) => void enqueued.push(key), addAfter: () => undefined };
+  const machines = new MemoryInformer(
+    [machine('in', 'sim:///1'), machine('out', 'sim:///1')],
+    CLUSTER_API_MACHINE_INDEXES,
+  );
+  const nodes = new MemoryInformer<Node>();
+  const isIn = ({ metadata: { name } }: ClusterAPIMachine): boolean => name === 'in';
+  wakeOfNodes({ machines, nodes, volumeAttachments: undefined, isIn }, queue);
+
+  nodes.put(nodeWith('sim:///1'));
+
+  expect(enqueued).toEqual(['Machine/ns/in']);
 });

@@ -78,10 +78,11 @@ describe('volumes that are attached', () => {
   });
 
   test.each([
-    { what: 'much of the timeout is left', sinceMs: 0, afterMs: 20_000 },
-    { what: 'little of the timeout is left', sinceMs: 55_000, afterMs: 5_000 },
-  ])('are looked at again after $afterMs ms when $what', async ({ sinceMs, afterMs }) => {
-    expect((await run(['a'], { seconds: 60, sinceMs })).again).toMatchObject([{ afterMs }]);
+    { what: 'much of the timeout is left', seconds: 60, sinceMs: 0, afterMs: 20_000 },
+    { what: 'little of the timeout is left', seconds: 60, sinceMs: 55_000, afterMs: 5_000 },
+    { what: 'there is no timeout', seconds: 0, sinceMs: 55_000, afterMs: 20_000 },
+  ])('are looked at again after $afterMs ms when $what', async ({ seconds, sinceMs, afterMs }) => {
+    expect((await run(['a'], { seconds, sinceMs })).again).toMatchObject([{ afterMs }]);
   });
 
   test('are waited for no longer than the timeout', async () => {
