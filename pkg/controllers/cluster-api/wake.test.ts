@@ -39,6 +39,7 @@ test.each<{ what: string; change: Parameters<typeof woken>[0]; want: readonly st
     want: ['Machine/ns/copy', 'Machine/ns/other'],
   },
   { what: 'gets an ID', change: (all) => all.put(machine('new', 'sim:///2', '2')), want: ['Machine/ns/other'] },
+  { what: 'is added', change: (all) => all.put(machine('third', 'sim:///2')), want: ['Machine/ns/other'] },
   { what: 'has none', change: (all) => all.remove('ns/new'), want: [] },
   { what: 'has one of its own', change: (all) => all.remove('ns/other'), want: [] },
 ])('a Machine that $what wakes those with its provider ID: $want', ({ change, want }) => {

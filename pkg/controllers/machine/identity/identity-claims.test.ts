@@ -227,6 +227,20 @@ describe("a record that was changed to another machine's", () => {
     return told;
   }
 
+  test('says so once, however often its deletion is tried', async () => {
+    const world = start((m) => {
+      isDeleted(m);
+      m.spec.providerID = 'sim:///m-2';
+      m.metadata.labels = { node: 'm-2' };
+    });
+    world.driver.delete = () => Promise.reject(new DriverError('Internal', 'no'));
+    await run(world, world.deletion);
+    world.clock.advance(600_000);
+    await run(world, world.deletion);
+
+    expect(world.events.filter(({ reason }) => reason === 'SharedProviderID')).toHaveLength(1);
+  });
+
   test('deletes neither its VM nor its Node, and says so', async () => {
     const world = start((m) => {
       isDeleted(m);

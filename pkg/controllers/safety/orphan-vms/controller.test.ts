@@ -47,6 +47,8 @@ class Provider extends FakeDriver {
   readonly deleted: MachineRequest['machine'][] = [];
   /** What deletions fail with. */
   failure: Error | undefined;
+  /** Whether deletions have no end. */
+  hangs = false;
   lists = 0;
   override methods = new Set(['ListMachines'] as const);
 
@@ -61,6 +63,7 @@ class Provider extends FakeDriver {
   override delete({ machine: stub }: MachineRequest): Promise<{ lastKnownState: string | undefined }> {
     this.deleted.push(stub);
     if (this.failure !== undefined) return Promise.reject(this.failure);
+    if (this.hangs) return new Promise(() => undefined);
     return Promise.resolve({ lastKnownState: undefined });
   }
 }
@@ -115,6 +118,16 @@ class World {
   /** Machines whose VM went with what a forced removal had left. */
   readonly cleaned: string[] = [];
   readonly missingVMs = new Evidence(GRACE_MS);
+  /** From when on accounts are judged. */
+  blindSinceMs = -Infinity;
+  /** `size`: how many are suspected. */
+  readonly blindAccounts = {
+    judge: () => this.distrust,
+    dropBefore: (atMs: number) => void (this.blindSinceMs = atMs),
+    size: 0,
+  };
+  /** What the last pass has asked to wait for. */
+  waitingFor: string | undefined;
   readonly #controller: OrphanVMsController;
 
   constructor(isDryRun = false, { periodMs = PERIOD_MS }: { readonly periodMs?: number } = {}) {
@@ -203,7 +216,7 @@ class World {
           return Promise.resolve(this.silentSuspects);
         },
       },
-      blindAccounts: { judge: () => this.distrust, dropBefore: () => undefined, size: 0 },
+      blindAccounts: this.blindAccounts,
       missingVMs: this.missingVMs,
       orphans: new Evidence(GRACE_MS),
       leftNodes: new LeftNodes({ ...left, graceMs: GRACE_MS, isDryRun }),
@@ -244,7 +257,9 @@ class World {
   async pass(): Promise<number> {
     const result = await this.#controller.reconcile(signal);
     await new Promise((resolve) => setImmediate(resolve));
-    return result.kind === 'requeue' ? result.afterMs : 0;
+    if (result.kind !== 'requeue') return 0;
+    this.waitingFor = result.waitingFor;
+    return result.afterMs;
   }
 
   async held(): Promise<number> {
@@ -416,8 +431,36 @@ test('what was seen before the present trust began proves nothing', async () => 
   expect(await world.looksUntilDeleted()).toBe(2);
 });
 
+test('nor do Machines without a VM, and accounts, that were seen before it', async () => {
+  const world = new World();
+  world.suspects = ['uid'];
+  await world.pass();
+  expect(world.missingVMs.has('uid')).toBe(true);
+
+  world.clock.advance(1_000);
+  world.trustedSinceMs = world.clock.monotonicMs() - 1;
+  await world.pass();
+
+  expect(world.missingVMs.has('uid')).toBe(false);
+  expect(world.blindSinceMs).toBe(world.trustedSinceMs);
+});
+
+test('while VMs are being deleted, it is said that they are waited for', async () => {
+  const world = new World();
+  world.provider.hangs = true;
+  await world.pass();
+  expect(world.waitingFor).toBe('the next check of the provider');
+  world.clock.advance(GRACE_MS);
+  await world.pass();
+  world.clock.advance(GRACE_MS);
+  await world.pass();
+
+  expect(world.waitingFor).toBe('VMs without a Machine to be deleted');
+});
+
 describe('the next look', () => {
   const vanished = machine();
+  const note = noteOfForcedRemoval(machine((m) => void (m.spec.providerID = VM.providerID)));
   test.each<{ what: string; change: (world: World) => void; afterMs: number }>([
     { what: 'nothing was found', change: () => undefined, afterMs: PERIOD_MS },
     { what: 'a VM has no Machine', change: ({ provider }) => void (provider.listed = [VM]), afterMs: GRACE_MS },
@@ -428,6 +471,16 @@ describe('the next look', () => {
       change: ({ removed }) => {
         removed.deletingVM(vanished.metadata.uid);
         removed.record(vanished);
+      },
+      afterMs: GRACE_MS,
+    },
+    { what: 'an account is doubted', change: ({ blindAccounts }) => void (blindAccounts.size = 1), afterMs: GRACE_MS },
+    {
+      what: 'the VM of a Machine that was let go by force is not listed',
+      change(world) {
+        Object.assign(world.oneClass.metadata, { annotations: note });
+        // Another one of its name is being made, so that nothing else is left to do for the note.
+        world.namesakes = ['another'];
       },
       afterMs: GRACE_MS,
     },
@@ -461,6 +514,21 @@ test.each<{ what: string; listed: readonly ListedMachine[] | Error }>([
   expect(await world.pass()).toBe(10_000);
 });
 
+test('a Machine that has vanished counts again where one of its two classes could not be listed', async () => {
+  const world = new World();
+  const other = new Provider();
+  other.listed = FAILURE;
+  world.provider.listed = [];
+  world.otherProviders.set('class-2', other);
+  world.classes.push(machineClass((c) => void (c.metadata.name = 'class-2')));
+  world.removed.record(
+    machine((m) => void Object.assign(m.metadata.annotations, { 'machine.sapcloud.io/vm-class': 'class-2' })),
+  );
+  await world.look();
+
+  expect(world.removed.drainMissed()).toHaveLength(1);
+});
+
 test('the next look is due a period after the last, however long the process runs', async () => {
   const world = new World();
   world.provider.listed = [];
@@ -469,6 +537,18 @@ test('the next look is due a period after the last, however long the process run
   world.clock.advance(PERIOD_MS - 1);
 
   expect([await world.pass(), world.provider.lists]).toEqual([1, 1]);
+});
+
+test('the next look is due soon while what a forced removal has left is being deleted', async () => {
+  const world = new World();
+  const former = machine((m) => void (m.spec.providerID = VM.providerID));
+  Object.assign(world.oneClass.metadata, { annotations: noteOfForcedRemoval(former) });
+  world.provider.listed = [];
+  world.provider.hangs = true;
+  for (let looks = 0; looks < 3; looks++) {
+    expect(await world.pass()).toBe(GRACE_MS);
+    world.clock.advance(GRACE_MS);
+  }
 });
 
 test('a VM that one look in between did not show is proved from the beginning', async () => {
@@ -947,6 +1027,19 @@ describe('the Node of a Machine that was let go by force', () => {
     await world.look();
 
     expect(late).toHaveLength(1);
+  });
+
+  test('stays when what the first of two looks showed cannot be trusted any more', async () => {
+    const world = new World();
+    const late = noted(world);
+    world.namesakes = ['another'];
+    world.provider.listed = [];
+    await world.look();
+    world.clock.advance(GRACE_MS);
+    world.trustedSinceMs = world.clock.monotonicMs() - 1;
+    await world.look();
+
+    expect(late).toEqual([]);
   });
 
   test('goes when two looks in a row do not show its VM, whoever deleted that', async () => {
