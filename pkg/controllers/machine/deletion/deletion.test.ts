@@ -692,6 +692,16 @@ describe('departure: a failed deletion of a VM is tried again from 5 s on; a pro
     },
   );
 
+  test('keeps what the driver remembers of it', async () => {
+    const world = start();
+    world.driver.failures['delete'] = [new DriverError('Internal', 'no', { lastKnownState: 'half' })];
+    await run(world);
+    world.drains.end({ kind: 'drained' });
+    await run(world);
+
+    expect(world.machines.get(KEY)?.status?.lastKnownState).toBe('half');
+  });
+
   test('because there is nothing left is done', async () => {
     const world = start();
     world.driver.failures['delete'] = [new DriverError('NotFound', 'x')];
