@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 
 /** The real programs that the demo and the tests run. `kubemark` is the kubelet over an in-memory container runtime. */
 export type ProgramName =
@@ -13,12 +13,13 @@ export type ProgramName =
   | 'promtool'
   | 'helm'
   | 'kwok'
-  | 'cluster-api';
+  | 'cluster-api'
+  | 'clusterctl';
 
 /** Where a program comes from and how to tell its version. */
 export interface ProgramSpec {
   readonly name: ProgramName;
-  /** Folder of the Go module that pins it, beside this file unless `source` says where. */
+  /** The Go module that pins it. */
   readonly module: 'etcd' | 'kubernetes' | 'prometheus' | 'helm' | 'kwok' | 'cluster-api';
   /** The file that is built, from here, where the program is ours: it is built anew whenever it changes, and nowhere else to be had. */
   readonly source?: string;
@@ -108,6 +109,16 @@ export const PROGRAMS: readonly ProgramSpec[] = [
     buildTakes: 'about 5 min',
     isOptional: true,
   },
+  {
+    name: 'clusterctl',
+    module: 'cluster-api',
+    goModule: 'sigs.k8s.io/cluster-api',
+    goPackage: 'sigs.k8s.io/cluster-api/cmd/clusterctl',
+    versionArgs: ['version'],
+    oldest: [1, 14],
+    buildTakes: 'about 2 min',
+    isOptional: true,
+  },
 ];
 
 /** The specification of one program. */
@@ -118,8 +129,8 @@ export function programSpec(name: ProgramName): ProgramSpec {
 }
 
 /** Folder of the Go module that pins a program. */
-export function moduleDirectory({ module, source }: ProgramSpec): string {
-  return source === undefined ? join(import.meta.dirname, module) : dirname(join(import.meta.dirname, source));
+export function moduleDirectory({ module }: Pick<ProgramSpec, 'module'>): string {
+  return join(import.meta.dirname, module === 'cluster-api' ? '../../test/cluster-api' : module);
 }
 
 /** Tells what is built from all else that was: module and version, and of a program of ours what is in its files. */

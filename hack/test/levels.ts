@@ -9,7 +9,10 @@ export const LEVELS = ['unit', 'integration', 'faults', 'e2e', 'openstack'] as c
 export type Level = (typeof LEVELS)[number];
 
 /** Files that run only when their level is named: what takes minutes, and shows more of what others show. */
-export const ONLY_WHEN_NAMED: readonly string[] = ['test/openstack/scale.test.ts'];
+export const ONLY_WHEN_NAMED: readonly string[] = [
+  'test/integration/cluster-api-programs.test.ts',
+  'test/openstack/scale.test.ts',
+];
 
 /** Files that run only where IronCore's own programs were built: by `npm run test:ironcore`. */
 export const WITH_IRONCORE: readonly string[] = ['test/integration/ironcore-original.test.ts'];
@@ -17,7 +20,11 @@ export const WITH_IRONCORE: readonly string[] = ['test/integration/ironcore-orig
 /** Programs that few files need: they are built for these, and not for every run with a server. */
 const NEEDED_BY: readonly (readonly [ProgramName, readonly string[]])[] = [
   ['kwok', ['test/integration/kwok-driver.test.ts', 'test/e2e/demo.test.ts']],
-  ['cluster-api', ['test/integration/cluster-api-contestants.test.ts']],
+  [
+    'cluster-api',
+    ['test/integration/cluster-api-contestants.test.ts', 'test/integration/cluster-api-programs.test.ts'],
+  ],
+  ['clusterctl', ['test/integration/cluster-api-programs.test.ts']],
 ];
 
 /** Which of those programs a run of these levels needs; `jestArguments` may choose files by parts of their paths. */
@@ -25,7 +32,7 @@ export function optionalProgramsOf(levels: readonly Level[], jestArguments: read
   const paths = jestArguments.filter((argument) => !argument.startsWith('-'));
   const runs = (file: string): boolean =>
     levels.some((level) => file.startsWith(`test/${level}/`)) &&
-    (paths.length === 0 || paths.some((part) => file.includes(part)));
+    (paths.length === 0 ? !ONLY_WHEN_NAMED.includes(file) : paths.some((part) => file.includes(part)));
   return NEEDED_BY.filter(([, files]) => files.some(runs)).map(([name]) => name);
 }
 

@@ -117,6 +117,8 @@ export interface Config {
   readonly api: { readonly qps: number; readonly burst: number };
   /** Only Machines and Clusters of Cluster API with this value of the label are looked after; empty: all. */
   readonly clusterAPIWatchFilter: string;
+  /** Machines and Clusters of Cluster API are looked after in all namespaces, not only in that of ours. */
+  readonly clusterAPIEverywhere: boolean;
   /** What Nodes are given of Machines of Cluster API beside what its domains say, by key. */
   readonly clusterAPISync: { readonly labels: readonly RegExp[]; readonly annotations: readonly RegExp[] };
   readonly verbosity: number;
@@ -215,6 +217,7 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
     autoscaler: autoscalerOf(program, read, leases),
     api: { qps: number('kube-api-qps'), burst: number('kube-api-burst') },
     clusterAPIWatchFilter: text('cluster-api-watch-filter'),
+    clusterAPIEverywhere: bool('cluster-api-all-namespaces'),
     clusterAPISync: {
       labels: patternsIn(read, 'additional-sync-machine-labels'),
       annotations: patternsIn(read, 'additional-sync-machine-annotations'),

@@ -95,6 +95,13 @@ export const FLAGS: readonly Flag[] = [
       help: 'For controller cluster-api: reconcile only Machines and Clusters of cluster.x-k8s.io whose label cluster.x-k8s.io/watch-filter has this value. If empty, all in the namespace are reconciled.',
     },
     {
+      name: 'cluster-api-all-namespaces',
+      kind: 'bool',
+      default: 'false',
+      programs: [RUN],
+      help: 'For controller cluster-api: reconcile Machines and Clusters of cluster.x-k8s.io in all namespaces instead of --namespace. Requires deploy/rbac/cluster-api-all-namespaces.yaml.',
+    },
+    {
       name: 'additional-sync-machine-labels',
       kind: 'list',
       default: '',

@@ -16,10 +16,12 @@ function cachedIn({
   leases = [],
   controllers = [],
   isAutoscaled = false,
+  clusterAPIEverywhere = false,
 }: {
   readonly leases?: readonly string[];
   readonly controllers?: readonly string[];
   readonly isAutoscaled?: boolean;
+  readonly clusterAPIEverywhere?: boolean;
 }): readonly string[] {
   const process: CachingProcess = {
     namespace: 'ns',
@@ -27,12 +29,17 @@ function cachedIn({
     leases: new Set(leases),
     controllers: new Set(controllers),
     isAutoscaled,
+    clusterAPIEverywhere,
   };
   return Object.entries(KINDS).flatMap(([name, kind]) => {
     let how: string[] = [];
     const caches = {
-      add(_resource: unknown, { optionalFor }: { readonly optionalFor?: string }) {
-        how = [optionalFor === undefined ? name : `${name}?`];
+      add(
+        _resource: unknown,
+        { optionalFor, namespace }: { readonly optionalFor?: string; readonly namespace?: string },
+      ) {
+        const isEverywhere = clusterAPIEverywhere && name.startsWith('clusterAPI') && namespace === undefined;
+        how = [`${name}${optionalFor === undefined ? '' : '?'}${isEverywhere ? ' *' : ''}`];
       },
     };
     kind.addTo(caches as unknown as ClusterCaches, process);
@@ -61,6 +68,11 @@ test.each([
     ['classes', 'labelPolicies?', 'secrets?', ...OF_MIRANTIS],
   ],
   ['of Cluster API', { controllers: ['cluster-api'] }, ['clusterAPIMachines', 'clusterAPIClusters', 'definitions']],
+  [
+    'of Cluster API in all namespaces',
+    { controllers: ['cluster-api'], clusterAPIEverywhere: true },
+    ['clusterAPIMachines *', 'clusterAPIClusters *', 'clusterAPISecrets *', 'definitions'],
+  ],
   ["of IronCore's scheduler", { leases: [IRONCORE_SCHEDULER_LEASE] }, ['ironCoreMachines', 'ironCorePools']],
   [
     "of IronCore's pools",

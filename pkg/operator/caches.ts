@@ -39,9 +39,9 @@ export interface Caches extends Informers<typeof CONTROL_KINDS>, Informers<typeo
 /** The caches that a process needs; nothing is read before they are started. */
 export function cachesFor(
   clusters: Clusters,
-  { namespace, leaseNamespace, leases, isAutoscaled, controllers, ...common }: CachesOptions,
+  { namespace, leaseNamespace, leases, isAutoscaled, controllers, clusterAPIEverywhere, ...common }: CachesOptions,
 ): Caches {
-  const process = { namespace, leaseNamespace, leases, isAutoscaled, controllers };
+  const process = { namespace, leaseNamespace, leases, isAutoscaled, controllers, clusterAPIEverywhere };
   const files = roleFiles(process);
   const ofControl = new ClusterCaches(clusters.control, { ...common, roleFile: files.control });
   const ofTarget = clusters.target && new ClusterCaches(clusters.target, { ...common, roleFile: files.target });

@@ -153,6 +153,7 @@ export class Operator {
       leases: config.leases,
       isAutoscaled: config.autoscaler !== undefined,
       controllers: config.controllers,
+      clusterAPIEverywhere: config.clusterAPIEverywhere,
     });
     this.workloads = new WorkloadClusters({
       ...config.api,
@@ -264,7 +265,9 @@ export class Operator {
 
   /** Fills a cache of a kind of the control cluster that is known only now, until it is closed. */
   openCache(resource: Resource<KubeObject>, refused: (err: ApiError) => void): ReturnType<ClusterCaches['open']> {
-    return this.caches.ofControl.open(resource, { namespace: this.config.clusters.namespace, refused });
+    const { clusterAPIEverywhere, clusters } = this.config;
+    const place = clusterAPIEverywhere ? {} : { namespace: clusters.namespace };
+    return this.caches.ofControl.open(resource, { ...place, refused });
   }
 
   /** The pods of a Node, past the caches: only a drain asks for them. */

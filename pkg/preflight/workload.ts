@@ -3,6 +3,8 @@ import type { Config } from '../config/config.ts';
 /** What is run, as far as permissions go. */
 export interface Workload {
   readonly controllers: ReadonlySet<string>;
+  /** Objects of Cluster API are looked after in all namespaces. */
+  readonly clusterAPIEverywhere?: boolean | undefined;
   /** Those under which its controllers work. */
   readonly leases: ReadonlySet<string>;
   /** Whether the Leases are fought for. */
@@ -18,11 +20,12 @@ export interface Workload {
 
 /** What a process with these flags runs. */
 export function workloadOf(
-  { controllers, leases, leader, autoscaler, clusters }: Config,
+  { controllers, leases, leader, autoscaler, clusters, clusterAPIEverywhere }: Config,
   known: Pick<Workload, 'hasTarget' | 'callsDrivers'>,
 ): Workload {
   return {
     controllers,
+    clusterAPIEverywhere,
     leases,
     isElected: leader.enabled,
     isAutoscaled: autoscaler !== undefined,

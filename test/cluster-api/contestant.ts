@@ -16,12 +16,12 @@ const execute = promisify(execFile);
 
 /** Where Cluster API's definitions are in its modules. */
 const DEFINITIONS = {
-  'sigs.k8s.io/cluster-api': ['core/config/crd/bases'],
+  'sigs.k8s.io/cluster-api': ['core/config/crd/bases', 'bootstrap/kubeadm/config/crd/bases'],
   'sigs.k8s.io/cluster-api/test': ['infrastructure/docker/config/crd/bases'],
 } as const;
 
-/** Kinds of Cluster API that the tests need, and of its provider in memory. */
-const KINDS = [
+/** Kinds of Cluster API that the tests of its core need. */
+const CORE_KINDS = [
   'Cluster',
   'Machine',
   'MachineSet',
@@ -30,7 +30,8 @@ const KINDS = [
   'MachinePool',
   'ClusterClass',
 ];
-const PROVIDER_KINDS = ['DevCluster', 'DevMachine', 'DevMachineTemplate'];
+/** Of its provider in memory. */
+export const PROVIDER_KINDS = ['DevCluster', 'DevMachine', 'DevMachineTemplate'];
 
 /** Names of clusters in memory take a port each; so many are used. */
 const PORTS = 8;
@@ -40,16 +41,18 @@ interface Definition extends Manifest {
 }
 
 /**
- * Cluster API's definitions as its modules have them, with the labels of contracts that its release adds. They are downloaded if they are
- * not there: those who only run a program that was built before may have no source of it.
+ * Cluster API's definitions of these kinds as its modules have them, with the labels of contracts that its release adds. They are downloaded if
+ * they are not there: those who only run a program that was built before may have no source of it.
  */
-export async function definitions(): Promise<readonly Manifest[]> {
+export async function definitions(
+  kinds: readonly string[] = [...CORE_KINDS, ...PROVIDER_KINDS],
+): Promise<readonly Manifest[]> {
   const modules = Object.keys(DEFINITIONS);
   const { stdout } = await execute('go', ['mod', 'download', '-json', ...modules], { cwd: import.meta.dirname });
   const found = parseObjects(stdout) as readonly { readonly Path: keyof typeof DEFINITIONS; readonly Dir: string }[];
   return found.flatMap(({ Path, Dir }) =>
     DEFINITIONS[Path].flatMap((folder) => readManifests(path.join(Dir, folder)) as Definition[])
-      .filter(({ spec }) => [...KINDS, ...PROVIDER_KINDS].includes(spec.names.kind))
+      .filter(({ spec }) => kinds.includes(spec.names.kind))
       .map((definition) => labelled(definition)),
   );
 }
@@ -71,12 +74,14 @@ function labelled(definition: Definition): Manifest {
 export interface ContestantOptions {
   /** The namespace in which those of Cluster and Machine run too. */
   readonly coreIn?: string;
+  /** The namespace in which kubeadm's bootstrap provider runs too. */
+  readonly kubeadmIn?: string;
 }
 
 /** Cluster API's own reconcilers as a process; with all rights. Resolves when they work. */
 export async function startContestant(
   connection: Connection,
-  { coreIn }: ContestantOptions = {},
+  { coreIn, kubeadmIn }: ContestantOptions = {},
 ): Promise<AsyncDisposable> {
   const { path: program } = await resolveProgram('cluster-api');
   const directory = mkdtempSync(path.join(tmpdir(), 'machinist-cluster-api-'));
@@ -92,6 +97,7 @@ export async function startContestant(
       `--last-port=${firstPort + PORTS}`,
       `--debug-port=${await freePort()}`,
       ...(coreIn === undefined ? [] : [`--core-namespace=${coreIn}`]),
+      ...(kubeadmIn === undefined ? [] : [`--kubeadm-namespace=${kubeadmIn}`]),
     ],
     directory,
     logFile,

@@ -1,6 +1,6 @@
 // Runs reconcilers of Cluster API as they are published, against an API server of the tests: the infrastructure provider for DevMachine and
-// DevCluster, whose machines live in memory, and in one namespace those of Cluster and Machine. It says "ready" in a line of its own when its
-// caches are filled.
+// DevCluster, whose machines live in memory, in one namespace those of Cluster and Machine, and in one that of kubeadm's bootstrap provider. It
+// says "ready" in a line of its own when its caches are filled.
 package main
 
 import (
@@ -20,11 +20,16 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/reconcilers/kubeadmconfig"
+	kubeadmsetup "sigs.k8s.io/cluster-api/bootstrap/kubeadm/setup"
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	"sigs.k8s.io/cluster-api/core/reconcilers/cluster"
 	"sigs.k8s.io/cluster-api/core/reconcilers/machine"
@@ -48,6 +53,7 @@ const (
 
 func main() {
 	namespace := flag.String("core-namespace", "", "namespace in which the reconcilers of Cluster and Machine run too")
+	kubeadm := flag.String("kubeadm-namespace", "", "namespace in which kubeadm's bootstrap provider runs too")
 	firstPort := flag.Int("first-port", 0, "first of the ports on 127.0.0.1 that clusters in memory listen on")
 	lastPort := flag.Int("last-port", 0, "last of them")
 	debugPort := flag.Int("debug-port", 0, "where the clusters in memory are described")
@@ -58,15 +64,15 @@ func main() {
 	}
 	ctrl.SetLogger(klog.Background())
 	ports := inmemoryserver.CustomPorts{MinPort: int32(*firstPort), MaxPort: int32(*lastPort), DebugPort: int32(*debugPort)}
-	if err := run(ctrl.SetupSignalHandler(), *namespace, ports); err != nil {
+	if err := run(ctrl.SetupSignalHandler(), *namespace, *kubeadm, ports); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// run runs the provider in all namespaces, and the core in one: a manager for each, as they are two programs elsewhere.
-func run(ctx context.Context, namespace string, ports inmemoryserver.CustomPorts) error {
-	provider, clusters, err := newManager(ctx, "")
+// run runs the provider in all namespaces, the core and kubeadm in one each: a manager for each, as they are programs of their own elsewhere.
+func run(ctx context.Context, namespace, kubeadm string, ports inmemoryserver.CustomPorts) error {
+	provider, clusters, _, err := newManager(ctx, "", setup.ManagerCacheOptions)
 	if err != nil {
 		return err
 	}
@@ -75,7 +81,7 @@ func run(ctx context.Context, namespace string, ports inmemoryserver.CustomPorts
 	}
 	managers := []ctrl.Manager{provider}
 	if namespace != "" {
-		core, clusters, err := newManager(ctx, namespace)
+		core, clusters, _, err := newManager(ctx, namespace, setup.ManagerCacheOptions)
 		if err != nil {
 			return err
 		}
@@ -83,6 +89,19 @@ func run(ctx context.Context, namespace string, ports inmemoryserver.CustomPorts
 			return err
 		}
 		managers = append(managers, core)
+	}
+	if kubeadm != "" {
+		bootstrap, clusters, secrets, err := newManager(ctx, kubeadm, kubeadmsetup.ManagerCacheOptions)
+		if err != nil {
+			return err
+		}
+		if err := (&kubeadmconfig.Reconciler{
+			Client: bootstrap.GetClient(), SecretCachingClient: secrets, APIReader: bootstrap.GetAPIReader(), ClusterCache: clusters,
+			TokenTTL: kubeadmconfig.DefaultTokenTTL,
+		}).SetupWithManager(ctx, bootstrap, controller.Options{MaxConcurrentReconciles: 2}); err != nil {
+			return err
+		}
+		managers = append(managers, bootstrap)
 	}
 	ended := make(chan error)
 	for _, mgr := range managers {
@@ -97,34 +116,37 @@ func run(ctx context.Context, namespace string, ports inmemoryserver.CustomPorts
 	return <-ended
 }
 
+// cacheOptionsFunc says what a program caches: of Secrets each keeps what it needs.
+type cacheOptionsFunc = func(scheme *runtime.Scheme, controllerName string, watchNamespace string, syncPeriod time.Duration) cache.Options
+
 // newManager makes a manager with the options of the published programs, and what connects it to the clusters of Machines.
-func newManager(ctx context.Context, namespace string) (ctrl.Manager, clustercache.ClusterCache, error) {
+func newManager(ctx context.Context, namespace string, cacheOptions cacheOptionsFunc) (ctrl.Manager, clustercache.ClusterCache, client.Client, error) {
 	restConfig, err := ctrl.GetConfig()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	restConfig.QPS, restConfig.Burst = 200, 400
-	scheme := schemeOf(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, storagev1.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme)
+	scheme := schemeOf(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, storagev1.AddToScheme, bootstrapv1.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme)
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme:     scheme,
 		Metrics:    server.Options{BindAddress: "0"},
-		Cache:      setup.ManagerCacheOptions(scheme, name+namespace, namespace, syncPeriod),
+		Cache:      cacheOptions(scheme, name+namespace, namespace, syncPeriod),
 		Client:     setup.ManagerClientOptions(),
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	secrets, err := setup.CreateSecretCachingClient(mgr)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	clusters, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
 		SecretClient: secrets,
 		Cache:        setup.ClusterCacheCacheOptions(),
 		Client:       setup.ClusterCacheClientOptions(name, 200, 400),
 	}, controller.Options{MaxConcurrentReconciles: 2})
-	return mgr, clusters, err
+	return mgr, clusters, secrets, err
 }
 
 // addProvider adds DevCluster and DevMachine.

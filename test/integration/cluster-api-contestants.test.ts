@@ -12,7 +12,7 @@ import { CLONED_FROM_NAME_ANNOTATION } from '../../pkg/apis/cluster-api/keys.ts'
 import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
 import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
-import type { KubeObject } from '../../pkg/apis/meta.ts';
+import type { KubeObject, OwnerReference } from '../../pkg/apis/meta.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import { attachVolume, detachVolume } from '../attachments.ts';
 import { Audit, type AuditedRequest } from '../cloud/audit.ts';
@@ -104,7 +104,12 @@ function pathOf(version: string, plural: string, name: string): string {
 
 interface NewObject {
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly annotations?: object; readonly labels?: object };
+  readonly metadata: {
+    readonly name: string;
+    readonly annotations?: object;
+    readonly labels?: object;
+    readonly ownerReferences?: readonly object[];
+  };
   readonly [member: string]: unknown;
 }
 
@@ -393,6 +398,72 @@ test('what becomes of a Machine whose Node is dead or gone, or which is the last
   });
   await expectSame('after the last of the control plane', 'control');
   expect((await readNode('ours-control'))?.spec?.unschedulable).toBeUndefined();
+});
+
+// promise: cluster-api/beside/same-machine-through-cluster
+// promise: cluster-api/nodes/up-to-date-template
+test('what a Machine of a MachineDeployment of Cluster API says of its template is the same as with the core', async () => {
+  const wanted = (version: string) => ({ template: { spec: { version } } });
+  const revised = (revision: string) => ({ 'machinedeployment.clusters.x-k8s.io/revision': revision });
+  await both(async (side) => {
+    const [deployment, set] = [`${side}-deployment`, `${side}-set`];
+    const selector = { matchLabels: { of: set } };
+    const template = {
+      metadata: { labels: { of: set } },
+      spec: {
+        clusterName: `${side}-c`,
+        version: 'v1.34.0',
+        bootstrap: { dataSecretName: 'given' },
+        infrastructureRef: {
+          apiGroup: 'infrastructure.cluster.x-k8s.io',
+          kind: 'DevMachineTemplate',
+          name: 'small',
+        },
+      },
+    };
+    const spec = { clusterName: `${side}-c`, replicas: 1, selector, template };
+    const owned = async (plural: string, kind: string, name: string): Promise<OwnerReference> => {
+      const owner = await find<KubeObject>(pathOf(CORE, plural, name));
+      return { apiVersion: CORE, kind, name, uid: owner?.metadata.uid ?? '', controller: true };
+    };
+    await create(CORE, 'machinedeployments', {
+      kind: 'MachineDeployment',
+      metadata: { name: deployment, annotations: revised('1') },
+      spec,
+    });
+    await create(CORE, 'machinesets', {
+      kind: 'MachineSet',
+      metadata: {
+        name: set,
+        // By the label the core finds its MachineDeployment.
+        labels: { 'cluster.x-k8s.io/deployment-name': deployment },
+        annotations: revised('1'),
+        ownerReferences: [await owned('machinedeployments', 'MachineDeployment', deployment)],
+      },
+      spec,
+    });
+    await createMachine(`${side}-c`, `${side}-member`, {
+      labels: { of: set, 'cluster.x-k8s.io/set-name': set },
+      ownerReferences: [await owned('machinesets', 'MachineSet', set)],
+    });
+    await says(`${side}-member`, 'UpToDate', 'True', 'UpToDate');
+    await says(`${side}-member`, 'Available', 'True', 'Available');
+  });
+  await expectSame('while it is of the template', 'member');
+
+  await both(async (side) => {
+    const change = { metadata: { annotations: revised('2') }, spec: wanted('v1.35.0') };
+    await api.send('PATCH', pathOf(CORE, 'machinedeployments', `${side}-deployment`), change);
+    // The core does not watch MachineDeployments.
+    await edit(`${side}-member`, { metadata: { labels: { 'node.cluster.x-k8s.io/y': 'z' } } });
+    await says(`${side}-member`, 'UpToDate', 'False', 'NotUpToDate');
+  });
+  await expectSame('while its MachineDeployment wants another version', 'member');
+  const texts = await both(async (side) => {
+    const { conditions = [] } = (await machine(`${side}-member`))?.status ?? {};
+    return conditions.find(({ type }) => type === 'UpToDate')?.message;
+  });
+  expect(texts).toEqual(Array(2).fill('* Version v1.34.0, v1.35.0 required'));
 });
 
 describe('machines of a MachineDeployment', () => {

@@ -20,6 +20,7 @@ export type RoleFile =
   | 'control-manager'
   | 'control-machine-controller'
   | 'cluster-api'
+  | 'cluster-api-all-namespaces'
   | 'ironcore-lifecycle'
   | 'ironcore-machines'
   | 'ironcore-pools'

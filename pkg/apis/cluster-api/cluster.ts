@@ -12,6 +12,8 @@ export interface ClusterAPICluster extends KubeObject {
     /** Of which class it is to be made: that is nobody's here. */
     topology?: object;
     controlPlaneEndpoint?: { host?: string; port?: number };
+    /** Conditions of others that it has to have to be available. */
+    availabilityGates?: readonly { conditionType: string; polarity?: 'Positive' | 'Negative' }[];
   };
   status?: ClusterAPIClusterStatus;
 }

@@ -26,6 +26,7 @@ const facts = (
   },
   infrastructure: NONE,
   controlPlane: NONE,
+  connection: { kind: 'here' },
   hasControlPlaneNode: false,
   ...more,
 });
@@ -104,4 +105,142 @@ test.each([
 
   expect(isProvisioned(given)).toBe(want);
   expect(said?.reason).toBe('topology' in spec ? 'NotSupported' : undefined);
+});
+
+const PROBE_BEFORE = { type: 'RemoteConnectionProbe', status: 'True', reason: 'ProbeSucceeded', message: '' } as const;
+const READY = { type: 'Available', status: 'True', reason: 'Available', message: '' } as const;
+
+// promise: cluster-api/clusters/available-connection
+test.each<{ what: string; more: Partial<ClusterFacts>; before?: 'True'; probe: string; available: string }>([
+  { what: 'is in the target cluster', more: {}, probe: 'True ProbeSucceeded', available: 'True Available' },
+  {
+    what: 'is reached',
+    more: { connection: { kind: 'reached' } },
+    probe: 'True ProbeSucceeded',
+    available: 'True Available',
+  },
+  {
+    what: 'is not asked, without Machines',
+    more: { connection: { kind: 'unused' } },
+    probe: 'Unknown NotProbed',
+    available: 'True Available',
+  },
+  {
+    what: 'has not been reached yet',
+    more: { connection: { kind: 'unreachable', why: 'w', isOver: false } },
+    probe: 'False ProbeFailed',
+    available: 'False NotAvailable',
+  },
+  {
+    what: 'was reached a moment ago',
+    before: 'True',
+    more: { connection: { kind: 'unreachable', why: 'w', isOver: false } },
+    probe: 'True ProbeSucceeded',
+    available: 'True Available',
+  },
+  {
+    what: 'was reached long ago',
+    before: 'True',
+    more: { connection: { kind: 'unreachable', why: 'w', isOver: true } },
+    probe: 'False ProbeFailed',
+    available: 'False NotAvailable',
+  },
+])('a Cluster whose API server $what says $probe, $available', ({ more, before, probe, available }) => {
+  const given = facts({}, more);
+  const conditions = before === undefined ? [] : [{ ...PROBE_BEFORE, lastTransitionTime: '' }];
+  const told = clusterConditions({ ...given, cluster: { ...given.cluster, status: { conditions } } });
+  const of = (type: string) => told.find((one) => one.type === type);
+
+  expect([of('RemoteConnectionProbe'), of('Available')].map((one) => `${one?.status} ${one?.reason}`)).toEqual([
+    probe,
+    available,
+  ]);
+});
+
+// promise: cluster-api/clusters/available-connection
+test.each<{ what: string; given: ClusterFacts; says: string; available: string }>([
+  {
+    what: 'reports that it is available',
+    given: facts(NAMED, plane({ initialized: true, available: { ...READY, lastTransitionTime: '' } }), {
+      infrastructureProvisioned: true,
+    }),
+    says: 'True Available',
+    available: 'True',
+  },
+  {
+    what: 'reports that it is not',
+    given: facts(
+      { controlPlaneRef: REFERENCE },
+      {
+        ...plane({
+          initialized: true,
+          available: { ...READY, status: 'False', reason: 'R', message: 'm', lastTransitionTime: '' },
+        }),
+      },
+    ),
+    says: 'False R',
+    available: 'False',
+  },
+  {
+    what: 'reports nothing, and is initialized',
+    given: facts({ controlPlaneRef: REFERENCE }, plane({ initialized: true })),
+    says: 'True Available',
+    available: 'True',
+  },
+  {
+    what: 'is not initialized',
+    given: facts({ controlPlaneRef: REFERENCE }, plane({})),
+    says: 'False NotAvailable',
+    available: 'False',
+  },
+  {
+    what: 'was deleted',
+    given: facts(
+      { controlPlaneRef: REFERENCE },
+      { controlPlane: { kind: 'absent', report: undefined } },
+      {
+        controlPlaneInitialized: true,
+      },
+    ),
+    says: 'False ObjectDeleted',
+    available: 'False',
+  },
+  {
+    what: 'cannot be read',
+    given: facts(
+      { controlPlaneRef: REFERENCE },
+      {
+        controlPlane: { kind: 'unknown', problem: 'p', report: undefined },
+      },
+    ),
+    says: 'Unknown InternalError',
+    available: 'Unknown',
+  },
+  {
+    what: 'is to be made of a class',
+    given: facts({ topology: {} }),
+    says: 'False ObjectDoesNotExist',
+    available: 'False',
+  },
+])('a Cluster whose control plane $what: $says', ({ given, says, available }) => {
+  const told = clusterConditions(given);
+  const of = (type: string) => told.find((one) => one.type === type);
+
+  const plain = of('ControlPlaneAvailable');
+  expect([`${plain?.status} ${plain?.reason}`, of('Available')?.status]).toEqual([says, available]);
+});
+
+// promise: cluster-api/clusters/available-connection
+test.each([
+  { polarity: undefined, status: 'True', available: 'True' },
+  { polarity: undefined, status: 'False', available: 'False' },
+  { polarity: 'Negative', status: 'False', available: 'True' },
+  { polarity: 'Negative', status: 'True', available: 'False' },
+] as const)('a gate of a Cluster counts: $polarity $status', ({ polarity, status, available }) => {
+  const gate = { conditionType: 'Net', ...(polarity !== undefined && { polarity }) };
+  const given = facts({ availabilityGates: [gate] });
+  const conditions = [{ type: 'Net', status, reason: 'R', message: '', lastTransitionTime: '' }];
+  const told = clusterConditions({ ...given, cluster: { ...given.cluster, status: { conditions } } });
+
+  expect(told.find(({ type }) => type === 'Available')?.status).toBe(available);
 });

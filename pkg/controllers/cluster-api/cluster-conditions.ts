@@ -1,9 +1,9 @@
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
-import { conditionOf } from '../../apis/cluster-api/condition.ts';
+import { conditionOf, NO_REASON, type ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
 import type { ContractReference } from '../../apis/cluster-api/contract.ts';
 import type { ControlPlaneReport } from '../../apis/cluster-api/control-plane.ts';
 import type { ClusterInfrastructureReport } from '../../apis/cluster-api/infrastructure.ts';
-import { mirrored, plain, type ConditionValue } from './conditions.ts';
+import { mirrored, plain, summary, type ConditionValue } from './conditions.ts';
 import type { ExternalLookup } from './externals.ts';
 
 /** An object that a Cluster names, as a pass has found it. none: it names none. */
@@ -14,11 +14,25 @@ export interface SeenOfCluster<Report> {
   readonly report: Report | undefined;
 }
 
+/**
+ * The API server of its Nodes. here: it is that of the target cluster. unused: it has one of its own, which nobody asks, because no Machine of the
+ * Cluster is there.
+ */
+export type SeenConnection =
+  | { readonly kind: 'here' | 'unused' | 'reached' }
+  | {
+      readonly kind: 'unreachable';
+      readonly why: string;
+      /** For so long that what was said last does not count any more. */
+      readonly isOver: boolean;
+    };
+
 /** What a pass has found out about a Cluster. */
 export interface ClusterFacts {
   readonly cluster: ClusterAPICluster;
   readonly infrastructure: SeenOfCluster<ClusterInfrastructureReport>;
   readonly controlPlane: SeenOfCluster<ControlPlaneReport>;
+  readonly connection: SeenConnection;
   /** Whether a Machine of its control plane has a Node. */
   readonly hasControlPlaneNode: boolean;
 }
@@ -60,8 +74,10 @@ export function isInitialized({ cluster, controlPlane, hasControlPlaneNode }: Cl
 /** The conditions of a Cluster that stays. */
 export function clusterConditions(facts: ClusterFacts): readonly ConditionValue[] {
   const { topology } = facts.cluster.spec ?? {};
-  return [
+  const said = [
+    remoteConnectionProbe(facts),
     infrastructureReady(facts),
+    controlPlaneAvailable(facts),
     controlPlaneInitialized(facts),
     ...(topology === undefined
       ? []
@@ -76,6 +92,81 @@ export function clusterConditions(facts: ClusterFacts): readonly ConditionValue[
     plain('Deleting', 'False', 'NotDeleting'),
     plain('Paused', 'False', 'NotPaused'),
   ];
+  return [...said, available(facts.cluster, said)];
+}
+
+/** Of a Cluster that goes, for a reason. */
+export function notAvailable(message: string): ConditionValue {
+  return plain('Available', 'False', 'NotAvailable', `* Deleting: ${message}`);
+}
+
+/** The summary of what is looked after here: the kinds that make workers are not. */
+function available(cluster: ClusterAPICluster, said: readonly ConditionValue[]): ConditionValue {
+  const isUnused = said.some(({ reason }) => reason === NOT_PROBED);
+  const needed = [
+    'Deleting',
+    ...(isUnused ? [] : ['RemoteConnectionProbe']),
+    'InfrastructureReady',
+    'ControlPlaneAvailable',
+    ...(cluster.spec?.topology === undefined ? [] : ['TopologyReconciled']),
+  ];
+  const gates = cluster.spec?.availabilityGates ?? [];
+  const others = (cluster.status?.conditions ?? []).filter(({ type }) => said.every((one) => one.type !== type));
+  return summary('Available', ['Available', 'NotAvailable', 'AvailableUnknown'], [...others, ...said], needed, gates);
+}
+
+const NOT_PROBED = 'NotProbed';
+
+function remoteConnectionProbe({ cluster, connection }: ClusterFacts): ConditionValue {
+  const type = 'RemoteConnectionProbe';
+  switch (connection.kind) {
+    case 'here':
+    case 'reached':
+      return plain(type, 'True', 'ProbeSucceeded');
+    case 'unused':
+      return plain(type, 'Unknown', NOT_PROBED, 'The Cluster has no Machines, so that its API server is not asked');
+    case 'unreachable': {
+      const said = connection.isOver ? undefined : conditionOf(cluster, type);
+      const before = said?.reason === NOT_PROBED ? undefined : said;
+      return before ?? plain(type, 'False', 'ProbeFailed', connection.why);
+    }
+  }
+}
+
+function controlPlaneAvailable(facts: ClusterFacts): ConditionValue {
+  const type = 'ControlPlaneAvailable';
+  const { cluster, controlPlane } = facts;
+  const { controlPlaneRef } = cluster.spec ?? {};
+  if (lacks(cluster, controlPlaneRef)) {
+    return plain(type, 'False', 'ObjectDoesNotExist', `${NO_TOPOLOGY} spec.controlPlaneRef`);
+  }
+  const what = nameOf(controlPlaneRef);
+  const reported = controlPlane.report?.available;
+  const isReady = isInitialized(facts);
+  switch (controlPlane.kind) {
+    case 'none':
+      return plain(type, 'True', 'Available');
+    case 'found':
+      if (reported !== undefined) return availableAs(reported, type);
+      return isReady
+        ? plain(type, 'True', 'Available')
+        : plain(type, 'False', 'NotAvailable', `${what} has not reported yet that its API server has responded`);
+    case 'absent':
+      return isReady
+        ? plain(type, 'False', 'ObjectDeleted', `${what} was deleted`)
+        : plain(type, 'False', 'ObjectDoesNotExist', `${what} ${MISSING} spec.controlPlaneRef`);
+    case 'reading':
+    case 'unknown':
+      return (
+        (controlPlane.kind === 'reading' ? conditionOf(cluster, type) : undefined) ??
+        plain(type, 'Unknown', 'InternalError', controlPlane.problem ?? `Reading ${what}`)
+      );
+  }
+}
+
+function availableAs(reported: ClusterAPICondition, type: string): ConditionValue {
+  const { status, reason } = reported;
+  return { ...reported, type, reason: reason === NO_REASON && status === 'True' ? 'Available' : reason };
 }
 
 function infrastructureReady(facts: ClusterFacts): ConditionValue {

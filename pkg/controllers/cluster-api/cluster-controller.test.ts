@@ -68,6 +68,7 @@ async function reconcile(
       find: (_holder: unknown, { kind }: { kind: string }) => (kind === 'Plane' ? controlPlane : found),
       isGone: () => Promise.resolve(isGone),
     },
+    nodeClusters: { use: () => undefined, drop: () => undefined, of: () => ({ kind: 'none' }), isApart: () => false },
     reader: { list: () => Promise.resolve({ items: live }) },
     isServed: () => true,
     recorder: { event: ({ type, reason }: { type: string; reason: string }) => did.push(`event ${type} ${reason}`) },

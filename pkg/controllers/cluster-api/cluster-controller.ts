@@ -6,7 +6,7 @@ import { readControlPlane } from '../../apis/cluster-api/control-plane.ts';
 import { readClusterInfrastructure } from '../../apis/cluster-api/infrastructure.ts';
 import { CLUSTER_FINALIZER, CLUSTER_NAME_LABEL, PAUSED_ANNOTATION } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
-import { controllerOf, isBeingDeleted, refOf, type KubeObject } from '../../apis/meta.ts';
+import { controllerOf, isBeingDeleted, keyOf, refOf, type KubeObject } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
@@ -21,13 +21,17 @@ import {
   clusterConditions,
   isInitialized,
   isProvisioned,
+  notAvailable,
   type ClusterFacts,
+  type SeenConnection,
   type SeenOfCluster,
 } from './cluster-conditions.ts';
 import { clusterNewsOf, REFUSED } from './cluster-news.ts';
 import { deprecatedConditions, merged, plain, type ConditionValue } from './conditions.ts';
 import type { Externals } from './externals.ts';
+import { graceLeftMs } from './creation/node-by-provider-id.ts';
 import { clusterAPIQueueKeyOf } from './keys.ts';
+import type { NodeClusters } from './node-clusters.ts';
 import { isOfControlPlane, isOwnedBy, withCluster } from './adoption.ts';
 
 /** What Clusters of Cluster API are looked after with. */
@@ -36,6 +40,7 @@ export interface ClusterControllerDeps {
   /** Indexes: `cluster`. */
   readonly machines: Lister<ClusterAPIMachine>;
   readonly externals: Externals;
+  readonly nodeClusters: Pick<NodeClusters, 'use' | 'drop' | 'of' | 'isApart'>;
   readonly reader: Reader;
   readonly writer: Writer;
   /** `apiVersion` under which a kind of Cluster API is served now. */
@@ -72,12 +77,13 @@ export class ClusterAPIClusterController {
 
   /** One pass over one Cluster. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
-    const { clusters, externals, isServed } = this.#deps;
+    const { clusters, externals, nodeClusters, isServed } = this.#deps;
     const cluster = clusters.get(key);
     const user = clusterAPIQueueKeyOf('Cluster', key);
     const isDone = cluster !== undefined && isBeingDeleted(cluster) && !isHeld(cluster);
     if (cluster === undefined || isDone || !isServed(cluster)) {
       externals.drop(user);
+      nodeClusters.drop(user);
       return stop;
     }
     const { infrastructureRef, controlPlaneRef } = cluster.spec ?? {};
@@ -86,7 +92,10 @@ export class ClusterAPIClusterController {
       await this.#tell(cluster, [plain('Paused', 'True', 'Paused', 'The Cluster is paused')], {}, signal);
       return stop;
     }
-    if (isBeingDeleted(cluster)) return await this.#delete(cluster, signal);
+    if (isBeingDeleted(cluster)) {
+      nodeClusters.drop(user);
+      return await this.#delete(cluster, signal);
+    }
     if (!isHeld(cluster)) {
       const finalizers = [...(cluster.metadata.finalizers ?? []), CLUSTER_FINALIZER];
       const patch = mergePatchIfUnchanged(cluster, { metadata: { finalizers } });
@@ -95,13 +104,36 @@ export class ClusterAPIClusterController {
     }
     const infrastructure = await this.#own(cluster, infrastructureRef, readClusterInfrastructure, signal);
     const controlPlane = await this.#own(cluster, controlPlaneRef, readControlPlane, signal);
-    const hasControlPlaneNode = this.#machinesOf(cluster).some(
-      (one) => isOfControlPlane(one) && one.status?.nodeRef !== undefined,
-    );
-    const facts: ClusterFacts = { cluster, infrastructure, controlPlane, hasControlPlaneNode };
+    const machines = this.#machinesOf(cluster);
+    const hasControlPlaneNode = machines.some((one) => isOfControlPlane(one) && one.status?.nodeRef !== undefined);
+    const { connection, againMs } = this.#connection(cluster, user, machines.length > 0);
+    const facts: ClusterFacts = { cluster, infrastructure, controlPlane, connection, hasControlPlaneNode };
     const told = await this.#takeOver(facts, signal);
     await this.#tell(told, clusterConditions(facts), statusOf(facts), signal);
-    return stop;
+    return againMs === undefined ? stop : requeue(againMs, 'the API server of the Cluster to respond');
+  }
+
+  /** The connection is that of the Machines: it comes with the first, and goes with the last. `againMs`: when what was said last does not count any more. */
+  #connection(
+    cluster: ClusterAPICluster,
+    user: string,
+    hasMachines: boolean,
+  ): { readonly connection: SeenConnection; readonly againMs: number | undefined } {
+    const { nodeClusters, clock } = this.#deps;
+    if (!hasMachines) {
+      nodeClusters.drop(user);
+      const kind = nodeClusters.isApart(keyOf(cluster)) ? 'unused' : 'here';
+      return { connection: { kind }, againMs: undefined };
+    }
+    nodeClusters.use(user, keyOf(cluster));
+    const nodeCluster = nodeClusters.of(cluster, cluster);
+    if (nodeCluster.kind !== 'unreachable') {
+      const kind = nodeCluster.kind === 'reached' && nodeCluster.identity !== undefined ? 'reached' : 'here';
+      return { connection: { kind }, againMs: undefined };
+    }
+    const leftMs = graceLeftMs({ clock }, { nodeCluster });
+    const connection = { kind: nodeCluster.kind, why: nodeCluster.why, isOver: leftMs === 0 } as const;
+    return { connection, againMs: leftMs === 0 ? undefined : leftMs };
   }
 
   /** Makes the Cluster one of the owners of an object that it names, and reads what that says. */
@@ -252,7 +284,8 @@ export class ClusterAPIClusterController {
   }
 
   async #waits(cluster: ClusterAPICluster, reason: string, message: string, signal: AbortSignal): Promise<StepResult> {
-    await this.#tell(cluster, [plain('Deleting', 'True', reason, message)], { phase: 'Deleting' }, signal);
+    const said = [plain('Deleting', 'True', reason, message), notAvailable(message)];
+    await this.#tell(cluster, said, { phase: 'Deleting' }, signal);
     return waitFor(message);
   }
 

@@ -58,6 +58,7 @@ const facts = (change: Partial<MachineFacts> = {}): MachineFacts => ({
   bootstrap: { kind: 'none' },
   node: nodeWith(HEALTHY),
   dataSecret: undefined,
+  upToDate: undefined,
   deleting: undefined,
   problems: [],
   ...change,

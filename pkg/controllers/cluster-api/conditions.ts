@@ -23,6 +23,8 @@ export interface MachineFacts {
   readonly node: SeenNode;
   /** What keeps the machine from starting with its bootstrap data. */
   readonly dataSecret: DataSecretTrouble | undefined;
+  /** Whether it is as its MachineDeployment wants it; undefined: nobody says so here. */
+  readonly upToDate: ConditionValue | undefined;
   /** What a deletion waits for. */
   readonly deleting: { readonly reason: string; readonly message: string } | undefined;
   /** What keeps the Machine from going on, beside what its conditions say: what, and what would help. */
@@ -45,6 +47,7 @@ export function clusterAPIMachineConditions(facts: MachineFacts, nowMs: number):
     ...nodeConditions(facts.node, facts.machine),
     deleting(facts),
     plain('Updating', 'False', 'NotUpdating'),
+    ...(facts.upToDate === undefined ? [] : [facts.upToDate]),
     plain('Paused', 'False', 'NotPaused'),
   ];
   const ready = readyOf(facts, [...before.filter(({ type }) => said.every((one) => one.type !== type)), ...said]);
@@ -255,13 +258,29 @@ function deleting({ deleting: waits, machine, problems }: MachineFacts): Conditi
 /** The summary: what is False outweighs what is Unknown. */
 function readyOf({ machine, problems }: MachineFacts, all: readonly ConditionValue[]): ConditionValue {
   const gates = machine.spec?.readinessGates ?? [];
+  const needed = ['Deleting', 'BootstrapConfigReady', 'InfrastructureReady', 'NodeHealthy'];
+  const optional = all.some(({ type }) => type === 'HealthCheckSucceeded') ? ['HealthCheckSucceeded'] : [];
+  const ours = problems.map((problem) => plain('Problem', 'False', '', problem));
+  return summary('Ready', ['Ready', 'NotReady', 'ReadyUnknown'], all, [...needed, ...optional], gates, ours);
+}
+
+/** Conditions that have to be True, or with the other polarity False, beside what is needed anyway. */
+type Gates = readonly { readonly conditionType: string; readonly polarity?: 'Positive' | 'Negative' }[];
+
+/** What several conditions come to: what is wrong outweighs what is unknown. The reasons are those of True, False and Unknown. */
+export function summary(
+  of: string,
+  reasons: readonly [string, string, string],
+  all: readonly ConditionValue[],
+  needed: readonly string[],
+  gates: Gates,
+  problems: readonly ConditionValue[] = [],
+): ConditionValue {
   const negative = new Set([
     'Deleting',
     ...gates.flatMap((gate) => (gate.polarity === 'Negative' ? gate.conditionType : [])),
   ]);
-  const needed = ['Deleting', 'BootstrapConfigReady', 'InfrastructureReady', 'NodeHealthy'];
-  const optional = all.some(({ type }) => type === 'HealthCheckSucceeded') ? ['HealthCheckSucceeded'] : [];
-  const looked = [...needed, ...optional, ...gates.map(({ conditionType }) => conditionType)].map((type) => {
+  const looked = [...needed, ...gates.map(({ conditionType }) => conditionType)].map((type) => {
     const found =
       all.find((one) => one.type === type) ?? plain(type, 'Unknown', 'NotYetReported', 'is not reported yet');
     const isWrong = found.status === (negative.has(type) ? 'True' : 'False');
@@ -271,13 +290,9 @@ function readyOf({ machine, problems }: MachineFacts, all: readonly ConditionVal
     some.map(({ type, reason, message }) => `* ${type}: ${message === '' ? reason : message}`).join('\n');
   const wrong = looked.filter(({ isWrong }) => isWrong);
   const unknown = looked.filter(({ isUnknown }) => isUnknown);
-  const ours = problems.map((problem) => plain('Problem', 'False', '', problem));
-  if (ours.length + wrong.length > 0) {
-    return plain('Ready', 'False', 'NotReady', told([...ours, ...wrong, ...unknown]));
-  }
-  return unknown.length > 0
-    ? plain('Ready', 'Unknown', 'ReadyUnknown', told(unknown))
-    : plain('Ready', 'True', 'Ready');
+  const [yes, no, unclear] = reasons;
+  if (problems.length + wrong.length > 0) return plain(of, 'False', no, told([...problems, ...wrong, ...unknown]));
+  return unknown.length > 0 ? plain(of, 'Unknown', unclear, told(unknown)) : plain(of, 'True', yes);
 }
 
 function availableOf({ spec }: ClusterAPIMachine, ready: ClusterAPICondition, nowMs: number): ConditionValue {

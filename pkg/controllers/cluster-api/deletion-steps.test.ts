@@ -187,6 +187,7 @@ async function run(
     bootstrap: found('config'),
     node: NODE,
     dataSecret: undefined,
+    upToDate: undefined,
     care: 'cared-for',
     older: [],
     deleting: undefined,

@@ -14,7 +14,7 @@ import type { Patch } from '../../kube/patch.ts';
 import { clusterAPIClusters, clusterAPIMachines, apiVersionOf } from '../../kube/resource.ts';
 import { ClusterAPIClusterController, type ClusterControllerDeps } from './cluster-controller.ts';
 import { CLUSTER_EVENTS } from './cluster-news.ts';
-import { clusterAPIMachineConditions } from './conditions.ts';
+import { clusterAPIMachineConditions, plain } from './conditions.ts';
 import { olderConditions } from './older-conditions.ts';
 
 const DOCS = join(import.meta.dirname, '../../../docs');
@@ -49,6 +49,7 @@ test('the page has each condition that is written, and no other', () => {
     bootstrap: absent,
     node: absent,
     dataSecret: undefined,
+    upToDate: plain('UpToDate', 'True', 'UpToDate'),
     deleting: undefined,
     problems: [],
   };
@@ -74,6 +75,7 @@ test('the pages have each Event about Clusters, with its types, and each conditi
     clusters: new MemoryInformer([cluster]),
     machines: new MemoryInformer<ClusterAPIMachine>([], CLUSTER_API_MACHINE_INDEXES),
     externals: { use: () => undefined },
+    nodeClusters: { drop: () => undefined, isApart: () => false },
     isServed: () => true,
     recorder: { event: () => undefined },
     writer: {

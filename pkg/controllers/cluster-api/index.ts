@@ -37,6 +37,7 @@ export function clusterAPI(
 ): Controller {
   const { caches, clock, log, metrics, reader, config } = operator;
   const { clusterAPIMachines: machines, clusterAPIClusters: clusters, definitions } = caches;
+  const secrets = config.clusterAPIEverywhere ? caches.clusterAPISecrets : caches.secrets;
   const { writer, targets, gate } = operator.under(MACHINE_LEASE);
   const [target] = targets.all();
   const drains = new ActivityRegistry<{ drain: EndedDrain }>({
@@ -50,10 +51,10 @@ export function clusterAPI(
     reader,
     open: (resource, refused) => operator.openCache(resource, refused),
   });
-  const dataSecrets = new DataSecrets({ secrets: caches.secrets, reader });
+  const dataSecrets = new DataSecrets({ secrets, reader });
   const servedAs: ClusterAPIMachineControllerDeps['servedAs'] = (resource) => operator.servedAs(resource);
   const nodeClusters = new NodeClusters({
-    secrets: caches.secrets,
+    secrets,
     reader,
     clock,
     target,
@@ -73,7 +74,11 @@ export function clusterAPI(
     synced: config.clusterAPISync,
     recorder: eventsAbout(clusterAPIMachines, recorder),
   });
-  const cluster = new ClusterAPIClusterController({ ...shared, recorder: eventsAbout(clusterAPIClusters, recorder) });
+  const cluster = new ClusterAPIClusterController({
+    ...shared,
+    nodeClusters,
+    recorder: eventsAbout(clusterAPIClusters, recorder),
+  });
   return {
     name: 'cluster-api',
     queue: 'clusterapi',
@@ -116,7 +121,7 @@ export function clusterAPI(
           }
         }),
       (queue) => {
-        const { nodes, secrets } = caches;
+        const { nodes } = caches;
         wakeClusterAPI({ machines, clusters, secrets, nodes, volumeAttachments: target?.volumeAttachments }, queue);
       },
     ],

@@ -43,6 +43,7 @@ import type { NodeCluster, NodeClusters } from './node-clusters.ts';
 import { olderConditions } from './older-conditions.ts';
 import { revisionOwnersOf } from './outdated.ts';
 import { isOfControlPlane, ownersOfMachine } from './adoption.ts';
+import { upToDateOf } from './up-to-date.ts';
 
 /** What Machines of Cluster API are looked after with. */
 export interface ClusterAPIMachineControllerDeps extends StepDeps {
@@ -117,6 +118,7 @@ export class ClusterAPIMachineController {
       bootstrap: { kind: 'reading' },
       node: { kind: 'none' },
       dataSecret: undefined,
+      upToDate: undefined,
       care: 'cared-for',
       older: [],
       deleting: undefined,
@@ -127,6 +129,7 @@ export class ClusterAPIMachineController {
     const failures = await this.#run(pass);
     // It says nothing about the Machine: the next pass sees what has changed, or may write again.
     for (const err of failures) if (isConflict(err) || err instanceof GateClosedError) throw err;
+    this.#compare(pass);
     pass.problems.push(...failures.map((err) => (err instanceof Error ? err.message : String(err))));
     machine.status.conditions = clusterAPIMachineConditions(pass, clock.now());
     const older = machine.status.deprecated?.v1beta1?.conditions ?? [];
@@ -178,6 +181,17 @@ export class ClusterAPIMachineController {
       if (!news.includes(HAD_KUBECONFIG_ANNOTATION)) return undefined;
       const why = `annotation ${HAD_KUBECONFIG_ANNOTATION} cannot be written on Cluster ${cluster.metadata.name}: ${err.message}`;
       return { kind: 'unreachable', why, sinceMs: Number.NEGATIVE_INFINITY };
+    }
+  }
+
+  /** Finds out whether it is as its MachineDeployment wants it. */
+  #compare(pass: MachinePass): void {
+    const { externals, clock } = this.#deps;
+    const { machine } = pass;
+    const compared = upToDateOf(machine, (reference) => externals.find(machine, reference), clock.now());
+    pass.upToDate = compared?.said;
+    if (compared?.changesInMs !== undefined) {
+      pass.again.push({ afterMs: compared.changesInMs, waitingFor: 'rollout.after of its MachineDeployment' });
     }
   }
 

@@ -12,6 +12,7 @@ import type { DrainRules } from '../machines/drain-rules.ts';
 import type { StepResult } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
 import type { NodeCare } from './deletion/node-care.ts';
+import type { ConditionValue } from './conditions.ts';
 import type { DataSecrets, DataSecretTrouble } from './data-secrets.ts';
 import type { Externals } from './externals.ts';
 import type { SyncedKeys } from './node-patch.ts';
@@ -83,6 +84,8 @@ export interface MachinePass {
   node: SeenNode;
   /** What keeps the machine from starting with its bootstrap data. */
   dataSecret: DataSecretTrouble | undefined;
+  /** Whether it is as its MachineDeployment wants it; undefined: nobody says so here. */
+  upToDate: ConditionValue | undefined;
   /** Of a deletion. */
   care: NodeCare;
   /** What the steps of a deletion say in conditions of the older contract. */

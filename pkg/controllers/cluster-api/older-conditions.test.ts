@@ -36,6 +36,7 @@ function saidOf(
     bootstrap: { kind: 'none' },
     node: nodeWith({ Ready: 'True' }),
     dataSecret: undefined,
+    upToDate: undefined,
     deleting: undefined,
     problems: [],
     ...change,
@@ -164,6 +165,7 @@ test('the older Ready counts what is done while the machine is made', () => {
     bootstrap: seen(READY),
     node: { kind: 'none' },
     dataSecret: undefined,
+    upToDate: undefined,
     deleting: undefined,
     problems: [],
   };
@@ -190,6 +192,7 @@ test('the older Ready heeds what others have said, and what a deletion has noted
       bootstrap: { kind: 'none' },
       node: nodeWith({ Ready: 'True' }),
       dataSecret: undefined,
+      upToDate: undefined,
       deleting: undefined,
       problems: [],
     },

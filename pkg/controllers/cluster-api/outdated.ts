@@ -4,13 +4,13 @@ import type { KubeObject } from '../../apis/meta.ts';
 import type { ExternalLookup } from './externals.ts';
 
 /** How an object that another names is looked for. */
-type Find = (reference: ContractReference) => ExternalLookup;
+export type FindExternal = (reference: ContractReference) => ExternalLookup;
 
 /**
  * The MachineSet that owns a Machine, and the MachineDeployment that owns this one, as far as they are known: nobody here looks after them, but
  * their revisions count. None of a Machine without such an owner.
  */
-export function revisionOwnersOf(machine: KubeObject, find: Find): readonly ContractReference[] {
+export function revisionOwnersOf(machine: KubeObject, find: FindExternal): readonly ContractReference[] {
   const set = ownerOf(machine, 'MachineSet');
   const found = set === undefined ? undefined : find(set);
   const deployment = found?.kind === 'found' ? ownerOf(found.object, 'MachineDeployment') : undefined;
@@ -21,7 +21,7 @@ export function revisionOwnersOf(machine: KubeObject, find: Find): readonly Cont
  * Whether a Machine is of an older revision than its MachineDeployment; without both of its owners it is not. Undefined: they cannot be read, or
  * do not say it in numbers.
  */
-export function isOutdated(machine: KubeObject, find: Find): boolean | undefined {
+export function isOutdated(machine: KubeObject, find: FindExternal): boolean | undefined {
   const set = ownerOf(machine, 'MachineSet');
   const foundSet = set === undefined ? undefined : find(set);
   if (foundSet === undefined || foundSet.kind === 'absent') return false;
@@ -32,6 +32,17 @@ export function isOutdated(machine: KubeObject, find: Find): boolean | undefined
   if (foundDeployment.kind !== 'found') return undefined;
   const [ofSet, ofDeployment] = [foundSet, foundDeployment].map(({ object }) => revisionOf(object));
   return ofSet === undefined || ofDeployment === undefined ? undefined : ofSet < ofDeployment;
+}
+
+/** Both of them; undefined: there are not both, or they cannot be read. */
+export function revisionOwnersIn(
+  machine: KubeObject,
+  find: FindExternal,
+): { readonly set: KubeObject; readonly deployment: KubeObject } | undefined {
+  const [set, deployment] = revisionOwnersOf(machine, find).map(find);
+  return set?.kind === 'found' && deployment?.kind === 'found'
+    ? { set: set.object, deployment: deployment.object }
+    : undefined;
 }
 
 function ownerOf({ metadata }: KubeObject, kind: string): ContractReference | undefined {

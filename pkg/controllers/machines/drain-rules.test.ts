@@ -9,7 +9,7 @@ import { ApiError } from '../../kube/errors.ts';
 import { DrainRules, obeying, type DrainRulesDeps } from './drain-rules.ts';
 
 const META = { uid: 'u', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
-const MACHINE = { labels: {}, clusterLabels: {} };
+const MACHINE = { namespace: 'ns', labels: {}, clusterLabels: {} };
 const DEFINITION: KubeObject = { metadata: { ...META, name: 'machinedrainrules.cluster.x-k8s.io' } };
 const POD: Pod = { metadata: { ...META, name: 'p', namespace: 'apps' } };
 const never = new AbortController().signal;

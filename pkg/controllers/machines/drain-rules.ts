@@ -24,7 +24,7 @@ export interface DrainRulesDeps {
   readonly open: (resource: Resource<KubeObject>, refused: (err: ApiError) => void) => Cache;
 }
 
-/** The MachineDrainRules of the namespace, for as long as their kind is served. While they cannot be read nothing is drained. */
+/** The MachineDrainRules of the namespaces that are looked after, for as long as their kind is served. While they cannot be read nothing is drained. */
 export class DrainRules {
   readonly #deps: DrainRulesDeps;
   readonly #changed = new Set<() => void>();

@@ -5,7 +5,7 @@ import type { Pod } from '../../apis/wire.ts';
 import { podRulesOf, type DrainedMachine } from './pod-rules.ts';
 
 const META = { uid: 'u', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
-const MACHINE: DrainedMachine = { labels: { os: 'linux' }, clusterLabels: { stage: 'production' } };
+const MACHINE: DrainedMachine = { namespace: 'ns', labels: { os: 'linux' }, clusterLabels: { stage: 'production' } };
 
 const rule = (name: string, spec: MachineDrainRule['spec']): MachineDrainRule => ({
   metadata: { ...META, name, namespace: 'ns' },
@@ -92,13 +92,22 @@ describe('what a drain does about a pod', () => {
     expect(podRulesOf(ALL, MACHINE).ruleOf(one, namespaceLabels)).toEqual(want);
   });
 
+  test('it leaves although a rule of another namespace makes no sense, or would keep it', () => {
+    const others = [SKIP, rule('z', { drain: { behavior: 'Evict' } })].map((one) => ({
+      ...one,
+      metadata: { ...one.metadata, namespace: 'other' },
+    }));
+
+    expect(podRulesOf(others, MACHINE).ruleOf(pod({ app: 'log' }))).toEqual({ behavior: 'leaves', order: 0 });
+  });
+
   test.each<{ what: string; rules: readonly MachineDrainRule[]; machine?: DrainedMachine; want: boolean }>([
     { what: 'not for names of namespaces', rules: [OF_NAMESPACE, SKIP], want: false },
     { what: 'for other labels of namespaces', rules: [OF_TEAM], want: true },
     {
       what: 'not for rules of Machines of other Clusters',
       rules: [OF_TEAM],
-      machine: { labels: MACHINE.labels, clusterLabels: {} },
+      machine: { ...MACHINE, clusterLabels: {} },
       want: false,
     },
   ])('namespaces are read $what', ({ rules, machine = MACHINE, want }) => {

@@ -13,6 +13,8 @@ type Labels = Readonly<Record<string, string>>;
 
 /** Whose Node is drained. */
 export interface DrainedMachine {
+  /** Only rules of its namespace are for it. */
+  readonly namespace: string | undefined;
   readonly labels: Labels | undefined;
   readonly clusterLabels: Labels | undefined;
 }
@@ -40,7 +42,8 @@ interface ReadRule {
  * for them. Throws DrainRuleError when any rule makes no sense: nobody knows what it was to keep.
  */
 export function podRulesOf(rules: readonly MachineDrainRule[], machine: DrainedMachine): PodRules {
-  const sorted = rules.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  const beside = rules.filter(({ metadata }) => metadata.namespace === machine.namespace);
+  const sorted = beside.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   const read = sorted.map((rule) => ({ rule, ...readRule(rule) })).filter(({ isFor }) => isFor(machine));
   return {
     needsNamespaces: read.some(({ rule }) => rule.spec?.pods?.some(asksForNamespace) === true),

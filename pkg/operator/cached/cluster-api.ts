@@ -1,16 +1,22 @@
 import type { KubeObject } from '../../apis/meta.ts';
 import { CLUSTER_API_MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
-import { clusterAPIClusters, clusterAPIMachines, customResourceDefinitions } from '../../kube/resource.ts';
+import { clusterAPIClusters, clusterAPIMachines, customResourceDefinitions, secrets } from '../../kube/resource.ts';
 import { type CachingProcess, cached } from './kind.ts';
 
 const isClusterAPI = ({ controllers }: CachingProcess): boolean => controllers.has('cluster-api');
 
+/** Where they are looked after. */
+const places = ({ clusterAPIEverywhere = false, namespace }: CachingProcess): { readonly namespace?: string } =>
+  clusterAPIEverywhere ? {} : { namespace };
+
 export const CLUSTER_API_KINDS = {
   clusterAPIMachines: cached(clusterAPIMachines, (process) =>
-    isClusterAPI(process) ? { namespace: process.namespace, indexes: CLUSTER_API_MACHINE_INDEXES } : undefined,
+    isClusterAPI(process) ? { ...places(process), indexes: CLUSTER_API_MACHINE_INDEXES } : undefined,
   ),
-  clusterAPIClusters: cached(clusterAPIClusters, (process) =>
-    isClusterAPI(process) ? { namespace: process.namespace } : undefined,
+  clusterAPIClusters: cached(clusterAPIClusters, (process) => (isClusterAPI(process) ? places(process) : undefined)),
+  /** Metadata only, of all namespaces; in one the Secrets of our own Machines are theirs too. */
+  clusterAPISecrets: cached<KubeObject>(secrets, (process) =>
+    isClusterAPI(process) && process.clusterAPIEverywhere === true ? { metadataOnly: true } : undefined,
   ),
   /** CustomResourceDefinitions of the control cluster, metadata only. */
   definitions: cached<KubeObject>(customResourceDefinitions, (process) =>

@@ -15,6 +15,8 @@ export interface CachingProcess {
   readonly isAutoscaled: boolean;
   /** The controllers that run here. */
   readonly controllers: ReadonlySet<string>;
+  /** Objects of Cluster API are looked after in all namespaces. */
+  readonly clusterAPIEverywhere?: boolean | undefined;
 }
 
 /** A kind that controllers read from a cache. */

@@ -4,7 +4,7 @@ import {
   CONTROL_PLANE_GROUP,
   INFRASTRUCTURE_GROUP,
 } from '../../apis/cluster-api/keys.ts';
-import { FOLLOW, type Grant, type RoleFile } from './role.ts';
+import { EVENTS, FOLLOW, READ, type Grant, type RoleFile } from './role.ts';
 
 /** The shipped file that grants what the controller for Cluster API needs beside the others. */
 export const CLUSTER_API_FILE = 'deploy/rbac/cluster-api.yaml';
@@ -21,6 +21,43 @@ function ofProviders(group: string): Grant {
   };
 }
 
+/** On the objects of a namespace. */
+const OBJECTS: readonly Grant[] = [
+  {
+    group: CLUSTER_API_GROUP,
+    resources: ['machines'],
+    needed: [...FOLLOW, 'patch', 'delete'],
+    why: 'Created by users. The controller adds a finalizer, copies data of the infrastructure, and deletes them with their Cluster.',
+  },
+  {
+    group: CLUSTER_API_GROUP,
+    resources: ['clusters'],
+    needed: [...FOLLOW, 'patch'],
+    why: 'The controller adds a finalizer and copies data of the infrastructure.',
+  },
+  {
+    group: CLUSTER_API_GROUP,
+    resources: ['machines/status', 'clusters/status'],
+    needed: ['patch'],
+    why: 'Conditions, phase and addresses.',
+  },
+  {
+    group: CLUSTER_API_GROUP,
+    resources: ['machinesets', 'machinedeployments'],
+    optional: { 'list, watch': 'Nodes of outdated revisions do not get a taint' },
+    why: 'Reads the revisions of Machines that have such owners.',
+  },
+  {
+    group: CLUSTER_API_GROUP,
+    resources: ['machinedrainrules'],
+    optional: { 'list, watch': 'Nodes are not drained if MachineDrainRules exist' },
+    why: 'Reads how drains treat pods, if Cluster API defines that kind.',
+  },
+  ofProviders(INFRASTRUCTURE_GROUP),
+  ofProviders(BOOTSTRAP_GROUP),
+  ofProviders(CONTROL_PLANE_GROUP),
+];
+
 /** What the controller for Machines of Cluster API needs. */
 export const CLUSTER_API_ROLES: readonly RoleFile[] = [
   {
@@ -33,41 +70,7 @@ export const CLUSTER_API_ROLES: readonly RoleFile[] = [
         name: 'machinist-cluster-api',
         cluster: 'control',
         place: 'machines',
-        grants: [
-          {
-            group: CLUSTER_API_GROUP,
-            resources: ['machines'],
-            needed: [...FOLLOW, 'patch', 'delete'],
-            why: 'Created by users. The controller adds a finalizer, copies data of the infrastructure, and deletes them with their Cluster.',
-          },
-          {
-            group: CLUSTER_API_GROUP,
-            resources: ['clusters'],
-            needed: [...FOLLOW, 'patch'],
-            why: 'The controller adds a finalizer and copies data of the infrastructure.',
-          },
-          {
-            group: CLUSTER_API_GROUP,
-            resources: ['machines/status', 'clusters/status'],
-            needed: ['patch'],
-            why: 'Conditions, phase and addresses.',
-          },
-          {
-            group: CLUSTER_API_GROUP,
-            resources: ['machinesets', 'machinedeployments'],
-            optional: { 'list, watch': 'Nodes of outdated revisions do not get a taint' },
-            why: 'Reads the revisions of Machines that have such owners.',
-          },
-          {
-            group: CLUSTER_API_GROUP,
-            resources: ['machinedrainrules'],
-            optional: { 'list, watch': 'Nodes are not drained if MachineDrainRules exist' },
-            why: 'Reads how drains treat pods, if Cluster API defines that kind.',
-          },
-          ofProviders(INFRASTRUCTURE_GROUP),
-          ofProviders(BOOTSTRAP_GROUP),
-          ofProviders(CONTROL_PLANE_GROUP),
-        ],
+        grants: OBJECTS,
       },
       {
         name: 'machinist-cluster-api-namespaces',
@@ -95,6 +98,29 @@ export const CLUSTER_API_ROLES: readonly RoleFile[] = [
             needed: FOLLOW,
             why: 'Reads the metadata of CustomResourceDefinitions: their labels say in which version the objects of a provider are read.',
           },
+        ],
+      },
+    ],
+  },
+  {
+    file: 'deploy/rbac/cluster-api-all-namespaces.yaml',
+    comment:
+      'Control cluster, in addition to cluster-api.yaml: Machines of Cluster API in all namespaces, for --cluster-api-all-namespaces. The role allows reading all Secrets. See docs/operations/cluster-api.md.',
+    isFor: ({ controllers, clusterAPIEverywhere = false }) => controllers.has('cluster-api') && clusterAPIEverywhere,
+    roles: [
+      {
+        name: 'machinist-cluster-api-all-namespaces',
+        cluster: 'control',
+        place: 'cluster',
+        grants: [
+          ...OBJECTS,
+          {
+            group: '',
+            resources: ['secrets'],
+            needed: READ,
+            why: 'Listed and watched without data; bootstrap data and kubeconfigs are read when a Machine needs them.',
+          },
+          EVENTS,
         ],
       },
     ],

@@ -16,7 +16,11 @@ export function ofNode(step: ClusterAPIMachineStep): ClusterAPIMachineStep {
 
 /** By what rules for drains tell Machines apart. */
 export function drainedMachine({ machine, cluster }: MachinePass): DrainedMachine {
-  return { labels: machine.metadata.labels, clusterLabels: cluster.metadata.labels };
+  return {
+    namespace: machine.metadata.namespace,
+    labels: machine.metadata.labels,
+    clusterLabels: cluster.metadata.labels,
+  };
 }
 
 /** Nobody reaches a Node whose machine is going. */

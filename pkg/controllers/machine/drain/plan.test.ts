@@ -39,6 +39,6 @@ test('the drain of a machine obeys the rules for its labels, where there are rul
   const plain = requestOf(deps, ctx, plan, undefined);
 
   expect((await ruled.rules?.(never))?.({} as Pod)).toEqual(STAYS);
-  expect(asked).toEqual([{ labels: { os: 'linux' }, clusterLabels: undefined }]);
+  expect(asked).toEqual([{ namespace: 'default', labels: { os: 'linux' }, clusterLabels: undefined }]);
   expect(plain.rules).toBeUndefined();
 });

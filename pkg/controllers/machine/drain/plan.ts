@@ -90,7 +90,11 @@ export function requestOf(
     ...(nodeCondition !== undefined && { nodeCondition }),
     ...(rules !== undefined && {
       rules: (signal: AbortSignal) =>
-        rules.of({ labels: machine.metadata.labels, clusterLabels: undefined }, nodes.target, signal),
+        rules.of(
+          { namespace: machine.metadata.namespace, labels: machine.metadata.labels, clusterLabels: undefined },
+          nodes.target,
+          signal,
+        ),
     }),
     force: force !== undefined,
     deadlineMs: force === undefined ? endOf(deps, ctx, plan) : clock.now() + FORCED_MS,
