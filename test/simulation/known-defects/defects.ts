@@ -75,6 +75,17 @@ const hasOtherIDs = ({ world }: Script): boolean => world.otherNodeIDs === true;
 /** Defects that worlds find. */
 export const KNOWN_DEFECTS: readonly KnownDefect[] = [
   {
+    name: 'timers-left',
+    change: {
+      in: 'DeletionTimes.during',
+      from: 'cancel();',
+      to: 'cancel(); this.#clock.schedule(1e9, () => undefined);',
+      why: 'A timer is left after each deletion: the memory of the process grows.',
+    },
+    mayShow: acts,
+    shows: /still waits for \d+ timers/,
+  },
+  {
     name: 'health-timeout-ignored',
     change: {
       in: 'healthTimeoutMsOf',

@@ -19,6 +19,8 @@ const PROGRESS_MS = 90 * MINUTE_MS;
 const END_MS = 60 * MINUTE_MS;
 /** After this time of rest nothing is written any more: a Node that came in place of another is kept from the autoscaler for 10 minutes. */
 const REST_MS = 16 * MINUTE_MS;
+/** Timers and requests of a process that has nothing to do: 16 and 10 were seen, watches, Leases and periods among them. */
+const MOST_PENDING = 24;
 const QUIET_MS = 4 * MINUTE_MS;
 /** How far a clock jumps at most. */
 const JUMP_MS = 3_600_000;
@@ -232,6 +234,13 @@ export class Life {
     ];
     await this.#advanceBySteps(END_MS, () => left().length === 0);
     if (left().length > 0) this.ledger.find(`after the end of the pool there are left: ${left().join(', ')}`);
+    await this.#advance(REST_MS);
+    if (this.#isOver) return;
+    for (const { identity, pending } of world.running) {
+      if (pending.timers <= MOST_PENDING && pending.requests <= MOST_PENDING) continue;
+      const what = `${pending.timers} timers and ${pending.requests} requests`;
+      this.ledger.find(`long after the end of the pool ${identity} still waits for ${what}`);
+    }
   }
 
   #shown(): string {

@@ -75,14 +75,21 @@ type Options = Dispatcher.DispatchOptions;
 /** Connections of one process to one API server, in place of those over the network. */
 export class SimulatedConnection extends Dispatcher {
   readonly #parts: ConnectionParts;
+  #open = 0;
 
   constructor(parts: ConnectionParts) {
     super();
     this.#parts = parts;
   }
 
+  /** How many requests and watches have not ended. */
+  get open(): number {
+    return this.#open;
+  }
+
   override dispatch(options: Options, handler: Handler): boolean {
-    new Exchange(this.#parts, options, handler).start();
+    this.#open += 1;
+    new Exchange(this.#parts, options, handler, () => (this.#open -= 1)).start();
     return true;
   }
 
@@ -107,6 +114,7 @@ class Exchange {
   readonly #parts: ConnectionParts;
   readonly #options: Options;
   readonly #handler: Handler;
+  readonly #ended: () => void;
   readonly #controller = new Controller();
   #isOver = false;
   #lastAtMs = 0;
@@ -114,10 +122,11 @@ class Exchange {
   #stops: (() => void)[] = [];
   #cancelIdle: () => void = () => undefined;
 
-  constructor(parts: ConnectionParts, options: Options, handler: Handler) {
+  constructor(parts: ConnectionParts, options: Options, handler: Handler, ended: () => void) {
     this.#parts = parts;
     this.#options = options;
     this.#handler = handler;
+    this.#ended = ended;
   }
 
   get #undici(): Parameters<NonNullable<Handler['onResponseEnd']>>[0] {
@@ -262,6 +271,7 @@ class Exchange {
 
   #stop(): void {
     this.#isOver = true;
+    this.#ended();
     this.#cancelIdle();
     for (const stop of this.#stops) stop();
   }

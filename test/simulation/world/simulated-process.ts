@@ -11,6 +11,9 @@ import { Operator } from '../../../pkg/operator/operator.ts';
 import type { Random } from '../../../pkg/random/random.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
+/** Connections to a server, and how many of their requests have not ended. */
+export type Connection = Dispatcher & { readonly open: number };
+
 /** What a process of the program runs with. */
 export interface ProcessParts {
   readonly flags: Readonly<Record<string, string>>;
@@ -19,7 +22,7 @@ export interface ProcessParts {
   readonly identity: string;
   readonly random: Random;
   readonly driver: Driver;
-  readonly openDispatcher: (server: string) => Dispatcher;
+  readonly openDispatcher: (server: string) => Connection;
   readonly openEndpoint: OpenEndpoint;
   /** Told of its log, from info on. */
   readonly told: (text: string) => void;
@@ -44,17 +47,25 @@ export class SimulatedProcess {
   /** Of a process that has ended by itself. */
   exitCode: number | undefined;
   readonly #host: Host;
+  readonly #connections: readonly Connection[];
 
-  private constructor(identity: string, clock: VirtualClock, host: Host) {
+  private constructor(identity: string, clock: VirtualClock, host: Host, connections: readonly Connection[]) {
     this.identity = identity;
     this.clock = clock;
     this.#host = host;
+    this.#connections = connections;
+  }
+
+  /** Timers and requests that it waits for. */
+  get pending(): { readonly timers: number; readonly requests: number } {
+    return { timers: this.clock.timers, requests: this.#connections.reduce((sum, { open }) => sum + open, 0) };
   }
 
   /** Starts one. What it reads from the host it has read when this resolves: after it nothing waits for anything but the world. */
   static async start(parts: ProcessParts): Promise<SimulatedProcess> {
     const { clock, identity, random, told, openDispatcher, openEndpoint } = parts;
     const host = new Host();
+    const connections: Connection[] = [];
     const operator = await Operator.open({
       config: configFrom('machinist run', new Map(Object.entries(parts.flags).map(([name, value]) => [name, [value]]))),
       identity,
@@ -65,14 +76,18 @@ export class SimulatedProcess {
       host,
       hooks: {
         random,
-        openDispatcher,
+        openDispatcher: (server) => {
+          const connection = openDispatcher(server);
+          connections.push(connection);
+          return connection;
+        },
         openEndpoint,
         openDriver: () => mortal(parts.driver, clock),
         leasesInMainThread: true,
         servesHealth: false,
       },
     });
-    const started = new SimulatedProcess(identity, clock, host);
+    const started = new SimulatedProcess(identity, clock, host, connections);
     void started.#follow(operator.run(controllers(operator)));
     return started;
   }

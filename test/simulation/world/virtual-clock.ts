@@ -64,6 +64,7 @@ export class VirtualClock implements ProcessClock {
   readonly #time: VirtualTime;
   #offsetMs = 0;
   #hostOffsetMs = 0;
+  #timers = 0;
   #state: 'runs' | 'paused' | 'resuming' | 'dead' = 'runs';
   /** What fell due while the process stood still. */
   #late: (() => void)[] = [];
@@ -85,14 +86,28 @@ export class VirtualClock implements ProcessClock {
   }
 
   schedule(delayMs: number, run: () => void): () => void {
-    let isCancelled = false;
-    const cancel = this.#time.schedule(delayMs, () => {
-      if (!isCancelled) this.deliver(() => (isCancelled ? undefined : run()));
-    });
+    let isOver = false;
+    const end = (): void => {
+      if (!isOver) this.#timers -= 1;
+      isOver = true;
+    };
+    this.#timers += 1;
+    const cancel = this.#time.schedule(delayMs, () =>
+      this.deliver(() => {
+        if (isOver) return;
+        end();
+        run();
+      }),
+    );
     return () => {
-      isCancelled = true;
+      end();
       cancel();
     };
+  }
+
+  /** How many timers its process has set that are neither due nor cancelled. */
+  get timers(): number {
+    return this.#timers;
   }
 
   sleep(delayMs: number, signal: AbortSignal): Promise<void> {
