@@ -3,7 +3,7 @@ import type { Node, VolumeAttachment } from '../../pkg/apis/wire.ts';
 import { Store } from '../../pkg/cache/store.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/indexes/machine-indexes.ts';
 import type { NodeAccess } from '../../pkg/controllers/machines/node-access.ts';
-import { goesWith } from '../../pkg/controllers/machines/node-owner.ts';
+import { goingWith } from '../../pkg/controllers/machines/node-owner.ts';
 import { ApiError } from '../../pkg/kube/errors.ts';
 import type { Target } from '../../pkg/targets/targets.ts';
 
@@ -33,12 +33,13 @@ export class FakeNodes implements NodeAccess {
   }
 
   ofMachine(machine: Machine): readonly Node[] {
-    return this.cache.list().filter((node) => {
+    const found = this.cache.list().filter((node) => {
       const isNamed = node.metadata.name === machine.metadata.labels?.['node'];
       const isShown = node.metadata.labels?.['node.gardener.cloud/machine-name'] === machine.metadata.name;
       const isVM = (node.spec?.providerID ?? '') !== '' && node.spec?.providerID === machine.spec.providerID;
-      return (isNamed || isShown || isVM) && goesWith(node, machine, this.machines);
+      return isNamed || isShown || isVM;
     });
+    return goingWith(found, machine, this.machines);
   }
 
   ofVM(providerID: string): readonly Node[] {

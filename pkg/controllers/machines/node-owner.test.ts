@@ -6,7 +6,7 @@ import type { Node } from '../../apis/wire.ts';
 import { Store } from '../../cache/store.ts';
 import { machine, node } from '../../../test/builders.ts';
 import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
-import { belongsTo, ownNodeOf } from './node-owner.ts';
+import { belongsTo, goesWith, goingWith, ownNodeOf } from './node-owner.ts';
 
 const OLD = '2025-12-31T00:00:00Z';
 const YOUNG = '2026-01-02T00:00:00Z';
@@ -191,6 +191,105 @@ describe('a Node n-1 that machine m-1 names', () => {
     });
 
     expect(belongsTo(it, mine, known(mine, ...others.map(recorded)))).toBe(is);
+  });
+});
+
+/** Of machine m-1 and a Node. */
+interface Pair {
+  readonly what: string;
+  readonly label?: string;
+  readonly own?: string;
+  readonly phase?: 'Pending' | 'CrashLoopBackOff' | 'Terminating';
+  readonly joined?: boolean;
+  readonly shows?: string;
+  readonly onNode?: string;
+  readonly nodeCreated?: string;
+}
+
+function pairOf(pair: Pair): { readonly mine: Machine; readonly it: Node } {
+  const { label = '', own = '', phase, joined = false, shows = 'm-1', onNode = '', nodeCreated = YOUNG } = pair;
+  const mine = machine((m) => {
+    m.metadata.name = 'm-1';
+    m.metadata.creationTimestamp = '2026-01-01T00:00:00Z';
+    m.metadata.labels = label === '' ? {} : { node: label };
+    m.spec = { providerID: own };
+    m.status.conditions = joined ? [{ type: 'Ready', status: 'True' }] : [];
+    m.status.currentStatus = phase === undefined ? {} : { phase };
+  });
+  const it = node((n) => {
+    Object.assign(n.metadata, { name: 'n-1', creationTimestamp: nodeCreated });
+    if (shows !== '') n.metadata.labels[MACHINE_NAME_LABEL] = shows;
+    n.spec = { providerID: onNode };
+  });
+  return { mine, it };
+}
+
+describe('a Node n-1 goes with machine m-1', () => {
+  const [vm, other] = ['sim:///zone/1', 'sim:///zone/2'];
+  test.each<Pair & { readonly goes: boolean; readonly alone?: boolean }>([
+    { what: 'it shows its name only', goes: false },
+    { what: 'it shows its name, and the machine failed to get a VM', phase: 'CrashLoopBackOff', goes: false },
+    { what: 'it has its ID, which nobody has confirmed', own: vm, onNode: vm, goes: false },
+    { what: 'it has its ID, which is to be confirmed', own: vm, onNode: vm, phase: 'CrashLoopBackOff', goes: false },
+    { what: 'it has the ID of its VM', own: vm, onNode: vm, label: 'other', goes: true },
+    { what: 'it has the ID of its VM, and the label is gone', own: vm, onNode: vm, joined: true, goes: true },
+    { what: 'it has the ID of its VM, and has not joined', own: vm, onNode: vm, phase: 'Pending', goes: true },
+    { what: 'it is named', own: vm, label: 'n-1', goes: true },
+    { what: 'it is named, with an ID of another form', own: vm, label: 'n-1', onNode: 'kubemark://x', goes: true },
+    { what: 'it is named, and another VM that joined later', own: vm, label: 'n-1', onNode: other, goes: true },
+    {
+      what: 'it is named, and an earlier VM',
+      own: vm,
+      label: 'n-1',
+      onNode: other,
+      nodeCreated: OLD,
+      goes: false,
+    },
+    {
+      what: 'it is named, and was there before, with an ID of another form',
+      own: vm,
+      label: 'n-1',
+      onNode: 'kubemark://x',
+      nodeCreated: OLD,
+      goes: true,
+    },
+    {
+      what: 'it is named, shows no name, and another VM',
+      own: vm,
+      label: 'n-1',
+      onNode: other,
+      shows: '',
+      goes: false,
+    },
+    { what: 'it shows the name of a machine whose label names another', own: vm, label: 'other', goes: false },
+    {
+      what: 'it shows the name of a machine that had a Node, which is gone',
+      own: vm,
+      label: 'other',
+      joined: true,
+      goes: false,
+      alone: true,
+    },
+    {
+      what: 'it shows the name of a machine that had a Node, and the ID of another VM',
+      own: vm,
+      label: 'other',
+      onNode: other,
+      joined: true,
+      goes: false,
+    },
+  ])('if $what: $goes', ({ goes, alone = goes, ...pair }) => {
+    const { mine, it } = pairOf(pair);
+
+    expect(goesWith(it, mine, known(mine))).toBe(goes);
+    expect(goingWith([it], mine, known(mine))).toEqual(alone ? [it] : []);
+  });
+
+  test('not if another one does, by what the machine has recorded', () => {
+    const { mine, it } = pairOf({ what: '', label: 'own', joined: true });
+    const own = node((n) => void (n.metadata.name = 'own'));
+
+    expect(goingWith([it, own], mine, known(mine))).toEqual([own]);
   });
 });
 

@@ -1,8 +1,12 @@
+import { nodeNameOf, phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { Lister } from '../../cache/lister.ts';
-import { isSameVM } from './same-vm.ts';
+import { isSameVM, schemeOf } from './same-vm.ts';
+
+/** Phases in which a machine may be without a VM. */
+const SAYS_NOTHING: ReadonlySet<string> = new Set(['', 'CrashLoopBackOff', 'Failed', 'Terminating']);
 
 /** The Machines that there are, with MACHINE_INDEXES of pkg/indexes. */
 export type KnownMachines = Pick<Lister<Machine>, 'byIndex'>;
@@ -35,12 +39,51 @@ export function belongsTo(node: Node, machine: Machine, machines: KnownMachines)
 }
 
 /**
- * Whether a Node may be drained and deleted with this machine, or take it along: what a doubt must not do. It is this machine's, and
- * shows its name or no provider id of another VM.
+ * Whether a Node may be drained and deleted with this machine, or take it along: what a doubt must not do. A Node shows no namespace and no UID:
+ * its label alone may name a Machine of another manager's namespace. What this machine has recorded must agree:
+ *
+ * | label `node` of the Machine  | provider ids of Node and Machine | the Node shows      | goes with it                      |
+ * |------------------------------|----------------------------------|---------------------|-----------------------------------|
+ * | names the Node               | any                              | this machine's name | yes, unless it is an earlier VM's |
+ * | names the Node               | not known to be of different VMs | no name             | yes                               |
+ * | is missing, or names another | of one VM                        | any                 | if a driver has shown this VM     |
+ * | is missing, or names another | not known to be of one VM        | any                 | no                                |
  */
 export function goesWith(node: Node, machine: Machine, machines: KnownMachines): boolean {
   if (!belongsTo(node, machine, machines)) return false;
-  return labelOf(node) === machine.metadata.name || isVMOf(node, machine) !== false;
+  const isOurVM = isVMOf(node, machine);
+  if (nodeNameOf(machine) !== node.metadata.name) return isOurVM === true && hasVM(machine);
+  return labelOf(node) === machine.metadata.name
+    ? mayBeOurs(node, machine) || !isOfOneScheme(node, machine)
+    : isOurVM !== false;
+}
+
+/**
+ * Those of the Nodes that go with this machine. Where none does, and a Node has joined before, label `node` was changed or removed: then one goes
+ * that shows the machine's name, unless it shows another VM.
+ */
+export function goingWith(found: readonly Node[], machine: Machine, machines: KnownMachines): readonly Node[] {
+  const going = found.filter((node) => goesWith(node, machine, machines));
+  if (going.length > 0 || !hadNode(machine)) return going;
+  return found.filter(
+    (node) =>
+      labelOf(node) === machine.metadata.name &&
+      node.metadata.name !== nodeNameOf(machine) &&
+      !(isVMOf(node, machine) === false && isOfOneScheme(node, machine)),
+  );
+}
+
+/**
+ * Whether a driver has shown the VM of this machine: its provider id alone proves nothing, because anyone may write it. Label `node` is
+ * written with the answer of a driver.
+ */
+export function hasVM(machine: Pick<Machine, 'metadata' | 'status'>): boolean {
+  return nodeNameOf(machine) !== '' || hadNode(machine) || !SAYS_NOTHING.has(phaseOf(machine));
+}
+
+/** Whether the status of this machine tells of its VM or its Node, whatever label `node` says. */
+export function hadNode(machine: Pick<Machine, 'status'>): boolean {
+  return phaseOf(machine) === 'Pending' || (machine.status?.conditions ?? []).length > 0;
 }
 
 /** The Nodes that a machine may have become, from a cache. */
@@ -62,6 +105,11 @@ export function ownNodeOf(machine: Machine, nodes: FoundNodes): Node | undefined
 
 function mayBeOurs(node: Node, machine: Machine): boolean {
   return isVMOf(node, machine) !== false || node.metadata.creationTimestamp >= machine.metadata.creationTimestamp;
+}
+
+/** Whether the provider ids have one form, so that different ones are of different VMs. */
+function isOfOneScheme({ spec }: Node, machine: Machine): boolean {
+  return schemeOf(spec?.providerID ?? '') === schemeOf(machine.spec?.providerID ?? '');
 }
 
 /** The living Machine other than this one whose name a Node shows; undefined when there is none. */

@@ -14,3 +14,8 @@ export function isSameVM(a: string | undefined, b: string | undefined): boolean 
 function lastSegment(providerID: string): string {
   return providerID.slice(providerID.lastIndexOf('/') + 1).toLowerCase();
 }
+
+/** Who gave a provider id its form: `aws` of `aws:///zone/i-1`; kubelets without a cloud show ids of their own, or none. */
+export function schemeOf(providerID: string): string {
+  return providerID.split('://', 1)[0] ?? '';
+}

@@ -42,11 +42,41 @@ test.each([
   expect(gone.of(late)?.name).toBe(isIts ? 'gone' : undefined);
 });
 
+test('a name alone is not believed of a Node that was there before the machine', () => {
+  const gone = new GoneMachines();
+  gone.add({ name: 'gone', nodeName: 'n-gone', providerID: 'sim:///gone', createdAt: '2026-01-02T00:00:00Z' });
+  const of = (creationTimestamp: string, providerID: string): string | undefined =>
+    gone.of(
+      node((n) => {
+        Object.assign(n.metadata, { creationTimestamp, labels: { [MACHINE_NAME_LABEL]: 'gone' } });
+        n.spec.providerID = providerID;
+      }),
+    )?.name;
+
+  expect(of('2026-01-01T00:00:00Z', 'kubemark://n-1')).toBeUndefined();
+  expect(of('2026-01-02T00:00:00Z', 'kubemark://n-1')).toBe('gone');
+  expect(of('2026-01-01T00:00:00Z', 'sim:///gone')).toBe('gone');
+});
+
+test('a machine whose VM no driver has shown leaves nothing, whatever its provider id', () => {
+  const gone = new GoneMachines();
+  const copied = machine((m) => {
+    m.metadata.labels = {};
+    m.status.conditions = [];
+    m.status.currentStatus = { phase: 'Terminating' };
+  });
+
+  gone.add(remainsOf(copied));
+
+  expect(gone.of(node((n) => void (n.spec.providerID = copied.spec.providerID ?? '')))).toBeUndefined();
+});
+
 test.each([
   { what: 'knew the name of its Node', labels: { node: 'ip-10-0-0-1' }, nodeName: 'ip-10-0-0-1' },
   { what: 'did not know the name of its Node', labels: {}, nodeName: 'm-1' },
 ])('a machine that is gone and $what is remembered with $nodeName', ({ labels, nodeName }) => {
   const gone = machine((m) => Object.assign(m.metadata, { labels }));
 
-  expect(remainsOf(gone)).toEqual({ name: 'm-1', nodeName, providerID: 'sim:///m-1' });
+  const { creationTimestamp: createdAt } = gone.metadata;
+  expect(remainsOf(gone)).toEqual({ name: 'm-1', nodeName, providerID: 'sim:///m-1', createdAt });
 });

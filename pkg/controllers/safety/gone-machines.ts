@@ -2,7 +2,8 @@ import { MACHINE_NAME_LABEL, NODE_LABEL } from '../../apis/machine/v1alpha1/labe
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { BoundedMap } from '../../events/bounded-map.ts';
-import { isSameVM } from '../machines/same-vm.ts';
+import { hasVM } from '../machines/node-owner.ts';
+import { isSameVM, schemeOf } from '../machines/same-vm.ts';
 
 /** So many are remembered; the oldest are forgotten first. */
 const CAPACITY = 8_192;
@@ -13,12 +14,16 @@ export interface GoneMachine {
   /** The name that its Node has or would have had. */
   readonly nodeName: string;
   readonly providerID: string;
+  /** When the Machine was created, if it is known: a Node that is older did not join late. */
+  readonly createdAt?: string;
 }
 
-/** What is left of a Machine. */
-export function remainsOf({ metadata, spec }: Machine): GoneMachine {
-  const { name, labels } = metadata;
-  return { name, nodeName: labels?.[NODE_LABEL] ?? name, providerID: spec.providerID ?? '' };
+/** What is left of a Machine. One that no driver has shown a VM leaves nothing: its provider id may be that of another namespace's VM. */
+export function remainsOf(machine: Machine): GoneMachine {
+  const { metadata, spec } = machine;
+  const { name, labels, creationTimestamp } = metadata;
+  const providerID = hasVM(machine) ? (spec.providerID ?? '') : '';
+  return { name, nodeName: labels?.[NODE_LABEL] ?? name, providerID, createdAt: creationTimestamp };
 }
 
 /** Machines whose VM was deleted by us: a Node that shows such a VM, or such a Machine, joined too late. Kept in memory only. */
@@ -60,7 +65,8 @@ export class GoneMachines {
 
   /**
    * The machine whose Node this was. A Node that says that it is another machine's is not, nor one that shows another VM of the same
-   * provider. An id of another form than the driver's is believed where a name is right too: the last segment alone may be another cloud's.
+   * provider. An id of another form than the driver's is believed where a name is right too: the last segment alone may be another cloud's. A name
+   * alone is not believed of a Node that is older than the Machine: another namespace may have a Machine of that name.
    */
   of(node: Node): GoneMachine | undefined {
     const providerID = node.spec?.providerID ?? '';
@@ -69,12 +75,8 @@ export class GoneMachines {
     if (ofVM !== undefined) return says === '' || says === ofVM.name ? ofVM : undefined;
     const named = says === '' ? this.#byNodeName.get(node.metadata.name) : this.#byName.get(says);
     if (named === undefined) return undefined;
-    const isOfOtherScheme = says !== '' && schemeOf(providerID) !== schemeOf(named.providerID);
+    const isOlder = node.metadata.creationTimestamp < (named.createdAt ?? '');
+    const isOfOtherScheme = says !== '' && !isOlder && schemeOf(providerID) !== schemeOf(named.providerID);
     return isOfOtherScheme || isSameVM(providerID, named.providerID) === true ? named : undefined;
   }
-}
-
-/** Who gave a provider id its form: `aws` of `aws:///zone/i-1`; kubelets without a cloud show ids of their own, or none. */
-function schemeOf(providerID: string): string {
-  return providerID.split('://', 1)[0] ?? '';
 }

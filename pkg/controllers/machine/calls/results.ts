@@ -9,7 +9,8 @@ export interface ActivityResults {
   readonly create: Launched | undefined;
   /** How long it took, in ms. */
   readonly initialize: number;
-  readonly status: Partial<VirtualMachine>;
+  /** `isMissing`: the driver said that there is no VM. */
+  readonly status: Partial<VirtualMachine> & { readonly isMissing?: boolean };
   /** `found`: the driver did not say that there was none. */
   readonly delete: { readonly lastKnownState: string | undefined; readonly found: boolean };
   readonly drain: DrainOutcome;

@@ -1,12 +1,14 @@
 import { nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
-import type { VirtualMachine } from '../../../driver/driver.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../../apis/wire.ts';
 import type { DriverCode } from '../../../driver/error.ts';
 import { next, type StepResult } from '../../../reconcile/result.ts';
+import type { MachineCopy } from '../../machines/status.ts';
 import type { DriverCalls } from '../calls/driver-call.ts';
 import { isUnresolved, type ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
-import type { MachineActivities } from '../calls/results.ts';
+import type { ActivityResults, MachineActivities } from '../calls/results.ts';
 import type { IdentityClaims } from '../identity/identity-claims.ts';
 import { isAt, type DeletionCursor } from './cursor.ts';
 
@@ -23,7 +25,8 @@ interface Deps {
 
 /**
  * Finds out the Node's name: from label `node`, from Nodes that show the machine's name or provider id, and only then from
- * the provider. Without its class a machine goes on with what is known.
+ * the provider. Without its class a machine goes on with what is known. Of a Node that is older than the Machine, its record proves nothing: it may
+ * be a copy of another namespace's. The provider is asked, and without its answer the Node is left alone.
  */
 export const findNode = (deps: Deps): MachineStep => ({
   name: 'find-node',
@@ -42,16 +45,30 @@ export const findNode = (deps: Deps): MachineStep => ({
     const known = nodeNameOf(machine);
     const node = known === '' ? nodes.ofMachine(machine)[0] : undefined;
     if (node !== undefined) name(ctx, node.metadata.name);
-    if (known !== '' || node !== undefined) {
+    const mayBeCopied = isOlder(nodes.get(nodeNameOf(machine)), machine);
+    if (!mayBeCopied && (known !== '' || node !== undefined)) {
       deps.cursor.advance(ctx, 'drain');
       return next;
     }
     const resolved = await deps.resolveClass(ctx.machine, ctx.signal);
     if (!isUnresolved(resolved)) return ask(deps, ctx, resolved);
+    if (mayBeCopied) forgetNode(machine);
     deps.cursor.advance(ctx, 'drain');
     return next;
   },
 });
+
+/** Backups and copies of Machines are younger than the Nodes that they name. */
+function isOlder(node: Node | undefined, { metadata }: Machine): boolean {
+  return node !== undefined && node.metadata.creationTimestamp < metadata.creationTimestamp;
+}
+
+/** With what its status mirrors of that Node: nothing may say any more that it is this machine's. */
+function forgetNode({ metadata, status }: MachineCopy): void {
+  const { [NODE_LABEL]: _node, ...labels } = metadata.labels ?? {};
+  metadata.labels = labels;
+  status.conditions = [];
+}
 
 function name({ machine }: MachineContext, nodeName: string): void {
   machine.metadata.labels = { ...machine.metadata.labels, [NODE_LABEL]: nodeName };
@@ -69,7 +86,8 @@ function ask(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): StepResu
       await driver.turn(machineClass, signal);
       return await driver.getStatus({ machine: observed, machineClass, secretData }, signal);
     },
-    answerIn: (error) => (ENOUGH.has(error.code) ? (error.result ?? {}) : undefined),
+    answerIn: (error) =>
+      ENOUGH.has(error.code) ? { ...error.result, isMissing: error.code === 'NotFound' } : undefined,
     // Much the same again is no write.
     show: ({ error }) => void deps.cursor.stay(ctx, 'vm-status', `Cloud provider message - ${error.message}.`),
   });
@@ -78,11 +96,12 @@ function ask(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): StepResu
   return next;
 }
 
-function found(deps: Deps, ctx: MachineContext, told: Partial<VirtualMachine>): void {
-  const { machine, pass } = ctx;
+function found(deps: Deps, ctx: MachineContext, told: ActivityResults['status']): void {
+  const { machine, nodes, pass } = ctx;
   // What another machine has is not taken over.
   const isRefused = deps.claims.takenBy(ctx, { providerID: '', nodeName: '', ...told }) !== undefined;
   const { nodeName, providerID } = isRefused ? {} : told;
+  if (told.isMissing === true && isOlder(nodes?.get(nodeNameOf(machine)), machine)) forgetNode(machine);
   if (nodeName !== undefined && nodeName !== '') name(ctx, nodeName);
   if (providerIDOf(machine) === '' && providerID !== undefined && providerID !== '') {
     machine.spec.providerID = providerID;

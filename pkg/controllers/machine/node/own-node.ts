@@ -1,9 +1,8 @@
-import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import { next } from '../../../reconcile/result.ts';
-import { ownNodeOf } from '../../machines/node-owner.ts';
+import { hadNode, ownNodeOf } from '../../machines/node-owner.ts';
 import type { MachineStep } from '../context.ts';
 import { namedNode } from './named-node.ts';
 
@@ -21,6 +20,7 @@ export const ownNode = (deps: Deps): MachineStep => ({
   run(ctx) {
     const { machine, nodes, pass, log } = ctx;
     const { [NODE_LABEL]: before = '' } = machine.metadata.labels ?? {};
+    // A machine in creation gets its label with its VM, and one that was given up for the Node of another VM shall have none.
     const isWrong = before === '' ? hadNode(machine) : namedNode(ctx, deps.machines) === 'missing';
     const own = isWrong && nodes !== undefined ? ownNodeOf(machine, nodes) : undefined;
     if (own === undefined) return next;
@@ -36,8 +36,3 @@ export const ownNode = (deps: Deps): MachineStep => ({
     return next;
   },
 });
-
-/** A machine in creation gets its label with its VM, and one that was given up for the Node of another VM shall have none. */
-function hadNode(machine: Machine): boolean {
-  return phaseOf(machine) === 'Pending' || (machine.status?.conditions ?? []).length > 0;
-}
