@@ -126,6 +126,8 @@ class World {
     dropBefore: (atMs: number) => void (this.blindSinceMs = atMs),
     size: 0,
   };
+  /** What it fails with to drop notes of forced removals. */
+  dropFailure: Error | undefined;
   /** What the last pass has asked to wait for. */
   waitingFor: string | undefined;
   readonly #controller: OrphanVMsController;
@@ -221,7 +223,10 @@ class World {
       orphans: new Evidence(GRACE_MS),
       leftNodes: new LeftNodes({ ...left, graceMs: GRACE_MS, isDryRun }),
       leftBehind,
-      dropSettledNotes: (seen) => dropSettledNotes({ ...left, leftBehind, writer: this.client }, seen, signal),
+      dropSettledNotes: (seen) =>
+        this.dropFailure === undefined
+          ? dropSettledNotes({ ...left, leftBehind, writer: this.client }, seen, signal)
+          : Promise.reject(this.dropFailure),
       ownerless,
       vmStates: this.vmStates,
       states: {
@@ -537,6 +542,13 @@ test('the next look is due a period after the last, however long the process run
   world.clock.advance(PERIOD_MS - 1);
 
   expect([await world.pass(), world.provider.lists]).toEqual([1, 1]);
+});
+
+test('a look fails with the API server when notes cannot be dropped', async () => {
+  const world = new World();
+  world.dropFailure = new Error('no notes');
+
+  await expect(world.pass()).rejects.toThrow('no notes');
 });
 
 test('the next look is due soon while what a forced removal has left is being deleted', async () => {
