@@ -1,20 +1,25 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
 import { expect, test } from '@jest/globals';
 
-import { applyManifests, type Manifest, parseManifests } from '../../hack/control-plane/apply.ts';
+import { applyManifests, type Manifest, parseManifests, readManifests } from '../../hack/control-plane/apply.ts';
 import { resolveProgram } from '../../hack/control-plane/binaries.ts';
 import { PRE_TERMINATE_HOOK_PREFIX } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { QUICK, SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';
+import { ContractSimulator, SIM_MACHINE, templateOf } from '../contract-simulator.ts';
+import { DriverProcess } from '../drivers/driver-process.ts';
 import { kustomize } from '../env/kustomize.ts';
 import { WITHOUT_KUBELETS } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
+import { SimProvider } from '../sim-provider.ts';
+import { KubeSession } from './kube-session.ts';
 
 /*
  * What becomes of the VMs when somebody deletes the namespace of the Machines: kube-controller-manager then deletes all that it holds, our
@@ -52,14 +57,18 @@ class Installation implements AsyncDisposable {
   }
 
   /** The manager with the flags of its pod and the token of its service account, elected. */
-  async start(pod: { readonly namespace: string; readonly machines: string }): Promise<InProcessManager> {
+  async start(pod: {
+    readonly namespace: string;
+    readonly machines: string;
+    readonly flags?: Readonly<Record<string, string>>;
+  }): Promise<InProcessManager> {
     const account = `/api/v1/namespaces/${pod.namespace}/serviceaccounts/machinist/token`;
     const { status } = await this.site.api.send<{ status: { token: string } }>('POST', account, { spec: {} });
     return InProcessManager.start({
       kubeconfig: this.site.plane.connection.kubeconfigWithToken(`pod-in-${pod.namespace}`, status.token),
       namespace: pod.machines,
       driver: this.cloud.address,
-      flags: { 'leader-elect': 'true', 'leader-elect-resource-namespace': pod.namespace },
+      flags: { 'leader-elect': 'true', 'leader-elect-resource-namespace': pod.namespace, ...pod.flags },
     });
   }
 
@@ -152,6 +161,89 @@ test('layout two-namespaces: when the namespace of the Machines is deleted every
   expect(await at.cloud.vms()).toEqual([]);
   expect(at.cloud.created).toHaveLength(2);
   expect(manager.operator.config.leader.namespace).toBe('machinist');
+}, 300_000);
+
+test('layout two-namespaces with the driver for Cluster API: every Machine of Cluster API is deleted, too', async () => {
+  await using at = await Installation.open();
+  const { api, plane } = at.site;
+  await at.apply(shipped('deploy/namespace.yaml'));
+  await at.apply(await kustomize(['deploy/layouts/two-namespaces'], ['deploy/drivers/cluster-api']));
+  await at.apply(shipped('deploy/machines-namespace.yaml'));
+  await at.apply(shipped('deploy/machines-namespace-cluster-api.yaml'));
+  // Cluster API and a provider, with permissions of their own in all namespaces.
+  await at.apply(readManifests(join(ROOT, 'crds/cluster-api')));
+  const sim = new ContractSimulator(api, 'machines');
+  for (const kind of [SIM_MACHINE, templateOf(SIM_MACHINE)]) await sim.install(kind, 'v1beta2');
+  await sim.create(templateOf(SIM_MACHINE), 'small', { spec: { template: { spec: { size: 1 } } } });
+  await api.send('POST', '/apis/cluster.x-k8s.io/v1beta2/namespaces/machines/clusters', {
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'Cluster',
+    metadata: { name: 'c' },
+    spec: {},
+  });
+  await using user = new KubeSession(plane.connection);
+  const provider = await SimProvider.start(user, 'machines', SIM_MACHINE, 'v1beta2');
+  provider.hasNodes = true;
+  await using _core = await InProcessManager.start({
+    kubeconfig: plane.connection.kubeconfig,
+    namespace: 'machines',
+    flags: { controllers: 'cluster-api' },
+  });
+  const place = mkdtempSync(join(tmpdir(), 'machinist-ns-'));
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => rmSync(place, { recursive: true }));
+  const account = '/api/v1/namespaces/machinist/serviceaccounts/machinist/token';
+  const { status } = await api.send<{ status: { token: string } }>('POST', account, { spec: {} });
+  await using _driver = await DriverProcess.start('cluster-api-driver', [
+    `--address=unix://${place}/driver.sock`,
+    `--state-directory=${place}/state`,
+    `--kubeconfig=${plane.connection.kubeconfigWithToken('driver', status.token)}`,
+  ]);
+  await using _manager = await at.start({
+    namespace: 'machinist',
+    machines: 'machines',
+    flags: { driver: `cluster-api=unix://${place}/driver.sock` },
+  });
+  const machines = '/apis/machine.sapcloud.io/v1alpha1/namespaces/machines';
+  await at.apply([
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'user-data', namespace: 'machines' },
+      stringData: { userData: '#cloud-config' },
+    },
+    {
+      apiVersion: 'machine.sapcloud.io/v1alpha1',
+      kind: 'MachineClass',
+      metadata: { name: 'small', namespace: 'machines' },
+      provider: 'cluster-api',
+      providerSpec: { clusterName: 'c', infrastructureRef: { ...templateOf(SIM_MACHINE), name: 'small' } },
+      secretRef: { name: 'user-data', namespace: 'machines' },
+    },
+    {
+      apiVersion: 'machine.sapcloud.io/v1alpha1',
+      kind: 'Machine',
+      metadata: { name: 'm-1', namespace: 'machines' },
+      spec: { class: { kind: 'MachineClass', name: 'small' } },
+    },
+  ]);
+  await eventually(async () => {
+    const machine = await api.send<Machine>('GET', `${machines}/machines/m-1`);
+    expect(machine.status?.currentStatus?.phase).toBe('Running');
+  }, PATIENCE);
+  await at.holdDeletions('machines', true);
+
+  await at.deleteNamespace('machines');
+  await eventually(async () => {
+    const { metadata } = await api.send<Manifest>('GET', BINDING);
+    expect(metadata).toHaveProperty('deletionTimestamp');
+    expect(await at.status('/api/v1/namespaces/machines/serviceaccounts/default')).toBe(404);
+  }, PATIENCE);
+  await at.holdDeletions('machines', false);
+  await at.untilGone('machines');
+
+  expect(provider.instancesOf('m-1')).toBe(1);
+  expect(await at.status('/api/v1/nodes/m-1')).toBe(404);
 }, 300_000);
 
 test('the same without a manager ends when one is installed again', async () => {

@@ -45,7 +45,7 @@ function world(of: KubeObject | undefined, caches: Partial<RoleBindingDeps> = {}
     log: silentLogger,
     ...caches,
   });
-  return { client, pass: () => controller.reconcile(KEY, signal) };
+  return { client, controller, pass: () => controller.reconcile(KEY, signal) };
 }
 
 test('a RoleBinding that is being deleted goes when nothing is left, as it was looked at, and keeps what others hold it by', async () => {
@@ -90,6 +90,36 @@ describe('a RoleBinding that is being deleted is kept while there is', () => {
     expect(await pass()).toMatchObject({ kind: 'requeue' });
     expect(client.writes).toEqual([]);
   });
+});
+
+test.each([
+  { title: 'with our finalizer', finalizers: [ROLE_BINDING_FINALIZER], isReleased: false },
+  { title: 'of somebody else', finalizers: [OTHER], isReleased: true },
+])('the RoleBinding of the manager is released while there is another $title: $isReleased', async (row) => {
+  const other = binding(row.finalizers);
+  const roleBindings = new MemoryInformer([
+    GOING,
+    { metadata: { ...other.metadata, name: 'machinist-cluster-api-machines', uid: 'another' } },
+  ]);
+  const { client, pass } = world(GOING, { roleBindings });
+
+  const result = await pass();
+
+  expect(client.writes).toHaveLength(row.isReleased ? 1 : 0);
+  expect(result).toEqual(
+    row.isReleased
+      ? { kind: 'stop' }
+      : { kind: 'stop', waitingFor: 'RoleBinding machinist-cluster-api-machines to be removed' },
+  );
+});
+
+test('another RoleBinding is released before that of the manager', async () => {
+  const other = { metadata: { ...GOING.metadata, name: 'machinist-cluster-api-machines', uid: 'another' } };
+  const { client, controller } = world(GOING, { roleBindings: new MemoryInformer([GOING, other]) });
+
+  await controller.reconcile('default/machinist-cluster-api-machines', signal);
+
+  expect(client.writes.map(({ what }) => what)).toEqual(['rolebindings/machinist-cluster-api-machines']);
 });
 
 test('a Secret of somebody else keeps no RoleBinding', async () => {

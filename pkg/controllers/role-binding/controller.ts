@@ -13,6 +13,7 @@ import {
   roleBindings,
 } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
+import { MACHINES_ROLE_BINDING } from '../../preflight/roles/machinist.ts';
 import { requeue, stop, type StepResult, waitFor } from '../../reconcile/result.ts';
 
 export interface RoleBindingDeps extends Pick<
@@ -40,7 +41,10 @@ const LOOK_AGAIN_MS = 5_000;
  * | has not our finalizer    | whatever                                  | left alone: who installs it adds it        |
  * | is not being deleted     | whatever                                  | left alone                                |
  * | is being deleted         | an object of ours, or a Secret that we hold | kept, and with it our permissions         |
- * | is being deleted         | nothing: by the caches and by live lists  | our finalizer is removed, the last write of all |
+ * | is being deleted         | nothing: by the caches and by live lists  | our finalizer is removed                  |
+ *
+ * The one that lets this process remove finalizers is the last: it waits for all others that have our finalizer, also for those that are not
+ * being deleted yet.
  */
 export class RoleBindingController {
   readonly #deps: RoleBindingDeps;
@@ -61,12 +65,25 @@ export class RoleBindingController {
     const found = await this.#liveLeft(signal);
     if (found !== undefined) return requeue(LOOK_AGAIN_MS, `the last ${found} to be removed`);
 
+    const other = this.#otherHeld(binding);
+    if (other !== undefined) return waitFor(`RoleBinding ${other} to be removed`);
+
     const { namespace = '', name } = binding.metadata;
     const others = finalizers.filter((finalizer) => finalizer !== ROLE_BINDING_FINALIZER);
     const patch = mergePatchIfUnchanged(binding, { metadata: { finalizers: others } });
     await this.#deps.writer.patch('change', roleBindings, { namespace, name }, patch, { signal });
     this.#deps.log.info({ key }, 'released role binding: its namespace is empty');
     return stop;
+  }
+
+  /** Name of a RoleBinding that could not be released any more without this one. */
+  #otherHeld({ metadata }: KubeObject): string | undefined {
+    if (metadata.name !== MACHINES_ROLE_BINDING) return undefined;
+    const held = this.#deps.roleBindings
+      .list()
+      .filter((one) => one.metadata.name !== metadata.name && one.metadata.namespace === metadata.namespace)
+      .find((one) => one.metadata.finalizers?.includes(ROLE_BINDING_FINALIZER));
+    return held?.metadata.name;
   }
 
   /** The kind of something that only we can let go, as far as the caches know. */

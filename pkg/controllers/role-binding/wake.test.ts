@@ -37,5 +37,8 @@ test('a RoleBinding is looked at when it changes, and when the last that held it
   expect(wokenBy(() => machines.put(machine((m) => void (m.metadata.resourceVersion = '2'))))).toEqual([]);
   expect(wokenBy(() => machines.remove('default/m-1'))).toEqual([KEY]);
   expect(wokenBy(() => secrets.put({ ...held, metadata: { ...held.metadata, resourceVersion: '2' } }))).toEqual([KEY]);
+  const other = { metadata: { ...binding.metadata, name: 'other', uid: 'o' } };
+  expect(wokenBy(() => roleBindings.put(other))).toEqual(['default/other']);
+  expect(wokenBy(() => roleBindings.remove('default/other'))).toEqual([KEY]);
   expect(wokenBy(() => roleBindings.put({ metadata: { ...binding.metadata, resourceVersion: '2' } }))).toEqual([KEY]);
 });

@@ -2,7 +2,7 @@ import { keyOf } from '../../apis/meta.ts';
 import type { Queue } from '../../workqueue/queue.ts';
 import type { RoleBindingDeps } from './controller.ts';
 
-/** Enqueues a RoleBinding when it changes, and all of them when something of ours has gone. There are few of both. */
+/** Enqueues a RoleBinding when it changes, and all of them when one, or something of ours, has gone. There are few of both. */
 export function wakeRoleBindings(
   caches: Pick<
     RoleBindingDeps,
@@ -11,15 +11,14 @@ export function wakeRoleBindings(
   queue: Queue,
 ): void {
   const { roleBindings, machines, machineSets, machineDeployments, classes, secrets } = caches;
-  roleBindings.onChange((old, current) => {
-    const binding = current ?? old;
-    if (binding !== undefined) queue.add(keyOf(binding));
+  roleBindings.onChange((_old, current) => {
+    if (current !== undefined) queue.add(keyOf(current));
   });
   const wakeAll = (_old: unknown, current: unknown): void => {
     if (current !== undefined) return;
     for (const binding of roleBindings.list()) queue.add(keyOf(binding));
   };
-  for (const cache of [machines, machineSets, machineDeployments, classes]) cache.onChange(wakeAll);
+  for (const cache of [roleBindings, machines, machineSets, machineDeployments, classes]) cache.onChange(wakeAll);
   // A Secret is let go of before it is gone, if others hold it as well.
   secrets.onChange((old) => {
     if (old?.metadata.deletionTimestamp !== undefined) wakeAll(old, undefined);

@@ -10,8 +10,15 @@ export const LOST_WITHOUT_BINDINGS =
 /** The shipped file that grants what is needed in a namespace of Machines that holds no Leases, and in the one that holds these. */
 export const MACHINES_ROLES = 'deploy/rbac/machines.yaml';
 
-/** The shipped RoleBinding of the namespace of the Machines, in a namespace without Leases. */
-const MACHINES_BINDING = 'machinist-machines';
+/** The shipped RoleBinding that lets the manager work in the namespace of the Machines. */
+export const MACHINES_ROLE_BINDING = 'machinist-machines';
+
+/** The shipped RoleBindings of the namespace of the Machines, in a namespace without Leases: of the manager, and of its driver for Cluster API. */
+const MACHINES_BINDINGS = [
+  MACHINES_ROLE_BINDING,
+  'machinist-cluster-api-machines',
+  'machinist-cluster-api-providers',
+] as const;
 
 const OWN_STATUS = 'Each controller writes only the status of its own kind.';
 
@@ -112,13 +119,13 @@ const BINDINGS: readonly Grant[] = usedBy(
       optional: { 'list, watch': LOST_WITHOUT_BINDINGS },
       why: 'Keeps the RoleBinding of a namespace that is being deleted until its last Machine is gone.',
     },
-    {
+    ...MACHINES_BINDINGS.map((name) => ({
       group: 'rbac.authorization.k8s.io',
       resources: ['rolebindings'],
-      name: MACHINES_BINDING,
+      name,
       optional: { patch: LOST_WITHOUT_BINDINGS },
       why: 'Removes its finalizer.',
-    },
+    })),
   ],
 );
 
