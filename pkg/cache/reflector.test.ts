@@ -74,7 +74,7 @@ const BOOKMARKED = machine((m) => Object.assign(m.metadata, { resourceVersion: '
 
 /** What becomes of watches that end like these: from where each began, and whether it was listed in between. */
 async function courseOf(
-  endings: readonly ('time-over' | 'early' | 'breaks')[],
+  endings: readonly ('time-over' | 'early' | 'breaks' | 'expired')[],
   found: 'same' | 'unknown',
   mustList = false,
 ): Promise<readonly string[]> {
@@ -97,6 +97,7 @@ async function courseOf(
       yield { type: 'BOOKMARK', object: BOOKMARKED } as const;
       if (next === 'time-over') clock.advance(timeoutSeconds * 1_000);
       if (next === 'early') clock.advance(timeoutSeconds * 500);
+      if (next === 'expired') throw new ApiError(410, 'Expired', 'too old resource version');
       if (next === 'breaks') throw new ApiError(0, 'Unreachable', 'read ECONNRESET');
     },
     answeredSince: atOnce,
@@ -131,6 +132,18 @@ test.each([
   },
 ] as const)('a watch $what', async ({ ending: end, found, goesOn }) => {
   expect(await courseOf([end], found)).toEqual(['list 70', 'watch 70', ...goesOn]);
+});
+
+test('a watch whose place the server has forgotten counts as broken, unless the server was just found to go on from there', async () => {
+  expect(await courseOf(['expired'], 'same')).toEqual(['list 70', 'watch 70', 'broke', 'list by quorum', 'watch 70']);
+  expect(await courseOf(['breaks', 'expired'], 'same')).toEqual([
+    'list 70',
+    'watch 70',
+    'broke',
+    'watch 50',
+    'list 70',
+    'watch 70',
+  ]);
 });
 
 test('a watch whose time was over is followed by a quorum list when nobody may rely on what it adds to', async () => {

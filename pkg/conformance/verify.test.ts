@@ -618,6 +618,33 @@ describe('verification', () => {
     },
   );
 
+  test.concurrent('deletes a second VM of a machine, which only the list shows', async () => {
+    let first = '';
+    const ofFirst = <R extends { readonly machine: Machine | undefined }>(request: R): R =>
+      request.machine?.providerId === '' ? { ...request, machine: { ...request.machine, providerId: first } } : request;
+    await using world = await new World((right, self) => ({
+      createMachine: async (request, context) => {
+        const answer = await right.createMachine(request, context);
+        if (first === '') self.makeAnother(request);
+        first = answer.vm?.providerId ?? first;
+        return answer;
+      },
+      getMachineStatus: async (request, context) => await right.getMachineStatus(ofFirst(request), context),
+      deleteMachine: async (request) => {
+        const vm = self.cloud.get(ofFirst(request).machine?.providerId ?? '');
+        if (vm === undefined) return await Promise.resolve(notFound);
+        self.cloud.remove(vm.providerID, 'deleted');
+        return {};
+      },
+    })).start();
+    using verification = await Verification.begin(world.options, never);
+
+    const results = await all(verify(verification, never, ['creation']));
+
+    expect(results.flatMap(({ left }) => left)).toEqual([]);
+    expect(world.cloud.all()).toEqual([]);
+  });
+
   test.concurrent(
     'says what is left by a driver that knows nothing of what it has made, and how it is found',
     async () => {

@@ -411,6 +411,33 @@ describe('departure: a deletion need not wait until the machine was made; one th
     expect(world.tokenCalls).toContain('remove');
   });
 
+  test('does not take over a VM that another Machine has', async () => {
+    const world = start((m) => {
+      m.metadata.labels = {};
+      delete (m.metadata as { deletionTimestamp?: string }).deletionTimestamp;
+      m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
+      m.status = {} as (typeof m)['status'];
+    });
+    world.nodes.cache.remove('m-1');
+    world.driver.vms.clear();
+    await world.pass(world.creation);
+    await world.settle();
+    const [made = ''] = world.driver.vms.keys();
+    const other = machine((m) => {
+      Object.assign(m.metadata, { name: 'other', uid: 'uid-of-other' });
+      m.spec.providerID = made;
+    });
+    world.machines.put(other);
+    edit(world, (m) => {
+      m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+    });
+
+    const { machine: seen } = await world.pass(world.deletion.filter(({ name }) => name === 'settle-creation'));
+
+    expect(seen.spec.providerID ?? '').toBe('');
+    expect(seen.metadata.labels).toEqual({});
+  });
+
   test('keeps the Node and the VM that it knows already, whatever its creation answers', async () => {
     const world = start((m) => {
       m.metadata.labels = {};

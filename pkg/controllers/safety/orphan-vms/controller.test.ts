@@ -670,6 +670,24 @@ test('a Machine that took the name of one that vanished keeps what is being made
   expect(world.ownerless.list()).toEqual([]);
 });
 
+test('a Machine that took the name of one that vanished keeps its VM, also while that of the other is still there', async () => {
+  const world = new World();
+  world.removed.record(machine((o) => void (o.spec.providerID = 'sim:///before')));
+  world.machines = [
+    machine((o) => {
+      o.metadata.uid = 'uid-of-another';
+      o.spec.providerID = '';
+      o.status.currentStatus.phase = '';
+    }),
+  ];
+  world.provider.listed = [VM, { ...VM, providerID: 'sim:///before' }];
+
+  await world.look();
+
+  expect(world.ownerless.list()).toEqual([]);
+  expect(world.events).toEqual([]);
+});
+
 describe('a provider that lists the VM of a Machine under another id', () => {
   const known = machine((o) => void (o.spec.providerID = 'sim:///before'));
 
