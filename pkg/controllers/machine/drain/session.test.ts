@@ -160,6 +160,33 @@ describe('a drain', () => {
     expect(session.forced).toEqual([false, true]);
   });
 
+  test('that gives way at its timeout is not late: pods are deleted from then on', async () => {
+    const session = new Session();
+    await session.advance();
+    session.world.clock.advance(TIMEOUT);
+
+    expect(await session.advance()).toMatchObject({ waitingFor: 'the normal drain to end', isLate: false });
+  });
+
+  test('that leaves pods past its timeout is tried again at once', async () => {
+    const session = new Session();
+    await session.advance();
+    session.world.clock.advance(TIMEOUT + SECOND);
+    await session.end(LEFT);
+
+    expect(await session.advance()).toMatchObject({ kind: 'failed', afterMs: 0 });
+  });
+
+  test('that leaves pods before an outage has failed', async () => {
+    const session = new Session();
+    await session.advance();
+    await session.end(LEFT);
+    session.world.clock.advance(10 * SECOND);
+    session.world.trustedForMs = () => SECOND;
+
+    expect(await session.advance()).toMatchObject({ kind: 'failed' });
+  });
+
   test('took as long as all of its attempts', async () => {
     const session = new Session();
     await session.advance();
