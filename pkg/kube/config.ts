@@ -45,17 +45,21 @@ const INTERACTIVE_WITHIN_MS = 60_000;
 
 /**
  * The API server that a kubeconfig flag means, with client-go's semantics. Tokens, certificates and the kubeconfig itself, with its server,
- * are re-read when they are older than a minute or were refused. Throws ConfigError.
+ * are re-read when they are older than a minute or were refused. Where somebody sits at the terminal, they are loaded here: a request would not
+ * wait for as long as they may take. Throws ConfigError.
  */
 export async function loadEndpoint(source: EndpointSource): Promise<Endpoint> {
   const { clock, env, isInteractive = false, onLoad } = source;
-  return await endpointOf(describe(source), () => loadConfig(source), {
+  const endpoint = await endpointOf(describe(source), () => loadConfig(source), {
     clock,
     plugin: new CredentialPlugin({ clock, env, isInteractive }),
     mayChange: true,
+    place: placeOf(source),
     onLoad,
     ...(isInteractive ? { loadWithinMs: INTERACTIVE_WITHIN_MS } : {}),
   });
+  if (isInteractive) await endpoint.credentials();
+  return endpoint;
 }
 
 /** A kubeconfig that somebody else has written, such as one of a Secret. */
@@ -81,12 +85,14 @@ interface LoadOptions {
   readonly plugin?: CredentialPlugin;
   /** It is read for each load. */
   readonly mayChange: boolean;
+  /** Where it is, for messages. */
+  readonly place?: string;
   readonly loadWithinMs?: number;
   readonly onLoad?: ((result: LoadResult) => void) | undefined;
 }
 
 async function endpointOf(what: string, read: () => Promise<KubeConfig>, options: LoadOptions): Promise<Endpoint> {
-  const { plugin, mayChange, ...loading } = options;
+  const { plugin, mayChange, place = what, ...loading } = options;
   let config = await read();
   // As it was read: client-node writes what it renews into it.
   let text = config.exportConfig();
@@ -106,7 +112,12 @@ async function endpointOf(what: string, read: () => Promise<KubeConfig>, options
     }
   };
   const namespace = config.getContextObject(config.getCurrentContext())?.namespace;
-  return new RefreshingEndpoint({ url, namespace, load, ...loading });
+  // Arguments and variables of a plugin may hold secrets.
+  const source = (): string => {
+    const command = commandOf(config);
+    return command === undefined ? place : `${place}, credential plugin ${command}`;
+  };
+  return new RefreshingEndpoint({ url, namespace, load, source, ...loading });
 }
 
 /** Throws ConfigError. */
@@ -160,6 +171,12 @@ function whatIsWrong(err: unknown): string {
 function describe({ kubeconfig }: EndpointSource): string {
   if (kubeconfig === IN_CLUSTER) return "the pod's service account";
   return kubeconfig === '' ? 'the default client configuration' : `kubeconfig ${kubeconfig}`;
+}
+
+/** The same with the files that the default client configuration consists of. */
+function placeOf(source: EndpointSource): string {
+  const isDefault = source.kubeconfig === '' && !isInCluster(source);
+  return isDefault ? `kubeconfig ${defaultFiles(source).join(', ')}` : describe(source);
 }
 
 function isInCluster({ env }: EndpointSource): boolean {
@@ -302,6 +319,15 @@ function ownProviderOf(config: KubeConfig): OwnProvider | undefined {
   if (spec && !spec.command) throw new Error('exec has no command');
   if (spec) return { exec: spec };
   return provided?.tokenFile === undefined ? undefined : { tokenFile: provided.tokenFile };
+}
+
+/** The program that the current user's credentials come from. */
+function commandOf(config: KubeConfig): string | undefined {
+  try {
+    return ownProviderOf(config)?.exec?.command;
+  } catch {
+    return undefined;
+  }
 }
 
 function withoutProvider(config: KubeConfig): KubeConfig {

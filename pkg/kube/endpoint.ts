@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { Clock } from '../clock/clock.ts';
-import { withDeadline } from '../clock/deadline.ts';
+import { DeadlineError, withDeadline } from '../clock/deadline.ts';
+import { ConfigError } from './config-error.ts';
 
 /** How to reach a server: what a TLS connection needs, and a proxy if there is one. */
 export interface ConnectionSettings {
@@ -88,6 +89,8 @@ export interface RefreshingEndpointOptions {
   readonly clock: Clock;
   /** Longest time of one load; 10 s unless told otherwise. */
   readonly loadWithinMs?: number | undefined;
+  /** What is loaded, and by which program: named when it hangs. */
+  readonly source?: (() => string) | undefined;
   /** Must not throw. */
   readonly onLoad?: ((result: LoadResult) => void) | undefined;
 }
@@ -178,7 +181,7 @@ export class RefreshingEndpoint implements Endpoint {
 
   /** Never rejects. */
   async #refresh(): Promise<void> {
-    const { clock, load, loadWithinMs = LOAD_WITHIN_MS, onLoad } = this.#options;
+    const { clock, load, loadWithinMs = LOAD_WITHIN_MS, source, onLoad } = this.#options;
     const anew = this.#isRefused;
     const failures = this.#failures;
     try {
@@ -189,9 +192,11 @@ export class RefreshingEndpoint implements Endpoint {
       onLoad?.({ ok: true, failures, movedTo });
     } catch (err) {
       this.#failures += 1;
-      this.#failure = err;
+      const why = messageOf(err);
+      const isHang = err instanceof DeadlineError && source !== undefined;
+      this.#failure = isHang ? new ConfigError(`${why}: ${source()}`, { cause: err }) : err;
       this.#againAtMs = clock.monotonicMs() + Math.min(PAUSE_MS.first * 2 ** failures, PAUSE_MS.longest);
-      onLoad?.({ ok: false, failures: this.#failures, why: messageOf(err) });
+      onLoad?.({ ok: false, failures: this.#failures, why: messageOf(this.#failure) });
     }
   }
 

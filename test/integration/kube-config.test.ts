@@ -154,17 +154,45 @@ describe('loadEndpoint', () => {
   test('ends a credential plugin that hangs after 10 s, with all that it has started, and says so', async () => {
     const fake = new FakeClock();
     const plugin = hangingPlugin();
-    const endpoint = await loadEndpoint({ kubeconfig: kubeconfigWith(plugin.user), clock: fake, env: process.env });
+    const kubeconfig = kubeconfigWith(plugin.user);
+    const endpoint = await loadEndpoint({ kubeconfig, clock: fake, env: process.env });
     const failure = endpoint.credentials().catch((err: unknown) => err);
     const pids = await plugin.started();
     fake.advance(9_999);
     const wereAlive = pids.map(isAlive);
     fake.advance(1);
 
-    expect(await failure).toMatchObject({ message: 'loading the credentials took longer than 10000 ms' });
+    const message = `loading the credentials took longer than 10000 ms: kubeconfig ${kubeconfig}, credential plugin sh`;
+    expect(await failure).toMatchObject({ message });
     expect(wereAlive).toEqual([true, true]);
     await eventually(() => !pids.some(isAlive), { describe: 'the plugin and its child to end' });
     expect(await refusalOf(endpoint)).toBe('NoCredentials');
+  });
+
+  test('gives a credential plugin a minute where somebody sits at the terminal, before any request', async () => {
+    const fake = new FakeClock();
+    const plugin = hangingPlugin();
+    const [kubeconfig, env] = [
+      kubeconfigWith(plugin.user),
+      { ...process.env, KUBECONFIG: kubeconfigWith(plugin.user) },
+    ];
+    const failure = loadEndpoint({ kubeconfig: '', clock: fake, env, isInteractive: true }).catch(
+      (err: unknown) => err,
+    );
+    const [pid = 0, grandchild = 0] = await plugin.started();
+    try {
+      fake.advance(59_999);
+      const wasAlive = isAlive(pid);
+      fake.advance(1);
+
+      const message = `loading the credentials took longer than 60000 ms: kubeconfig ${kubeconfig}, credential plugin sh`;
+      expect(await failure).toMatchObject({ name: 'ConfigError', message });
+      expect(wasAlive).toBe(true);
+      await eventually(() => !isAlive(pid), { describe: 'the plugin to end' });
+    } finally {
+      // It shares the terminal, so that it is not in a group of its own.
+      process.kill(grandchild, 'SIGKILL');
+    }
   });
 
   test('a credential plugin that hangs ends with the process', async () => {
