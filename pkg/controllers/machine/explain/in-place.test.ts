@@ -74,16 +74,32 @@ test.each<Case>([
 });
 
 test.each([
-  { owned: false, nextStep: /^Nothing, once the user who selected Node m-1 has uncordoned it/ },
-  { owned: true, nextStep: /^Nothing, once its MachineDeployment has .* uncordoned Node m-1/ },
-])('a machine that was updated works, but for its Node being cordoned; owned: $owned', ({ owned, nextStep }) => {
-  const told = explain(
-    machine((m) => {
-      m.status.conditions = [{ type: 'InPlaceUpdate', status: 'True', reason: 'UpdateSuccessful' }];
-      if (owned) m.metadata.ownerReferences = [OWNER];
-    }),
-    0,
-  );
+  {
+    owned: false,
+    message: /updated in place\.$/,
+    nextStep: /^Nothing, once the user who selected Node m-1 has uncordoned it/,
+  },
+  {
+    owned: true,
+    message: /"kubectl taint node m-1 node\.gardener\.cloud\/critical-components-not-ready:NoSchedule-"/,
+    nextStep: /^Nothing; /,
+  },
+])(
+  'a machine that was updated works, and says what its Node may need; owned: $owned',
+  ({ owned, message, nextStep }) => {
+    const told = explain(
+      machine((m) => {
+        m.status.conditions = [{ type: 'InPlaceUpdate', status: 'True', reason: 'UpdateSuccessful' }];
+        if (owned) m.metadata.ownerReferences = [OWNER];
+      }),
+      0,
+    );
 
-  expect(told).toMatchObject({ reason: 'Running', waitingFor: undefined, nextStep: expect.stringMatching(nextStep) });
-});
+    expect(told).toMatchObject({
+      reason: 'Running',
+      message: expect.stringMatching(message),
+      waitingFor: undefined,
+      nextStep: expect.stringMatching(nextStep),
+    });
+  },
+);

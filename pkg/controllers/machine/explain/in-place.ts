@@ -1,5 +1,9 @@
 import { nodeNameOf, phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import { SELECTED_FOR_UPDATE_LABEL, UPDATE_RESULT_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import {
+  CRITICAL_COMPONENTS_TAINT,
+  SELECTED_FOR_UPDATE_LABEL,
+  UPDATE_RESULT_LABEL,
+} from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import { textOfStage } from '../../machines/deletion-stage.ts';
@@ -61,18 +65,24 @@ function explainRunning(machine: Machine): Explanation | undefined {
   };
 }
 
-/** The Machine does not show whether its Node was given back to its pods: what is said holds before and after. */
+/** The Machine shows neither whether its Node was uncordoned nor its taints: what is said holds before and after. */
 function explainUpdated(machine: Machine): Explanation {
   const node = nodeNameOf(machine);
-  const owner = controllerOf(machine);
+  const updated = `Node ${node} is healthy, and was updated in place.`;
+  if (controllerOf(machine) === undefined)
+    return {
+      reason: 'Running',
+      message: updated,
+      waitingFor: undefined,
+      nextStep: `Nothing, once the user who selected Node ${node} has uncordoned it and removed its update labels.`,
+    };
   return {
     reason: 'Running',
-    message: `Node ${node} is healthy, and was updated in place.`,
+    message:
+      `${updated} Pods are scheduled on it once taint ${CRITICAL_COMPONENTS_TAINT} is removed, which Gardener does; ` +
+      `elsewhere, run "kubectl taint node ${node} ${CRITICAL_COMPONENTS_TAINT}:NoSchedule-".`,
     waitingFor: undefined,
-    nextStep:
-      owner === undefined
-        ? `Nothing, once the user who selected Node ${node} has uncordoned it and removed its update labels.`
-        : `Nothing, once its MachineDeployment has moved it to the new MachineSet and uncordoned Node ${node}.`,
+    nextStep: `Nothing; in a rollout, its MachineDeployment uncordons Node ${node}.`,
   };
 }
 
