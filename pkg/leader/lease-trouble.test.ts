@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
+import { ApiError } from '../kube/errors.ts';
 import { silentLogger, type LogFields } from '../log/logger.ts';
 import { LeaseTrouble } from './lease-trouble.ts';
 
@@ -46,6 +47,18 @@ describe('a Lease that cannot be reached', () => {
     fail(2);
 
     expect(trouble.current).toEqual({ sinceMs: Date.UTC(2026, 0, 1, 0, 1), why: 'attempt 2' });
+  });
+
+  test('because its namespace is being deleted names the ways out', () => {
+    const { trouble } = start();
+    const causes = [{ reason: 'NamespaceTerminating', message: 'namespace machinist is being terminated' }];
+    const message = 'leases.coordination.k8s.io "machine-controller" is forbidden: because it is being terminated';
+
+    trouble.failed(new ApiError(403, 'Forbidden', message, { status: { details: { causes } } }), 0);
+
+    expect(trouble.current?.why).toContain(`${message}. `);
+    expect(trouble.current?.why).toContain('docs/operations/rbac.md#a-namespace-stays-terminating');
+    expect(trouble.current?.why).toContain('--leader-elect-resource-namespace');
   });
 
   test('is told to be over, once', () => {

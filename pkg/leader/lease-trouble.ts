@@ -1,4 +1,5 @@
 import { toTimestamp, type Clock } from '../clock/clock.ts';
+import { ApiError } from '../kube/errors.ts';
 import type { Logger } from '../log/logger.ts';
 
 /** An outage of the Lease, as far as a candidate is concerned. */
@@ -39,7 +40,7 @@ export class LeaseTrouble {
     if (this.#failures === 1) this.#sinceMs = startedMs;
     const ms = this.#clock.monotonicMs() - this.#sinceMs;
     const sinceMs = this.#clock.now() - ms;
-    this.#current = { sinceMs, why: err instanceof Error ? err.message : String(err) };
+    this.#current = { sinceMs, why: reasonFor(err) };
     const level = this.#failures === FIRST_WARNING || this.#failures % WARN_EACH === 0 ? 'warn' : 'debug';
     const fields = { lease: this.#lease, failures: this.#failures, since: toTimestamp(sinceMs), ms, err };
     this.#log[level](fields, 'could not read or acquire the Lease');
@@ -54,4 +55,13 @@ export class LeaseTrouble {
     const ms = this.#clock.monotonicMs() - this.#sinceMs;
     this.#log.info({ lease: this.#lease, failures, ms }, 'the Lease is reachable again');
   }
+}
+
+const TERMINATING =
+  'To delete the Machines that are left, see docs/operations/rbac.md#a-namespace-stays-terminating; to lead from another namespace, set --leader-elect-resource-namespace';
+
+function reasonFor(err: unknown): string {
+  const text = err instanceof Error ? err.message : String(err);
+  const causes = err instanceof ApiError ? (err.status?.details?.causes ?? []) : [];
+  return causes.some(({ reason }) => reason === 'NamespaceTerminating') ? `${text}. ${TERMINATING}` : text;
 }

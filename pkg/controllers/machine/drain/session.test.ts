@@ -10,6 +10,7 @@ import { GateClosedError } from '../../../gate/gate.ts';
 import { News } from '../news.ts';
 import type { DrainPlan } from './plan.ts';
 import { Drains } from './session.ts';
+import { ApiError } from '../../../kube/errors.ts';
 
 const TIMEOUT = 10 * MINUTE;
 const LEFT: DrainOutcome = {
@@ -146,6 +147,16 @@ describe('a drain', () => {
     expect(await session.advance({ onForcedFailure: 'retry' })).toMatchObject({
       text: 'Drain failed. no rules.',
       afterMs: 5 * SECOND,
+    });
+  });
+
+  test('that the API server does not answer says what to check', async () => {
+    const session = new Session();
+    await session.advance();
+    await session.end(new ApiError(0, 'DeadlineExceeded', 'GET /api/v1/pods: no response within 60000 ms'));
+
+    expect(await session.advance()).toMatchObject({
+      text: 'Drain failed. GET /api/v1/pods: no response within 60000 ms. The drain is retried; if this persists, check that the API server of the target cluster can be reached.',
     });
   });
 

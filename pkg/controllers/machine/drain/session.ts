@@ -4,6 +4,7 @@ import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { MachineMetrics } from '../metrics.ts';
 import type { BlockedPod, Drain, DrainOutcome } from '../../../drain/drain.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
+import { ApiError } from '../../../kube/errors.ts';
 import type { MachineActivities } from '../calls/results.ts';
 import type { ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext } from '../context.ts';
@@ -21,6 +22,10 @@ const GATE_RETRY_MS = 5_000;
 /** Wait after a drain that could not do its work: after the first, doubled with each further one up to the longest. */
 const FIRST_RETRY_MS = 5_000;
 const LONGEST_RETRY_MS = 30_000;
+
+/** What to do about an API server that does not answer. */
+const WITHOUT_ANSWER =
+  'The drain is retried; if this persists, check that the API server of the target cluster can be reached.';
 
 /**
  * How a drain stands. `deadlineMs` (wall time) is when pods that are left are deleted, or, where nothing forces it, when it counts as
@@ -297,7 +302,10 @@ export class Drains {
       return this.#running(ctx, plan, record, 'the target cluster to be reachable');
     }
     const text = `${error instanceof Error ? error.message : String(error)}.`;
-    return this.#fail(ctx, plan, record, { text, reason: text });
+    return this.#fail(ctx, plan, record, {
+      text: isWithoutAnswer(error) ? `${text} ${WITHOUT_ANSWER}` : text,
+      reason: text,
+    });
   }
 
   /** Past the deadline the next attempt is a forced one, and does not wait. */
@@ -326,4 +334,8 @@ export class Drains {
   #isNews({ machine }: MachineContext, { purpose, startMs }: DrainPlan, what: string): boolean {
     return this.#deps.news.isNews(machine.metadata.uid, `${what} ${purpose} ${startMs}`);
   }
+}
+
+function isWithoutAnswer(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 0;
 }
