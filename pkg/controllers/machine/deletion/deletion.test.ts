@@ -1129,6 +1129,17 @@ describe('what is told of the end of a VM', () => {
       told: 'The provider has no VM of name m-1 left.',
     },
     {
+      what: 'one without a target cluster, whose Node nobody knows',
+      change: (m) => void (m.metadata.labels = {}),
+      hasTarget: false,
+      told: 'VM sim:///m-1 was deleted.',
+    },
+    {
+      what: 'one that is not recorded, of a machine with a Node',
+      change: (m) => void Object.assign(m.spec, { providerID: '' }),
+      told: 'The provider has no VM of name m-1 left.',
+    },
+    {
       what: 'none',
       change: (m) => {
         m.metadata.labels = {};
@@ -1137,15 +1148,16 @@ describe('what is told of the end of a VM', () => {
       gone: true,
       told: 'The provider has no VM of name m-1.',
     },
-  ] as { what: string; change: Change; gone?: boolean; told: string }[])(
+  ] as { what: string; change: Change; gone?: boolean; hasTarget?: boolean; told: string }[])(
     '($what) is true',
-    async ({ change, gone = false, told }) => {
+    async ({ change, gone = false, hasTarget = true, told }) => {
       const world = start((m) => {
         m.spec.providerID = 'sim:///m-1';
         change(m);
         m.status.currentStatus.phase = 'Terminating';
         m.status.lastOperation = { type: 'Delete', state: 'Processing', description: 'Initiate VM deletion' };
       });
+      world.hasTarget = hasTarget;
       if (gone) world.driver.failures['delete'] = [new DriverError('NotFound', 'no VM')];
 
       await run(world);
