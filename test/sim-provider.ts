@@ -7,7 +7,7 @@ import type { SimKind, SimObject } from './contract-simulator.ts';
 import type { KubeSession } from './integration/kube-session.ts';
 
 /** What comes of an object: it is provisioned, or reports this instead. */
-export type Fate = { readonly status: object } | 'provisioned';
+export type RequestOutcome = { readonly status: object } | 'provisioned';
 
 const FINALIZER = 'sim.example.com/instance';
 const HEALTHY = ['MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => ({ type, status: 'False' }));
@@ -20,7 +20,7 @@ export class SimProvider {
   /** UIDs of all objects that ever became an instance, by name. */
   readonly instances = new Map<string, Set<string>>();
   /** Decides what comes of an object. */
-  fateOf: (object: SimObject) => Fate = () => 'provisioned';
+  outcomeOf: (object: SimObject) => RequestOutcome = () => 'provisioned';
   readonly #user: KubeSession;
   readonly #resource: Resource<SimObject>;
   readonly #contract: ContractVersion;
@@ -80,7 +80,7 @@ export class SimProvider {
     if (!finalizers.includes(FINALIZER)) {
       return await this.#patch(object, { metadata: { finalizers: [...finalizers, FINALIZER] } });
     }
-    const fate = this.fateOf(object);
+    const fate = this.outcomeOf(object);
     if (fate !== 'provisioned') return await this.#report(object, fate.status);
     this.instances.set(name, (this.instances.get(name) ?? new Set()).add(uid));
     const providerID = `sim://${uid}`;

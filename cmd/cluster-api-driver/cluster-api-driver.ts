@@ -30,7 +30,7 @@ A controller for these Machines must also run: machinist run --controllers=*,clu
     return new ClusterAPIDriver({
       reader,
       writer,
-      servedAs: (resource) => apiVersionOf(transport.served.known(resource)),
+      servedAs: (resource) => apiVersionOf(transport.served.current(resource)),
       clock,
       log,
       close: () => transport.close(),

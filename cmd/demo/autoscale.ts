@@ -16,13 +16,13 @@ const LOOK_MS = 300;
 const DEPLOYMENT = `/apis/apps/v1/namespaces/default/deployments/${WEB.name}`;
 
 /** Says one line to whoever watches the demo. */
-type Say = (line: string) => void;
+type Print = (line: string) => void;
 
 export interface PlayOptions {
   readonly api: Api;
   /** Where the manager serves autoscalers. */
   readonly address: string;
-  readonly say: Say;
+  readonly print: Print;
   /** Ends the wait for the manager. */
   readonly signal: AbortSignal;
 }
@@ -31,9 +31,9 @@ export interface PlayOptions {
  * Plays a cluster-autoscaler and a scheduler, and says what they do. Resolves, when the manager serves it, with how to end it; rejects
  * with the signal's reason.
  */
-export async function playAutoscaler({ api, address, say, signal }: PlayOptions): Promise<() => Promise<void>> {
+export async function playAutoscaler({ api, address, print, signal }: PlayOptions): Promise<() => Promise<void>> {
   const stop = new AbortController();
-  const tell = (line: string): void => say(`  autoscaler  ${line}`);
+  const tell = (line: string): void => print(`  autoscaler  ${line}`);
   const provider = new GrpcProvider({
     address,
     credentials: credentials.createInsecure(), // the socket is the owner's alone
@@ -69,7 +69,7 @@ export interface ShowOptions {
   readonly watch: MachineWatch;
   /** Most machines that the autoscaler may make. */
   readonly machines: number;
-  readonly say: Say;
+  readonly print: Print;
   readonly signal: AbortSignal;
 }
 
@@ -77,7 +77,7 @@ export interface ShowOptions {
  * Lets pods wait until machines have come for them, then takes most of them away until the machines that nobody needs are gone. Rejects
  * with the signal's reason.
  */
-export async function showAutoscaling({ api, watch, machines, say, signal }: ShowOptions): Promise<void> {
+export async function showAutoscaling({ api, watch, machines, print: say, signal }: ShowOptions): Promise<void> {
   const pods = podsOn(machines);
   const scale = (replicas: number): Promise<unknown> => api.send('PATCH', DEPLOYMENT, { spec: { replicas } });
 

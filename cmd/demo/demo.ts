@@ -72,7 +72,7 @@ interface Running {
 
 const startedMs = performance.now();
 
-function say(line: string): void {
+function print(line: string): void {
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(1).padStart(6);
   console.log(`${seconds} s  ${line}`);
 }
@@ -99,9 +99,9 @@ export async function demo(options: DemoOptions): Promise<number> {
     if (undo.length > 0) keepLogs();
     return 1;
   } finally {
-    if (undo.length > 0) say('removing everything…');
+    if (undo.length > 0) print('removing everything…');
     await undoAll(undo);
-    if (undo.length > 0) say('done');
+    if (undo.length > 0) print('done');
     clearInterval(keepAlive);
     for (const signal of STOPS) process.off(signal, interrupt);
   }
@@ -173,30 +173,30 @@ async function showIronCore(running: Running): Promise<void> {
   undo.push(() => api.close());
   await kubectl(running, ['apply', '-f', writeIronCore(place.directory, machines)]);
   await provideVolumes(api, [SPARE, ...machineNames(machines)]);
-  say(
+  print(
     `applied a MachineClass, a Network, and ${machines} Machine(s) of IronCore, each with a Volume and a NetworkInterface`,
   );
 
-  const watch = new IronCoreWatch(api, (name, what) => say(`  ${name}  ${what}`));
-  say(`waiting for ${machines} machine(s):`);
+  const watch = new IronCoreWatch(api, (name, what) => print(`  ${name}  ${what}`));
+  print(`waiting for ${machines} machine(s):`);
   await watch.until((now) => areRunning(now, machines), deadline(running, 'the machines did not come up'));
-  say('all Machines are Running, and their volumes and network interfaces are attached');
+  print('all Machines are Running, and their volumes and network interfaces are attached');
   if (!options.once) {
     printThingsToTry(running);
     return await watch.until(() => false, stop.signal);
   }
   await loseRuntime(running, watch);
-  say('deleting the Machines; each is removed when the runtime has removed its machine…');
+  print('deleting the Machines; each is removed when the runtime has removed its machine…');
   await kubectl(running, ['delete', IRONCORE_MACHINES, '--all', '--wait=false']);
   await watch.until((now) => now.length === 0, deadline(running, 'the machines were not removed'));
-  say('no Machines are left');
+  print('no Machines are left');
 }
 
 /** The runtime halts, and goes on: its pool is lost meanwhile, and its Machines say so and stay. */
 async function loseRuntime(running: Running, watch: IronCoreWatch): Promise<void> {
   const { options, place } = running;
   const pid = Number(readFileSync(path.join(place.directory, RUNTIME_PID), 'utf8'));
-  say('halting the runtime: its Machines must not change while the pool is unreachable…');
+  print('halting the runtime: its Machines must not change while the pool is unreachable…');
   process.kill(pid, 'SIGSTOP');
   try {
     await watch.until((_now, pools) => arePools(pools, 'False'), deadline(running, 'the pool was not lost'));
@@ -207,14 +207,14 @@ async function loseRuntime(running: Running, watch: IronCoreWatch): Promise<void
     (now, pools) => arePools(pools, 'True') && areRunning(now, options.machines),
     deadline(running, 'the pool did not come back'),
   );
-  say('the runtime responds again, and its Machines are unchanged');
+  print('the runtime responds again, and its Machines are unchanged');
 }
 
 async function awaitMachines(running: Running, watch: MachineWatch): Promise<void> {
   const { machines } = running.options;
-  say(`waiting for ${machines} machine(s):`);
+  print(`waiting for ${machines} machine(s):`);
   await watch.until((now) => areUp(now, machines), deadline(running, 'the machines did not come up'));
-  say('all machines are Running and their Nodes are Ready');
+  print('all machines are Running and their Nodes are Ready');
   if (running.options.driver === 'kwok') await showPods(running);
 }
 
@@ -222,13 +222,13 @@ async function awaitMachines(running: Running, watch: MachineWatch): Promise<voi
 async function showPods(running: Running): Promise<void> {
   const { controlPlane, options, undo } = running;
   const pods = podsOn(options.machines);
-  say(`Deployment "${WEB.name}" requests ${pods} pods; a model of kube-scheduler binds them…`);
+  print(`Deployment "${WEB.name}" requests ${pods} pods; a model of kube-scheduler binds them…`);
   const api = controlPlane.connection.api();
   undo.push(() => api.close());
   const cluster = new Cluster(api);
-  undo.push(playScheduler(cluster, say));
+  undo.push(playScheduler(cluster, print));
   await untilRunning(cluster, pods, deadline(running, 'the pods did not run'));
-  say(`${pods} pods run on ${options.machines} Node(s), and a single kwok process simulates all their kubelets`);
+  print(`${pods} pods run on ${options.machines} Node(s), and a single kwok process simulates all their kubelets`);
 }
 
 async function autoscale(running: Running, watch: MachineWatch): Promise<void> {
@@ -236,8 +236,8 @@ async function autoscale(running: Running, watch: MachineWatch): Promise<void> {
   const api = controlPlane.connection.api();
   undo.push(() => api.close());
   const signal = deadline(running, 'machines did not come and go');
-  undo.push(await playAutoscaler({ api, address: socketAddress(running, 'autoscaler'), say, signal }));
-  await showAutoscaling({ api, watch, machines: options.machines, say, signal });
+  undo.push(await playAutoscaler({ api, address: socketAddress(running, 'autoscaler'), print, signal }));
+  await showAutoscaling({ api, watch, machines: options.machines, print: print, signal });
 }
 
 async function startCluster(
@@ -245,17 +245,17 @@ async function startCluster(
   stop: AbortController,
   undo: (() => Promise<void>)[],
 ): Promise<Running> {
-  const place = await takePlace(path.join(root, '.demo'), say);
+  const place = await takePlace(path.join(root, '.demo'), print);
   undo.push(async () => {
     rmSync(place.directory, { recursive: true, force: true });
     place.run.close();
   });
   mkdirSync(path.join(place.directory, 'logs'));
-  say('starting etcd, kube-apiserver and kube-controller-manager…');
+  print('starting etcd, kube-apiserver and kube-controller-manager…');
   const controlPlane = await startControlPlane({
     directory: path.join(place.directory, 'control-plane'),
     programs: options.api === 'ironcore' ? ['kubectl'] : PROGRAMS[options.driver],
-    log: say,
+    log: print,
     signal: stop.signal,
   });
   undo.push(() => controlPlane.stop());
@@ -263,7 +263,7 @@ async function startCluster(
   const config = path.join(place.directory, 'kubeconfig');
   const { url, connection } = controlPlane;
   writeKubeconfig(config, { url, ca: connection.ca, identity: connection.admin, namespace: NAMESPACE });
-  say(`control plane ready at ${controlPlane.url}; admin kubeconfig: ${path.relative(process.cwd(), config)}`);
+  print(`control plane ready at ${controlPlane.url}; admin kubeconfig: ${path.relative(process.cwd(), config)}`);
 
   const program = programPath(controlPlane, 'kubectl');
   const sockets = makeSocketDirectory(undo);
@@ -314,7 +314,7 @@ async function startClusterAPI(running: Running, machines: string): Promise<Star
   const { controlPlane, place, undo } = running;
   const api = controlPlane.connection.api();
   undo.push(() => api.close());
-  const provider = playProvider({ api, address: machines, say });
+  const provider = playProvider({ api, address: machines, print: print });
   undo.push(() => provider.end());
   const address = socketAddress(running, 'cluster-api');
   const config = await controlPlane.connection.kubeconfigFor({ user: CLUSTER_API_USER });
@@ -390,7 +390,7 @@ async function startManager(running: Running, flags: readonly string[], beside: 
     '--machine-safety-grace=10s',
     `--port=${port}`,
   ]);
-  say(`starting the manager and the ${beside}; metrics: http://127.0.0.1:${port}/metrics`);
+  print(`starting the manager and the ${beside}; metrics: http://127.0.0.1:${port}/metrics`);
 }
 
 /** As in the image: without it each program holds on to 100 MB of garbage. */
@@ -412,8 +412,8 @@ function startProgram(running: Running, name: string, command: Pick<KeepRunningO
 function keptBy(
   { once }: DemoOptions,
   stop: AbortController,
-): Pick<KeepRunningOptions, 'mostRestarts' | 'say' | 'giveUp'> {
-  return { mostRestarts: once ? 0 : MAX_RESTARTS, say, giveUp: (why) => stop.abort(new DemoError(why)) };
+): Pick<KeepRunningOptions, 'mostRestarts' | 'print' | 'giveUp'> {
+  return { mostRestarts: once ? 0 : MAX_RESTARTS, print: print, giveUp: (why) => stop.abort(new DemoError(why)) };
 }
 
 async function applyObjects(running: Running): Promise<void> {
@@ -428,7 +428,7 @@ async function applyObjects(running: Running): Promise<void> {
   await kubectl(running, ['apply', ...files.flatMap((file) => ['-f', file])]);
   const { machines, autoscaler } = running.options;
   const size = autoscaler ? `0 to ${machines}` : machines;
-  say(`applied a Secret, two MachineClasses and the MachineDeployment "${WORKERS}" with ${size} replica(s)`);
+  print(`applied a Secret, two MachineClasses and the MachineDeployment "${WORKERS}" with ${size} replica(s)`);
 }
 
 function isEmpty({ machines, nodes }: Snapshot): boolean {
@@ -437,10 +437,10 @@ function isEmpty({ machines, nodes }: Snapshot): boolean {
 
 /** The end of `--once`: everything that was made must go again, the Nodes included. */
 async function checkRemoval(running: Running, watch: MachineWatch): Promise<void> {
-  say('deleting the MachineDeployment; every machine and Node must be removed…');
+  print('deleting the MachineDeployment; every machine and Node must be removed…');
   await kubectl(running, ['delete', 'machinedeployment', WORKERS, '--wait=false']);
   await watch.until(isEmpty, deadline(running, 'the machines were not removed'));
-  say('no machines and no Nodes are left');
+  print('no machines and no Nodes are left');
 }
 
 /** As the administrator, for as long as the demo runs. */
@@ -448,7 +448,7 @@ async function watchMachines({ kubeconfig: file, stop }: Running): Promise<Machi
   const clock = new SystemClock();
   const endpoint = await loadEndpoint({ kubeconfig: file, clock, env: process.env });
   const transport = new Transport({ endpoint, clock, userAgent: 'machinist-demo' });
-  const tell = (machine: string, what: string): void => say(`  ${machine}  ${what}`);
+  const tell = (machine: string, what: string): void => print(`  ${machine}  ${what}`);
   return MachineWatch.start(transport, clock, tell, stop.signal);
 }
 

@@ -11,7 +11,7 @@ import { type KeepRunningOptions, PAUSE_MS, tailOf } from './keep-running.ts';
  */
 export function keepControlPlane(
   { etcd, apiserver, controllerManager }: ControlPlane,
-  options: Pick<KeepRunningOptions, 'mostRestarts' | 'say' | 'giveUp'>,
+  options: Pick<KeepRunningOptions, 'mostRestarts' | 'print' | 'giveUp'>,
 ): () => Promise<void> {
   const stop = new AbortController();
   const running = new Set<Promise<void>>();
@@ -32,7 +32,7 @@ export function keepControlPlane(
 /** What starts it until it serves, or it was tried too often. */
 function starterOf(
   component: Component,
-  { mostRestarts, say, giveUp }: Pick<KeepRunningOptions, 'mostRestarts' | 'say' | 'giveUp'>,
+  { mostRestarts, print, giveUp }: Pick<KeepRunningOptions, 'mostRestarts' | 'print' | 'giveUp'>,
   signal: AbortSignal,
 ): () => Promise<void> {
   const { name, logFile } = component;
@@ -46,13 +46,13 @@ function starterOf(
         );
       }
       restarts += 1;
-      say(`restarting ${name} (restart ${restarts} of at most ${mostRestarts})`);
+      print(`restarting ${name} (restart ${restarts} of at most ${mostRestarts})`);
       try {
         await sleep(PAUSE_MS, undefined, { signal });
         await component.start(signal);
-        return say(`${name} is serving again`);
+        return print(`${name} is serving again`);
       } catch (err) {
-        if (!signal.aborted) say(messageOf(err));
+        if (!signal.aborted) print(messageOf(err));
       }
     }
   };

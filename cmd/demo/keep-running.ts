@@ -6,7 +6,7 @@ import { Child, type ChildOptions } from './child.ts';
 export interface KeepRunningOptions extends Omit<ChildOptions, 'onUnexpectedEnd'> {
   /** How often it is started again before it is given up. */
   readonly mostRestarts: number;
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
   /** Called with one sentence and the end of its log when it is given up. */
   readonly giveUp: (why: string) => void;
 }
@@ -16,7 +16,7 @@ export const PAUSE_MS = 1_000;
 
 /** Starts a program, and again whenever it ends by itself, as a cluster does it with a Deployment. Returns what stops it. */
 export function keepRunning(options: KeepRunningOptions): () => Promise<void> {
-  const { name, logFile, mostRestarts, say, giveUp } = options;
+  const { name, logFile, mostRestarts, print, giveUp } = options;
   let restarts = 0;
   let isStopping = false;
   let pause: NodeJS.Timeout | undefined;
@@ -29,7 +29,7 @@ export function keepRunning(options: KeepRunningOptions): () => Promise<void> {
         if (isStopping) return;
         if (restarts === mostRestarts) return giveUp(`${what}. Its log ends with:\n${tailOf(logFile)}`);
         restarts += 1;
-        say(`${what}; restarting it (restart ${restarts} of at most ${mostRestarts}, log: ${logFile})`);
+        print(`${what}; restarting it (restart ${restarts} of at most ${mostRestarts}, log: ${logFile})`);
         pause = setTimeout(() => (child = start()), PAUSE_MS);
       },
     });

@@ -34,7 +34,7 @@ export interface ProviderDeps {
   readonly api: Api;
   /** Of the driver whose machines the infrastructure is. */
   readonly address: string;
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
 }
 
 export interface PlayedProvider {
@@ -45,7 +45,7 @@ export interface PlayedProvider {
 }
 
 /** Plays an infrastructure provider of Cluster API, whose machines are those of a driver, and tells of each phase of Cluster API's Machines. */
-export function playProvider({ api, address, say }: ProviderDeps): PlayedProvider {
+export function playProvider({ api, address, print }: ProviderDeps): PlayedProvider {
   const stop = new AbortController();
   const driver = new GrpcDriver({ address: parseDriverAddress(address), clock: new SystemClock(), log: silentLogger });
   const phases = new Map<string, string>();
@@ -55,7 +55,7 @@ export function playProvider({ api, address, say }: ProviderDeps): PlayedProvide
       // One that cannot go on keeps nobody else from it.
       await reconcile(api, driver, object, stop.signal).catch((err: unknown) => tellWhy(api, object, err));
     }
-    await tellPhases(api, phases, say);
+    await tellPhases(api, phases, print);
   };
   const run = async (): Promise<void> => {
     while (!stop.signal.aborted) {

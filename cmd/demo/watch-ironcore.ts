@@ -26,12 +26,12 @@ type Seen = readonly [machines: readonly IronCoreMachine[], pools: readonly Iron
 /** Looks at the pools and Machines of IronCore, and tells of each change that it sees. */
 export class IronCoreWatch {
   readonly #api: Api;
-  readonly #tell: (name: string, what: string) => void;
-  #told = new Map<string, string>();
+  readonly #report: (name: string, what: string) => void;
+  #reported = new Map<string, string>();
 
   constructor(api: Api, tell: (name: string, what: string) => void) {
     this.#api = api;
-    this.#tell = tell;
+    this.#report = tell;
   }
 
   /** Resolves when `isDone` says so of the Machines and pools that are there. Rejects with the signal's reason. */
@@ -39,22 +39,22 @@ export class IronCoreWatch {
     for (;;) {
       signal.throwIfAborted();
       // An API server that is away is asked again.
-      const seen = await this.#look().catch(() => undefined);
+      const seen = await this.#check().catch(() => undefined);
       if (seen !== undefined && isDone(...seen)) return;
       await sleep(PAUSE_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 
-  async #look(): Promise<Seen> {
+  async #check(): Promise<Seen> {
     const pools = await this.#api.send<List<IronCoreMachinePool>>('GET', `${COMPUTE}/machinepools`);
     const machines = await this.#api.send<List<IronCoreMachine>>('GET', MACHINES);
     const lines = new Map([
       ...pools.items.map((pool) => [`pool ${pool.metadata.name}`, poolLine(pool)] as const),
       ...machines.items.map((machine) => [machine.metadata.name, machineLine(machine, pools.items)] as const),
     ]);
-    for (const name of this.#told.keys()) if (!lines.has(name)) this.#tell(name, 'Gone');
-    for (const [name, line] of lines) if (this.#told.get(name) !== line) this.#tell(name, line);
-    this.#told = lines;
+    for (const name of this.#reported.keys()) if (!lines.has(name)) this.#report(name, 'Gone');
+    for (const [name, line] of lines) if (this.#reported.get(name) !== line) this.#report(name, line);
+    this.#reported = lines;
     return [machines.items, pools.items];
   }
 }

@@ -20,13 +20,13 @@ export interface Snapshot {
 }
 
 /** Is told what became of a machine. */
-export type Tell = (machine: string, what: string) => void;
+export type ReportMachine = (machine: string, what: string) => void;
 
 /** Watches the demo's machines and their Nodes, and tells of each change, however short it lasts. */
 export class MachineWatch {
   readonly #machines: ReflectedInformer<Machine>;
   readonly #nodes: ReflectedInformer<Node>;
-  readonly #told = new Map<string, string>();
+  readonly #reported = new Map<string, string>();
   #onChange: () => void = () => undefined;
 
   private constructor(transport: Transport, clock: Clock) {
@@ -42,11 +42,11 @@ export class MachineWatch {
   }
 
   /** Watches until the signal is aborted. */
-  static start(transport: Transport, clock: Clock, tell: Tell, signal: AbortSignal): MachineWatch {
+  static start(transport: Transport, clock: Clock, tell: ReportMachine, signal: AbortSignal): MachineWatch {
     const watch = new MachineWatch(transport, clock);
     watch.#machines.onChange((old, current) => {
       const name = (current ?? old)?.metadata.name ?? '';
-      watch.#say(name, current === undefined ? 'Gone' : lineOf(current), tell);
+      watch.#print(name, current === undefined ? 'Gone' : lineOf(current), tell);
       watch.#onChange();
     });
     watch.#nodes.onChange(() => watch.#onChange());
@@ -71,9 +71,9 @@ export class MachineWatch {
     });
   }
 
-  #say(name: string, line: string, tell: Tell): void {
-    if (this.#told.get(name) === line) return;
-    this.#told.set(name, line);
+  #print(name: string, line: string, tell: ReportMachine): void {
+    if (this.#reported.get(name) === line) return;
+    this.#reported.set(name, line);
     tell(name, line);
   }
 }

@@ -115,14 +115,14 @@ export class CommandCluster implements AsyncDisposable {
     name: string,
     look: (object: T) => boolean,
     timeoutMs: number,
-    gone?: { readonly uid: string; readonly look: () => boolean },
+    gone?: { readonly uid: string; readonly check: () => boolean },
     late?: () => string,
   ): Promise<void> {
     const uid = gone?.uid ?? (await this.get(resource, name)).metadata.uid;
     const lookAt = (object: T | undefined): boolean => {
       if (object?.metadata.uid === uid) return look(object);
       if (gone === undefined) throw new CommandError('object has been deleted');
-      return gone.look();
+      return gone.check();
     };
 
     const done = Promise.withResolvers<void>();

@@ -2,11 +2,11 @@ import { keepAliveDuring } from '../../pkg/clock/keep-alive.ts';
 import { failureText } from './command-error.ts';
 
 /** Where a command writes a line to. */
-export type Say = (line: string) => void;
+export type PrintLine = (line: string) => void;
 
 export interface Terminal {
-  readonly out: Say;
-  readonly err: Say;
+  readonly out: PrintLine;
+  readonly err: PrintLine;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 

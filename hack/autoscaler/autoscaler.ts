@@ -7,7 +7,7 @@ import { resourcesOf } from './resources.ts';
 import { isMovable, unneeded } from './scale-down.ts';
 import { type Growable, planScaleUp } from './scale-up.ts';
 import { Since } from './since.ts';
-import { Told } from './told.ts';
+import { ActivityLog } from './activity-log.ts';
 
 /** How the model behaves, as the autoscaler's flags of like names. */
 export interface Settings extends ObserverSettings {
@@ -37,7 +37,7 @@ export class Autoscaler {
   readonly #provider: CloudProvider;
   readonly #cluster: Cluster;
   readonly #settings: Settings;
-  readonly #told: Told;
+  readonly #report: ActivityLog;
   readonly #observer: Observer;
   readonly #unneeded = new Since();
   readonly #unregistered = new Since();
@@ -63,7 +63,7 @@ export class Autoscaler {
     this.#provider = deps.provider;
     this.#cluster = deps.cluster;
     this.#settings = { ...QUICK, ...deps.settings };
-    this.#told = new Told(deps.say ?? ((): void => undefined));
+    this.#report = new ActivityLog(deps.say ?? ((): void => undefined));
     this.#nowMs = deps.nowMs ?? ((): number => performance.now());
     this.#observer = new Observer(deps.provider, deps.cluster, this.#settings);
   }
@@ -111,11 +111,11 @@ export class Autoscaler {
       this.#scaleUps.delete(group.id);
       if (isComplete) continue;
       this.#backOff(group.id, 'its nodes have not come in time');
-      this.#told.did(`${group.id}: taking back the whole increase by ${scaleUp.increase}`);
+      this.#report.did(`${group.id}: taking back the whole increase by ${scaleUp.increase}`);
       try {
         await this.#provider.decreaseTargetSize(group.id, -scaleUp.increase);
       } catch (err) {
-        this.#told.saw(`${group.id}: ${String(err)}`);
+        this.#report.saw(`${group.id}: ${String(err)}`);
       }
     }
   }
@@ -169,7 +169,7 @@ export class Autoscaler {
     const overdue = this.#wrongSize.observe(keys, this.#settings.maxNodeProvisionMs, this.#nowMs());
     const fixable = wrong.filter(({ key }) => overdue.includes(key));
     for (const { id, targetSize, there } of fixable) {
-      this.#told.did(`${id}: size ${targetSize} is not met by ${there} node(s); lowering it`);
+      this.#report.did(`${id}: size ${targetSize} is not met by ${there} node(s); lowering it`);
       await this.#provider.decreaseTargetSize(id, there - targetSize);
     }
     return fixable.length > 0;
@@ -192,8 +192,10 @@ export class Autoscaler {
       return [{ id: group.id, room: group.maxSize - targetSize, template }];
     });
     const plan = planScaleUp(pods, growable);
-    if (plan === undefined) return this.#told.saw(`${pods.length} pod(s) pending, and no group can grow for them`);
-    this.#told.did(`${pods.length} pod(s) pending: ${plan.id} grows by ${plan.delta} for ${plan.pods.length} of them`);
+    if (plan === undefined) return this.#report.saw(`${pods.length} pod(s) pending, and no group can grow for them`);
+    this.#report.did(
+      `${pods.length} pod(s) pending: ${plan.id} grows by ${plan.delta} for ${plan.pods.length} of them`,
+    );
     try {
       await this.#provider.increaseSize(plan.id, plan.delta);
       this.#grewAtMs = this.#nowMs();
@@ -225,15 +227,15 @@ export class Autoscaler {
   /** Taints the node, evicts its pods and asks for its deletion, as one of several at once. A refusal takes the taint back. */
   async #remove(group: string, node: Node): Promise<void> {
     const { name } = node.metadata;
-    this.#told.did(`${name} is not needed: evicting its pods`);
+    this.#report.did(`${name} is not needed: evicting its pods`);
     try {
       await this.#cluster.setToBeDeleted(name, true);
       await this.#evictAll(name);
       await this.#provider.deleteNodes(group, [refOf(node)]);
-      this.#told.did(`${name}: its deletion was accepted`);
+      this.#report.did(`${name}: its deletion was accepted`);
     } catch (err) {
-      this.#told.saw(`${name} stays: ${String(err)}`);
-      await this.#cluster.setToBeDeleted(name, false).catch((failure: unknown) => this.#told.saw(String(failure)));
+      this.#report.saw(`${name} stays: ${String(err)}`);
+      await this.#cluster.setToBeDeleted(name, false).catch((failure: unknown) => this.#report.saw(String(failure)));
     }
   }
 
@@ -249,13 +251,13 @@ export class Autoscaler {
 
   /** Whether that was accepted. */
   async #takeBack(group: string, ids: readonly string[]): Promise<boolean> {
-    this.#told.did(`${group}: taking back ${ids.join(', ')}`);
+    this.#report.did(`${group}: taking back ${ids.join(', ')}`);
     this.#observer.forget(group);
     try {
       await this.#provider.deleteNodes(group, ids.map(placeholder));
       return true;
     } catch (err) {
-      this.#told.saw(`${group}: ${String(err)}`);
+      this.#report.saw(`${group}: ${String(err)}`);
       return false;
     }
   }
@@ -265,7 +267,7 @@ export class Autoscaler {
   }
 
   #backOff(group: string, why: string): void {
-    this.#told.saw(`${group} is left alone for a while: ${why}`);
+    this.#report.saw(`${group} is left alone for a while: ${why}`);
     this.#backedOffUntilMs.set(group, this.#nowMs() + this.#settings.nodeGroupBackoffMs);
   }
 }

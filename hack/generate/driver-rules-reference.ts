@@ -1,4 +1,4 @@
-import type { Need, Rule } from '../../pkg/conformance/rule.ts';
+import type { Requirement, Rule } from '../../pkg/conformance/rule.ts';
 import { RULES } from '../../pkg/conformance/rules/index.ts';
 import { table } from './table.ts';
 
@@ -12,10 +12,10 @@ how to use them.
 
 ${await table(
   ['rule', 'the contract', 'needs'],
-  RULES.map(({ name, sentence, needs = [] }: Rule) => [`\`${name}\``, sentence, needs.map(code).join(', ')]),
+  RULES.map(({ name, sentence, requires = [] }: Rule) => [`\`${name}\``, sentence, requires.map(code).join(', ')]),
 )}`;
 }
 
-function code(need: Need): string {
+function code(need: Requirement): string {
   return `\`${need}\``;
 }

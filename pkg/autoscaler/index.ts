@@ -69,7 +69,7 @@ class AutoscalerPort implements Service {
   readonly #changes = new RunningChanges();
   readonly #events: ObjectEvents<MachineDeployment>;
   /** What was last told of a MachineDeployment, by key. */
-  readonly #told = new Map<string, string>();
+  readonly #reported = new Map<string, string>();
   /** Classes that are being written to, or may not be, by key. */
   readonly #storing = new Set<string>();
   readonly #metrics: ReturnType<typeof autoscalerMetrics>;
@@ -157,7 +157,7 @@ class AutoscalerPort implements Service {
     for (const name of this.#groups.missing()) {
       log.warn({ key: name }, 'flag --nodes lists a MachineDeployment that does not exist');
     }
-    caches.machineDeployments.onChange((old, current) => this.#tell(old, current));
+    caches.machineDeployments.onChange((old, current) => this.#report(old, current));
     this.#works = true;
     // Some were seen before their Machines and classes were.
     for (const node of this.#target.nodes.list()) this.#learnFrom(node);
@@ -234,13 +234,13 @@ class AutoscalerPort implements Service {
   }
 
   /** Says once what keeps a MachineDeployment from being scaled as its annotations ask for. */
-  #tell(old: MachineDeployment | undefined, current: MachineDeployment | undefined): void {
-    if (current === undefined) return void (old && this.#told.delete(keyOf(old)));
+  #report(old: MachineDeployment | undefined, current: MachineDeployment | undefined): void {
+    if (current === undefined) return void (old && this.#reported.delete(keyOf(old)));
     const fault = this.#groups.faultOf(current);
     const faults = [...(fault === undefined ? [] : [fault]), ...ownOptions(current).faults];
     const message = faults.join('; ');
-    if ((this.#told.get(keyOf(current)) ?? '') === message) return;
-    this.#told.set(keyOf(current), message);
+    if ((this.#reported.get(keyOf(current)) ?? '') === message) return;
+    this.#reported.set(keyOf(current), message);
     if (message !== '') this.#events.event({ object: current, type: 'Warning', reason: 'InvalidNodeGroup', message });
   }
 }

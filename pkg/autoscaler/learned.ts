@@ -24,7 +24,7 @@ interface Memory {
 }
 
 /** When this process first saw a version of a class. */
-interface FirstSight {
+interface FirstSeen {
   readonly revision: string;
   readonly atMs: number;
 }
@@ -36,7 +36,7 @@ interface FirstSight {
 export class LearnedShapes {
   readonly #memories = new Map<string, Memory>();
   /** By class. */
-  readonly #firstSights = new Map<string, FirstSight>();
+  readonly #firstSights = new Map<string, FirstSeen>();
 
   /** A Node was seen, which a Machine of this class has become. */
   see(machine: Machine, node: Node, machineClass: MachineClass): void {

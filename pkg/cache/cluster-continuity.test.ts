@@ -11,7 +11,7 @@ import { machines, nodes, secrets } from '../kube/resource.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { Resource } from '../kube/resource.ts';
 import { ClusterContinuity, type KindFacts, verdictOn } from './cluster-continuity.ts';
-import { KnownHistory } from './known-history.ts';
+import { SeenHistory } from './seen-history.ts';
 
 const signal = new AbortController().signal;
 
@@ -37,7 +37,7 @@ function start() {
     getFailures: new Map<Resource<KubeObject>, Error>(),
   };
   const add = (resource: Resource<KubeObject>, isOptional: boolean) => {
-    const history = new KnownHistory();
+    const history = new SeenHistory();
     history.changed(last);
     history.reached('100');
     const list = (
@@ -159,7 +159,7 @@ test('a kind of which nothing was ever seen, and whose watch broke, is listed an
       get: () => Promise.reject(new Error('not asked for')),
       list: () => Promise.resolve({ metadata: { resourceVersion: '100' }, items: [] }),
     },
-    history: new KnownHistory(),
+    history: new SeenHistory(),
   });
   empty.broke();
 
@@ -244,33 +244,33 @@ test('waits for a kind that the server does not answer for, however long that la
 });
 
 test.each<{ what: string; facts: Partial<KindFacts>; want: ReturnType<typeof verdictOn> }>([
-  { what: 'that the server has just begun to refuse', facts: { found: 'refused', refusedForMs: 0 }, want: 'wait' },
-  { what: 'that may yet be granted', facts: { found: 'refused', refusedForMs: 9_999 }, want: 'wait' },
-  { what: 'that is refused for long', facts: { found: 'refused', refusedForMs: 10_000 }, want: 'refused' },
+  { what: 'that the server has just begun to refuse', facts: { result: 'refused', refusedForMs: 0 }, want: 'wait' },
+  { what: 'that may yet be granted', facts: { result: 'refused', refusedForMs: 9_999 }, want: 'wait' },
+  { what: 'that is refused for long', facts: { result: 'refused', refusedForMs: 10_000 }, want: 'refused' },
   {
     what: 'that is refused for long, though its watch is open',
-    facts: { found: 'refused', refusedForMs: 10_000, isBroken: false },
+    facts: { result: 'refused', refusedForMs: 10_000, isBroken: false },
     want: 'refused',
   },
   {
     what: 'that had to be listed, and is refused',
-    facts: { found: 'refused', refusedForMs: 0, mustList: 'yes' },
+    facts: { result: 'refused', refusedForMs: 0, mustList: 'yes' },
     want: 'wait',
   },
   {
     what: 'that was given up, and is refused again',
-    facts: { found: 'refused', mustList: 'refused' },
+    facts: { result: 'refused', mustList: 'refused' },
     want: 'refused',
   },
   {
     what: 'that was given up, and is answered again',
-    facts: { found: 'same', mustList: 'refused' },
+    facts: { result: 'same', mustList: 'refused' },
     want: 'refused',
   },
-  { what: 'that goes on where it was', facts: { found: 'same' }, want: 'no' },
-  { what: 'that had to be listed, and goes on where it was', facts: { found: 'same', mustList: 'yes' }, want: 'no' },
-  { what: 'that cannot be compared', facts: { found: 'unknown' }, want: 'yes' },
-  { what: 'that cannot be compared, whose watch is open', facts: { found: 'unknown', isBroken: false }, want: 'no' },
+  { what: 'that goes on where it was', facts: { result: 'same' }, want: 'no' },
+  { what: 'that had to be listed, and goes on where it was', facts: { result: 'same', mustList: 'yes' }, want: 'no' },
+  { what: 'that cannot be compared', facts: { result: 'unknown' }, want: 'yes' },
+  { what: 'that cannot be compared, whose watch is open', facts: { result: 'unknown', isBroken: false }, want: 'no' },
   {
     what: 'whose watch is open, beside one that broke and cannot be compared',
     facts: { isBroken: false, isHistoryLost: true },
@@ -281,15 +281,15 @@ test.each<{ what: string; facts: Partial<KindFacts>; want: ReturnType<typeof ver
     facts: { mustList: 'refused', isHistoryLost: true },
     want: 'refused',
   },
-  { what: 'of which nothing was ever seen', facts: { found: 'empty' }, want: 'yes' },
+  { what: 'of which nothing was ever seen', facts: { result: 'empty' }, want: 'yes' },
   {
     what: 'that has to be listed, whose watch is open',
-    facts: { found: 'same', isBroken: false, mustList: 'yes' },
+    facts: { result: 'same', isBroken: false, mustList: 'yes' },
     want: 'yes',
   },
 ])('a kind $what: $want', ({ facts, want }) => {
   expect(
-    verdictOn({ mustList: 'no', isBroken: true, found: 'same', isHistoryLost: false, refusedForMs: 0, ...facts }),
+    verdictOn({ mustList: 'no', isBroken: true, result: 'same', isHistoryLost: false, refusedForMs: 0, ...facts }),
   ).toBe(want);
 });
 
@@ -397,7 +397,7 @@ describe('a kind that is refused', () => {
     clock.advance(10 * SECOND);
     await verify();
 
-    continuity.startAnew(continuity.breaks);
+    continuity.restart(continuity.breaks);
 
     expect([continuity.isSettled, told.at(-1)]).toEqual([true, 'nodes listed']);
   });

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock/clock.ts';
 import { ApiError, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
-import type { HistoricKind } from './known-history.ts';
-import { compareLastChange, requireNotAhead, requireNotOlder, requireStored } from './known-history.ts';
+import type { HistoricKind } from './seen-history.ts';
+import { compareLastChange, requireNotAhead, requireNotOlder, requireStored } from './seen-history.ts';
 import { SetBackError } from '../gate/outage.ts';
 import type { InformerContinuity } from './reflected-informer.ts';
 import { Waiters } from '../clock/waiters.ts';
@@ -139,7 +139,7 @@ export class ClusterContinuity {
     const broken = members.filter(({ isBroken }) => isBroken);
     for (const member of broken) member.isBroken = false;
     try {
-      this.#judge(await this.#lookAt(members, signal), broken);
+      this.#judge(await this.#checkKind(members, signal), broken);
     } catch (err) {
       for (const member of broken) member.isBroken = true;
       throw err;
@@ -172,7 +172,7 @@ export class ClusterContinuity {
   }
 
   /** After everything was read anew by quorum reads that began at this many `breaks`: there is nothing left to compare with. */
-  startAnew(breaks: number): void {
+  restart(breaks: number): void {
     for (const member of this.#members) relyOn(member);
     this.#verified = Math.max(this.#verified, breaks);
     this.#waiters.notify();
@@ -188,7 +188,7 @@ export class ClusterContinuity {
   }
 
   /** Refusals count only when everything else was answered, the probed kind above all: a server that starts refuses all of them. */
-  async #lookAt(members: readonly Member[], signal: AbortSignal): Promise<readonly Look[]> {
+  async #checkKind(members: readonly Member[], signal: AbortSignal): Promise<readonly KindCheck[]> {
     const [probed] = members;
     try {
       return await Promise.all(
@@ -201,7 +201,7 @@ export class ClusterContinuity {
   }
 
   /** Takes what was found; throws the refusal of a kind that may yet be granted, and then nothing is verified. */
-  #judge(looks: readonly Look[], broken: readonly Member[]): void {
+  #judge(looks: readonly KindCheck[], broken: readonly Member[]): void {
     const nowMs = this.#clock.monotonicMs();
     const isHistoryLost = looks.some(({ member, found }) => found === 'unknown' && broken.includes(member));
     const judged = looks.map(({ member, found }) => {
@@ -211,7 +211,7 @@ export class ClusterContinuity {
         mustList: member.mustList,
         isBroken: broken.includes(member),
         isHistoryLost,
-        found: isRefused ? 'refused' : found,
+        result: isRefused ? 'refused' : found,
         refusedForMs: nowMs - (member.refusedSinceMs ?? nowMs),
       });
       return { member, found, verdict };
@@ -225,9 +225,9 @@ export class ClusterContinuity {
 }
 
 /** What the server says of a kind: of its history, or that it refuses it. */
-interface Look {
+interface KindCheck {
   readonly member: Member;
-  readonly found: Exclude<KindFacts['found'], 'refused'> | ApiError;
+  readonly found: Exclude<KindFacts['result'], 'refused'> | ApiError;
 }
 
 /** What a verification that the probed kind has answered knows of a kind. */
@@ -236,7 +236,7 @@ export interface KindFacts {
   readonly mustList: MustList;
   readonly isBroken: boolean;
   /** A kind of which no object was ever seen is `empty`. */
-  readonly found: 'same' | 'unknown' | 'empty' | 'refused';
+  readonly result: 'same' | 'unknown' | 'empty' | 'refused';
   /** A kind whose watch broke was found unknown. */
   readonly isHistoryLost: boolean;
   readonly refusedForMs: number;
@@ -255,16 +255,16 @@ export interface KindFacts {
  * | else     | empty         | –           | broke | to be listed                     |
  * | else     | any           | –           | open  | as before: it has missed nothing |
  */
-export function verdictOn({ mustList, isBroken, found, isHistoryLost, refusedForMs }: KindFacts): MustList | 'wait' {
+export function verdictOn({ mustList, isBroken, result, isHistoryLost, refusedForMs }: KindFacts): MustList | 'wait' {
   if (mustList === 'refused') return 'refused';
-  if (found === 'refused') return refusedForMs < REFUSAL_PATIENCE_MS ? 'wait' : 'refused';
+  if (result === 'refused') return refusedForMs < REFUSAL_PATIENCE_MS ? 'wait' : 'refused';
   if (isHistoryLost) return 'yes';
   if (!isBroken) return mustList;
-  return found === 'same' ? 'no' : 'yes';
+  return result === 'same' ? 'no' : 'yes';
 }
 
 /** Throws SetBackError, and ApiError when the server does not answer; the refusal of a kind that is not probed is an answer. */
-async function lookAt(kind: HistoricKind, isProbed: boolean, signal: AbortSignal): Promise<Look['found']> {
+async function lookAt(kind: HistoricKind, isProbed: boolean, signal: AbortSignal): Promise<KindCheck['found']> {
   const [reached, compared, stored] = await Promise.allSettled([
     requireNotOlder(kind, signal),
     compareLastChange(kind, signal),

@@ -7,7 +7,7 @@ import type { Logger } from '../log/logger.ts';
 import type { KubeMetrics } from '../metrics/kube.ts';
 import type { ChangeHandler, Informer } from './lister.ts';
 import { listAll, type Listed } from './pager.ts';
-import { describeSetBack, findSetBack, KnownHistory, type LastChange, samplesOf } from './known-history.ts';
+import { describeSetBack, findSetBack, SeenHistory, type LastChange, samplesOf } from './seen-history.ts';
 import { type Continuity, Reflector, type Sink } from './reflector.ts';
 import { compareResourceVersions } from './resource-version.ts';
 import type { CacheChange, IndexFunctions } from './store.ts';
@@ -33,7 +33,7 @@ export interface InformerOptions<T extends KubeObject> {
   /** Told when it is known that changes were not seen for a while (monotonic): a watch broke or stalled. Must not throw. */
   readonly onBlind?: ((fromMs: number, untilMs: number) => void) | undefined;
   /** Where it notes what it has seen of the history of its kind. */
-  readonly history?: KnownHistory | undefined;
+  readonly history?: SeenHistory | undefined;
   /** How a watch that broke is gone on with, and who is told of lists that show that the server was set back. */
   readonly continuity?: InformerContinuity | undefined;
   /** See ReflectorOptions. */
@@ -80,7 +80,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   /** Up to when changes were seen, since they are not. */
   #blindSinceMs: number | undefined;
   #reflector: Reflector<T> | undefined;
-  readonly #history: KnownHistory;
+  readonly #history: SeenHistory;
   #refreshing: Promise<void> | undefined;
 
   constructor(options: InformerOptions<T>) {
@@ -91,7 +91,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
     this.#store = new WrittenStore(options.indexes);
     this.#waiters = new Waiters(options.clock);
     this.#aliveAtMs = options.clock.monotonicMs();
-    this.#history = options.history ?? new KnownHistory();
+    this.#history = options.history ?? new SeenHistory();
   }
 
   get hasSynced(): boolean {
@@ -116,7 +116,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
 
   onChange(handler: ChangeHandler<T>): void {
     this.#handlers.push(handler);
-    for (const object of this.list()) this.#tell(handler, { old: undefined, current: object });
+    for (const object of this.list()) this.#notify(handler, { old: undefined, current: object });
   }
 
   /** Keeps the cache fresh until the signal is aborted; never rejects. May be run again; until its first list it is not synced. */
@@ -156,7 +156,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   /**
    * After the server was set back: reads everything by quorum. Rejects with ApiError or the signal's reason.
    */
-  async readAnew(signal: AbortSignal): Promise<PendingList> {
+  async reread(signal: AbortSignal): Promise<PendingList> {
     const { source, metrics } = this.#options;
     const list = await listAll(source, { resourceVersion: '', signal });
     metrics?.lists.inc({ kind: this.resource.kind, reason: 'set-back' });
@@ -305,10 +305,10 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   }
 
   #publish(changes: readonly CacheChange<T>[]): void {
-    for (const change of changes) for (const handler of this.#handlers) this.#tell(handler, change);
+    for (const change of changes) for (const handler of this.#handlers) this.#notify(handler, change);
   }
 
-  #tell(handler: ChangeHandler<T>, { old, current }: CacheChange<T>): void {
+  #notify(handler: ChangeHandler<T>, { old, current }: CacheChange<T>): void {
     try {
       handler(old, current);
     } catch (err) {

@@ -171,11 +171,11 @@ export class Reflector<T extends KubeObject> {
     const pauseMs = failure === undefined ? 0 : this.#afterFailure(failure, round);
     if (pauseMs > 0) await this.#pause(pauseMs, isUnanswered(failure), signal);
     if (continuity === undefined || isLookedInto) return;
-    this.#goOn(await continuity.untilVerified(signal));
+    this.#continue(await continuity.untilVerified(signal));
     this.#isVerified = true;
   }
 
-  #goOn(found: 'same' | 'unknown'): void {
+  #continue(found: 'same' | 'unknown'): void {
     if (this.#mustList) {
       this.#mustListQuorum ||= found === 'unknown';
       return;

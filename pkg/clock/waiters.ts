@@ -3,7 +3,7 @@ import type { Clock } from './clock.ts';
 /** Those who wait until something holds. */
 export class Waiters {
   readonly #clock: Clock;
-  readonly #looks = new Set<() => void>();
+  readonly #checks = new Set<() => void>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -11,7 +11,7 @@ export class Waiters {
 
   /** Something changed: everyone looks again. */
   notify(): void {
-    for (const look of this.#looks) look();
+    for (const look of this.#checks) look();
   }
 
   /** Resolves with true as soon as `holds`, with false after `timeoutMs`; rejects with the signal's reason. */
@@ -20,7 +20,7 @@ export class Waiters {
       if (signal.aborted) return reject(signal.reason as Error);
       if (holds()) return resolve(true);
       const end = (settle: () => void): void => {
-        this.#looks.delete(look);
+        this.#checks.delete(look);
         signal.removeEventListener('abort', abort);
         cancelTimer?.();
         settle();
@@ -32,7 +32,7 @@ export class Waiters {
       const cancelTimer = Number.isFinite(timeoutMs)
         ? this.#clock.schedule(timeoutMs, () => end(() => resolve(false)))
         : undefined;
-      this.#looks.add(look);
+      this.#checks.add(look);
       signal.addEventListener('abort', abort, { once: true });
     });
   }

@@ -64,7 +64,7 @@ export class NoAnswer extends Violation {
 }
 
 /** A call to which neither an answer nor an end came in its time. */
-export class Late extends Violation {}
+export class CallTimeout extends Violation {}
 
 /** The contract as it is spoken, without the care that a manager takes of what it hears. Every text that it hears is kept. */
 export class Conversation {
@@ -239,7 +239,7 @@ export class Conversation {
       signal.throwIfAborted();
       this.#latest = `${method} was not answered: ${err instanceof ClientError ? statusText(err) : messageOf(err)}`;
       if (err instanceof DeadlineError)
-        throw new Late(
+        throw new CallTimeout(
           `${method} neither returned nor gave up within its timeout of ${timeoutMs} ms`,
           'a result or the end of the call within the timeout',
         );

@@ -24,9 +24,9 @@ export interface VerifyOptions {
   /** How long a rule may take with all its calls, and what it made may take to be removed. */
   readonly ruleMs?: number;
   /** Is told, line by line, which rule begins and what one that takes long is waiting for. */
-  readonly tell?: (line: string) => void;
+  readonly report?: (line: string) => void;
   /** After how long a rule takes long; what it waits for is told again each time that its age has doubled. */
-  readonly tellMs?: number;
+  readonly reportMs?: number;
   /** How long a driver that does not answer any more is waited for. */
   readonly returnMs?: number;
   /** How long a list may lag behind, and a call may outlive its time. */

@@ -1,7 +1,7 @@
 import type { Scene } from './scene.ts';
 
 /** What a rule cannot be tried without. */
-export type Need =
+export type Requirement =
   | 'InitializeMachine'
   | 'ListMachines'
   | 'GetVolumeIDs'
@@ -17,15 +17,15 @@ export interface Rule {
   readonly name: string;
   /** The words of proto/machine/driver/v1/driver.proto that ask for it. */
   readonly sentence: string;
-  readonly needs?: readonly Need[];
+  readonly requires?: readonly Requirement[];
   /** Throws Violation, with what the driver did instead. */
   readonly run: (scene: Scene) => Promise<void>;
 }
 
 /** Why a rule does not apply; undefined: it does. */
-export function lackOf({ needs = [] }: Rule, { capabilities, options }: Scene): string | undefined {
+export function lackOf({ requires = [] }: Rule, { capabilities, options }: Scene): string | undefined {
   const { methods, idempotentCreate, listScope } = capabilities;
-  const isMet: Readonly<Record<Need, boolean>> = {
+  const isMet: Readonly<Record<Requirement, boolean>> = {
     InitializeMachine: methods.has('InitializeMachine'),
     ListMachines: methods.has('ListMachines'),
     GetVolumeIDs: methods.has('GetVolumeIDs'),
@@ -36,7 +36,7 @@ export function lackOf({ needs = [] }: Rule, { capabilities, options }: Scene): 
     '--restart-command': options.restart !== undefined,
     '--untagged-vm-command': options.makeUntagged !== undefined,
   };
-  const lack = needs.find((need) => !isMet[need]);
+  const lack = requires.find((need) => !isMet[need]);
   if (lack === undefined) return undefined;
   return lack.startsWith('--') ? `${lack} is not set` : `GetCapabilities does not report ${lack}`;
 }

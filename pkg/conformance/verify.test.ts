@@ -807,8 +807,8 @@ describe('verification', () => {
         return { failure: toFailure(new DriverError('Unavailable', `ECONNREFUSED for ${PASSWORD}`)) };
       },
     })).start();
-    const tell = (line: string): void => void lines.push(line);
-    using verification = await Verification.begin({ ...world.options, tell, tellMs: 400 }, never);
+    const report = (line: string): void => void lines.push(line);
+    using verification = await Verification.begin({ ...world.options, report, reportMs: 400 }, never);
 
     await all(verify(verification, never, ['creation']));
 

@@ -78,11 +78,11 @@ export class Verification implements Disposable {
       cancel();
       return { rule, outcome: 'not applicable', reason: lack, ms: 0, left: [] };
     }
-    this.#options.tell?.(startLine(rule));
+    this.#options.report?.(startLine(rule));
     this.#conversation.forget();
     let reason: string | undefined;
     try {
-      await this.#telling(false, ruleMs, () => rule.run(scene));
+      await this.#reporting(false, ruleMs, () => rule.run(scene));
     } catch (err) {
       // Whatever it is, it came from what the driver did.
       reason = err === end.signal.reason ? this.#endOf(ruleMs) : messageOf(err);
@@ -90,7 +90,7 @@ export class Verification implements Disposable {
     cancel();
     // What it has made can be removed only by a driver that answers.
     if (reason !== undefined) this.#end = await this.#awaitDriver(signal);
-    const left = await this.#telling(true, ruleMs, () => this.#cleanUp(scene, ruleMs));
+    const left = await this.#reporting(true, ruleMs, () => this.#cleanUp(scene, ruleMs));
     // What is left must be told all the same.
     if (left.length === 0) signal.throwIfAborted();
     const ms = Math.round(clock.monotonicMs() - startedMs);
@@ -138,18 +138,18 @@ export class Verification implements Disposable {
   }
 
   /** Does a part of a rule's work, and tells what it waits for while it takes long. */
-  async #telling<T>(isRemoving: boolean, withinMs: number, work: () => Promise<T>): Promise<T> {
-    const { clock, tell, tellMs = DEFAULT_TELL_MS, secretData } = this.#options;
+  async #reporting<T>(isRemoving: boolean, withinMs: number, work: () => Promise<T>): Promise<T> {
+    const { clock, report, reportMs = DEFAULT_TELL_MS, secretData } = this.#options;
     const { name: driver } = this.capabilities;
     const startedMs = clock.monotonicMs();
     const tellAfter = (delayMs: number): (() => void) =>
       clock.schedule(delayMs, () => {
         const ageMs = clock.monotonicMs() - startedMs;
         const latest = withoutSecrets(this.#conversation.latest, secretData);
-        tell?.(waitingLine({ driver, latest, isRemoving, leftMs: withinMs - ageMs }));
+        report?.(waitingLine({ driver, latest, isRemoving, leftMs: withinMs - ageMs }));
         cancel = tellAfter(ageMs);
       });
-    let cancel = tellAfter(tellMs);
+    let cancel = tellAfter(reportMs);
     try {
       return await work();
     } finally {

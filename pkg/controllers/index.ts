@@ -24,7 +24,7 @@ import { VMStates } from './machines/vm-states.ts';
 import { CreationBrake } from './replicas/creation-brake.ts';
 import { ownerDeps } from './replicas/owner-deps.ts';
 import { RemovedMachines } from './safety/removed-machines.ts';
-import { GoneMachines } from './safety/gone-machines.ts';
+import { DeletedMachines } from './safety/deleted-machines.ts';
 import { notingCalls } from './safety/noted-calls.ts';
 import { orphanVMs } from './safety/orphan-vms/index.ts';
 import { overshoot } from './safety/overshoot/index.ts';
@@ -62,7 +62,7 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Contro
   const { classes } = caches;
   const secrets = new SecretContents({ reader, secrets: caches.secrets, classes, clock });
   const removed = new RemovedMachines();
-  const gone = new GoneMachines();
+  const gone = new DeletedMachines();
   const drivers = notingCalls(operator.under(MACHINE_LEASE).drivers, removed);
   const owners = ownersIn(caches);
   const budget = new ReplacementBudget({ machines: caches.machines, owners });

@@ -74,7 +74,7 @@ class DrainRun {
   /** Aborted when the drain must stop although its caller did not say so; the reason is the outcome. */
   readonly #end = new AbortController();
   /** Whether it is known which pods there are. */
-  #hasLooked = false;
+  #hasChecked = false;
 
   constructor(deps: RunDeps) {
     const { request, limits, clock, progress, budgets } = deps;
@@ -110,7 +110,7 @@ class DrainRun {
       caller.throwIfAborted();
       if (!(end.signal.reason instanceof StoppedError)) throw err;
       if (end.signal.reason.why === 'node-gone') return { kind: 'node-gone' };
-      if (!this.#hasLooked) throw new DeadlineError(`reading node ${request.nodeName}`, leftMs);
+      if (!this.#hasChecked) throw new DeadlineError(`reading node ${request.nodeName}`, leftMs);
       return { kind: 'incomplete', progress: this.#deps.progress.snapshot() };
     } finally {
       cancel();
@@ -126,7 +126,7 @@ class DrainRun {
 
     const barrierMs = clock.now();
     await this.#pods.refresh(signal);
-    this.#hasLooked = true;
+    this.#hasChecked = true;
     const { request, progress } = this.#deps;
     const ruleOf = await this.#rules(signal);
     let turns = turnsOf(this.#pods.all(), ruleOf);

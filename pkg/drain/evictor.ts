@@ -53,11 +53,11 @@ export class Evictor {
 
   /** Asks until the pod leaves, and waits until it is gone. */
   async sendAway(pod: Pod, signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#askUntilLeaving(pod, signal), this.untilGone(pod, signal)]);
+    await Promise.all([this.#evictUntilLeaving(pod, signal), this.untilGone(pod, signal)]);
   }
 
   /** Asks once: an eviction, or the deletion that follows the last of them. */
-  async ask(pod: Pod, signal: AbortSignal): Promise<EvictionResult> {
+  async tryEvict(pod: Pod, signal: AbortSignal): Promise<EvictionResult> {
     if (this.isLeaving(pod)) return { kind: 'leaving' };
     const { actions, maxEvictRetries, progress } = this.#deps;
     const hasPatience = (this.#refusals.get(pod.metadata.uid) ?? 0) < maxEvictRetries;
@@ -141,9 +141,9 @@ export class Evictor {
     }
   }
 
-  async #askUntilLeaving(pod: Pod, signal: AbortSignal): Promise<void> {
+  async #evictUntilLeaving(pod: Pod, signal: AbortSignal): Promise<void> {
     for (;;) {
-      const asked = await this.ask(pod, signal);
+      const asked = await this.tryEvict(pod, signal);
       if (asked.kind === 'leaving') return;
       await this.#deps.feed.until(() => this.isLeaving(pod), signal, asked.retryInMs);
     }

@@ -50,7 +50,7 @@ export class SerialDrain {
       for (const pod of waiting) {
         if (!evictor.isLeaving(pod)) progress.unblock(pod);
         const tracked = await this.#attachedVolumes(namesByPod.get(pod.metadata.uid) ?? [], signal);
-        const asked = await evictor.ask(pod, signal);
+        const asked = await evictor.tryEvict(pod, signal);
         if (asked.kind === 'leaving') {
           await this.#moveVolumes(pod, tracked, signal);
           continue;

@@ -35,10 +35,10 @@ export class FenceWatch implements Disposable {
 
   #wait({ remainingMs }: Admission): void {
     if (remainingMs === Infinity || this.#over.signal.aborted) return;
-    this.#cancelTimer = this.#clock.schedule(remainingMs, () => void this.#ask());
+    this.#cancelTimer = this.#clock.schedule(remainingMs, () => void this.#query());
   }
 
-  async #ask(): Promise<void> {
+  async #query(): Promise<void> {
     try {
       this.#wait(await this.#gate.admit('report', this.#clusters, this.#over.signal));
     } catch (err) {

@@ -79,7 +79,7 @@ function obedienceOf(gate: TestGate, tokens: bigint[]): Obedience {
       gate.token = token ?? gate.token;
       return Promise.resolve(token === undefined ? 'not expected' : undefined);
     },
-    told: () => undefined,
+    reported: () => undefined,
   });
 }
 

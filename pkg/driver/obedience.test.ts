@@ -16,7 +16,7 @@ function start(...answers: (string | undefined)[]) {
       raises.push(token);
       return Promise.resolve(answers.shift());
     },
-    told: (why) => told.push(why),
+    reported: (why) => told.push(why),
   });
   return { obedience, raises, told, led };
 }

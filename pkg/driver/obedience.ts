@@ -7,7 +7,7 @@ export interface ObedienceDeps {
   /** What names the present leadership, and no other one of ours; undefined while we do not lead. */
   readonly leadership: () => string | undefined;
   /** Told what keeps a driver from obeying; undefined: it obeys. */
-  readonly told: (why: string | undefined) => void;
+  readonly reported: (why: string | undefined) => void;
 }
 
 /**
@@ -35,7 +35,7 @@ export class Obedience {
   /** A mutation was carried out. */
   obeyed(): void {
     this.#obeyed = this.#deps.leadership() ?? this.#obeyed;
-    this.#deps.told(undefined);
+    this.#deps.reported(undefined);
   }
 
   /** Resolves when the refused call may be repeated, under a token above `highest`; else rejects with the refusal and what helps. */
@@ -43,7 +43,7 @@ export class Obedience {
     const hasObeyed = this.#obeyed !== undefined && this.#obeyed === this.#deps.leadership();
     const why = hasObeyed ? RIVAL : await this.#raiseAbove(highest);
     if (why === undefined) return;
-    this.#deps.told(`it has seen token ${highest}; ${why}`);
+    this.#deps.reported(`it has seen token ${highest}; ${why}`);
     throw new DriverError(refusal.code, `${refusal.detail}; ${why}`, { highestToken: highest, cause: refusal });
   }
 

@@ -106,7 +106,7 @@ export class OutageDetector {
   readonly #stopping = new AbortController();
   #cancelNext: (() => void) | undefined;
   #probing: Promise<boolean> | undefined;
-  #looking: Promise<boolean> | undefined;
+  #checking: Promise<boolean> | undefined;
   /** When the last look at its history was begun that found nothing wrong. */
   #historyGoodMs = -Infinity;
   #provenMs: number | undefined;
@@ -152,7 +152,7 @@ export class OutageDetector {
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('stopping'));
     this.#cancelNext?.();
-    await Promise.all([this.#probing, this.#looking]);
+    await Promise.all([this.#probing, this.#checking]);
     this.#cancelNext?.();
   }
 
@@ -188,14 +188,14 @@ export class OutageDetector {
   async #proveHistory(signal: AbortSignal): Promise<boolean> {
     const nowMs = this.#deps.clock.monotonicMs();
     if (nowMs - this.#historyGoodMs < HISTORY_GOOD_FOR_MS) return true;
-    this.#looking ??= this.#lookAtHistory(nowMs).finally(() => {
-      this.#looking = undefined;
+    this.#checking ??= this.#checkHistory(nowMs).finally(() => {
+      this.#checking = undefined;
     });
-    return untilAborted(this.#looking, signal);
+    return untilAborted(this.#checking, signal);
   }
 
   /** Never rejects. */
-  async #lookAtHistory(nowMs: number): Promise<boolean> {
+  async #checkHistory(nowMs: number): Promise<boolean> {
     const { clock, log } = this.#deps;
     const look = async (signal: AbortSignal): Promise<void> => this.#probed.requireHistory?.(signal);
     try {

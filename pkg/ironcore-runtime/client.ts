@@ -27,7 +27,7 @@ import type {
   RuntimeFilter,
   RuntimeMachine,
   RuntimeVersion,
-  WantedMachine,
+  DesiredRuntimeMachine,
 } from './runtime.ts';
 
 /** The version of IRI that is spoken. */
@@ -104,7 +104,7 @@ export class RuntimeClient implements IronCoreRuntime {
     );
   }
 
-  async createMachine(machine: WantedMachine, call: RuntimeCall): Promise<string> {
+  async createMachine(machine: DesiredRuntimeMachine, call: RuntimeCall): Promise<string> {
     const { ignitionData = new Uint8Array(), volumes = [] } = machine.spec;
     const secrets = [{ ignition: ignitionData }, ...volumes.flatMap(secretsOf)];
     const send = (o: CallOptions) => this.#client.createMachine({ machine }, o);

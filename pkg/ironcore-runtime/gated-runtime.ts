@@ -8,7 +8,7 @@ import type {
   RuntimeFilter,
   RuntimeMachine,
   RuntimeVersion,
-  WantedMachine,
+  DesiredRuntimeMachine,
 } from './runtime.ts';
 import type { DeepPartial, NetworkInterface, Power, Volume } from './gen/ironcore/machine/v1alpha1/machine.ts';
 
@@ -31,7 +31,7 @@ export interface PoolRuntime {
   /** See IronCoreRuntime, as for all the others. */
   machines(filter: RuntimeFilter, signal: AbortSignal): Promise<readonly RuntimeMachine[]>;
   events(sinceMs: number, signal: AbortSignal): Promise<readonly Event[]>;
-  create(of: string, machine: WantedMachine, signal: AbortSignal): Promise<string>;
+  create(of: string, machine: DesiredRuntimeMachine, signal: AbortSignal): Promise<string>;
   delete(of: string, id: string, signal: AbortSignal): Promise<void>;
   annotate(of: string, id: string, all: Readonly<Record<string, string>>, signal: AbortSignal): Promise<void>;
   setPower(of: string, id: string, power: Power, signal: AbortSignal): Promise<void>;
@@ -87,7 +87,7 @@ export class GatedRuntime implements PoolRuntime {
     return this.#runtime.events(sinceMs, { signal, timeoutMs: READ_TIMEOUT_MS });
   }
 
-  create(of: string, machine: WantedMachine, signal: AbortSignal): Promise<string> {
+  create(of: string, machine: DesiredRuntimeMachine, signal: AbortSignal): Promise<string> {
     return this.#mutate('CreateMachine', of, signal, (call) => this.#runtime.createMachine(machine, call));
   }
 

@@ -17,7 +17,7 @@ export interface RuntimeMachine extends Machine {
   readonly status: MachineStatus;
 }
 
-export interface WantedMachine {
+export interface DesiredRuntimeMachine {
   readonly metadata: Pick<DeepPartial<ObjectMetadata>, 'labels' | 'annotations'>;
   readonly spec: DeepPartial<MachineSpec>;
 }
@@ -61,7 +61,7 @@ export interface IronCoreRuntime {
   /** What happened to machines since then, or a little earlier. */
   events(sinceMs: number, call: RuntimeCall): Promise<readonly Event[]>;
   /** Is not idempotent: a machine is looked for by its labels before another one is asked for. Resolves with its id. */
-  createMachine(machine: WantedMachine, call: RuntimeCall): Promise<string>;
+  createMachine(machine: DesiredRuntimeMachine, call: RuntimeCall): Promise<string>;
   /** Resolves before the machine is gone; NotFound when it is. */
   deleteMachine(id: string, call: RuntimeCall): Promise<void>;
   /** Replaces all annotations. */

@@ -98,15 +98,15 @@ async function endpointOf(what: string, read: () => Promise<KubeConfig>, options
   let text = config.exportConfig();
   const url = serverOf(config, what);
 
-  const load: LoadCredentials = async ({ anew, signal }) => {
-    if (anew || mayChange) {
+  const load: LoadCredentials = async ({ refresh, signal }) => {
+    if (refresh || mayChange) {
       const present = await read();
       // What client-node has renewed is lost with the former one.
-      if (anew || present.exportConfig() !== text) [config, text] = [present, present.exportConfig()];
+      if (refresh || present.exportConfig() !== text) [config, text] = [present, present.exportConfig()];
     }
     const server = serverOf(config, what);
     try {
-      return { ...(await credentialsOf(config, plugin, { anew, signal })), url: server };
+      return { ...(await credentialsOf(config, plugin, { refresh, signal })), url: server };
     } catch (err) {
       throw new ConfigError(`getting the credentials of ${what}: ${whatIsWrong(err)}`);
     }
@@ -278,7 +278,7 @@ async function fromFile(config: KubeConfig, file: string): Promise<KubeConfig> {
 async function credentialsOf(
   config: KubeConfig,
   plugin: CredentialPlugin | undefined,
-  how: { readonly anew: boolean; readonly signal: AbortSignal },
+  how: { readonly refresh: boolean; readonly signal: AbortSignal },
 ): Promise<Credentials> {
   const cluster = config.getCurrentCluster();
   if (cluster === null) throw noCluster('the kubeconfig');

@@ -49,10 +49,10 @@ export class CredentialPlugin {
   /** Runs the program unless what it printed last is good for a while yet. When the signal is aborted, it is killed. */
   async credential(
     spec: PluginSpec,
-    how: { readonly anew: boolean; readonly signal: AbortSignal; readonly cluster: ClusterInfo },
+    how: { readonly refresh: boolean; readonly signal: AbortSignal; readonly cluster: ClusterInfo },
   ): Promise<PluginCredential> {
     const text = JSON.stringify([spec, how.cluster]);
-    if (!how.anew && this.#last?.spec === text && this.#isGood(this.#last.credential)) return this.#last.credential;
+    if (!how.refresh && this.#last?.spec === text && this.#isGood(this.#last.credential)) return this.#last.credential;
     const credential = credentialOf(await run(spec, this.#surroundings, how));
     this.#last = { spec: text, credential };
     return credential;

@@ -8,8 +8,8 @@ function endpoint() {
   const clock = new FakeClock();
   const loads: boolean[] = [];
   let ca = 'one';
-  const load = async ({ anew }: { anew: boolean }): Promise<Credentials> => {
-    loads.push(anew);
+  const load = async ({ refresh }: { refresh: boolean }): Promise<Credentials> => {
+    loads.push(refresh);
     return { headers: { Authorization: `Bearer ${loads.length}` }, connection: { tls: { ca } } };
   };
   return {
@@ -91,7 +91,7 @@ async function renewed(one: RefreshingEndpoint, clock: FakeClock): Promise<void>
 /** What the loads of an endpoint come to, one after the other: a token, or that it `fails` or `hangs`. */
 function scripted(script: readonly string[]) {
   const clock = new FakeClock();
-  const loads: { readonly anew: boolean; readonly signal: AbortSignal }[] = [];
+  const loads: { readonly refresh: boolean; readonly signal: AbortSignal }[] = [];
   const results: LoadResult[] = [];
   const load: LoadCredentials = async (how) => {
     loads.push(how);
@@ -195,7 +195,7 @@ test.each([
   one.refused();
 
   expect(await token()).toBe(last);
-  expect(loads.map(({ anew }) => anew)).toEqual(expected);
+  expect(loads.map(({ refresh }) => refresh)).toEqual(expected);
 });
 
 test('what is refused goes on missing since then while a load finds it again that began before', async () => {

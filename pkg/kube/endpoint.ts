@@ -65,9 +65,9 @@ const LOAD_WITHIN_MS = 10_000;
 /** Pause after a load that failed; twice as long after each further one. */
 const PAUSE_MS = { first: 1_000, longest: 30_000 };
 
-/** Loads credentials; `anew` asks to forget whatever the source itself remembers. The signal ends what hangs. */
+/** Loads credentials; `refresh` asks to forget whatever the source itself remembers. The signal ends what hangs. */
 export type LoadCredentials = (how: {
-  readonly anew: boolean;
+  readonly refresh: boolean;
   readonly signal: AbortSignal;
 }) => Promise<Credentials & { readonly url?: string }>;
 
@@ -182,12 +182,12 @@ export class RefreshingEndpoint implements Endpoint {
   /** Never rejects. */
   async #refresh(): Promise<void> {
     const { clock, load, loadWithinMs = LOAD_WITHIN_MS, source, onLoad } = this.#options;
-    const anew = this.#isRefused;
+    const refresh = this.#isRefused;
     const failures = this.#failures;
     try {
-      const run = (signal: AbortSignal): ReturnType<LoadCredentials> => load({ anew, signal });
+      const run = (signal: AbortSignal): ReturnType<LoadCredentials> => load({ refresh, signal });
       const { url, ...loaded } = await withDeadline(clock, loadWithinMs, 'loading the credentials', run);
-      const movedTo = this.#take(loaded, anew, url);
+      const movedTo = this.#take(loaded, refresh, url);
       this.#failures = 0;
       onLoad?.({ ok: true, failures, movedTo });
     } catch (err) {
@@ -201,7 +201,7 @@ export class RefreshingEndpoint implements Endpoint {
   }
 
   /** Returns the server if it is another one now. */
-  #take(loaded: Credentials, anew: boolean, url: string | undefined): string | undefined {
+  #take(loaded: Credentials, refreshed: boolean, url: string | undefined): string | undefined {
     const before = this.#current;
     const connection =
       before !== undefined && isDeepStrictEqual(before.connection, loaded.connection)
@@ -211,7 +211,7 @@ export class RefreshingEndpoint implements Endpoint {
     if (before === undefined || !isSame) this.#current = { headers: loaded.headers, connection };
     this.#loadedMs = this.#options.clock.monotonicMs();
     // A load that began before the refusal has found what was refused.
-    if (anew || !isSame) this.#isRefused = false;
+    if (refreshed || !isSame) this.#isRefused = false;
     if (!this.#isRefused) this.#missingSinceMs = undefined;
     if (url === undefined || withoutSlash(url) === this.#url) return undefined;
     this.#url = withoutSlash(url);

@@ -61,7 +61,7 @@ describe('the newest version that is served is taken', () => {
 
     expect(await Promise.all([scene.request(), scene.request()])).toEqual([taken, taken]);
     expect(await scene.request()).toBe(taken);
-    expect(scene.served.known(clusterAPIMachines).version).toBe(taken);
+    expect(scene.served.current(clusterAPIMachines).version).toBe(taken);
     expect(scene.asked).toHaveLength(taken === 'v1beta2' ? 1 : 2);
     expect(scene.changes).toEqual([]);
   });

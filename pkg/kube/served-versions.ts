@@ -29,7 +29,7 @@ export interface ServedVersionsOptions {
  */
 export class ServedVersions {
   readonly #options: ServedVersionsOptions;
-  readonly #known = new Map<string, Resource<KubeObject>>();
+  readonly #versions = new Map<string, Resource<KubeObject>>();
   readonly #askedAtMs = new Map<string, number>();
   readonly #asking = new Map<string, Promise<Resource<KubeObject>>>();
   readonly #listeners: ((resource: Resource<KubeObject>) => void)[] = [];
@@ -39,8 +39,8 @@ export class ServedVersions {
   }
 
   /** As which the resource was served when that was last found out; the newest before. */
-  known<T extends KubeObject>(resource: Resource<T>): Resource<T> {
-    return (this.#known.get(nameOf(resource)) as Resource<T> | undefined) ?? resource;
+  current<T extends KubeObject>(resource: Resource<T>): Resource<T> {
+    return (this.#versions.get(nameOf(resource)) as Resource<T> | undefined) ?? resource;
   }
 
   /** Adds a listener for resources that turn out to be served in another version than before. */
@@ -69,7 +69,7 @@ export class ServedVersions {
   }
 
   async #find<T extends KubeObject>(resource: Resource<T>, signal: AbortSignal | undefined): Promise<Resource<T>> {
-    const known = this.#known.get(nameOf(resource)) as Resource<T> | undefined;
+    const known = this.#versions.get(nameOf(resource)) as Resource<T> | undefined;
     if (known === undefined) return await this.#wait(resource, signal);
     const askedAtMs = this.#askedAtMs.get(nameOf(resource)) ?? -Infinity;
     if (this.#options.clock.monotonicMs() - askedAtMs >= FRESH_MS) void this.#renew(resource);
@@ -89,12 +89,12 @@ export class ServedVersions {
   /** One question at a time for each resource. */
   async #ask<T extends KubeObject>(resource: Resource<T>): Promise<Resource<T>> {
     const name = nameOf(resource);
-    const asking = this.#asking.get(name) ?? this.#look(resource).finally(() => this.#asking.delete(name));
+    const asking = this.#asking.get(name) ?? this.#check(resource).finally(() => this.#asking.delete(name));
     this.#asking.set(name, asking);
     return (await asking) as Resource<T>;
   }
 
-  async #look(resource: Resource<KubeObject>): Promise<Resource<KubeObject>> {
+  async #check(resource: Resource<KubeObject>): Promise<Resource<KubeObject>> {
     this.#askedAtMs.set(nameOf(resource), this.#options.clock.monotonicMs());
     for (let one: Resource<KubeObject> | undefined = resource; one !== undefined; one = one.older) {
       // The next one is asked about only where this one is not served.
@@ -118,8 +118,8 @@ export class ServedVersions {
 
   #learn(resource: Resource<KubeObject>, served: Resource<KubeObject>): Resource<KubeObject> {
     const name = nameOf(resource);
-    const before = this.#known.get(name);
-    this.#known.set(name, served);
+    const before = this.#versions.get(name);
+    this.#versions.set(name, served);
     if (before !== undefined && before !== served) for (const listener of this.#listeners) listener(resource);
     return served;
   }

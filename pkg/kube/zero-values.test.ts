@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { isSameToGo } from './zero-values.ts';
+import { isEqualInGo } from './zero-values.ts';
 
 test.each([
   { a: undefined, b: undefined, isSame: true },
@@ -17,5 +17,5 @@ test.each([
   { a: { text: '0' }, b: {}, isSame: false },
   { a: { text: '0' }, b: { text: '1' }, isSame: false },
 ])('to a server in Go $a is $b: $isSame', ({ a, b, isSame }) => {
-  expect([isSameToGo(a, b), isSameToGo(b, a)]).toEqual([isSame, isSame]);
+  expect([isEqualInGo(a, b), isEqualInGo(b, a)]).toEqual([isSame, isSame]);
 });

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
  * Whether two values say the same to a server that is written in Go: one with types of its own leaves out what is empty, or gives back a null,
  * a zero or an empty object where nothing was sent.
  */
-export function isSameToGo(a: unknown, b: unknown): boolean {
+export function isEqualInGo(a: unknown, b: unknown): boolean {
   return isDeepStrictEqual(withoutZeros(a), withoutZeros(b));
 }
 

@@ -22,7 +22,7 @@ if (port === null) throw new Error('not running in a worker thread');
 
 const clock = new SystemClock();
 const serverTime = new ServerTime({ clock, reanchored: () => undefined });
-const endpoint = new RelayedEndpoint({ url: data.url, askAnew: () => report({ kind: 'credentials-refused' }) });
+const endpoint = new RelayedEndpoint({ url: data.url, requestRenewal: () => report({ kind: 'credentials-refused' }) });
 const transport = new Transport({
   endpoint,
   clock,
@@ -134,7 +134,7 @@ async function obey(order: LeaseOrder): Promise<void> {
     case 'raise':
       return raise(order.name, order.above);
     case 'credentials':
-      return endpoint.tell(order.credentials, order.url);
+      return endpoint.report(order.credentials, order.url);
     case 'no-credentials':
       return endpoint.fail(order.why);
   }

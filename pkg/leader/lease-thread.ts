@@ -92,7 +92,7 @@ export class LeaseThread {
       longestStallMs,
     };
     const worker = new Worker(FILE, { name: 'leases', workerData, execArgv: [], resourceLimits: LIMITS });
-    worker.on('message', (report: LeaseReport) => this.#heard(report));
+    worker.on('message', (report: LeaseReport) => this.#onMessage(report));
     worker.on('error', (err) => this.#ended(`the Lease thread failed: ${String(err)}`));
     worker.on('exit', () => this.#ended('the Lease thread exited'));
     worker.unref();
@@ -104,7 +104,7 @@ export class LeaseThread {
     this.#worker?.postMessage(order);
   }
 
-  #heard(report: LeaseReport): void {
+  #onMessage(report: LeaseReport): void {
     switch (report.kind) {
       case 'log':
         this.#options.log[report.level]({ ...report.fields, ...errorOf(report.err) }, report.message);
@@ -117,7 +117,7 @@ export class LeaseThread {
         void this.#keepSending({ areAwaited: true });
         break;
       default:
-        this.#electors.get(report.name)?.heard(report);
+        this.#electors.get(report.name)?.onMessage(report);
     }
   }
 

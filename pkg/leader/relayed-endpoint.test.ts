@@ -7,7 +7,7 @@ import { RelayedEndpoint } from './relayed-endpoint.ts';
 
 function endpoint() {
   const asked: number[] = [];
-  return { asked, relayed: new RelayedEndpoint({ url: 'https://server', askAnew: () => asked.push(1) }) };
+  return { asked, relayed: new RelayedEndpoint({ url: 'https://server', requestRenewal: () => asked.push(1) }) };
 }
 
 function credentials(token: string, ca = 'ca'): Credentials {
@@ -19,7 +19,7 @@ test('waits for the first credentials', async () => {
   const waiting = relayed.credentials();
 
   relayed.refused(); // they are on their way
-  relayed.tell(credentials('one'));
+  relayed.report(credentials('one'));
 
   expect(await waiting).toEqual(credentials('one'));
   expect(asked).toEqual([]);
@@ -27,13 +27,13 @@ test('waits for the first credentials', async () => {
 
 test('asks once for others when some were refused, and waits for them', async () => {
   const { relayed, asked } = endpoint();
-  relayed.tell(credentials('one'));
+  relayed.report(credentials('one'));
 
   relayed.refused();
   relayed.refused();
   const waiting = relayed.credentials();
   await setImmediate();
-  relayed.tell(credentials('two'));
+  relayed.report(credentials('two'));
 
   expect(await waiting).toEqual(credentials('two'));
   expect(asked).toHaveLength(1);
@@ -44,19 +44,19 @@ test('says why there are none, until there are', async () => {
 
   relayed.fail('reading the kubeconfig: no such file');
   await expect(relayed.credentials()).rejects.toThrow('reading the kubeconfig: no such file');
-  relayed.tell(credentials('one'));
+  relayed.report(credentials('one'));
 
   expect(await relayed.credentials()).toEqual(credentials('one'));
 });
 
 test('keeps the connection while only the token changes', async () => {
   const { relayed } = endpoint();
-  relayed.tell(credentials('one'));
+  relayed.report(credentials('one'));
   const { connection } = await relayed.credentials();
 
-  relayed.tell(credentials('two'));
+  relayed.report(credentials('two'));
   const same = await relayed.credentials();
-  relayed.tell(credentials('two', 'another authority'));
+  relayed.report(credentials('two', 'another authority'));
   const other = await relayed.credentials();
 
   expect(same.connection).toBe(connection);

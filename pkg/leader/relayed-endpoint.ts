@@ -6,17 +6,17 @@ import type { Credentials, Endpoint } from '../kube/endpoint.ts';
 export class RelayedEndpoint implements Endpoint {
   #url: string;
   readonly namespace = undefined;
-  readonly #askAnew: () => void;
+  readonly #requestRenewal: () => void;
   #current: Credentials | undefined;
   /** Settles when the present credentials, or those that replace refused ones, have come; or why they have not. */
-  #told = Promise.withResolvers<void>();
+  #reported = Promise.withResolvers<void>();
   #isAwaited = true;
   #why: string | undefined;
 
-  /** `askAnew` asks the other thread for credentials in place of refused ones. */
-  constructor(options: { url: string; askAnew: () => void }) {
+  /** `requestRenewal` asks the other thread for credentials in place of refused ones. */
+  constructor(options: { url: string; requestRenewal: () => void }) {
     this.#url = options.url;
-    this.#askAnew = options.askAnew;
+    this.#requestRenewal = options.requestRenewal;
   }
 
   get url(): string {
@@ -24,7 +24,7 @@ export class RelayedEndpoint implements Endpoint {
   }
 
   async credentials(): Promise<Credentials> {
-    await this.#told.promise;
+    await this.#reported.promise;
     if (this.#why !== undefined || this.#current === undefined) throw new Error(this.#why ?? 'no credentials yet');
     return this.#current;
   }
@@ -32,12 +32,12 @@ export class RelayedEndpoint implements Endpoint {
   refused(): void {
     if (this.#isAwaited) return;
     this.#isAwaited = true;
-    this.#told = Promise.withResolvers<void>();
-    this.#askAnew();
+    this.#reported = Promise.withResolvers<void>();
+    this.#requestRenewal();
   }
 
   /** Takes credentials over, and the server that they are for. */
-  tell({ headers, connection }: Credentials, url: string = this.#url): void {
+  report({ headers, connection }: Credentials, url: string = this.#url): void {
     this.#url = url;
     const before = this.#current?.connection;
     this.#current = {
@@ -47,7 +47,7 @@ export class RelayedEndpoint implements Endpoint {
     this.#settle(undefined);
   }
 
-  /** There are none any more, and why; the next `refused` or `tell` changes that. */
+  /** There are none any more, and why; the next `refused` or `report` changes that. */
   fail(why: string): void {
     this.#settle(why);
   }
@@ -55,6 +55,6 @@ export class RelayedEndpoint implements Endpoint {
   #settle(why: string | undefined): void {
     this.#why = why;
     this.#isAwaited = false;
-    this.#told.resolve();
+    this.#reported.resolve();
   }
 }

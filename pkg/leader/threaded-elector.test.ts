@@ -51,16 +51,16 @@ function start() {
   };
   const events = {
     acquire: () => note('acquire', elector.acquire(process.signal)),
-    leads: () => [LEADING, ACQUIRED].forEach((report) => elector.heard(report)),
-    ended: () => elector.heard(ENDED),
-    lost: () => elector.heard(LOST),
+    leads: () => [LEADING, ACQUIRED].forEach((report) => elector.onMessage(report)),
+    ended: () => elector.onMessage(ENDED),
+    lost: () => elector.onMessage(LOST),
     release: () =>
       note(
         'release',
         elector.release(() => mutations.promise),
       ),
     mutationsEnd: () => mutations.resolve(),
-    released: () => elector.heard(RELEASED),
+    released: () => elector.onMessage(RELEASED),
     threadDies: () => elector.threadEnded('it died'),
   };
   return { elector, events, fence, lost, orders, settled };
@@ -140,8 +140,8 @@ describe('raising the token', () => {
     events.leads();
 
     const some = [5n, 5n, 6n].map((token) => elector.raiseAbove(token));
-    elector.heard(raised(6n, 'busy'));
-    elector.heard(raised(5n));
+    elector.onMessage(raised(6n, 'busy'));
+    elector.onMessage(raised(5n));
 
     expect(await Promise.all(some)).toEqual([undefined, undefined, 'busy']);
     expect(orders).toEqual(['acquire', 'raise', 'raise']);

@@ -116,7 +116,7 @@ export class ThreadedElector implements LeaseElector {
   }
 
   /** Takes in what the thread says of this Lease; what comes after its end is too late. */
-  heard(report: ElectorReport): void {
+  onMessage(report: ElectorReport): void {
     const { announce, lost, metrics, name: lease } = this.#deps;
     if (this.#hasThreadEnded) return;
     switch (report.kind) {

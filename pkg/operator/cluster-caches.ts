@@ -1,6 +1,6 @@
 import type { KubeObject } from '../apis/meta.ts';
 import type { MemberContinuity } from '../cache/cluster-continuity.ts';
-import { KnownHistory } from '../cache/known-history.ts';
+import { SeenHistory } from '../cache/seen-history.ts';
 import { ReflectedInformer } from '../cache/reflected-informer.ts';
 import type { IndexFunctions } from '../cache/store.ts';
 import type { Transform } from '../cache/transform.ts';
@@ -84,7 +84,7 @@ export class ClusterCaches implements Member {
   readonly #used = new Set<CacheMember>();
   readonly #running = new Set<Promise<unknown>>();
   /** That the cluster does not answer was said, once for all of its kinds. */
-  #isToldUnreachable = false;
+  #isReportedUnreachable = false;
 
   constructor(access: ClusterAccess, options: ClusterCachesOptions) {
     this.name = `caches of ${access.cluster}`;
@@ -131,7 +131,7 @@ export class ClusterCaches implements Member {
     const { cluster, transport, reader, prober } = this.#access;
     const { clock, log, random, metrics, outages, freeze } = this.#options;
     const { namespace, metadataOnly, indexes, transform, optionalFor } = options;
-    const history = new KnownHistory();
+    const history = new SeenHistory();
     const isOptional = optionalFor !== undefined;
     const continuity = this.#access.continuity.add(
       { resource, namespace, reader: prober, history },
@@ -228,7 +228,7 @@ export class ClusterCaches implements Member {
   async #beginOptional(member: CacheMember, hold: WorkHold, signal: AbortSignal): Promise<void> {
     const { cached, optionalFor, continuity } = member;
     try {
-      await this.#lookOnceThere(cached, hold, signal);
+      await this.#checkOnceThere(cached, hold, signal);
       this.#use(member);
     } catch (err) {
       signal.throwIfAborted();
@@ -246,10 +246,10 @@ export class ClusterCaches implements Member {
    * has looked for. Behind one address a server that is just starting may refuse what others grant: it is asked again for a moment, unless
    * it does not know the kind.
    */
-  async #lookOnceThere(cached: ProbedKind, hold: WorkHold, signal: AbortSignal): Promise<void> {
+  async #checkOnceThere(cached: ProbedKind, hold: WorkHold, signal: AbortSignal): Promise<void> {
     const { clock, random, log } = this.#options;
     try {
-      return await this.#look(cached, signal);
+      return await this.#check(cached, signal);
     } catch (err) {
       signal.throwIfAborted();
       if (ApiError.is(err, 'NotServed')) throw err;
@@ -258,7 +258,7 @@ export class ClusterCaches implements Member {
       const shown: WorkHold = { failed: (again) => hold.failed(again), release: () => undefined };
       const what = `reading ${qualified(cached.resource)} of the ${this.#access.cluster} cluster`;
       const how = { clock, random, log: quiet(log), hold: shown, patienceMs };
-      await retryUnlessRefused(how, what, (s) => this.#look(cached, s), signal);
+      await retryUnlessRefused(how, what, (s) => this.#check(cached, s), signal);
     }
   }
 
@@ -282,7 +282,7 @@ export class ClusterCaches implements Member {
     while (!signal.aborted) {
       try {
         await clock.sleep(pauseMs, signal);
-        await this.#look(member.cached, signal);
+        await this.#check(member.cached, signal);
         const kind = kindOf(member.cached.resource);
         log.info({ cluster: this.#access.cluster, kind }, 'started filling a cache');
         member.continuity.restore();
@@ -327,7 +327,7 @@ export class ClusterCaches implements Member {
     return describeRefusal(this.#access.cluster, this.#options.roleFile, resource, err);
   }
 
-  async #look({ resource, namespace, reader }: ProbedKind, signal: AbortSignal): Promise<void> {
+  async #check({ resource, namespace, reader }: ProbedKind, signal: AbortSignal): Promise<void> {
     const scope = namespace === undefined ? {} : { namespace };
     await reader.list(resource, { ...scope, limit: 1, signal, timeoutMs: FIRST_LIST_TIMEOUT_MS });
   }
@@ -339,13 +339,13 @@ export class ClusterCaches implements Member {
     const told = (err: ApiError): string => this.#describe(cached.resource, err);
     const look = async (s: AbortSignal): Promise<void> => {
       try {
-        await this.#look(cached, s);
+        await this.#check(cached, s);
       } catch (err) {
         s.throwIfAborted();
         if (isForbiddenOrNotServed(err)) throw err;
         hold.failed(err);
-        log[this.#isToldUnreachable ? 'debug' : 'warn']({ cluster, err }, 'cluster is not reachable yet');
-        this.#isToldUnreachable = true;
+        log[this.#isReportedUnreachable ? 'debug' : 'warn']({ cluster, err }, 'cluster is not reachable yet');
+        this.#isReportedUnreachable = true;
       }
     };
     try {

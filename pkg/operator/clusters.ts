@@ -123,14 +123,14 @@ export async function openCluster(options: ClusterOptions): Promise<ClusterAcces
 }
 
 /** One load in so many is told while they fail. */
-const TELL_EACH = 10;
+const REPORT_EACH = 10;
 
 /** Told early: what was loaded before may be accepted for hours yet, and then nothing is any more. */
 function noteLoad(result: LoadResult, { cluster, log, metrics, moved }: ClusterOptions): void {
   metrics.credentialLoads.inc({ cluster, result: result.ok ? 'ok' : 'failed' });
   const { failures } = result;
   if (!result.ok) {
-    const level = failures % TELL_EACH === 1 ? 'warn' : 'debug';
+    const level = failures % REPORT_EACH === 1 ? 'warn' : 'debug';
     log[level]({ cluster, failures, err: result.why }, 'could not load the credentials');
     return;
   }

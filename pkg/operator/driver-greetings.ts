@@ -6,7 +6,7 @@ import type { Member } from '../process/lifecycle.ts';
 import type { Random } from '../random/random.ts';
 
 /** A driver is looked at so often; while it is connected, no call is needed for that. */
-const LOOK_EACH_MS = 10_000;
+const CHECK_EACH_MS = 10_000;
 
 /** What is asked of a driver. */
 type Greeted = Pick<MachineDriver, 'capabilities' | 'provider'>;
@@ -48,9 +48,9 @@ export class DriverGreetings implements Member {
   async #greet(driver: Greeted): Promise<void> {
     const { clock, log, random } = this.#options;
     const { signal } = this.#stopping;
-    const backoff = new ReconnectBackoff(clock, { random, longestMs: LOOK_EACH_MS });
+    const backoff = new ReconnectBackoff(clock, { random, longestMs: CHECK_EACH_MS });
     while (!signal.aborted) {
-      let pauseMs = LOOK_EACH_MS;
+      let pauseMs = CHECK_EACH_MS;
       try {
         await driver.capabilities(signal);
         backoff.reached();

@@ -138,11 +138,11 @@ function showHeld(
 
 /** What is done when a driver refuses our fencing token; without leader election there is none. */
 function obedienceOf(options: DriversOptions, provider: string, elector: LeaseElector): Obedience {
-  const told = showHeld(options, provider, 'obedience', 'driver rejected the fencing token, retrying');
+  const reported = showHeld(options, provider, 'obedience', 'driver rejected the fencing token, retrying');
   return new Obedience({
     raiseAbove: (token) => elector.raiseAbove(token),
     // Written when the Lease is taken, also again after a suspension; renewals and raised tokens leave it as it is.
     leadership: () => elector.lease?.spec?.acquireTime,
-    told,
+    reported,
   });
 }

@@ -209,7 +209,7 @@ export class Operator {
 
   /** `apiVersion` under which the control cluster serves a kind, as far as that is known. */
   servedAs(resource: Resource<KubeObject>): string {
-    return apiVersionOf(this.#clusters.control.transport.served.known(resource));
+    return apiVersionOf(this.#clusters.control.transport.served.current(resource));
   }
 
   /** Calls `run` each time the control cluster turned out to serve a kind in another version than before. */

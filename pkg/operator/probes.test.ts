@@ -30,7 +30,7 @@ function kind(isReachable: boolean): ProbedKind {
     informer: {
       waitFor: () => Promise.resolve(),
       waitUntilWatching: () => Promise.resolve(),
-      readAnew: () => Promise.reject(new Error('not asked for')),
+      reread: () => Promise.reject(new Error('not asked for')),
     },
   };
 }
@@ -88,11 +88,11 @@ test.each([
   const taken: string[] = [];
   const listed = { namespace: 'shoot', name: 'm-1', uid: 'u', resourceVersion: '5', isDeletion: false };
   const get = () => Promise.resolve({ metadata: { ...listed, resourceVersion: stored } } as never);
-  const readAnew = () => Promise.resolve({ samples: [listed], take: () => void taken.push('read anew') });
+  const reread = () => Promise.resolve({ samples: [listed], take: () => void taken.push('read anew') });
   const caches = [
     {
       cluster: 'control',
-      kinds: [{ ...one, reader: { ...one.reader, get }, informer: { ...one.informer, readAnew } }],
+      kinds: [{ ...one, reader: { ...one.reader, get }, informer: { ...one.informer, reread } }],
     },
   ];
   const [control] = probesOf([probed('control')], caches);

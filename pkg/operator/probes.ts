@@ -1,6 +1,6 @@
 import { reachPresent, type CacheSource } from '../cache/reach-present.ts';
 import { unlessRefused, type ClusterContinuity } from '../cache/cluster-continuity.ts';
-import { requireListedIsStored } from '../cache/known-history.ts';
+import { requireListedIsStored } from '../cache/seen-history.ts';
 import type { ReflectedInformer } from '../cache/reflected-informer.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import { RefusedError } from '../gate/outage.ts';
@@ -10,7 +10,7 @@ import { isForbiddenOrNotServed } from '../kube/errors.ts';
 
 /** A cache, and how it is brought up to date. */
 export interface ProbedKind extends CacheSource {
-  readonly informer: Pick<ReflectedInformer<KubeObject>, 'waitFor' | 'waitUntilWatching' | 'readAnew'>;
+  readonly informer: Pick<ReflectedInformer<KubeObject>, 'waitFor' | 'waitUntilWatching' | 'reread'>;
   /** The server refuses it: work that needs it is held, and nobody waits for it to be caught up with. */
   readonly isGivenUp?: boolean;
 }
@@ -53,7 +53,7 @@ export function probesOf(
     async catchUp(signal, { isSetBack }) {
       const kinds = caches.filter(({ cluster }) => cluster === probed.cluster).flatMap((one) => one.kinds);
       // Before that nothing can be verified: what is known is of the history that did not happen.
-      if (isSetBack) await readAnew(kinds, continuity, signal);
+      if (isSetBack) await reread(kinds, continuity, signal);
       const over = new AbortController();
       const either = AbortSignal.any([signal, over.signal]);
       // Watches that are resumed may break again, and wait until that was looked into.
@@ -85,21 +85,17 @@ async function catchUp(
  * Takes what was read only when all of it has arrived, at once: nobody sees one kind of the past beside another of the present. Takes nothing,
  * and throws ServerAheadError, while the lists show what etcd does not hold.
  */
-async function readAnew(
-  kinds: readonly ProbedKind[],
-  continuity: ClusterContinuity,
-  signal: AbortSignal,
-): Promise<void> {
+async function reread(kinds: readonly ProbedKind[], continuity: ClusterContinuity, signal: AbortSignal): Promise<void> {
   const { breaks } = continuity;
   await continuity.requireNotAhead(signal);
   const readings = await Promise.all(
     kinds.map(async (kind) => {
-      const reading = await kind.informer.readAnew(signal);
+      const reading = await kind.informer.reread(signal);
       for (const seen of reading.samples) await unlessRefused(requireListedIsStored(kind, seen, signal));
       return reading;
     }),
   );
   signal.throwIfAborted();
   for (const { take } of readings) take();
-  continuity.startAnew(breaks);
+  continuity.restart(breaks);
 }

@@ -10,8 +10,8 @@ const LONGEST_PAUSE_MS = 5_000;
 /** No attempt follows another sooner, though the server has answered somebody else meanwhile. */
 const SHORTEST_PAUSE_MS = 500;
 /** Failures that are normal while servers start; this one is told, and then each twelfth: about one a minute. */
-const FIRST_TOLD = 3;
-const EACH_TOLD = 12;
+const FIRST_REPORTED = 3;
+const REPORT_EACH = 12;
 
 /** How something is asked again and again. */
 export interface Retrying {
@@ -55,7 +55,7 @@ export async function retryUntilDone<T>(
       if (wasUnanswered && !isUnanswered) backoff.reached();
       wasUnanswered = isUnanswered;
       const ms = Math.max(backoff.next(), err.retryAfterMs ?? 0);
-      const isTold = backoff.failures === FIRST_TOLD || backoff.failures % EACH_TOLD === 0;
+      const isTold = backoff.failures === FIRST_REPORTED || backoff.failures % REPORT_EACH === 0;
       log[isTold ? 'warn' : 'debug']({ err, ms, failures: backoff.failures }, `${what} failed, retrying`);
       await pause(clock, ms, isUnanswered ? answeredSince : undefined, signal);
     }

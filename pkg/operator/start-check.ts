@@ -29,7 +29,7 @@ export interface StartCheckOptions {
 }
 
 /** What is missing and not needed is looked at again so often. */
-const LOOK_AGAIN_MS = 300_000;
+const RECHECK_MS = 300_000;
 /** For one question; an API server that is down is asked again. */
 const QUESTION_TIMEOUT_MS = 5_000;
 
@@ -91,8 +91,8 @@ export class StartCheck implements Member {
   async #follow(access: ClusterAccess, checked: Promise<readonly Permission[]>): Promise<void> {
     const [outcome] = await Promise.allSettled([checked]);
     if (outcome.status === 'rejected') return; // the start has failed of it
-    if (access.cluster === CONTROL) await this.#lookAtFields(access);
-    await this.#tellUntilGranted(access, outcome.value);
+    if (access.cluster === CONTROL) await this.#checkFields(access);
+    await this.#reportUntilGranted(access, outcome.value);
   }
 
   /** Resolves with what is missing and not needed. Throws CannotStartError, and the signal's reason. */
@@ -135,13 +135,13 @@ export class StartCheck implements Member {
   }
 
   /** Never rejects. */
-  async #tellUntilGranted({ cluster, transport }: ClusterAccess, permissions: readonly Permission[]): Promise<void> {
+  async #reportUntilGranted({ cluster, transport }: ClusterAccess, permissions: readonly Permission[]): Promise<void> {
     const { clock, log } = this.#options;
     const { signal } = this.#stopping;
     const reviewer = new AccessReviewer(transport);
     let missing = permissions;
     let told = '';
-    for (let pauseMs = REFUSAL_PATIENCE_MS; !signal.aborted && missing.length > 0; pauseMs = LOOK_AGAIN_MS) {
+    for (let pauseMs = REFUSAL_PATIENCE_MS; !signal.aborted && missing.length > 0; pauseMs = RECHECK_MS) {
       try {
         await clock.sleep(pauseMs, signal);
         missing = await refusedOf(reviewer, missing, { signal, timeoutMs: QUESTION_TIMEOUT_MS });
@@ -157,7 +157,7 @@ export class StartCheck implements Member {
   }
 
   /** Fields that the control cluster drops are told: objects work without them. */
-  async #lookAtFields({ cluster, transport }: ClusterAccess): Promise<void> {
+  async #checkFields({ cluster, transport }: ClusterAccess): Promise<void> {
     const { log } = this.#options;
     const { signal } = this.#stopping;
     try {

@@ -29,7 +29,7 @@ export interface CachedCluster {
   readonly kinds: readonly CacheSource[];
 }
 
-const LOOK_AGAIN_MS = 5_000;
+const RECHECK_MS = 5_000;
 
 /**
  * Whether, since this leadership began, the caches of the target cluster have caught up with the present. A target that cannot
@@ -75,7 +75,7 @@ export class TargetReadiness {
     return (key, signal, log) =>
       this.#isReady || !needsTarget(key)
         ? reconcile(key, signal, log)
-        : Promise.resolve(requeue(LOOK_AGAIN_MS, 'the target cluster to respond'));
+        : Promise.resolve(requeue(RECHECK_MS, 'the target cluster to respond'));
   }
 
   async #catchUp(target: CachedCluster, signal: AbortSignal): Promise<void> {

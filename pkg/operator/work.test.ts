@@ -30,7 +30,7 @@ function start(change: Partial<Controller> = {}, targetHasOutage = false) {
       story.push(`${name} ${key}`);
       return Promise.resolve(stop);
     },
-    needsTarget: () => false,
+    requiresTarget: () => false,
     watches: [() => void story.push(`${name} watches`), (queue) => queue.add('key')],
     ...change,
   });
@@ -75,7 +75,7 @@ describe('the work of a leadership', () => {
   test('reports although the target cannot be reached, and holds back what needs it', async () => {
     const reports: string[] = [];
     const report = (key: string): Promise<void> => Promise.resolve(void reports.push(key));
-    const { story, work } = start({ report, needsTarget: () => true }, true);
+    const { story, work } = start({ report, requiresTarget: () => true }, true);
 
     await work.begin(never);
     await settle();
@@ -85,7 +85,7 @@ describe('the work of a leadership', () => {
   });
 
   test('goes on without the target where it is not needed', async () => {
-    const { story, work } = start({ needsTarget: () => false }, true);
+    const { story, work } = start({ requiresTarget: () => false }, true);
 
     await work.begin(never);
     await settle();

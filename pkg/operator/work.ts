@@ -97,8 +97,8 @@ export class Work implements LeaderWork {
     });
   }
 
-  #reconcileOf({ reconcile, needsTarget, report }: Controller): Reconcile {
-    const held = this.#readiness.holding(reconcile, needsTarget);
+  #reconcileOf({ reconcile, requiresTarget, report }: Controller): Reconcile {
+    const held = this.#readiness.holding(reconcile, requiresTarget);
     if (report === undefined) return held;
     return async (key, signal, log) => {
       await report(key, signal);

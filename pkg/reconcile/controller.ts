@@ -19,7 +19,7 @@ export interface Controller {
   /** Done before each pass, also before one that has to wait for the target cluster. */
   readonly report?: (key: string, signal: AbortSignal) => Promise<void>;
   /** Whether a key has to wait until the caches of the target cluster have caught up with the present. */
-  readonly needsTarget: (key: string) => boolean;
+  readonly requiresTarget: (key: string) => boolean;
   readonly watches: readonly Watch[];
   /** How long a key rests after a pass, see KeyedQueue; not at all without it. */
   readonly restMs?: (key: string) => number;

@@ -4,7 +4,7 @@ import { DriverError } from '../driver/error.ts';
 import { GateClosedError } from '../gate/gate.ts';
 import { ApiError, isConflict } from '../kube/errors.ts';
 import type { LogFields, Logger } from '../log/logger.ts';
-import { isTold } from '../log/told.ts';
+import { isReported } from '../log/reported.ts';
 import type { PassResult, ReconcileMetrics } from '../metrics/reconcile.ts';
 import type { Outcome, Run } from '../workqueue/keyed-queue.ts';
 import type { StepResult } from './result.ts';
@@ -35,7 +35,7 @@ const LONGEST_CONFLICT_RETRY_MS = 1_000;
 /** The server comes back at any moment; when it does not, the gate closes soon. */
 const LONGEST_UNREACHABLE_RETRY_MS = 3_000;
 /** A first failure is mostly healed by the second attempt. */
-const FIRST_TOLD = 3;
+const FIRST_REPORTED = 3;
 
 /**
  * Turns queue items into passes: gives each an id, a deadline and a logger, counts how it ended and says when the key runs
@@ -105,7 +105,7 @@ export class Worker {
     const what: LogFields =
       result === 'bug' ? { err: thrown } : { reason: (thrown as Error).message, code: codeOf(err) };
     const level = result === 'bug' ? 'error' : 'warn';
-    log[failures >= FIRST_TOLD && isTold(failures) ? level : 'debug']({ ...what, failures }, 'pass failed');
+    log[failures >= FIRST_REPORTED && isReported(failures) ? level : 'debug']({ ...what, failures }, 'pass failed');
     // No failure of the object: a connection that comes and goes must not keep it waiting for longer than an outage would.
     const isUnreachable = ApiError.is(err, 'Unreachable');
     return {

@@ -317,7 +317,7 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
     });
 
     const reports =
-      (status: object): SimProvider['fateOf'] =>
+      (status: object): SimProvider['outcomeOf'] =>
       () => ({ status });
 
     // promise: cluster-api/contracts-providers/become-codes-drivers-insufficientresources
@@ -346,7 +346,7 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
           says: 'InvalidArgument: providerSpec.clusterName: Cluster gone does not exist in namespace shoot: create it, or correct the name',
         },
       };
-      metal.fateOf = (object) => {
+      metal.outcomeOf = (object) => {
         const { status } = fates[object.metadata.name] ?? {};
         return status === undefined ? 'provisioned' : reports(status)(object);
       };
@@ -397,7 +397,7 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
       reader: new HttpReader(transport),
       writer,
       clock,
-      servedAs: (resource) => apiVersionOf(transport.served.known(resource)),
+      servedAs: (resource) => apiVersionOf(transport.served.current(resource)),
       log: silentLogger,
       close: () => transport.close(),
     });

@@ -261,7 +261,7 @@ function driverHere(kube: KubeSession): ClusterAPIDriver {
   return new ClusterAPIDriver({
     reader,
     writer,
-    servedAs: (resource) => apiVersionOf(transport.served.known(resource)),
+    servedAs: (resource) => apiVersionOf(transport.served.current(resource)),
     clock: new SystemClock(),
     log: silentLogger,
     close: () => Promise.resolve(),

@@ -4,7 +4,7 @@ import { isBeingDeleted } from '../../../pkg/apis/meta.ts';
 import type { DeletionPolicy } from '../../../pkg/controllers/machines/deletion-policy.ts';
 import { machines } from '../../../pkg/kube/resource.ts';
 import { CommandCluster } from '../command-cluster.ts';
-import { runForExitCode, type Say, type Terminal } from '../terminal.ts';
+import { runForExitCode, type PrintLine, type Terminal } from '../terminal.ts';
 import { version } from '../version.ts';
 import {
   annotationsFor,
@@ -70,7 +70,7 @@ async function show(
   asked: Machine,
   goal: DeletionGoal,
   timeoutMs: number,
-  say: Say,
+  say: PrintLine,
 ): Promise<void> {
   const { name, uid } = asked.metadata;
   let said: string | undefined;
@@ -83,5 +83,5 @@ async function show(
     return isDone;
   };
   const late = (): string => deletionTimeoutText(last, goal);
-  await cluster.follow(machines, name, look, timeoutMs, { uid, look: () => look(undefined) }, late);
+  await cluster.follow(machines, name, look, timeoutMs, { uid, check: () => look(undefined) }, late);
 }

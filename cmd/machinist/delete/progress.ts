@@ -6,7 +6,7 @@ import type { DeletionPolicy } from '../../../pkg/controllers/machines/deletion-
 import { frontEndField } from '../../../pkg/controllers/machines/front-end-field.ts';
 import {
   hasPreparationBegun,
-  isPreparationAsked,
+  isPreparationRequested,
   preparationShownBy,
 } from '../../../pkg/controllers/machines/prepared-deletion.ts';
 import { CommandError } from '../command-error.ts';
@@ -40,7 +40,7 @@ export function deletionProgressOf(
     const isOver = !hasPreparationBegun(machine) && preparationShownBy(machine) === undefined;
     return isOver ? { text: `machine "${name}" is kept`, isDone: true } : waiting;
   }
-  if (goal === 'prepared' && !isBeingDeleted(machine) && !isPreparationAsked(machine))
+  if (goal === 'prepared' && !isBeingDeleted(machine) && !isPreparationRequested(machine))
     throw new CommandError(`the deletion of machine "${name}" was aborted`);
   return waiting;
 }
@@ -64,7 +64,7 @@ export function annotationsFor(
       return { ...asked, [PREPARE_DELETION_ANNOTATION]: 'true' };
     case 'kept':
       if (isBeingDeleted(machine)) throw tooLate(name);
-      if (!isPreparationAsked(machine) && !hasPreparationBegun(machine))
+      if (!isPreparationRequested(machine) && !hasPreparationBegun(machine))
         throw new CommandError(`the deletion of machine "${name}" is not being prepared`);
       return { [PREPARE_DELETION_ANNOTATION]: null };
   }

@@ -17,7 +17,7 @@ import {
   type DescribedEvent,
   type DescribedExplanation,
 } from './described.ts';
-import { isAnswer, knownOf } from './known.ts';
+import { isAnswer, readNamed } from './read-named.ts';
 import { conditionLines, eventLines, explanationFields, fieldLines, tableLines } from './layout.ts';
 import { printDescription } from './print-description.ts';
 
@@ -69,7 +69,7 @@ export async function aroundCluster(reader: Reader, { metadata }: ClusterAPIClus
   const ref = { namespace, name: `${name}${KUBECONFIG_SECRET_SUFFIX}` };
   const [kubeconfig, machines] = await Promise.all([
     // Of credentials it is enough to know that they are there.
-    knownOf(reader, secrets, ref, { metadataOnly: true }),
+    readNamed(reader, secrets, ref, { metadataOnly: true }),
     reader.list(clusterAPIMachines, { namespace }).catch((err: unknown) => {
       if (isAnswer(err)) return undefined;
       throw err;

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import type { ClusterAPIMachine } from '../../../pkg/apis/cluster-api/machine.ts';
-import type { KnownCluster } from '../../../pkg/controllers/cluster-api/explain.ts';
+import type { ClusterLookup } from '../../../pkg/controllers/cluster-api/explain.ts';
 import { clusterAPIDescription, renderClusterAPI } from './cluster-api-machine.ts';
 
 const THEN = '2026-01-01T00:00:00Z';
@@ -9,7 +9,7 @@ const NOW_MS = Date.parse('2026-01-01T00:10:00Z');
 const PRE_DRAIN = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/backup';
 const PRE_TERMINATE = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/machinist';
 const metadata = { name: 'm-1', namespace: 'ns', uid: 'u', resourceVersion: '1', creationTimestamp: THEN };
-const CLUSTER: KnownCluster = { metadata: { ...metadata, name: 'c' } };
+const CLUSTER: ClusterLookup = { metadata: { ...metadata, name: 'c' } };
 
 const MACHINE: ClusterAPIMachine = {
   metadata: {
@@ -44,7 +44,7 @@ const MACHINE: ClusterAPIMachine = {
   },
 };
 
-const described = (machine = MACHINE, cluster: KnownCluster = CLUSTER): string =>
+const described = (machine = MACHINE, cluster: ClusterLookup = CLUSTER): string =>
   renderClusterAPI(clusterAPIDescription(machine, cluster, [], NOW_MS), NOW_MS);
 
 test('a Machine of Cluster API is described in the layout of kubectl, with what holds its deletion', () => {

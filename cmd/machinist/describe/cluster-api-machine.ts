@@ -6,7 +6,7 @@ import {
 import type { ClusterAPIMachine } from '../../../pkg/apis/cluster-api/machine.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
 import { hookNamesOf } from '../../../pkg/controllers/cluster-api/deletion/hooks.ts';
-import { explainClusterAPIMachine, type KnownCluster } from '../../../pkg/controllers/cluster-api/explain.ts';
+import { explainClusterAPIMachine, type ClusterLookup } from '../../../pkg/controllers/cluster-api/explain.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/kube/resource.ts';
 import type { DescribeOptions } from './command.ts';
 import {
@@ -18,7 +18,7 @@ import {
   type DescribedEvent,
   type DescribedExplanation,
 } from './described.ts';
-import { knownOf } from './known.ts';
+import { readNamed } from './read-named.ts';
 import { conditionLines, eventLines, explanationFields, fieldLines } from './layout.ts';
 import { printDescription } from './print-description.ts';
 
@@ -58,7 +58,10 @@ export async function describeClusterAPIMachine(name: string, options: DescribeO
       resource: clusterAPIMachines,
       describe: async (reader, machine, told, nowMs) => {
         const { namespace = '' } = machine.metadata;
-        const cluster = await knownOf(reader, clusterAPIClusters, { namespace, name: machine.spec?.clusterName ?? '' });
+        const cluster = await readNamed(reader, clusterAPIClusters, {
+          namespace,
+          name: machine.spec?.clusterName ?? '',
+        });
         return clusterAPIDescription(machine, cluster, told, nowMs());
       },
       render: renderClusterAPI,
@@ -71,7 +74,7 @@ export async function describeClusterAPIMachine(name: string, options: DescribeO
 /** Describes a Machine of Cluster API with its Cluster and its Events, as they were read at `nowMs`. */
 export function clusterAPIDescription(
   machine: ClusterAPIMachine,
-  cluster: KnownCluster,
+  cluster: ClusterLookup,
   events: readonly Event[],
   nowMs: number,
 ): ClusterAPIDescription {

@@ -12,7 +12,7 @@ import {
   type DescribedEvent,
   type DescribedExplanation,
 } from './described.ts';
-import { knownOf } from './known.ts';
+import { readNamed } from './read-named.ts';
 import { ageOf, conditionLines, eventLines, explanationFields, fieldLines, tableLines } from './layout.ts';
 import { printDescription } from './print-description.ts';
 
@@ -48,7 +48,7 @@ export async function describeIronCoreMachine(name: string, options: DescribeOpt
     {
       resource: ironCoreMachines,
       describe: async (reader, machine, told, nowMs) => {
-        const pool = await knownOf(reader, ironCoreMachinePools, { name: machine.spec.machinePoolRef?.name ?? '' });
+        const pool = await readNamed(reader, ironCoreMachinePools, { name: machine.spec.machinePoolRef?.name ?? '' });
         return ironCoreDescription(machine, pool, told, nowMs());
       },
       render: renderIronCore,

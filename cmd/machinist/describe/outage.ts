@@ -2,7 +2,7 @@ import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../pkg/apis/meta.ts';
 import type { Reader } from '../../../pkg/kube/client.ts';
 import { machineDeployments, machineSets } from '../../../pkg/kube/resource.ts';
-import { isAnswer } from './known.ts';
+import { isAnswer } from './read-named.ts';
 
 /**
  * What the MachineDeployment of a Machine says of a cluster that does not answer; undefined when it says nothing, when there is

@@ -30,11 +30,11 @@ import { classFrom, secretFrom } from './input.ts';
 export async function verifyDriver(options: VerifyCommandOptions, terminal: Terminal): Promise<number> {
   let kept = false;
   const code = await runForExitCode(terminal, async () => {
-    requireKnown(options.rule);
+    requireKnownRules(options.rule);
     const tell = options.output === 'text' ? terminal.out : terminal.err;
     const given = await optionsFrom(options);
     if (Object.keys(given.secretData).length === 0) tell(lackOfSecret(options.secret));
-    const report = await reportOn(options, { ...given, tell }, terminal);
+    const report = await reportOn(options, { ...given, report: tell }, terminal);
     const { output } = options;
     terminal.out(
       output === 'json' ? reportJSON(report) : output === 'junit' ? reportJUnit(report) : `\n${summaryOf(report)}`,
@@ -85,7 +85,7 @@ async function reportOn(
   return { driver, address, results, isInterrupted: interrupt.signal.aborted, end };
 }
 
-function requireKnown(names: readonly string[]): void {
+function requireKnownRules(names: readonly string[]): void {
   const known = RULES.map(({ name }) => name);
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined) throw new CommandError(`unknown rule ${unknown}; the rules are ${known.join(', ')}`);

@@ -5,7 +5,7 @@ import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { machines } from '../../../pkg/kube/resource.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
-import { runForExitCode, type Say, type Terminal } from '../terminal.ts';
+import { runForExitCode, type PrintLine, type Terminal } from '../terminal.ts';
 import { version } from '../version.ts';
 import {
   endMaintenancePatch,
@@ -63,7 +63,7 @@ async function machineNamed(cluster: CommandCluster, target: string): Promise<st
   throw new CommandError(`several machines have Node "${name}": ${[first, ...others].join(', ')}`);
 }
 
-async function ask(cluster: CommandCluster, name: string, goal: 'start' | 'end', say: Say): Promise<void> {
+async function ask(cluster: CommandCluster, name: string, goal: 'start' | 'end', say: PrintLine): Promise<void> {
   const isChanged = await cluster.change(machines, name, (machine) => {
     const annotations = goal === 'start' ? startOf(machine) : endMaintenancePatch(machine);
     return annotations && { metadata: { annotations } };
@@ -79,7 +79,7 @@ async function show(
   name: string,
   goal: MaintenanceGoal,
   { isWaiting, timeoutMs }: { isWaiting: boolean; timeoutMs: number },
-  say: Say,
+  say: PrintLine,
 ): Promise<void> {
   let said: string | undefined;
   let last: Machine | undefined;

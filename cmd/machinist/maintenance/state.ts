@@ -1,7 +1,11 @@
 import { MAINTENANCE_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../pkg/apis/meta.ts';
-import { asksMaintenance, isUnderMaintenance, maintenanceOf } from '../../../pkg/controllers/machines/maintenance.ts';
+import {
+  isMaintenanceRequested,
+  isUnderMaintenance,
+  maintenanceOf,
+} from '../../../pkg/controllers/machines/maintenance.ts';
 import { CommandError } from '../command-error.ts';
 
 /** What a command waits for; `status` for whatever is asked. */
@@ -44,7 +48,7 @@ export function maintenanceTimeoutText(machine: Machine, goal: MaintenanceGoal):
 /** What starts a maintenance; undefined when that was asked for. Throws CommandError for a machine that is being deleted. */
 export function startOf(machine: Machine): Record<string, string> | undefined {
   if (isBeingDeleted(machine)) throw new CommandError(`${quoted(machine)} is being deleted`);
-  return asksMaintenance(machine, undefined) ? undefined : { [MAINTENANCE_ANNOTATION]: 'true' };
+  return isMaintenanceRequested(machine, undefined) ? undefined : { [MAINTENANCE_ANNOTATION]: 'true' };
 }
 
 /** What ends a maintenance; undefined when nothing has to. Throws CommandError when the Machine alone does not. */

@@ -4,7 +4,7 @@ import { machineDeployments, machineSets } from '../../../pkg/kube/resource.ts';
 import { version } from '../version.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
-import { runForExitCode, type Say, type Terminal } from '../terminal.ts';
+import { runForExitCode, type PrintLine, type Terminal } from '../terminal.ts';
 import { historyTable, revisionDetails, revisionsOf, undoOf } from './history.ts';
 import { rolloutStatus, type RolloutStatus } from './status.ts';
 import { deploymentNameOf, quoted, shown } from './target.ts';
@@ -16,7 +16,7 @@ export interface RolloutOptions {
 }
 
 /** One subcommand at work on the MachineDeployment `name`. */
-export type Task = (cluster: CommandCluster, name: string, say: Say) => Promise<void>;
+export type Task = (cluster: CommandCluster, name: string, say: PrintLine) => Promise<void>;
 
 /** The key that kubectl writes too: any change of the template is a rollout. */
 const RESTARTED_AT_ANNOTATION = 'kubectl.kubernetes.io/restartedAt';

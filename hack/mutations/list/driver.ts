@@ -27,7 +27,7 @@ export const DRIVER: readonly Mutation[] = [
     why: 'An old manager makes and deletes VMs.',
   },
   {
-    in: 'FenceWatch.#ask',
+    in: 'FenceWatch.#query',
     from: "this.#wait(await this.#gate.admit('report', this.#clusters, this.#over.signal)",
     to: "await this.#gate.admit('report', this.#clusters, this.#over.signal",
     why: 'A long mutation is watched for the first renewal of the Lease only.',
@@ -113,7 +113,7 @@ export const DRIVER: readonly Mutation[] = [
     why: 'A password that a provider quotes as a list of bytes is shown.',
   },
   {
-    in: 'Verification.#telling',
+    in: 'Verification.#reporting',
     from: 'tellAfter(ageMs)',
     to: '() => undefined',
     why: 'What a rule waits for is told once, however long it takes.',
@@ -126,7 +126,7 @@ export const DRIVER: readonly Mutation[] = [
   },
   {
     in: 'Verification.try',
-    from: 'await this.#telling(true, ruleMs, () => this.#cleanUp(scene, ruleMs)',
+    from: 'await this.#reporting(true, ruleMs, () => this.#cleanUp(scene, ruleMs)',
     to: 'signal.aborted ? [] : await this.#cleanUp(scene, ruleMs',
     why: 'An interrupted verification leaves VMs behind.',
   },

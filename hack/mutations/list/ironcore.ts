@@ -34,8 +34,8 @@ export const IRONCORE: readonly Mutation[] = [
   },
   {
     in: 'Rivals.#foreign',
-    from: '!isKnownClaim(known, claim) &&',
-    to: '!isKnownClaim(known, claim) && false &&',
+    from: '!isRecordedClaim(known, claim) &&',
+    to: '!isRecordedClaim(known, claim) && false &&',
     why: 'Two clusters with the same UIDs delete the machines of each other.',
   },
   {
@@ -58,7 +58,7 @@ export const IRONCORE: readonly Mutation[] = [
   },
   {
     in: 'MissingMachines.lost',
-    from: 'isTooMany({ known, missing })',
+    from: 'isTooMany({ recorded, missing })',
     to: 'false',
     why: 'A runtime that lost its state has every deletion ended.',
   },
@@ -88,7 +88,7 @@ export const IRONCORE: readonly Mutation[] = [
   },
   {
     in: 'claims',
-    from: '= mayLetGo ?',
+    from: '= mayRelease ?',
     to: '= own.length > 0 ?',
     why: 'A volume is given to another Machine while it is still attached.',
   },

@@ -10,7 +10,7 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     tests: ['unanswered.test.ts'],
   },
   {
-    in: 'UnansweredCreations.lookMs',
+    in: 'UnansweredCreations.checkMs',
     from: 'this.#recall(machine)',
     to: '0',
     why: 'A restart forgets that a creation was not answered.',
@@ -23,7 +23,7 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     tests: ['unanswered.test.ts'],
   },
   {
-    in: 'requireWanted',
+    in: 'requireStillDesired',
     from: '?.metadata.uid === metadata.uid',
     to: ' !== undefined',
     why: 'A VM is made for a machine whose name belongs to another one by now.',

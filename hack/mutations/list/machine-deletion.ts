@@ -4,7 +4,7 @@ import type { Mutation } from '../mutation.ts';
 export const MACHINE_DELETION: readonly Mutation[] = [
   {
     in: 'deletionOf',
-    from: "=== 'NotFound' ? { lastKnownState, found: false",
+    from: "=== 'NotFound' ? { lastKnownState, wasFound: false",
     to: "!== 'OK' ? { lastKnownState",
     why: 'Any error of DeleteMachine means that the VM is gone.',
     tests: ['deletion.test.ts', 'unanswered.test.ts'],

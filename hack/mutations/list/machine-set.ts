@@ -95,7 +95,7 @@ export const MACHINE_SET: readonly Mutation[] = [
   },
   {
     in: 'MachineSetController.#manageReplicas',
-    from: '{ againMs: RECOVERY_LOOK_MS }',
+    from: '{ againMs: RECOVERY_CHECK_MS }',
     to: '{}',
     why: 'A Failed machine that was spared is not looked at again soon.',
   },

@@ -15,7 +15,7 @@ export const SAFETY: readonly Mutation[] = [
     why: 'A VM without namespace in the list of a whole cluster is deleted.',
   },
   {
-    in: 'OrphanVMsController.#look',
+    in: 'OrphanVMsController.#check',
     from: '[...departed, ...seen.machines]',
     to: 'seen.machines',
     why: 'The VM of a Machine that has just vanished is deleted before anybody can bring it back.',
@@ -119,13 +119,13 @@ export const SAFETY: readonly Mutation[] = [
     why: 'A class loses its finalizer although it has changed since it was looked at.',
   },
   {
-    in: 'lookForOwnerlessVMs',
+    in: 'findOwnerlessVMs',
     from: 'unknown',
     to: 'none',
     why: 'A class is let go because its driver is not configured.',
   },
   {
-    in: 'lookForOwnerlessVMs',
+    in: 'findOwnerlessVMs',
     from: '{ items } = await reader.list(machines, { namespace, signal }',
     to: 'items: { metadata: { name: string } }[] = vms.map(({ machineName }) => ({ metadata: { name: machineName } })',
     why: 'A class is let go with VMs that nobody owns.',

@@ -28,7 +28,7 @@ export interface ClusterMachine extends KubeObject {
   status?: { readonly providerStatus?: ProviderStatus };
 }
 
-export type StateWord = 'Provision' | 'Uninitialized' | 'Pending' | 'Deploy' | 'Ready' | 'Maintenance';
+export type ProviderState = 'Provision' | 'Uninitialized' | 'Pending' | 'Deploy' | 'Ready' | 'Maintenance';
 
 /** A condition of the provider status, which is none of Kubernetes' usual form. */
 export interface ProviderCondition {
@@ -47,7 +47,7 @@ export interface ProviderStatus {
   readonly privateIp?: string;
   readonly maintenance?: boolean;
   readonly upgradeIndex?: number;
-  readonly status?: StateWord;
+  readonly status?: ProviderState;
   readonly delete?: boolean;
   readonly prepareDeletionPhase?: string;
 }

@@ -5,7 +5,7 @@ import type { Membership } from '../membership.ts';
 import type { Mutated, MutationCall, Mutations } from '../mutations.ts';
 import { MOST_PLACES } from '../instances.ts';
 import type { Places } from '../places.ts';
-import { askedFor } from './asked.ts';
+import { deletionTargetOf } from './deletion-target.ts';
 import { decideDecrease } from './decrease.ts';
 import { isRefusal } from './decision.ts';
 import { decideDeletion } from './delete-nodes.ts';
@@ -37,7 +37,7 @@ export function mutations(deps: MutationDeps): Mutations {
       const decide: Wish['decide'] = (state) => {
         const { uid } = state.deployment.metadata;
         const known = places.see(uid, Math.min(missingIn(state), MOST_PLACES));
-        const asked = nodes.map((node) => askedFor(membership, state.deployment, node, known));
+        const asked = nodes.map((node) => deletionTargetOf(membership, state.deployment, node, known));
         const decision = decideDeletion(state, group, asked);
         last = isRefusal(decision) ? undefined : { uid, places: decision.places };
         // Before it is written: nobody may ever know whether it was.

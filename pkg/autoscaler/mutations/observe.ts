@@ -10,7 +10,7 @@ import type { Targets } from '../../targets/targets.ts';
 import type { GroupState, GroupMember } from './group-state.ts';
 
 /** What groups are seen by. */
-export interface Sight extends Pick<Caches, 'machines' | 'machineSets'> {
+export interface GroupSources extends Pick<Caches, 'machines' | 'machineSets'> {
   readonly targets: Targets;
   readonly clock: Clock;
 }
@@ -19,7 +19,7 @@ export interface Sight extends Pick<Caches, 'machines' | 'machineSets'> {
 export type LiveMachines = ReadonlyMap<string, Machine | undefined>;
 
 /** A group as the caches show it, but for what was read from the API server. */
-export function groupStateOf(sight: Sight, deployment: MachineDeployment, live: LiveMachines): GroupState {
+export function groupStateOf(sight: GroupSources, deployment: MachineDeployment, live: LiveMachines): GroupState {
   const world = observeWorld(sight, deployment);
   const members = ownedMachines(sight, deployment)
     .map((cached) => (live.has(cached.metadata.name) ? live.get(cached.metadata.name) : cached))
@@ -29,7 +29,7 @@ export function groupStateOf(sight: Sight, deployment: MachineDeployment, live: 
 }
 
 /** One that runs has a Node, even if the cache of Nodes does not show it yet. */
-function hasNode({ targets, machines }: Sight, machine: Machine): boolean {
+function hasNode({ targets, machines }: GroupSources, machine: Machine): boolean {
   const target = targets.of(machine);
   const isUp = phaseOf(machine) === 'Running' || phaseOf(machine) === 'Available';
   return isUp || (target !== undefined && nodeAccess(target, machines).ofMachine(machine).length > 0);

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { machineDeployment, type BuiltMachineDeployment } from '../../../test/builders.ts';
 import { TRIGGER_DELETION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
-import { fateOf } from './write-outcome.ts';
+import { writeOutcomeOf } from './write-outcome.ts';
 
 const base = machineDeployment(({ metadata, spec }) => {
   Object.assign(metadata, { resourceVersion: '7', generation: 3 });
@@ -67,5 +67,5 @@ test.each<{ title: string; now: (d: BuiltMachineDeployment) => void; entries?: s
   const changed = structuredClone(base);
   now(changed);
 
-  expect(fateOf({ base, replicas: 4, entries }, changed)).toBe(want);
+  expect(writeOutcomeOf({ base, replicas: 4, entries }, changed)).toBe(want);
 });

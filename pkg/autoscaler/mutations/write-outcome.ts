@@ -25,7 +25,7 @@ export interface UnansweredWrite {
 export type WriteOutcome = 'open' | 'missed' | 'done' | 'unknown';
 
 /** Judges one write. */
-export function fateOf({ base, replicas, entries }: UnansweredWrite, now: MachineDeployment): WriteOutcome {
+export function writeOutcomeOf({ base, replicas, entries }: UnansweredWrite, now: MachineDeployment): WriteOutcome {
   if (now.metadata.uid !== base.metadata.uid) return 'unknown';
   if (now.metadata.resourceVersion === base.metadata.resourceVersion) return 'open';
   const changes = (now.metadata.generation ?? 0) - (base.metadata.generation ?? 0);

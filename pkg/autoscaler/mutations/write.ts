@@ -18,12 +18,12 @@ import type { Caches } from '../../operator/caches.ts';
 import type { NodeGroup } from '../groups.ts';
 import type { Mutated, MutationCall } from '../mutations.ts';
 import { isRefusal, type GroupChange, type GroupDecision } from './decision.ts';
-import { fateOf, type WriteOutcome, type UnansweredWrite } from './write-outcome.ts';
+import { writeOutcomeOf, type WriteOutcome, type UnansweredWrite } from './write-outcome.ts';
 import type { GroupState } from './group-state.ts';
-import { groupStateOf, type Sight } from './observe.ts';
+import { groupStateOf, type GroupSources } from './observe.ts';
 
 /** What decisions are written with. */
-export interface WriteDeps extends Sight, Pick<Caches, 'machineDeployments'> {
+export interface WriteDeps extends GroupSources, Pick<Caches, 'machineDeployments'> {
   /** Live reads of the control cluster. */
   readonly reader: Reader;
   readonly writer: Writer;
@@ -49,7 +49,7 @@ const READS_AT_ONCE = 10;
 /**
  * Carries decisions about node groups out: each is one patch of the MachineDeployment, which holds only for the version that was
  * decided about. Decisions about one group come one after the other. On a conflict the group is read and decided about again; after an
- * answer that did not come it is looked what became of the write (see `fateOf`), so that nothing is done twice.
+ * answer that did not come it is looked what became of the write (see `writeOutcomeOf`), so that nothing is done twice.
  */
 export class GroupWrites {
   readonly #deps: WriteDeps;
@@ -192,7 +192,7 @@ function unknown({ group }: Wish, err: unknown): ServerError {
 
 /** What became of a write. When that cannot be known, what may be repeated is decided about again, and nothing else is. */
 function settled(sent: Sent, now: MachineDeployment, { group, isRepeatable }: Wish): WriteOutcome {
-  const fate = fateOf(sent, now);
+  const fate = writeOutcomeOf(sent, now);
   if (fate !== 'unknown' || isRepeatable) return fate;
   throw new ServerError(
     Status.ABORTED,

@@ -1,5 +1,5 @@
 import { repeatsSecrets } from '../../driver/without-secrets.ts';
-import { Late, NoAnswer } from '../conversation.ts';
+import { CallTimeout, NoAnswer } from '../conversation.ts';
 import type { Rule } from '../rule.ts';
 import { Violation } from '../violation.ts';
 
@@ -11,7 +11,7 @@ export const BOUNDS: readonly Rule[] = [
   {
     name: 'time-of-a-creation',
     sentence: 'The driver gives up when the call is cancelled or its timeout has passed.',
-    needs: ['idempotent_create'],
+    requires: ['idempotent_create'],
     async run(scene) {
       const machine = scene.machine('a');
       await inTime(scene.create(machine, { timeoutMs: SHORT_MS }));
@@ -61,6 +61,6 @@ async function inTime(call: Promise<unknown>): Promise<void> {
   try {
     await call;
   } catch (err) {
-    if (err instanceof Late || !(err instanceof NoAnswer)) throw err;
+    if (err instanceof CallTimeout || !(err instanceof NoAnswer)) throw err;
   }
 }

@@ -38,7 +38,7 @@ export const CREATION: readonly Rule[] = [
   {
     name: 'creations-at-once',
     sentence: 'Repeating it must never make a second VM.',
-    needs: ['idempotent_create'],
+    requires: ['idempotent_create'],
     async run(scene) {
       const machine = scene.machine('a');
       const made = await scene.atOnce(Array.from({ length: AT_ONCE }, () => () => scene.made(machine)));
@@ -51,7 +51,7 @@ export const CREATION: readonly Rule[] = [
   {
     name: 'creation-after-a-lost-answer',
     sentence: 'What it had begun at the provider by then is found by the next call.',
-    needs: ['idempotent_create'],
+    requires: ['idempotent_create'],
     async run(scene) {
       const machine = scene.machine('a');
       for (const afterMs of LOST_AFTER_MS) {
@@ -69,7 +69,7 @@ export const CREATION: readonly Rule[] = [
   {
     name: 'untagged-vm',
     sentence: "A VM without such a UID, named as its machine, is that machine's VM; a VM with another UID is not.",
-    needs: ['--untagged-vm-command'],
+    requires: ['--untagged-vm-command'],
     async run(scene) {
       const machine = scene.machine('a');
       const providerID = await scene.untagged(machine);
@@ -87,7 +87,7 @@ export const CREATION: readonly Rule[] = [
   {
     name: 'bad-class',
     sentence: 'A bad value is answered with InvalidArgument that names the member.',
-    needs: ['--bad-class'],
+    requires: ['--bad-class'],
     async run(scene) {
       const { machineClass, badClass = machineClass } = scene.options;
       const { failure } = await scene.create(scene.machine('a', { machineClass: badClass }));
@@ -102,7 +102,7 @@ export const CREATION: readonly Rule[] = [
   {
     name: 'refused-creation-leaves-nothing',
     sentence: 'The provider spec or secret is wrong, and nothing was made; the message names the member.',
-    needs: ['--bad-class'],
+    requires: ['--bad-class'],
     async run(scene) {
       const { machineClass, badClass = machineClass } = scene.options;
       await scene.create(scene.machine('a', { machineClass: badClass }));
@@ -113,7 +113,7 @@ export const CREATION: readonly Rule[] = [
   {
     name: 'bad-secret',
     sentence: 'The credentials are not accepted.',
-    needs: ['--bad-secret'],
+    requires: ['--bad-secret'],
     async run(scene) {
       const { badSecretData: secretData = {} } = scene.options;
       const { failure } = await scene.create(scene.machine('a'), { secretData });

@@ -83,7 +83,7 @@ export const IDENTITY: readonly Rule[] = [
   {
     name: 'untagged-vm-by-a-foreign-id',
     sentence: FOREIGN_ID,
-    needs: ['--untagged-vm-command'],
+    requires: ['--untagged-vm-command'],
     async run(scene) {
       const machine = scene.machine('a');
       const providerID = await scene.untagged(machine);

@@ -8,7 +8,7 @@ export const LISTS: readonly Rule[] = [
   {
     name: 'list',
     sentence: "Name of the machine it was made for, from the VM's name or tags.",
-    needs: ['ListMachines'],
+    requires: ['ListMachines'],
     async run(scene) {
       const machine = scene.machine('a');
       const { providerId } = await scene.made(machine);
@@ -27,7 +27,7 @@ export const LISTS: readonly Rule[] = [
     name: 'list-in-pages',
     sentence:
       "A VM that exists from the first to the last page must be on one of them; VMs without a UID tag, named and tagged as the provider's drivers always did, are listed too, and a VM whose deletion is under way may be.",
-    needs: ['ListMachines'],
+    requires: ['ListMachines'],
     async run(scene) {
       const machines = ['a', 'b', 'c'].map((letter) => scene.machine(letter));
       for (const machine of machines) {
@@ -49,7 +49,7 @@ export const LISTS: readonly Rule[] = [
     name: 'list-of-another-cluster',
     sentence:
       'What is listed and has no machine is deleted, so a VM of another cluster or namespace must not be listed.',
-    needs: ['ListMachines'],
+    requires: ['ListMachines'],
     async run(scene) {
       const machine = scene.machine('a');
       await scene.made(machine);
@@ -61,7 +61,7 @@ export const LISTS: readonly Rule[] = [
     name: 'list-of-another-namespace',
     sentence:
       'What is listed and has no machine is deleted, so a VM of another cluster or namespace must not be listed.',
-    needs: ['ListMachines'],
+    requires: ['ListMachines'],
     async run(scene) {
       const machine = scene.machine('a');
       await scene.made(machine);
@@ -73,7 +73,7 @@ export const LISTS: readonly Rule[] = [
   {
     name: 'list-of-another-class',
     sentence: 'The VMs made from the class asked for, found by the tag that names it.',
-    needs: ['ListMachines', 'LIST_SCOPE_CLASS'],
+    requires: ['ListMachines', 'LIST_SCOPE_CLASS'],
     async run(scene) {
       const machine = scene.machine('a');
       await scene.made(machine);

@@ -9,7 +9,7 @@ export const RESTART: readonly Rule[] = [
     name: 'restart',
     sentence:
       'The manager decides which machines should exist; the driver only does what it is asked, for one machine at a time, and remembers nothing that the provider does not remember.',
-    needs: ['--restart-command'],
+    requires: ['--restart-command'],
     async run(scene) {
       const machine = scene.machine('a');
       const { providerId } = await scene.made(machine);
@@ -29,7 +29,7 @@ export const RESTART: readonly Rule[] = [
     name: 'restart-during-a-creation',
     sentence:
       'A call may be repeated at any time: after a lost answer, after a restart of either side, by a new leader while the call of the old one still runs.',
-    needs: ['--restart-command', 'idempotent_create'],
+    requires: ['--restart-command', 'idempotent_create'],
     async run(scene) {
       const machine = scene.machine('a');
       const lost = scene.create(machine).catch(() => undefined);
@@ -44,7 +44,7 @@ export const RESTART: readonly Rule[] = [
     name: 'restart-keeps-tokens',
     sentence:
       'What is remembered protects only where every manager asks the same driver, or several drivers share what they remember, and where it outlives a restart of the driver.',
-    needs: ['--restart-command'],
+    requires: ['--restart-command'],
     async run(scene) {
       const machine = scene.machine('a');
       await scene.made(machine, { token: 7n });

@@ -31,7 +31,7 @@ export const SERVICE: readonly Rule[] = [
   {
     name: 'foreign-volume',
     sentence: "In the order asked for; a volume that is not the provider's is left out.",
-    needs: ['GetVolumeIDs'],
+    requires: ['GetVolumeIDs'],
     async run({ talk, cluster, signal }) {
       const { failure, volumeIds } = await talk.volumeIDs(cluster, [{ hostPath: { path: '/tmp' } }], { signal });
       if (failure !== undefined) throw new UnexpectedAnswer('GetVolumeIDs of a hostPath', failure, 'an empty list');

@@ -45,7 +45,7 @@ const ABSENT_MS = 5_000;
  */
 export class SecretContents {
   readonly #deps: SecretContentsDeps;
-  readonly #known = new Map<string, Content>();
+  readonly #contents = new Map<string, Content>();
   readonly #absentUntilMs = new Map<string, number>();
   readonly #reading = new Map<string, Promise<Content | undefined>>();
 
@@ -90,7 +90,7 @@ export class SecretContents {
     const [namespace = '', name = ''] = key.split('/');
     // As in the original: our permissions must not lend themselves to classes that name Secrets of others.
     if (namespace !== machineClass.metadata.namespace) return Promise.resolve(undefined);
-    const known = this.#known.get(key);
+    const known = this.#contents.get(key);
     const current = this.#deps.secrets.get(key)?.metadata.resourceVersion;
     if (known !== undefined && known.resourceVersion === current) return Promise.resolve(known);
     const isAbsent = current === undefined && this.#deps.clock.monotonicMs() < (this.#absentUntilMs.get(key) ?? 0);
@@ -105,11 +105,11 @@ export class SecretContents {
   async #read(key: string, namespace: string, name: string): Promise<Content | undefined> {
     try {
       const content = contentOf(await this.#deps.reader.get(secrets, { namespace, name }));
-      if (this.#deps.classes.byIndex(SECRET_INDEX, key).length > 0) this.#known.set(key, content);
+      if (this.#deps.classes.byIndex(SECRET_INDEX, key).length > 0) this.#contents.set(key, content);
       return content;
     } catch (err) {
       if (!isNotFound(err)) throw err;
-      this.#known.delete(key);
+      this.#contents.delete(key);
       this.#absentUntilMs.set(key, this.#deps.clock.monotonicMs() + ABSENT_MS);
       return undefined;
     } finally {
@@ -118,7 +118,7 @@ export class SecretContents {
   }
 
   #forget(key: string): void {
-    this.#known.delete(key);
+    this.#contents.delete(key);
     this.#absentUntilMs.delete(key);
   }
 }

@@ -26,7 +26,7 @@ import {
   type SeenConnection,
   type SeenOfCluster,
 } from './cluster-conditions.ts';
-import { clusterNewsOf, REFUSED } from './cluster-news.ts';
+import { clusterEventsOf, REFUSED } from './cluster-events.ts';
 import { deprecatedConditions, merged, plain, type ConditionValue } from './conditions.ts';
 import type { Externals } from './externals.ts';
 import { graceLeftMs } from './creation/node-by-provider-id.ts';
@@ -61,7 +61,7 @@ const CONTROL_PLANE = 'WaitingForControlPlaneDeletion';
 const INFRASTRUCTURE = 'WaitingForInfrastructureDeletion';
 
 /** A live look that a deletion waits for is repeated so often. */
-const LOOK_AGAIN_MS = 5_000;
+const RECHECK_MS = 5_000;
 
 /**
  * Does for Clusters what providers of machines rely on: owns the objects of infrastructure and control plane that the Cluster names, shows what they
@@ -89,7 +89,7 @@ export class ClusterAPIClusterController {
     const { infrastructureRef, controlPlaneRef } = cluster.spec ?? {};
     externals.use(user, cluster, [infrastructureRef ?? [], controlPlaneRef ?? []].flat());
     if (cluster.spec?.paused === true || cluster.metadata.annotations?.[PAUSED_ANNOTATION] !== undefined) {
-      await this.#tell(cluster, [plain('Paused', 'True', 'Paused', 'The Cluster is paused')], {}, signal);
+      await this.#report(cluster, [plain('Paused', 'True', 'Paused', 'The Cluster is paused')], {}, signal);
       return stop;
     }
     if (isBeingDeleted(cluster)) {
@@ -109,7 +109,7 @@ export class ClusterAPIClusterController {
     const { connection, againMs } = this.#connection(cluster, user, machines.length > 0);
     const facts: ClusterFacts = { cluster, infrastructure, controlPlane, connection, hasControlPlaneNode };
     const told = await this.#takeOver(facts, signal);
-    await this.#tell(told, clusterConditions(facts), statusOf(facts), signal);
+    await this.#report(told, clusterConditions(facts), statusOf(facts), signal);
     return againMs === undefined ? stop : requeue(againMs, 'the API server of the Cluster to respond');
   }
 
@@ -238,7 +238,7 @@ export class ClusterAPIClusterController {
     }
     if (await externals.isGone(cluster, reference, signal)) return undefined;
     await this.#waits(cluster, reason, `Waiting for ${what} to be deleted`, signal);
-    return requeue(LOOK_AGAIN_MS, `${what} to be gone`);
+    return requeue(RECHECK_MS, `${what} to be gone`);
   }
 
   /**
@@ -280,17 +280,17 @@ export class ClusterAPIClusterController {
     const more = names.length > 5 ? ` and ${names.length - 5} more` : '';
     const message = `Waiting for Machines to be deleted: ${names.slice(0, 5).join(', ')}${more}`;
     await this.#waits(cluster, 'WaitingForWorkersDeletion', message, signal);
-    return requeue(LOOK_AGAIN_MS, message);
+    return requeue(RECHECK_MS, message);
   }
 
   async #waits(cluster: ClusterAPICluster, reason: string, message: string, signal: AbortSignal): Promise<StepResult> {
     const said = [plain('Deleting', 'True', reason, message), notAvailable(message)];
-    await this.#tell(cluster, said, { phase: 'Deleting' }, signal);
+    await this.#report(cluster, said, { phase: 'Deleting' }, signal);
     return waitFor(message);
   }
 
   /** Writes what has changed of the status; conditions that are not said stay. */
-  async #tell(
+  async #report(
     cluster: ClusterAPICluster,
     said: readonly ConditionValue[],
     more: Partial<ClusterAPIClusterStatus>,
@@ -312,7 +312,7 @@ export class ClusterAPIClusterController {
     const change = replacing<ClusterAPIClusterStatus>(before, after);
     if (change === null) return;
     await writer.patch('change', clusterAPIClusters, refOf(cluster), statusPatch(cluster, change), { signal });
-    for (const told of clusterNewsOf(cluster, { ...cluster, status: after })) {
+    for (const told of clusterEventsOf(cluster, { ...cluster, status: after })) {
       this.#deps.recorder.event({ object: cluster, ...told });
     }
   }

@@ -160,7 +160,7 @@ function infrastructureReady({ machine, infrastructure }: MachineFacts): Conditi
   });
 }
 
-interface Words {
+interface ConditionTexts {
   readonly isReady: boolean;
   readonly what: string;
   /** The field of the Machine that names it. */
@@ -173,7 +173,7 @@ interface Words {
 function external(
   type: string,
   seen: Seen<{ readonly ready: ClusterAPICondition | undefined }>,
-  { isReady, what, field, waitsFor, isGone }: Words,
+  { isReady, what, field, waitsFor, isGone }: ConditionTexts,
 ): ConditionValue {
   switch (seen.kind) {
     case 'found': {

@@ -111,7 +111,7 @@ test.each([
     nodeCluster: { kind: 'reached', target: withNode, identity: undefined },
     cluster,
     again: [],
-    told: [],
+    events: [],
   } as unknown as MachinePass;
   const deps = { ...depsOf([one, other]), externals } as unknown as StepDeps;
   await creationSteps(deps)
@@ -168,7 +168,7 @@ test.each<{ what: string; live: Node | ApiError; clusterGoes?: boolean; want: ob
     cluster: of,
     problems: [],
     again: [],
-    told: [],
+    events: [],
   } as unknown as MachinePass;
   const step = creationSteps(depsOf([one])).find(({ name }) => name === 'node');
   await Promise.allSettled([step?.run(pass)]);
@@ -234,14 +234,14 @@ test.each<{
       cluster,
       problems: [],
       again: [],
-      told: [],
+      events: [],
     } as unknown as MachinePass;
     await creationSteps(depsOf([one, ...copies]))
       .find(({ name }) => name === 'node')
       ?.run(pass);
 
     expect([pass.node.kind, pass.machine.status.nodeRef?.name]).toEqual([kind, nodeRef]);
-    expect(pass.told.map(({ message }) => message)).toEqual(told);
+    expect(pass.events.map(({ message }) => message)).toEqual(told);
   },
 );
 
@@ -258,7 +258,7 @@ test('what a Node says of its system is followed', async () => {
     nodeCluster: reached(target(trimNode(upgraded))),
     cluster,
     again: [],
-    told: [],
+    events: [],
   } as unknown as MachinePass;
   await creationSteps(depsOf([going]))
     .find(({ name }) => name === 'node')
@@ -299,7 +299,7 @@ test.each([
     cluster,
     problems: [],
     again: [],
-    told: [],
+    events: [],
   } as unknown as MachinePass;
 
   await creationSteps(depsOf([going]))

@@ -22,7 +22,7 @@ export interface DataSecretsDeps {
 export class DataSecrets {
   readonly #deps: DataSecretsDeps;
   /** Of Secrets as they are in the cache. */
-  readonly #known = new WeakMap<KubeObject, DataSecretTrouble | undefined>();
+  readonly #secrets = new WeakMap<KubeObject, DataSecretTrouble | undefined>();
 
   constructor(deps: DataSecretsDeps) {
     this.#deps = deps;
@@ -38,13 +38,13 @@ export class DataSecrets {
   ): Promise<DataSecretTrouble | undefined> {
     const { secrets, reader } = this.#deps;
     const cached = secrets.get(keyOf({ metadata: place }));
-    if (cached !== undefined && this.#known.has(cached)) return this.#known.get(cached);
+    if (cached !== undefined && this.#secrets.has(cached)) return this.#secrets.get(cached);
     try {
       const live = await reader.get(secretResource, place, { signal }).catch(ignoreNotFound);
       const trouble =
         live === undefined ? missing(place.name) : bootstrapDataIn(live) === undefined ? empty(place.name) : undefined;
       if (cached?.metadata.resourceVersion === live?.metadata.resourceVersion && cached !== undefined) {
-        this.#known.set(cached, trouble);
+        this.#secrets.set(cached, trouble);
       }
       return trouble;
     } catch (err) {

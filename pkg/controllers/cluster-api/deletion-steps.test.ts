@@ -11,7 +11,7 @@ import { runSteps } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
 import { deletionSteps } from './deletion-steps.ts';
 import { attachedVolumes } from './deletion/detach-volumes.ts';
-import { describeRemainingPods } from './deletion/drain-words.ts';
+import { describeRemainingPods } from './deletion/drain-text.ts';
 import { hookNamesOf } from './deletion/hooks.ts';
 import { nodeCareOf } from './deletion/node-care.ts';
 import { isOver } from './deletion/waits.ts';
@@ -192,7 +192,7 @@ async function run(
     older: [],
     deleting: undefined,
     problems: [],
-    told: [],
+    events: [],
     again: [],
     ...change,
   };
@@ -204,13 +204,13 @@ async function run(
   }
   const [ended] = await Promise.allSettled([runSteps(steps, pass)]);
   if (ended.status === 'rejected' && ended.reason !== infrastructureFailure) throw ended.reason;
-  did.push(...pass.told.flatMap((one) => (one.reason === 'SuccessfulDrainNode' ? [] : [`tell ${one.reason}`])));
+  did.push(...pass.events.flatMap((one) => (one.reason === 'SuccessfulDrainNode' ? [] : [`tell ${one.reason}`])));
   const { reason, message, event } = pass.deleting ?? {};
   return {
     did,
     waits: reason,
     says: message,
-    isToldDrained: pass.told.some((one) => one.reason === 'SuccessfulDrainNode') || undefined,
+    isToldDrained: pass.events.some((one) => one.reason === 'SuccessfulDrainNode') || undefined,
     told: event && `${event.type} ${event.reason}`,
     isHeld: machine.metadata.finalizers?.length === 1,
   };
@@ -668,12 +668,12 @@ describe('a deletion', () => {
   ])('that leaves a Node of $what says who deletes it', async ({ finalizers, type, says }) => {
     const labels = { 'node.gardener.cloud/machine-name': 'ours' };
     const left = node((n) => void Object.assign(n.metadata, { name: 'n', labels, finalizers }));
-    const told: MachinePass['told'] = [];
+    const events: MachinePass['events'] = [];
     const cluster = object('c', { deletionTimestamp: START });
 
-    await run({ gone: ALL_GONE }, { ...OVER, cluster, told, node: { kind: 'found', node: left } });
+    await run({ gone: ALL_GONE }, { ...OVER, cluster, events, node: { kind: 'found', node: left } });
 
-    expect(told).toEqual([{ type, reason: 'NodeLeft', message: expect.stringMatching(says) }]);
+    expect(events).toEqual([{ type, reason: 'NodeLeft', message: expect.stringMatching(says) }]);
   });
 
   test('is tried again while the Node resists and there is time', async () => {

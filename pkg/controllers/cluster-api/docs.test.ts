@@ -13,7 +13,7 @@ import { CLUSTER_API_MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
 import type { Patch } from '../../kube/patch.ts';
 import { clusterAPIClusters, clusterAPIMachines, apiVersionOf } from '../../kube/resource.ts';
 import { ClusterAPIClusterController, type ClusterControllerDeps } from './cluster-controller.ts';
-import { CLUSTER_EVENTS } from './cluster-news.ts';
+import { CLUSTER_EVENTS } from './cluster-events.ts';
 import { clusterAPIMachineConditions, plain } from './conditions.ts';
 import { olderConditions } from './older-conditions.ts';
 

@@ -4,7 +4,7 @@ import { CLUSTER_FINALIZER, HAD_KUBECONFIG_ANNOTATION, KUBECONFIG_SECRET_SUFFIX 
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
-import { notLookedAt, sentence, type ClusterAPIExplanation } from './explain.ts';
+import { notReconciled, sentence, type ClusterAPIExplanation } from './explain.ts';
 
 /** What is known beside a Cluster; unknown: who asks may not read it. */
 export interface AroundCluster {
@@ -22,7 +22,7 @@ const DELETION: Readonly<Record<string, string>> = {
   WaitingForInfrastructureDeletion: 'Then the Cluster is removed.',
 };
 
-type Said = Omit<ClusterAPIExplanation, 'sinceMs'> & { readonly since: string | undefined };
+type ClusterStatement = Omit<ClusterAPIExplanation, 'sinceMs'> & { readonly since: string | undefined };
 
 /** Explains a Cluster of Cluster API as it was read at `nowMs` (ms since the epoch), with what is around it. */
 export function explainClusterAPICluster(
@@ -35,7 +35,7 @@ export function explainClusterAPICluster(
   return { ...told, sinceMs: fromMs === undefined ? undefined : Math.max(0, nowMs - fromMs) };
 }
 
-function stand(cluster: ClusterAPICluster, around: AroundCluster): Said {
+function stand(cluster: ClusterAPICluster, around: AroundCluster): ClusterStatement {
   const { metadata } = cluster;
   const paused = conditionOf(cluster, 'Paused');
   if (cluster.spec?.paused === true || paused?.status === 'True') {
@@ -50,12 +50,12 @@ function stand(cluster: ClusterAPICluster, around: AroundCluster): Said {
   }
   const isHeld = metadata.finalizers?.includes(CLUSTER_FINALIZER) === true;
   if (!isHeld && !isBeingDeleted(cluster))
-    return { ...notLookedAt('Cluster', metadata), since: metadata.creationTimestamp };
+    return { ...notReconciled('Cluster', metadata), since: metadata.creationTimestamp };
   if (isBeingDeleted(cluster)) return deleting(cluster);
   return withoutKubeconfig(cluster, around) ?? waiting(cluster) ?? provisioned(cluster, around);
 }
 
-function deleting(cluster: ClusterAPICluster): Said {
+function deleting(cluster: ClusterAPICluster): ClusterStatement {
   const { deletionTimestamp, finalizers = [] } = cluster.metadata;
   const condition = conditionOf(cluster, 'Deleting');
   const isTold = condition?.status === 'True';
@@ -73,7 +73,10 @@ function deleting(cluster: ClusterAPICluster): Said {
 }
 
 /** Its Machines wait for a Secret that it has had. */
-function withoutKubeconfig({ metadata }: ClusterAPICluster, { kubeconfig }: AroundCluster): Said | undefined {
+function withoutKubeconfig(
+  { metadata }: ClusterAPICluster,
+  { kubeconfig }: AroundCluster,
+): ClusterStatement | undefined {
   if (kubeconfig !== 'missing' || metadata.annotations?.[HAD_KUBECONFIG_ANNOTATION] === undefined) return undefined;
   const name = `${metadata.name}${KUBECONFIG_SECRET_SUFFIX}`;
   return {
@@ -85,7 +88,7 @@ function withoutKubeconfig({ metadata }: ClusterAPICluster, { kubeconfig }: Arou
   };
 }
 
-function waiting(cluster: ClusterAPICluster): Said | undefined {
+function waiting(cluster: ClusterAPICluster): ClusterStatement | undefined {
   for (const [type, nextStep] of [
     [
       'InfrastructureReady',
@@ -99,7 +102,7 @@ function waiting(cluster: ClusterAPICluster): Said | undefined {
   return undefined;
 }
 
-function missing(type: string, condition: ClusterAPICondition | undefined, nextStep: string): Said {
+function missing(type: string, condition: ClusterAPICondition | undefined, nextStep: string): ClusterStatement {
   const message = condition?.message ?? '';
   return {
     reason: condition?.reason ?? 'NotReported',
@@ -110,7 +113,7 @@ function missing(type: string, condition: ClusterAPICondition | undefined, nextS
   };
 }
 
-function provisioned(cluster: ClusterAPICluster, { machines }: AroundCluster): Said {
+function provisioned(cluster: ClusterAPICluster, { machines }: AroundCluster): ClusterStatement {
   const counts = machines === 'unknown' ? '' : `, with ${countOf(machines)}`;
   return {
     reason: 'Provisioned',

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import type { ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
-import { explainClusterAPIMachine, type KnownCluster } from './explain.ts';
+import { explainClusterAPIMachine, type ClusterLookup } from './explain.ts';
 
 const THEN = '2026-01-01T00:00:00Z';
 const SINCE = '2026-01-01T00:09:00Z';
@@ -34,7 +34,7 @@ const cluster: KubeObject = { metadata: { name: 'c', uid: 'c', resourceVersion: 
 const explain = (
   conditions: readonly ClusterAPICondition[],
   metadata: object = HELD,
-  known: KnownCluster = cluster,
+  known: ClusterLookup = cluster,
   deletion: object = {},
 ) => {
   const machine: ClusterAPIMachine = {

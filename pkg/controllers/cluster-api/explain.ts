@@ -18,9 +18,9 @@ export interface ClusterAPIExplanation {
 }
 
 /** What is known of the Cluster that a Machine names: it, that there is none of its name, or nothing. */
-export type KnownCluster = ClusterAPICluster | 'missing' | 'unknown';
+export type ClusterLookup = ClusterAPICluster | 'missing' | 'unknown';
 
-type Told = Omit<ClusterAPIExplanation, 'sinceMs'> & { readonly since: string | undefined };
+type MachineStatement = Omit<ClusterAPIExplanation, 'sinceMs'> & { readonly since: string | undefined };
 type StartTime = keyof NonNullable<ClusterAPIMachineStatus['deletion']>;
 
 /** By reason of condition Deleting: what happens when that is over, and when it began. */
@@ -63,7 +63,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
 /** Explains a Machine of Cluster API as it was read at `nowMs` (ms since the epoch), with the Cluster that it names. */
 export function explainClusterAPIMachine(
   machine: ClusterAPIMachine,
-  cluster: KnownCluster,
+  cluster: ClusterLookup,
   nowMs: number,
 ): ClusterAPIExplanation {
   const { since, ...told } = stand(machine, cluster);
@@ -71,7 +71,7 @@ export function explainClusterAPIMachine(
   return { ...told, sinceMs: fromMs === undefined ? undefined : Math.max(0, nowMs - fromMs) };
 }
 
-function stand(machine: ClusterAPIMachine, cluster: KnownCluster): Told {
+function stand(machine: ClusterAPIMachine, cluster: ClusterLookup): MachineStatement {
   const { metadata, spec, status } = machine;
   const find = (type: string): ClusterAPICondition | undefined => status?.conditions?.find((one) => one.type === type);
   const paused = find('Paused');
@@ -97,14 +97,14 @@ function stand(machine: ClusterAPIMachine, cluster: KnownCluster): Told {
   }
   const isHeld = metadata.finalizers?.includes(CLUSTER_API_MACHINE_FINALIZER) === true;
   if (!isHeld && !isBeingDeleted(machine)) {
-    return { ...notLookedAt('Machine', metadata), since: metadata.creationTimestamp };
+    return { ...notReconciled('Machine', metadata), since: metadata.creationTimestamp };
   }
   if (isBeingDeleted(machine)) return deleting(machine, find('Deleting'));
   return waiting(find) ?? running(machine, find);
 }
 
 /** What is said of an object that no manager has touched. */
-export function notLookedAt(
+export function notReconciled(
   kind: 'Machine' | 'Cluster',
   metadata: KubeObject['metadata'],
 ): Omit<ClusterAPIExplanation, 'sinceMs'> {
@@ -122,7 +122,7 @@ function filterOf({ labels }: KubeObject['metadata']): string {
   return value === undefined ? ', which is missing' : `; it has ${value}`;
 }
 
-function deleting(machine: ClusterAPIMachine, condition: ClusterAPICondition | undefined): Told {
+function deleting(machine: ClusterAPIMachine, condition: ClusterAPICondition | undefined): MachineStatement {
   const { metadata, status } = machine;
   const { deletionTimestamp, finalizers = [] } = metadata;
   const isTold = condition?.status === 'True';
@@ -148,7 +148,7 @@ function ownHookRemedy({ metadata }: ClusterAPIMachine, waitsFor: object | undef
   return `Keep annotation ${DELETION_HOOK} and delete its machine, which drains its Node first: ${command}`;
 }
 
-function waiting(find: (type: string) => ClusterAPICondition | undefined): Told | undefined {
+function waiting(find: (type: string) => ClusterAPICondition | undefined): MachineStatement | undefined {
   const missing = Object.entries(NEEDS).find(([type]) => find(type)?.status !== 'True');
   if (missing === undefined) return undefined;
   const [type, next] = missing;
@@ -164,7 +164,10 @@ function waiting(find: (type: string) => ClusterAPICondition | undefined): Told 
   };
 }
 
-function running({ status, spec }: ClusterAPIMachine, find: (type: string) => ClusterAPICondition | undefined): Told {
+function running(
+  { status, spec }: ClusterAPIMachine,
+  find: (type: string) => ClusterAPICondition | undefined,
+): MachineStatement {
   const ready = find('Ready');
   const node = status?.nodeRef?.name ?? '';
   if (ready?.status !== 'True') {

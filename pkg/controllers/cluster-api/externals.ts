@@ -178,11 +178,11 @@ export class Externals {
       const key = keyBeside(changed, changed.metadata.name);
       for (const [user, named] of kind.users) if (named === key) this.#wake(user);
     });
-    void this.#tellWhenFilled(kind, cache);
+    void this.#reportWhenFilled(kind, cache);
   }
 
   /** Those whose object is absent are told by nothing else. Never rejects. */
-  async #tellWhenFilled(kind: WatchedKind, { informer }: Cache): Promise<void> {
+  async #reportWhenFilled(kind: WatchedKind, { informer }: Cache): Promise<void> {
     const [filled] = await Promise.allSettled([informer.waitForSync(kind.closing.signal)]);
     if (filled.status === 'rejected') return;
     kind.refusal = undefined;

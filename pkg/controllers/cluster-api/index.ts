@@ -89,7 +89,7 @@ export function clusterAPI(
       return kind === 'Machine' ? machine.reconcile(key, signal) : cluster.reconcile(key, signal);
     },
     // Which Node a Machine has, and whether it is empty, follows from caches that have caught up.
-    needsTarget: (queueKey) => {
+    requiresTarget: (queueKey) => {
       const { kind, key } = clusterAPIObjectOf(queueKey);
       const one = kind === 'Machine' ? machines.get(key) : undefined;
       return target !== undefined && one !== undefined && !nodeClusters.isApart(clusterKeyOf(one));

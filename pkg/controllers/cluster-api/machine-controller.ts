@@ -38,7 +38,7 @@ import { withDefaults } from './defaults.ts';
 import { deletionSteps } from './deletion-steps.ts';
 import { clusterAPIQueueKeyOf } from './keys.ts';
 import type { MachinePass, ClusterAPIMachineStep, StepDeps, WorkingMachine } from './machine-pass.ts';
-import { newsOf } from './news.ts';
+import { machineEventsOf } from './machine-events.ts';
 import type { NodeCluster, NodeClusters } from './node-clusters.ts';
 import { olderConditions } from './older-conditions.ts';
 import { revisionOwnersOf } from './outdated.ts';
@@ -95,8 +95,8 @@ export class ClusterAPIMachineController {
     nodeClusters.use(user, clusterKey);
     const machine = workingCopy(observed);
     const pauses = pausesOf(observed, cluster);
-    if (pauses !== '') return await this.#tellPaused(observed, pauses, signal);
-    if (cluster === undefined) return await this.#tellAlone(observed, machine, signal);
+    if (pauses !== '') return await this.#reportPaused(observed, pauses, signal);
+    if (cluster === undefined) return await this.#reportAlone(observed, machine, signal);
     if (!isBeingDeleted(observed) && !isHeld(observed)) {
       machine.metadata.finalizers = [...(machine.metadata.finalizers ?? []), CLUSTER_API_MACHINE_FINALIZER];
       this.#adopt(machine, cluster);
@@ -123,7 +123,7 @@ export class ClusterAPIMachineController {
       older: [],
       deleting: undefined,
       problems: [],
-      told: [],
+      events: [],
       again: refusal === undefined ? [] : [{ afterMs: AGAIN_MS, waitingFor: refusal.why }],
     };
     const failures = await this.#run(pass);
@@ -224,8 +224,8 @@ export class ClusterAPIMachineController {
     if (!isReleased) await this.#writeStatus(observed, machine, written, signal);
     const { deleting } = pass;
     const problems = [...pass.problems, ...problemsIn(pass)];
-    const news = isReleased ? [] : newsOf(observed, machine, { problems, deleting });
-    for (const told of [...pass.told, ...news]) this.#deps.recorder.event({ object: observed, ...told });
+    const news = isReleased ? [] : machineEventsOf(observed, machine, { problems, deleting });
+    for (const told of [...pass.events, ...news]) this.#deps.recorder.event({ object: observed, ...told });
   }
 
   /** What is outside of the status; undefined: the Machine is gone. To let go of it destroys. */
@@ -263,7 +263,7 @@ export class ClusterAPIMachineController {
   }
 
   /** Nothing but that is written while somebody else, or nobody, is to look after it. */
-  async #tellPaused(observed: ClusterAPIMachine, pauses: string, signal: AbortSignal): Promise<StepResult> {
+  async #reportPaused(observed: ClusterAPIMachine, pauses: string, signal: AbortSignal): Promise<StepResult> {
     const paused = plain('Paused', 'True', 'Paused', pauses);
     const before = observed.status?.conditions ?? [];
     const conditions = merged(before, [paused], this.#deps.clock.now(), observed.metadata.generation);
@@ -284,7 +284,7 @@ export class ClusterAPIMachineController {
   }
 
   /** Without its Cluster nobody knows whether the Node has to be drained: nothing is done, not even for its deletion. */
-  async #tellAlone(observed: ClusterAPIMachine, machine: WorkingMachine, signal: AbortSignal): Promise<StepResult> {
+  async #reportAlone(observed: ClusterAPIMachine, machine: WorkingMachine, signal: AbortSignal): Promise<StepResult> {
     const name = machine.spec.clusterName ?? '';
     const message = `Cluster ${name} does not exist: create it, or correct spec.clusterName in a new Machine`;
     const said = plain('Ready', 'False', 'NotReady', `* Problem: ${message}`);

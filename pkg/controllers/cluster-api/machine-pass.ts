@@ -17,7 +17,7 @@ import type { DataSecrets, DataSecretTrouble } from './data-secrets.ts';
 import type { Externals } from './externals.ts';
 import type { SyncedKeys } from './node-patch.ts';
 import type { NodeCluster } from './node-clusters.ts';
-import type { OlderSaid } from './older-conditions.ts';
+import type { OlderConditionValue } from './older-conditions.ts';
 import type { SeenBootstrap, SeenInfrastructure, SeenNode } from './seen.ts';
 
 /** How the drain of a Node ended, and of which one: another may register under its name. overtaken: it was begun of a Node that has changed since. */
@@ -89,10 +89,10 @@ export interface MachinePass {
   /** Of a deletion. */
   care: NodeCare;
   /** What the steps of a deletion say in conditions of the older contract. */
-  readonly older: OlderSaid[];
+  readonly older: OlderConditionValue[];
   deleting: DeletionWait | undefined;
   readonly problems: string[];
-  readonly told: PassEvent[];
+  readonly events: PassEvent[];
   /** When to run again although nothing wakes the pass. */
   readonly again: { readonly afterMs: number; readonly waitingFor: string }[];
 }

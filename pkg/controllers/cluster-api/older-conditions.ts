@@ -12,7 +12,7 @@ import type { Seen, SeenNode } from './seen.ts';
  */
 
 /** What such a condition says; one that is False without a severity is Info. */
-export interface OlderSaid extends ConditionValue {
+export interface OlderConditionValue extends ConditionValue {
   readonly severity?: NonNullable<DeprecatedCondition['severity']>;
 }
 
@@ -35,30 +35,30 @@ export function older(
   {
     message = '',
     severity,
-  }: { readonly message?: string; readonly severity?: NonNullable<OlderSaid['severity']> } = {},
-): OlderSaid {
+  }: { readonly message?: string; readonly severity?: NonNullable<OlderConditionValue['severity']> } = {},
+): OlderConditionValue {
   return { ...plain(type, status, reason, message), ...(severity !== undefined && { severity }) };
 }
 
 /** What a pass says of a Machine, with what its deletion has noted; `before` are the conditions that it has. */
 export function olderConditions(
   facts: MachineFacts,
-  noted: readonly OlderSaid[],
+  noted: readonly OlderConditionValue[],
   before: readonly DeprecatedCondition[],
-): readonly OlderSaid[] {
+): readonly OlderConditionValue[] {
   const said = [...infrastructureReady(facts), ...bootstrapReady(facts), ...nodeHealthy(facts), ...noted];
   const known = before.filter(({ type }) => said.every((one) => one.type !== type));
   return [...said, ...readyOf(facts.machine, [...said, ...known])];
 }
 
-function infrastructureReady({ machine, infrastructure }: MachineFacts): readonly OlderSaid[] {
+function infrastructureReady({ machine, infrastructure }: MachineFacts): readonly OlderConditionValue[] {
   return external('InfrastructureReady', machine, infrastructure, {
     isReached: machine.status?.initialization?.infrastructureProvisioned === true,
     waits: 'WaitingForInfrastructure',
   });
 }
 
-function bootstrapReady({ machine, bootstrap, dataSecret }: MachineFacts): readonly OlderSaid[] {
+function bootstrapReady({ machine, bootstrap, dataSecret }: MachineFacts): readonly OlderConditionValue[] {
   const type = 'BootstrapReady';
   if (machine.spec?.bootstrap?.configRef === undefined) return [];
   if (dataSecret !== undefined) return [older(type, 'False', dataSecret.reason, { message: dataSecret.message })];
@@ -75,7 +75,7 @@ function external(
   machine: ClusterAPIMachine,
   seen: Seen<{ readonly ready: ConditionValue | undefined }>,
   { isReached, waits }: { readonly isReached: boolean; readonly waits: string },
-): readonly OlderSaid[] {
+): readonly OlderConditionValue[] {
   switch (seen.kind) {
     case 'found': {
       const { ready } = seen.report;
@@ -95,7 +95,7 @@ function external(
   }
 }
 
-function nodeHealthy({ machine, infrastructure, node }: MachineFacts): readonly OlderSaid[] {
+function nodeHealthy({ machine, infrastructure, node }: MachineFacts): readonly OlderConditionValue[] {
   const type = 'NodeHealthy';
   if ((machine.spec?.providerID ?? '') === '') return [older(type, 'False', 'WaitingForNodeRef')];
   switch (node.kind) {
@@ -123,7 +123,7 @@ function goes(seen: MachineFacts['infrastructure']): boolean {
 }
 
 /** What is not reported counts for nothing, and one thing that is unknown does not either. */
-function healthOf({ status }: Extract<SeenNode, { kind: 'found' }>['node']): OlderSaid {
+function healthOf({ status }: Extract<SeenNode, { kind: 'found' }>['node']): OlderConditionValue {
   const type = 'NodeHealthy';
   const wrong = (status?.conditions ?? []).filter((one) => isWrong(one));
   const message = wrong.map((one) => `Node condition ${one.type} is ${one.status}`).join('. ');
@@ -142,7 +142,7 @@ function isWrong({ type, status }: NodeCondition): boolean {
 }
 
 /** What is wrong, the worst first; what is unknown does not count beside what is well. */
-function readyOf(machine: ClusterAPIMachine, all: readonly DeprecatedCondition[]): readonly OlderSaid[] {
+function readyOf(machine: ClusterAPIMachine, all: readonly DeprecatedCondition[]): readonly OlderConditionValue[] {
   const looked = SUMMED_UP.flatMap((type) => all.find((one) => one.type === type) ?? []);
   if (looked.length === 0) return [];
   const worst = Math.min(...looked.map(rankOf));

@@ -24,7 +24,7 @@ const MOST_NAMED = 5;
 export class ClassLife {
   readonly #deps: ClassLifeDeps;
   /** Classes whose deletion was said to wait. */
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
 
   constructor(deps: ClassLifeDeps) {
     this.#deps = deps;
@@ -53,7 +53,7 @@ export class ClassLife {
       finalizers.filter((one) => one !== MACHINE_CLASS_FINALIZER),
       signal,
     );
-    this.#told.delete(uid);
+    this.#reported.delete(uid);
     return stop;
   }
 
@@ -63,8 +63,9 @@ export class ClassLife {
     const names = users.map(keyOf).toSorted((a, b) => a.localeCompare(b));
     const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : '';
     const message = `Its deletion waits for Machines: ${names.slice(0, MOST_NAMED).join(', ')}${more}`;
-    if (!this.#told.has(uid)) this.#deps.recorder.event({ object: found, type: 'Warning', reason: 'InUse', message });
-    this.#told.add(uid);
+    if (!this.#reported.has(uid))
+      this.#deps.recorder.event({ object: found, type: 'Warning', reason: 'InUse', message });
+    this.#reported.add(uid);
     return waitFor(message);
   }
 

@@ -24,24 +24,24 @@ const NOTHING = 'Nothing.';
 
 /** Explains a Machine of IronCore as it was read at `nowMs` (ms since the epoch), with the pool that it has. */
 export function explainIronCoreMachine(machine: IronCoreMachine, pool: CachedPool, nowMs: number): IronCoreExplanation {
-  const { told, since } = stand(machine, pool);
+  const { reported, since } = stand(machine, pool);
   const sinceMs = fromTimestamp(since);
-  return { ...told, sinceMs: sinceMs === undefined ? undefined : Math.max(0, nowMs - sinceMs) };
+  return { ...reported, sinceMs: sinceMs === undefined ? undefined : Math.max(0, nowMs - sinceMs) };
 }
 
-interface Stand {
-  readonly told: Omit<IronCoreExplanation, 'sinceMs'>;
+interface MachineSituation {
+  readonly reported: Omit<IronCoreExplanation, 'sinceMs'>;
   readonly since: string | undefined;
 }
 
-function stand(machine: IronCoreMachine, pool: CachedPool): Stand {
+function stand(machine: IronCoreMachine, pool: CachedPool): MachineSituation {
   const { spec, status, metadata } = machine;
   const name = spec.machinePoolRef?.name ?? '';
   const lost = name === '' ? undefined : poolTrouble(name, pool);
-  if (isBeingDeleted(machine)) return { told: deleting(machine, lost), since: metadata.deletionTimestamp };
+  if (isBeingDeleted(machine)) return { reported: deleting(machine, lost), since: metadata.deletionTimestamp };
   const scheduled = scheduledCondition(machine);
   if (name === '')
-    return { told: unplaced(scheduled), since: scheduled?.lastTransitionTime ?? metadata.creationTimestamp };
+    return { reported: unplaced(scheduled), since: scheduled?.lastTransitionTime ?? metadata.creationTimestamp };
   const { state = '' } = status ?? {};
   const isOff = spec.power === 'Off' && state === 'Shutdown';
   const asWanted = isOff || (spec.power !== 'Off' && state === 'Running');
@@ -53,13 +53,16 @@ function stand(machine: IronCoreMachine, pool: CachedPool): Stand {
   const waits = (status?.conditions ?? []).filter((one) => isTrouble(one) && one !== scheduled && isWait(one));
   const first = mostTelling(waits);
   if (lost !== undefined)
-    return { told: { ...lost, message: `${lost.message} ${shownState(state)}` }, since: sinceOf(pool) };
+    return { reported: { ...lost, message: `${lost.message} ${shownState(state)}` }, since: sinceOf(pool) };
   if (asWanted && first === undefined) {
     const message = `The Machine is ${state} in pool ${name}.`;
-    return { told: { reason: state, message, waitingFor: undefined, nextStep: NOTHING }, since: readySince(machine) };
+    return {
+      reported: { reason: state, message, waitingFor: undefined, nextStep: NOTHING },
+      since: readySince(machine),
+    };
   }
-  if (first === undefined) return { told: starting(name, state), since: metadata.creationTimestamp };
-  return { told: waiting(first, state), since: first.lastTransitionTime };
+  if (first === undefined) return { reported: starting(name, state), since: metadata.creationTimestamp };
+  return { reported: waiting(first, state), since: first.lastTransitionTime };
 }
 
 /** What the others wait for is part of what Ready says: one of them, unless Ready says more. */
@@ -76,7 +79,7 @@ const DOUBT = { waitingFor: 'the missing machines of the pool to be found, or gi
 const ASKED = 'The request is retried, at least once a minute.';
 
 /** Reasons for which the deletion of a Machine does not go on, although its pool is ready: what it waits for then, and what happens next. */
-const HINDRANCES: ReadonlyMap<string, Pick<Stand['told'], 'waitingFor' | 'nextStep'>> = new Map([
+const HINDRANCES: ReadonlyMap<string, Pick<MachineSituation['reported'], 'waitingFor' | 'nextStep'>> = new Map([
   ['WrongRuntime', DOUBT],
   ['MachinesLost', DOUBT],
   ['RuntimeRefused', { waitingFor: 'the runtime of the pool to accept the deletion', nextStep: ASKED }],
@@ -84,7 +87,10 @@ const HINDRANCES: ReadonlyMap<string, Pick<Stand['told'], 'waitingFor' | 'nextSt
   ['ApiServerRefused', { waitingFor: 'the API server to accept the update', nextStep: ASKED }],
 ]);
 
-function deleting({ metadata, status }: IronCoreMachine, lost: Stand['told'] | undefined): Stand['told'] {
+function deleting(
+  { metadata, status }: IronCoreMachine,
+  lost: MachineSituation['reported'] | undefined,
+): MachineSituation['reported'] {
   const held = (metadata.finalizers ?? []).join(', ');
   const state = shownState(status?.state ?? '');
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
@@ -100,7 +106,7 @@ function deleting({ metadata, status }: IronCoreMachine, lost: Stand['told'] | u
   };
 }
 
-function unplaced(scheduled: IronCoreCondition | undefined): Stand['told'] {
+function unplaced(scheduled: IronCoreCondition | undefined): MachineSituation['reported'] {
   if (scheduled === undefined) {
     return {
       reason: 'NotLookedAt',
@@ -119,7 +125,7 @@ function unplaced(scheduled: IronCoreCondition | undefined): Stand['told'] {
   };
 }
 
-function poolTrouble(name: string, pool: CachedPool): Stand['told'] | undefined {
+function poolTrouble(name: string, pool: CachedPool): MachineSituation['reported'] | undefined {
   if (pool === 'unknown') return undefined;
   if (pool === 'missing') {
     return {
@@ -140,7 +146,7 @@ function poolTrouble(name: string, pool: CachedPool): Stand['told'] | undefined 
   };
 }
 
-function starting(pool: string, state: string): Stand['told'] {
+function starting(pool: string, state: string): MachineSituation['reported'] {
   return {
     reason: state === '' ? 'Placed' : state,
     message: `The Machine is in pool ${pool}. ${shownState(state)}`,
@@ -149,7 +155,7 @@ function starting(pool: string, state: string): Stand['told'] {
   };
 }
 
-function waiting({ type, reason, message }: IronCoreCondition, state: string): Stand['told'] {
+function waiting({ type, reason, message }: IronCoreCondition, state: string): MachineSituation['reported'] {
   return {
     reason,
     message: `${message === '' ? `Condition ${type} is not True.` : sentence(message)} ${shownState(state)}`,

@@ -48,7 +48,7 @@ export function ironCoreScheduler(operator: Operator): Controller {
     lease: IRONCORE_SCHEDULER_LEASE,
     concurrency: WRITES_AT_ONCE,
     reconcile: (key, signal) => scheduler.reconcile(key, signal),
-    needsTarget: () => false,
+    requiresTarget: () => false,
     watches: [(queue) => scheduler.watch(queue)],
   };
 }
@@ -81,7 +81,7 @@ export function ironCoreLifecycle(operator: Operator): Controller {
       const { kind, key } = lifecycleObjectOf(queueKey);
       return reconcilers[kind].reconcile(key, signal);
     },
-    needsTarget: () => false,
+    requiresTarget: () => false,
     watches: [(queue) => wakeLifecycle({ machines, pools, classes, poolLeases }, queue)],
   };
 }
@@ -106,7 +106,7 @@ export function ironCoreServing(operator: Operator): Controller[] {
 const PROCESS_LENGTH = 13;
 
 /** What those who serve pools know of them from each other. */
-interface KnownPools {
+interface PoolSources {
   readonly served: ServedPools;
   readonly poolUIDs: PoolUIDs;
   /** Of this start of the process. */
@@ -118,7 +118,7 @@ interface KnownPools {
 /** Who tells of what becomes of pools. */
 const POOL_EVENTS = 'ironcore-pools';
 
-function ironCorePoolsOf(operator: Operator, known: KnownPools): Controller {
+function ironCorePoolsOf(operator: Operator, known: PoolSources): Controller {
   const { served, poolUIDs, identity, claims, rivals } = known;
   const { caches, clock, config, reader, metrics } = operator;
   const { writer, runtimes } = operator.under(IRONCORE_POOLS_LEASE);
@@ -154,7 +154,7 @@ function ironCorePoolsOf(operator: Operator, known: KnownPools): Controller {
     // A runtime that hangs holds up no other pool.
     concurrency: Math.max(1, runtimes.size),
     reconcile: (name, signal) => pools.reconcile(name, signal),
-    needsTarget: () => false,
+    requiresTarget: () => false,
     watches: [(queue) => pools.watch(queue)],
   };
 }
@@ -164,7 +164,7 @@ const MACHINE_EVENTS = 'ironcore-machines';
 /** For each pool: a pass waits for the answers of its runtime. */
 const MACHINE_PASSES = 20;
 
-function ironCoreMachinesOf(operator: Operator, known: KnownPools): Controller {
+function ironCoreMachinesOf(operator: Operator, known: PoolSources): Controller {
   const { served, poolUIDs, claims, rivals } = known;
   const { caches, clock, log, reader } = operator;
   const { writer, runtimes } = operator.under(IRONCORE_POOLS_LEASE);
@@ -232,7 +232,7 @@ function ironCoreMachinesOf(operator: Operator, known: KnownPools): Controller {
       const { kind, key } = queuedObject(queueKey);
       return reconcilers[kind].reconcile(key, signal);
     },
-    needsTarget: () => false,
+    requiresTarget: () => false,
     watches: [
       (queue) => {
         wake = (queueKey) => queue.add(queueKey);

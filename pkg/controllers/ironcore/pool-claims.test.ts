@@ -6,11 +6,11 @@ import {
   claimText,
   givenClaims,
   isForgottenSoon,
-  isKnownClaim,
+  isRecordedClaim,
   notedClaims,
   PoolClaims,
   withClaim,
-  type KnownClaims,
+  type RecordedClaims,
 } from './pool-claims.ts';
 
 const metadata = { name: 'p', uid: 'u', resourceVersion: '1', creationTimestamp: '' };
@@ -45,12 +45,12 @@ test.each([
   { claim: { process: 'a', renewals: 8 }, isKnown: false },
   { claim: { process: 'b', renewals: 1 }, isKnown: false },
 ])('a claim is known up to the renewal that is noted: $claim', ({ claim, isKnown }) => {
-  expect(isKnownClaim(new Map([['a', 7]]), claim)).toBe(isKnown);
+  expect(isRecordedClaim(new Map([['a', 7]]), claim)).toBe(isKnown);
 });
 
 describe('what a Lease notes', () => {
   test('is read as it was written', () => {
-    const known: KnownClaims = new Map([
+    const known: RecordedClaims = new Map([
       ['a', 3],
       ['b', 9],
     ]);
@@ -82,7 +82,7 @@ test('the process that has renewed last is last, its count never falls, and two 
     ['a', 2],
   ].reduce(
     (all, [process, renewals]) => withClaim(all, { process: String(process), renewals: Number(renewals) }),
-    new Map() as KnownClaims,
+    new Map() as RecordedClaims,
   );
   expect([...known]).toEqual([
     ['b', 1],
@@ -91,13 +91,13 @@ test('the process that has renewed last is last, its count never falls, and two 
 
   const many = Array.from({ length: 210 }, (_, i) => `p-${i}`).reduce(
     (all, process) => withClaim(all, { process, renewals: 1 }),
-    new Map() as KnownClaims,
+    new Map() as RecordedClaims,
   );
   expect([...many.keys()]).toEqual(Array.from({ length: 200 }, (_, i) => `p-${i + 10}`));
 });
 
 test('what is not of the last hundred processes, or of none that is known, is forgotten soon', () => {
-  const known: KnownClaims = new Map(Array.from({ length: 101 }, (_, i) => [`p-${i}`, 1]));
+  const known: RecordedClaims = new Map(Array.from({ length: 101 }, (_, i) => [`p-${i}`, 1]));
 
   expect(isForgottenSoon(known, { process: 'p-0', renewals: 1 })).toBe(true);
   expect(isForgottenSoon(known, { process: 'p-1', renewals: 1 })).toBe(false);

@@ -15,7 +15,7 @@ export interface PoolClaim {
 }
 
 /** Up to which renewal claims of a process are known, oldest process first. */
-export type KnownClaims = ReadonlyMap<string, number>;
+export type RecordedClaims = ReadonlyMap<string, number>;
 
 /** So many processes are noted; the oldest are forgotten first. One that is started over and over does not get there in a night. */
 const MOST = 200;
@@ -36,39 +36,39 @@ export function claimText({ process, renewals }: PoolClaim): string {
 }
 
 /** Whether a claim was made by who is known. */
-export function isKnownClaim(known: KnownClaims, { process, renewals }: PoolClaim): boolean {
+export function isRecordedClaim(known: RecordedClaims, { process, renewals }: PoolClaim): boolean {
   return renewals <= (known.get(process) ?? 0);
 }
 
 /** Whether a machine with this claim has to be claimed anew before the claim is forgotten, or because somebody has given it to this cluster. */
-export function isForgottenSoon(known: KnownClaims, { process }: PoolClaim): boolean {
+export function isForgottenSoon(known: RecordedClaims, { process }: PoolClaim): boolean {
   return ![...known.keys()].slice(-LASTING).includes(process);
 }
 
 /** The claims that a Lease notes. It begins with the UID of the Lease itself: one that was copied from another one says nothing. */
-export function notedClaims({ metadata }: Pick<Lease, 'metadata'>): KnownClaims {
+export function notedClaims({ metadata }: Pick<Lease, 'metadata'>): RecordedClaims {
   const [own, ...claims] = metadata.annotations?.[POOL_CLAIMS_ANNOTATION]?.split(' ') ?? [];
   return own === metadata.uid ? claimsFrom(claims) : new Map();
 }
 
 /** The claims that somebody gives to this cluster: those of another one that has ended. */
-export function givenClaims({ metadata }: Pick<KubeObject, 'metadata'>): KnownClaims {
+export function givenClaims({ metadata }: Pick<KubeObject, 'metadata'>): RecordedClaims {
   return claimsFrom((metadata.annotations?.[TAKE_OVER_CLAIMS_ANNOTATION] ?? '').split(',').map((text) => text.trim()));
 }
 
-function claimsFrom(texts: readonly string[]): KnownClaims {
+function claimsFrom(texts: readonly string[]): RecordedClaims {
   return new Map(
     texts.map(claimFrom).flatMap((claim) => (claim === undefined ? [] : [[claim.process, claim.renewals]])),
   );
 }
 
 /** The value of the annotation of a Lease. */
-export function claimsNote({ metadata }: Pick<Lease, 'metadata'>, known: KnownClaims): string {
+export function claimsNote({ metadata }: Pick<Lease, 'metadata'>, known: RecordedClaims): string {
   return [metadata.uid, ...[...known].map(([process, renewals]) => claimText({ process, renewals }))].join(' ');
 }
 
 /** What is known when a process has renewed the Lease of which this was known. The youngest are last. */
-export function withClaim(known: KnownClaims, { process, renewals }: PoolClaim): KnownClaims {
+export function withClaim(known: RecordedClaims, { process, renewals }: PoolClaim): RecordedClaims {
   const others = [...known].filter(([one]) => one !== process);
   return new Map([...others.slice(-(MOST - 1)), [process, Math.max(renewals, known.get(process) ?? 0)]]);
 }
@@ -76,35 +76,35 @@ export function withClaim(known: KnownClaims, { process, renewals }: PoolClaim):
 /** What the Leases of this process's pools note of claims. */
 export class PoolClaims {
   readonly #process: string;
-  readonly #known = new Map<string, KnownClaims>();
+  readonly #recorded = new Map<string, RecordedClaims>();
 
   constructor({ process }: { readonly process: string }) {
     this.#process = process;
   }
 
   /** What is to be noted when the Lease of a pool is renewed: `found` is what it says so far. A Lease may have been set back meanwhile. */
-  next(pool: string, found: KnownClaims): KnownClaims {
-    const before = this.#known.get(pool) ?? new Map<string, number>();
+  next(pool: string, found: RecordedClaims): RecordedClaims {
+    const before = this.#recorded.get(pool) ?? new Map<string, number>();
     const all = [...found, ...before].reduce(
       (known, [process, renewals]) => withClaim(known, { process, renewals }),
-      new Map() as KnownClaims,
+      new Map() as RecordedClaims,
     );
     return withClaim(all, { process: this.#process, renewals: (all.get(this.#process) ?? 0) + 1 });
   }
 
   /** The Lease of a pool says so now. */
-  noted(pool: string, known: KnownClaims): void {
-    this.#known.set(pool, known);
+  noted(pool: string, known: RecordedClaims): void {
+    this.#recorded.set(pool, known);
   }
 
   /** What is known of a pool; undefined: nothing yet. */
-  of(pool: string): KnownClaims | undefined {
-    return this.#known.get(pool);
+  of(pool: string): RecordedClaims | undefined {
+    return this.#recorded.get(pool);
   }
 
   /** The claim of this process on machines of a pool; undefined: its Lease does not know it yet. */
   ownOf(pool: string): PoolClaim | undefined {
-    const renewals = this.#known.get(pool)?.get(this.#process);
+    const renewals = this.#recorded.get(pool)?.get(this.#process);
     return renewals === undefined ? undefined : { process: this.#process, renewals };
   }
 }

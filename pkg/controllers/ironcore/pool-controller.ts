@@ -18,7 +18,7 @@ import { ApiError, ignoreAlreadyExists, ignoreNotFound } from '../../kube/errors
 import { replacing } from '../../kube/merge-change.ts';
 import { statusPatch } from '../../kube/patch.ts';
 import { ironCoreMachinePools } from '../../kube/resource.ts';
-import { isSameToGo } from '../../kube/zero-values.ts';
+import { isEqualInGo } from '../../kube/zero-values.ts';
 import type { IronCoreMetrics } from '../../metrics/ironcore.ts';
 import { requeue, waitFor, type StepResult } from '../../reconcile/result.ts';
 import type { Queue } from '../../workqueue/queue.ts';
@@ -64,9 +64,9 @@ export class IronCorePoolController {
   readonly #deps: PoolControllerDeps;
   readonly #created = new Set<string>();
   /** UIDs of pools of which it was told that they share a runtime. */
-  readonly #toldShared = new Set<string>();
+  readonly #reportedShared = new Set<string>();
   /** The same of those whose provider ID is another one. */
-  readonly #toldID = new Set<string>();
+  readonly #reportedID = new Set<string>();
   readonly #heartbeats = new Map<string, Heartbeat>();
 
   constructor(deps: PoolControllerDeps) {
@@ -110,7 +110,7 @@ export class IronCorePoolController {
     // It may have changed while the runtime was asked.
     const current = pools.get(name);
     if (current !== undefined && !isBeingDeleted(current) && probe !== undefined)
-      await this.#tell(current, probe, signal);
+      await this.#report(current, probe, signal);
     return requeue(atMs + HEARTBEAT_MS - clock.monotonicMs(), 'the next heartbeat');
   }
 
@@ -124,7 +124,7 @@ export class IronCorePoolController {
     const isSame = poolUID === undefined || last?.poolUID === poolUID;
     if (last !== undefined && isSame && atMs - last.atMs < HEARTBEAT_MS) return last;
     const other = await leases.renew(name, poolUID, signal).catch((err: unknown) => {
-      if (pool !== undefined && ApiError.is(err, 'NotFound', 'Forbidden', 'Invalid')) this.#tellLease(pool, err);
+      if (pool !== undefined && ApiError.is(err, 'NotFound', 'Forbidden', 'Invalid')) this.#reportLease(pool, err);
       // Whoever else serves it has had the time to find that out.
       if (last !== undefined && atMs - last.atMs >= LEASE_SECONDS * 1_000) this.#stop(name);
       throw err;
@@ -145,7 +145,7 @@ export class IronCorePoolController {
   }
 
   /** Without it nobody knows whose the pool is. */
-  #tellLease(pool: IronCoreMachinePool, { message: why }: ApiError): void {
+  #reportLease(pool: IronCoreMachinePool, { message: why }: ApiError): void {
     const message =
       `Its Lease in namespace ${POOL_LEASE_NAMESPACE} cannot be renewed: ${why}. The pool is not managed until it can be: apply ` +
       'deploy/rbac/ironcore-pools.yaml';
@@ -158,8 +158,8 @@ export class IronCorePoolController {
     served.set(name, other === undefined);
     metrics.served.set({ pool: name }, other === undefined ? 1 : 0);
     if (pool !== undefined) {
-      this.#tellSharedRuntime(pool);
-      this.#tellProviderID(pool);
+      this.#reportSharedRuntime(pool);
+      this.#reportProviderID(pool);
     }
     if (other === undefined || pool === undefined) return;
     const message =
@@ -169,13 +169,13 @@ export class IronCorePoolController {
   }
 
   /** Of two pools with one runtime each counts all of its places. Once for each MachinePool. */
-  #tellSharedRuntime(pool: IronCoreMachinePool): void {
+  #reportSharedRuntime(pool: IronCoreMachinePool): void {
     const { runtimes, recorder } = this.#deps;
     const { name, uid } = pool.metadata;
     const address = runtimes.get(name)?.address;
     const others = [...runtimes].filter(([one, runtime]) => one !== name && runtime.address === address);
-    if (others.length === 0 || this.#toldShared.has(uid)) return;
-    this.#toldShared.add(uid);
+    if (others.length === 0 || this.#reportedShared.has(uid)) return;
+    this.#reportedShared.add(uid);
     const message =
       `--ironcore-pool assigns the runtime at ${address} to MachinePools ${[name, ...others.map(([one]) => one)].toSorted().join(', ')}: each counts the ` +
       'full capacity, so that more machines may be placed than fit. Use a separate runtime for each pool';
@@ -183,13 +183,13 @@ export class IronCorePoolController {
   }
 
   /** One that was there before keeps what it has. Once for each MachinePool. */
-  #tellProviderID(pool: IronCoreMachinePool): void {
+  #reportProviderID(pool: IronCoreMachinePool): void {
     const { providerIDs, recorder } = this.#deps;
     const { name, uid } = pool.metadata;
     const wanted = providerIDs.get(name);
     const { providerID = '' } = pool.spec ?? {};
-    if (wanted === undefined || wanted === providerID || this.#toldID.has(uid)) return;
-    this.#toldID.add(uid);
+    if (wanted === undefined || wanted === providerID || this.#reportedID.has(uid)) return;
+    this.#reportedID.add(uid);
     const message =
       providerID === ''
         ? `spec.providerID is not set because the MachinePool already existed: set it to ${wanted}, the value of --ironcore-pool-provider-id`
@@ -207,7 +207,7 @@ export class IronCorePoolController {
     this.#created.add(name);
   }
 
-  async #tell(pool: IronCoreMachinePool, probe: Probe, signal: AbortSignal): Promise<void> {
+  async #report(pool: IronCoreMachinePool, probe: Probe, signal: AbortSignal): Promise<void> {
     const { classes, machines, writer, clock, rivals } = this.#deps;
     const before = pool.status ?? {};
     const { name } = pool.metadata;
@@ -219,7 +219,7 @@ export class IronCorePoolController {
       machines: machines.byIndex('pool', name),
     };
     const after = poolStatus(facts, clock.now());
-    if (isSameToGo(before, after)) return;
+    if (isEqualInGo(before, after)) return;
     const change = replacing<IronCoreMachinePoolStatus>(before, after);
     if (change === null) return;
     const patch = statusPatch(pool, change);

@@ -51,7 +51,7 @@ export class PoolHealth {
       this.#listen(pool, live);
       return requeue(LONGEST_SILENCE_MS, 'the next heartbeat of the pool');
     }
-    await this.#tellUnknown(pool, signal);
+    await this.#reportUnknown(pool, signal);
     return stop;
   }
 
@@ -69,7 +69,7 @@ export class PoolHealth {
       .catch(ignoreNotFound);
   }
 
-  async #tellUnknown(pool: IronCoreMachinePool, signal: AbortSignal): Promise<void> {
+  async #reportUnknown(pool: IronCoreMachinePool, signal: AbortSignal): Promise<void> {
     const { writer, clock } = this.#deps;
     const unknown = {
       type: 'Ready',

@@ -34,7 +34,7 @@ export interface SchedulerDeps {
 }
 
 /** A Machine that waits is looked at again at the latest after this. */
-const LOOK_AGAIN_MS = 60_000;
+const RECHECK_MS = 60_000;
 
 /**
  * Gives Machines of IronCore that have no pool one. A place counts as taken from the moment it is decided on, and nothing is awaited
@@ -87,17 +87,17 @@ export class Scheduler {
     const { machinePoolRef } = machine.spec;
     if (machinePoolRef !== undefined) {
       const { name } = machinePoolRef;
-      if (pools.get(name) === undefined) await this.#tellProblem(machine, astray(name), signal);
+      if (pools.get(name) === undefined) await this.#reportProblem(machine, astray(name), signal);
       // One that has never waited says nothing: its conditions are those of its pool.
-      else if (scheduledCondition(machine)?.status === 'False') await this.#tell(machine, placed(name), signal);
+      else if (scheduledCondition(machine)?.status === 'False') await this.#report(machine, placed(name), signal);
       return stop;
     }
     const decided = this.#taken.decided(machine);
     if (decided === undefined) this.#taken.free(machine.metadata.uid);
     const placement = decided === undefined ? place(machine, pools.list(), this.#taken) : { pool: decided };
     if ('why' in placement) {
-      await this.#tellProblem(machine, waiting(placement.why), signal);
-      return requeue(LOOK_AGAIN_MS, placement.why);
+      await this.#reportProblem(machine, waiting(placement.why), signal);
+      return requeue(RECHECK_MS, placement.why);
     }
     this.#taken.take(machine, placement.pool);
     await this.#bind(machine, placement.pool, signal);
@@ -115,14 +115,14 @@ export class Scheduler {
     }
   }
 
-  async #tellProblem(machine: IronCoreMachine, said: ScheduledConditionValue, signal: AbortSignal): Promise<void> {
-    const isNews = await this.#tell(machine, said, signal);
+  async #reportProblem(machine: IronCoreMachine, said: ScheduledConditionValue, signal: AbortSignal): Promise<void> {
+    const isNews = await this.#report(machine, said, signal);
     const { reason, message } = said;
     if (isNews) this.#deps.recorder.event({ object: machine, type: 'Warning', reason, message });
   }
 
   /** Says whether it had not been said yet. */
-  async #tell(machine: IronCoreMachine, said: ScheduledConditionValue, signal: AbortSignal): Promise<boolean> {
+  async #report(machine: IronCoreMachine, said: ScheduledConditionValue, signal: AbortSignal): Promise<boolean> {
     const { clock, writer } = this.#deps;
     const conditions = withScheduled(machine, said, clock.now());
     if (conditions === undefined) return false;

@@ -35,7 +35,7 @@ export interface MachineClassDeps {
 /** Time between two questions for VMs that nobody owns. */
 const ASK_AGAIN_MS = 30_000;
 /** Time between two Events that tell why a class is still there: half the life of an Event. */
-const TELL_AGAIN_MS = 30 * MINUTE_MS;
+const REPORT_AGAIN_MS = 30 * MINUTE_MS;
 
 /** Since when a class has had no Machine. */
 interface Unused {
@@ -53,7 +53,7 @@ export class MachineClassController {
   readonly #deps: MachineClassDeps;
   readonly #unused = new Map<string, Unused>();
   /** When it was last told of a class that its deletion waits. Monotonic. */
-  readonly #told = new Map<string, { readonly uid: string; readonly atMs: number }>();
+  readonly #reported = new Map<string, { readonly uid: string; readonly atMs: number }>();
 
   constructor(deps: MachineClassDeps) {
     this.#deps = deps;
@@ -64,7 +64,7 @@ export class MachineClassController {
     const seen = this.#deps.classes.get(key);
     if (seen === undefined || this.#hasMachines(key)) this.#unused.delete(key);
     if (seen === undefined) {
-      this.#told.delete(key);
+      this.#reported.delete(key);
       return stop;
     }
 
@@ -111,7 +111,7 @@ export class MachineClassController {
     if (decision === 'wait') {
       if (ownerless === 'none')
         return requeue(Math.min(ASK_AGAIN_MS, this.#deps.graceMs), 'a second VM list without VMs');
-      if (isBeingDeleted(machineClass) && isUnconfirmed(machineClass) && this.#isTimeToTell(key, machineClass))
+      if (isBeingDeleted(machineClass) && isUnconfirmed(machineClass) && this.#isTimeToReport(key, machineClass))
         this.#deps.recorder.event(unconfirmed(machineClass));
       return requeue(ASK_AGAIN_MS, ownerless === 'some' ? 'VMs without a Machine to be deleted' : 'a VM list');
     }
@@ -128,17 +128,17 @@ export class MachineClassController {
   #waitForMachines(key: string, machineClass: MachineClass): StepResult {
     const users = this.#deps.machines.byIndex(CLASS_INDEX, key).map(({ metadata }) => metadata.name);
     if (users.length === 0) return waitFor('other finalizers');
-    if (this.#isTimeToTell(key, machineClass)) this.#deps.recorder.event(inUse(machineClass, users.toSorted()));
-    const toldMs = this.#told.get(key)?.atMs ?? 0;
-    return requeue(toldMs + TELL_AGAIN_MS - this.#deps.clock.monotonicMs(), 'its last Machine to be removed');
+    if (this.#isTimeToReport(key, machineClass)) this.#deps.recorder.event(inUse(machineClass, users.toSorted()));
+    const toldMs = this.#reported.get(key)?.atMs ?? 0;
+    return requeue(toldMs + REPORT_AGAIN_MS - this.#deps.clock.monotonicMs(), 'its last Machine to be removed');
   }
 
   /** When its answer is yes, it counts as told. */
-  #isTimeToTell(key: string, { metadata: { uid } }: MachineClass): boolean {
+  #isTimeToReport(key: string, { metadata: { uid } }: MachineClass): boolean {
     const nowMs = this.#deps.clock.monotonicMs();
-    const told = this.#told.get(key);
-    if (told?.uid === uid && nowMs - told.atMs < TELL_AGAIN_MS) return false;
-    this.#told.set(key, { uid, atMs: nowMs });
+    const told = this.#reported.get(key);
+    if (told?.uid === uid && nowMs - told.atMs < REPORT_AGAIN_MS) return false;
+    this.#reported.set(key, { uid, atMs: nowMs });
     return true;
   }
 

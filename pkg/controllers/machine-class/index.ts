@@ -7,7 +7,7 @@ import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../machines/events.ts';
 import { MachineClassController } from './controller.ts';
 import { isNodeLeft } from './left-node.ts';
-import { lookForOwnerlessVMs } from './ownerless-vms.ts';
+import { findOwnerlessVMs } from './ownerless-vms.ts';
 import { wakeMachineClasses } from './wake.ts';
 
 /** Keeps MachineClasses that somebody needs. */
@@ -28,7 +28,7 @@ export function machineClass(operator: Operator, secrets: SecretContents): Contr
     machines,
     writer,
     graceMs: safety.orphanVMsGraceMs,
-    ownerlessVMs: (one, _sinceMs, signal) => lookForOwnerlessVMs(ownerlessDeps, one, signal),
+    ownerlessVMs: (one, _sinceMs, signal) => findOwnerlessVMs(ownerlessDeps, one, signal),
     recorder: eventsAbout(machineClasses, operator.recorder(MACHINE_EVENT_SOURCE)),
     clock,
     log,
@@ -39,7 +39,7 @@ export function machineClass(operator: Operator, secrets: SecretContents): Contr
     lease: MACHINE_LEASE,
     concurrency: config.machine.concurrency,
     reconcile: (key, signal) => controller.reconcile(key, signal),
-    needsTarget: () => false,
+    requiresTarget: () => false,
     watches: [(queue) => wakeMachineClasses(operator.caches, queue)],
   };
 }

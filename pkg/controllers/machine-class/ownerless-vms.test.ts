@@ -7,7 +7,7 @@ import type { ListedMachine } from '../../driver/driver.ts';
 import { machines } from '../../kube/resource.ts';
 import { FakeDriver } from '../../../test/fakes/driver.ts';
 import { noteOfForcedRemoval } from '../vms/forced-removals.ts';
-import { lookForOwnerlessVMs } from './ownerless-vms.ts';
+import { findOwnerlessVMs } from './ownerless-vms.ts';
 
 interface Row {
   readonly title: string;
@@ -140,6 +140,6 @@ test.each<Row>([
     };
 
     const noting = machineClass((c) => void (c.metadata.annotations = note));
-    expect(await lookForOwnerlessVMs(deps, noting, new AbortController().signal)).toBe(want);
+    expect(await findOwnerlessVMs(deps, noting, new AbortController().signal)).toBe(want);
   },
 );

@@ -34,7 +34,7 @@ export interface OwnerlessDeps {
  * one's if the list for its own class shows it, too: else only this class finds it. With drivers that list the whole cluster an ownerless
  * VM of another class counts too, which only holds the class a while longer. Throws DriverError and ApiError.
  */
-export async function lookForOwnerlessVMs(
+export async function findOwnerlessVMs(
   deps: OwnerlessDeps,
   machineClass: MachineClass,
   signal: AbortSignal,

@@ -28,7 +28,7 @@ import type { MachineDeploymentDeps } from './deps.ts';
 import { maintenanceHold } from './maintenance-hold.ts';
 import {
   initialProgressOf,
-  deadlineLookMs,
+  deadlineCheckMs,
   maintenanceProgress,
   orderProgress,
   pauseProgress,
@@ -44,7 +44,7 @@ import { takeHandoff, type TakenHandoff } from './scaler-handoff.ts';
 import { isScalingEvent, scale, replaceNamed, type ScalingFacts } from './scaling.ts';
 import { EMPTY_SET } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
-import { canStandStill, hasOldMachines, isToBegin } from './rollout-begin.ts';
+import { canPause, hasOldMachines, isToBegin } from './rollout-begin.ts';
 import { rolloutStage } from './rollout-stage.ts';
 import { orderHold, type UpdateState } from './update-order.ts';
 import { deploymentStatusOf, type Unsupported } from './status.ts';
@@ -182,7 +182,7 @@ export class MachineDeploymentController {
     const { deployment } = world;
     const hasBegun = !isToBegin(world);
     const hold =
-      !hasBegun || canStandStill(world)
+      !hasBegun || canPause(world)
         ? orderHold(deployment, this.#others(deployment), this.#updateState, hasBegun)
         : undefined;
     const pass: RolloutPass = { deps: this.#deps, marker: this.#marker, world, signal };
@@ -264,7 +264,7 @@ export class MachineDeploymentController {
     if (outcome.error !== undefined) throw outcome.error;
     const deployment = this.#deps.machineDeployments.get(key) ?? acted;
     const lookMs = outcome.isRollout
-      ? deadlineLookMs(deployment, deployment.status ?? {}, this.#deps.clock.now())
+      ? deadlineCheckMs(deployment, deployment.status ?? {}, this.#deps.clock.now())
       : undefined;
     const dueMs = [this.#marker.dueInMs(key), this.#replacements.dueInMs(key)];
     const waits = [RESYNC_MS, lookMs, statusWaitMs, ...dueMs, outcome.again === true ? 0 : undefined];

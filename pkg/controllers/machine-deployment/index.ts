@@ -40,7 +40,7 @@ export function machineDeployment(operator: Operator, deps: OwnerDeps): Controll
     concurrency: config.sets.concurrency,
     report: (key, signal) => outageCondition.show(key, signal),
     reconcile: (key, signal) => controller.reconcile(key, signal),
-    needsTarget: (key) => {
+    requiresTarget: (key) => {
       const seen = machineDeployments.get(key);
       return seen === undefined || !isBeingDeleted(seen);
     },

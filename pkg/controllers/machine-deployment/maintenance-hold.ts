@@ -39,7 +39,7 @@ export function maintenanceHold(world: Rollout): string | undefined {
   if (now === undefined || ended === undefined || !isSettled(ended)) return undefined;
 
   const hasOthers = oldSets.flatMap(machinesOf).some((machine) => !isAway(machine));
-  const isHeld = isAtEnd(now, world) || (!canGoOn(now, world, hasOthers) && canGoOn(ended, world, true));
+  const isHeld = isAtEnd(now, world) || (!canContinue(now, world, hasOthers) && canContinue(ended, world, true));
   return isHeld ? describe(away.map(({ metadata }) => metadata.name).toSorted()) : undefined;
 }
 
@@ -73,7 +73,11 @@ function isAtEnd({ newSet, oldSets }: Sets, { limits }: Rollout): boolean {
 }
 
 /** Whether a step is possible. `hasOthers`: old machines that an update in place may select. */
-function canGoOn({ newSet, oldSets }: Sets, { deployment, limits, isFrozen }: Rollout, hasOthers: boolean): boolean {
+function canContinue(
+  { newSet, oldSets }: Sets,
+  { deployment, limits, isFrozen }: Rollout,
+  hasOthers: boolean,
+): boolean {
   const { type, inPlaceUpdate } = deployment.spec.strategy ?? {};
   const isFull = newSet.size >= limits.replicas;
   if (type === 'RollingUpdate' || isFull) {

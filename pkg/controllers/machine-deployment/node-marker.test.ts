@@ -37,7 +37,7 @@ function scene(count = 1, failures: readonly unknown[] = []) {
     const before = targetClient.writes.length;
     const [run] = await Promise.all([
       marker.mark(owner, machines, MARKS, signal).then(
-        (marked) => ({ ...marked, news: marked.news.map(({ name }) => name) }),
+        (marked) => ({ ...marked, newRefusals: marked.newRefusals.map(({ name }) => name) }),
         (error: unknown) => ({ error }),
       ),
       clock.advanceAsync(1_000),
@@ -50,30 +50,36 @@ function scene(count = 1, failures: readonly unknown[] = []) {
 
 describe('a Node', () => {
   test.each([
-    { answer: 'takes its marks', failures: [], writes: 1, isDone: true, news: [] },
-    { answer: 'is gone (404)', failures: [new ApiError(404, 'NotFound', 'gone')], writes: 1, isDone: true, news: [] },
-    { answer: 'changed meanwhile (409)', failures: [CONFLICT], writes: 2, isDone: true, news: [] },
-    { answer: 'changed four times (409)', failures: conflicts(4), writes: 5, isDone: true, news: [] },
-    { answer: 'changed five times (409)', failures: conflicts(5), writes: 5, isDone: false, news: ['m-0'] },
-    { answer: 'is refused by a policy (403)', failures: [FORBIDDEN], writes: 1, isDone: false, news: ['m-0'] },
+    { answer: 'takes its marks', failures: [], writes: 1, isDone: true, newRefusals: [] },
+    {
+      answer: 'is gone (404)',
+      failures: [new ApiError(404, 'NotFound', 'gone')],
+      writes: 1,
+      isDone: true,
+      newRefusals: [],
+    },
+    { answer: 'changed meanwhile (409)', failures: [CONFLICT], writes: 2, isDone: true, newRefusals: [] },
+    { answer: 'changed four times (409)', failures: conflicts(4), writes: 5, isDone: true, newRefusals: [] },
+    { answer: 'changed five times (409)', failures: conflicts(5), writes: 5, isDone: false, newRefusals: ['m-0'] },
+    { answer: 'is refused by a policy (403)', failures: [FORBIDDEN], writes: 1, isDone: false, newRefusals: ['m-0'] },
     {
       answer: 'is refused by a webhook (422)',
       failures: [new ApiError(422, 'Invalid', 'no')],
       writes: 1,
       isDone: false,
-      news: ['m-0'],
+      newRefusals: ['m-0'],
     },
     {
       answer: 'meets a server that fails (500)',
       failures: [new ApiError(500, 'InternalError', 'no')],
       writes: 1,
       isDone: false,
-      news: ['m-0'],
+      newRefusals: ['m-0'],
     },
-  ])('that $answer takes $writes writes; marked: $isDone', async ({ failures, writes, isDone, news }) => {
+  ])('that $answer takes $writes writes; marked: $isDone', async ({ failures, writes, isDone, newRefusals }) => {
     const { pass } = scene(1, failures);
 
-    expect(await pass()).toEqual({ hasMore: false, isDone, news, writes });
+    expect(await pass()).toEqual({ hasMore: false, isDone, newRefusals, writes });
   });
 
   test('that has what it should have is not written', async () => {
@@ -87,7 +93,7 @@ describe('a Node', () => {
       }),
     );
 
-    expect(await pass()).toEqual({ hasMore: false, isDone: true, news: [], writes: 0 });
+    expect(await pass()).toEqual({ hasMore: false, isDone: true, newRefusals: [], writes: 0 });
   });
 
   test('keeps the autoscaler away while its machine is in maintenance', async () => {
@@ -139,7 +145,7 @@ describe('a Node', () => {
       const marked = await marker.mark(OWNER, [cached], { holdScaleDown: false }, new AbortController().signal);
 
       expect(deps.targetClient.writes.map(({ what }) => what)).toEqual(row.writes);
-      expect(marked).toMatchObject({ isDone: true, news: [] });
+      expect(marked).toMatchObject({ isDone: true, newRefusals: [] });
     },
   );
 
@@ -147,7 +153,7 @@ describe('a Node', () => {
     const { deps, pass } = scene();
     deps.nodes.remove('m-0');
 
-    expect(await pass()).toEqual({ hasMore: false, isDone: true, news: [], writes: 0 });
+    expect(await pass()).toEqual({ hasMore: false, isDone: true, newRefusals: [], writes: 0 });
   });
 
   test('that meets a closed gate counts as neither marked nor refused', async () => {
@@ -176,19 +182,19 @@ describe('a Node that refused', () => {
 
     for (const [i, pauseMs] of pauses.entries()) {
       refuseAll();
-      expect(await pass()).toMatchObject({ isDone: false, news: i === 0 ? ['m-0'] : [], writes: 1 });
+      expect(await pass()).toMatchObject({ isDone: false, newRefusals: i === 0 ? ['m-0'] : [], writes: 1 });
       const dueMs = marker.dueInMs(OWNER) ?? 0;
       // A pass takes a second here.
       expect(dueMs + 1_000).toBeGreaterThanOrEqual(pauseMs * (1 - JITTER));
       expect(dueMs).toBeLessThanOrEqual(Math.min(pauseMs * (1 + JITTER), LONGEST_MS));
-      expect(await pass()).toEqual({ hasMore: false, isDone: false, news: [], writes: 0 });
+      expect(await pass()).toEqual({ hasMore: false, isDone: false, newRefusals: [], writes: 0 });
       clock.advance(dueMs);
     }
 
     expect(await pass()).toMatchObject({ isDone: true, writes: 1 });
     expect(marker.dueInMs(OWNER)).toBeUndefined();
     refuseAll();
-    expect(await pass()).toMatchObject({ news: ['m-0'] });
+    expect(await pass()).toMatchObject({ newRefusals: ['m-0'] });
   });
 
   test('makes nobody come back but who asked for it, and nobody at all who no longer asks', async () => {
@@ -203,13 +209,13 @@ describe('a Node that refused', () => {
     clock.advance(FORGOTTEN_AFTER_MS + 1);
     marker.dueInMs(OWNER);
     refuseAll();
-    expect(await pass()).toMatchObject({ news: ['m-0'] });
+    expect(await pass()).toMatchObject({ newRefusals: ['m-0'] });
   });
 
   test('keeps no other from being marked', async () => {
     const { pass } = scene(3, [undefined, FORBIDDEN]);
 
-    expect(await pass()).toEqual({ hasMore: false, isDone: false, news: ['m-1'], writes: 3 });
+    expect(await pass()).toEqual({ hasMore: false, isDone: false, newRefusals: ['m-1'], writes: 3 });
     expect(await pass()).toMatchObject({ isDone: false, writes: 2 });
   });
 });
@@ -232,7 +238,7 @@ describe('250 Nodes none of which can be marked', () => {
     // All are due by now, and told of already.
     clock.advance(5_000 * (1 + JITTER));
     refuseAll();
-    expect(await pass()).toEqual({ hasMore: true, isDone: false, news: [], writes: 100 });
+    expect(await pass()).toEqual({ hasMore: true, isDone: false, newRefusals: [], writes: 100 });
   });
 
   test('do not keep a Node behind them from being marked', async () => {

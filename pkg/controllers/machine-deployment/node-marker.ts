@@ -77,7 +77,7 @@ export type NodeWrite = (target: Target, node: Node, signal: AbortSignal) => Pro
 /** What a call has done. */
 export interface Written extends Marked {
   /** The Nodes that refused for the first time. */
-  readonly news: readonly RefusedNode[];
+  readonly newRefusals: readonly RefusedNode[];
 }
 
 interface Work {
@@ -132,7 +132,7 @@ export class NodeMarker {
   async #writeAll(owner: string, behind: readonly Work[], signal: AbortSignal): Promise<Written> {
     const due = behind.filter(({ node }) => this.#isDue(node));
     const refused: RefusedNode[] = [];
-    const news: RefusedNode[] = [];
+    const newRefusals: RefusedNode[] = [];
     await atOnce(NODES_AT_ONCE, due.slice(0, NODES_A_PASS), async (work) => {
       const { uid, name } = work.node.metadata;
       try {
@@ -142,7 +142,7 @@ export class NodeMarker {
         signal.throwIfAborted();
         if (cause instanceof GateClosedError) throw cause;
         refused.push({ name, cause });
-        if (!this.#refusals.has(uid)) news.push({ name, cause });
+        if (!this.#refusals.has(uid)) newRefusals.push({ name, cause });
         this.#refuse(owner, uid);
       }
     });
@@ -157,7 +157,7 @@ export class NodeMarker {
     return {
       hasMore: due.length > NODES_A_PASS,
       isDone: due.length === behind.length && due.length <= NODES_A_PASS && count === 0,
-      news,
+      newRefusals,
     };
   }
 

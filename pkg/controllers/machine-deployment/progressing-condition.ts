@@ -166,7 +166,7 @@ function found(newSet: string): ProgressingUpdate {
 }
 
 /** After which time to look whether an unfinished rollout has missed its deadline; undefined when it has none. */
-export function deadlineLookMs(
+export function deadlineCheckMs(
   deployment: MachineDeployment,
   next: MachineDeploymentStatus,
   nowMs: number,

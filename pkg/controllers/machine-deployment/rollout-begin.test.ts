@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { machineDeployment, machineSet } from '../../../test/builders.ts';
 import { SCALE_UP_DISABLED_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
-import { canStandStill, isToBegin } from './rollout-begin.ts';
+import { canPause, isToBegin } from './rollout-begin.ts';
 import { EMPTY_SET, type SetFacts } from './set-facts.ts';
 
 type Size = readonly [size: number, existing: number];
@@ -76,5 +76,5 @@ test.each<Row>([
 
   expect(isToBegin(world)).toBe(want.isToBegin);
   const hasOld = old.some(([size, existing]) => size > 0 || existing > 0);
-  expect(canStandStill(world)).toBe(hasOld && !want.isToBegin && strategy !== 'Recreate');
+  expect(canPause(world)).toBe(hasOld && !want.isToBegin && strategy !== 'Recreate');
 });

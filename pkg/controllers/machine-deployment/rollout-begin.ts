@@ -21,7 +21,7 @@ export function isToBegin(world: Pick<World, 'facts' | 'deployment' | 'newSet' |
 }
 
 /** Whether a rollout that has begun can stand still, as one that is paused does. A Recreate cannot: its Machines are gone. */
-export function canStandStill(world: Parameters<typeof isToBegin>[0]): boolean {
+export function canPause(world: Parameters<typeof isToBegin>[0]): boolean {
   return hasOldMachines(world) && hasBegun(world) && world.deployment.spec.strategy?.type !== 'Recreate';
 }
 

@@ -132,8 +132,8 @@ export async function writeNodes(pass: NodePass, list: readonly NodeOfMachine[],
   return reportNews(pass, await pass.marker.write(keyOf(pass.world.deployment), list, write, pass.signal));
 }
 
-function reportNews({ deps, world }: NodePass, { news, ...marked }: Written): Marked {
-  if (news.length > 0) deps.recorder.event(couldNotMarkNodes(world.deployment, news));
+function reportNews({ deps, world }: NodePass, { newRefusals, ...marked }: Written): Marked {
+  if (newRefusals.length > 0) deps.recorder.event(couldNotMarkNodes(world.deployment, newRefusals));
   return marked;
 }
 

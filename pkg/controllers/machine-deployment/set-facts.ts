@@ -8,7 +8,7 @@ import {
 import { fromTimestamp } from '../../clock/clock.ts';
 import { isAvailable, isFailed, isPreserved, isTerminating } from '../replicas/machine-state.ts';
 import { isMarkedForDeletion, victimsAmong } from '../replicas/replica-plan.ts';
-import { firstVictim, goesBefore, rolloutVictimCriteria, victimCriteria } from '../replicas/victim-order.ts';
+import { firstVictim, isDeletedBefore, rolloutVictimCriteria, victimCriteria } from '../replicas/victim-order.ts';
 
 /** One MachineSet as far as rollout and scaling look at it. */
 export interface SetFacts {
@@ -77,7 +77,7 @@ export function factsOf(
   const available = staying.filter(isAvailable);
   // Nothing to compare: hundreds of Machines are looked at in every pass.
   const first = missed.length === 0 ? undefined : firstVictim(available, nowMs, criteria);
-  const isBefore = first === undefined ? (): boolean => true : goesBefore(first, nowMs, criteria);
+  const isBefore = first === undefined ? (): boolean => true : isDeletedBefore(first, nowMs, criteria);
   return {
     name: set.metadata.name,
     createdMs: fromTimestamp(set.metadata.creationTimestamp) ?? 0,

@@ -5,7 +5,7 @@ import { machine, machineDeployment, machineSet } from '../../../test/builders.t
 import type { BuiltMachineDeployment } from '../../../test/builders.ts';
 import {
   initialProgressOf,
-  deadlineLookMs,
+  deadlineCheckMs,
   isComplete,
   maintenanceProgress,
   pauseProgress,
@@ -267,8 +267,8 @@ describe('progress', () => {
       built.spec.progressDeadlineSeconds = 660;
     });
 
-    expect(deadlineLookMs(d, d.status, NOW)).toBe(61_000);
-    expect(deadlineLookMs(deployment(rolling), deployment(rolling).status, NOW)).toBeUndefined();
+    expect(deadlineCheckMs(d, d.status, NOW)).toBe(61_000);
+    expect(deadlineCheckMs(deployment(rolling), deployment(rolling).status, NOW)).toBeUndefined();
     expect(isComplete(deployment(), deployment().status)).toBe(true);
   });
 
@@ -341,7 +341,7 @@ describe('a rollout that machines in maintenance hold up', () => {
 
   test('is not judged by its deadline, which counts from when it goes on', () => {
     expect(rolloutProgressOf(held, counts({ updatedReplicas: 3, availableReplicas: 2 }), 'new', NOW)).toBeUndefined();
-    expect(deadlineLookMs(held, counts({ availableReplicas: 2 }), NOW)).toBeUndefined();
+    expect(deadlineCheckMs(held, counts({ availableReplicas: 2 }), NOW)).toBeUndefined();
     expect(maintenanceProgress(held, counts({}), undefined)).toMatchObject({ reason: 'MaintenanceEnded' });
   });
 

@@ -8,7 +8,7 @@ import { fromTimestamp } from '../../clock/clock.ts';
 import { isConflict, isNotFound } from '../../kube/errors.ts';
 import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machines } from '../../kube/resource.ts';
-import { askedPreservation } from '../machines/preserve-value.ts';
+import { requestedPreservation } from '../machines/preserve-value.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { isFailed, isTerminating, preservedUntilMs } from '../replicas/machine-state.ts';
 import type { MachineSetDeps } from './deps.ts';
@@ -41,7 +41,7 @@ export function autoPreservation(machinesOfSet: readonly Machine[], allowed: num
     (machine) =>
       isFailed(machine) &&
       preservedUntilMs(machine) === undefined &&
-      askedPreservation(machine, nodeOf(machine)) === '',
+      requestedPreservation(machine, nodeOf(machine)) === '',
   );
   return { preserve: undecided.toSorted(byAge).toReversed().slice(0, room), release: [] };
 }

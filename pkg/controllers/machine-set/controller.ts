@@ -39,9 +39,9 @@ import { settleWhenSeen, unseenCreations } from './unseen-creations.ts';
 /** A set without events is looked at again after this time, in case one was missed; the look writes nothing. */
 const RESYNC_MS = 10 * MINUTE_MS;
 /** When to look again at a Failed Machine whose Node works: its controller is about to take it back. */
-const RECOVERY_LOOK_MS = 15_000;
+const RECOVERY_CHECK_MS = 15_000;
 /** When to look again at missing Machines for which there was no room; Machines that go wake the set before. */
-const ROOM_LOOK_MS = 10_000;
+const ROOM_CHECK_MS = 10_000;
 
 /** How the management of replicas ended. */
 interface Managed {
@@ -116,12 +116,12 @@ export class MachineSetController {
     if (plan.create > 0) return this.#create(key, set, signal);
     if (plan.victims.length === 0) {
       if (plan.kept > 0) return { againMs: this.#swings.see(set.metadata.uid, replicasOf(set)) };
-      return plan.heldBack === 'no-room' ? { againMs: ROOM_LOOK_MS } : {};
+      return plan.heldBack === 'no-room' ? { againMs: ROOM_CHECK_MS } : {};
     }
     try {
       const victims = plan.victims.slice(0, DELETIONS_A_PASS);
       const { recovered } = await scaleDown(this.#deps, set, victims, signal);
-      if (recovered > 0) return { againMs: RECOVERY_LOOK_MS };
+      if (recovered > 0) return { againMs: RECOVERY_CHECK_MS };
     } catch (error) {
       return { error };
     }

@@ -13,7 +13,7 @@ import { unseenCreations } from './unseen-creations.ts';
 /** The garbage collector's promise to take the owner references away, so that dependents stay (`--cascade=orphan`). */
 const ORPHAN_FINALIZER = 'orphan';
 /** When to look again whether a POST without an answer has left a Machine behind. */
-const UNSEEN_LOOK_MS = 5_000;
+const UNSEEN_CHECK_MS = 5_000;
 
 /**
  * Deletes the Machines of a set that is being deleted, and then lets the set go (`next`). Holding the set back until its
@@ -38,7 +38,7 @@ export async function finishSetDeletion(
       ? requeue(0, 'its machines to be deleted')
       : waitFor('its machines to be deleted');
   }
-  if ((await unseenCreations(deps, set, signal)).length > 0) return requeue(UNSEEN_LOOK_MS, 'unanswered creations');
+  if ((await unseenCreations(deps, set, signal)).length > 0) return requeue(UNSEEN_CHECK_MS, 'unanswered creations');
   // A live look may have found one.
   if (claimedMachines(deps, set).length > 0) return requeue(0, 'its machines to be deleted');
 

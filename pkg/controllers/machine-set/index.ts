@@ -35,7 +35,7 @@ export function machineSet(operator: Operator, deps: OwnerDeps): Controller {
     lease: MANAGER_LEASE,
     concurrency: config.sets.concurrency,
     reconcile: (key, signal) => controller.reconcile(key, signal),
-    needsTarget: (key) => {
+    requiresTarget: (key) => {
       const seen = machineSets.get(key);
       return seen === undefined || !isBeingDeleted(seen);
     },

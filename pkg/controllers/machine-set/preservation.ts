@@ -1,6 +1,6 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
-import { askedPreservation } from '../machines/preserve-value.ts';
+import { requestedPreservation } from '../machines/preserve-value.ts';
 import { isFailed, preservedUntilMs } from '../replicas/machine-state.ts';
 
 /** What keeps a Failed Machine before its expiry time has been set. */
@@ -13,7 +13,7 @@ const KEEPING: ReadonlySet<string> = new Set(['now', 'when-failed', 'auto-preser
 export function isKeptWhenFailed(machine: Machine, node: Node | 'missing' | undefined, nowMs: number): boolean {
   const untilMs = preservedUntilMs(machine);
   if (untilMs !== undefined) return untilMs > nowMs;
-  return KEEPING.has(askedPreservation(machine, node));
+  return KEEPING.has(requestedPreservation(machine, node));
 }
 
 /** In how many ms the first of the Failed Machines that are kept has had its time; undefined when none is kept. */

@@ -7,7 +7,7 @@ import { machines } from '../../kube/resource.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import { deletedMachine, failedToDelete } from '../replicas/events.ts';
-import { hasRecovered } from './live-look.ts';
+import { hasRecovered } from './recovery-check.ts';
 import { isFailed } from '../replicas/machine-state.ts';
 import type { MachineSetDeps } from './deps.ts';
 import type { DeletionReason } from './metrics.ts';

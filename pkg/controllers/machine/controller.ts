@@ -65,7 +65,7 @@ export class MachineController {
   /** A Node of this Machine is gone, and was last seen like this. One that a cluster has forgotten that was set back was not deleted. */
   nodeGone(machine: Machine, node: Node): void {
     if (this.#deps.outages().some(({ isSetBack }) => isSetBack)) return;
-    this.#steps.lostNodes.noteGone(machine, node);
+    this.#steps.lostNodes.noteDeleted(machine, node);
   }
 
   /** What keeps machines from going on, for metrics. */

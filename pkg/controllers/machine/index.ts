@@ -95,7 +95,7 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     // A rollout of thousands must not hold up the one machine that another MachineDeployment needs.
     groupOf: (key) => ownerUIDOf(machines.get(key)),
     // Once the target answers, its Node may be looked for, which takes caches that have caught up.
-    needsTarget: (key) => !(isDeletedByForce(machines.get(key)) && operator.hasTargetOutage),
+    requiresTarget: (key) => !(isDeletedByForce(machines.get(key)) && operator.hasTargetOutage),
     watches: [
       (queue) =>
         share.vmStates.onChange((providerIDs) => {

@@ -71,7 +71,7 @@ import { LostNodes } from './node/lost-nodes.ts';
 import type { VMStates } from '../machines/vm-states.ts';
 import type { MachineAccess } from './machine-access.ts';
 import { MachineTokens } from './tokens/machine-tokens.ts';
-import { News } from './news.ts';
+import { ReportedOnce } from './reported-once.ts';
 import { Retries } from './calls/retries.ts';
 import type { Random } from '../../random/random.ts';
 
@@ -121,7 +121,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
   const { resourceExhaustedRetryMs } = deps.settings;
   const vmClasses = new VMClasses();
   const resolveClass = classResolver({ ...deps, vmClasses });
-  const news = new News();
+  const reportedOnce = new ReportedOnce();
   const retries = new Retries({ ...deps, resourceExhaustedRetryMs });
   const calls = new DriverCalls({ ...deps, retries });
   const deletionTimes = new DeletionTimes(deps);
@@ -130,12 +130,12 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
   const claims = new IdentityClaims(deps);
   const lostNodes = new LostNodes(deps);
   const cursor = new DeletionCursor(deps);
-  const drains = new Drains({ ...deps, resolveClass, news });
+  const drains = new Drains({ ...deps, resolveClass, reportedOnce });
   const given = {
     ...deps,
     vmClasses,
     resolveClass,
-    news,
+    reportedOnce,
     calls,
     deletionTimes,
     unanswered,
@@ -198,7 +198,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
     awaitTokenRevocation(given),
     releaseFinalizer,
   ];
-  const shared = [news, vmClasses, calls, unanswered, tokens, claims, lostNodes, cursor, drains];
+  const shared = [reportedOnce, vmClasses, calls, unanswered, tokens, claims, lostNodes, cursor, drains];
   const forget = (uid: string): void => {
     for (const one of [...shared, ...creation, ...deletion]) one.forget?.(uid);
   };

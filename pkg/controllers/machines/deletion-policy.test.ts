@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment } from '../../../test/builders.ts';
-import { askedPolicy, policyInForce, skipsDrain, weaker } from './deletion-policy.ts';
+import { requestedPolicy, policyInForce, skipsDrain, weaker } from './deletion-policy.ts';
 
 const KEY = 'machine.sapcloud.io/deletion-policy';
 const IN_FORCE = 'machine.sapcloud.io/deletion-policy-in-force';
@@ -24,11 +24,11 @@ describe('the policy that is asked for', () => {
       if (inherited !== undefined) d.metadata.annotations = { [KEY]: inherited };
     });
 
-    expect(askedPolicy(one, deployment)).toBe(want);
+    expect(requestedPolicy(one, deployment)).toBe(want);
   });
 
   test('is none without a MachineDeployment', () => {
-    expect(askedPolicy(machine(), undefined)).toBeUndefined();
+    expect(requestedPolicy(machine(), undefined)).toBeUndefined();
   });
 });
 

@@ -18,7 +18,10 @@ export const DELETION_POLICIES = ['graceful', 'unsafe', 'forced'] as const;
 export type DeletionPolicy = (typeof DELETION_POLICIES)[number];
 
 /** The policy that is asked for: by the Machine, else by its MachineDeployment. A value that is none of them counts as graceful. */
-export function askedPolicy(machine: Machine, deployment: MachineDeployment | undefined): DeletionPolicy | undefined {
+export function requestedPolicy(
+  machine: Machine,
+  deployment: MachineDeployment | undefined,
+): DeletionPolicy | undefined {
   const [own, inherited] = [machine, deployment].map((one) => one?.metadata.annotations?.[DELETION_POLICY_ANNOTATION]);
   return understood(own ?? inherited);
 }

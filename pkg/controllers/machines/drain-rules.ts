@@ -73,28 +73,28 @@ export class DrainRules {
     this.#cache?.close();
     this.#refusal = undefined;
     this.#cache = isServed ? this.#open() : undefined;
-    this.#tell();
+    this.#report();
   }
 
   #open(): Cache {
     const cache = this.#deps.open(machineDrainRules, (err) => {
       this.#refusal = err;
-      this.#tell();
+      this.#report();
     });
     cache.informer.onChange(() => {
-      if (cache.informer.hasSynced) this.#tell();
+      if (cache.informer.hasSynced) this.#report();
     });
-    void this.#tellWhenFilled(cache);
+    void this.#reportWhenFilled(cache);
     return cache;
   }
 
   /** Never rejects. */
-  async #tellWhenFilled({ informer }: Cache): Promise<void> {
+  async #reportWhenFilled({ informer }: Cache): Promise<void> {
     const [filled] = await Promise.allSettled([informer.waitForSync(this.#closing.signal)]);
-    if (filled.status === 'fulfilled') this.#tell();
+    if (filled.status === 'fulfilled') this.#report();
   }
 
-  #tell(): void {
+  #report(): void {
     for (const listener of this.#changed) listener();
   }
 }

@@ -31,6 +31,6 @@ export function describeHooks(hooks: readonly string[]): string {
   return `${WAITING}${hooks.join(', ')}.`;
 }
 
-export function saysHooks(text: string): boolean {
+export function isHooksText(text: string): boolean {
   return text.startsWith(WAITING);
 }

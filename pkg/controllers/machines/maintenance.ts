@@ -46,7 +46,7 @@ export function leavesNodeUntouched(reason: string | undefined): boolean {
 type WithAnnotations = Pick<Machine | Node, 'metadata'>;
 
 /** Whether maintenance is asked for, on the Machine or on its Node. */
-export function asksMaintenance(machine: WithAnnotations, node: WithAnnotations | undefined): boolean {
+export function isMaintenanceRequested(machine: WithAnnotations, node: WithAnnotations | undefined): boolean {
   return [machine, node].some((one) => one?.metadata.annotations?.[MAINTENANCE_ANNOTATION] === 'true');
 }
 
@@ -64,24 +64,25 @@ export const MAINTENANCE_RULE: AnnotationRule = {
  */
 export function isUnderMaintenance(machine: Pick<Machine, 'metadata'>): boolean {
   return (
-    asksMaintenance(machine, undefined) || machine.metadata.annotations?.[MAINTENANCE_SINCE_ANNOTATION] !== undefined
+    isMaintenanceRequested(machine, undefined) ||
+    machine.metadata.annotations?.[MAINTENANCE_SINCE_ANNOTATION] !== undefined
   );
 }
 
-export interface MaintenanceTold extends Pick<MachineCondition, 'status'> {
+export interface ReportedMaintenance extends Pick<MachineCondition, 'status'> {
   readonly reason: MaintenanceReason;
   readonly message: string;
 }
 
 /** What is told of the maintenance of a machine, from what is recorded on it; undefined of one that never was in maintenance. */
-export function maintenanceOf(machine: Pick<Machine, 'metadata' | 'status'>): MaintenanceTold | undefined {
+export function maintenanceOf(machine: Pick<Machine, 'metadata' | 'status'>): ReportedMaintenance | undefined {
   const { metadata, status } = machine;
   const { [MAINTENANCE_SINCE_ANNOTATION]: since, [MAINTENANCE_NODE_ANNOTATION]: emptied } = metadata.annotations ?? {};
   const mirrored = status?.conditions?.find(({ type }) => type === MAINTENANCE);
   if (since === undefined) {
     const wrong = problemWith(MAINTENANCE_RULE, machine, 'the Machine');
     if (wrong !== undefined) return told('InvalidValue', wrong);
-    if (asksMaintenance(machine, undefined)) return told('Requested', REQUESTED);
+    if (isMaintenanceRequested(machine, undefined)) return told('Requested', REQUESTED);
     if (mirrored?.reason === 'InvalidValue') return told('InvalidValue', mirrored.message ?? '');
     return mirrored === undefined ? undefined : told('NotInMaintenance', ENDED);
   }
@@ -113,6 +114,6 @@ const RETURNING = 'Maintenance is no longer requested. Uncordoning the Node.';
 /** That it is over. */
 export const ENDED = 'Maintenance is not requested.';
 
-function told(reason: MaintenanceReason, message: string): MaintenanceTold {
+function told(reason: MaintenanceReason, message: string): ReportedMaintenance {
   return { status: reason === 'InMaintenance' ? 'True' : 'False', reason, message };
 }

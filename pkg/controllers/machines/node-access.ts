@@ -8,7 +8,7 @@ import { isConflict, isNotFound } from '../../kube/errors.ts';
 import { strategicPatch, type StrategicPatch } from '../../kube/patch.ts';
 import { nodes, volumeAttachments } from '../../kube/resource.ts';
 import type { Target } from '../../targets/targets.ts';
-import { goingWith, type KnownMachines } from './node-owner.ts';
+import { goingWith, type MachineIndex } from './node-owner.ts';
 
 /** What steps may see and do of the Nodes of a machine's target cluster. */
 export interface NodeAccess {
@@ -36,7 +36,7 @@ export interface NodeAccess {
 }
 
 /** The real Nodes of a target cluster; `machines` says whose they are. */
-export function nodeAccess(target: Target, machines: KnownMachines): NodeAccess {
+export function nodeAccess(target: Target, machines: MachineIndex): NodeAccess {
   return {
     cluster: target.cluster,
     target,
@@ -75,7 +75,7 @@ export function nodeAccess(target: Target, machines: KnownMachines): NodeAccess 
   };
 }
 
-function nodesOf(target: Target, machine: Machine, machines: KnownMachines): readonly Node[] {
+function nodesOf(target: Target, machine: Machine, machines: MachineIndex): readonly Node[] {
   const providerID = providerIDOf(machine);
   const nodeName = nodeNameOf(machine);
   const labelled = nodeName === '' ? undefined : target.nodes.get(nodeName);

@@ -2,7 +2,7 @@ import type { Node, NodeCondition } from '../../apis/wire.ts';
 import { toTimestamp, type Clock } from '../../clock/clock.ts';
 import type { NodeAccess } from './node-access.ts';
 
-export interface WantedCondition {
+export interface DesiredCondition {
   readonly type: string;
   readonly status: 'True' | 'False';
   readonly reason: string;
@@ -19,7 +19,7 @@ export function nodeConditionOf(node: Node, type: string): NodeCondition | undef
  */
 function conditionChange(
   node: Node,
-  wanted: WantedCondition,
+  wanted: DesiredCondition,
   nowMs: number,
   turnsWithReason = false,
 ): NodeCondition | undefined {
@@ -37,7 +37,7 @@ export async function setCondition(
   { signal }: { readonly signal: AbortSignal },
   nodes: NodeAccess,
   node: Node,
-  wanted: WantedCondition,
+  wanted: DesiredCondition,
   turnsWithReason = false,
 ): Promise<boolean> {
   const condition = conditionChange(node, wanted, clock.now(), turnsWithReason);

@@ -6,7 +6,7 @@ import type { Node } from '../../apis/wire.ts';
 import { Store } from '../../cache/store.ts';
 import { machine, node } from '../../../test/builders.ts';
 import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
-import { belongsTo, goesWith, goingWith, ownNodeOf } from './node-owner.ts';
+import { belongsTo, isRemovedWith, goingWith, ownNodeOf } from './node-owner.ts';
 
 const OLD = '2025-12-31T00:00:00Z';
 const YOUNG = '2026-01-02T00:00:00Z';
@@ -281,7 +281,7 @@ describe('a Node n-1 goes with machine m-1', () => {
   ])('if $what: $goes', ({ goes, alone = goes, ...pair }) => {
     const { mine, it } = pairOf(pair);
 
-    expect(goesWith(it, mine, known(mine))).toBe(goes);
+    expect(isRemovedWith(it, mine, known(mine))).toBe(goes);
     expect(goingWith([it], mine, known(mine))).toEqual(alone ? [it] : []);
   });
 

@@ -9,7 +9,7 @@ import { isSameVM, schemeOf } from './same-vm.ts';
 const SAYS_NOTHING: ReadonlySet<string> = new Set(['', 'CrashLoopBackOff', 'Failed', 'Terminating']);
 
 /** The Machines that there are, with MACHINE_INDEXES of pkg/indexes. */
-export type KnownMachines = Pick<Lister<Machine>, 'byIndex'>;
+export type MachineIndex = Pick<Lister<Machine>, 'byIndex'>;
 
 /**
  * Whether a Node that has the right name, label or provider id is this machine's. Names and provider ids may be wrong: drivers
@@ -26,7 +26,7 @@ export type KnownMachines = Pick<Lister<Machine>, 'byIndex'>;
  * | none                          | of different VMs                  | some, one of them not so    | no                |
  * | none                          | any                               | only such as are no better  | the namesake's, else the oldest's |
  */
-export function belongsTo(node: Node, machine: Machine, machines: KnownMachines): boolean {
+export function belongsTo(node: Node, machine: Machine, machines: MachineIndex): boolean {
   const says = labelOf(node);
   if (says === machine.metadata.name) return true;
   if (says !== '' && machines.byIndex('name', says).length > 0) return false;
@@ -49,7 +49,7 @@ export function belongsTo(node: Node, machine: Machine, machines: KnownMachines)
  * | is missing, or names another | of one VM                        | any                 | if a driver has shown this VM     |
  * | is missing, or names another | not known to be of one VM        | any                 | no                                |
  */
-export function goesWith(node: Node, machine: Machine, machines: KnownMachines): boolean {
+export function isRemovedWith(node: Node, machine: Machine, machines: MachineIndex): boolean {
   if (!belongsTo(node, machine, machines)) return false;
   const isOurVM = isVMOf(node, machine);
   if (nodeNameOf(machine) !== node.metadata.name) return isOurVM === true && hasVM(machine);
@@ -62,8 +62,8 @@ export function goesWith(node: Node, machine: Machine, machines: KnownMachines):
  * Those of the Nodes that go with this machine. Where none does, and a Node has joined before, label `node` was changed or removed: then one goes
  * that shows the machine's name, unless it shows another VM.
  */
-export function goingWith(found: readonly Node[], machine: Machine, machines: KnownMachines): readonly Node[] {
-  const going = found.filter((node) => goesWith(node, machine, machines));
+export function goingWith(found: readonly Node[], machine: Machine, machines: MachineIndex): readonly Node[] {
+  const going = found.filter((node) => isRemovedWith(node, machine, machines));
   if (going.length > 0 || !hadNode(machine)) return going;
   return found.filter(
     (node) =>
@@ -87,7 +87,7 @@ export function hadNode(machine: Pick<Machine, 'status'>): boolean {
 }
 
 /** The Nodes that a machine may have become, from a cache. */
-interface FoundNodes {
+interface NodesOfMachine {
   ofMachine(machine: Machine): readonly Node[];
 }
 
@@ -96,7 +96,7 @@ interface FoundNodes {
  * VM. A Node that was there before the Machine may be an earlier machine's of that name: its provider id must not speak against it. Undefined: there is
  * none, or nobody can tell which.
  */
-export function ownNodeOf(machine: Machine, nodes: FoundNodes): Node | undefined {
+export function ownNodeOf(machine: Machine, nodes: NodesOfMachine): Node | undefined {
   const found = nodes.ofMachine(machine);
   const shown = found.filter((node) => labelOf(node) === machine.metadata.name && mayBeOurs(node, machine));
   const [own, ...others] = shown.length > 0 ? shown : found.filter((node) => isVMOf(node, machine) === true);
@@ -113,7 +113,7 @@ function isOfOneScheme({ spec }: Node, machine: Machine): boolean {
 }
 
 /** The living Machine other than this one whose name a Node shows; undefined when there is none. */
-export function otherOwnerOf(node: Node, machine: Machine, machines: KnownMachines): Machine | undefined {
+export function otherOwnerOf(node: Node, machine: Machine, machines: MachineIndex): Machine | undefined {
   const says = labelOf(node);
   return says === '' || says === machine.metadata.name ? undefined : machines.byIndex('name', says)[0];
 }
@@ -127,7 +127,7 @@ function isVMOf(node: Node, { spec }: Machine): boolean | undefined {
   return isSameVM(node.spec?.providerID, spec?.providerID);
 }
 
-function rivalsFor(node: Node, machine: Machine, machines: KnownMachines): readonly Machine[] {
+function rivalsFor(node: Node, machine: Machine, machines: MachineIndex): readonly Machine[] {
   const { providerID = '' } = node.spec ?? {};
   const named = machines.byIndex('node', node.metadata.name);
   const sameVM = providerID === '' ? [] : machines.byIndex('providerID', providerID);

@@ -14,7 +14,7 @@ export type PreparationPhase = 'started' | 'completed' | 'aborting' | 'failed';
 const UNDERSTOOD: ReadonlySet<string> = new Set(['true', 'false', '']);
 
 /** Whether it is asked that the Machine is deleted once its Node is empty. */
-export function isPreparationAsked({ metadata }: Pick<Machine, 'metadata'>): boolean {
+export function isPreparationRequested({ metadata }: Pick<Machine, 'metadata'>): boolean {
   return metadata.annotations?.[PREPARE_DELETION_ANNOTATION] === 'true';
 }
 
@@ -25,7 +25,7 @@ export function hasPreparationBegun({ metadata }: Pick<Machine, 'metadata'>): bo
 
 /** Whether a machine is to be deleted once its Node is empty, or that is being undone: nothing else is begun with it. */
 export function isUnderPreparation(machine: Pick<Machine, 'metadata'>): boolean {
-  return isPreparationAsked(machine) || hasPreparationBegun(machine);
+  return isPreparationRequested(machine) || hasPreparationBegun(machine);
 }
 
 /** What was told of the preparation when the status was last written. For display. */

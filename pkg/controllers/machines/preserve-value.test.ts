@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { LAST_APPLIED_NODE_PRESERVE_ANNOTATION, PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import { machine, node } from '../../../test/builders.ts';
-import { askedPreservation } from './preserve-value.ts';
+import { requestedPreservation } from './preserve-value.ts';
 
 interface Case {
   readonly own?: string;
@@ -42,5 +42,5 @@ test.each<Case>([
   });
   const place = given.node === 'none' ? undefined : given.node === 'missing' ? 'missing' : n;
 
-  expect(askedPreservation(m, place)).toBe(given.asked);
+  expect(requestedPreservation(m, place)).toBe(given.asked);
 });

@@ -8,7 +8,7 @@ export const PRESERVE_VALUES = ['now', 'when-failed', 'auto-preserved', 'false']
 export type PreserveValue = (typeof PRESERVE_VALUES)[number];
 
 /** What is asked for, both annotations considered: '' is nothing; `illegal` that the Node says what nobody understands. */
-export type AskedPreservation = PreserveValue | '' | 'illegal';
+export type RequestedPreservation = PreserveValue | '' | 'illegal';
 
 /**
  * What is asked for a machine. `node` is its Node as far as known: undefined when the Machine names none, `missing` when the one
@@ -25,7 +25,7 @@ export type AskedPreservation = PreserveValue | '' | 'illegal';
  *
  * A Machine's own value that nobody understands counts as none.
  */
-export function askedPreservation(machine: Machine, node: Node | 'missing' | undefined): AskedPreservation {
+export function requestedPreservation(machine: Machine, node: Node | 'missing' | undefined): RequestedPreservation {
   const annotations = machine.metadata.annotations ?? {};
   const own = understood(annotations[PRESERVE_ANNOTATION]);
   if (node === undefined) return own;

@@ -37,7 +37,7 @@ export function replacementsUnderWay(machines: readonly Machine[], condemned: Re
   let coming = 0;
   let updating = 0;
   for (const machine of machines) {
-    const fate = condemned.has(machine.metadata.uid) ? 'leaving' : fateOf(machine);
+    const fate = condemned.has(machine.metadata.uid) ? 'leaving' : replacementOf(machine);
     if (fate === 'leaving') leaving++;
     else if (fate === 'coming') coming++;
     else if (fate === 'updating') updating++;
@@ -50,7 +50,7 @@ export function mayReplace(others: readonly Machine[], condemned: ReadonlySet<st
   return replacementsUnderWay(others, condemned) < limit;
 }
 
-function fateOf(machine: Machine): 'leaving' | 'coming' | 'updating' | 'staying' {
+function replacementOf(machine: Machine): 'leaving' | 'coming' | 'updating' | 'staying' {
   if (isBeingDeleted(machine)) return 'leaving';
   const phase = phaseOf(machine);
   switch (phase) {

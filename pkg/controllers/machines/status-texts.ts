@@ -22,6 +22,6 @@ export function isUnderWay(operation: LastOperation | undefined): boolean {
 /** The API server refused what a creation needs beforehand. */
 export const PREPARATION_FAILED = 'Could not prepare the creation of the VM: ';
 /** Class, driver or Secret are missing or wrong, and were from the beginning: no provider was ever asked for a VM. */
-export const NEVER_ASKED = 'No VM was asked for: ';
+export const NO_VM_REQUESTED = 'No VM was asked for: ';
 /** The API server refuses to record which VM the machine has. */
 export const RECORD_REFUSED = 'The API server refuses to record ';

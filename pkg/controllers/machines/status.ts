@@ -40,7 +40,7 @@ export function isBeingCreated(machine: Pick<Machine, 'status'>): boolean {
  * Whether the machine has waited for its MachineClass or for our finalizer from the beginning, and says so: no provider can have been
  * asked for a VM, because a class that is used is protected by a finalizer, and no VM is asked for without ours. A deletion keeps the code.
  */
-export function wasNeverAsked({ spec, status }: Pick<Machine, 'spec' | 'status'>): boolean {
+export function wasNeverRequested({ spec, status }: Pick<Machine, 'spec' | 'status'>): boolean {
   const { type, state, errorCode } = status?.lastOperation ?? {};
   const isTold = type === 'Delete' || (type === 'Create' && state === 'Failed');
   return isTold && providerIDOf({ spec }) === '' && NEVER_ASKED.has(errorCode);

@@ -6,14 +6,14 @@ export const VM_STATE = 'VMState';
 export const VM_DELETION_REQUESTED = 'VMDeletionRequested';
 
 /** What lists tell of a VM beside that it is there; undefined: nothing of that. */
-export type ToldVM = Pick<ListedMachine, 'state' | 'deletion'>;
+export type ReportedVM = Pick<ListedMachine, 'state' | 'deletion'>;
 
 /**
  * What providers say of VMs, as the last lists showed it: that costs no call of its own. Written by the orphan loop, read by the machine
  * controller; empty in a process that does not run both.
  */
 export class VMStates {
-  #told = new Map<string, ToldVM>();
+  #reported = new Map<string, ReportedVM>();
   #changed: (providerIDs: readonly string[]) => void = () => undefined;
 
   /** Who is told of VMs of which something else is said now; one only. */
@@ -23,9 +23,9 @@ export class VMStates {
 
   /** What lists have shown; `isComplete`: a VM that is not among them is in no list. */
   saw(vms: readonly ListedMachine[], isComplete: boolean): void {
-    const before = this.#told;
+    const before = this.#reported;
     const told = vms.map(({ providerID, state, deletion }) => [providerID, { state, deletion }] as const);
-    this.#told = new Map([...(isComplete ? [] : before), ...told]);
+    this.#reported = new Map([...(isComplete ? [] : before), ...told]);
     const changed = told.filter(([providerID, { state, deletion }]) => {
       const known = before.get(providerID);
       return known?.state !== state || known?.deletion !== deletion;
@@ -34,7 +34,7 @@ export class VMStates {
   }
 
   /** Undefined: nobody knows. */
-  get(providerID: string): ToldVM | undefined {
-    return this.#told.get(providerID);
+  get(providerID: string): ReportedVM | undefined {
+    return this.#reported.get(providerID);
   }
 }

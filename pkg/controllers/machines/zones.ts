@@ -72,7 +72,7 @@ export function keyOfZone({ cluster, provider, name }: Zone): string {
 export function zoneStates(deps: ZoneDeps, machines: readonly Machine[], threshold: number): ZoneState[] {
   const zones = new Map<string, { zone: Zone; joined: Machine[] }>();
   for (const machine of machines) {
-    if (!tellsOfZone(machine)) continue;
+    if (!isEvidenceOfZone(machine)) continue;
     const zone = zoneOf(deps, machine);
     const known = zones.get(keyOfZone(zone));
     if (known === undefined) zones.set(keyOfZone(zone), { zone, joined: [machine] });
@@ -91,7 +91,7 @@ export function unhealthyTogether(
   const key = keyOfZone(zoneOf(deps, machine));
   const sinceMs = unhealthySinceMs(machine);
   const isUnknownToo = (other: Machine): boolean =>
-    phaseOf(other) === 'Unknown' && tellsOfZone(other) && Math.abs(unhealthySinceMs(other) - sinceMs) <= BURST_MS;
+    phaseOf(other) === 'Unknown' && isEvidenceOfZone(other) && Math.abs(unhealthySinceMs(other) - sinceMs) <= BURST_MS;
   const others = machines.filter(
     (other) =>
       other.metadata.uid !== machine.metadata.uid &&
@@ -102,7 +102,7 @@ export function unhealthyTogether(
 }
 
 /** One in maintenance may be down on purpose. */
-function tellsOfZone(machine: Machine): boolean {
+function isEvidenceOfZone(machine: Machine): boolean {
   return JOINED.has(phaseOf(machine)) && !isBeingDeleted(machine) && !isUnderMaintenance(machine);
 }
 

@@ -11,13 +11,13 @@ import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { cloudClusters, nodeLabelPolicies } from '../../kube/resource.ts';
 import { stop, type StepResult } from '../../reconcile/result.ts';
 import { readAllowedLabels, readCluster } from './cluster-value.ts';
-import { policyFor, policyNameOf } from './cluster-wanted.ts';
+import { policyFor, policyNameOf } from './desired-cluster.ts';
 import { type MirantisClusters } from './clusters.ts';
-import { tellChanges } from './events.ts';
-import { isRequestRejected, isServed, lookAgain } from './front-end.ts';
+import { reportChanges } from './events.ts';
+import { isRequestRejected, isServed, checkAgain } from './front-end.ts';
 import { listed } from './listed.ts';
 import type { Problem } from './field-reader.ts';
-import { changeOfStatus } from './told-status.ts';
+import { changeOfStatus } from './reported-status.ts';
 
 /** What Clusters are looked after with. */
 export interface ClusterDeps {
@@ -44,8 +44,8 @@ export class ClusterController {
     const cluster = this.#deps.cloudClusters.get(key);
     if (cluster === undefined || isBeingDeleted(cluster) || !isServed(cluster)) return stop;
     const problems = [...(readCluster(cluster).problems ?? []), ...(await this.#limitLabels(cluster, signal))];
-    await this.#tell(cluster, problems, signal);
-    return problems.length > 0 ? lookAgain('the problems to be corrected') : stop;
+    await this.#report(cluster, problems, signal);
+    return problems.length > 0 ? checkAgain('the problems to be corrected') : stop;
   }
 
   /** Its NodeLabelPolicy; the problems say why labels are limited otherwise. */
@@ -100,7 +100,7 @@ export class ClusterController {
     await writer.patch('change', nodeLabelPolicies, refOf(known), patch, { signal });
   }
 
-  async #tell(cluster: CloudCluster, problems: readonly Problem[], signal: AbortSignal): Promise<void> {
+  async #report(cluster: CloudCluster, problems: readonly Problem[], signal: AbortSignal): Promise<void> {
     const { clusters, recorder, writer } = this.#deps;
     const isHeld = clusters.holdsRollouts(cluster);
     const maintenance = isHeld && clusters.areRolloutsHeld(cluster);
@@ -123,6 +123,6 @@ export class ClusterController {
     if (change === undefined) return;
     const patch = statusPatch(cluster, { providerStatus: change });
     await writer.patch('change', cloudClusters, refOf(cluster), patch, { signal });
-    tellChanges(recorder, cluster, before?.conditions, conditions, new Set(problems.length > 0 ? ['LCM'] : []));
+    reportChanges(recorder, cluster, before?.conditions, conditions, new Set(problems.length > 0 ? ['LCM'] : []));
   }
 }

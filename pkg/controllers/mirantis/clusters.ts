@@ -8,7 +8,7 @@ import type { Informer, Lister } from '../../cache/lister.ts';
 import { isUnderMaintenance } from '../machines/maintenance.ts';
 import { isServed } from './front-end.ts';
 import { readCluster } from './cluster-value.ts';
-import { areOne, clusterNameOf, MADE_FOR } from './wanted.ts';
+import { areOne, clusterNameOf, MADE_FOR } from './desired-machine.ts';
 
 export interface ClustersDeps {
   readonly cloudClusters: Informer<CloudCluster>;
@@ -25,7 +25,7 @@ export class MirantisClusters {
     this.#deps = deps;
   }
 
-  get isKnown(): boolean {
+  get hasSynced(): boolean {
     return this.#deps.cloudClusters.hasSynced;
   }
 

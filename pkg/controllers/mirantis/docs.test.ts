@@ -11,7 +11,7 @@ import { NEEDED_SETTINGS, readClusterSettings, CLUSTER_SETTINGS } from './cluste
 import { SERVED_PROVIDER } from './front-end.ts';
 import { providerStatusOf } from './provider-status.ts';
 import { readProviderValue } from './provider-value.ts';
-import { clusterNameOf } from './wanted.ts';
+import { clusterNameOf } from './desired-machine.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../../docs/operations/mirantis.md'), 'utf8');
 

@@ -9,7 +9,7 @@ import { FrontEndWorld } from '../../../test/front-end-world.ts';
 import type { MachineStatus } from '../../apis/machine/v1alpha1/machine.ts';
 import type { ProviderCondition } from '../../apis/mirantis/machine.ts';
 import { cloudClusters, clusterMachines, configMaps, machinePools, machines } from '../../kube/resource.ts';
-import { changesToTell, EVENT_REASONS } from './events.ts';
+import { reportableChanges, EVENT_REASONS } from './events.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../../docs/reference/events.md'), 'utf8');
 const KEY = 'default/m-1';
@@ -55,11 +55,11 @@ describe('a condition is told', () => {
     { what: 'of somebody else', before: [], after: condition('Swarm', false, 'a'), reasons: [] },
     { what: 'after nonsense', before: 'text' as never, after: condition('LCM', false, 'a'), reasons: ['Progress'] },
   ])('$what: $reasons', ({ before, after, reasons }) => {
-    expect(changesToTell(before, [after], new Set()).map(({ reason }) => reason)).toEqual(reasons);
+    expect(reportableChanges(before, [after], new Set()).map(({ reason }) => reason)).toEqual(reasons);
   });
 
   test('as a warning when somebody has to look at it', () => {
-    expect(changesToTell([], [condition('LCM', false, 'a')], new Set(['LCM']))).toEqual([
+    expect(reportableChanges([], [condition('LCM', false, 'a')], new Set(['LCM']))).toEqual([
       { type: 'Warning', reason: 'Problem', message: 'a' },
     ]);
   });

@@ -11,20 +11,20 @@ export const EVENT_REASONS = {
   Deletion: { Warning: 'DeletionProblem', Normal: 'DeletionProgress' },
 } as const;
 
-type TellingType = keyof typeof EVENT_REASONS;
+type ReportedType = keyof typeof EVENT_REASONS;
 
-interface Told {
+interface ReportedChange {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly message: string;
 }
 
 /** What is told of conditions that say something else than before; `wrong`: the types of those that somebody has to look at. */
-export function changesToTell(
+export function reportableChanges(
   before: readonly ProviderCondition[] | undefined,
   after: readonly ProviderCondition[] | undefined,
   wrong: ReadonlySet<string>,
-): readonly Told[] {
+): readonly ReportedChange[] {
   const known = listed(before);
   return listed(after).flatMap(({ type, ready, message }) => {
     const was = known.find((one) => one.type === type);
@@ -37,14 +37,14 @@ export function changesToTell(
 }
 
 /** Reports what has changed of an object's conditions, once that was written. */
-export function tellChanges<T extends KubeObject>(
+export function reportChanges<T extends KubeObject>(
   recorder: ObjectEvents<T>,
   object: T,
-  ...change: Parameters<typeof changesToTell>
+  ...change: Parameters<typeof reportableChanges>
 ): void {
-  for (const told of changesToTell(...change)) recorder.event({ object, ...told });
+  for (const told of reportableChanges(...change)) recorder.event({ object, ...told });
 }
 
-function isTelling(type: string): type is TellingType {
+function isTelling(type: string): type is ReportedType {
   return type in EVENT_REASONS;
 }

@@ -8,7 +8,7 @@ import type { Problem } from './field-reader.ts';
 /** The provider whose objects are served; those of others are left alone. */
 export const SERVED_PROVIDER = 'openstack';
 /** What is not watched is looked at again so often, when something is wrong or missing. */
-const LOOK_AGAIN_MS = 5_000;
+const RECHECK_MS = 5_000;
 
 /** How far a pass has come: the object as it was written last, and what keeps it from going on. */
 export interface Synced<T> {
@@ -34,6 +34,6 @@ export function isRequestRejected(err: unknown): err is ApiError {
 }
 
 /** Tries again although nothing may wake the pass. */
-export function lookAgain(what: string): StepResult {
-  return requeue(LOOK_AGAIN_MS, what);
+export function checkAgain(what: string): StepResult {
+  return requeue(RECHECK_MS, what);
 }

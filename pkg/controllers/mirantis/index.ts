@@ -64,7 +64,7 @@ export function mirantis(operator: Operator): Controller {
       const { kind, key } = mirantisObjectOf(queueKey);
       return reconcile[kind](key, signal, passLog);
     },
-    needsTarget: () => false,
+    requiresTarget: () => false,
     watches: [
       (queue) => wakeClusterMachines(caches, queue),
       (queue) => wakePools(caches, queue),

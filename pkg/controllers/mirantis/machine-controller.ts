@@ -15,16 +15,16 @@ import { clusterMachines, machines } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.ts';
 import type { Targets } from '../../targets/targets.ts';
-import { asksMaintenance } from '../machines/maintenance.ts';
+import { isMaintenanceRequested } from '../machines/maintenance.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import type { MirantisClusters } from './clusters.ts';
-import { tellChanges } from './events.ts';
-import { hasFrontEndFinalizer, isRequestRejected, isServed, lookAgain, type Synced } from './front-end.ts';
+import { reportChanges } from './events.ts';
+import { hasFrontEndFinalizer, isRequestRejected, isServed, checkAgain, type Synced } from './front-end.ts';
 import type { MadeClasses } from './made-classes.ts';
 import { ipAddressOf, providerStatusOf, wrongConditions } from './provider-status.ts';
-import { asksDeletion, readProviderValue, type ProviderValue } from './provider-value.ts';
+import { isDeletionRequested, readProviderValue, type ProviderValue } from './provider-value.ts';
 import type { Problem } from './field-reader.ts';
-import { changeOfStatus } from './told-status.ts';
+import { changeOfStatus } from './reported-status.ts';
 import { shownUpgradeIndexes } from './upgrade-order.ts';
 import {
   areOne,
@@ -34,7 +34,7 @@ import {
   fixedFieldsChanged,
   isOfPool,
   desiredMachine,
-} from './wanted.ts';
+} from './desired-machine.ts';
 
 export interface ClusterMachineControllerDeps {
   readonly clusterMachines: Lister<ClusterMachine>;
@@ -85,7 +85,7 @@ export class ClusterMachineController {
       admitted === undefined
         ? { object: machine, problems: problems ?? [] }
         : await this.#sync(machine, ours, admitted.value, signal);
-    await this.#tell({ ...synced, problems: [...synced.problems, ...(admitted?.problems ?? [])] }, signal);
+    await this.#report({ ...synced, problems: [...synced.problems, ...(admitted?.problems ?? [])] }, signal);
     await this.#deps.madeClasses.removeUnused(machine.metadata.namespace, signal);
     return synced.again ?? stop;
   }
@@ -103,7 +103,7 @@ export class ClusterMachineController {
   ): { readonly value: ProviderValue; readonly problems: readonly Problem[] } {
     const { clusters } = this.#deps;
     const cluster = clusters.of(machine);
-    const hasBegun = ours !== undefined && asksMaintenance(ours, undefined);
+    const hasBegun = ours !== undefined && isMaintenanceRequested(ours, undefined);
     if (!value.maintenance || hasBegun || cluster === undefined || clusters.admitsMaintenance(cluster)) {
       return { value, problems: [] };
     }
@@ -126,7 +126,7 @@ export class ClusterMachineController {
     } catch (err) {
       if (!isRequestRejected(err)) throw err;
       const problem = `refused by the API server: ${err.message}`;
-      return { object: machine, problems: [problem], again: lookAgain('the API server to accept the update') };
+      return { object: machine, problems: [problem], again: checkAgain('the API server to accept the update') };
     }
   }
 
@@ -134,10 +134,11 @@ export class ClusterMachineController {
     const { machines: known, writer, log } = this.#deps;
     if (known.get(keyOf(machine)) !== undefined) {
       const problem = `metadata.name: a Machine of machine.sapcloud.io has this name and belongs to another owner; choose another name`;
-      return { object: machine, problems: [problem], again: lookAgain('the other Machine to be deleted') };
+      return { object: machine, problems: [problem], again: checkAgain('the other Machine to be deleted') };
     }
-    const wanted = await this.#deps.madeClasses.wantedBy(machine, value.server, signal);
-    if (wanted.value === undefined) return { object: machine, problems: wanted.problems, again: lookAgain('settings') };
+    const wanted = await this.#deps.madeClasses.usedBy(machine, value.server, signal);
+    if (wanted.value === undefined)
+      return { object: machine, problems: wanted.problems, again: checkAgain('settings') };
     if (!hasFrontEndFinalizer(machine)) {
       const finalizers = [...(machine.metadata.finalizers ?? []), FRONT_END_FINALIZER];
       const patch = mergePatchIfUnchanged(machine, { metadata: { finalizers } });
@@ -145,7 +146,7 @@ export class ClusterMachineController {
       return { object: held, problems: [], again: requeue(0, 'the cache to show the finalizer') };
     }
     const problems = await this.#deps.madeClasses.provide(wanted.value, signal);
-    if (problems.length > 0) return { object: machine, problems, again: lookAgain('the class to be deleted') };
+    if (problems.length > 0) return { object: machine, problems, again: checkAgain('the class to be deleted') };
     try {
       const made = await writer.create('create', machines, desiredMachine(machine, value, wanted.value.metadata.name), {
         signal,
@@ -154,7 +155,7 @@ export class ClusterMachineController {
       return { object: await this.#note(machine, made, signal), problems: [] };
     } catch (err) {
       if (!isAlreadyExists(err)) throw err;
-      return { object: machine, problems: [], again: lookAgain('the cache to show the Machine of its name') };
+      return { object: machine, problems: [], again: checkAgain('the cache to show the Machine of its name') };
     }
   }
 
@@ -175,7 +176,7 @@ export class ClusterMachineController {
       await this.#deps.writer.patch('change', machines, refOf(ours), patch, { signal });
     }
     const isWaiting = !hasServer && fit.problems.length > 0;
-    return { object: noted, problems: fit.problems, ...(isWaiting && { again: lookAgain('settings') }) };
+    return { object: noted, problems: fit.problems, ...(isWaiting && { again: checkAgain('settings') }) };
   }
 
   /** What is asked of a Machine of a pool alone; the rest is its pool's. */
@@ -212,7 +213,7 @@ export class ClusterMachineController {
 
   /** A machine without a server yet follows what was corrected, but not while one may be being made. */
   async #follows(machine: ClusterMachine, ours: Machine, value: ProviderValue, signal: AbortSignal): Promise<ClassFit> {
-    const wanted = await this.#deps.madeClasses.wantedBy(machine, value.server, signal);
+    const wanted = await this.#deps.madeClasses.usedBy(machine, value.server, signal);
     if (wanted.value === undefined) return { problems: wanted.problems };
     if (wanted.value.metadata.name !== classNameOf(ours) && !mayChangeClass(ours)) return { problems: [] };
     const problems = await this.#deps.madeClasses.provide(wanted.value, signal);
@@ -237,7 +238,7 @@ export class ClusterMachineController {
 
   /** Its Machine was asked to go and is gone, or somebody has deleted it: it goes too, unless that was taken back in time. */
   async #follow(machine: ClusterMachine, signal: AbortSignal): Promise<StepResult> {
-    if (!(await this.#isGone(machine, signal))) return lookAgain('the cache to show its Machine');
+    if (!(await this.#isGone(machine, signal))) return checkAgain('the cache to show its Machine');
     const { uid, resourceVersion } = machine.metadata;
     const preconditions = { uid, resourceVersion };
     await this.#deps.writer.delete('destroy', clusterMachines, refOf(machine), preconditions, { signal });
@@ -248,7 +249,7 @@ export class ClusterMachineController {
   async #finish(machine: ClusterMachine, ours: Machine | undefined, signal: AbortSignal): Promise<StepResult> {
     const { writer, targets } = this.#deps;
     if (ours === undefined) {
-      if (!(await this.#isGone(machine, signal))) return lookAgain('the cache to show its Machine');
+      if (!(await this.#isGone(machine, signal))) return checkAgain('the cache to show its Machine');
       await this.#deps.madeClasses.removeUnused(machine.metadata.namespace, signal);
       const finalizers = (machine.metadata.finalizers ?? []).filter((one) => one !== FRONT_END_FINALIZER);
       const patch = mergePatchIfUnchanged(machine, { metadata: { finalizers } });
@@ -266,7 +267,7 @@ export class ClusterMachineController {
       const clusters = concernedTargets(targets, [ours]);
       await writer.delete('destroy', machines, refOf(ours), { uid: ours.metadata.uid }, { signal, clusters });
     }
-    await this.#tell({ object: machine, problems }, signal);
+    await this.#report({ object: machine, problems }, signal);
     return waitFor('its Machine to be gone');
   }
 
@@ -276,7 +277,7 @@ export class ClusterMachineController {
     return named === undefined || !areOne(machine, named);
   }
 
-  async #tell({ object: machine, problems }: Synced<ClusterMachine>, signal: AbortSignal): Promise<void> {
+  async #report({ object: machine, problems }: Synced<ClusterMachine>, signal: AbortSignal): Promise<void> {
     const ours = this.#oursOf(machine);
     const { namespace, name } = machine.metadata;
     const cluster = clusterNameOf(machine);
@@ -296,7 +297,7 @@ export class ClusterMachineController {
     const patch = statusPatch(machine, { providerStatus: change });
     await this.#deps.writer.patch('change', clusterMachines, refOf(machine), patch, { signal });
     const { conditions } = machine.status?.providerStatus ?? {};
-    tellChanges(this.#deps.recorder, machine, conditions, after.conditions, wrongConditions(known));
+    reportChanges(this.#deps.recorder, machine, conditions, after.conditions, wrongConditions(known));
   }
 
   #nodeOf(ours: Machine): Node | undefined {
@@ -320,7 +321,7 @@ function hasHadItsMachine(machine: ClusterMachine): boolean {
   return (
     isOfPool(machine) ||
     machine.metadata.annotations?.[MADE_MACHINE_ANNOTATION]?.startsWith(noteOf(machine)) === true ||
-    asksDeletion(machine)
+    isDeletionRequested(machine)
   );
 }
 

@@ -11,9 +11,9 @@ import type { New, Reader, Writer } from '../../kube/client.ts';
 import { ignoreNotFound, isAlreadyExists } from '../../kube/errors.ts';
 import { configMaps, machineClasses, secrets } from '../../kube/resource.ts';
 import { NEEDED_SETTINGS, readClusterSettings, type ClusterSettings } from './cluster-settings.ts';
-import type { Read, WantedServer } from './provider-value.ts';
+import type { Read, DesiredServer } from './provider-value.ts';
 import type { Problem } from './field-reader.ts';
-import { classFor, clusterNameOf, MADE_FOR } from './wanted.ts';
+import { classFor, clusterNameOf, MADE_FOR } from './desired-machine.ts';
 
 export interface MadeClassesDeps {
   readonly classes: Lister<MachineClass>;
@@ -38,7 +38,7 @@ export class MadeClasses {
   }
 
   /** The class that `holder`, a Machine or a pool, asks for. It is not made yet. */
-  async wantedBy(holder: KubeObject, server: WantedServer, signal: AbortSignal): Promise<Read<New<MachineClass>>> {
+  async usedBy(holder: KubeObject, server: DesiredServer, signal: AbortSignal): Promise<Read<New<MachineClass>>> {
     const settings = await this.#settingsOf(holder, signal);
     if (settings.value === undefined) return settings;
     const region = holder.metadata.labels?.[REGION_LABEL];

@@ -18,10 +18,10 @@ import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.
 import type { Targets } from '../../targets/targets.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import { readCluster } from './cluster-value.ts';
-import { updateOrderFor } from './cluster-wanted.ts';
+import { updateOrderFor } from './desired-cluster.ts';
 import type { MirantisClusters } from './clusters.ts';
-import { tellChanges } from './events.ts';
-import { hasFrontEndFinalizer, isRequestRejected, isServed, lookAgain, type Synced } from './front-end.ts';
+import { reportChanges } from './events.ts';
+import { hasFrontEndFinalizer, isRequestRejected, isServed, checkAgain, type Synced } from './front-end.ts';
 import type { MadeClasses } from './made-classes.ts';
 import { poolStatusOf } from './pool-status.ts';
 import { readPool, type PoolValue } from './pool-value.ts';
@@ -35,10 +35,10 @@ import {
   ownerReferenceOf,
   replicasPlan,
   type FromElsewhere,
-} from './pool-wanted.ts';
+} from './desired-pool.ts';
 import type { Problem } from './field-reader.ts';
-import { changeOfStatus } from './told-status.ts';
-import { areOne } from './wanted.ts';
+import { changeOfStatus } from './reported-status.ts';
+import { areOne } from './desired-machine.ts';
 
 export interface PoolDeps {
   readonly machinePools: Lister<MachinePool>;
@@ -85,7 +85,7 @@ export class MirantisPoolController {
 
     const { value, problems } = readPool(pool);
     const synced = value === undefined ? { object: pool, problems } : await this.#sync(pool, value, signal);
-    await this.#tell(synced, signal);
+    await this.#report(synced, signal);
     await this.#deps.madeClasses.removeUnused(pool.metadata.namespace, signal);
     return synced.again ?? stop;
   }
@@ -102,12 +102,13 @@ export class MirantisPoolController {
       if (ours === undefined) return await this.#make(pool, value, signal);
       const followed = await this.#update(pool, ours, value, signal);
       const shown = await this.#showMembers(followed.object, ours, signal);
-      const again = followed.again ?? (shown.length > 0 ? lookAgain('the API server to accept the update') : undefined);
+      const again =
+        followed.again ?? (shown.length > 0 ? checkAgain('the API server to accept the update') : undefined);
       return { object: followed.object, problems: [...followed.problems, ...shown], ...(again && { again }) };
     } catch (err) {
       if (!isRequestRejected(err)) throw err;
       const problem = `refused by the API server: ${err.message}`;
-      return { object: pool, problems: [problem], again: lookAgain('the API server to accept the update') };
+      return { object: pool, problems: [problem], again: checkAgain('the API server to accept the update') };
     }
   }
 
@@ -116,7 +117,7 @@ export class MirantisPoolController {
     const named = known.get(keyOf(pool));
     if (named !== undefined && claimOn(pool, named) === 'foreign') {
       const problem = `metadata.name: a MachineDeployment has this name and belongs to another owner; choose another name`;
-      return { object: pool, problems: [problem], again: lookAgain('the other MachineDeployment to be deleted') };
+      return { object: pool, problems: [problem], again: checkAgain('the other MachineDeployment to be deleted') };
     }
     if (!hasFrontEndFinalizer(pool)) {
       const finalizers = [...(pool.metadata.finalizers ?? []), FRONT_END_FINALIZER];
@@ -133,11 +134,11 @@ export class MirantisPoolController {
       log.info({ machineDeployment: keyOf(named) }, 'adopted machine deployment for a pool');
       return { object: pool, problems: [], again: requeue(0, 'the cache to show the adoption') };
     }
-    const wanted = await madeClasses.wantedBy(pool, value.machine.server, signal);
+    const wanted = await madeClasses.usedBy(pool, value.machine.server, signal);
     if (wanted.value === undefined)
-      return { object: pool, problems: wanted.problems, again: lookAgain('settings of the Cluster') };
+      return { object: pool, problems: wanted.problems, again: checkAgain('settings of the Cluster') };
     const problems = await madeClasses.provide(wanted.value, signal);
-    if (problems.length > 0) return { object: pool, problems, again: lookAgain('the class to be deleted') };
+    if (problems.length > 0) return { object: pool, problems, again: checkAgain('the class to be deleted') };
     const wantedDeployment = deploymentFor(pool, value, wanted.value.metadata.name);
     try {
       await writer.create('create', machineDeployments, wantedDeployment, { signal });
@@ -145,7 +146,7 @@ export class MirantisPoolController {
       return { object: pool, problems: [] };
     } catch (err) {
       if (!isAlreadyExists(err)) throw err;
-      return { object: pool, problems: [], again: lookAgain('the cache to show the MachineDeployment of its name') };
+      return { object: pool, problems: [], again: checkAgain('the cache to show the MachineDeployment of its name') };
     }
   }
 
@@ -168,7 +169,7 @@ export class MirantisPoolController {
       const reported = await writer.patch('change', machinePools, refOf(pool), patch, { signal });
       return { object: reported, problems: [], again: requeue(0, 'the cache to show its own replicas') };
     }
-    const wanted = await madeClasses.wantedBy(pool, value.machine.server, signal);
+    const wanted = await madeClasses.usedBy(pool, value.machine.server, signal);
     const problems = wanted.problems ?? (await madeClasses.provide(wanted.value, signal));
     const className = wanted.value === undefined || problems.length > 0 ? undefined : wanted.value.metadata.name;
     const change = deploymentChange(ours, value, {
@@ -179,14 +180,14 @@ export class MirantisPoolController {
       const patch = mergePatchIfUnchanged(ours, change);
       await writer.patch('change', machineDeployments, refOf(ours), patch, { signal });
     }
-    return { object: pool, problems, ...(problems.length > 0 && { again: lookAgain('settings of the Cluster') }) };
+    return { object: pool, problems, ...(problems.length > 0 && { again: checkAgain('settings of the Cluster') }) };
   }
 
   /** What the Cluster of a pool says about its rollouts. Without a Cluster they go on, unless nobody knows whether there is one. */
   #fromCluster(pool: MachinePool): Pick<FromElsewhere, 'updateOrder' | 'isHeld'> {
     const { clusters } = this.#deps;
     const cluster = clusters.of(pool);
-    if (cluster === undefined) return { updateOrder: undefined, isHeld: clusters.isKnown ? false : undefined };
+    if (cluster === undefined) return { updateOrder: undefined, isHeld: clusters.hasSynced ? false : undefined };
     const { value } = readCluster(cluster);
     const updateOrder = value && updateOrderFor(pool, cluster.metadata.name, value);
     return { updateOrder, isHeld: clusters.holdsRollouts(cluster) };
@@ -238,12 +239,12 @@ export class MirantisPoolController {
         const { uid } = ours.metadata;
         await writer.delete('destroy', machineDeployments, refOf(ours), { uid }, { signal, clusters });
       }
-      await this.#tell({ object: pool, problems: [] }, signal);
+      await this.#report({ object: pool, problems: [] }, signal);
       return waitFor('its MachineDeployment to be gone');
     }
     const live = await reader.get(machineDeployments, refOf(pool), { signal }).catch(ignoreNotFound);
     if (live !== undefined && claimOn(pool, live) === 'ours') {
-      return lookAgain('the cache to show its MachineDeployment');
+      return checkAgain('the cache to show its MachineDeployment');
     }
     await madeClasses.removeUnused(pool.metadata.namespace, signal);
     const rest = finalizers.filter((one) => one !== FRONT_END_FINALIZER);
@@ -252,13 +253,13 @@ export class MirantisPoolController {
     return stop;
   }
 
-  async #tell({ object: pool, problems }: Synced<MachinePool>, signal: AbortSignal): Promise<void> {
+  async #report({ object: pool, problems }: Synced<MachinePool>, signal: AbortSignal): Promise<void> {
     const status = poolStatusOf({ pool, deployment: this.#oursOf(pool), problems });
     const change = changeOfStatus(pool.status, status);
     if (change === undefined) return;
     await this.#deps.writer.patch('change', machinePools, refOf(pool), statusPatch(pool, change), { signal });
     const wrong = new Set(problems.length > 0 ? ['LCM'] : []);
-    tellChanges(this.#deps.recorder, pool, pool.status?.conditions, status.conditions, wrong);
+    reportChanges(this.#deps.recorder, pool, pool.status?.conditions, status.conditions, wrong);
   }
 }
 

@@ -3,14 +3,14 @@ import { describe, expect, test } from '@jest/globals';
 import { machine, node, type BuiltMachine } from '../../../test/builders.ts';
 import { clusterMachine } from '../../../test/cluster-machine.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
-import type { StateWord } from '../../apis/mirantis/machine.ts';
-import { providerStatusOf, providerStateOf, type Known } from './provider-status.ts';
+import type { ProviderState } from '../../apis/mirantis/machine.ts';
+import { providerStatusOf, providerStateOf, type ProviderFacts } from './provider-status.ts';
 import { shownUpgradeIndexes } from './upgrade-order.ts';
 
 const SINCE = 'machine.sapcloud.io/maintenance-since';
 const EMPTIED = 'machine.sapcloud.io/maintenance-node';
 
-function known(change: Partial<Known> = {}): Known {
+function known(change: Partial<ProviderFacts> = {}): ProviderFacts {
   return { machine: clusterMachine(), ours: undefined, node: undefined, problems: [], upgradeIndex: 1, ...change };
 }
 
@@ -29,7 +29,7 @@ const named = (m: BuiltMachine): void => void (m.metadata.labels = { node: 'n-1'
 const emptied = (m: BuiltMachine): void => void (m.metadata.annotations = { [SINCE]: 'x', [EMPTIED]: 'none' });
 
 describe('the state in one word', () => {
-  test.each<{ what: string; ours: BuiltMachine | undefined; before?: StateWord; want: StateWord }>([
+  test.each<{ what: string; ours: BuiltMachine | undefined; before?: ProviderState; want: ProviderState }>([
     { what: 'no Machine yet', ours: undefined, want: 'Provision' },
     { what: 'no VM yet', ours: inPhase(''), want: 'Provision' },
     { what: 'the VM could not be made', ours: inPhase('CrashLoopBackOff'), want: 'Provision' },

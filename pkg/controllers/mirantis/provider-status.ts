@@ -5,7 +5,7 @@ import {
   type ClusterMachine,
   type ProviderCondition,
   type ProviderStatus,
-  type StateWord,
+  type ProviderState,
 } from '../../apis/mirantis/machine.ts';
 import { quantityAsNumber } from '../../apis/quantity.ts';
 import type { Node } from '../../apis/wire.ts';
@@ -13,13 +13,13 @@ import { isBeingDeleted } from '../../apis/meta.ts';
 import { policySettingOf } from '../machines/deletion-policy.ts';
 import { maintenanceOf } from '../machines/maintenance.ts';
 import { refusedFor } from '../machines/node-refusal.ts';
-import { isPreparationAsked, preparationShownBy } from '../machines/prepared-deletion.ts';
+import { isPreparationRequested, preparationShownBy } from '../machines/prepared-deletion.ts';
 import { VM_STATE } from '../machines/vm-states.ts';
 import { listed } from './listed.ts';
 import type { Problem } from './field-reader.ts';
 
 /** All that the status of a Machine follows from. */
-export interface Known {
+export interface ProviderFacts {
   readonly machine: ClusterMachine;
   /** Our Machine; undefined: there is none. */
   readonly ours: Machine | undefined;
@@ -37,7 +37,7 @@ const OWN_CONDITIONS: ReadonlySet<string> = new Set(['Kubelet', 'LCM', 'Maintena
 const WRONG_MAINTENANCE: ReadonlySet<string> = new Set(['InvalidValue', 'DrainFailed', 'UncordonFailed']);
 
 /** The members that are ours of the status; one that is undefined is to be removed. */
-export function providerStatusOf(known: Known): {
+export function providerStatusOf(known: ProviderFacts): {
   [Member in keyof ProviderStatus]-?: ProviderStatus[Member] | undefined;
 } {
   const { machine, ours, node, upgradeIndex } = known;
@@ -74,7 +74,7 @@ function instanceStateOf(
 
 /** An IPv4 address of the machine, as its Node says, or the driver where there are no Nodes. */
 export function ipAddressOf(
-  { node, ours }: Pick<Known, 'node' | 'ours'>,
+  { node, ours }: Pick<ProviderFacts, 'node' | 'ours'>,
   type: 'InternalIP' | 'ExternalIP',
 ): string | undefined {
   const addresses = [...(node?.status?.addresses ?? []), ...(ours?.status?.addresses ?? [])];
@@ -82,7 +82,11 @@ export function ipAddressOf(
 }
 
 /** The state in one word, as the documentation of the product has them, as far as there is anything that they could be taken from. */
-export function providerStateOf({ machine, ours, node }: Pick<Known, 'machine' | 'ours' | 'node'>): StateWord {
+export function providerStateOf({
+  machine,
+  ours,
+  node,
+}: Pick<ProviderFacts, 'machine' | 'ours' | 'node'>): ProviderState {
   if (ours === undefined) return 'Provision';
   if (isInMaintenance(ours)) return 'Maintenance';
   switch (phaseOf(ours)) {
@@ -106,12 +110,12 @@ export function providerStateOf({ machine, ours, node }: Pick<Known, 'machine' |
   }
 }
 
-function pendingState(ours: Machine, node: Node | undefined): StateWord {
+function pendingState(ours: Machine, node: Node | undefined): ProviderState {
   if (node !== undefined || (ours.status?.conditions ?? []).length > 0) return 'Deploy';
   return nodeNameOf(ours) === '' && (ours.status?.addresses ?? []).length === 0 ? 'Uninitialized' : 'Pending';
 }
 
-function keptState({ status }: ClusterMachine, ours: Machine): StateWord {
+function keptState({ status }: ClusterMachine, ours: Machine): ProviderState {
   const word = status?.providerStatus?.status;
   if (word !== undefined && word !== 'Maintenance') return word;
   return providerIDOf(ours) === '' ? 'Provision' : 'Ready';
@@ -126,7 +130,7 @@ function isInMaintenance(ours: Machine | undefined): boolean {
 }
 
 /** Types of the conditions that somebody has to look at. */
-export function wrongConditions({ machine, ours, problems }: Known): ReadonlySet<string> {
+export function wrongConditions({ machine, ours, problems }: ProviderFacts): ReadonlySet<string> {
   const isFailed = ours?.status?.lastOperation?.state === 'Failed' || (ours && refusedFor(ours)) !== undefined;
   const wasReady = listed(machine.status?.providerStatus?.conditions).some(
     ({ type, ready }) => type === 'Kubelet' && ready,
@@ -160,7 +164,7 @@ function deletion(ours: Machine | undefined): readonly ProviderCondition[] {
 
 /** What its user can do about a preparation that has not ended. */
 function waysOut(ours: Machine, phase: string | undefined): string {
-  if (isBeingDeleted(ours) || !isPreparationAsked(ours) || (phase !== 'started' && phase !== 'failed')) return '';
+  if (isBeingDeleted(ours) || !isPreparationRequested(ours) || (phase !== 'started' && phase !== 'failed')) return '';
   const keep = ' To keep the machine, set spec.providerSpec.value.delete to false.';
   if (phase === 'started') return keep;
   return `${keep} To delete it without waiting for the drain, set ${policySettingOf(ours)} to unsafe or forced.`;
@@ -177,7 +181,7 @@ function kubelet(ours: Machine | undefined): ProviderCondition {
   };
 }
 
-function lcm({ ours, problems }: Known): ProviderCondition {
+function lcm({ ours, problems }: ProviderFacts): ProviderCondition {
   const told = (ready: boolean, message: string): ProviderCondition => ({ type: 'LCM', ready, message });
   if (problems.length > 0) return told(false, problems.join('; '));
   const prepared = ours && preparationShownBy(ours);

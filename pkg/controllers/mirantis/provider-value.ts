@@ -6,7 +6,7 @@ import { FieldReader, type Problem } from './field-reader.ts';
 /** What `spec.providerSpec.value` asks for, as far as we do anything about it. */
 export interface ProviderValue {
   /** Of the server: nothing of it can change once there is one. */
-  readonly server: WantedServer;
+  readonly server: DesiredServer;
   readonly nodeLabels: Readonly<Record<string, string>>;
   readonly maintenance: boolean;
   readonly upgradeIndex: number | undefined;
@@ -15,7 +15,7 @@ export interface ProviderValue {
   readonly delete: boolean;
 }
 
-export interface WantedServer {
+export interface DesiredServer {
   readonly availabilityZone: string;
   readonly flavor: string;
   readonly image: string;
@@ -67,7 +67,7 @@ export function readValue(given: unknown, path: string): Read<ProviderValue> {
 }
 
 /** Whether deletion is asked for, whatever else may be wrong. */
-export function asksDeletion(machine: Pick<ClusterMachine, 'spec'>): boolean {
+export function isDeletionRequested(machine: Pick<ClusterMachine, 'spec'>): boolean {
   return machine.spec?.providerSpec?.value?.['delete'] === true;
 }
 

@@ -13,7 +13,7 @@ import { isUnderMaintenance } from '../machines/maintenance.ts';
 import { priorityFor } from '../replicas/wake.ts';
 import { mirantisQueueKeyOf } from './keys.ts';
 import { readProviderValue } from './provider-value.ts';
-import { areOne, clusterNameOf, isOfPool } from './wanted.ts';
+import { areOne, clusterNameOf, isOfPool } from './desired-machine.ts';
 
 interface Watched {
   readonly clusterMachines: Informer<ClusterMachine>;

@@ -11,7 +11,7 @@ import {
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { machine } from '../../../test/builders.ts';
 import type { BuiltMachine } from '../../../test/builders.ts';
-import { firstVictim, goesBefore, inVictimOrder, rolloutVictimCriteria } from './victim-order.ts';
+import { firstVictim, isDeletedBefore, inVictimOrder, rolloutVictimCriteria } from './victim-order.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');
 const SOON = '2026-01-02T01:00:00Z';
@@ -148,7 +148,7 @@ test('the order is total: it does not depend on the order of the cache', () => {
       expect(firstVictim(shuffled, NOW)).toBe(order[0]);
       for (const [at, m] of order.entries()) {
         const before = new Set(order.slice(0, at));
-        expect(shuffled.filter(goesBefore(m, NOW))).toEqual(shuffled.filter((one) => before.has(one)));
+        expect(shuffled.filter(isDeletedBefore(m, NOW))).toEqual(shuffled.filter((one) => before.has(one)));
       }
     }),
   );

@@ -8,7 +8,7 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
-import { isPreparationAsked } from '../machines/prepared-deletion.ts';
+import { isPreparationRequested } from '../machines/prepared-deletion.ts';
 import { isPreserved, isTerminating, preservedUntilMs } from './machine-state.ts';
 import { upgradeIndexOf } from './upgrade-index.ts';
 
@@ -31,7 +31,7 @@ const PHASE_RANK: Partial<Record<MachinePhase, number>> = {
 
 /** What somebody wants to look at, and whom somebody has chosen, whatever state it is in. */
 const BY_WISH: readonly VictimCriterion[] = [
-  { name: 'prepared for deletion first', of: (machine) => (isPreparationAsked(machine) ? 0 : 1) },
+  { name: 'prepared for deletion first', of: (machine) => (isPreparationRequested(machine) ? 0 : 1) },
   { name: 'not preserved before preserved', of: (machine, nowMs) => (isPreserved(machine, nowMs) ? 1 : 0) },
   {
     name: 'preserved automatically before preserved by a user',
@@ -111,13 +111,13 @@ export function firstVictim(
   for (const machine of machines) {
     if (!isEarlier(machine)) continue;
     first = machine;
-    isEarlier = goesBefore(machine, nowMs, criteria);
+    isEarlier = isDeletedBefore(machine, nowMs, criteria);
   }
   return first;
 }
 
 /** Whether a Machine comes before `other` in that order. */
-export function goesBefore(
+export function isDeletedBefore(
   other: Machine,
   nowMs: number,
   criteria: readonly VictimCriterion[] = victimCriteria,

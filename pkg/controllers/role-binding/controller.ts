@@ -30,7 +30,7 @@ export interface RoleBindingDeps extends Pick<
 /** The kinds whose objects only we can let go, owners first. */
 const KINDS: readonly Resource<KubeObject>[] = [machineDeployments, machineSets, machines, machineClasses];
 /** What a live list shows is soon shown by the caches too. */
-const LOOK_AGAIN_MS = 5_000;
+const RECHECK_MS = 5_000;
 
 /**
  * Keeps what lets us work in the namespace of the Machines while that is being deleted. Kubernetes deletes all that a namespace holds at
@@ -63,7 +63,7 @@ export class RoleBindingController {
     const known = this.#left();
     if (known !== undefined) return waitFor(`the last ${known} to be removed`);
     const found = await this.#liveLeft(signal);
-    if (found !== undefined) return requeue(LOOK_AGAIN_MS, `the last ${found} to be removed`);
+    if (found !== undefined) return requeue(RECHECK_MS, `the last ${found} to be removed`);
 
     const other = this.#otherHeld(binding);
     if (other !== undefined) return waitFor(`RoleBinding ${other} to be removed`);

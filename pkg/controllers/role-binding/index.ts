@@ -23,7 +23,7 @@ export function roleBinding(operator: Operator): Controller {
     lease: MACHINE_LEASE,
     concurrency: 1,
     reconcile: (key, signal) => controller.reconcile(key, signal),
-    needsTarget: () => false,
+    requiresTarget: () => false,
     watches: [(queue) => wakeRoleBindings(cached, queue)],
   };
 }

@@ -4,7 +4,7 @@ import { isBeingDeleted } from '../../apis/meta.ts';
 import type { ListedMachine } from '../../driver/driver.ts';
 import { BoundedMap } from '../../events/bounded-map.ts';
 import { deletionStageOf, hasReached } from '../machines/deletion-stage.ts';
-import { isBeingCreated, wasNeverAsked } from '../machines/status.ts';
+import { isBeingCreated, wasNeverRequested } from '../machines/status.ts';
 import type { CallNotes } from './noted-calls.ts';
 
 /** So many of each kind are remembered; the oldest are forgotten first. */
@@ -141,7 +141,7 @@ function wasGivenUp(machine: Machine): boolean {
  */
 function neverHadVM(machine: Machine): boolean {
   const isUntouched = phaseOf(machine) === '' && machine.status?.lastOperation === undefined;
-  return knowsNoVM(machine) && (isBeingDeleted(machine) || isUntouched || wasNeverAsked(machine));
+  return knowsNoVM(machine) && (isBeingDeleted(machine) || isUntouched || wasNeverRequested(machine));
 }
 
 function knowsNoVM({ metadata, spec }: Machine): boolean {

@@ -14,7 +14,7 @@ export function secret(operator: Operator): Controller {
     lease: MACHINE_LEASE,
     concurrency: operator.config.machine.concurrency,
     reconcile: (key, signal) => controller.reconcile(key, signal),
-    needsTarget: () => false,
+    requiresTarget: () => false,
     watches: [(queue) => wakeSecrets(operator.caches, queue)],
   };
 }

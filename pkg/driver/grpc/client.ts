@@ -230,7 +230,7 @@ export class GrpcDriver implements Driver {
     }
     const capabilities = fromCapabilities(response);
     this.#greeted(undefined);
-    this.#tellConnected(capabilities);
+    this.#reportConnected(capabilities);
     this.#connection.watch();
     return capabilities;
   }
@@ -249,7 +249,7 @@ export class GrpcDriver implements Driver {
   }
 
   /** One that is back before anybody has missed it is told to have been away, too. */
-  #tellConnected({ name, methods }: Capabilities): void {
+  #reportConnected({ name, methods }: Capabilities): void {
     const fields = { name, methods: [...methods] };
     if (this.#lostAtMs === undefined) this.#log.info(fields, 'connected to driver');
     else {

@@ -17,7 +17,7 @@ export class ReloadedChannelCredentials extends ChannelCredentials {
   readonly #log: Logger;
   #last: ChannelCredentials;
   /** What was told last, so that a driver that is down does not have it told each second. */
-  #told = '';
+  #reported = '';
 
   /** Throws when the files cannot be used. */
   constructor(files: TlsFiles, log: Logger) {
@@ -51,12 +51,12 @@ export class ReloadedChannelCredentials extends ChannelCredentials {
   #present(): ChannelCredentials {
     try {
       this.#last = read(this.#files);
-      this.#told = '';
+      this.#reported = '';
     } catch (err) {
       const why = (err as Error).message; // of Node, about a file or what is in it
-      if (why !== this.#told)
+      if (why !== this.#reported)
         this.#log.error({ err: why }, 'could not load new certificates for the driver; keeping the old ones');
-      this.#told = why;
+      this.#reported = why;
     }
     return this.#last;
   }

@@ -5,7 +5,7 @@ import { readBootstrap } from '../../apis/cluster-api/bootstrap.ts';
 import { readInfrastructure } from '../../apis/cluster-api/infrastructure.ts';
 import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts';
 import type { KubeObject, ObjectMeta } from '../../apis/meta.ts';
-import { deletionWords, unprovisioned } from './failure.ts';
+import { deletionText, unprovisioned } from './failure.ts';
 import { kindBy, kindOfDefinition } from './kinds.ts';
 import { marked } from './marks.ts';
 import { expectedNodeName } from './node-name.ts';
@@ -107,7 +107,7 @@ describe('a deletion', () => {
   ])('says what the Machine waits for: $words', ({ is = 'True', conditions, words }) => {
     const status = { conditions: conditions.map((one) => ({ ...one, status: is as 'True' | 'False' })) };
 
-    expect(deletionWords({ metadata: base, status })).toBe(words);
+    expect(deletionText({ metadata: base, status })).toBe(words);
   });
 });
 

@@ -24,8 +24,8 @@ import type { Logger } from '../../log/logger.ts';
 import { driverFailure } from '../api-failure.ts';
 import { isMachineName, machineOf as identityOf, notFound, requireMachineName } from '../machine-identity.ts';
 import { userDataOf } from '../spec-fields.ts';
-import { tellingFailures } from '../told-failure.ts';
-import { deletionWords, GIVEN_SECRET_PATH, unprovisioned, type Reported } from './failure.ts';
+import { reportingFailures } from '../reported-failure.ts';
+import { deletionText, GIVEN_SECRET_PATH, unprovisioned, type Reported } from './failure.ts';
 import type { ServedKind } from './kinds.ts';
 import { classLabelOf, isMadeFor, marksOf, parsePlaceholderID, placeholderID, type Marks } from './marks.ts';
 import { expectedNodeName } from './node-name.ts';
@@ -35,7 +35,7 @@ import { ProviderKinds } from './provider-kinds.ts';
 import { parseProviderSpec, templatesIn, type ClusterAPIProviderSpec } from './provider-spec.ts';
 import { hasDeletionHook, nextRemoval } from './removal.ts';
 import { CLASS_LABEL, CLUSTER_API_MACHINE_UID_LABEL } from './tags.ts';
-import { strayPiece, NamespaceReader, type FoundPiece } from './namespace-reader.ts';
+import { strayPiece, NamespaceReader, type ReadPiece } from './namespace-reader.ts';
 
 /** What the driver works with: the cluster whose Machines of Cluster API the machines are. */
 export interface ClusterAPIDriverDeps {
@@ -91,7 +91,7 @@ export class ClusterAPIDriver implements Driver {
       const world = this.#world(namespace, call);
       const pieces = await world.pieces(machineName, templatesIn(request.machineClass.providerSpec));
       const obstacle = obstacleIn(pieces, plan.marks);
-      if (obstacle?.kind === 'going') await this.#letGo(pieces, call);
+      if (obstacle?.kind === 'going') await this.#releaseAll(pieces, call);
       if (obstacle !== undefined) throw inTheWay(obstacle);
       const machine = machineIn(pieces) ?? (await this.#make(world, plan, userData, call));
       if (userData !== undefined) await this.#own(world, machine, call);
@@ -155,7 +155,7 @@ export class ClusterAPIDriver implements Driver {
         if (next.kind === 'release') await this.#release(piece, call);
         const left = next.kind === 'delete' ? await this.#remove(piece, call) : piece.object;
         if (next.kind !== 'release' && left !== undefined) {
-          const why = piece.part === 'machine' ? deletionWords(left) : '';
+          const why = piece.part === 'machine' ? deletionText(left) : '';
           throw new DriverError('Aborted', `${piece.what} is being deleted${why}`);
         }
         pieces = await this.#ours(world, subject, request, known);
@@ -193,7 +193,7 @@ export class ClusterAPIDriver implements Driver {
 
   /** Runs what asks the API server, whose failures are those of the provider; nothing of a Secret leaves the driver. */
   async #run<T>({ secretData }: Pick<MachineRequest, 'secretData'>, work: () => Promise<T>): Promise<T> {
-    return await tellingFailures(secretData, driverFailure, work);
+    return await reportingFailures(secretData, driverFailure, work);
   }
 
   #world(namespace: string, { signal }: DriverCall): NamespaceReader {
@@ -254,7 +254,7 @@ export class ClusterAPIDriver implements Driver {
     subject: Subject,
     { machineClass }: MachineRequest,
     known?: ClusterAPIMachine,
-  ): Promise<readonly FoundPiece[]> {
+  ): Promise<readonly ReadPiece[]> {
     const pieces = await world.pieces(subject.machineName, templatesIn(machineClass.providerSpec), known);
     return pieces.filter(({ object }) => isMadeFor(object, subject));
   }
@@ -264,7 +264,7 @@ export class ClusterAPIDriver implements Driver {
     subject: Subject,
     { machineClass }: MachineRequest,
     { signal }: DriverCall,
-  ): Promise<readonly FoundPiece[]> {
+  ): Promise<readonly ReadPiece[]> {
     const { infrastructure, bootstrap } = templatesIn(machineClass.providerSpec);
     const named = [infrastructure, bootstrap].map((one) => one && definitionNameOf(clonedFrom(one, '')));
     const isNamed = ({ resource: { plural, group } }: ServedKind): boolean => named.includes(`${plural}.${group}`);
@@ -355,7 +355,7 @@ export class ClusterAPIDriver implements Driver {
    * Somebody has deleted a Machine before it had a VM that a Node could be of: there is nothing to drain, and it is made anew when it is
    * gone.
    */
-  async #letGo(pieces: readonly FoundPiece[], call: DriverCall): Promise<void> {
+  async #releaseAll(pieces: readonly ReadPiece[], call: DriverCall): Promise<void> {
     const piece = pieces.find(({ part }) => part === 'machine');
     const machine = machineIn(pieces);
     if (piece === undefined || machine === undefined || !isBeingDeleted(machine) || !hasDeletionHook(machine)) return;
@@ -363,7 +363,7 @@ export class ClusterAPIDriver implements Driver {
   }
 
   /** Takes our hook from a Machine. One that is gone needs none, and one of another UID is not ours. */
-  async #release({ resource, object, what }: FoundPiece, { signal }: DriverCall): Promise<void> {
+  async #release({ resource, object, what }: ReadPiece, { signal }: DriverCall): Promise<void> {
     const patch = mergePatch(object, { metadata: { annotations: { [DELETION_HOOK]: null } } });
     try {
       await this.#deps.writer.patch('destroy', resource, refOf(object), patch, { signal });
@@ -374,7 +374,7 @@ export class ClusterAPIDriver implements Driver {
   }
 
   /** Resolves with the object while it is held, with undefined when it is gone, or another one has its name. */
-  async #remove({ resource, object, what }: FoundPiece, { signal }: DriverCall): Promise<KubeObject | undefined> {
+  async #remove({ resource, object, what }: ReadPiece, { signal }: DriverCall): Promise<KubeObject | undefined> {
     const { uid } = object.metadata;
     try {
       const left = await this.#deps.writer.delete('destroy', resource, refOf(object), { uid }, { signal });
@@ -412,7 +412,7 @@ function inTheWay({ kind, what }: NonNullable<ReturnType<typeof obstacleIn>>): D
       );
 }
 
-function machineIn(pieces: readonly FoundPiece[]): ClusterAPIMachine | undefined {
+function machineIn(pieces: readonly ReadPiece[]): ClusterAPIMachine | undefined {
   return pieces.find(({ part }) => part === 'machine')?.object;
 }
 
@@ -425,17 +425,17 @@ function vmOf({ metadata, spec, status }: ClusterAPIMachine): VirtualMachine | u
 }
 
 /** The VM of an infrastructure whose Machine is gone. */
-function vmLeftIn({ object, contract }: FoundPiece, machineName: string): VirtualMachine | undefined {
+function vmLeftIn({ object, contract }: ReadPiece, machineName: string): VirtualMachine | undefined {
   const { providerID, addresses } = readInfrastructure(object, contract ?? 'v1beta2');
   if (providerID === undefined) return undefined;
   return { providerID, nodeName: expectedNodeName({ addresses }, machineName), addresses };
 }
 
 function toldIn(
-  pieces: readonly FoundPiece[],
+  pieces: readonly ReadPiece[],
 ): Pick<Parameters<typeof unprovisioned>[0], 'infrastructure' | 'bootstrap'> {
   const told = <Report>(
-    part: FoundPiece['part'],
+    part: ReadPiece['part'],
     read: (object: KubeObject, contract: 'v1beta2' | 'v1beta1') => Report,
   ): Reported<Report> | undefined => {
     const piece = pieces.find((one) => one.part === part);

@@ -100,7 +100,7 @@ function isUnseen({ status }: ClusterAPIMachine): boolean {
 }
 
 /** What a Machine that is being deleted waits for, in its own words; of one that is paused, or has no Cluster, nobody says anything else. */
-export function deletionWords({ status }: ClusterAPIMachine): string {
+export function deletionText({ status }: ClusterAPIMachine): string {
   const { conditions = [] } = status ?? {};
   const said = (wanted: string, is: string): ClusterAPICondition | undefined =>
     conditions.find(({ type, status: one }) => type === wanted && one === is);

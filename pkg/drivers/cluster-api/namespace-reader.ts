@@ -19,7 +19,7 @@ import type { Piece } from './pieces.ts';
 import type { templatesIn } from './provider-spec.ts';
 
 /** A piece, and how it is read and deleted. */
-export interface FoundPiece extends Piece {
+export interface ReadPiece extends Piece {
   readonly resource: Resource<KubeObject>;
   /** Of objects of providers. */
   readonly contract: ServedKind['contract'] | undefined;
@@ -43,7 +43,7 @@ export class NamespaceReader {
    * All that has the name of something of a machine, whosever it is: of the kinds that its Machine names, and of those that its class names
    * now. `known` is the Machine as it was, should it be gone.
    */
-  async pieces(name: string, templates: Templates, known?: ClusterAPIMachine): Promise<readonly FoundPiece[]> {
+  async pieces(name: string, templates: Templates, known?: ClusterAPIMachine): Promise<readonly ReadPiece[]> {
     const machine = await this.machine(name);
     const { infrastructureRef, bootstrap: { configRef } = {} } = (machine ?? known)?.spec ?? {};
     const infrastructure = [infrastructureRef, cloneOf(templates.infrastructure, name)];
@@ -102,10 +102,10 @@ export class NamespaceReader {
   async #external(
     part: 'infrastructure' | 'bootstrap',
     named: readonly (ContractReference | undefined)[],
-  ): Promise<readonly FoundPiece[]> {
+  ): Promise<readonly ReadPiece[]> {
     const references = named.filter((one) => one !== undefined);
     const distinct = new Map(references.map((one) => [`${definitionNameOf(one)}/${one.name}`, one]));
-    const found: FoundPiece[] = [];
+    const found: ReadPiece[] = [];
     for (const reference of distinct.values()) {
       const kind = await this.served(reference);
       const object = kind && (await this.read(kind.resource, reference.name));
@@ -125,7 +125,7 @@ function cloneOf(template: ContractReference | undefined, name: string): Contrac
 }
 
 /** Something of a machine, of a kind that neither its class nor its Machine names. */
-export function strayPiece({ kind, object }: { readonly kind: ServedKind; readonly object: KubeObject }): FoundPiece {
+export function strayPiece({ kind, object }: { readonly kind: ServedKind; readonly object: KubeObject }): ReadPiece {
   return pieceOf('infrastructure', kind.resource, object, kind.contract);
 }
 
@@ -134,7 +134,7 @@ function pieceOf<T extends KubeObject>(
   resource: Resource<T>,
   object: T,
   contract?: ServedKind['contract'],
-): FoundPiece {
+): ReadPiece {
   const what = `${resource.kind} ${object.metadata.name}`;
   return { part, what, object, resource, contract };
 }

@@ -17,7 +17,7 @@ const KEPT_MS = 60_000;
  */
 export class ProviderKinds {
   readonly #parts: { readonly reader: Reader; readonly clock: Clock; readonly log: Logger };
-  #known: { readonly kinds: readonly ServedKind[]; readonly atMs: number } | undefined;
+  #served: { readonly kinds: readonly ServedKind[]; readonly atMs: number } | undefined;
   /** Plurals with groups that may not be listed; asked for again when it is looked anew which kinds there are. */
   readonly #refused = new Set<string>();
 
@@ -46,7 +46,7 @@ export class ProviderKinds {
 
   async #kinds(signal: AbortSignal): Promise<readonly ServedKind[]> {
     const nowMs = this.#parts.clock.monotonicMs();
-    if (this.#known !== undefined && nowMs - this.#known.atMs < KEPT_MS) return this.#known.kinds;
+    if (this.#served !== undefined && nowMs - this.#served.atMs < KEPT_MS) return this.#served.kinds;
     this.#refused.clear();
     const definitions = new Map<string, KubeObject>();
     for (const contract of CONTRACTS) {
@@ -57,7 +57,7 @@ export class ProviderKinds {
       for (const one of listed) definitions.set(one.metadata.name, one);
     }
     const kinds = [...definitions.values()].map(kindOfDefinition).filter((kind) => kind !== undefined);
-    this.#known = { kinds, atMs: nowMs };
+    this.#served = { kinds, atMs: nowMs };
     return kinds;
   }
 

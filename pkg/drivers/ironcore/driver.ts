@@ -15,7 +15,7 @@ import { driverFailure } from '../api-failure.ts';
 import { machineOf, notFound, requireMachineName } from '../machine-identity.ts';
 import { SecretClusters, type SecretCluster } from '../secret-clusters.ts';
 import { userDataOf } from '../spec-fields.ts';
-import { tellingFailures } from '../told-failure.ts';
+import { reportingFailures } from '../reported-failure.ts';
 import { ignitionFor } from './ignition.ts';
 import { ignitionSecretFor, ironCoreMachineFor, ironCoreProgressOf, type Progress, classZoneOf } from './machine.ts';
 import {
@@ -29,7 +29,7 @@ import {
   readMachine,
   deleteIronCoreMachine,
   removeSecrets,
-  type Whose,
+  type MachineScope,
 } from './objects.ts';
 import { labelsIn, parseProviderSpec } from './provider-spec.ts';
 import { isTagged, placeIn, ironCoreProviderID, machineTagsOf } from './tags.ts';
@@ -51,8 +51,8 @@ const CAPABILITIES: Capabilities = {
 };
 
 /** Between two looks at a Machine, at first and at most. */
-const FIRST_LOOK_MS = 300;
-const LONGEST_LOOK_MS = 5_000;
+const FIRST_POLL_MS = 300;
+const MAX_POLL_MS = 5_000;
 const GROWTH = 1.5;
 /** A Machine that no pool has taken for so long waits for capacity. */
 const PLACED_WITHIN_MS = 10_000;
@@ -60,7 +60,7 @@ const PLACED_WITHIN_MS = 10_000;
 const MARGIN_MS = 3_000;
 
 /** A call about a machine. */
-interface Call extends Whose {
+interface Call extends MachineScope {
   /** When it is called unfinished, by the monotonic clock. */
   readonly endMs: number;
 }
@@ -110,7 +110,7 @@ export class IronCoreDriver implements Driver {
   async initializeMachine(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
     return await this.#run(request, async () => {
       const about = await this.#about(request, call);
-      const found = await this.#look(about, ({ kind }) => kind === 'running' || kind === 'going', about.endMs);
+      const found = await this.#poll(about, ({ kind }) => kind === 'running' || kind === 'going', about.endMs);
       if (found === undefined) throw notFound(about.machine);
       const { kind, why } = ironCoreProgressOf(found);
       if (kind === 'running') return virtualMachineOf(about.at, found.metadata.name);
@@ -192,7 +192,7 @@ export class IronCoreDriver implements Driver {
   /** Resolves when a pool has the Machine. One that none takes waits for capacity, and says so. */
   async #requirePool(about: Call): Promise<void> {
     const endMs = Math.min(about.endMs, this.#deps.clock.monotonicMs() + PLACED_WITHIN_MS);
-    const found = await this.#look(about, ({ kind }) => kind !== 'unplaced', endMs);
+    const found = await this.#poll(about, ({ kind }) => kind !== 'unplaced', endMs);
     if (found === undefined)
       throw new DriverError('Aborted', `Machine ${about.machine.name} of IronCore was deleted in the meantime`);
     const { kind, why } = ironCoreProgressOf(found);
@@ -202,13 +202,13 @@ export class IronCoreDriver implements Driver {
   }
 
   /** Looks at the Machine until it has come far enough, or until the time is over. Undefined when there is none. */
-  async #look(
+  async #poll(
     about: Call,
     isEnough: (progress: Progress) => boolean,
     endMs: number,
   ): Promise<IronCoreMachine | undefined> {
     const { clock } = this.#deps;
-    for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(pauseMs * GROWTH, LONGEST_LOOK_MS)) {
+    for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(pauseMs * GROWTH, MAX_POLL_MS)) {
       const found = await findMachine(about);
       if (found === undefined || isEnough(ironCoreProgressOf(found)) || clock.monotonicMs() + pauseMs >= endMs)
         return found;
@@ -221,7 +221,7 @@ export class IronCoreDriver implements Driver {
     const { clock, log } = this.#deps;
     const { name, namespace, uid } = found.metadata;
     let left = await deleteIronCoreMachine(about, found);
-    for (let pauseMs = FIRST_LOOK_MS; left !== undefined; pauseMs = Math.min(pauseMs * GROWTH, LONGEST_LOOK_MS)) {
+    for (let pauseMs = FIRST_POLL_MS; left !== undefined; pauseMs = Math.min(pauseMs * GROWTH, MAX_POLL_MS)) {
       if (clock.monotonicMs() + pauseMs >= about.endMs) {
         throw new DriverError(
           'Aborted',
@@ -237,7 +237,7 @@ export class IronCoreDriver implements Driver {
 
   /** Failures of the API server are those of the provider. Its words may repeat what it was sent: nothing of a Secret leaves the driver. */
   async #run<T>({ secretData }: Pick<MachineRequest, 'secretData'>, work: () => Promise<T>): Promise<T> {
-    return await tellingFailures(secretData, driverFailure, work);
+    return await reportingFailures(secretData, driverFailure, work);
   }
 }
 

@@ -4,7 +4,7 @@ import { MemoryClient } from '../../../test/memory-client.ts';
 import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { ironCoreMachines } from '../../kube/resource.ts';
-import { deleteIronCoreMachine, type Whose } from './objects.ts';
+import { deleteIronCoreMachine, type MachineScope } from './objects.ts';
 
 const CONFLICT = new ApiError(409, 'Conflict', 'not now');
 const machine = { cluster: 'c', namespace: 'shoot', name: 'm', uid: 'u', providerID: undefined };
@@ -22,7 +22,7 @@ test.each([
   const client = new MemoryClient();
   if (has !== undefined) client.put(ironCoreMachines, has);
   client.failures.push(CONFLICT);
-  const at = { reader: client, writer: client, namespace: 'ic' } as unknown as Whose['at'];
+  const at = { reader: client, writer: client, namespace: 'ic' } as unknown as MachineScope['at'];
   const { signal } = new AbortController();
 
   const ends = await deleteIronCoreMachine({ at, machine, labels: {}, signal }, machineWith('uid')).catch(

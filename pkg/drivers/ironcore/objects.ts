@@ -12,7 +12,7 @@ import type { SecretCluster } from '../secret-clusters.ts';
 import { carries, isOf, isTagged, IRONCORE_NAMESPACE_LABEL, placeIn } from './tags.ts';
 
 /** Which cluster is asked, and for whose objects. */
-export interface Whose {
+export interface MachineScope {
   readonly at: SecretCluster;
   readonly machine: MachineIdentity;
   /** Of the class, as an earlier provider has set them. */
@@ -43,7 +43,7 @@ export async function readMachine(
 }
 
 /** The Machine of IronCore of a machine: it has its name, or the one in its provider id. */
-export async function findMachine({ at, machine, labels, signal }: Whose): Promise<IronCoreMachine | undefined> {
+export async function findMachine({ at, machine, labels, signal }: MachineScope): Promise<IronCoreMachine | undefined> {
   const { name: known = machine.name } = placeIn(machine.providerID) ?? {};
   const names = new Set([known, machine.name]);
   for (const name of names) {
@@ -75,7 +75,7 @@ export async function listMachines(
  * is one Machine of a name. Throws AlreadyExists when somebody else has it, Aborted while one goes.
  */
 export async function makeMachine(
-  { at, machine, labels, signal }: Whose,
+  { at, machine, labels, signal }: MachineScope,
   wanted: New<IronCoreMachine>,
 ): Promise<{ readonly made: IronCoreMachine; readonly isNew: boolean }> {
   try {
@@ -100,7 +100,7 @@ export async function makeMachine(
 }
 
 /** Makes the Secret, or brings the one that an earlier call has made up to date: its token may have run out meanwhile. */
-export async function ensureSecret({ at, machine, signal }: Whose, wanted: New<Secret>): Promise<void> {
+export async function ensureSecret({ at, machine, signal }: MachineScope, wanted: New<Secret>): Promise<void> {
   const ref = { namespace: at.namespace, name: wanted.metadata.name };
   try {
     await at.writer.create('create', secrets, wanted, { signal });
@@ -124,13 +124,13 @@ export async function ensureSecret({ at, machine, signal }: Whose, wanted: New<S
 }
 
 /** Whether a Machine that this driver has made has its Ignition config. */
-export async function hasSecret({ at, signal }: Whose, found: IronCoreMachine): Promise<boolean> {
+export async function hasSecret({ at, signal }: MachineScope, found: IronCoreMachine): Promise<boolean> {
   const ref = { namespace: at.namespace, name: found.metadata.name };
   return (await at.reader.get(secrets, ref, { signal, metadataOnly: true }).catch(ignoreNotFound)) !== undefined;
 }
 
 /** Deletes the ignition Secrets of a machine, whether its Machine of IronCore is still there or not. Resolves with whether there were any. */
-export async function removeSecrets(whose: Whose, found: IronCoreMachine | undefined): Promise<boolean> {
+export async function removeSecrets(whose: MachineScope, found: IronCoreMachine | undefined): Promise<boolean> {
   const { at, machine, signal } = whose;
   const { namespace } = at;
   const named = found?.spec.ignitionRef?.name;
@@ -157,7 +157,7 @@ function isOfEarlierProvider({ metadata: { name } }: KubeObject, found: IronCore
 
 /** Begins the deletion of a Machine. Resolves with it while finalizers hold it. */
 export async function deleteIronCoreMachine(
-  { at, signal }: Whose,
+  { at, signal }: MachineScope,
   found: IronCoreMachine,
 ): Promise<IronCoreMachine | undefined> {
   return await removed(at, ironCoreMachines, found, signal);

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { driverCodeOf, codeOfFault, errorOf, retryAfterMsOf, wordsOf } from './answer.ts';
+import { driverCodeOf, codeOfFault, errorOf, retryAfterMsOf, errorTextOf } from './answer.ts';
 
 const nova = (name: string, message: string) => ({ [name]: { code: 0, message } });
 const neutron = (type: string, message = 'words') => ({ NeutronError: { type, message, detail: '' } });
@@ -38,7 +38,7 @@ test.each([
   { status: 503, body: '', code: 'Unavailable' },
   { status: 302, body: '', code: 'Internal' },
 ])('$status with $body is $code', ({ status, body, code }) => {
-  const { type, words } = wordsOf(body);
+  const { type, words } = errorTextOf(body);
 
   expect(driverCodeOf(status, type, words)).toBe(code);
 });

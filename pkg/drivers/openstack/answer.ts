@@ -23,13 +23,13 @@ export class NoAnswerError extends Error {
 }
 
 /** The provider's words are kept so far: a service quotes what it was sent, user data included. */
-const LONGEST_WORDS = 400;
+const MAX_TEXT_LENGTH = 400;
 
 /** A service refused, or failed to do, what it was asked for. */
 export function errorOf(answer: Answer, what: string): DriverError {
-  const { type, words } = wordsOf(answer.body);
+  const { type, words } = errorTextOf(answer.body);
   const retryAfterMs = retryAfterMsOf(answer);
-  const shown = shortText(words.trim().replaceAll(/\s+/g, ' '), LONGEST_WORDS);
+  const shown = shortText(words.trim().replaceAll(/\s+/g, ' '), MAX_TEXT_LENGTH);
   const more = retryAfterMs === undefined ? {} : { retryAfterMs };
   return new DriverError(driverCodeOf(answer.status, type, words), `${what}: ${answer.status} ${shown}`, more);
 }
@@ -98,7 +98,7 @@ export function retryAfterMsOf({ headers }: Pick<Answer, 'headers'>): number | u
  * The words of an error: Keystone says {error: {message}}, Nova {badRequest: {message}}, Neutron {NeutronError: {type, message}}, Glance
  * HTML or plain text.
  */
-export function wordsOf(body: unknown): { readonly type: string; readonly words: string } {
+export function errorTextOf(body: unknown): { readonly type: string; readonly words: string } {
   if (typeof body === 'string') return { type: '', words: body.replaceAll(/<[^>]*>/g, ' ') };
   if (typeof body !== 'object' || body === null) return { type: '', words: '' };
   const [inner] = Object.values(body) as unknown[];

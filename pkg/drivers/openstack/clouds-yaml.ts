@@ -29,7 +29,9 @@ const AUTH: Readonly<Record<string, string>> = {
  * that such a file names: `cacert`, `clientCert` and `clientKey` are keys of the Secret. Throws InvalidArgument that names the member, and
  * quotes nothing.
  */
-export function knownKeysOf(secretData: Readonly<Record<string, Uint8Array>>): Readonly<Record<string, Uint8Array>> {
+export function supportedKeysOf(
+  secretData: Readonly<Record<string, Uint8Array>>,
+): Readonly<Record<string, Uint8Array>> {
   const { [FILE]: file, cacert, ...others } = secretData;
   const known = cacert === undefined || 'caCert' in others ? others : { ...others, caCert: cacert };
   if (file === undefined) return known;

@@ -16,7 +16,7 @@ import { addressesOf, type Server, serverBody, type ServerState, serverStateOf, 
 import { unavailable } from './service-client.ts';
 import type { OpenStackSettings } from './settings.ts';
 import { Users } from './users.ts';
-import { type DiskOwner, volumeErrorOf, type Volume, type WantedVolume } from './volume.ts';
+import { type DiskOwner, volumeErrorOf, type Volume, type DesiredVolume } from './volume.ts';
 
 export interface CreationDeps {
   readonly cloud: Cloud;
@@ -242,7 +242,7 @@ export class Creation {
   }
 
   /** The request for the disk. While it is not answered the mark holds whoever makes or deletes the machine: the disk may still appear. */
-  async #askForDisk(wanted: WantedVolume, ports: readonly [Port, ...Port[]], signal: AbortSignal): Promise<Volume> {
+  async #askForDisk(wanted: DesiredVolume, ports: readonly [Port, ...Port[]], signal: AbortSignal): Promise<Volume> {
     const { cloud } = this.#deps;
     const mark = await this.#ports.mark(ports, signal);
     const answer = await this.#send('creating the root disk', mark, () => cloud.volumes.create(wanted, signal), signal);

@@ -1,5 +1,5 @@
 import { invalid } from '../spec-fields.ts';
-import { knownKeysOf } from './clouds-yaml.ts';
+import { supportedKeysOf } from './clouds-yaml.ts';
 import { parseFlag } from './provider-spec.ts';
 
 /** How the driver logs in, and what it trusts. */
@@ -27,7 +27,7 @@ type Reference = { readonly id: string } | { readonly name: string } | undefined
 
 /** Reads the keys of a Secret as Gardener's provider names them. Throws InvalidArgument that names the key. */
 export function parseCredentials(secretData: Readonly<Record<string, Uint8Array>>): OpenStackCredentials {
-  const known = knownKeysOf(secretData);
+  const known = supportedKeysOf(secretData);
   const get = (key: string): string | undefined => {
     const value = new TextDecoder().decode(known[key] ?? new Uint8Array()).trim();
     return value === '' ? undefined : value;

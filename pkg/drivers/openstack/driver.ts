@@ -12,10 +12,10 @@ import { DriverError } from '../../driver/error.ts';
 import type { Logger } from '../../log/logger.ts';
 import { machineOf, notFound, onlyOne, requireMachineName, type MachineIdentity } from '../machine-identity.ts';
 import { invalid, userDataOf } from '../spec-fields.ts';
-import { tellingFailures } from '../told-failure.ts';
+import { reportingFailures } from '../reported-failure.ts';
 import { NoAnswerError } from './answer.ts';
 import { type Cloud, Clouds } from './cloud.ts';
-import { knownKeysOf } from './clouds-yaml.ts';
+import { supportedKeysOf } from './clouds-yaml.ts';
 import { buildFailure, Creation } from './creation.ts';
 import { deleteServers } from './deletion.ts';
 import { ensureFloatingIP, hasFloatingIP } from './floating-ip.ts';
@@ -191,7 +191,7 @@ export class OpenStackDriver implements Driver {
 
   /** What a service says may repeat what it was sent: nothing of a Secret leaves the driver. */
   async #run<T>({ secretData }: Pick<MachineRequest, 'secretData'>, work: () => Promise<T>): Promise<T> {
-    return await tellingFailures(
+    return await reportingFailures(
       hiddenOf(secretData),
       (err) => (err instanceof NoAnswerError ? unavailable('asking the cloud', err) : err),
       work,
@@ -311,7 +311,7 @@ function unfinished({ region }: Cloud, machine: MachineIdentity, { id, name }: S
 /** What must not be told: also what stands in the files of a Secret. */
 function hiddenOf(secretData: MachineRequest['secretData']): MachineRequest['secretData'] {
   try {
-    return { ...secretData, ...knownKeysOf(secretData) };
+    return { ...secretData, ...supportedKeysOf(secretData) };
   } catch {
     return secretData; // what cannot be read was not sent anywhere
   }

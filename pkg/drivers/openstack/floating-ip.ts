@@ -1,7 +1,7 @@
 import { DriverError } from '../../driver/error.ts';
 import type { Cloud } from './cloud.ts';
 import type { FloatingIP } from './network.ts';
-import type { WantedFloatingIP } from './provider-spec.ts';
+import type { DesiredFloatingIP } from './provider-spec.ts';
 import type { Users } from './users.ts';
 
 export interface FloatingIPDeps {
@@ -19,7 +19,7 @@ export interface FloatingIPDeps {
  */
 export async function ensureFloatingIP(
   deps: FloatingIPDeps,
-  wanted: WantedFloatingIP,
+  wanted: DesiredFloatingIP,
   portID: string,
   signal: AbortSignal,
 ): Promise<string> {
@@ -48,7 +48,7 @@ export async function ensureFloatingIP(
 /** Whether a server has the floating IP that its class asks for, as Neutron says, on any of its ports. */
 export async function hasFloatingIP(
   cloud: Cloud,
-  { address }: Pick<WantedFloatingIP, 'address'>,
+  { address }: Pick<DesiredFloatingIP, 'address'>,
   serverID: string,
   owner: string,
   signal: AbortSignal,

@@ -44,7 +44,7 @@ export function readyMsOf(answerMs: number): number {
 }
 
 /** Whether a mark of that time still holds everybody else for long enough that its request may be sent. */
-export function mayStillAsk(atMs: number, nowMs: number, answerMs: number): boolean {
+export function mayStillRequest(atMs: number, nowMs: number, answerMs: number): boolean {
   return nowMs - atMs <= readyMsOf(answerMs);
 }
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock/clock.ts';
 import { DriverError } from '../../driver/error.ts';
 import { type Answer, errorOf, NoAnswerError } from './answer.ts';
 import { allOf } from './pages.ts';
-import type { WantedPortSettings } from './provider-spec.ts';
+import type { DesiredPortSettings } from './provider-spec.ts';
 import { ServiceClient, unavailable } from './service-client.ts';
 import type { Session } from './session.ts';
 import { UnansweredRequests } from './unanswered.ts';
@@ -32,7 +32,7 @@ interface SecurityGroup {
   readonly project_id?: string;
 }
 
-export interface WantedPort {
+export interface DesiredPort {
   readonly name: string;
   readonly networkID: string;
   readonly description: string;
@@ -42,7 +42,7 @@ export interface WantedPort {
   /** From and to which packets may pass beside the port's own address. */
   readonly addressPairs: readonly string[];
   /** What else its network's entry of the class says. */
-  readonly settings: Omit<WantedPortSettings, 'securityGroups'>;
+  readonly settings: Omit<DesiredPortSettings, 'securityGroups'>;
 }
 
 /** Neutron, in one region. */
@@ -76,7 +76,7 @@ export class Network {
     return found?.port;
   }
 
-  async createPort(wanted: WantedPort, signal: AbortSignal): Promise<Port> {
+  async createPort(wanted: DesiredPort, signal: AbortSignal): Promise<Port> {
     const body = { port: portBody(wanted) };
     return (await this.#make<{ port: Port }>('creating the port', '/ports', body, wanted.description, signal)).port;
   }
@@ -196,7 +196,7 @@ function portBody({
   securityGroupIDs,
   addressPairs,
   settings,
-}: WantedPort): object {
+}: DesiredPort): object {
   const { hasPortSecurity, vnicType, profile, fixedIP } = settings;
   const isLimited = hasPortSecurity !== false;
   const fixedIPs = fixedIP === undefined ? subnetIDs.map((id) => ({ subnet_id: id })) : [{ ip_address: fixedIP }];

@@ -5,9 +5,9 @@ import { DriverError } from '../../driver/error.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
 import { errorOf, NoAnswerError } from './answer.ts';
 import type { Cloud } from './cloud.ts';
-import { intentText, leftMsOf, mayStillAsk, ownerText, parseIntent, readyMsOf } from './intent.ts';
-import type { Port, WantedPort } from './network.ts';
-import { marksIn, type OpenStackSpec, PLAIN_PORT, type WantedNetwork } from './provider-spec.ts';
+import { intentText, leftMsOf, mayStillRequest, ownerText, parseIntent, readyMsOf } from './intent.ts';
+import type { Port, DesiredPort } from './network.ts';
+import { marksIn, type OpenStackSpec, PLAIN_PORT, type DesiredNetwork } from './provider-spec.ts';
 import { unavailable } from './service-client.ts';
 
 export interface PortsDeps {
@@ -73,7 +73,7 @@ export class Ports {
     const ports: Port[] = [];
     for (const [i, networkID] of networkIDs.entries()) {
       const found = free.find((port) => port.network_id === networkID && !ports.includes(port));
-      const wanted: WantedPort = {
+      const wanted: DesiredPort = {
         name: machine.name,
         networkID,
         description: this.#owner,
@@ -119,7 +119,7 @@ export class Ports {
   async requireFresh(mark: Mark, what: string, signal: AbortSignal): Promise<void> {
     const { clock, answerMs } = this.#deps;
     const tookMs = clock.now() - mark.atMs;
-    if (mayStillAsk(mark.atMs, clock.now(), answerMs)) return;
+    if (mayStillRequest(mark.atMs, clock.now(), answerMs)) return;
     // One that has ended may have been written over.
     const port = (await this.list(signal)).find(({ id }) => id === mark.portID);
     const isOurs = port !== undefined && parseIntent(port.description)?.sent?.by === mark.by;
@@ -165,7 +165,7 @@ export class Ports {
     return ids;
   }
 
-  async #networkID({ by, value }: WantedNetwork, index: number, signal: AbortSignal): Promise<string> {
+  async #networkID({ by, value }: DesiredNetwork, index: number, signal: AbortSignal): Promise<string> {
     if (by === 'id') return value;
     const { cloud } = this.#deps;
     const path = `providerSpec.spec.networks[${index}].name`;

@@ -2,17 +2,17 @@ import { parseGoBool } from '../../apis/go-bool.ts';
 import { atLeast, fields, flag, invalid, text, type Fields } from '../spec-fields.ts';
 
 /** A network that the server is connected to. */
-export interface WantedNetwork {
+export interface DesiredNetwork {
   /** Exactly one of both. */
   readonly by: 'id' | 'name';
   readonly value: string;
   /** Whether pods have their addresses there: ports then let packets of the pod CIDRs pass. */
   readonly isPodNetwork: boolean;
-  readonly port: WantedPortSettings;
+  readonly port: DesiredPortSettings;
 }
 
 /** What Neutron is told of the port in a network; what is undefined is left to Neutron. */
-export interface WantedPortSettings {
+export interface DesiredPortSettings {
   /** Names or IDs; undefined: those of the class. */
   readonly securityGroups: readonly string[] | undefined;
   /** False: no security groups, and no limits to addresses. */
@@ -23,7 +23,7 @@ export interface WantedPortSettings {
 }
 
 /** That of a class which says nothing of it. */
-export const PLAIN_PORT: WantedPortSettings = {
+export const PLAIN_PORT: DesiredPortSettings = {
   securityGroups: undefined,
   hasPortSecurity: undefined,
   vnicType: undefined,
@@ -32,7 +32,7 @@ export const PLAIN_PORT: WantedPortSettings = {
 };
 
 /** A floating IP that the server gets. */
-export interface WantedFloatingIP {
+export interface DesiredFloatingIP {
   readonly by: 'id' | 'name';
   /** The external network. */
   readonly network: string;
@@ -52,7 +52,7 @@ export interface OpenStackSpec {
   readonly securityGroups: readonly string[];
   /** Become metadata of the server; two of them say whose it is. */
   readonly tags: Readonly<Record<string, string>>;
-  readonly networks: readonly WantedNetwork[];
+  readonly networks: readonly DesiredNetwork[];
   /** In which the port of the only network has an address each; empty: where Neutron likes. */
   readonly subnetIDs: readonly string[];
   readonly podNetworkCIDRs: readonly string[];
@@ -61,7 +61,7 @@ export interface OpenStackSpec {
   readonly rootDiskType: string | undefined;
   readonly useConfigDrive: boolean | undefined;
   readonly serverGroup: { readonly by: 'id' | 'name'; readonly value: string } | undefined;
-  readonly floatingIP: WantedFloatingIP | undefined;
+  readonly floatingIP: DesiredFloatingIP | undefined;
 }
 
 const API_VERSION = 'openstack.machine.gardener.cloud/v1alpha1';
@@ -155,7 +155,7 @@ export function findableIn(value: unknown): Findable {
 }
 
 /** The floating IP that a server is to have, of a spec that may have become wrong; without `address` it is one of its own. */
-export function floatingIPIn(value: unknown): Pick<WantedFloatingIP, 'address'> | undefined {
+export function floatingIPIn(value: unknown): Pick<DesiredFloatingIP, 'address'> | undefined {
   const wanted = memberOf(memberOf(value, 'spec'), 'floatingIP');
   if (wanted === undefined || wanted === null) return undefined;
   const address = memberOf(wanted, 'address');
@@ -233,7 +233,7 @@ function networksOf(spec: Fields, at: At): Pick<OpenStackSpec, 'networks' | 'sub
 
 const PORT_MEMBERS = ['securityGroups', 'portSecurity', 'vnicType', 'profile', 'fixedIP'];
 
-function portOf(network: Fields, at: At): WantedPortSettings {
+function portOf(network: Fields, at: At): DesiredPortSettings {
   const groups = network['securityGroups'];
   const portSecurity = network['portSecurity'];
   const securityGroups = groups === undefined ? undefined : list(groups, at('securityGroups'));
@@ -303,7 +303,7 @@ function valuesOf(value: unknown, path: string): Readonly<Record<string, string>
   return tags;
 }
 
-function floatingIPOf(spec: Fields, at: At): WantedFloatingIP | undefined {
+function floatingIPOf(spec: Fields, at: At): DesiredFloatingIP | undefined {
   if (spec['floatingIP'] === undefined) return undefined;
   const path = at('floatingIP');
   const floatingIP = fields(spec['floatingIP'], path, ['networkID', 'networkName', 'address']);

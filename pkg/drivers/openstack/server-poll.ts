@@ -25,7 +25,7 @@ export class ServerPoll {
   readonly #deps: ServerPollDeps;
   #pauseMs = FIRST_MS;
   #tookMs = 0;
-  #look: Promise<ReadonlyMap<string, Server>> | undefined;
+  #poll: Promise<ReadonlyMap<string, Server>> | undefined;
 
   constructor(deps: ServerPollDeps) {
     this.#deps = deps;
@@ -53,14 +53,14 @@ export class ServerPoll {
   }
 
   async #next(signal: AbortSignal): Promise<ReadonlyMap<string, Server>> {
-    this.#look ??= this.#lookLater().finally(() => {
-      this.#look = undefined;
+    this.#poll ??= this.#pollLater().finally(() => {
+      this.#poll = undefined;
     });
-    return await abortable(this.#look, signal);
+    return await abortable(this.#poll, signal);
   }
 
   /** A list after the pause, for everyone. */
-  async #lookLater(): Promise<ReadonlyMap<string, Server>> {
+  async #pollLater(): Promise<ReadonlyMap<string, Server>> {
     const { clock, list } = this.#deps;
     const signal = AbortSignal.timeout(SHARED_MS);
     await clock.sleep(Math.min(Math.max(this.#pauseMs, REST * this.#tookMs), LONGEST_MS), signal);

@@ -17,7 +17,7 @@ import type { Server } from './server.ts';
 import { unavailable } from './service-client.ts';
 import { DEFAULT_OPENSTACK_SETTINGS } from './settings.ts';
 import { UnansweredRequests } from './unanswered.ts';
-import type { DiskOwner, Volume, WantedVolume } from './volume.ts';
+import type { DiskOwner, Volume, DesiredVolume } from './volume.ts';
 
 const machine: MachineIdentity = { cluster: 'c-1', namespace: 'shoot', name: 'm-1', uid: 'u-1', providerID: undefined };
 const owner = ownerText(machine);
@@ -54,7 +54,7 @@ class Scene {
   hasCinder = true;
   zonesOfCinder: string[] = [];
   /** What the last volume was asked for with. */
-  wanted: WantedVolume | undefined;
+  wanted: DesiredVolume | undefined;
   #unanswered = new UnansweredRequests(this.clock);
   /** What happens before a request is dealt with. */
   before: (request: string) => void = () => undefined;
@@ -162,7 +162,7 @@ class Scene {
         list: volumes,
         find: async (of: DiskOwner) => (await volumes(of, () => false))[0],
         zones: () => Promise.resolve(this.zonesOfCinder),
-        create: (wanted: WantedVolume) => {
+        create: (wanted: DesiredVolume) => {
           this.wanted = wanted;
           return this.#answer('POST volume', () => this.#makeVolume());
         },

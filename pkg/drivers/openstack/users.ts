@@ -40,7 +40,7 @@ export class Users {
     if (id === '' || this.#deps.own.has(id)) return false;
     const known = this.#others.get(id);
     if (known !== undefined) return known;
-    const isOther = await this.#look(id, signal);
+    const isOther = await this.#check(id, signal);
     this.#others.set(id, isOther);
     return isOther;
   }
@@ -72,7 +72,7 @@ export class Users {
     log.warn(fields, 'kept a resource that another server uses');
   }
 
-  async #look(id: string, signal: AbortSignal): Promise<boolean> {
+  async #check(id: string, signal: AbortSignal): Promise<boolean> {
     const { cloud, machine, marks } = this.#deps;
     const server = await cloud.compute.server(id, signal);
     if (server === undefined || server.status === 'DELETED') return false;

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock/clock.ts';
 import { DriverError } from '../../driver/error.ts';
-import { type Answer, codeOfFault, errorOf, NoAnswerError, wordsOf } from './answer.ts';
+import { type Answer, codeOfFault, errorOf, NoAnswerError, errorTextOf } from './answer.ts';
 import { allOf } from './pages.ts';
 import { ServiceClient, unavailable } from './service-client.ts';
 import type { Session } from './session.ts';
@@ -23,7 +23,7 @@ export interface DiskOwner {
   readonly description: string;
 }
 
-export interface WantedVolume extends DiskOwner {
+export interface DesiredVolume extends DiskOwner {
   readonly size: number;
   /** Undefined: Cinder's default. */
   readonly type: string | undefined;
@@ -102,7 +102,7 @@ export class Volumes {
   }
 
   /** The ID of a disk once it can be used. Throws Uninitialized when that takes longer. */
-  async untilUsable(asked: Volume, wanted: WantedVolume, waitMs: number, signal: AbortSignal): Promise<string> {
+  async untilUsable(asked: Volume, wanted: DesiredVolume, waitMs: number, signal: AbortSignal): Promise<string> {
     const endMs = this.#clock.monotonicMs() + waitMs;
     for (let volume = asked; ;) {
       const { id, status } = volume;
@@ -188,7 +188,7 @@ export class Volumes {
 
   /** The answer, whatever it says. */
   async create(
-    { name, size, type, availabilityZone, imageID, description, metadata }: WantedVolume,
+    { name, size, type, availabilityZone, imageID, description, metadata }: DesiredVolume,
     signal: AbortSignal,
   ): Promise<Answer> {
     const volume = {
@@ -285,7 +285,7 @@ export function volumeStateOf(status: string): VolumeState {
 }
 
 /** The class may have changed since it was made. */
-function isAsWanted({ size, volume_image_metadata: image }: Volume, wanted: WantedVolume): boolean {
+function isAsWanted({ size, volume_image_metadata: image }: Volume, wanted: DesiredVolume): boolean {
   return size === wanted.size && (image?.image_id ?? wanted.imageID) === wanted.imageID;
 }
 
@@ -306,7 +306,7 @@ const REFUSALS = [
 /** Why Cinder makes no volume, with the member of the class. */
 export function volumeErrorOf(answer: Answer): DriverError {
   const error = errorOf(answer, 'creating the root disk');
-  const { words } = wordsOf(answer.body);
+  const { words } = errorTextOf(answer.body);
   const found = REFUSALS.find((refusal) => refusal.status === answer.status && refusal.words.test(words));
   if (found === undefined) return error;
   const { code, detail } = error;

@@ -108,7 +108,7 @@ export class SimCloud {
     this.#forget(providerID);
     this.#gone.push({ vm, atMs });
     while (atMs - (this.#gone[0]?.atMs ?? atMs) > HISTORY_MS) this.#gone.shift();
-    this.#tell(vm, event);
+    this.#notify(vm, event);
     return true;
   }
 
@@ -120,7 +120,7 @@ export class SimCloud {
   #put(vm: SimVM, event: CloudEvent): void {
     this.#journal?.append({ op: 'put', vm });
     this.#remember(vm);
-    this.#tell(vm, event);
+    this.#notify(vm, event);
   }
 
   #remember(vm: SimVM): void {
@@ -138,7 +138,7 @@ export class SimCloud {
     if (named?.size === 0) this.#named.delete(vm.machineName);
   }
 
-  #tell(vm: SimVM, event: CloudEvent): void {
+  #notify(vm: SimVM, event: CloudEvent): void {
     for (const listener of this.#listeners) listener(vm, event);
   }
 }

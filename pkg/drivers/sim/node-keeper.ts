@@ -27,7 +27,7 @@ const RENEW_MS = 10_000;
 /** A Lease that was renewed longer ago than this may have made the node lifecycle controller call its Node Unknown, or do so yet. */
 const GAP_MS = 30_000;
 /** So long it is looked whether it has. */
-const LOOK_MS = 120_000;
+const CHECK_MS = 120_000;
 const LEASE_NAMESPACE = 'kube-node-lease';
 
 /**
@@ -43,7 +43,7 @@ export class NodeKeeper {
   /** Nodes that were told to be otherwise than ready. */
   readonly #unready = new Set<string>();
   /** Until when the Node of a VM is looked at, by provider id; wall time. */
-  readonly #lookUntilMs = new Map<string, number>();
+  readonly #checkUntilMs = new Map<string, number>();
 
   /** Works from now until `signal` is aborted; VMs that exist already join too. */
   constructor(deps: NodeKeeperDeps, signal: AbortSignal) {
@@ -89,7 +89,7 @@ export class NodeKeeper {
   }
 
   #forget({ providerID, machineName }: SimVM): void {
-    this.#lookUntilMs.delete(providerID);
+    this.#checkUntilMs.delete(providerID);
     this.#unready.delete(machineName);
   }
 
@@ -166,10 +166,10 @@ export class NodeKeeper {
   async #repost(vm: SimVM, renewedMs: number): Promise<void> {
     const { cloud, reader, clock } = this.#deps;
     const nowMs = clock.now();
-    if (nowMs - renewedMs > GAP_MS) this.#lookUntilMs.set(vm.providerID, nowMs + LOOK_MS);
-    const untilMs = this.#lookUntilMs.get(vm.providerID);
+    if (nowMs - renewedMs > GAP_MS) this.#checkUntilMs.set(vm.providerID, nowMs + CHECK_MS);
+    const untilMs = this.#checkUntilMs.get(vm.providerID);
     if (untilMs === undefined) return;
-    if (untilMs <= nowMs) this.#lookUntilMs.delete(vm.providerID);
+    if (untilMs <= nowMs) this.#checkUntilMs.delete(vm.providerID);
 
     const { spec, status } = await reader.get(nodes, { name: vm.machineName });
     const isUnknown = status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'Unknown') === true;

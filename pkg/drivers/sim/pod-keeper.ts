@@ -61,14 +61,14 @@ export class PodKeeper {
   async #follow(signal: AbortSignal): Promise<void> {
     const { source } = this.#deps;
     const { items, metadata } = await source.list({ signal });
-    for (const pod of items) this.#look(pod);
+    for (const pod of items) this.#check(pod);
     for await (const event of source.watch({ signal, resourceVersion: metadata.resourceVersion })) {
       if (event.type === 'ERROR') return;
-      if (event.type === 'ADDED' || event.type === 'MODIFIED') this.#look(event.object);
+      if (event.type === 'ADDED' || event.type === 'MODIFIED') this.#check(event.object);
     }
   }
 
-  #look(pod: Pod): void {
+  #check(pod: Pod): void {
     const { cloud, clock, stopMs } = this.#deps;
     const nodeName = pod.spec?.nodeName;
     if (nodeName === undefined || !cloud.named(nodeName).some((vm) => vm.power === 'on')) return;

@@ -110,7 +110,7 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
   {
     name: 'pods-deleted',
     change: {
-      in: 'Evictor.ask',
+      in: 'Evictor.tryEvict',
       from: 'hasPatience ? await actions.evict(pod, signal) : await actions.kill(pod, signal)',
       to: 'await actions.kill(pod, signal)',
       why: 'Pods are deleted, whatever their budgets say.',

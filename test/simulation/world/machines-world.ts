@@ -19,7 +19,7 @@ import type { Backup } from '../api-server/objects.ts';
 import { kindsWith } from '../api-server/kinds.ts';
 import type { StoredObject } from '../api-server/stored-object.ts';
 import { collectGarbage } from './garbage-collector.ts';
-import { type Fate, SimulatedConnection } from './network.ts';
+import { type RequestFault, SimulatedConnection } from './network.ts';
 import { integerIn, seededRandom } from './seeded-random.ts';
 import { SimulatedProcess } from './simulated-process.ts';
 import { Trace } from './trace.ts';
@@ -387,7 +387,7 @@ export class MachinesWorld implements AsyncDisposable {
   #answered(
     { name, identity }: { readonly name: string; readonly identity: string },
     { method, path, body }: APIRequest,
-    { code, fate, sentAtMs }: { readonly code: number; readonly fate: Fate; readonly sentAtMs: number },
+    { code, fate, sentAtMs }: { readonly code: number; readonly fate: RequestFault; readonly sentAtMs: number },
   ): void {
     if (isChange({ method, path })) {
       if (code >= 200 && code < 300) this.writes += 1;

@@ -7,13 +7,13 @@ import { expired, Failure } from '../api-server/failure.ts';
 import type { VirtualClock, VirtualTime } from './virtual-clock.ts';
 
 /** What becomes of a request on its way. `failed-500`: it is done, and the server says that it failed. */
-export type Fate = 'done' | 'request-lost' | 'answer-lost' | 'failed-500' | 'refused-429' | 'refused-500';
+export type RequestFault = 'done' | 'request-lost' | 'answer-lost' | 'failed-500' | 'refused-429' | 'refused-500';
 
 /** How the network is, as the seed has it at the moment. */
 export interface Weather {
   /** One way, for each request and event. */
   latencyMs(): number;
-  fateOf(request: APIRequest): Fate;
+  faultOf(request: APIRequest): RequestFault;
   /** After which a watch is cut; Infinity: never. */
   watchLifeMs(): number;
   /** Whether a watch that goes on is told that the server has forgotten so much. */
@@ -28,7 +28,7 @@ export interface Weather {
 export interface NetworkObserver {
   /** The server is about to be asked; false: the process dies before. */
   asked(request: APIRequest): boolean;
-  answered(request: APIRequest, code: number, fate: Fate, sentAtMs: number): void;
+  answered(request: APIRequest, code: number, fate: RequestFault, sentAtMs: number): void;
 }
 
 /** What the connections of a process to a server are made of. */
@@ -158,7 +158,7 @@ class Exchange {
   #arrive(): void {
     const { server, weather, observer, clock, time } = this.#parts;
     const request = requestOf(this.#options);
-    const fate = weather.fateOf(request);
+    const fate = weather.faultOf(request);
     if (clock.isDead) return;
     if (!observer.asked(request)) return;
     if (fate === 'request-lost') {

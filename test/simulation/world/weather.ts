@@ -1,6 +1,6 @@
 import type { Random } from '../../../pkg/random/random.ts';
 import type { APIRequest } from '../api-server/api-server.ts';
-import type { Fate, Weather } from './network.ts';
+import type { RequestFault, Weather } from './network.ts';
 
 /** How often things go wrong between a process and a server: shares of requests, or of watches. */
 export interface FaultRates {
@@ -47,7 +47,7 @@ export class SeededWeather implements Weather {
     return this.#random() < this.rates.slow ? ms + this.#random() * 20_000 : ms;
   }
 
-  fateOf(_request: APIRequest): Fate {
+  faultOf(_request: APIRequest): RequestFault {
     if (this.isDown) return 'request-lost';
     const { requestLost, answerLost, refused429, refused500 } = this.rates;
     let drawn = this.#random();

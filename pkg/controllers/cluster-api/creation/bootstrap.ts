@@ -1,16 +1,16 @@
 import { readBootstrap } from '../../../apis/cluster-api/bootstrap.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { ClusterAPIMachineStep } from '../machine-pass.ts';
-import { look, type LookDeps } from './look.ts';
+import { observeObject, type ObserveDeps } from './observe-object.ts';
 
 /** Takes over what the bootstrap object reports: the name of the data Secret. */
-export function bootstrapStep(deps: LookDeps): ClusterAPIMachineStep {
+export function bootstrapStep(deps: ObserveDeps): ClusterAPIMachineStep {
   return {
     name: 'bootstrap',
     async run(pass) {
       const { machine } = pass;
       const reference = machine.spec.bootstrap?.configRef;
-      pass.bootstrap = await look(deps, pass, reference, readBootstrap);
+      pass.bootstrap = await observeObject(deps, pass, reference, readBootstrap);
       const known = machine.spec.bootstrap?.dataSecretName;
       // It says that a bootstrap provider has done its work: who gives the Secret has none.
       if (reference === undefined) return next;

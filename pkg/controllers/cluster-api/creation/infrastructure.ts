@@ -2,15 +2,15 @@ import { readInfrastructure } from '../../../apis/cluster-api/infrastructure.ts'
 import type { DeprecatedStatus } from '../../../apis/cluster-api/machine.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { MachinePass, ClusterAPIMachineStep } from '../machine-pass.ts';
-import { look, type LookDeps } from './look.ts';
+import { observeObject, type ObserveDeps } from './observe-object.ts';
 
 /** Takes over what the infrastructure object reports: provider ID, addresses, failure domain, failures. Once provisioned, a Machine stays so. */
-export function infrastructureStep(deps: LookDeps): ClusterAPIMachineStep {
+export function infrastructureStep(deps: ObserveDeps): ClusterAPIMachineStep {
   return {
     name: 'infrastructure',
     async run(pass) {
       const { machine } = pass;
-      pass.infrastructure = await look(deps, pass, machine.spec.infrastructureRef, readInfrastructure);
+      pass.infrastructure = await observeObject(deps, pass, machine.spec.infrastructureRef, readInfrastructure);
       if (pass.infrastructure.kind !== 'found') return next;
       const { report } = pass.infrastructure;
       showFailure(machine.status, report.failure);

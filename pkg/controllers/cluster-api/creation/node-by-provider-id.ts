@@ -11,7 +11,7 @@ import type { MachinePass, StepDeps } from '../machine-pass.ts';
 import { WHICH_NODE } from '../resolve-node-ref.ts';
 import { contestedNode, type ProviderIDClaim } from '../provider-id-claims.ts';
 import type { SeenNode } from '../seen.ts';
-import { see } from './look.ts';
+import { see } from './observe-object.ts';
 
 /** What is asked for Nodes, and for whose they are. */
 export type NodeDeps = Pick<StepDeps, 'machines' | 'externals' | 'servedAs' | 'clock'>;

@@ -14,21 +14,21 @@ import type { SeenInfrastructure, SeenNode } from '../seen.ts';
 import { graceLeftMs, nodeByProviderID, rivalsOf, type NodeDeps } from './node-by-provider-id.ts';
 
 /** How often what other Machines name is looked at again: when it changes, they are woken, and not this one. */
-const LOOK_AGAIN_MS = 20_000;
+const RECHECK_MS = 20_000;
 
 /** Finds the Node, says which it is, and has it show what its Machine says. */
 export function nodeStep(deps: NodeDeps & Pick<StepDeps, 'synced'>): ClusterAPIMachineStep {
   return {
     name: 'node',
     async run(pass) {
-      const { machine, told, signal, nodeCluster } = pass;
-      pass.node = await lookForNode(deps, pass);
+      const { machine, events, signal, nodeCluster } = pass;
+      pass.node = await findNewNode(deps, pass);
       if (pass.node.kind === 'unreachable' && !pass.node.isOver) {
         pass.again.push({ afterMs: graceLeftMs(deps, pass), waitingFor: 'the cluster of its Node to respond' });
       }
       if (pass.node.kind === 'undecided' && rivalsOf(deps, machine).some(isUnread)) {
         pass.again.push({
-          afterMs: LOOK_AGAIN_MS,
+          afterMs: RECHECK_MS,
           waitingFor: 'the references of the other Machine with the same provider ID',
         });
       }
@@ -42,7 +42,7 @@ export function nodeStep(deps: NodeDeps & Pick<StepDeps, 'synced'>): ClusterAPIM
       if (before !== name) {
         machine.status.nodeRef = { name };
         const why = before === undefined ? '' : `: ${before} no longer exists, and it has the provider ID`;
-        told.push({ type: 'Normal', reason: 'SuccessfulSetNodeRef', message: `The Node is ${name}${why}` });
+        events.push({ type: 'Normal', reason: 'SuccessfulSetNodeRef', message: `The Node is ${name}${why}` });
       }
       const { nodeInfo } = pass.node.node.status ?? {};
       if (nodeInfo !== undefined) machine.status.nodeInfo = { ...nodeInfo };
@@ -74,7 +74,7 @@ function ignoreApiError(err: unknown): void {
 }
 
 /** What the cache says, but that a Node is gone: a kubelet may have registered it anew. Throws ApiError. */
-async function lookForNode(deps: NodeDeps, pass: MachinePass): Promise<SeenNode> {
+async function findNewNode(deps: NodeDeps, pass: MachinePass): Promise<SeenNode> {
   const { machine, cluster, nodeCluster, infrastructure, signal } = pass;
   const seen = nodeByProviderID(deps, pass);
   const name = machine.status.nodeRef?.name;

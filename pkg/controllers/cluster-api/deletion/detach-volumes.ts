@@ -7,7 +7,7 @@ import { targetOf, type ClusterAPIMachineStep, type StepDeps } from '../machine-
 import { older } from '../older-conditions.ts';
 import { drainedMachine, isUnreachable, isTooLate } from './of-node.ts';
 import { awaitCluster, mayHaveNode, type UnreachedStep } from './reachable.ts';
-import { isOver, LOOK_AGAIN_MS, notedWhileWaiting, OF_VOLUMES, started, timeLeftMs, waits } from './waits.ts';
+import { isOver, DELETION_RECHECK_MS, notedWhileWaiting, OF_VOLUMES, started, timeLeftMs, waits } from './waits.ts';
 
 /** Volumes that are attached to a Node, by what it says and by what VolumeAttachments say, but those of pods that stay. */
 export function attachedVolumes(
@@ -65,8 +65,9 @@ export function detachStep({
       const seconds = machine.spec.deletion?.nodeVolumeDetachTimeoutSeconds;
       const since = started(pass, 'waitForNodeVolumeDetachStartTime', clock.now());
       if (isOver(since, seconds, clock.now())) return next;
-      const limit = seconds === undefined || seconds === 0 ? LOOK_AGAIN_MS : timeLeftMs(since, seconds, clock.now());
-      pass.again.push({ afterMs: Math.min(limit, LOOK_AGAIN_MS), waitingFor: 'volumes to be detached' });
+      const limit =
+        seconds === undefined || seconds === 0 ? DELETION_RECHECK_MS : timeLeftMs(since, seconds, clock.now());
+      pass.again.push({ afterMs: Math.min(limit, DELETION_RECHECK_MS), waitingFor: 'volumes to be detached' });
       const message = `Waiting for volumes to be detached: ${volumes.slice(0, 5).join(', ')}`;
       return waits(pass, OF_VOLUMES, message, { event: { type: 'Normal', reason: OF_VOLUMES } });
     },

@@ -15,15 +15,15 @@ import {
   type StepDeps,
 } from '../machine-pass.ts';
 import { older } from '../older-conditions.ts';
-import { describeRemainingPods, eventOf, toldOfEnd, type EndedActivity } from './drain-words.ts';
+import { describeRemainingPods, eventOf, describeDrainEnd, type EndedActivity } from './drain-text.ts';
 import { drainedMachine, isUnreachable, isTooLate } from './of-node.ts';
 import { awaitCluster, mayHaveNode, type UnreachedStep } from './reachable.ts';
 import {
   isOver,
-  LOOK_AGAIN_MS,
+  DELETION_RECHECK_MS,
   notedWhileWaiting,
   OF_INFRASTRUCTURE,
-  saidLast,
+  lastDeletingCondition,
   started,
   timeLeftMs,
   waits,
@@ -74,7 +74,7 @@ export function drainStep({
       // A budget is respected for as long as the Machine says, and no Pod is deleted instead.
       maxEvictRetries: Number.MAX_SAFE_INTEGER,
       pvDetachTimeoutMs: DRAIN_ROUND_MS,
-      pvReattachTimeoutMs: LOOK_AGAIN_MS,
+      pvReattachTimeoutMs: DELETION_RECHECK_MS,
       // The next step waits for volumes, for as long as the Machine says.
       isVolumeBlind: true,
     };
@@ -125,30 +125,32 @@ export function drainStep({
           own.overtaken.abort(new Error('its Node has changed'));
         const progress = own?.progress;
         const said =
-          progress === undefined ? saidBefore(pass, name) : `Draining Node ${name}: ${describeRemainingPods(progress)}`;
+          progress === undefined
+            ? reportedBefore(pass, name)
+            : `Draining Node ${name}: ${describeRemainingPods(progress)}`;
         const event = progress && eventOf(progress);
-        return waits(pass, 'DrainingNode', said, { againMs: LOOK_AGAIN_MS, event });
+        return waits(pass, 'DrainingNode', said, { againMs: DELETION_RECHECK_MS, event });
       }
       const stands = activity?.state === 'done' ? standOf(activity.result, node) : undefined;
       if (stands === 'empty') {
         pass.older.push(older(SUCCEEDED, 'True'));
         if (!isKnownToBeDrained(pass)) {
-          pass.told.push({ type: 'Normal', reason: 'SuccessfulDrainNode', message: `Node ${name} is drained` });
+          pass.events.push({ type: 'Normal', reason: 'SuccessfulDrainNode', message: `Node ${name} is drained` });
         }
         return next;
       }
       if (activity !== undefined) {
         const restMs = activity.settledAtMs + restMsAfter(activity, node) - clock.monotonicMs();
         if (restMs > 0) {
-          const [why, event] = stands === 'open' ? [ONCE_MORE, undefined] : toldOfEnd(activity);
+          const [why, event] = stands === 'open' ? [ONCE_MORE, undefined] : describeDrainEnd(activity);
           pass.again.push({ afterMs: restMs, waitingFor: 'the next drain retry' });
           return waits(pass, 'DrainingNode', `Draining Node ${name}${why}`, { event });
         }
         drains.forget(uid, 'drain');
       }
       begin(pass, target, node, leftMs);
-      const said = stands === 'open' ? `Draining Node ${name}${ONCE_MORE}` : saidBefore(pass, name);
-      return waits(pass, 'DrainingNode', said, { againMs: LOOK_AGAIN_MS });
+      const said = stands === 'open' ? `Draining Node ${name}${ONCE_MORE}` : reportedBefore(pass, name);
+      return waits(pass, 'DrainingNode', said, { againMs: DELETION_RECHECK_MS });
     },
   };
   return notedWhileWaiting(step, SUCCEEDED, 'Draining');
@@ -168,7 +170,7 @@ async function isSilentNow({ reader }: Target, name: string, signal: AbortSignal
  * somebody uncordons whenever it is cordoned, would be begun again and again without that.
  */
 function restMsAfter(activity: EndedActivity, node: Node): number {
-  if (activity.state === 'failed') return activity.error instanceof GateClosedError ? SOON_MS : LOOK_AGAIN_MS;
+  if (activity.state === 'failed') return activity.error instanceof GateClosedError ? SOON_MS : DELETION_RECHECK_MS;
   const { nodeUID, outcome } = activity.result;
   if (outcome.kind === 'overtaken') return 0;
   switch (standOf(activity.result, node)) {
@@ -177,14 +179,14 @@ function restMsAfter(activity: EndedActivity, node: Node): number {
     case 'gone':
       return SOON_MS;
     default:
-      return LOOK_AGAIN_MS;
+      return DELETION_RECHECK_MS;
   }
 }
 
 /** A drain that has only just begun has no news: what was said of this Node last stands, so that it is not told again in each round. */
-function saidBefore(pass: MachinePass, name: string): string {
+function reportedBefore(pass: MachinePass, name: string): string {
   const text = `Draining Node ${name}`;
-  const said = saidLast(pass);
+  const said = lastDeletingCondition(pass);
   if (said?.reason !== 'DrainingNode') return text;
   return [':', ONCE_MORE].some((more) => said.message.startsWith(`${text}${more}`)) ? said.message : text;
 }

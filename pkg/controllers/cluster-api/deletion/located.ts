@@ -1,6 +1,6 @@
 import { next } from '../../../reconcile/result.ts';
 import type { ClusterAPIMachineStep } from '../machine-pass.ts';
-import { OF_INFRASTRUCTURE, saidLast, waits, waitsToKnow } from './waits.ts';
+import { OF_INFRASTRUCTURE, lastDeletingCondition, waits, waitsForFacts } from './waits.ts';
 
 /** Nothing is begun while it cannot be told what there is: a drain that is left out cannot be made up for. */
 export const located: ClusterAPIMachineStep = {
@@ -14,10 +14,10 @@ export const located: ClusterAPIMachineStep = {
       if (seen.kind !== 'unknown' && seen.kind !== 'reading') continue;
       const what = `${reference?.kind} ${reference?.name}`;
       if (seen.kind === 'unknown') {
-        return waitsToKnow(pass, OF_INFRASTRUCTURE, `Unknown whether ${what} exists: ${seen.problem}`);
+        return waitsForFacts(pass, OF_INFRASTRUCTURE, `Unknown whether ${what} exists: ${seen.problem}`);
       }
       // A manager that has just begun to watch a kind knows nothing new: what was said last stands.
-      const said = saidLast(pass);
+      const said = lastDeletingCondition(pass);
       const reading = `Unknown whether ${what} exists: reading it`;
       return waits(pass, said?.reason ?? OF_INFRASTRUCTURE, said?.message ?? reading);
     }

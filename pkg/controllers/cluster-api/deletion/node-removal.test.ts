@@ -43,7 +43,7 @@ class World {
       node: { kind: 'found', node: node((n) => void Object.assign(n.metadata, { name: 'n', uid: 'uid-n' })) },
       nodeCluster: { kind: 'reached', target, identity: undefined },
       signal: new AbortController().signal,
-      told: [],
+      events: [],
       again: [],
       older: [],
     } as unknown as MachinePass;
@@ -51,7 +51,7 @@ class World {
       ({ kind }) => kind,
       (err: unknown) => String(err),
     );
-    return { went, says: pass.deleting?.message, told: pass.told.map(({ message }) => message) };
+    return { went, says: pass.deleting?.message, told: pass.events.map(({ message }) => message) };
   }
 }
 

@@ -2,7 +2,7 @@ import { conditionOf } from '../../../apis/cluster-api/condition.ts';
 import { EXCLUDE_DETACH_ANNOTATION, EXCLUDE_DRAIN_ANNOTATION } from '../../../apis/cluster-api/keys.ts';
 import { next, type StepResult } from '../../../reconcile/result.ts';
 import type { MachinePass, ClusterAPIMachineStep } from '../machine-pass.ts';
-import { isOver, started, timeLeftMs, waitsToKnow, type StartTime } from './waits.ts';
+import { isOver, started, timeLeftMs, waitsForFacts, type StartTime } from './waits.ts';
 
 /** What ends the wait of who knows it already. */
 const LET_GO = `To delete the Machine and its VM without a drain, set annotations ${EXCLUDE_DRAIN_ANNOTATION} and ${EXCLUDE_DETACH_ANNOTATION}`;
@@ -18,7 +18,7 @@ export const decided: ClusterAPIMachineStep = {
       (one) => annotations?.[one] !== undefined,
     );
     if (isLetGo || node.kind !== 'undecided') return next;
-    return waitsToKnow(pass, 'DrainingNode', `Waiting until its Node is known: ${node.problem}. ${LET_GO}`);
+    return waitsForFacts(pass, 'DrainingNode', `Waiting until its Node is known: ${node.problem}. ${LET_GO}`);
   },
 };
 
@@ -50,5 +50,5 @@ export function awaitCluster(
   const ends =
     seconds > 0 ? `The deletion continues ${seconds} s after ${since} (${timeout})` : `To end the wait, set ${timeout}`;
   const event = { type: 'Warning', reason: 'DrainBlocked', why: OF_CLUSTER } as const;
-  return waitsToKnow(pass, reason, `${OF_CLUSTER}: ${why}. ${ends}`, { event });
+  return waitsForFacts(pass, reason, `${OF_CLUSTER}: ${why}. ${ends}`, { event });
 }

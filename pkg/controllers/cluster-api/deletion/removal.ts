@@ -5,7 +5,7 @@ import { ignoreNotFound } from '../../../kube/errors.ts';
 import { next, type StepResult } from '../../../reconcile/result.ts';
 import { targetOf, type MachinePass, type ClusterAPIMachineStep, type StepDeps } from '../machine-pass.ts';
 import type { Seen } from '../seen.ts';
-import { LOOK_AGAIN_MS, waits } from './waits.ts';
+import { DELETION_RECHECK_MS, waits } from './waits.ts';
 
 /** Deletes an object that the Machine owns, and waits until it is gone. That of somebody else is let alone. */
 export function removal(
@@ -23,7 +23,7 @@ export function removal(
       const { signal, machine } = pass;
       if (seen.kind === 'absent') {
         if (await externals.isGone(machine, reference, signal)) return next;
-        return waits(pass, reason, `${what} still exists`, { againMs: LOOK_AGAIN_MS });
+        return waits(pass, reason, `${what} still exists`, { againMs: DELETION_RECHECK_MS });
       }
       if (seen.kind !== 'found') return next;
       const { object, resource } = seen.external;

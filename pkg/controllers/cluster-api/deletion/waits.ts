@@ -6,7 +6,7 @@ import type { MachinePass, ClusterAPIMachineStep, DeletionWait } from '../machin
 import { older } from '../older-conditions.ts';
 
 /** How often a drain or volumes that are still attached are looked at again. */
-export const LOOK_AGAIN_MS = 20_000;
+export const DELETION_RECHECK_MS = 20_000;
 
 /** Reason while volumes are not off the Node. */
 export const OF_VOLUMES = 'WaitingForVolumeDetach';
@@ -62,18 +62,18 @@ export function waits(
  * The same while something is not known that was known before: a step after the drain that was reached keeps its reason. It is all that the
  * older version stores of hooks that were waited for, and a Node is not drained any more after them.
  */
-export function waitsToKnow(
+export function waitsForFacts(
   pass: MachinePass,
   reason: string,
   message: string,
   { event }: { readonly event?: DeletionWait['event'] } = {},
 ): StepResult {
-  const said = saidLast(pass)?.reason;
+  const said = lastDeletingCondition(pass)?.reason;
   return waits(pass, said !== undefined && AFTER_DRAIN.includes(said) ? said : reason, message, { event });
 }
 
 /** What condition Deleting has said of the deletion. */
-export function saidLast({ observed }: MachinePass): ClusterAPICondition | undefined {
+export function lastDeletingCondition({ observed }: MachinePass): ClusterAPICondition | undefined {
   const said = conditionOf(observed, 'Deleting');
   return said?.status === 'True' ? said : undefined;
 }

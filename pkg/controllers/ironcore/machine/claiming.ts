@@ -58,8 +58,8 @@ export class Claiming {
       claimable(observed, volumes, isCertain && !uses('volumes', volumeNames)),
     );
     await this.#carryOut(observed, ironCoreVolumes, ofVolumes, signal);
-    const mayLetGo = isCertain && !uses('networkInterfaces', nicNames);
-    const ofNICs = networkInterfaceClaims(observed, claimable(observed, networkInterfaces, mayLetGo));
+    const mayRelease = isCertain && !uses('networkInterfaces', nicNames);
+    const ofNICs = networkInterfaceClaims(observed, claimable(observed, networkInterfaces, mayRelease));
     await this.#carryOut(observed, ironCoreNetworkInterfaces, ofNICs, signal);
   }
 
@@ -173,7 +173,7 @@ export function resourceClaimantOf({ spec }: Used): OwnedReference | undefined {
   return of?.claimRef ?? of?.machineRef;
 }
 
-function claimable<T extends KubeObject>(observed: IronCoreMachine, all: Lister<T>, mayLetGo: boolean): Claimable<T> {
+function claimable<T extends KubeObject>(observed: IronCoreMachine, all: Lister<T>, mayRelease: boolean): Claimable<T> {
   const own = all.byIndex('user', observed.metadata.uid);
-  return { get: (name) => all.get(keyBeside(observed, name)), own, mayLetGo };
+  return { get: (name) => all.get(keyBeside(observed, name)), own, mayRelease };
 }

@@ -34,7 +34,7 @@ function volume(name: string, claimedBy?: string, more: object = {}): IronCoreVo
 }
 
 /** Names of what is done about these volumes by a Machine that names `a`, has `m-tmp` made for it, and has a disk of the pool. */
-function done(volumes: readonly IronCoreVolume[], mayLetGo = true): Record<string, readonly string[]> {
+function done(volumes: readonly IronCoreVolume[], mayRelease = true): Record<string, readonly string[]> {
   const machine = machineOf({
     machinePoolRef: { name: 'p' },
     volumes: [
@@ -47,7 +47,7 @@ function done(volumes: readonly IronCoreVolume[], mayLetGo = true): Record<strin
   const own = volumes.filter(
     ({ spec, metadata }) => spec?.claimRef?.uid === UID || metadata.ownerReferences !== undefined,
   );
-  const claims = volumeClaims(machine, undefined, { get, own, mayLetGo });
+  const claims = volumeClaims(machine, undefined, { get, own, mayRelease });
   const names = (all: readonly { readonly metadata: { readonly name: string } }[]) =>
     all.map((one) => one.metadata.name);
   const { claim, release, create, note } = claims;
@@ -121,7 +121,7 @@ describe('a Volume', () => {
       capabilities: {},
     };
 
-    const { create } = volumeClaims(machine, machineClass, { get: () => undefined, own: [], mayLetGo: true });
+    const { create } = volumeClaims(machine, machineClass, { get: () => undefined, own: [], mayRelease: true });
 
     expect(create).toEqual([
       {
@@ -160,7 +160,7 @@ describe('a Volume', () => {
       capabilities: {},
     };
 
-    const { create } = volumeClaims(machine, machineClass, { get: () => undefined, own: [], mayLetGo: true });
+    const { create } = volumeClaims(machine, machineClass, { get: () => undefined, own: [], mayRelease: true });
 
     expect(create[0]?.spec).toEqual(made);
     expect(create[1]?.spec?.dataSource?.osImage?.image).not.toBe('os');
@@ -173,7 +173,7 @@ describe('a Volume', () => {
       volumes: [{ name: 'tmp', ephemeral: { volumeTemplate: { spec } } }],
     });
 
-    const { create } = volumeClaims(machine, undefined, { get: () => undefined, own: [], mayLetGo: true });
+    const { create } = volumeClaims(machine, undefined, { get: () => undefined, own: [], mayRelease: true });
 
     expect(create).toMatchObject([
       {
@@ -192,7 +192,7 @@ describe('a Volume', () => {
       volumes: [{ name: 'tmp', ephemeral: { volumeTemplate: { spec } } }],
     });
 
-    const { create } = volumeClaims(machine, undefined, { get: () => undefined, own: [], mayLetGo: true });
+    const { create } = volumeClaims(machine, undefined, { get: () => undefined, own: [], mayRelease: true });
 
     expect(create).toMatchObject([{ spec }]);
   });
@@ -201,7 +201,7 @@ describe('a Volume', () => {
 test('a NetworkInterface that is made is the Machine’s from the beginning', () => {
   const networkInterfaceTemplate = { spec: { networkRef: { name: 'net' } } };
   const machine = machineOf({ networkInterfaces: [{ name: 'eth', ephemeral: { networkInterfaceTemplate } }] });
-  const none = { get: (): IronCoreNetworkInterface | undefined => undefined, own: [], mayLetGo: true };
+  const none = { get: (): IronCoreNetworkInterface | undefined => undefined, own: [], mayRelease: true };
 
   expect(networkInterfaceClaims(machine, none).create).toMatchObject([
     { metadata: { name: 'm-eth' }, spec: { networkRef: { name: 'net' }, machineRef: { name: 'm', uid: UID } } },

@@ -34,7 +34,7 @@ export interface Claimable<T extends KubeObject> {
   /** Those that it has claimed, and those that were made for it. */
   readonly own: readonly T[];
   /** Whether the machine at the runtime has nothing any more that its Machine does not name. */
-  readonly mayLetGo: boolean;
+  readonly mayRelease: boolean;
 }
 
 /** What is done about the Volumes of a Machine. */
@@ -81,13 +81,13 @@ interface Kind<T extends KubeObject> {
 
 function claims<T extends KubeObject>(
   machine: IronCoreMachine,
-  { get, own, mayLetGo }: Claimable<T>,
+  { get, own, mayRelease }: Claimable<T>,
   { named, claimOf }: Kind<T>,
 ): ResourceClaims<T> {
   const { uid } = machine.metadata;
   const pool = machine.spec.machinePoolRef?.name;
   const names = new Set(named.map(({ name }) => name));
-  const left = mayLetGo ? own.filter(({ metadata }) => !names.has(metadata.name)) : [];
+  const left = mayRelease ? own.filter(({ metadata }) => !names.has(metadata.name)) : [];
   const isMade = (object: T): boolean =>
     controllerOf(object)?.uid === uid && object.metadata.annotations?.[EPHEMERAL_ANNOTATION] === EPHEMERAL_MANAGER;
   return {

@@ -11,7 +11,7 @@ import {
 } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { decideMachine, type RuntimeChange, type Situation } from './decision.ts';
-import type { Needed, Wanted } from './wanted.ts';
+import type { Needed, DesiredMachine } from './desired-machine.ts';
 
 const IGNITION = Buffer.from('{}');
 const LABELS = {
@@ -61,7 +61,7 @@ function ready<T extends { name: string }>(...all: readonly T[]): Map<string, Ne
 
 const WANTED_LABELS = '{"downward-api.machinepoollet.ironcore.dev/x":"2","uid":"1","name":"v"}';
 
-const WANTED: Wanted = {
+const WANTED: DesiredMachine = {
   runtimeClass: { ready: 'small' },
   ignition: { ready: IGNITION },
   volumes: ready(disk('root', 'oda'), remote('data', 'odb', 'h')),
@@ -76,7 +76,7 @@ function situationOf(part: Partial<Situation> = {}): Situation {
     poolUID: 'pool-uid',
     downward: { labels: {}, annotations: {} },
     claim: { process: 'me', renewals: 2 },
-    wanted: WANTED,
+    desired: WANTED,
     networkInterfaceUIDs: new Map([['nic', 'uid-nic']]),
     existing: [],
     uncertainMs: 0,
@@ -102,7 +102,7 @@ function existing(id: string, { spec = {}, metadata = {} } = {}): RuntimeMachine
 
 describe('without a machine at the runtime', () => {
   test('one is created, with the labels by which it is found, powered on', () => {
-    expect(decideMachine(situationOf({ wanted: { ...WANTED, hostname: 'web' } }))).toEqual({
+    expect(decideMachine(situationOf({ desired: { ...WANTED, hostname: 'web' } }))).toEqual({
       kind: 'create',
       machine: {
         metadata: { labels: LABELS, annotations: { ...ANNOTATIONS, 'machine.sapcloud.io/claim': 'me:2' } },
@@ -123,7 +123,7 @@ describe('without a machine at the runtime', () => {
     { reason: 'VolumeNotReady', wanted: { volumes: new Map([['root', { why: 'no' }]]) } },
     { reason: 'NetworkInterfaceNotReady', wanted: { networkInterfaces: new Map([['eth', { why: 'no' }]]) } },
   ])('$reason is waited for', ({ reason, wanted }) => {
-    expect(decideMachine(situationOf({ wanted: { ...WANTED, ...wanted } }))).toEqual({
+    expect(decideMachine(situationOf({ desired: { ...WANTED, ...wanted } }))).toEqual({
       kind: 'wait',
       waits: [{ reason, message: 'no' }],
     });
@@ -131,9 +131,9 @@ describe('without a machine at the runtime', () => {
 
   test('all that is missing is told, the class first', () => {
     const why = { why: 'no' };
-    const wanted = { ...WANTED, runtimeClass: why, volumes: new Map([['root', why]]), ignition: why };
+    const desired = { ...WANTED, runtimeClass: why, volumes: new Map([['root', why]]), ignition: why };
 
-    const decision = decideMachine(situationOf({ wanted }));
+    const decision = decideMachine(situationOf({ desired }));
 
     expect(decision).toMatchObject({
       waits: [{ reason: 'MachineClassNotReady' }, { reason: 'IgnitionNotReady' }, { reason: 'VolumeNotReady' }],
@@ -166,7 +166,7 @@ describe('with a machine at the runtime', () => {
   const rows: readonly {
     readonly what: string;
     readonly has?: Parameters<typeof existing>[1];
-    readonly wanted?: Partial<Wanted>;
+    readonly wanted?: Partial<DesiredMachine>;
     readonly machine?: IronCoreMachine;
     readonly changes: readonly Partial<RuntimeChange>[];
     readonly waits?: readonly unknown[];
@@ -352,7 +352,7 @@ describe('with a machine at the runtime', () => {
   test.each(rows)('$what', ({ has, wanted, machine = machineOf(), changes, waits }) => {
     const kept = existing('a', has);
 
-    const decision = decideMachine(situationOf({ machine, existing: [kept], wanted: { ...WANTED, ...wanted } }));
+    const decision = decideMachine(situationOf({ machine, existing: [kept], desired: { ...WANTED, ...wanted } }));
 
     expect(decision).toMatchObject({ kind: 'keep', machine: kept, duplicates: [], changes, ...(waits && { waits }) });
   });
@@ -360,9 +360,9 @@ describe('with a machine at the runtime', () => {
   test('the oldest of several is kept, the others go, and nothing else is done', () => {
     const old = existing('b', { metadata: { createdAt: 1n } });
     const going = existing('c', { metadata: { createdAt: 0n, deletedAt: 9n } });
-    const wanted = { ...WANTED, volumes: ready(disk('root', 'oda')) };
+    const desired = { ...WANTED, volumes: ready(disk('root', 'oda')) };
 
-    const decision = decideMachine(situationOf({ wanted, existing: [going, existing('a'), old] }));
+    const decision = decideMachine(situationOf({ desired, existing: [going, existing('a'), old] }));
 
     expect(decision).toMatchObject({ kind: 'keep', machine: old, duplicates: ['a'], changes: [] });
   });
@@ -413,8 +413,8 @@ describe('a Machine that is being deleted', () => {
   });
 
   test('is let go when none is left, whatever it was waiting for', () => {
-    const wanted = { ...WANTED, ignition: { why: 'no' } };
-    expect(decideMachine(situationOf({ machine, wanted }))).toEqual({ kind: 'finish' });
+    const desired = { ...WANTED, ignition: { why: 'no' } };
+    expect(decideMachine(situationOf({ machine, desired }))).toEqual({ kind: 'finish' });
   });
 });
 
@@ -476,7 +476,7 @@ describe('whatever is wanted, one thing after the other', () => {
           Machine.fromPartial({ metadata: { labels: LABELS }, spec: { class: 'small' } }),
         ).metadata;
         for (const { volumes, nics, power, generation } of wishes) {
-          const wanted: Wanted = {
+          const desired: DesiredMachine = {
             ...WANTED,
             volumes: new Map(
               volumes.flatMap((one, at) => {
@@ -497,25 +497,27 @@ describe('whatever is wanted, one thing after the other', () => {
           const machine = machineOf({ power }, { generation });
           const touched: string[] = [];
           for (let round = 0; round < 3; round++) {
-            const decision = decideMachine(situationOf({ machine, wanted, existing: store.all() }));
+            const decision = decideMachine(situationOf({ machine, desired, existing: store.all() }));
             if (decision.kind !== 'keep') throw new Error(decision.kind);
             touched.push(...decision.changes.flatMap((one) => (one.kind === 'detachVolume' ? [one.name] : [])));
             apply(store, id, decision.changes);
           }
-          expect(decideMachine(situationOf({ machine, wanted, existing: store.all() }))).toMatchObject({ changes: [] });
+          expect(decideMachine(situationOf({ machine, desired, existing: store.all() }))).toMatchObject({
+            changes: [],
+          });
           const now = store.get(id).spec;
           expect(now.power).toBe(power === 'Off' ? Power.POWER_OFF : Power.POWER_ON);
-          for (const [name, want] of wanted.volumes) {
+          for (const [name, want] of desired.volumes) {
             const had = before.spec.volumes.find((one) => one.name === name);
             const expected = 'ready' in want ? want.ready : had;
             expect(now.volumes.find((one) => one.name === name)).toEqual(expected);
           }
-          expect(now.volumes.every(({ name }) => wanted.volumes.has(name))).toBe(true);
-          expect(now.networkInterfaces.every(({ name }) => wanted.networkInterfaces.has(name))).toBe(true);
+          expect(now.volumes.every(({ name }) => desired.volumes.has(name))).toBe(true);
+          expect(now.networkInterfaces.every(({ name }) => desired.networkInterfaces.has(name))).toBe(true);
           // Detached were only those that went, or became another volume; and each once.
           expect(new Set(touched).size).toBe(touched.length);
           const stayed = before.spec.volumes.filter(({ name, connection }) => {
-            const want = wanted.volumes.get(name);
+            const want = desired.volumes.get(name);
             return want !== undefined && (!('ready' in want) || want.ready.connection?.handle === connection?.handle);
           });
           expect(stayed.filter(({ name }) => touched.includes(name))).toEqual([]);

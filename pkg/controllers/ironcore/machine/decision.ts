@@ -5,7 +5,7 @@ import {
   type NetworkInterface,
   type Volume,
 } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
-import type { RuntimeMachine, WantedMachine } from '../../../ironcore-runtime/runtime.ts';
+import type { RuntimeMachine, DesiredRuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { claimText, type PoolClaim } from '../pool-claims.ts';
 import {
   CLAIM,
@@ -18,7 +18,7 @@ import {
   UID_LABEL,
 } from './keys.ts';
 import { isSameNetworkInterface, volumeLikeness } from './same.ts';
-import type { Needed, Wanted, WaitReason } from './wanted.ts';
+import type { Needed, DesiredMachine, WaitReason } from './desired-machine.ts';
 
 /** How soon a machine that is going is looked at again. */
 const LOOK_MS = 1_000;
@@ -41,7 +41,7 @@ export type MachineDecision =
   | { readonly kind: 'wait'; readonly waits: readonly Wait[] }
   /** A machine may be on its way: that is certain before another one is made. */
   | { readonly kind: 'look'; readonly afterMs: number; readonly why: string }
-  | { readonly kind: 'create'; readonly machine: WantedMachine }
+  | { readonly kind: 'create'; readonly machine: DesiredRuntimeMachine }
   /** There is one. `duplicates` are ids of others of the same Machine, which go; with them, nothing else is done. */
   | {
       readonly kind: 'keep';
@@ -62,7 +62,7 @@ export interface Situation {
   readonly downward: Readonly<Record<'labels' | 'annotations', Readonly<Record<string, string>>>>;
   /** By which this process says that it has made a machine; undefined: it cannot yet. */
   readonly claim: PoolClaim | undefined;
-  readonly wanted: Wanted;
+  readonly desired: DesiredMachine;
   /** UIDs of the NetworkInterfaces, by their names. */
   readonly networkInterfaceUIDs: ReadonlyMap<string, string>;
   /** All machines at the runtime with the label of its UID, as of now. */
@@ -127,8 +127,8 @@ function isLeft({ metadata }: RuntimeMachine): boolean {
 }
 
 /** What is missing, in the order in which it is looked at. */
-export function waitsOf({ wanted }: Pick<Situation, 'wanted'>): readonly Wait[] {
-  const { runtimeClass, ignition, networkInterfaces, volumes } = wanted;
+export function waitsOf({ desired }: Pick<Situation, 'desired'>): readonly Wait[] {
+  const { runtimeClass, ignition, networkInterfaces, volumes } = desired;
   return [
     ...waitFor('MachineClassNotReady', runtimeClass),
     ...waitFor('IgnitionNotReady', ignition),
@@ -138,10 +138,10 @@ export function waitsOf({ wanted }: Pick<Situation, 'wanted'>): readonly Wait[] 
 }
 
 /** Volumes that are not attached because the machine has a disk of the pool under their names. */
-function disksInPlaceOfVolumes({ spec }: RuntimeMachine, { wanted }: Pick<Situation, 'wanted'>): readonly Wait[] {
+function disksInPlaceOfVolumes({ spec }: RuntimeMachine, { desired }: Pick<Situation, 'desired'>): readonly Wait[] {
   return spec.volumes
     .filter((has) => {
-      const want = wanted.volumes.get(has.name);
+      const want = desired.volumes.get(has.name);
       return want !== undefined && 'ready' in want && volumeLikeness(has, want.ready) === 'disk';
     })
     .map(({ name }) => ({
@@ -156,9 +156,9 @@ function waitFor(reason: WaitReason, needed: Needed<unknown>): readonly Wait[] {
   return 'why' in needed ? [{ reason, message: needed.why }] : [];
 }
 
-function newMachine({ machine, wanted, poolUID, downward, claim, ...situation }: Situation): WantedMachine {
+function newMachine({ machine, desired, poolUID, downward, claim, ...situation }: Situation): DesiredRuntimeMachine {
   const { uid, name, namespace = '' } = machine.metadata;
-  const { runtimeClass, ignition, hostname } = wanted;
+  const { runtimeClass, ignition, hostname } = desired;
   return {
     metadata: {
       labels: {
@@ -177,8 +177,8 @@ function newMachine({ machine, wanted, poolUID, downward, claim, ...situation }:
     spec: {
       class: 'ready' in runtimeClass ? runtimeClass.ready : '',
       ignitionData: 'ready' in ignition ? ignition.ready : new Uint8Array(),
-      volumes: readyOf(wanted.volumes),
-      networkInterfaces: readyOf(wanted.networkInterfaces),
+      volumes: readyOf(desired.volumes),
+      networkInterfaces: readyOf(desired.networkInterfaces),
       ...(hostname !== undefined && { guestConfig: { hostname } }),
     },
   };
@@ -187,27 +187,27 @@ function newMachine({ machine, wanted, poolUID, downward, claim, ...situation }:
 /** What takes a machine from how it is to how it should be. What is taken away goes first; what takes its place follows when it is gone. */
 function changesOf(
   kept: RuntimeMachine,
-  { machine, wanted, downward, networkInterfaceUIDs }: Situation,
+  { machine, desired, downward, networkInterfaceUIDs }: Situation,
 ): readonly RuntimeChange[] {
   const { spec, metadata } = kept;
   const power = machine.spec.power === 'Off' ? Power.POWER_OFF : Power.POWER_ON;
   const changes: RuntimeChange[] = [];
   for (const has of spec.networkInterfaces) {
-    const want = wanted.networkInterfaces.get(has.name);
+    const want = desired.networkInterfaces.get(has.name);
     if (isKept(want, (ready) => isSameNetworkInterface(has, ready))) continue;
     changes.push({ kind: 'detachNetworkInterface', name: has.name });
   }
   for (const has of spec.volumes) {
-    const want = wanted.volumes.get(has.name);
+    const want = desired.volumes.get(has.name);
     const likeness = want !== undefined && 'ready' in want ? volumeLikeness(has, want.ready) : undefined;
     if (want === undefined || likeness === 'other') changes.push({ kind: 'detachVolume', name: has.name });
     else if (likeness === 'size' && 'ready' in want) changes.push({ kind: 'updateVolume', volume: want.ready });
   }
-  for (const volume of readyOf(wanted.volumes)) {
+  for (const volume of readyOf(desired.volumes)) {
     if (spec.volumes.some(({ name }) => name === volume.name)) continue;
     changes.push({ kind: 'attachVolume', volume });
   }
-  for (const networkInterface of readyOf(wanted.networkInterfaces)) {
+  for (const networkInterface of readyOf(desired.networkInterfaces)) {
     if (spec.networkInterfaces.some(({ name }) => name === networkInterface.name)) continue;
     changes.push({ kind: 'attachNetworkInterface', networkInterface });
   }

@@ -21,7 +21,7 @@ export class Departures {
     if (machine === undefined || !isBeingDeleted(machine)) return;
     const { uid, annotations } = machine.metadata;
     const id = runtimeIDOf(machine);
-    this.#seen.set(uid, { id, wasAskedFor: id !== '' || annotations?.[CREATION_SENT_ANNOTATION] !== undefined });
+    this.#seen.set(uid, { id, wasRequested: id !== '' || annotations?.[CREATION_SENT_ANNOTATION] !== undefined });
   }
 
   has(uid: string): boolean {
@@ -36,7 +36,7 @@ export class Departures {
 
   /** Whether it went before any machine was asked for. */
   wentWithoutMachine(uid: string): boolean {
-    return this.#seen.get(uid)?.wasAskedFor === false;
+    return this.#seen.get(uid)?.wasRequested === false;
   }
 
   /** The API server was set back: perhaps just because of these deletions. */
@@ -49,5 +49,5 @@ interface Departure {
   /** Of its machine; empty: none is known. */
   readonly id: string;
   /** Whether a machine may have been made for it. */
-  readonly wasAskedFor: boolean;
+  readonly wasRequested: boolean;
 }

@@ -35,7 +35,7 @@ test('what is held is told by the MachinePool, with what helps, beside its other
   const ready = { type: 'Ready', status: 'True', reason: 'HeartbeatReceived', message: 'm' } as const;
   const it = world({ conditions: [ready] });
 
-  await it.held.tell(it.pool, [claimHeld('Volume', 'v', 'm'), claimHeld('Volume', 'a', 'n')], signal);
+  await it.held.report(it.pool, [claimHeld('Volume', 'v', 'm'), claimHeld('Volume', 'a', 'n')], signal);
 
   const told = it.conditions() ?? [];
   expect(told).toMatchObject([ready, { type: 'ClaimsHeld', status: 'True', reason: 'MachineNotSeenGone' }]);
@@ -45,7 +45,7 @@ test('what is held is told by the MachinePool, with what helps, beside its other
   expect(told[1]?.message).toContain('Held (2): Volume ns/a (of Machine n), Volume ns/v (of Machine m). ');
   expect(it.events).toEqual([expect.stringMatching(help)]);
   const again = world({ conditions: told });
-  await again.held.tell(again.pool, [claimHeld('Volume', 'a', 'n'), claimHeld('Volume', 'v', 'm')], signal);
+  await again.held.report(again.pool, [claimHeld('Volume', 'a', 'n'), claimHeld('Volume', 'v', 'm')], signal);
   expect([again.client.writes, again.events]).toEqual([[], []]);
 });
 
@@ -56,7 +56,7 @@ test.each([
   const { held: claims, pool, conditions } = world();
   const annotations = { 'safety.machine.sapcloud.io/give-up-missing-machines-until': '2020-01-01T00:00:00Z' };
 
-  await claims.tell(pool, [claimHeld(row.kind, 'a', 'm', annotations)], signal);
+  await claims.report(pool, [claimHeld(row.kind, 'a', 'm', annotations)], signal);
 
   const message = conditions()?.[0]?.message;
   expect(message).toContain(
@@ -67,12 +67,12 @@ test.each([
 
 test('nothing is written where none was ever held, and the condition ends with the last one', async () => {
   const { client, held, pool } = world();
-  await held.tell(pool, [], signal);
+  await held.report(pool, [], signal);
   expect(client.writes).toEqual([]);
 
   const before = { type: 'ClaimsHeld', status: 'True', reason: 'MachineNotSeenGone', message: 'm' } as const;
   const ended = world({ conditions: [before] });
-  await ended.held.tell(ended.pool, [], signal);
+  await ended.held.report(ended.pool, [], signal);
   expect(ended.conditions()).toMatchObject([{ status: 'False', reason: 'NoneHeld' }]);
   expect(ended.events).toEqual([]);
 

@@ -6,7 +6,13 @@ import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { Writer } from '../../../kube/client.ts';
 import type { Logger } from '../../../log/logger.ts';
 import { giveUpHint, releaseOf, type Annotated } from '../../vms/orphan-release.ts';
-import { leavePool, poolCondition, says, tellPool, type PoolConditionValue } from './pool-condition.ts';
+import {
+  leavePool,
+  poolCondition,
+  hasCondition,
+  writePoolCondition,
+  type PoolConditionValue,
+} from './pool-condition.ts';
 
 export interface HeldClaimsDeps {
   readonly writer: Pick<Writer, 'patch'>;
@@ -46,7 +52,7 @@ export class HeldClaims {
   }
 
   /** Writes what has changed. Throws ApiError. */
-  async tell(pool: IronCoreMachinePool, held: readonly HeldClaim[], signal: AbortSignal): Promise<void> {
+  async report(pool: IronCoreMachinePool, held: readonly HeldClaim[], signal: AbortSignal): Promise<void> {
     const { writer, recorder, clock, log } = this.#deps;
     const isHeld = held.length > 0;
     if (!isHeld && poolCondition(pool, HELD) === undefined) return;
@@ -70,14 +76,14 @@ export class HeldClaims {
           message: [`${WHY}. Held (${held.length}): ${named.join(', ')}${more}.${hint}`, ...single].join(' '),
         }
       : { type: HELD, status: 'False', reason: 'NoneHeld', message: 'No removed Machine has claims left' };
-    if (says(pool, said)) return;
+    if (hasCondition(pool, said)) return;
     if (isHeld) {
       log.warn({ pool: name, count: held.length, named }, 'kept claims of deleted machines');
       // Without numbers and names, so that equal ones are one Event.
       const message = `${WHY}. The condition of the same name lists them, and shows how to give up a single one.${hint}`;
       recorder.event({ object: pool, type: 'Warning', reason: HELD, message });
     }
-    await tellPool(writer, pool, said, nowMs, signal);
+    await writePoolCondition(writer, pool, said, nowMs, signal);
   }
 
   /** Nothing is known of its runtime any more: somebody else serves the pool. Throws ApiError. */

@@ -40,8 +40,8 @@ function world(status: IronCoreMachinePool['status'] = { conditions: [READY] }) 
     event: (event: { reason: string; message: string }) => void events.push(`${event.reason}: ${event.message}`),
   };
   const kept = new KeptMachines({ writer: client, recorder, metrics, clock, log: silentLogger });
-  const tell = async (verdict: Partial<Kept>, release: Parameters<KeptMachines['tell']>[2] = 'none') =>
-    await kept.tell(pool, { kept: [], why: undefined, former: [], ...verdict }, release, signal);
+  const tell = async (verdict: Partial<Kept>, release: Parameters<KeptMachines['report']>[2] = 'none') =>
+    await kept.report(pool, { kept: [], why: undefined, former: [], ...verdict }, release, signal);
   const leave = async () => await kept.leave(pool, signal);
   return { client, events, metrics, tell, leave };
 }

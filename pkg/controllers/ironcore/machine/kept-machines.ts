@@ -10,7 +10,13 @@ import { releaseHint, type Release } from '../../vms/orphan-release.ts';
 import { NAME_LABEL, MACHINE_NAMESPACE_LABEL } from './keys.ts';
 import { formerPoolHint } from './former-pools.ts';
 import type { KeptWhy, OwnerlessVerdict } from './ownerless.ts';
-import { leavePool, poolCondition, says, tellPool, type PoolConditionValue } from './pool-condition.ts';
+import {
+  leavePool,
+  poolCondition,
+  hasCondition,
+  writePoolCondition,
+  type PoolConditionValue,
+} from './pool-condition.ts';
 
 export interface KeptMachinesDeps {
   readonly writer: Pick<Writer, 'patch'>;
@@ -47,7 +53,7 @@ export class KeptMachines {
   }
 
   /** Writes what has changed. Throws ApiError. */
-  async tell(pool: IronCoreMachinePool, verdict: Kept, release: Release, signal: AbortSignal): Promise<void> {
+  async report(pool: IronCoreMachinePool, verdict: Kept, release: Release, signal: AbortSignal): Promise<void> {
     const { writer, recorder, metrics, clock, log } = this.#deps;
     const { name } = pool.metadata;
     const former = verdict.former.toSorted(byName);
@@ -63,7 +69,7 @@ export class KeptMachines {
     ];
     const hint = hints.join('. ');
     const said = keptCondition({ kept, why, hint });
-    if (says(pool, said)) return;
+    if (hasCondition(pool, said)) return;
     if (why !== undefined) {
       const named = kept.slice(0, NAMED).map(nameOf);
       log.warn({ pool: name, count: kept.length, why, named }, 'kept machines that have no Machine');
@@ -71,7 +77,7 @@ export class KeptMachines {
       const message = `${WHY[why]}. They are kept; the condition of the same name lists them. ${hint}`;
       recorder.event({ object: pool, type: 'Warning', reason: KEPT, message });
     }
-    await tellPool(writer, pool, said, clock.now(), signal);
+    await writePoolCondition(writer, pool, said, clock.now(), signal);
   }
 
   /** Nothing is known of its runtime any more: somebody else serves the pool. Throws ApiError. */

@@ -63,7 +63,7 @@ export class KeptUses {
   }
 
   /** Whether the runtime of a pool has been looked at. */
-  knows(pool: string): boolean {
+  has(pool: string): boolean {
     return this.#byPool.has(pool);
   }
 

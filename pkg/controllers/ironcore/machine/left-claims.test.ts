@@ -74,7 +74,7 @@ function world({
     pools,
     sightings,
     held: {
-      tell: async (_pool, all) =>
+      report: async (_pool, all) =>
         void held.push(all.map(({ kind, object, machine: of }) => `${kind} ${keyOf(object)} of ${of}`)),
       leave: async () => undefined,
     },

@@ -32,7 +32,7 @@ export interface LeftClaimsDeps {
   readonly pools: Lister<IronCoreMachinePool>;
   readonly departures: Pick<Departures, 'machineOf' | 'wentWithoutMachine'>;
   readonly sightings: Pick<Sightings, 'vouchesFor'>;
-  readonly held: Pick<HeldClaims, 'tell' | 'leave'>;
+  readonly held: Pick<HeldClaims, 'report' | 'leave'>;
   readonly reader: Pick<Reader, 'get'>;
   readonly writer: Pick<Writer, 'patch'>;
   readonly metrics: Pick<IronCoreMetrics, 'claimsHeld'>;
@@ -91,7 +91,7 @@ export class LeftClaims {
     }
     this.#deps.metrics.claimsHeld.set({ pool }, held.length);
     const ofPool = this.#deps.pools.get(pool);
-    if (ofPool !== undefined) await this.#deps.held.tell(ofPool, held.map(heldOne), signal);
+    if (ofPool !== undefined) await this.#deps.held.report(ofPool, held.map(heldOne), signal);
     const [refusal] = refused;
     if (refusal !== undefined) throw refusal;
     return Math.min(...waits);

@@ -14,7 +14,7 @@ import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
 import { CONTROL, GateClosedError } from '../../../gate/gate.ts';
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
-import type { RuntimeClass, RuntimeMachine, WantedMachine } from '../../../ironcore-runtime/runtime.ts';
+import type { RuntimeClass, RuntimeMachine, DesiredRuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { ApiError, ignoreNotFound, isDenial } from '../../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged, type MergePatch } from '../../../kube/patch.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
@@ -40,11 +40,11 @@ import { MissingMachines, recipientOf, type Doubt, type MissingMachinesDeps } fr
 import { Reports, type ReportsDeps } from './reports.ts';
 import { CLAIMED_BY_ANOTHER, type Rivals } from './rivals.ts';
 import { isMachineOf, runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
-import { lookAt, type Sightings } from './sightings.ts';
+import { listRuntimeMachines, type Sightings } from './sightings.ts';
 import { isUpToDate, runtimeStateName, type MachineProblem, type MachineStatusFacts } from './status.ts';
 import { surroundingsOf, type SurroundingsDeps } from './surroundings.ts';
 import { Uncertainty, type DeletionIntent } from './uncertainty.ts';
-import { wantedOf, type Wanted } from './wanted.ts';
+import { desiredRuntimeMachine, type DesiredMachine } from './desired-machine.ts';
 
 export interface IronCoreMachineControllerDeps
   extends SurroundingsDeps, ReportsDeps, MissingMachinesDeps, Omit<ClaimingDeps, 'reports'> {
@@ -52,11 +52,11 @@ export interface IronCoreMachineControllerDeps
   readonly machines: Lister<IronCoreMachine>;
   readonly pools: Lister<IronCoreMachinePool>;
   readonly keptUses: Pick<KeptUses, 'whyNot' | 'holderOf'>;
-  readonly sightings: Pick<Sightings, 'saw' | 'knows' | 'vouchesFor' | 'remembers' | 'toldToGo'>;
+  readonly sightings: Pick<Sightings, 'saw' | 'has' | 'vouchesFor' | 'remembers' | 'deletionSent'>;
   /** Pools that nobody else serves: of others nothing is touched. */
   readonly served: Pick<ServedPools, 'has'>;
   readonly claims: Pick<PoolClaims, 'ownOf'>;
-  readonly rivals: Pick<Rivals, 'knows' | 'whyNot'>;
+  readonly rivals: Pick<Rivals, 'has' | 'whyNot'>;
   /** By pool. Machines of others are not looked at. */
   readonly runtimes: ReadonlyMap<string, PoolRuntime>;
   /** Value of the label of Machines that are looked after; empty: all are. */
@@ -69,8 +69,8 @@ export interface IronCoreMachineControllerDeps
 /** How soon something that was begun at a runtime is looked at again. */
 const SOON_MS = 1_000;
 /** How soon what is waited for is looked for again; ever less often, because watches tell of it. */
-const LOOK_AGAIN_MS = 5_000;
-const MOST_LOOK_MS = 60_000;
+const RECHECK_MS = 5_000;
+const MAX_RECHECK_MS = 60_000;
 /** For so long the classes of a runtime count as it has said them. */
 const CLASSES_MS = 10_000;
 
@@ -91,7 +91,7 @@ interface Left {
 }
 
 /** What the runtime has for a Machine. */
-interface Look {
+interface RuntimeObservation {
   readonly existing: readonly RuntimeMachine[];
   /** Name of the runtime; undefined: it was not asked. */
   readonly answering: string | undefined;
@@ -134,7 +134,7 @@ export class IronCoreMachineController {
     const isHeld = observed.metadata.finalizers?.includes(IRONCORE_MACHINE_FINALIZER) === true;
     const because = this.#leftFor(observed);
     if (because !== undefined) {
-      if (isBeingDeleted(observed) && isHeld) this.#tellManaged(observed, because);
+      if (isBeingDeleted(observed) && isHeld) this.#reportManaged(observed, because);
       return stop;
     }
     if (isBeingDeleted(observed) && !isHeld) return stop;
@@ -146,9 +146,9 @@ export class IronCoreMachineController {
       if (!isGoing && (await this.#prepare(observed, signal))) return requeue(0, 'the cache to show the Machine');
       return await this.#run(pass);
     } catch (err) {
-      if (isDenial(err) && !signal.aborted) await this.#reports.tellRefusal(observed, err, signal);
+      if (isDenial(err) && !signal.aborted) await this.#reports.reportRefusal(observed, err, signal);
       if (err instanceof RuntimeError && !signal.aborted)
-        await this.#reports.tellTrouble(observed, poolName, err, signal);
+        await this.#reports.reportTrouble(observed, poolName, err, signal);
       throw err;
     }
   }
@@ -166,7 +166,7 @@ export class IronCoreMachineController {
   }
 
   /** Its deletion waits for whoever manages it, or for nobody: only they may know of a machine of it. */
-  #tellManaged(observed: IronCoreMachine, { why, remedy }: Left): void {
+  #reportManaged(observed: IronCoreMachine, { why, remedy }: Left): void {
     const message =
       `Not managed here ${why}: its machine is not deleted, and its finalizer ${IRONCORE_MACHINE_FINALIZER} is not removed. ` +
       `Its manager must do so, or ${remedy}`;
@@ -200,11 +200,11 @@ export class IronCoreMachineController {
     // One that nothing was ever made for is looked for at the runtime when it has all that it needs.
     if (!isGoing && this.#isNew(pass)) {
       await this.#claiming.claim(observed, [], false, signal);
-      const waits = waitsOf({ wanted: await this.#wanted(pass, false) });
+      const waits = waitsOf({ desired: await this.#desired(pass, false) });
       if (waits.length > 0) return await this.#wait(pass, waits);
     }
     // Before anything is claimed: what the runtime has may still use what the Machine no longer names.
-    const { existing, answering } = await this.#look(pass);
+    const { existing, answering } = await this.#observe(pass);
     const rival = await this.#yieldToRival(pass, existing);
     if (rival !== undefined) return rival;
     if (existing.length > 0) this.#held.delete(uid);
@@ -219,7 +219,8 @@ export class IronCoreMachineController {
     if (existing.length > 0) {
       this.#uncertainty.forget(uid);
       this.#missing.found(observed);
-    } else if ((observed.status?.machineID ?? '') !== '') this.#uncertainty.vanished(uid, this.#fateOf(observed));
+    } else if ((observed.status?.machineID ?? '') !== '')
+      this.#uncertainty.vanished(uid, this.#deletionIntentOf(observed));
     else this.#uncertainty.recall(uid, fromTimestamp(observed.metadata.annotations?.[CREATION_SENT_ANNOTATION]));
     const isCertain = this.#uncertainty.leftMs(uid) === 0;
     if (existing.length === 0) await this.#noteDeletion(pass, this.#missing.deletionOf(observed));
@@ -229,7 +230,7 @@ export class IronCoreMachineController {
       if (held !== undefined) return held;
     }
     if (!isGoing) await this.#claiming.claim(observed, existing, this.#uncertainty.leftMs(uid) === 0, signal);
-    const wanted = isGoing ? NOTHING : await this.#wanted(pass, existing.length > 0);
+    const desired = isGoing ? NOTHING : await this.#desired(pass, existing.length > 0);
     const decision = decideMachine({
       machine: observed,
       poolUID,
@@ -238,21 +239,21 @@ export class IronCoreMachineController {
         annotations: downwardOf(this.#deps.downwardAPI.machineAnnotations, observed.metadata),
       },
       claim: this.#deps.claims.ownOf(poolName),
-      wanted,
+      desired,
       networkInterfaceUIDs: this.#claiming.networkInterfaceUIDs(observed),
       existing,
       uncertainMs: this.#uncertainty.leftMs(uid),
     });
-    return await this.#do(pass, decision, wanted);
+    return await this.#do(pass, decision, desired);
   }
 
   /**
    * All machines of the Machine: by the label with its UID, and by the id that it knows, for one whose labels were lost. With the name of the
    * runtime if it does not show the machine that is known.
    */
-  async #look({ observed, poolName, runtime, signal }: Pass): Promise<Look> {
+  async #observe({ observed, poolName, runtime, signal }: Pass): Promise<RuntimeObservation> {
     const { sightings } = this.#deps;
-    const shown = await lookAt(runtime, { labels: { [UID_LABEL]: observed.metadata.uid } }, signal);
+    const shown = await listRuntimeMachines(runtime, { labels: { [UID_LABEL]: observed.metadata.uid } }, signal);
     sightings.saw(poolName, shown);
     const labelled = shown.machines;
     const id = runtimeIDOf(observed);
@@ -275,27 +276,27 @@ export class IronCoreMachineController {
       annotations?.[CREATION_SENT_ANNOTATION] === undefined &&
       !this.#held.has(uid) &&
       this.#uncertainty.leftMs(uid) === 0 &&
-      rivals.knows(poolName) &&
+      rivals.has(poolName) &&
       rivals.whyNot(poolName) === undefined &&
-      !sightings.knows(poolName, uid)
+      !sightings.has(poolName, uid)
     );
   }
 
   /** Says what it waits for, and when that is looked for again. */
   async #wait(pass: Pass, waits: readonly Wait[]): Promise<StepResult> {
-    await this.#tell(pass, { waits });
-    return this.#lookAgain(pass, waits);
+    await this.#report(pass, { waits });
+    return this.#recheck(pass, waits);
   }
 
-  #lookAgain({ observed }: Pass, waits: readonly Wait[]): StepResult {
+  #recheck({ observed }: Pass, waits: readonly Wait[]): StepResult {
     const { uid } = observed.metadata;
     const text = waits.map(({ message }) => message).join('; ');
     const last = this.#waiting.get(uid);
     const passes = last?.text === text ? last.passes + 1 : 0;
     this.#waiting.set(uid, { text, passes });
     // No watch tells of the classes of a runtime.
-    const mostMs = waits.some(({ reason }) => reason === 'MachineClassNotReady') ? CLASSES_MS : MOST_LOOK_MS;
-    return requeue(Math.min(LOOK_AGAIN_MS * 2 ** passes, mostMs), text);
+    const mostMs = waits.some(({ reason }) => reason === 'MachineClassNotReady') ? CLASSES_MS : MAX_RECHECK_MS;
+    return requeue(Math.min(RECHECK_MS * 2 ** passes, mostMs), text);
   }
 
   /** The classes of a runtime: asked once for all Machines that wait. Throws RuntimeError. */
@@ -327,17 +328,17 @@ export class IronCoreMachineController {
         seen,
       );
     }
-    if (rivals.knows(poolName)) return undefined;
+    if (rivals.has(poolName)) return undefined;
     const why = keptUses.whyNot(poolName);
     if (why === undefined) hurry(poolName);
     else if (existing.length === 0 || isBeingDeleted(pass.observed)) {
       const unknown = `MachinePool ${poolName}: its runtime cannot list its machines: ${why}`;
-      await this.#tell(pass, { problem: { reason: 'RuntimeUnreachable', message: unknown } });
+      await this.#report(pass, { problem: { reason: 'RuntimeUnreachable', message: unknown } });
     }
     return requeue(SOON_MS, 'the first list of all machines of the runtime');
   }
 
-  #fateOf(observed: IronCoreMachine): DeletionIntent {
+  #deletionIntentOf(observed: IronCoreMachine): DeletionIntent {
     const id = runtimeIDOf(observed);
     // Somebody else has told it to go, such as its provider.
     if (id !== '' && this.#deps.sightings.vouchesFor(observed.spec.machinePoolRef?.name ?? '', { id })) return 'going';
@@ -355,9 +356,9 @@ export class IronCoreMachineController {
     const passes = this.#held.get(uid) ?? 0;
     this.#held.set(uid, passes + 1);
     this.#uncertainty.distrusted(uid);
-    await this.#tell(pass, { problem, seen }, seen === undefined ? notRunning(pass.observed) : {});
+    await this.#report(pass, { problem, seen }, seen === undefined ? notRunning(pass.observed) : {});
     // What the runtime shows again, and what somebody allows, wakes it at once.
-    return requeue(Math.min(LOOK_AGAIN_MS * 2 ** passes, MOST_LOOK_MS, leftMs), problem.message);
+    return requeue(Math.min(RECHECK_MS * 2 ** passes, MAX_RECHECK_MS, leftMs), problem.message);
   }
 
   /** Holds the Machine if the runtime shows too few of the pool's machines to be believed; undefined: it is. */
@@ -371,26 +372,26 @@ export class IronCoreMachineController {
     return undefined;
   }
 
-  async #wanted(pass: Pass, isThere: boolean): Promise<Wanted> {
+  async #desired(pass: Pass, isThere: boolean): Promise<DesiredMachine> {
     const { observed, signal } = pass;
     const runtimeClasses = isThere ? [] : await this.#classesOf(pass);
-    const wanted = wantedOf(observed, await surroundingsOf(observed, runtimeClasses, this.#deps, signal));
+    const wanted = desiredRuntimeMachine(observed, await surroundingsOf(observed, runtimeClasses, this.#deps, signal));
     // Of a machine that is there neither its class changes nor what it was started with.
     const { runtimeClass, ignition } = NOTHING;
     return isThere ? { ...wanted, runtimeClass, ignition } : wanted;
   }
 
-  async #do(pass: Pass, decision: MachineDecision, { ignored }: Pick<Wanted, 'ignored'>): Promise<StepResult> {
+  async #do(pass: Pass, decision: MachineDecision, { ignored }: Pick<DesiredMachine, 'ignored'>): Promise<StepResult> {
     switch (decision.kind) {
       case 'wait':
         return await this.#wait(pass, decision.waits);
       case 'look':
-        await this.#tell(
+        await this.#report(
           pass,
           { problem: { reason: 'Pending', message: capital(decision.why) } },
           notRunning(pass.observed),
         );
-        return requeue(Math.min(decision.afterMs, LOOK_AGAIN_MS), decision.why);
+        return requeue(Math.min(decision.afterMs, RECHECK_MS), decision.why);
       case 'create':
         if (ignored !== undefined) this.#reports.event(pass.observed, 'Warning', 'ImageNotUsed', ignored);
         return await this.#create(pass, decision.machine);
@@ -403,7 +404,7 @@ export class IronCoreMachineController {
     }
   }
 
-  async #create(pass: Pass, machine: WantedMachine): Promise<StepResult> {
+  async #create(pass: Pass, machine: DesiredRuntimeMachine): Promise<StepResult> {
     const { observed, poolName, runtime, signal } = pass;
     const { uid } = observed.metadata;
     const { name: scheme } = await runtime.version(signal);
@@ -417,7 +418,7 @@ export class IronCoreMachineController {
         'MachineLost',
         `The runtime no longer has ${machineID}; creating a new machine`,
       );
-      await this.#tell(pass, { machineID: '' });
+      await this.#report(pass, { machineID: '' });
     }
     // Whoever comes after this process must not send another one too soon, nor let go of what the machine uses. The note itself may have no
     // answer: nothing was sent then.
@@ -440,7 +441,7 @@ export class IronCoreMachineController {
       throw err;
     }
     this.#deps.hurry(poolName);
-    await this.#tell(pass, { machineID: `${scheme}://${id}` });
+    await this.#report(pass, { machineID: `${scheme}://${id}` });
     this.#reports.event(observed, 'Normal', 'Created', `Created machine ${id} in MachinePool ${poolName}`);
     // Switched off, where it is to be, and told what became of it.
     return requeue(0, 'the runtime to list the machine');
@@ -482,12 +483,12 @@ export class IronCoreMachineController {
     const seen = await this.#carryOut(pass, machine, changes);
     const hasChanged = duplicates.length + changes.length > 0;
     const { name: scheme } = await runtime.version(signal);
-    await this.#tell(pass, { seen: isUpToDate(seen) ? seen : undefined, machineID: `${scheme}://${id}`, waits });
+    await this.#report(pass, { seen: isUpToDate(seen) ? seen : undefined, machineID: `${scheme}://${id}`, waits });
     await this.#claiming.noteHandles(observed, seen, signal);
     if (hasChanged) this.#deps.hurry(poolName);
     // What takes the place of something waits until that is gone.
     if (hasChanged) return requeue(SOON_MS, 'the changes at the runtime to take effect');
-    if (waits.length > 0) return this.#lookAgain(pass, waits);
+    if (waits.length > 0) return this.#recheck(pass, waits);
     this.#waiting.delete(observed.metadata.uid);
     return stop;
   }
@@ -529,7 +530,7 @@ export class IronCoreMachineController {
     if (refusal === undefined) return after;
     // What is refused may be so for ever, and the machine may stop meanwhile.
     const seen = isUpToDate(machine) ? machine : undefined;
-    if (!signal.aborted) await this.#reports.tellTrouble(observed, poolName, refusal, signal, { seen });
+    if (!signal.aborted) await this.#reports.reportTrouble(observed, poolName, refusal, signal, { seen });
     throw refusal;
   }
 
@@ -553,7 +554,7 @@ export class IronCoreMachineController {
     const { uid } = observed.metadata;
     const [first] = left;
     const message = `Waiting for the runtime to delete machine ${first?.metadata.id ?? ''}`;
-    await this.#tell(pass, { problem: { reason: 'Terminating', message } }, { state: 'Terminating' });
+    await this.#report(pass, { problem: { reason: 'Terminating', message } }, { state: 'Terminating' });
     // Right before it is told to go, for whoever comes after this process: nothing in between may fail, and leave a note of what was never
     // sent. What it has accepted once stays so.
     if (ids.length > 0 && this.#missing.deletionOf(observed) !== 'accepted') await this.#noteDeletion(pass, 'sent');
@@ -565,7 +566,7 @@ export class IronCoreMachineController {
           throw err;
         },
       );
-      if (isAccepted) sightings.toldToGo(poolName, id, uid);
+      if (isAccepted) sightings.deletionSent(poolName, id, uid);
       // One that was accepted before may be shown for a moment after it is gone.
       areAccepted &&= isAccepted || sightings.vouchesFor(poolName, { id });
     }
@@ -573,7 +574,7 @@ export class IronCoreMachineController {
     await this.#noteDeletion(pass, areAccepted ? 'accepted' : 'unanswered');
     hurry(poolName);
     // One that shows a machine and says that it has none may do so for ever, and each time is noted. That it is gone wakes its Machine.
-    return requeue(areAccepted ? SOON_MS : LOOK_AGAIN_MS, message);
+    return requeue(areAccepted ? SOON_MS : RECHECK_MS, message);
   }
 
   /** Notes what is known of the deletion, unless the Machine says so already. Throws ApiError. */
@@ -606,7 +607,7 @@ export class IronCoreMachineController {
     if (signal.aborted) return;
     if (!(err instanceof RuntimeError) || shown === undefined) return;
     const state = runtimeStateName(shown.status.state) ?? 'Pending';
-    await this.#reports.tellTrouble(observed, poolName, err, signal, { state });
+    await this.#reports.reportTrouble(observed, poolName, err, signal, { state });
   }
 
   /** Nothing is left at the runtime: what was used is free again, and the Machine may go. */
@@ -621,12 +622,12 @@ export class IronCoreMachineController {
     return stop;
   }
 
-  async #tell(
+  async #report(
     { observed, signal }: Pass,
     said: Partial<MachineStatusFacts>,
     more: Partial<IronCoreMachineStatus> = {},
   ): Promise<void> {
-    await this.#reports.tell(observed, said, signal, more);
+    await this.#reports.report(observed, said, signal, more);
   }
 
   async #write(
@@ -644,7 +645,7 @@ export class IronCoreMachineController {
 }
 
 /** Nothing is missing. */
-const NOTHING: Wanted = {
+const NOTHING: DesiredMachine = {
   runtimeClass: { ready: '' },
   ignition: { ready: new Uint8Array() },
   volumes: new Map(),

@@ -14,7 +14,7 @@ import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
 import { giveUpHint, releaseOf, type Release } from '../../vms/orphan-release.ts';
 import { deletionNoteOf, type DeletionNote } from './deletion-note.ts';
 import { runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
-import { lookAt, type Sightings } from './sightings.ts';
+import { listRuntimeMachines, type Sightings } from './sightings.ts';
 
 /** What is known of machines that are missing comes from here. */
 export interface MissingMachinesDeps {
@@ -56,15 +56,15 @@ const CAPACITY = 65_536;
 
 /** How many machines of a pool should be at its runtime, and how many of those it does not show. */
 interface Shortage {
-  readonly known: number;
+  readonly recorded: number;
   readonly missing: number;
   /** By which the runtime has said so. */
   readonly connection: number | undefined;
 }
 
 /** Whether so many are missing that the runtime is not believed. */
-function isTooMany({ known, missing }: Pick<Shortage, 'known' | 'missing'>): boolean {
-  return missing > MOST_LOST || (missing >= FEWEST_OF_ALL && missing === known);
+function isTooMany({ recorded, missing }: Pick<Shortage, 'recorded' | 'missing'>): boolean {
+  return missing > MOST_LOST || (missing >= FEWEST_OF_ALL && missing === recorded);
 }
 
 /**
@@ -78,9 +78,9 @@ export class MissingMachines {
   /** What this process knows of deletions, by UID and time: newer than what their Machines say. */
   readonly #notes = new BoundedMap<string, DeletionNote>(CAPACITY);
   /** By pool, the last list of all machines. */
-  readonly #lists = new Map<string, { readonly sinceMs: number; readonly found: Promise<Shortage> }>();
+  readonly #lists = new Map<string, { readonly sinceMs: number; readonly seen: Promise<Shortage> }>();
   /** By pool, what was told last. */
-  readonly #told = new Map<string, string>();
+  readonly #reported = new Map<string, string>();
   /** By UID, since when a machine has been missing as one of many that the same process at the other end has shown before. */
   readonly #amongManySinceMs = new BoundedMap<string, number>(CAPACITY);
 
@@ -126,8 +126,8 @@ export class MissingMachines {
       'Not creating, deleting or releasing anything for such Machines. Check the addresses of --ironcore-pool for a mix-up. ' +
       giveUpHint(release, poolRef(poolName));
     const pool = this.#deps.pools.get(poolName);
-    if (pool !== undefined && this.#told.get(poolName) !== who) {
-      this.#told.set(poolName, who);
+    if (pool !== undefined && this.#reported.get(poolName) !== who) {
+      this.#reported.set(poolName, who);
       const message = `${who}. ${what}`;
       this.#deps.poolRecorder.event({ object: pool, type: 'Warning', reason: 'WrongRuntime', message });
     }
@@ -160,8 +160,8 @@ export class MissingMachines {
     runtime: Pick<PoolRuntime, 'version' | 'machines'>,
     signal: AbortSignal,
   ): Promise<Doubt | undefined> {
-    const { known, missing, connection } = await this.#shortage(poolName, runtime, signal);
-    const isMany = isTooMany({ known, missing });
+    const { recorded, missing, connection } = await this.#shortage(poolName, runtime, signal);
+    const isMany = isTooMany({ recorded, missing });
     const note = this.deletionOf(machine);
     const isVouchedFor = this.#isVouchedFor(machine, poolName, connection);
     if (this.#isBelieved(machine, poolName, { note, isMany, isVouchedFor, connection })) return undefined;
@@ -177,7 +177,7 @@ export class MissingMachines {
       const leftMs = sinceMs + MANY_MS - nowMs;
       if (leftMs <= 0) return undefined;
       const message =
-        `The runtime does not list ${missing} of ${known} machines of MachinePool ${poolName}, including this one, which it listed before over ` +
+        `The runtime does not list ${missing} of ${recorded} machines of MachinePool ${poolName}, including this one, which it listed before over ` +
         `the same connection. If this persists for ${MANY_MS / 1_000} s, they are considered gone`;
       return { reason: 'MachinesLost', message, leftMs };
     }
@@ -185,7 +185,7 @@ export class MissingMachines {
       const answer = note === 'sent' ? 'no answer was recorded' : 'has not answered';
       const message =
         `The runtime was asked to delete ${machineID === '' ? 'its machine' : machineID}, and ${answer}; since then it was restarted, and does not ` +
-        `list ${missing} of ${known} machines of MachinePool ${poolName} whose deletion it has not accepted. Waiting for it to list this one, ` +
+        `list ${missing} of ${recorded} machines of MachinePool ${poolName} whose deletion it has not accepted. Waiting for it to list this one, ` +
         'which is then deleted, or a younger one that existed beside it. If the runtime has lost its state, or has an older one, restore it. ' +
         giveUpHint(release, machineRef(machine));
       return { reason: 'MachinesLost', message };
@@ -198,7 +198,7 @@ export class MissingMachines {
       return { reason: 'MachinesLost', message };
     }
     const message =
-      `The runtime does not list ${missing} of ${known} machines of MachinePool ${poolName} whose deletion it has not accepted. Not creating, ` +
+      `The runtime does not list ${missing} of ${recorded} machines of MachinePool ${poolName} whose deletion it has not accepted. Not creating, ` +
       'deleting or releasing anything for them. Check whether it has lost its state, or is another one of that name, and restore them. ' +
       giveUpHint(release, poolRef(poolName));
     return { reason: 'MachinesLost', message };
@@ -245,12 +245,12 @@ export class MissingMachines {
     const { clock } = this.#deps;
     const last = this.#lists.get(poolName);
     if (last !== undefined && clock.monotonicMs() - last.sinceMs < LIST_MS) {
-      const found = await last.found.catch(() => undefined); // Whoever has asked tells.
+      const found = await last.seen.catch(() => undefined); // Whoever has asked tells.
       if (found !== undefined && isTooMany(found)) return found;
     }
-    const found = this.#list(poolName, runtime, signal);
-    this.#lists.set(poolName, { sinceMs: clock.monotonicMs(), found });
-    return await found;
+    const seen = this.#list(poolName, runtime, signal);
+    this.#lists.set(poolName, { sinceMs: clock.monotonicMs(), seen });
+    return await seen;
   }
 
   async #list(
@@ -261,7 +261,7 @@ export class MissingMachines {
     const { machines, sightings } = this.#deps;
     // Before the list: what is made meanwhile is not missing there.
     const inPool = machines.byIndex('pool', poolName);
-    const shown = await lookAt(runtime, {}, signal);
+    const shown = await listRuntimeMachines(runtime, {}, signal);
     sightings.saw(poolName, shown);
     const ids = new Set(shown.machines.map(({ metadata }) => metadata.id));
     const known = inPool
@@ -270,7 +270,7 @@ export class MissingMachines {
       // That one is gone which was seen going is no news either.
       .filter((id) => id !== '' && (ids.has(id) || !sightings.vouchesFor(poolName, { id })));
     const missing = known.filter((id) => !ids.has(id)).length;
-    return { known: known.length, missing, connection: shown.connection };
+    return { recorded: known.length, missing, connection: shown.connection };
   }
 
   /** What the pool allows for all of its Machines, or the Machine for itself. */

@@ -16,20 +16,23 @@ export function poolCondition({ status }: IronCoreMachinePool, type: string): Ir
 export type PoolConditionValue = Omit<IronCoreCondition, 'lastTransitionTime'>;
 
 /** Whether a MachinePool says so already. */
-export function says(pool: IronCoreMachinePool, { type, status, reason, message }: PoolConditionValue): boolean {
+export function hasCondition(
+  pool: IronCoreMachinePool,
+  { type, status, reason, message }: PoolConditionValue,
+): boolean {
   const before = poolCondition(pool, type);
   return before?.status === status && before.reason === reason && before.message === message;
 }
 
 /** Writes a condition of a MachinePool beside the others, unless the pool says so already or has changed. Throws ApiError. */
-export async function tellPool(
+export async function writePoolCondition(
   writer: Pick<Writer, 'patch'>,
   pool: IronCoreMachinePool,
   said: PoolConditionValue,
   nowMs: number,
   signal: AbortSignal,
 ): Promise<void> {
-  if (says(pool, said)) return;
+  if (hasCondition(pool, said)) return;
   const before = poolCondition(pool, said.type);
   const since = before?.status === said.status ? before.lastTransitionTime : undefined;
   const after = { ...said, lastTransitionTime: since ?? toTimestamp(nowMs) };
@@ -51,5 +54,5 @@ export async function leavePool(
   const before = poolCondition(pool, type);
   if (before?.status !== 'True') return;
   const message = `This process no longer serves the pool; until then, ${what}. ${before.message}`;
-  await tellPool(writer, pool, { type, status: 'Unknown', reason: 'NotServed', message }, nowMs, signal);
+  await writePoolCondition(writer, pool, { type, status: 'Unknown', reason: 'NotServed', message }, nowMs, signal);
 }

@@ -107,7 +107,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
     reader,
     departures,
     kept: {
-      tell: async (_pool, { kept: all, why, former }) =>
+      report: async (_pool, { kept: all, why, former }) =>
         void kept.push({ count: all.length, why, ...(former.length > 0 && { former: former.length }) }),
       leave: async ({ metadata }) => void left.push(metadata.name),
     },
@@ -282,7 +282,7 @@ describe('claims on machines', () => {
     it.claims.of = () => undefined;
 
     expect(await it.look()).toEqual({ afterMs: 1_000, woken: [] });
-    expect(it.rivals.knows('p')).toBe(false);
+    expect(it.rivals.has('p')).toBe(false);
   });
 
   test('of a pool that is served elsewhere nothing is known any more', async () => {
@@ -293,7 +293,7 @@ describe('claims on machines', () => {
 
     await it.look();
 
-    expect([it.rivals.knows('p'), (await it.metrics.contested.get()).values]).toEqual([false, []]);
+    expect([it.rivals.has('p'), (await it.metrics.contested.get()).values]).toEqual([false, []]);
   });
 });
 
@@ -541,7 +541,7 @@ test('what machines without a Machine use is known after a look, until somebody 
   store.get(a).spec.volumes = [volume('h'), Volume.fromPartial({ name: 'root', localDisk: {} })];
   store.get(b).spec.volumes = [volume('other')];
   store.get(a).spec.networkInterfaces = [{ name: 'eth', networkId: 'net', ips: ['10.0.0.1'], attributes: {} }];
-  expect(keptUses.knows('p')).toBe(false);
+  expect(keptUses.has('p')).toBe(false);
 
   await look();
 
@@ -549,7 +549,7 @@ test('what machines without a Machine use is known after a look, until somebody 
   expect(uses.map((handle) => keptUses.holderOf(handle)?.id)).toEqual([a, undefined, a, undefined]);
   state.isServed = false;
   await look();
-  expect(keptUses.knows('p')).toBe(false);
+  expect(keptUses.has('p')).toBe(false);
 });
 
 test('what machines use that were made by a machinepoollet, or for a MachinePool that is not there, is known, too', async () => {

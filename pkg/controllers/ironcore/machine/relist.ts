@@ -29,7 +29,7 @@ import { isHeldAsMissing } from './missing-machines.ts';
 import { poolClaimOf, type Rivals } from './rivals.ts';
 import { isMachineOf, runtimeIDOf } from './runtime-id.ts';
 import type { RuntimeEvents } from './runtime-events.ts';
-import { lookAt, type Sightings } from './sightings.ts';
+import { listRuntimeMachines, type Sightings } from './sightings.ts';
 
 /** What the machines of pools are looked at with. */
 export interface RelistDeps {
@@ -45,11 +45,11 @@ export interface RelistDeps {
   readonly rivals: Pick<Rivals, 'saw' | 'forget'>;
   readonly reader: Pick<Reader, 'get' | 'list'>;
   readonly departures: Pick<Departures, 'has'>;
-  readonly kept: Pick<KeptMachines, 'tell' | 'leave'>;
+  readonly kept: Pick<KeptMachines, 'report' | 'leave'>;
   readonly keptUses: Pick<KeptUses, 'saw' | 'failed' | 'forget'>;
-  readonly sightings: Pick<Sightings, 'saw' | 'toldToGo' | 'forget'>;
+  readonly sightings: Pick<Sightings, 'saw' | 'deletionSent' | 'forget'>;
   readonly leftClaims: Pick<LeftClaims, 'release' | 'leave'>;
-  readonly events: Pick<RuntimeEvents, 'tell'>;
+  readonly events: Pick<RuntimeEvents, 'report'>;
   readonly metrics: Pick<IronCoreMetrics, 'machines' | 'kept' | 'missing' | 'contested'>;
   readonly clock: Clock;
   readonly log: Logger;
@@ -87,7 +87,7 @@ interface Cleaning {
   readonly isContested: boolean;
 }
 
-interface Known {
+interface RecordedMachine {
   /** What each machine was like, by id. */
   shapes: ReadonlyMap<string, { readonly shape: string; readonly key: string }>;
   /** Since when each machine has had no Machine, by id. */
@@ -106,7 +106,7 @@ interface Known {
  */
 export class Relist {
   readonly #deps: RelistDeps;
-  readonly #known = new Map<string, Known>();
+  readonly #recorded = new Map<string, RecordedMachine>();
 
   constructor(deps: RelistDeps) {
     this.#deps = deps;
@@ -118,14 +118,14 @@ export class Relist {
     if (runtime === undefined) return stop;
     if (!this.#deps.served.has(pool)) {
       // What it has seen is another's doing by the time it serves the pool again.
-      if (this.#known.has(pool)) await this.#leave(pool, signal);
+      if (this.#recorded.has(pool)) await this.#leave(pool, signal);
       return waitFor('the pool to be served by this process');
     }
     // Without it nobody could tell whether somebody else claims what is there.
     if (this.#deps.claims.of(pool) === undefined) return requeue(SOON_MS, 'the Lease of the pool to be renewed');
-    const known = this.#known.get(pool) ?? newlyKnown();
-    this.#known.set(pool, known);
-    const shown = await lookAt(runtime, {}, signal).catch((err: unknown) => {
+    const known = this.#recorded.get(pool) ?? newlyKnown();
+    this.#recorded.set(pool, known);
+    const shown = await listRuntimeMachines(runtime, {}, signal).catch((err: unknown) => {
       if (!(err instanceof RuntimeError) || signal.aborted) throw err;
       if (!known.isAway) this.#deps.log.warn({ pool, err: err.message }, 'a runtime cannot list its machines');
       this.#deps.keptUses.failed(pool, err.message);
@@ -147,7 +147,7 @@ export class Relist {
     const { isCleaning, refusal, isContested } = await this.#judge(pool, known, machines, byID, signal);
     if (known.isContested && !isContested) for (const machine of inPool) this.#deps.wake(keyOf(machine));
     known.isContested = isContested;
-    await this.#deps.events.tell(pool, runtime, machines, signal);
+    await this.#deps.events.report(pool, runtime, machines, signal);
     if (isContested) return requeue(REST_MS, 'no other process to claim the pool');
     const isBusy = isCleaning || machines.some(isOnItsWay);
     const leftClaimsMs = await this.#deps.leftClaims.release(pool, shown, signal);
@@ -168,10 +168,10 @@ export class Relist {
     const pool = pools.get(poolName);
     if (pool !== undefined) await kept.leave(pool, signal);
     await leftClaims.leave(poolName, signal);
-    this.#known.delete(poolName);
+    this.#recorded.delete(poolName);
   }
 
-  #wakeChanged(known: Known, machines: readonly RuntimeMachine[], byID: ByID): void {
+  #wakeChanged(known: RecordedMachine, machines: readonly RuntimeMachine[], byID: ByID): void {
     const shapes = new Map(
       machines.map((one) => {
         const key = isNamed(one) ? machineKey(one) : keyOfOwner(one, byID);
@@ -186,7 +186,7 @@ export class Relist {
   /** Deletes what may be deleted of the machines without a Machine. One that the runtime refuses to delete holds up nothing else. */
   async #judge(
     poolName: string,
-    known: Known,
+    known: RecordedMachine,
     machines: readonly RuntimeMachine[],
     byID: ByID,
     signal: AbortSignal,
@@ -236,7 +236,7 @@ export class Relist {
         refusal ??= err;
       });
     }
-    await kept.tell(pool, { ...verdict, former: keptOfFormer }, release, signal);
+    await kept.report(pool, { ...verdict, former: keptOfFormer }, release, signal);
     return { isCleaning: verdict.remove.length > 0 || isYoung, refusal, isContested };
   }
 
@@ -244,7 +244,12 @@ export class Relist {
    * Lets machines of the pool say that this process looks after them: the oldest, from time to time, and those whose claim would be
    * forgotten, or was somebody else's. One that cannot be claimed holds up nothing. Says whether more are due.
    */
-  async #claim(poolName: string, known: Known, ours: readonly RuntimeMachine[], signal: AbortSignal): Promise<boolean> {
+  async #claim(
+    poolName: string,
+    known: RecordedMachine,
+    ours: readonly RuntimeMachine[],
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const { claims, runtimes, clock } = this.#deps;
     const [own, all, runtime] = [claims.ownOf(poolName), claims.of(poolName), runtimes.get(poolName)];
     if (own === undefined || all === undefined || runtime === undefined) return false;
@@ -300,12 +305,12 @@ export class Relist {
     const runtime = runtimes.get(pool);
     if (runtime === undefined) return;
     const isAccepted = await deleteRuntimeMachine(runtime, machineKey(machine), id, signal);
-    if (isAccepted) sightings.toldToGo(pool, id, labels[UID_LABEL] ?? '');
+    if (isAccepted) sightings.deletionSent(pool, id, labels[UID_LABEL] ?? '');
     log.warn({ pool, runtimeMachine: id, machine: machineKey(machine) }, 'deleted a machine whose Machine is gone');
   }
 }
 
-function newlyKnown(): Known {
+function newlyKnown(): RecordedMachine {
   return {
     shapes: new Map(),
     ownerlessSinceMs: new Map(),

@@ -10,7 +10,7 @@ import { ignoreNotFound, type ApiError } from '../../../kube/errors.ts';
 import { replacing } from '../../../kube/merge-change.ts';
 import { statusPatch } from '../../../kube/patch.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
-import { isSameToGo } from '../../../kube/zero-values.ts';
+import { isEqualInGo } from '../../../kube/zero-values.ts';
 import { runtimeIDOf } from './runtime-id.ts';
 import { ironCoreStatusOf, runtimeStateName, type MachineStatusFacts } from './status.ts';
 
@@ -25,14 +25,14 @@ export interface ReportsDeps {
 export class Reports {
   readonly #deps: ReportsDeps;
   /** Errors that were told, by whoever knew most of them. */
-  readonly #told = new WeakSet<RuntimeError>();
+  readonly #reported = new WeakSet<RuntimeError>();
 
   constructor(deps: ReportsDeps) {
     this.#deps = deps;
   }
 
   /** Writes the status, if it is another one, and tells of a new reason for which it is not ready. Throws ApiError. */
-  async tell(
+  async report(
     observed: IronCoreMachine,
     said: Partial<MachineStatusFacts>,
     signal: AbortSignal,
@@ -44,7 +44,7 @@ export class Reports {
     if (current.metadata.uid !== observed.metadata.uid) return;
     const nothing = { seen: undefined, machineID: undefined, waits: [], problem: undefined };
     const after = { ...ironCoreStatusOf({ ...nothing, ...said, machine: current }, clock.now()), ...more };
-    if (isSameToGo(current.status ?? {}, after)) return;
+    if (isEqualInGo(current.status ?? {}, after)) return;
     const change = replacing<IronCoreMachineStatus>(current.status ?? {}, after);
     if (change === null || Object.keys(change).length === 0) return;
     const patch = statusPatch(current, change);
@@ -61,15 +61,15 @@ export class Reports {
    * That its runtime cannot be reached, or has refused something. A Machine that has its machine, and is not going, is no less ready for it:
    * nobody knows where a look failed, and where a change was refused it is as it was `seen`, or before. Once for each error. Throws ApiError.
    */
-  async tellTrouble(
+  async reportTrouble(
     observed: IronCoreMachine,
     pool: string,
     err: RuntimeError,
     signal: AbortSignal,
     { seen, ...more }: Partial<IronCoreMachineStatus> & { readonly seen?: RuntimeMachine | undefined } = {},
   ): Promise<void> {
-    if (this.#told.has(err)) return;
-    this.#told.add(err);
+    if (this.#reported.has(err)) return;
+    this.#reported.add(err);
     const reason = UNREACHABLE.has(err.code) ? 'RuntimeUnreachable' : REFUSED_BY_RUNTIME;
     const message = `MachinePool ${pool}: ${err.message}`;
     // Before a machine is created anew, that of the one before is taken off.
@@ -78,18 +78,18 @@ export class Reports {
     const isAsBefore = err.isMutation && reason === REFUSED_BY_RUNTIME;
     const state = seen === undefined ? current.status?.state : runtimeStateName(seen.status.state);
     const status = isAsBefore ? (state === 'Running' ? 'True' : 'False') : 'Unknown';
-    await this.tell(observed, { seen, problem: { reason, message, ...(isThere && { status }) } }, signal, more);
+    await this.report(observed, { seen, problem: { reason, message, ...(isThere && { status }) } }, signal, more);
   }
 
   /**
    * That the API server refuses what is to be written for it. A Machine that has its machine, and is not going, stays as ready as it is: an
    * Event alone says so. Throws ApiError.
    */
-  async tellRefusal(observed: IronCoreMachine, err: ApiError, signal: AbortSignal): Promise<void> {
+  async reportRefusal(observed: IronCoreMachine, err: ApiError, signal: AbortSignal): Promise<void> {
     const isRunning = runtimeIDOf(observed) !== '' && !isBeingDeleted(observed);
     if (isRunning) return this.refused(observed, err);
     const problem = { reason: REFUSED, message: refusalMessage(err) };
-    await this.tell(observed, { problem }, signal).catch(() => {
+    await this.report(observed, { problem }, signal).catch(() => {
       // What refuses may refuse the status, too.
       this.refused(observed, err);
     });

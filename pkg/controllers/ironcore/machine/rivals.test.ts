@@ -42,10 +42,10 @@ test.each([
 ])('a machine with $what as claim is contested: $isForeign', ({ claim, given, isForeign }) => {
   const { rivals, events } = world();
 
-  expect(rivals.knows('p')).toBe(false);
+  expect(rivals.has('p')).toBe(false);
   expect(rivals.saw('p', pool(given), [claimed(), claimed(claim)])).toBe(isForeign);
 
-  expect(rivals.knows('p')).toBe(true);
+  expect(rivals.has('p')).toBe(true);
   expect(rivals.whyNot('p') !== undefined).toBe(isForeign);
   expect(events).toHaveLength(isForeign ? 1 : 0);
 });
@@ -85,5 +85,5 @@ test('a pool that is gone, and one that is served elsewhere, say nothing', () =>
   expect(events).toEqual([]);
   rivals.forget('p');
 
-  expect([rivals.knows('p'), rivals.whyNot('p')]).toEqual([false, undefined]);
+  expect([rivals.has('p'), rivals.whyNot('p')]).toEqual([false, undefined]);
 });

@@ -6,9 +6,9 @@ import {
   claimFrom,
   claimText,
   givenClaims,
-  isKnownClaim,
+  isRecordedClaim,
   withClaim,
-  type KnownClaims,
+  type RecordedClaims,
   type PoolClaim,
   type PoolClaims,
 } from '../pool-claims.ts';
@@ -30,7 +30,7 @@ export interface RivalsDeps {
 export class Rivals {
   readonly #deps: RivalsDeps;
   /** By pool, what was found when all its machines were looked at last; no entry: they were not yet. */
-  readonly #found = new Map<string, KnownClaims>();
+  readonly #rivals = new Map<string, RecordedClaims>();
 
   constructor(deps: RivalsDeps) {
     this.#deps = deps;
@@ -39,8 +39,8 @@ export class Rivals {
   /** These are all machines of this cluster at the runtime of a pool. Whether somebody else claims one of them. */
   saw(poolName: string, pool: IronCoreMachinePool | undefined, machines: readonly RuntimeMachine[]): boolean {
     const found = this.#foreign(poolName, pool, machines);
-    const before = this.#found.get(poolName);
-    this.#found.set(poolName, found);
+    const before = this.#rivals.get(poolName);
+    this.#rivals.set(poolName, found);
     if (found.size > 0 && (before?.size ?? 0) === 0 && pool !== undefined) {
       const message = messageOf(poolName, found);
       this.#deps.recorder.event({ object: pool, type: 'Warning', reason: CLAIMED_BY_ANOTHER, message });
@@ -49,8 +49,8 @@ export class Rivals {
   }
 
   /** Whether the machines of a pool have been looked at. */
-  knows(pool: string): boolean {
-    return this.#found.has(pool);
+  has(pool: string): boolean {
+    return this.#rivals.has(pool);
   }
 
   /**
@@ -58,22 +58,26 @@ export class Rivals {
    * say counts before all have been looked at again.
    */
   whyNot(poolName: string, pool?: IronCoreMachinePool, shown: readonly RuntimeMachine[] = []): string | undefined {
-    const found = new Map([...(this.#found.get(poolName) ?? []), ...this.#foreign(poolName, pool, shown)]);
+    const found = new Map([...(this.#rivals.get(poolName) ?? []), ...this.#foreign(poolName, pool, shown)]);
     return found.size === 0 ? undefined : messageOf(poolName, found);
   }
 
   /** Somebody else serves the pool. */
   forget(pool: string): void {
-    this.#found.delete(pool);
+    this.#rivals.delete(pool);
   }
 
-  #foreign(poolName: string, pool: IronCoreMachinePool | undefined, machines: readonly RuntimeMachine[]): KnownClaims {
+  #foreign(
+    poolName: string,
+    pool: IronCoreMachinePool | undefined,
+    machines: readonly RuntimeMachine[],
+  ): RecordedClaims {
     const known = this.#deps.claims.of(poolName) ?? new Map<string, number>();
     const given = pool === undefined ? new Map<string, number>() : givenClaims(pool);
     return machines
       .flatMap((machine) => poolClaimOf(machine) ?? [])
-      .filter((claim) => !isKnownClaim(known, claim) && !isKnownClaim(given, claim))
-      .reduce(withClaim, new Map() as KnownClaims);
+      .filter((claim) => !isRecordedClaim(known, claim) && !isRecordedClaim(given, claim))
+      .reduce(withClaim, new Map() as RecordedClaims);
   }
 }
 
@@ -82,7 +86,7 @@ export function poolClaimOf({ metadata }: Pick<RuntimeMachine, 'metadata'>): Poo
   return claimFrom(metadata.annotations[CLAIM] ?? '');
 }
 
-function messageOf(pool: string, found: KnownClaims): string {
+function messageOf(pool: string, found: RecordedClaims): string {
   const claims = [...found].map(([process, renewals]) => claimText({ process, renewals })).join(',');
   return (
     `Machines at the runtime of MachinePool ${pool} are claimed by a process that the Lease of the pool does not name (${claims}). Either another ` +

@@ -17,26 +17,26 @@ export interface RuntimeEventsDeps {
 
 const PERIOD_MS = 10_000;
 /** Events that are remembered as told; what is older is not asked for any more. */
-const MOST_TOLD = 10_000;
+const MAX_REPORTED = 10_000;
 
 /** When a runtime was asked for its events, and until when it has told them. */
-interface Asked {
+interface EventCursor {
   readonly askedAtMs: number;
-  readonly toldAtMs: number | undefined;
+  readonly reportedAtMs: number | undefined;
 }
 
 /** Tells the events of runtimes about machines as Events of their Machines, each once. */
 export class RuntimeEvents {
   readonly #deps: RuntimeEventsDeps;
-  readonly #asked = new Map<string, Asked>();
-  readonly #told = new Set<string>();
+  readonly #asked = new Map<string, EventCursor>();
+  readonly #reported = new Set<string>();
 
   constructor(deps: RuntimeEventsDeps) {
     this.#deps = deps;
   }
 
   /** Asks the runtime of a pool, if it is time. */
-  async tell(
+  async report(
     pool: string,
     runtime: PoolRuntime,
     machines: readonly RuntimeMachine[],
@@ -44,22 +44,22 @@ export class RuntimeEvents {
   ): Promise<void> {
     const { clock } = this.#deps;
     const nowMs = clock.monotonicMs();
-    const { askedAtMs, toldAtMs } = this.#asked.get(pool) ?? { askedAtMs: -Infinity, toldAtMs: undefined };
+    const { askedAtMs, reportedAtMs } = this.#asked.get(pool) ?? { askedAtMs: -Infinity, reportedAtMs: undefined };
     if (nowMs - askedAtMs < PERIOD_MS) return;
-    this.#asked.set(pool, { askedAtMs: nowMs, toldAtMs });
-    const sinceMs = clock.now() - (toldAtMs === undefined ? 0 : nowMs - toldAtMs);
+    this.#asked.set(pool, { askedAtMs: nowMs, reportedAtMs });
+    const sinceMs = clock.now() - (reportedAtMs === undefined ? 0 : nowMs - reportedAtMs);
     const events = await runtime.events(sinceMs, signal).catch((err: unknown) => {
       if (!(err instanceof RuntimeError) || signal.aborted) throw err;
       // Not every runtime has them; and one that cannot tell them must not keep its machines from being looked at.
       return RuntimeError.hasCode(err, 'Unimplemented') ? [] : undefined;
     });
     if (events === undefined) return;
-    this.#asked.set(pool, { askedAtMs: nowMs, toldAtMs: nowMs });
-    for (const event of events) this.#tell(event, machines);
+    this.#asked.set(pool, { askedAtMs: nowMs, reportedAtMs: nowMs });
+    for (const event of events) this.#report(event, machines);
   }
 
   /** Once: what was told is asked for again, because clocks differ. */
-  #tell({ spec }: Event, machines: readonly RuntimeMachine[]): void {
+  #report({ spec }: Event, machines: readonly RuntimeMachine[]): void {
     const { id = '', labels = {} } = spec?.involvedObjectMeta ?? {};
     const about = machines.find(({ metadata }) =>
       id === '' ? metadata.labels[UID_LABEL] === labels[UID_LABEL] : metadata.id === id,
@@ -68,11 +68,11 @@ export class RuntimeEvents {
     const object = this.#deps.machineOf(about);
     if (object === undefined) return;
     const key = JSON.stringify([about.metadata.id, spec.type, spec.reason, spec.message, String(spec.eventTime)]);
-    if (this.#told.has(key)) return;
-    this.#told.add(key);
-    for (const old of this.#told) {
-      if (this.#told.size <= MOST_TOLD) break;
-      this.#told.delete(old);
+    if (this.#reported.has(key)) return;
+    this.#reported.add(key);
+    for (const old of this.#reported) {
+      if (this.#reported.size <= MAX_REPORTED) break;
+      this.#reported.delete(old);
     }
     const type = spec.type === 'Warning' ? 'Warning' : 'Normal';
     this.#deps.recorder.event({

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { Machine, MachineState } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { UID_LABEL } from './keys.ts';
-import { lookAt, Sightings } from './sightings.ts';
+import { listRuntimeMachines, Sightings } from './sightings.ts';
 
 const { signal } = new AbortController();
 const there = (id: string, uid = 'u'): RuntimeMachine =>
@@ -48,7 +48,7 @@ describe('that a machine is gone is vouched for by', () => {
     const sightings = new Sightings();
     sightings.saw('p', { machines: [there('a')], connection: 1 });
 
-    sightings.toldToGo('p', 'a', 'u');
+    sightings.deletionSent('p', 'a', 'u');
     sightings.saw('p', { machines: [there('a')], connection: 1 });
 
     expect(sightings.vouchesFor('p', { id: 'a' }, 2)).toBe(true);
@@ -103,5 +103,5 @@ test('a connection that was lost during a look is none', async () => {
     machines: async () => [],
   };
 
-  expect((await lookAt(runtime, {}, signal)).connection).toBeUndefined();
+  expect((await listRuntimeMachines(runtime, {}, signal)).connection).toBeUndefined();
 });

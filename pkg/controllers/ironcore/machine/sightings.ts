@@ -10,7 +10,7 @@ export interface Shown {
 }
 
 /** Asks a runtime for machines, and by which connection it answers. Throws RuntimeError. */
-export async function lookAt(
+export async function listRuntimeMachines(
   runtime: Pick<PoolRuntime, 'version' | 'machines'>,
   filter: RuntimeFilter,
   signal: AbortSignal,
@@ -29,7 +29,7 @@ interface Sighting {
   /** When it was made, by the runtime's clock, in nanoseconds; 0: it does not say, or it is about all of a Machine. */
   readonly createdAt: bigint;
   /** It was told to go, by whomever. That it is terminating does not say so: a guest that shuts down is, and is started again. */
-  readonly isGoing: boolean;
+  readonly isDeletionSent: boolean;
 }
 
 interface Witnesses {
@@ -58,21 +58,21 @@ export class Sightings {
       let areGoing = true;
       for (const { metadata } of all) {
         const key = idKey(metadata.id);
-        const isGoing = metadata.deletedAt !== 0n || seen.get(key)?.isGoing === true;
+        const isDeletionSent = metadata.deletedAt !== 0n || seen.get(key)?.isDeletionSent === true;
         const first = seen.get(key)?.first ?? connection;
-        seen.set(key, { connection, first, createdAt: metadata.createdAt, isGoing });
-        areGoing &&= isGoing;
+        seen.set(key, { connection, first, createdAt: metadata.createdAt, isDeletionSent });
+        areGoing &&= isDeletionSent;
       }
-      if (uid !== '') seen.set(uidKey(uid), { connection, first: undefined, createdAt: 0n, isGoing: areGoing });
+      if (uid !== '') seen.set(uidKey(uid), { connection, first: undefined, createdAt: 0n, isDeletionSent: areGoing });
     }
   }
 
   /** The runtime of a pool has accepted that a machine goes: that of the Machine with this UID. */
-  toldToGo(pool: string, id: string, uid: string): void {
+  deletionSent(pool: string, id: string, uid: string): void {
     const seen = this.#of(pool);
     for (const key of [idKey(id), uidKey(uid)]) {
       const before = seen.get(key) ?? { connection: undefined, first: undefined, createdAt: 0n };
-      seen.set(key, { ...before, isGoing: true });
+      seen.set(key, { ...before, isDeletionSent: true });
     }
   }
 
@@ -83,7 +83,7 @@ export class Sightings {
   }
 
   /** Whether a machine of the Machine with this UID was ever seen. */
-  knows(pool: string, uid: string): boolean {
+  has(pool: string, uid: string): boolean {
     return this.#of(pool).get(uidKey(uid)) !== undefined;
   }
 
@@ -91,7 +91,7 @@ export class Sightings {
   vouchesFor(pool: string, what: { readonly id: string } | { readonly uid: string }, connection?: number): boolean {
     const seen = this.#of(pool).get('id' in what ? idKey(what.id) : uidKey(what.uid));
     if (seen === undefined) return false;
-    return seen.isGoing || (connection !== undefined && seen.connection === connection);
+    return seen.isDeletionSent || (connection !== undefined && seen.connection === connection);
   }
 
   /**

@@ -14,7 +14,7 @@ import type { Reader } from '../../../kube/client.ts';
 import { ApiError, ignoreNotFound } from '../../../kube/errors.ts';
 import { ironCorePrefixes, secrets, type Resource } from '../../../kube/resource.ts';
 import type { KeptUses } from './kept-uses.ts';
-import type { OptionalSecretData, Surroundings } from './wanted.ts';
+import type { OptionalSecretData, Surroundings } from './desired-machine.ts';
 
 export interface SurroundingsDeps {
   readonly classes: Lister<IronCoreMachineClass>;

@@ -7,15 +7,15 @@ const VANISHED_MS = 30_000;
 /** The same of a Machine that is being deleted. */
 const VANISHED_IN_DELETION_MS = 15_000;
 /** The same of one that was told to go: that it is gone is what is expected. */
-const TOLD_TO_GO_MS = 5_000;
+const VANISHED_AFTER_DELETION_MS = 5_000;
 
 /** What a machine that is not shown any more was about to do. */
 export type DeletionIntent = 'stay' | 'go' | 'going';
 
-const LOOK_MS: Readonly<Record<DeletionIntent, number>> = {
+const CONFIRM_MS: Readonly<Record<DeletionIntent, number>> = {
   stay: VANISHED_MS,
   go: VANISHED_IN_DELETION_MS,
-  going: TOLD_TO_GO_MS,
+  going: VANISHED_AFTER_DELETION_MS,
 };
 
 /** Until when it is not certain that the runtime has no machine for a Machine although it shows none. */
@@ -47,7 +47,7 @@ export class Uncertainty {
   /** A machine that was known is not shown. Counts from the first look. */
   vanished(uid: string, fate: DeletionIntent): void {
     if (this.#untilMs.has(uid)) return;
-    this.#untilMs.set(uid, this.#clock.monotonicMs() + LOOK_MS[fate]);
+    this.#untilMs.set(uid, this.#clock.monotonicMs() + CONFIRM_MS[fate]);
   }
 
   /** What the runtime does not show is not to be trusted: when that has ended, the machine is looked for as if it had just vanished. */

@@ -1,7 +1,7 @@
 import { DriverError } from '../../../driver/error.ts';
 import { retryOf, type RetriedCall } from '../../../driver/retry.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
-import { isTold } from '../../../log/told.ts';
+import { isReported } from '../../../log/reported.ts';
 import { requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineCopy } from '../../machines/status.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';
@@ -117,7 +117,7 @@ export class DriverCalls {
     const input = inputOf(ctx, call.resolved, call.kind);
     const sent = this.#sentAs(input, call.kind);
     this.#retries.refused(sent, error);
-    this.#tell(ctx, call, sent, error);
+    this.#report(ctx, call, sent, error);
     this.#activities.forget(ctx.machine.metadata.uid, call.kind);
     this.#show(call, sent);
     return requeue(this.#retries.waitMs(input), waitingFor);
@@ -185,14 +185,14 @@ export class DriverCalls {
       throw error;
     }
     if (call.underWay !== undefined && error.code === 'Uninitialized')
-      return this.#goOn(ctx, call.underWay, call, input, error);
+      return this.#continue(ctx, call.underWay, call, input, error);
     this.#retries.failed(input, error);
-    this.#tell(ctx, call, input, error);
+    this.#report(ctx, call, input, error);
     this.#show(call, input);
     return requeue(this.#retries.waitMs(input), call.waitingFor.attempt);
   }
 
-  #goOn<K extends CallKind>(
+  #continue<K extends CallKind>(
     { log }: MachineContext,
     show: (error: DriverError) => void,
     { kind, resolved, waitingFor }: MachineCall<K>,
@@ -207,7 +207,7 @@ export class DriverCalls {
   }
 
   /** Logs a failure in the provider's words. */
-  #tell(
+  #report(
     { log }: MachineContext,
     { kind, resolved }: Pick<MachineCall<CallKind>, 'kind' | 'resolved'>,
     input: CallInput,
@@ -217,7 +217,7 @@ export class DriverCalls {
     const { code, detail } = error;
     const { provider } = resolved.driver;
     const fields = { call: kind, provider, code, err: detail, attempt, ms: this.#retries.waitMs(input) };
-    log[isTold(attempt) ? 'warn' : 'debug'](fields, 'driver call failed, retrying');
+    log[isReported(attempt) ? 'warn' : 'debug'](fields, 'driver call failed, retrying');
   }
 
   #show<K extends CallKind>(call: Pick<MachineCall<K>, 'show'>, input: CallInput): void {

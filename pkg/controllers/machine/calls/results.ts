@@ -11,8 +11,8 @@ export interface ActivityResults {
   readonly initialize: number;
   /** `isMissing`: the driver said that there is no VM. */
   readonly status: Partial<VirtualMachine> & { readonly isMissing?: boolean };
-  /** `found`: the driver did not say that there was none. */
-  readonly delete: { readonly lastKnownState: string | undefined; readonly found: boolean };
+  /** `wasFound`: the driver did not say that there was none. */
+  readonly delete: { readonly lastKnownState: string | undefined; readonly wasFound: boolean };
   readonly drain: DrainOutcome;
 }
 

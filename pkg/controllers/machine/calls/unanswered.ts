@@ -9,7 +9,7 @@ import type { MachineCopy } from '../../machines/status.ts';
 /** A CreateMachine without answer may have made a VM that the provider does not show yet. */
 const UNANSWERED_MS = 120_000;
 /** Meanwhile it is looked for so often. */
-const UNANSWERED_LOOK_MS = 15_000;
+const UNANSWERED_CHECK_MS = 15_000;
 
 /** In place of the time until which a VM may show: the answer is awaited; or it came, only the annotation that told of the call is left. */
 const SENT = Number.POSITIVE_INFINITY;
@@ -51,9 +51,9 @@ export class UnansweredCreations {
   }
 
   /** Milliseconds after which to look again for the VM of a creation without answer; 0: none can show any more. */
-  lookMs(machine: Machine): number {
+  checkMs(machine: Machine): number {
     const untilMs = this.#until.get(machine.metadata.uid) ?? this.#recall(machine);
-    return Math.max(0, Math.min(untilMs - this.#clock.monotonicMs(), UNANSWERED_LOOK_MS));
+    return Math.max(0, Math.min(untilMs - this.#clock.monotonicMs(), UNANSWERED_CHECK_MS));
   }
 
   /** The VM is there, or the Machine is gone. */

@@ -18,32 +18,32 @@ import type { MachineCopy } from '../../machines/status.ts';
  */
 export class VMClasses {
   /** By the UID of the Machine: as the table says, also where that is not recorded yet. */
-  readonly #known = new Map<string, string>();
+  readonly #recorded = new Map<string, string>();
   /** Classes that were left because their driver knows no VM of the Machine. */
   readonly #left = new Map<string, string>();
 
   /** The class that a Machine without a VM is to be created with, or looked for with. */
   inCreation(machine: Machine): string {
     const { uid } = machine.metadata;
-    const former = this.#knownOf(machine);
+    const former = this.#recordedOf(machine);
     return former === undefined || this.#left.get(uid) === former ? classNameOf(machine) : former;
   }
 
   /** Whether CreateMachine was sent with another class before, as far as anybody knows. */
   hasFormer(machine: Machine, className: string): boolean {
-    const known = this.#knownOf(machine);
+    const known = this.#recordedOf(machine);
     return known !== undefined && known !== className;
   }
 
   /** A VM was found with this class, or is being requested with it. */
   requested({ metadata: { uid } }: Machine, className: string): void {
-    this.#known.set(uid, className);
+    this.#recorded.set(uid, className);
     this.#left.delete(uid);
   }
 
   /** CreateMachine was answered with the promise that nothing was made. */
   refused({ metadata: { uid } }: Machine): void {
-    this.#known.delete(uid);
+    this.#recorded.delete(uid);
   }
 
   /** The driver of this class knows no VM of the Machine, and no answer of it is missing. */
@@ -53,7 +53,7 @@ export class VMClasses {
 
   /** Puts on the copy what this process knows. */
   record({ metadata }: MachineCopy): void {
-    const known = this.#known.get(metadata.uid);
+    const known = this.#recorded.get(metadata.uid);
     if (known === undefined || known === metadata.annotations?.[VM_CLASS_ANNOTATION]) return;
     metadata.annotations = { ...metadata.annotations, [VM_CLASS_ANNOTATION]: known };
   }
@@ -62,21 +62,21 @@ export class VMClasses {
   watch(machine: MachineCopy): void {
     const { uid, annotations } = machine.metadata;
     if (providerIDOf(machine) === '' || annotations?.[VM_CLASS_ANNOTATION] !== undefined) return;
-    const known = this.#known.get(uid);
-    if (known === undefined) this.#known.set(uid, classNameOf(machine));
+    const known = this.#recorded.get(uid);
+    if (known === undefined) this.#recorded.set(uid, classNameOf(machine));
     else if (known !== classNameOf(machine)) this.record(machine);
   }
 
   /** The Machine is gone. */
   forget(machineUID: string): void {
-    this.#known.delete(machineUID);
+    this.#recorded.delete(machineUID);
     this.#left.delete(machineUID);
   }
 
-  #knownOf(machine: Machine): string | undefined {
+  #recordedOf(machine: Machine): string | undefined {
     const { uid, annotations } = machine.metadata;
     return (
-      this.#known.get(uid) ?? (annotations?.[VM_CLASS_ANNOTATION] === undefined ? undefined : vmClassNameOf(machine))
+      this.#recorded.get(uid) ?? (annotations?.[VM_CLASS_ANNOTATION] === undefined ? undefined : vmClassNameOf(machine))
     );
   }
 }

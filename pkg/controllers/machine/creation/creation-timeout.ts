@@ -11,11 +11,11 @@ import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settin
 import { isBeingCreated, setOperation } from '../../machines/status.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
-import { CATCH_UP_MS, lastLook, type LastLookDeps } from '../failure/last-look.ts';
+import { CATCH_UP_MS, liveCheck, type LiveCheckDeps } from '../failure/live-check.ts';
 import type { MachineActivities } from '../calls/results.ts';
 import { initializingSinceMs, refusedSinceMs } from './waiting-since.ts';
 
-interface Deps extends FailDeps, LastLookDeps {
+interface Deps extends FailDeps, LiveCheckDeps {
   readonly settings: MachineSettings;
   readonly classes: Pick<Lister<MachineClass>, 'get'>;
   readonly activities: Pick<MachineActivities, 'get'>;
@@ -58,7 +58,7 @@ export const creationTimeout = (deps: Deps): MachineStep => ({
 /** What speaks against it, read live; undefined when nothing does. */
 async function doubtOf(deps: Deps, ctx: MachineContext): Promise<string | undefined> {
   const { machine, nodes } = ctx;
-  const look = await lastLook(deps, ctx);
+  const look = await liveCheck(deps, ctx);
   if (look.doubt !== undefined) return look.doubt;
   const { node } = look;
   if (node === undefined || phaseOf(machine) !== 'Pending') return undefined;

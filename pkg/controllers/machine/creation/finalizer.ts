@@ -2,7 +2,7 @@ import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import type { MachineActivities } from '../calls/results.ts';
 import type { MachineStep } from '../context.ts';
-import { nothingWasAsked } from '../calls/never-asked.ts';
+import { noVMWasRequested } from '../calls/no-vm-requested.ts';
 
 interface Deps {
   readonly activities: Pick<MachineActivities, 'get'>;
@@ -20,7 +20,7 @@ export const finalizer = (deps: Deps, timeout: MachineStep): MachineStep => ({
     const { machine, observed } = ctx;
     const finalizers = machine.metadata.finalizers ?? [];
     if (finalizers.includes(MACHINE_FINALIZER)) return next;
-    const result = nothingWasAsked(deps.activities, observed) ? await timeout.run(ctx) : next;
+    const result = noVMWasRequested(deps.activities, observed) ? await timeout.run(ctx) : next;
     if (result.kind !== 'next') return result;
     machine.metadata.finalizers = [...finalizers, MACHINE_FINALIZER];
     return waitFor('the finalizer to be recorded');

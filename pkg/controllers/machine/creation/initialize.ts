@@ -15,7 +15,7 @@ import type { CallFailure } from '../calls/retries.ts';
 import { afterInitialize } from '../calls/reactions.ts';
 import type { MachineActivities } from '../calls/results.ts';
 import type { MachineTokens } from '../tokens/machine-tokens.ts';
-import { requireWanted } from './launch.ts';
+import { requireStillDesired } from './launch.ts';
 import { initializingSinceMs } from './waiting-since.ts';
 
 interface Deps {
@@ -64,7 +64,7 @@ async function send(deps: Deps, ctx: MachineContext, resolved: ResolvedClass, si
   const { driver, machineClass, secretData } = resolved;
   const startedMs = deps.clock.monotonicMs();
   await driver.turn(machineClass, signal);
-  requireWanted(deps, ctx, observed);
+  requireStillDesired(deps, ctx, observed);
   const data = await deps.tokens.startingData(ctx, secretData, 'before', signal);
   const timeouts = deps.calls.timeoutsOf(ctx, resolved, 'initialize');
   const timeoutMs = repeatableTimeoutMs(creationTimeoutMsOf(observed, deps.settings), timeouts);

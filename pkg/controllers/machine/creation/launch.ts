@@ -53,7 +53,7 @@ export const launch = (deps: Deps): MachineStep => ({
       return deps.calls.postpone(
         ctx,
         call,
-        deps.unanswered.lookMs(ctx.machine),
+        deps.unanswered.checkMs(ctx.machine),
         'the VM of an unanswered CreateMachine call to appear',
       );
     ctx.launched = progress.answer;
@@ -101,7 +101,7 @@ async function findOrCreate(
   const { driver, machineClass, secretData } = resolved;
   const className = machineClass.metadata.name;
   const isLeaving = className !== classNameOf(machine);
-  const mayCreate = deps.unanswered.lookMs(ctx.machine) === 0;
+  const mayCreate = deps.unanswered.checkMs(ctx.machine) === 0;
   const { methods, idempotentCreate } = await driver.capabilities(signal);
   const canInitialize = methods.has('InitializeMachine');
   await driver.turn(machineClass, signal);
@@ -117,9 +117,9 @@ async function findOrCreate(
   }
   if (!(mayCreate || idempotentCreate)) return undefined;
   await driver.turn(machineClass, signal);
-  requireWanted(deps, ctx, machine);
+  requireStillDesired(deps, ctx, machine);
   const data = await deps.tokens.startingData(ctx, secretData, 'now', signal);
-  requireWanted(deps, ctx, machine);
+  requireStillDesired(deps, ctx, machine);
   if (!idempotentCreate || deps.vmClasses.hasFormer(machine, className))
     await markSent(deps, ctx, machine, className, signal);
   deps.vmClasses.requested(machine, className);
@@ -138,7 +138,7 @@ async function findOrCreate(
 }
 
 /** Throws StaleCallError. Work may have waited for its turn: a machine that was deleted or given up meanwhile needs no VM any more. */
-export function requireWanted(
+export function requireStillDesired(
   { machines }: Pick<Deps, 'machines'>,
   { key }: MachineContext,
   { metadata }: Machine,

@@ -4,11 +4,11 @@ import { describeFieldErrors, validateMachineClass } from '../../../apis/machine
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import type { OperationCode } from '../../machines/operation-codes.ts';
-import { nothingWasAsked } from '../calls/never-asked.ts';
+import { noVMWasRequested } from '../calls/no-vm-requested.ts';
 import { CONTROL } from '../../../gate/gate.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
-import { beginPhase, setFailure, setOperation, wasNeverAsked } from '../../machines/status.ts';
-import { NEVER_ASKED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
+import { beginPhase, setFailure, setOperation, wasNeverRequested } from '../../machines/status.ts';
+import { NO_VM_REQUESTED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
 import { isUnresolved, wrongKindOf, type Unresolved, type ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { USER_DATA } from '../tokens/machine-tokens.ts';
@@ -37,24 +37,24 @@ export const resolve = (deps: Deps): MachineStep => ({
 
   async run(ctx) {
     const wrongKind = wrongKindOf(ctx.machine);
-    if (wrongKind !== undefined && nothingWasAsked(deps.activities, ctx.observed)) {
+    if (wrongKind !== undefined && noVMWasRequested(deps.activities, ctx.observed)) {
       // Nothing would keep such a class from being deleted while its VM exists.
-      report(deps, ctx, `${NEVER_ASKED}${wrongKind}`, 'NeverAsked');
+      report(deps, ctx, `${NO_VM_REQUESTED}${wrongKind}`, 'NeverAsked');
       return waitFor('a supported kind in spec.class.kind');
     }
-    const resolved = await resolveOrTell(deps, ctx);
+    const resolved = await resolveOrReport(deps, ctx);
     const problem = isUnresolved(resolved) ? resolved.problem : problemOf(resolved);
     if (isUnresolved(resolved) || problem !== undefined) {
       const isForSure =
-        isUnresolved(resolved) && mayBeSure(deps, ctx, resolved) && nothingWasAsked(deps.activities, ctx.observed);
-      if (isForSure) report(deps, ctx, `${NEVER_ASKED}${problem ?? ''}`, 'NeverAsked');
+        isUnresolved(resolved) && mayBeSure(deps, ctx, resolved) && noVMWasRequested(deps.activities, ctx.observed);
+      if (isForSure) report(deps, ctx, `${NO_VM_REQUESTED}${problem ?? ''}`, 'NeverAsked');
       else report(deps, ctx, problem ?? '');
       return waitFor('the MachineClass or its Secret to be corrected');
     }
     if (resolved.machineClass.metadata.finalizers?.includes(MACHINE_FINALIZER) !== true) {
       return unprotected(deps, ctx, resolved);
     }
-    if (wasNeverAsked(ctx.observed)) return beginToAsk(deps, ctx);
+    if (wasNeverRequested(ctx.observed)) return beginToAsk(deps, ctx);
     ctx.resolved = resolved;
     return next;
   },
@@ -65,7 +65,7 @@ export const resolve = (deps: Deps): MachineStep => ({
  * made while this process decides is it certain that no other one has asked that driver.
  */
 function mayBeSure({ clock, trust }: Deps, { observed }: MachineContext, { missing }: Unresolved): boolean {
-  if (missing === 'class' || wasNeverAsked(observed)) return true;
+  if (missing === 'class' || wasNeverRequested(observed)) return true;
   const ageMs = clock.now() - (fromTimestamp(observed.metadata.creationTimestamp) ?? 0);
   return ageMs + SKEW_MS < trust.trustedForMs([CONTROL]);
 }
@@ -78,7 +78,7 @@ function beginToAsk({ clock }: Deps, { machine }: MachineContext): StepResult {
 }
 
 /** A Secret that may not be read is told of; the pass fails, and is repeated. */
-async function resolveOrTell(deps: Deps, ctx: MachineContext): Promise<ResolvedClass | Unresolved> {
+async function resolveOrReport(deps: Deps, ctx: MachineContext): Promise<ResolvedClass | Unresolved> {
   try {
     return await deps.resolveClass(ctx.machine, ctx.signal);
   } catch (err) {

@@ -8,7 +8,7 @@ import type { MachineActivities } from '../calls/results.ts';
 import { isForced } from './cursor.ts';
 
 const OUTAGE = 'ClusterOutage';
-const LOOK_AGAIN_MS = 5_000;
+const RECHECK_MS = 5_000;
 
 interface Deps {
   readonly clock: Clock;
@@ -40,6 +40,6 @@ export const awaitTarget = (deps: Deps): MachineStep => ({
     const description = describeStage(stage, describeHeldUp(held));
     const told = { type: 'Delete', state: 'Processing', errorCode: OUTAGE, description } as const;
     setOperation(machine, told, deps.clock.now());
-    return requeue(LOOK_AGAIN_MS, 'the target cluster to be reachable');
+    return requeue(RECHECK_MS, 'the target cluster to be reachable');
   },
 });

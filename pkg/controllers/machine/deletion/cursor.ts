@@ -7,7 +7,7 @@ import type { Clock } from '../../../clock/clock.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
 import { CONTROL } from '../../../gate/gate.ts';
 import { requeue, type StepResult } from '../../../reconcile/result.ts';
-import { setFailure, setOperation, wasNeverAsked } from '../../machines/status.ts';
+import { setFailure, setOperation, wasNeverRequested } from '../../machines/status.ts';
 import { deletionStageOf, describeStage, hasReached, type DeletionStage } from '../../machines/deletion-stage.ts';
 import type { MachineContext } from '../context.ts';
 import type { MachineAccess } from '../machine-access.ts';
@@ -62,7 +62,7 @@ export class DeletionCursor {
 
   /** Moves the copy on. The marker is written with whatever else the pass changes. */
   advance(ctx: MachineContext, stage: DeletionStage, text = ''): void {
-    this.#move(ctx, stage, text, wasNeverAsked(ctx.machine));
+    this.#move(ctx, stage, text, wasNeverRequested(ctx.machine));
   }
 
   #move(ctx: MachineContext, stage: DeletionStage, text: string, isNeverAsked: boolean): void {
@@ -78,7 +78,7 @@ export class DeletionCursor {
 
   /** Shows why the copy stays at a stage; much the same text again is no write. True when it is news. */
   stay(ctx: MachineContext, stage: DeletionStage, text: string): boolean {
-    this.#tell(ctx, 'Failed', stage, text);
+    this.#report(ctx, 'Failed', stage, text);
     return ctx.machine.status.lastOperation?.description !== ctx.observed.status?.lastOperation?.description;
   }
 
@@ -86,13 +86,17 @@ export class DeletionCursor {
    * Shows what goes on at a stage, and is no failure; much the same text again is no write. Its words must differ from those of `stay`,
    * or a failure that follows is no news.
    */
-  goOn(ctx: MachineContext, stage: DeletionStage, text: string): void {
-    this.#tell(ctx, 'Processing', stage, text);
+  resume(ctx: MachineContext, stage: DeletionStage, text: string): void {
+    this.#report(ctx, 'Processing', stage, text);
   }
 
-  #tell({ machine }: MachineContext, state: 'Failed' | 'Processing', stage: DeletionStage, text: string): void {
+  #report({ machine }: MachineContext, state: 'Failed' | 'Processing', stage: DeletionStage, text: string): void {
     const told = { type: 'Delete', state, description: describeStage(stage, text) } as const;
-    setFailure(machine, wasNeverAsked(machine) ? { ...told, errorCode: 'NeverAsked' } : told, this.#deps.clock.now());
+    setFailure(
+      machine,
+      wasNeverRequested(machine) ? { ...told, errorCode: 'NeverAsked' } : told,
+      this.#deps.clock.now(),
+    );
   }
 
   /**

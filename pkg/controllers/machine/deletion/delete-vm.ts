@@ -5,7 +5,7 @@ import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { accountOf } from '../../../driver/account.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { MachineMetrics } from '../metrics.ts';
-import { wasNeverAsked } from '../../machines/status.ts';
+import { wasNeverRequested } from '../../machines/status.ts';
 import { keepState, StaleCallError, type MachineCall, type DriverCalls } from '../calls/driver-call.ts';
 import type { DeletionTimes } from '../calls/deletion-times.ts';
 import type { CallFailure } from '../calls/retries.ts';
@@ -44,7 +44,7 @@ export const deleteVM = (deps: Deps): MachineStep => ({
     const { machine, observed, pass } = ctx;
     const resolved = await deps.resolveClass(machine, ctx.signal);
     if (isUnresolved(resolved)) {
-      if (wasNeverAsked(machine) || (resolved.missing === 'class' && wasNeverLaunched(observed))) {
+      if (wasNeverRequested(machine) || (resolved.missing === 'class' && wasNeverLaunched(observed))) {
         deps.cursor.advance(ctx, 'delete-node', 'No VM was requested.');
         return next;
       }
@@ -98,10 +98,10 @@ function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): M
       const answer = await deps.deletionTimes.during({ account, timeouts, signal }, (bounded) =>
         driver.delete(request, bounded),
       );
-      return { ...answer, found: true };
+      return { ...answer, wasFound: true };
     },
     sent: () => reportSharedID(deps, ctx),
-    answerIn: ({ code, lastKnownState }) => (code === 'NotFound' ? { lastKnownState, found: false } : undefined),
+    answerIn: ({ code, lastKnownState }) => (code === 'NotFound' ? { lastKnownState, wasFound: false } : undefined),
     show: (failure) => show(deps, ctx, failure),
   };
 }
@@ -109,7 +109,7 @@ function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): M
 function show({ cursor }: Deps, ctx: MachineContext, failure: CallFailure): void {
   const { error } = failure;
   keepState(ctx.machine, 'delete', error);
-  if (goesOn(ctx, failure)) return cursor.goOn(ctx, 'delete-vm', `The VM is still being deleted: ${error.detail}.`);
+  if (goesOn(ctx, failure)) return cursor.resume(ctx, 'delete-vm', `The VM is still being deleted: ${error.detail}.`);
   const text = `Cloud provider message - ${error.message}.`;
   // Much the same again is no write and no Event.
   if (cursor.stay(ctx, 'delete-vm', text)) ctx.pass.event('VMDeletionFailed', text);
@@ -128,7 +128,7 @@ function goesOn({ observed }: MachineContext, { error, forMs }: CallFailure): bo
  * find it: until that is over the deletion is repeated. Milliseconds until the next look; 0 when nothing can come any more.
  */
 async function mayShowInMs(deps: Deps, ctx: MachineContext, { driver }: ResolvedClass): Promise<number> {
-  const waitMs = deps.unanswered.lookMs(ctx.machine);
+  const waitMs = deps.unanswered.checkMs(ctx.machine);
   if (waitMs === 0 || providerIDOf(ctx.machine) !== '') return 0;
   const { idempotentCreate } = await driver.capabilities(ctx.signal).catch(() => ({ idempotentCreate: false }));
   return idempotentCreate ? 0 : waitMs;
@@ -156,9 +156,9 @@ function textOfDeleted({ machines }: Deps, { observed, nodes }: MachineContext, 
   return isOwn && wasTold ? `${what} was deleted.` : `The provider has no ${what} left.`;
 }
 
-function reportSharedID({ machines, news }: Deps, { observed, nodes, pass }: MachineContext): void {
+function reportSharedID({ machines, reportedOnce }: Deps, { observed, nodes, pass }: MachineContext): void {
   const other = sharedWith(observed, machines, nodes);
-  if (other === undefined || !news.isNews(observed.metadata.uid, `SharedProviderID ${other}`)) return;
+  if (other === undefined || !reportedOnce.isNew(observed.metadata.uid, `SharedProviderID ${other}`)) return;
   const { providerID = '' } = observed.spec;
   pass.event(
     'SharedProviderID',
@@ -170,7 +170,7 @@ function deleted(
   deps: Deps,
   ctx: MachineContext,
   { machineClass }: ResolvedClass,
-  { lastKnownState: state = '', found }: ActivityResults['delete'],
+  { lastKnownState: state = '', wasFound }: ActivityResults['delete'],
 ): StepResult {
   const { activities, clock, metrics } = deps;
   const { machine, pass, log } = ctx;
@@ -179,10 +179,10 @@ function deleted(
   if (state !== '') machine.status.lastKnownState = state;
   else delete machine.status.lastKnownState;
   const tookMs = clock.now() - (fromTimestamp(deletionTimestamp) ?? clock.now());
-  pass.event('VMDeleted', textOfDeleted(deps, ctx, found));
+  pass.event('VMDeleted', textOfDeleted(deps, ctx, wasFound));
   pass.afterWrite(() => {
     activities.forget(uid, 'delete');
-    log.info({ providerID, ms: tookMs }, found ? 'deleted a VM' : 'found no VM to delete');
+    log.info({ providerID, ms: tookMs }, wasFound ? 'deleted a VM' : 'found no VM to delete');
     metrics.deleted(machine, machineClass, tookMs);
   });
   deps.cursor.advance(ctx, 'delete-node');

@@ -3,18 +3,24 @@ import {
   DELETION_POLICY_IN_FORCE_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { next } from '../../../reconcile/result.ts';
-import { askedPolicy, policyInForce, skipsDrain, weaker, type DeletionPolicy } from '../../machines/deletion-policy.ts';
+import {
+  requestedPolicy,
+  policyInForce,
+  skipsDrain,
+  weaker,
+  type DeletionPolicy,
+} from '../../machines/deletion-policy.ts';
 import { deletionStageOf, hasReached } from '../../machines/deletion-stage.ts';
 import { deploymentOf, type Owners } from '../../machines/owners.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { Drains } from '../drain/session.ts';
-import type { News } from '../news.ts';
+import type { ReportedOnce } from '../reported-once.ts';
 import type { DeletionCursor } from './cursor.ts';
 
 interface Deps {
   readonly owners: Owners;
   readonly drains: Pick<Drains, 'end'>;
-  readonly news: News;
+  readonly reportedOnce: ReportedOnce;
   readonly cursor: DeletionCursor;
 }
 
@@ -27,10 +33,10 @@ export const deletionPolicy = (deps: Deps): MachineStep => ({
 
   run(ctx) {
     const { machine, pass } = ctx;
-    const asked = askedPolicy(machine, deploymentOf(machine, deps.owners));
+    const asked = requestedPolicy(machine, deploymentOf(machine, deps.owners));
     const recorded = policyInForce(machine);
     const policy = weaker(recorded, asked);
-    tellKept(deps, ctx, asked, policy);
+    reportKept(deps, ctx, asked, policy);
     if (policy === undefined) return next;
 
     const annotations = { ...machine.metadata.annotations, [DELETION_POLICY_IN_FORCE_ANNOTATION]: policy };
@@ -44,15 +50,15 @@ export const deletionPolicy = (deps: Deps): MachineStep => ({
 });
 
 /** Once. */
-function tellKept(
-  { news }: Deps,
+function reportKept(
+  { reportedOnce }: Deps,
   { machine, pass }: MachineContext,
   asked: DeletionPolicy | undefined,
   policy: DeletionPolicy | undefined,
 ): void {
   const { uid } = machine.metadata;
   if (asked === undefined || asked === policy) return;
-  if (!news.isNews(uid, `DeletionPolicyKept ${asked} ${policy ?? ''}`)) return;
+  if (!reportedOnce.isNew(uid, `DeletionPolicyKept ${asked} ${policy ?? ''}`)) return;
   pass.event(
     'DeletionPolicyKept',
     `Annotation ${DELETION_POLICY_ANNOTATION} is now ${asked}, but the machine is already being deleted with policy ${policy ?? ''}, ` +

@@ -2,15 +2,15 @@ import { DRAIN_SINCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts
 import { toTimestamp, type Clock } from '../../../clock/clock.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import { deletionStageOf, describeStage } from '../../machines/deletion-stage.ts';
-import { describeHooks, hooksOf, saysHooks } from '../../machines/hooks.ts';
+import { describeHooks, hooksOf, isHooksText } from '../../machines/hooks.ts';
 import { setOperation } from '../../machines/status.ts';
 import type { MachineStep } from '../context.ts';
 import type { Drains } from '../drain/session.ts';
-import type { News } from '../news.ts';
+import type { ReportedOnce } from '../reported-once.ts';
 
 interface Deps {
   readonly clock: Clock;
-  readonly news: News;
+  readonly reportedOnce: ReportedOnce;
   readonly drains: Drains;
 }
 
@@ -24,7 +24,7 @@ export const drainHooks = (deps: Deps): MachineStep => ({
 
   run(ctx) {
     const { machine, pass } = ctx;
-    const { clock, drains, news } = deps;
+    const { clock, drains, reportedOnce } = deps;
     const stage = deletionStageOf(machine);
     if (stage !== 'vm-status' && stage !== 'drain') return next;
     const say = (text: string): void => {
@@ -37,10 +37,10 @@ export const drainHooks = (deps: Deps): MachineStep => ({
       const text = describeHooks(hooks);
       drains.end(ctx);
       say(text);
-      if (news.isNews(machine.metadata.uid, text)) pass.event('WaitingForHooks', text);
+      if (reportedOnce.isNew(machine.metadata.uid, text)) pass.event('WaitingForHooks', text);
       return waitFor('the hooks to be removed');
     }
-    if (!saysHooks(machine.status.lastOperation?.description ?? '')) return next;
+    if (!isHooksText(machine.status.lastOperation?.description ?? '')) return next;
     const since = { [DRAIN_SINCE_ANNOTATION]: toTimestamp(clock.now()) };
     machine.metadata.annotations = { ...machine.metadata.annotations, ...since };
     say('');

@@ -8,11 +8,11 @@ import type { Lister } from '../../../cache/lister.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { policyInForce } from '../../machines/deletion-policy.ts';
 import type { MachineMetrics } from '../metrics.ts';
-import type { News } from '../news.ts';
+import type { ReportedOnce } from '../reported-once.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { DrainPlan } from '../drain/plan.ts';
-import { LATE, reportProgress } from '../drain/report.ts';
+import { DRAIN_TIMEOUT_EXCEEDED, reportProgress } from '../drain/report.ts';
 import type { DrainState, Drains } from '../drain/session.ts';
 import { nodeToDrain } from './nodes.ts';
 import { isAt, isForced, untilRecorded, type DeletionCursor } from './cursor.ts';
@@ -23,7 +23,7 @@ interface Deps {
   readonly metrics: Pick<MachineMetrics, 'drained'>;
   readonly cursor: DeletionCursor;
   readonly drains: Drains;
-  readonly news: News;
+  readonly reportedOnce: ReportedOnce;
 }
 
 /**
@@ -91,7 +91,8 @@ function follow(deps: Deps, ctx: MachineContext, state: DrainState): StepResult 
   switch (state.kind) {
     case 'running':
       reportProgress(deps, ctx, 'Delete', state);
-      if (state.isLate && deps.news.isNews(machine.metadata.uid, LATE)) pass.event('DrainFailed', LATE);
+      if (state.isLate && deps.reportedOnce.isNew(machine.metadata.uid, DRAIN_TIMEOUT_EXCEEDED))
+        pass.event('DrainFailed', DRAIN_TIMEOUT_EXCEEDED);
       return waitFor(state.waitingFor);
     case 'failed':
       deps.cursor.stay(ctx, 'drain', state.text);

@@ -8,7 +8,7 @@ import type { MachineSettings } from '../../machines/settings.ts';
 import type { DriverCalls } from '../calls/driver-call.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';
 import type { MachineAccess } from '../machine-access.ts';
-import type { News } from '../news.ts';
+import type { ReportedOnce } from '../reported-once.ts';
 
 /**
  * What becomes of VMs that no Machine has: this process deletes them, only reports them (`--machine-safety-orphan-vms-dry-run`), or does not look
@@ -22,7 +22,7 @@ export interface ForcedRemovalDeps extends Pick<MachineAccess, 'noteForcedRemova
   readonly clock: Clock;
   readonly settings: Pick<MachineSettings, 'forcedDeletionTimeoutMs'>;
   readonly calls: Pick<DriverCalls, 'hasFailed'>;
-  readonly news: News;
+  readonly reportedOnce: ReportedOnce;
 }
 
 /**
@@ -55,7 +55,7 @@ export async function orForcedRemoval(
   if (!deps.calls.hasFailed(ctx, resolved, 'delete')) return waiting;
   const obstacle = await obstacleTo(resolved, ctx.signal);
   if (obstacle !== undefined) {
-    tellHeld(deps, ctx, obstacle);
+    reportHeld(deps, ctx, obstacle);
     return waiting;
   }
   await note(deps, ctx, resolved);
@@ -91,14 +91,14 @@ async function note(deps: ForcedRemovalDeps, ctx: MachineContext, { machineClass
     await deps.noteForcedRemoval(machineClass, ctx.observed, ctx.signal);
   } catch (err) {
     const reason = err instanceof Error ? err.message : String(err);
-    tellHeld(deps, ctx, `MachineClass ${machineClass.metadata.name} could not be annotated: ${reason}.`);
+    reportHeld(deps, ctx, `MachineClass ${machineClass.metadata.name} could not be annotated: ${reason}.`);
     throw err;
   }
 }
 
 /** Why the Machine stays all the same; once. What the provider says remains what the status tells. */
-function tellHeld({ news }: ForcedRemovalDeps, { machine, pass }: MachineContext, text: string): void {
-  if (news.isNews(machine.metadata.uid, text)) pass.event('ForcedRemovalHeld', text);
+function reportHeld({ reportedOnce }: ForcedRemovalDeps, { machine, pass }: MachineContext, text: string): void {
+  if (reportedOnce.isNew(machine.metadata.uid, text)) pass.event('ForcedRemovalHeld', text);
 }
 
 function release(

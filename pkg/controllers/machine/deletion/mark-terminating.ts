@@ -7,9 +7,9 @@ import {
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import type { Clock } from '../../../clock/clock.ts';
-import { beginPhase, wasNeverAsked } from '../../machines/status.ts';
+import { beginPhase, wasNeverRequested } from '../../machines/status.ts';
 import { deletionStageOf } from '../../machines/deletion-stage.ts';
-import { nothingWasAsked } from '../calls/never-asked.ts';
+import { noVMWasRequested } from '../calls/no-vm-requested.ts';
 import type { MachineActivities } from '../calls/results.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { MachineAccess } from '../machine-access.ts';
@@ -58,6 +58,6 @@ function forgetFormerDeletion({ metadata }: Pick<Machine, 'metadata'>): void {
  * wrote. But none asks before the class is protected, and a class that is protected stays so for as long as it has Machines.
  */
 async function isForSure(deps: Deps, { observed, signal }: MachineContext): Promise<boolean> {
-  if (!nothingWasAsked(deps.activities, observed)) return false;
-  return wasNeverAsked(observed) || !(await deps.isClassProtected(observed, signal));
+  if (!noVMWasRequested(deps.activities, observed)) return false;
+  return wasNeverRequested(observed) || !(await deps.isClassProtected(observed, signal));
 }

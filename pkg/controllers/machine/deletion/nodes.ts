@@ -1,7 +1,7 @@
 import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Node } from '../../../apis/wire.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
-import { goesWith, type KnownMachines } from '../../machines/node-owner.ts';
+import { isRemovedWith, type MachineIndex } from '../../machines/node-owner.ts';
 import type { MachineContext } from '../context.ts';
 
 /**
@@ -10,19 +10,19 @@ import type { MachineContext } from '../context.ts';
  */
 export async function nodesOf(
   { machine, signal }: MachineContext,
-  machines: KnownMachines,
+  machines: MachineIndex,
   nodes: NodeAccess,
 ): Promise<readonly Node[]> {
   const cached = nodes.ofMachine(machine);
   const name = nodeNameOf(machine);
   if (cached.length > 0 || name === '' || nodes.get(name) !== undefined) return cached;
   const live = await nodes.read(name, signal);
-  return live !== undefined && goesWith(live, machine, machines) ? [live] : [];
+  return live !== undefined && isRemovedWith(live, machine, machines) ? [live] : [];
 }
 
 /** That of them which a drain empties: the one that the Machine names, else the first. */
 export async function nodeToDrain(
-  machines: KnownMachines,
+  machines: MachineIndex,
   ctx: MachineContext,
   nodes: NodeAccess,
 ): Promise<Node | undefined> {

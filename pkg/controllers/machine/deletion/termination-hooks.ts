@@ -1,22 +1,22 @@
 import type { Clock } from '../../../clock/clock.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import { describeStage, textOfStage } from '../../machines/deletion-stage.ts';
-import { describeHooks, hooksOf, saysHooks } from '../../machines/hooks.ts';
+import { describeHooks, hooksOf, isHooksText } from '../../machines/hooks.ts';
 import { setOperation } from '../../machines/status.ts';
 import type { MachineStep } from '../context.ts';
-import type { News } from '../news.ts';
+import type { ReportedOnce } from '../reported-once.ts';
 import { isAt } from './cursor.ts';
 
 interface Deps {
   readonly clock: Clock;
-  readonly news: News;
+  readonly reportedOnce: ReportedOnce;
 }
 
 /**
  * Waits with the VM, whose Node is empty by then, for as long as the Machine has a hook; nothing overrules one, no deletion policy either,
  * and a machine that never had a VM waits too.
  */
-export const terminationHooks = ({ clock, news }: Deps): MachineStep => ({
+export const terminationHooks = ({ clock, reportedOnce }: Deps): MachineStep => ({
   name: 'termination-hooks',
 
   run(ctx) {
@@ -33,10 +33,10 @@ export const terminationHooks = ({ clock, news }: Deps): MachineStep => ({
     if (hooks.length > 0) {
       const text = describeHooks(hooks);
       say(text);
-      if (news.isNews(machine.metadata.uid, text)) pass.event('WaitingForHooks', text);
+      if (reportedOnce.isNew(machine.metadata.uid, text)) pass.event('WaitingForHooks', text);
       return waitFor('the hooks to be removed');
     }
-    if (saysHooks(textOfStage(machine.status.lastOperation?.description ?? ''))) say('');
+    if (isHooksText(textOfStage(machine.status.lastOperation?.description ?? ''))) say('');
     return next;
   },
 });

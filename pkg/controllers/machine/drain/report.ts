@@ -4,7 +4,7 @@ import type { Clock } from '../../../clock/clock.ts';
 import { describeStage } from '../../machines/deletion-stage.ts';
 import { setOperation } from '../../machines/status.ts';
 import type { MachineContext } from '../context.ts';
-import type { News } from '../news.ts';
+import type { ReportedOnce } from '../reported-once.ts';
 import type { PassNotes } from '../pass-notes.ts';
 import { forceAtOf, type DeadlineDeps, type DrainPlan } from './plan.ts';
 import { describeProgress, isHeldUp, reasonOf } from '../../../drain/progress-text.ts';
@@ -40,7 +40,8 @@ export function nextReportInMs(record: DrainRecord, nowMs: number): number {
 }
 
 /** Said of a drain that nothing forces, when it has taken longer than its timeout. */
-export const LATE = 'Drain timeout exceeded. The deletion policy does not allow deleting pods, so the drain continues.';
+export const DRAIN_TIMEOUT_EXCEEDED =
+  'Drain timeout exceeded. The deletion policy does not allow deleting pods, so the drain continues.';
 
 /** Tells as the last operation of a machine which pods a running drain waits for and why, at a calm pace. */
 export function reportProgress(
@@ -49,7 +50,7 @@ export function reportProgress(
   type: NonNullable<LastOperation['type']>,
   state: RunningDrain,
 ): void {
-  tellProgress(deps, pass, state, {
+  reportDrainProgress(deps, pass, state, {
     isSaid: (text) => describeStage('drain', text) === machine.status.lastOperation?.description,
     say(text) {
       const description = describeStage('drain', text);
@@ -65,7 +66,7 @@ interface RunningDrain {
 }
 
 /** Says somewhere which pods a running drain waits for and why, when it is time to. */
-export function tellProgress(
+export function reportDrainProgress(
   { clock }: { readonly clock: Clock },
   pass: Pick<PassNotes, 'alsoAfter' | 'afterWrite'>,
   { record, isLate }: RunningDrain,
@@ -74,7 +75,7 @@ export function tellProgress(
   if (record?.progress === undefined) return;
   const { progress, force, forceAtMs } = record;
   const told = describeProgress(progress, force === undefined ? forceAtMs : undefined);
-  const text = isLate ? `${LATE} ${told}` : told;
+  const text = isLate ? `${DRAIN_TIMEOUT_EXCEEDED} ${told}` : told;
   const nowMs = clock.monotonicMs();
   const waitMs = isSaid(text) ? PROGRESS_MS : nextReportInMs(record, nowMs);
   if (waitMs > 0) return pass.alsoAfter(waitMs, 'the pods to leave');
@@ -88,7 +89,7 @@ export function tellProgress(
 
 /** What holds a drain up, and does so for a while, is an Event; once for each reason. */
 export function reportBlock(
-  deps: DeadlineDeps & { readonly news: News },
+  deps: DeadlineDeps & { readonly reportedOnce: ReportedOnce },
   ctx: MachineContext,
   plan: DrainPlan,
   record: DrainRecord | undefined,
@@ -98,6 +99,6 @@ export function reportBlock(
   if (progress === undefined || !isHeldUp(progress)) return;
   const standsInMs = reasonSinceMs + STANDING_MS - deps.clock.monotonicMs();
   if (standsInMs > 0) return pass.alsoAfter(standsInMs, 'the pods to leave');
-  if (!deps.news.isNews(machine.metadata.uid, `DrainBlocked ${plan.purpose} ${reasonOf(progress)}`)) return;
+  if (!deps.reportedOnce.isNew(machine.metadata.uid, `DrainBlocked ${plan.purpose} ${reasonOf(progress)}`)) return;
   pass.event('DrainBlocked', describeProgress(progress, force === undefined ? forceAtOf(deps, ctx, plan) : undefined));
 }

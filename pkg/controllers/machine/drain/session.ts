@@ -9,7 +9,7 @@ import type { MachineActivities } from '../calls/results.ts';
 import type { ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext } from '../context.ts';
 import type { DrainRules } from '../../machines/drain-rules.ts';
-import type { News } from '../news.ts';
+import type { ReportedOnce } from '../reported-once.ts';
 import { clustersOf } from '../failure/fail.ts';
 import { forceReasonOf, type ForceDeps } from './force.ts';
 import { deadlineOf, describeForce, forceAtOf, requestOf, type DrainPlan } from './plan.ts';
@@ -61,7 +61,7 @@ export interface DrainsDeps extends ForceDeps {
   readonly drain: Drain;
   readonly rules?: Pick<DrainRules, 'of'> | undefined;
   readonly resolveClass: ResolveClass;
-  readonly news: News;
+  readonly reportedOnce: ReportedOnce;
   readonly metrics: Pick<MachineMetrics, 'drained'>;
 }
 
@@ -332,7 +332,7 @@ export class Drains {
 
   /** True the first time in one drain. */
   #isNews({ machine }: MachineContext, { purpose, startMs }: DrainPlan, what: string): boolean {
-    return this.#deps.news.isNews(machine.metadata.uid, `${what} ${purpose} ${startMs}`);
+    return this.#deps.reportedOnce.isNew(machine.metadata.uid, `${what} ${purpose} ${startMs}`);
   }
 }
 

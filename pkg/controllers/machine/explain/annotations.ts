@@ -12,25 +12,25 @@ interface Deps {
 }
 
 /** With what was told last of Machines, by UID: the original's definition stores no such condition. */
-type Own = Deps & { readonly lastTold: Map<string, string> };
+type Own = Deps & { readonly lastReported: Map<string, string> };
 
 /**
  * Tells of annotations of the Machine and of its Node whose values mean nothing: by a condition for as long as they stand there, and by an
  * Event when that begins or becomes another text. Never ends the pass.
  */
 export const annotations = (collaborators: Deps): MachineStep => {
-  const deps: Own = { ...collaborators, lastTold: new Map() };
+  const deps: Own = { ...collaborators, lastReported: new Map() };
   return {
     name: 'annotations',
     run(ctx) {
       tell(deps, ctx);
       return next;
     },
-    forget: (uid) => void deps.lastTold.delete(uid),
+    forget: (uid) => void deps.lastReported.delete(uid),
   };
 };
 
-function tell({ clock, machines, lastTold }: Own, ctx: MachineContext): void {
+function tell({ clock, machines, lastReported }: Own, ctx: MachineContext): void {
   const { machine, pass, log } = ctx;
   const { uid } = machine.metadata;
   const node = namedNode(ctx, machines);
@@ -39,15 +39,15 @@ function tell({ clock, machines, lastTold }: Own, ctx: MachineContext): void {
   const conditions = machine.status.machineConditions ?? [];
   const told = conditions.find(({ type }) => type === INVALID_ANNOTATION);
   const text = problems.length === 0 ? undefined : problems.join(' ');
-  if (text === undefined) lastTold.delete(uid);
+  if (text === undefined) lastReported.delete(uid);
   if (text === told?.message) return;
 
   const others = conditions.filter((one) => one !== told);
   machine.status.machineConditions = text === undefined ? others : [...others, saying(text, told, clock.now())];
-  if (text === undefined || lastTold.get(uid) === text) return;
+  if (text === undefined || lastReported.get(uid) === text) return;
   pass.event(INVALID_ANNOTATION, text);
   pass.afterWrite(() => {
-    lastTold.set(uid, text);
+    lastReported.set(uid, text);
     log.warn({ problem: text }, 'ignored annotations without effect');
   });
 }

@@ -13,14 +13,14 @@ interface Deps {
 }
 
 /** With what was told last of Machines, by UID: the original's definition stores no such condition. */
-type Own = Deps & { readonly told: Map<string, string> };
+type Own = Deps & { readonly reported: Map<string, string> };
 
 /**
  * Says that a machine names another MachineClass than its VM was requested with, which is not followed: condition and Event. Our CRDs
  * refuse such a change; the original's do not. Never ends the pass.
  */
 export const classChange = (collaborators: Deps): MachineStep => {
-  const deps: Own = { ...collaborators, told: new Map() };
+  const deps: Own = { ...collaborators, reported: new Map() };
   return {
     name: 'class-change',
     run(ctx) {
@@ -28,28 +28,28 @@ export const classChange = (collaborators: Deps): MachineStep => {
       show(deps, ctx);
       return next;
     },
-    forget: (uid) => void deps.told.delete(uid),
+    forget: (uid) => void deps.reported.delete(uid),
   };
 };
 
-function show({ clock, told }: Own, { machine, pass, log }: MachineContext): void {
+function show({ clock, reported }: Own, { machine, pass, log }: MachineContext): void {
   const { uid } = machine.metadata;
   const conditions = machine.status.machineConditions ?? [];
   const shown = conditions.find(({ type }) => type === CLASS_CHANGE_IGNORED);
   const others = conditions.filter((one) => one !== shown);
   const message = ignoredChangeOf(machine);
   if (message === undefined) {
-    told.delete(uid);
+    reported.delete(uid);
     if (shown !== undefined) machine.status.machineConditions = others;
     return;
   }
-  if (message === shown?.message || message === told.get(uid)) return;
+  if (message === shown?.message || message === reported.get(uid)) return;
   const lastTransitionTime = shown?.lastTransitionTime ?? toTimestamp(clock.now());
   const current = { type: CLASS_CHANGE_IGNORED, status: 'True', reason: 'VMOfAnotherClass', message } as const;
   machine.status.machineConditions = [...others, { ...current, lastTransitionTime }];
   pass.event(CLASS_CHANGE_IGNORED, message);
   pass.afterWrite(() => {
-    told.set(uid, message);
+    reported.set(uid, message);
     log.warn({ class: classNameOf(machine) }, 'ignored the new class of a machine with a VM');
   });
 }

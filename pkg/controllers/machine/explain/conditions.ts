@@ -29,7 +29,7 @@ const EXPLAINED: ReadonlySet<MachineConditionType> = new Set([
   NODE_SYNC_REFUSED,
   RECORD_REFUSED,
 ]);
-const TOLD_BY_STEPS: ReadonlySet<string> = new Set(MACHINE_CONDITION_TYPES.filter((type) => !EXPLAINED.has(type)));
+const REPORTED_BY_STEPS: ReadonlySet<string> = new Set(MACHINE_CONDITION_TYPES.filter((type) => !EXPLAINED.has(type)));
 
 /**
  * The machine's explanation as conditions, for `kubectl describe` and `kubectl wait`. Display only: nothing is decided from them,
@@ -44,11 +44,11 @@ export function machineConditions(machine: Machine, nowMs: number, recordRefused
   if (maintenance !== undefined) conditions.push({ type: MAINTENANCE, ...maintenance });
   const refused = refusedFor(machine);
   if (refused !== undefined) conditions.push(condition(NODE_SYNC_REFUSED, 'True', 'Refused', refused));
-  const refusal = recordRefused ?? refusalSaidBy(machine);
+  const refusal = recordRefused ?? recordedRefusalOf(machine);
   if (refusal !== undefined) conditions.push(condition(RECORD_REFUSED, 'True', 'Refused', refusal));
   const known = new Map((machine.status?.machineConditions ?? []).map((old) => [old.type, old]));
   const others = [...known.values()].filter(
-    ({ type }) => TOLD_BY_STEPS.has(type) && !(type === VM_DELETION_REQUESTED && isBeingDeleted(machine)),
+    ({ type }) => REPORTED_BY_STEPS.has(type) && !(type === VM_DELETION_REQUESTED && isBeingDeleted(machine)),
   );
   const told = conditions.map((current) => {
     const old = known.get(current.type);
@@ -73,7 +73,7 @@ export function refusalShownBy({ status }: Machine): string | undefined {
 }
 
 /** What the last operation says that the API server refuses to record; undefined when it says nothing of that, or that is over. */
-export function refusalSaidBy(machine: Machine): string | undefined {
+export function recordedRefusalOf(machine: Machine): string | undefined {
   const { spec, status } = machine;
   const { type, errorCode, description = '' } = status?.lastOperation ?? {};
   const isOpen =
@@ -84,7 +84,8 @@ export function refusalSaidBy(machine: Machine): string | undefined {
 
 function vmCreated(machine: Machine, { reason, message }: MachineExplanation): MachineCondition {
   const { providerID = '' } = machine.spec ?? {};
-  if (hasUnrecordedVM(machine)) return condition('VMCreated', 'True', 'RecordRefused', refusalSaidBy(machine) ?? '');
+  if (hasUnrecordedVM(machine))
+    return condition('VMCreated', 'True', 'RecordRefused', recordedRefusalOf(machine) ?? '');
   if (!hasVM(machine)) return condition('VMCreated', 'False', reason, message);
   const vanished = vanishedVM(machine);
   if (vanished !== undefined) return vanished;

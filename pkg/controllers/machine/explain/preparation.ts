@@ -3,7 +3,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { policySettingOf } from '../../machines/deletion-policy.ts';
 import { hooksOf } from '../../machines/hooks.ts';
 import { frontEndField } from '../../machines/front-end-field.ts';
-import { isPreparationAsked, preparationShownBy } from '../../machines/prepared-deletion.ts';
+import { isPreparationRequested, preparationShownBy } from '../../machines/prepared-deletion.ts';
 import type { Explanation } from './explanation.ts';
 
 function howToAbort(machine: Machine): string {
@@ -42,7 +42,7 @@ export function explainPreparation(machine: Machine): Explanation | undefined {
         nextStep: 'The machine continues as before.',
       };
     case 'failed':
-      return isPreparationAsked(machine)
+      return isPreparationRequested(machine)
         ? {
             reason: 'DeletionNotPrepared',
             message,

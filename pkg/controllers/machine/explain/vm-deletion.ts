@@ -12,7 +12,7 @@ interface Deps {
 }
 
 /** With what was told last of Machines, by UID: the original's definition stores no such condition. */
-type Own = Deps & { readonly told: Map<string, string> };
+type Own = Deps & { readonly reported: Map<string, string> };
 
 /** How somebody gets out of it: what was asked of the provider cannot be taken back there. */
 const REMEDY =
@@ -24,14 +24,14 @@ const REMEDY =
  * Never ends the pass.
  */
 export const vmDeletion = (collaborators: Deps): MachineStep => {
-  const deps: Own = { ...collaborators, told: new Map() };
+  const deps: Own = { ...collaborators, reported: new Map() };
   return {
     name: 'vm-deletion',
     run(ctx) {
       show(deps, ctx);
       return next;
     },
-    forget: (uid) => void deps.told.delete(uid),
+    forget: (uid) => void deps.reported.delete(uid),
   };
 };
 
@@ -50,7 +50,7 @@ function shownBy({ status }: Machine): { readonly reason?: string; readonly mess
   return status?.machineConditions?.find(({ type }) => type === VM_DELETION_REQUESTED);
 }
 
-function show({ clock, vmStates, told }: Own, { machine, pass, log }: MachineContext): void {
+function show({ clock, vmStates, reported }: Own, { machine, pass, log }: MachineContext): void {
   const { uid } = machine.metadata;
   const providerID = providerIDOf(machine);
   const listed = providerID === '' ? undefined : vmStates.get(providerID);
@@ -59,17 +59,17 @@ function show({ clock, vmStates, told }: Own, { machine, pass, log }: MachineCon
   const others = (machine.status.machineConditions ?? []).filter(({ type }) => type !== VM_DELETION_REQUESTED);
   const { deletion } = listed;
   if (deletion === undefined) {
-    told.delete(uid);
+    reported.delete(uid);
     if (shown !== undefined) machine.status.machineConditions = others;
     return;
   }
   const message = `The deletion of VM ${providerID} was requested at the provider: ${deletion}. The VM is kept until this Machine is deleted.`;
-  if (message === shown?.message || message === told.get(uid)) return;
+  if (message === shown?.message || message === reported.get(uid)) return;
   const current = { type: VM_DELETION_REQUESTED, status: 'True', reason: 'DeletionRequested', message } as const;
   machine.status.machineConditions = [...others, { ...current, lastTransitionTime: toTimestamp(clock.now()) }];
   pass.event('VMDeletionRequested', `${message} ${REMEDY}`);
   pass.afterWrite(() => {
-    told.set(uid, message);
+    reported.set(uid, message);
     log.warn({ providerID, deletion }, 'deletion of the VM requested by another client');
   });
 }

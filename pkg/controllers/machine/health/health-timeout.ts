@@ -7,7 +7,7 @@ import { next, requeue, stop, type StepResult } from '../../../reconcile/result.
 import type { Lister } from '../../../cache/lister.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
 import { hold, withHold, type Hold } from '../../machines/replacement-hold.ts';
-import { asksMaintenance } from '../../machines/maintenance.ts';
+import { isMaintenanceRequested } from '../../machines/maintenance.ts';
 import { isHealthy } from '../../machines/node-health.ts';
 import { healthTimeoutMsOf, watchedConditionsOf, type MachineSettings } from '../../machines/settings.ts';
 import { setOperation } from '../../machines/status.ts';
@@ -18,7 +18,7 @@ import type { MachineContext, MachineStep } from '../context.ts';
 import { isUpdateSuccessful } from '../in-place/outcome.ts';
 import { isSuspended } from '../node/suspended.ts';
 import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
-import { CATCH_UP_MS, lastLook, type LastLookDeps } from '../failure/last-look.ts';
+import { CATCH_UP_MS, liveCheck, type LiveCheckDeps } from '../failure/live-check.ts';
 
 /** When to look again while others are being replaced; their changes concern other keys. */
 const REPLACEMENT_RETRY_MS = 10_000;
@@ -26,7 +26,7 @@ const REPLACEMENT_RETRY_MS = 10_000;
 /** Phases that last no longer than the health timeout; after a successful update a machine stays in its phase while unhealthy. */
 const LIMITED: ReadonlySet<string> = new Set(['Unknown', 'InPlaceUpdateSuccessful', 'InPlaceUpdateFailed']);
 
-interface Deps extends FailDeps, LastLookDeps, TurnDeps {
+interface Deps extends FailDeps, LiveCheckDeps, TurnDeps {
   readonly machines: Lister<Machine>;
   readonly settings: MachineSettings;
   readonly trust: Trust;
@@ -122,10 +122,10 @@ function paced(deps: Deps, ctx: MachineContext, facts: PaceFacts | undefined): S
 /** What speaks against it, read live; undefined when nothing does. */
 async function doubtOf(deps: Deps, ctx: MachineContext): Promise<string | undefined> {
   const { machine } = ctx;
-  const look = await lastLook(deps, ctx);
+  const look = await liveCheck(deps, ctx);
   if (look.doubt !== undefined) return look.doubt;
   const { node } = look;
-  if (asksMaintenance(machine, node)) return 'the maintenance request to be recorded';
+  if (isMaintenanceRequested(machine, node)) return 'the maintenance request to be recorded';
   if (phaseOf(machine) === 'InPlaceUpdateFailed') {
     return node !== undefined && isUpdateSuccessful(node) ? 'the success of the update to be recorded' : undefined;
   }

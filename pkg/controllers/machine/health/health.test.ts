@@ -621,7 +621,7 @@ describe('the Node of a machine', () => {
   ])('that was deleted before it had our finalizer takes its machine along: it $what', async ({ live, deletes }) => {
     const world = start({ phase: 'Pending', noNode: true });
     const lastSeen = node((n) => Object.assign(n.metadata, { uid: 'old' }));
-    world.steps.lostNodes.noteGone(world.machines.list()[0] as Machine, lastSeen);
+    world.steps.lostNodes.noteDeleted(world.machines.list()[0] as Machine, lastSeen);
     world.nodes.live.set('m-1', live);
 
     await world.pass(world.creation);
@@ -690,7 +690,7 @@ describe('the Node of a machine', () => {
     world.nodes.cache.remove('m-1');
     world.nodes.live.set('m-1', undefined);
     const lastSeen = node((n) => void n.metadata.finalizers.push(NODE_FINALIZER));
-    world.steps.lostNodes.noteGone(world.machines.list()[0] as Machine, lastSeen);
+    world.steps.lostNodes.noteDeleted(world.machines.list()[0] as Machine, lastSeen);
     await world.pass(world.creation);
 
     expect(world.deletedMachines).toEqual(deletes);
@@ -699,7 +699,7 @@ describe('the Node of a machine', () => {
   test('that was deleted is forgotten with its Machine: so is what several steps remember', async () => {
     const world = start({ phase: 'Pending', noNode: true });
     const lastSeen = node((n) => Object.assign(n.metadata, { uid: 'old' }));
-    world.steps.lostNodes.noteGone(world.machines.list()[0] as Machine, lastSeen);
+    world.steps.lostNodes.noteDeleted(world.machines.list()[0] as Machine, lastSeen);
     world.nodes.live.set('m-1', undefined);
     world.steps.forget('uid-of-machine-m-1');
 

@@ -2,7 +2,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { VirtualMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { UNRECORDED } from '../../../indexes/machine-indexes.ts';
-import type { KnownMachines } from '../../machines/node-owner.ts';
+import type { MachineIndex } from '../../machines/node-owner.ts';
 import { isSameVM } from '../../machines/same-vm.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';
 import { rivalFor, type VMIdentity } from './identity-claims.ts';
@@ -20,7 +20,7 @@ import { rivalFor, type VMIdentity } from './identity-claims.ts';
  * | one has recorded none                | another VM or Node, finished or not | refused, and asked again      |
  */
 export async function requireConfirmed(
-  { machines }: { readonly machines: KnownMachines },
+  { machines }: { readonly machines: MachineIndex },
   { nodes, log }: Pick<MachineContext, 'nodes' | 'log'>,
   { driver, machineClass, secretData }: ResolvedClass,
   machine: Machine,
@@ -46,7 +46,7 @@ export function contradicts(told: VMIdentity, seen: Partial<VMIdentity>): boolea
 }
 
 /** Whether a Machine other than this one may have a VM that it has not recorded. */
-function isAnyOpen(machines: KnownMachines, { metadata: { uid } }: Machine): boolean {
+function isAnyOpen(machines: MachineIndex, { metadata: { uid } }: Machine): boolean {
   return machines.byIndex('unrecorded', UNRECORDED).some(({ metadata }) => metadata.uid !== uid);
 }
 

@@ -1,7 +1,7 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { otherOwnerOf, type KnownMachines } from '../../machines/node-owner.ts';
+import { otherOwnerOf, type MachineIndex } from '../../machines/node-owner.ts';
 import type { Launched } from '../context.ts';
 
 /** What a driver says of a VM. */
@@ -11,7 +11,7 @@ export interface VMIdentity {
 }
 
 /** The Nodes that a VM may have become. */
-export interface KnownNodes {
+export interface CachedNodes {
   /** From the cache, by name. */
   get(name: string): Node | undefined;
   /** From the cache, by provider id. */
@@ -32,8 +32,8 @@ export interface Rival {
 export function rivalFor(
   { providerID, nodeName }: VMIdentity,
   machine: Machine,
-  machines: KnownMachines,
-  nodes: KnownNodes | undefined,
+  machines: MachineIndex,
+  nodes: CachedNodes | undefined,
 ): Rival | undefined {
   const other = (found: readonly Machine[]): string | undefined =>
     found.find(({ metadata }) => metadata.uid !== machine.metadata.uid)?.metadata.name;
@@ -54,8 +54,8 @@ export function rivalFor(
 /** The Machine other than this one that has its provider id too; undefined when its record is its own. */
 export function sharedWith(
   machine: Machine,
-  machines: KnownMachines,
-  nodes: KnownNodes | undefined,
+  machines: MachineIndex,
+  nodes: CachedNodes | undefined,
 ): string | undefined {
   const { providerID = '' } = machine.spec ?? {};
   const rival = rivalFor({ providerID, nodeName: '' }, machine, machines, nodes);
@@ -73,19 +73,19 @@ interface Claimant {
  * other in the cache.
  */
 export class IdentityClaims {
-  readonly #machines: KnownMachines;
+  readonly #machines: MachineIndex;
   readonly #holders = new Map<string, Claimant>();
   readonly #held = new Map<string, Set<string>>();
   /** Machines for which a driver has answered with what is another's. */
   readonly #doubted = new Set<string>();
 
-  constructor({ machines }: { readonly machines: KnownMachines }) {
+  constructor({ machines }: { readonly machines: MachineIndex }) {
     this.#machines = machines;
   }
 
   /** Who else has the VM or the Node name; when nobody has, they are this machine's from now on. */
   takenBy(
-    { machine, nodes }: { readonly machine: Machine; readonly nodes: KnownNodes | undefined },
+    { machine, nodes }: { readonly machine: Machine; readonly nodes: CachedNodes | undefined },
     { providerID, nodeName }: VMIdentity,
   ): Rival | undefined {
     if (providerID === '') return undefined;

@@ -12,7 +12,7 @@ import { beginPhase, setFailure, setOperation } from '../../machines/status.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { reportProgress } from '../drain/report.ts';
 import type { Drains, DrainState } from '../drain/session.ts';
-import type { News } from '../news.ts';
+import type { ReportedOnce } from '../reported-once.ts';
 import { namedNode } from '../node/named-node.ts';
 import { nodeConditionOf, setCondition } from '../../machines/node-condition.ts';
 import { IN_PLACE_UPDATE, inPlaceCondition, inPlaceFacts, nextReason, type InPlaceFacts } from './reason.ts';
@@ -30,7 +30,7 @@ const READY_TEXT = 'Node drain successful. Node is ready for update';
 
 interface Deps {
   readonly drains: Drains;
-  readonly news: News;
+  readonly reportedOnce: ReportedOnce;
   readonly clock: Clock;
   readonly machines: Lister<Machine>;
 }
@@ -75,7 +75,7 @@ function reportIgnoredSelection(
   node: Node,
   { isCandidate, isSelected }: InPlaceFacts,
 ): void {
-  if (!deps.news.becomes(machine.metadata.uid, 'NotACandidate', isSelected && !isCandidate)) return;
+  if (!deps.reportedOnce.becomes(machine.metadata.uid, 'NotACandidate', isSelected && !isCandidate)) return;
   pass.event(
     'NotACandidate',
     `Node ${node.metadata.name} has label ${SELECTED_FOR_UPDATE_LABEL}, which has no effect without ` +
@@ -137,7 +137,7 @@ function show(deps: Deps, ctx: MachineContext, state: Exclude<DrainState, { kind
   }
   const { record, deadlineMs } = state;
   if (record === undefined) return;
-  if (deps.news.isNews(machine.metadata.uid, `UpdateSelected ${deadlineMs}`)) {
+  if (deps.reportedOnce.isNew(machine.metadata.uid, `UpdateSelected ${deadlineMs}`)) {
     pass.event('UpdateSelected', 'The Node was selected for an in-place update. Draining it first.');
   }
   // Of a machine that is not well the last operation tells that.

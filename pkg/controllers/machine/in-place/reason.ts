@@ -6,7 +6,7 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { nodeConditionOf, type WantedCondition } from '../../machines/node-condition.ts';
+import { nodeConditionOf, type DesiredCondition } from '../../machines/node-condition.ts';
 
 /** Type of the Node condition that tells how far an update in place has come; its status is always True, its reason tells. */
 export const IN_PLACE_UPDATE = 'InPlaceUpdate';
@@ -87,7 +87,7 @@ const MESSAGES: Record<InPlaceReason, string> = {
 };
 
 /** The condition that says so; a failure comes with what the agent on the Node says of it. */
-export function inPlaceCondition(node: Node, reason: InPlaceReason): WantedCondition {
+export function inPlaceCondition(node: Node, reason: InPlaceReason): DesiredCondition {
   const why = reason === 'UpdateFailed' ? failureOn(node) : '';
   return {
     type: IN_PLACE_UPDATE,

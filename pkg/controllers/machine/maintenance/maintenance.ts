@@ -9,7 +9,7 @@ import { next } from '../../../reconcile/result.ts';
 import { problemWith } from '../../machines/annotation-rule.ts';
 import { describeHooks, hooksOf } from '../../machines/hooks.ts';
 import {
-  asksMaintenance,
+  isMaintenanceRequested,
   howMaintenanceEnds,
   ENDED,
   GIVEN_BACK,
@@ -25,7 +25,7 @@ import type { MachineContext, MachineStep } from '../context.ts';
 import { describeProgress, reasonOf } from '../../../drain/progress-text.ts';
 import { nextReportInMs } from '../drain/report.ts';
 import type { Drains, DrainState } from '../drain/session.ts';
-import type { News } from '../news.ts';
+import type { ReportedOnce } from '../reported-once.ts';
 import { namedNode, type NamedNode } from '../node/named-node.ts';
 import { nodeConditionOf, setCondition } from '../../machines/node-condition.ts';
 import { liftOwnCordon, withoutOwnCordon } from '../node/own-cordon.ts';
@@ -44,7 +44,7 @@ const TIMED: ReadonlySet<string> = new Set([
 
 interface Deps {
   readonly drains: Drains;
-  readonly news: News;
+  readonly reportedOnce: ReportedOnce;
   readonly clock: Clock;
   readonly machines: Lister<Machine>;
 }
@@ -82,7 +82,7 @@ function planOf({ machine, observed }: MachineContext, node: Node | undefined): 
     observed.metadata.annotations ?? {};
   const { lastUpdateTime } = observed.status?.currentStatus ?? {};
   return planMaintenance({
-    isAsked: asksMaintenance(machine, node),
+    isRequested: isMaintenanceRequested(machine, node),
     isRecorded: since !== undefined,
     emptied,
     nodeUID: node?.metadata.uid,
@@ -137,7 +137,8 @@ async function empty(deps: Deps, ctx: MachineContext, found: Maintained): Promis
   if (hooks.length > 0) {
     deps.drains.end(ctx, 'maintenance');
     const text = describeHooks(hooks);
-    if (deps.news.isNews(machine.metadata.uid, `${text} ${sinceOf(machine)}`)) pass.event('WaitingForHooks', text);
+    if (deps.reportedOnce.isNew(machine.metadata.uid, `${text} ${sinceOf(machine)}`))
+      pass.event('WaitingForHooks', text);
     return say(deps, ctx, found, 'WaitingForHooks', text);
   }
   if (deps.drains.isTaken(ctx, 'maintenance')) {
@@ -281,7 +282,11 @@ async function say(
 }
 
 /** Does something to the Node. What the API server refuses is told, holds up nothing else, and is tried again; resolves with its words. */
-async function attempt({ news }: Deps, ctx: MachineContext, write: () => Promise<void>): Promise<string | undefined> {
+async function attempt(
+  { reportedOnce }: Deps,
+  ctx: MachineContext,
+  write: () => Promise<void>,
+): Promise<string | undefined> {
   const { machine, pass, log } = ctx;
   try {
     await write();
@@ -290,7 +295,7 @@ async function attempt({ news }: Deps, ctx: MachineContext, write: () => Promise
     if (!isWorthReporting(err)) throw err;
     const why = reasonFor(err, nodeNameOf(machine));
     pass.alsoAfter(REFUSED_RETRY_MS, 'the API server to accept a change of the Node');
-    if (news.isNews(machine.metadata.uid, `MaintenanceRefused ${why} ${sinceOf(machine)}`)) {
+    if (reportedOnce.isNew(machine.metadata.uid, `MaintenanceRefused ${why} ${sinceOf(machine)}`)) {
       pass.event('MaintenanceRefused', `The API server refuses a change of Node ${nodeNameOf(machine)}: ${why}`);
       log.warn({ err }, 'could not change a node for maintenance');
     }

@@ -3,7 +3,7 @@ import { GIVEN_BACK, leavesNodeUntouched, WITHOUT_NODE } from '../../machines/ma
 /** What a decision about maintenance depends on. */
 export interface MaintenanceFacts {
   /** On the Machine, or on its Node. */
-  readonly isAsked: boolean;
+  readonly isRequested: boolean;
   /** Whether it is recorded on the Machine that it began. */
   readonly isRecorded: boolean;
   /** What is recorded of its Node: the UID of the one that was emptied, that there is none, or that it was given back. */
@@ -36,8 +36,8 @@ export type MaintenancePlan =
  * | no    | that it is over | says so, or there is none                         | restart-clock, unless that was done: end |
  */
 export function planMaintenance(facts: MaintenanceFacts): MaintenancePlan {
-  const { isAsked, isRecorded, emptied, nodeUID, shown, isClockRestarted } = facts;
-  if (isAsked) {
+  const { isRequested, isRecorded, emptied, nodeUID, shown, isClockRestarted } = facts;
+  if (isRequested) {
     if (!isRecorded) return 'begin';
     return emptied === (nodeUID ?? WITHOUT_NODE) ? 'keep' : 'empty';
   }

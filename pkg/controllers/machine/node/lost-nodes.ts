@@ -3,7 +3,7 @@ import { NODE_FINALIZER, NOT_MANAGED_ANNOTATION } from '../../../apis/machine/v1
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import type { Clock } from '../../../clock/clock.ts';
-import { goesWith, type KnownMachines } from '../../machines/node-owner.ts';
+import { isRemovedWith, type MachineIndex } from '../../machines/node-owner.ts';
 
 /** A DELETE takes no longer at the API server than this, its `--request-timeout`. */
 const REQUEST_TIMEOUT_MS = 60_000;
@@ -13,8 +13,8 @@ const REQUEST_TIMEOUT_MS = 60_000;
  * not on it, or came `protectedForMs` ago, which a DELETE on its way does not notice: both succeed, and the Node is gone without
  * ever being marked as deleted (kubernetes/kubernetes#77988).
  */
-export function wasUnprotected(node: Node, machine: Machine, machines: KnownMachines, protectedForMs: number): boolean {
-  if (!isManaged(node) || isBeingDeleted(machine) || !goesWith(node, machine, machines)) return false;
+export function wasUnprotected(node: Node, machine: Machine, machines: MachineIndex, protectedForMs: number): boolean {
+  if (!isManaged(node) || isBeingDeleted(machine) || !isRemovedWith(node, machine, machines)) return false;
   if (node.metadata.finalizers?.includes(NODE_FINALIZER) !== true) return true;
   return !isBeingDeleted(node) && protectedForMs < REQUEST_TIMEOUT_MS;
 }
@@ -32,12 +32,12 @@ interface LostNode {
 /** Nodes that our finalizer did not keep from being deleted, by the UID of their Machine. */
 export class LostNodes {
   readonly #clock: Clock;
-  readonly #machines: KnownMachines;
+  readonly #machines: MachineIndex;
   /** Nodes that were given our finalizer by this process, and when (monotonic). */
   readonly #protected = new Map<string, { readonly uid: string; readonly atMs: number }>();
   readonly #lost = new Map<string, LostNode>();
 
-  constructor({ clock, machines }: { readonly clock: Clock; readonly machines: KnownMachines }) {
+  constructor({ clock, machines }: { readonly clock: Clock; readonly machines: MachineIndex }) {
     this.#clock = clock;
     this.#machines = machines;
   }
@@ -48,7 +48,7 @@ export class LostNodes {
   }
 
   /** A Node of this Machine is gone, and was last seen like this: notes it for step `node-deleted`, unless our finalizer should have kept it. */
-  noteGone(machine: Machine, node: Node): void {
+  noteDeleted(machine: Machine, node: Node): void {
     const { name, uid } = node.metadata;
     const protection = this.#protected.get(machine.metadata.uid);
     const protectedForMs = protection?.uid === uid ? this.#clock.monotonicMs() - protection.atMs : Infinity;
@@ -62,7 +62,7 @@ export class LostNodes {
   }
 
   /** It is there all the same. */
-  found({ metadata: { uid } }: Machine): void {
+  noteSeen({ metadata: { uid } }: Machine): void {
     this.#lost.delete(uid);
   }
 

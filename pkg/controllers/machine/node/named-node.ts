@@ -1,6 +1,6 @@
 import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { belongsTo, type KnownMachines } from '../../machines/node-owner.ts';
+import { belongsTo, type MachineIndex } from '../../machines/node-owner.ts';
 import type { MachineContext } from '../context.ts';
 
 /**
@@ -10,7 +10,7 @@ import type { MachineContext } from '../context.ts';
 export type NamedNode = Node | 'missing' | undefined;
 
 /** That Node, from the cache. */
-export function namedNode({ machine, nodes }: MachineContext, machines: KnownMachines): NamedNode {
+export function namedNode({ machine, nodes }: MachineContext, machines: MachineIndex): NamedNode {
   const name = nodeNameOf(machine);
   if (nodes === undefined || name === '') return undefined;
   const node = nodes.get(name);

@@ -36,6 +36,6 @@ async function lostNodeOf(deps: Deps, { machine, nodes, signal }: MachineContext
   if (lost === undefined || nodes === undefined) return undefined;
   const live = await nodes.read(lost.name, signal);
   if (live?.metadata.uid !== lost.uid) return lost.name;
-  deps.lostNodes.found(machine);
+  deps.lostNodes.noteSeen(machine);
   return undefined;
 }

@@ -28,7 +28,7 @@ import {
 } from '../../machines/node-refusal.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { judgeLabels } from './allowed-labels.ts';
-import type { News } from '../news.ts';
+import type { ReportedOnce } from '../reported-once.ts';
 import type { LostNodes } from './lost-nodes.ts';
 import { capacityChange, type CapacityChange } from './node-capacity.ts';
 import { applyInParts } from './node-parts.ts';
@@ -50,7 +50,7 @@ interface Deps {
   readonly machines: Lister<Machine>;
   readonly classes: Pick<Lister<MachineClass>, 'get'>;
   readonly labelPolicies: Pick<Lister<NodeLabelPolicy>, 'list'>;
-  readonly news: News;
+  readonly reportedOnce: ReportedOnce;
   readonly lostNodes: LostNodes;
   readonly owners: Owners;
   /** Whether Nodes are kept from the autoscaler's scale-down while a rollout is on, by a MachineDeployment that this process looks after. */
@@ -60,7 +60,7 @@ interface Deps {
 /** What this process knows of a Node for which the API server refuses something. */
 interface RefusedNodeSync {
   /** Of what was asked for, and of which Node. */
-  readonly asked: string;
+  readonly requested: string;
   readonly refusals: readonly NodeRefusal[];
   readonly failures: number;
   /** When it is tried again, monotonic. */
@@ -108,7 +108,7 @@ async function reconcile(deps: Own, ctx: MachineContext): Promise<StepResult> {
 /** What was refused for this Node, while the same is asked for. */
 function knownOf(deps: Own, ctx: MachineContext, node: Node): RefusedNodeSync | undefined {
   const known = deps.refused.get(ctx.machine.metadata.uid);
-  return known?.asked === askedOf(deps, ctx, node) ? known : undefined;
+  return known?.requested === askedOf(deps, ctx, node) ? known : undefined;
 }
 
 function askedOf(deps: Own, ctx: MachineContext, node: Node): string {
@@ -160,7 +160,7 @@ async function sync(
   const failures = isRetry ? (known?.failures ?? 0) + 1 : (known?.failures ?? 1);
   const waitMs = Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), LONGEST_RETRY_MS);
   const retryAtMs = deps.clock.monotonicMs() + waitMs;
-  deps.refused.set(uid, { asked: askedOf(deps, ctx, node), refusals, failures, retryAtMs });
+  deps.refused.set(uid, { requested: askedOf(deps, ctx, node), refusals, failures, retryAtMs });
   if (isNews)
     log.warn({ node: node.metadata.name, refused: describeRefusals(refusals) }, 'API server refused changes of a node');
   // Another pass tells of it.
@@ -205,7 +205,7 @@ async function syncTemplate(
   } catch (err) {
     if (!isWorthReporting(err)) throw err;
     // A server that fails once works the next time; a webhook that does not work would make us wait for each part.
-    if (!isNodeChangeRefused(err) && deps.news.isNews(machine.metadata.uid, 'node sync failed')) throw err;
+    if (!isNodeChangeRefused(err) && deps.reportedOnce.isNew(machine.metadata.uid, 'node sync failed')) throw err;
     if (!isNodeChangeRefused(err)) return [{ what: ALL_CHANGES, why: reasonFor(err, name) }];
     const [marks, entries] = [OWN_ENTRIES, templateEntries(allowedOf(deps, ctx, node))].map((some) =>
       some.filter((one) => !without.has(one)),

@@ -1,5 +1,5 @@
-import { asksMaintenance, isUnderMaintenance } from '../../machines/maintenance.ts';
-import type { KnownMachines } from '../../machines/node-owner.ts';
+import { isMaintenanceRequested, isUnderMaintenance } from '../../machines/maintenance.ts';
+import type { MachineIndex } from '../../machines/node-owner.ts';
 import type { MachineContext } from '../context.ts';
 import { namedNode } from './named-node.ts';
 
@@ -7,8 +7,8 @@ import { namedNode } from './named-node.ts';
  * Whether no timeout of the machine's health or update counts: from the request for maintenance on, also one on its Node that was not recorded
  * yet, until its timeouts have begun anew.
  */
-export function isSuspended({ machines }: { readonly machines: KnownMachines }, ctx: MachineContext): boolean {
+export function isSuspended({ machines }: { readonly machines: MachineIndex }, ctx: MachineContext): boolean {
   if (isUnderMaintenance(ctx.machine)) return true;
   const node = namedNode(ctx, machines);
-  return typeof node === 'object' && asksMaintenance(ctx.machine, node);
+  return typeof node === 'object' && isMaintenanceRequested(ctx.machine, node);
 }

@@ -2,13 +2,13 @@ import { expect, test } from '@jest/globals';
 
 import { planPreparation, type PreparationFacts } from './plan.ts';
 
-const draining: PreparationFacts = { isAsked: true, hasBegun: true, policy: undefined, hooks: 0, hasNode: true };
+const draining: PreparationFacts = { isRequested: true, hasBegun: true, policy: undefined, hooks: 0, hasNode: true };
 const hardly = { ...draining, hasBegun: false, hooks: 2 };
 
 test.each([
-  { facts: { ...draining, isAsked: false, hasBegun: false }, want: 'nothing' },
-  { facts: { ...draining, isAsked: false }, want: 'abort' },
-  { facts: { ...draining, isAsked: false, policy: 'forced' }, want: 'abort' },
+  { facts: { ...draining, isRequested: false, hasBegun: false }, want: 'nothing' },
+  { facts: { ...draining, isRequested: false }, want: 'abort' },
+  { facts: { ...draining, isRequested: false, policy: 'forced' }, want: 'abort' },
   { facts: { ...draining, hasBegun: false }, want: 'begin' },
   { facts: hardly, want: 'begin' },
   { facts: { ...hardly, policy: 'unsafe' }, want: 'delete' },

@@ -3,7 +3,7 @@ import { skipsDrain, type DeletionPolicy } from '../../machines/deletion-policy.
 /** What the preparation of a deletion depends on. */
 export interface PreparationFacts {
   /** Annotation `machine.sapcloud.io/prepare-deletion` is `true`. */
-  readonly isAsked: boolean;
+  readonly isRequested: boolean;
   /** It has begun before: recorded on the Machine. */
   readonly hasBegun: boolean;
   readonly policy: DeletionPolicy | undefined;
@@ -28,8 +28,8 @@ export type PreparationStep = 'nothing' | 'begin' | 'await-hooks' | 'drain' | 'd
  * | yes   | yes   | none, graceful   | none  | yes  | drain, then delete                                           |
  * | yes   | yes   | none, graceful   | none  | no   | delete                                                       |
  */
-export function planPreparation({ isAsked, hasBegun, policy, hooks, hasNode }: PreparationFacts): PreparationStep {
-  if (!isAsked) return hasBegun ? 'abort' : 'nothing';
+export function planPreparation({ isRequested, hasBegun, policy, hooks, hasNode }: PreparationFacts): PreparationStep {
+  if (!isRequested) return hasBegun ? 'abort' : 'nothing';
   if (skipsDrain(policy)) return 'delete';
   if (!hasBegun) return 'begin';
   if (hooks > 0) return 'await-hooks';

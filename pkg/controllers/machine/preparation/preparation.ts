@@ -10,15 +10,15 @@ import type { Lister } from '../../../cache/lister.ts';
 import { fromTimestamp, toTimestamp, type Clock } from '../../../clock/clock.ts';
 import { ApiError, isConflict } from '../../../kube/errors.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
-import { askedPolicy, skipsDrain, type DeletionPolicy } from '../../machines/deletion-policy.ts';
+import { requestedPolicy, skipsDrain, type DeletionPolicy } from '../../machines/deletion-policy.ts';
 import { describeHooks, hooksOf } from '../../machines/hooks.ts';
-import { asksMaintenance } from '../../machines/maintenance.ts';
+import { isMaintenanceRequested } from '../../machines/maintenance.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { deploymentOf, type Owners } from '../../machines/owners.ts';
 import {
   DELETION_PREPARED,
   hasPreparationBegun,
-  isPreparationAsked,
+  isPreparationRequested,
   preparationShownBy,
   type PreparationPhase,
 } from '../../machines/prepared-deletion.ts';
@@ -28,10 +28,10 @@ import type { MachineContext, MachineStep } from '../context.ts';
 import { isForced } from '../deletion/cursor.ts';
 import { nodeToDrain, nodesOf } from '../deletion/nodes.ts';
 import type { DrainPlan } from '../drain/plan.ts';
-import { tellProgress } from '../drain/report.ts';
+import { reportDrainProgress } from '../drain/report.ts';
 import type { DrainState, Drains } from '../drain/session.ts';
 import type { MachineAccess } from '../machine-access.ts';
-import type { News } from '../news.ts';
+import type { ReportedOnce } from '../reported-once.ts';
 import { namedNode, type NamedNode } from '../node/named-node.ts';
 import { liftOwnCordon, withoutOwnCordon } from '../node/own-cordon.ts';
 import { planPreparation } from './plan.ts';
@@ -48,7 +48,7 @@ interface Deps extends Pick<MachineAccess, 'readMachine' | 'deleteUnchanged'> {
   readonly owners: Owners;
   readonly activities: Pick<MachineActivities, 'get'>;
   readonly drains: Drains;
-  readonly news: News;
+  readonly reportedOnce: ReportedOnce;
 }
 
 /** With the machines of which it was told that they are prepared, by UID, and when (monotonic) the DELETE may be sent. */
@@ -69,17 +69,17 @@ export const preparation = (collaborators: Deps): MachineStep => {
 
 async function prepare(deps: Own, ctx: MachineContext): Promise<StepResult> {
   const { machine, observed, nodes } = ctx;
-  const isAsked = isPreparationAsked(observed);
-  const policy = askedPolicy(machine, deploymentOf(machine, deps.owners));
+  const isRequested = isPreparationRequested(observed);
+  const policy = requestedPolicy(machine, deploymentOf(machine, deps.owners));
   const hasBegun = hasPreparationBegun(observed);
-  if (!isAsked && !hasBegun) {
+  if (!isRequested && !hasBegun) {
     show(deps, ctx, undefined);
     await liftLeft(deps, ctx);
     return next;
   }
   const node = nodes === undefined ? undefined : await nodeToDrain(deps.machines, ctx, nodes);
   const hooks = hooksOf(machine, 'deletion');
-  const facts = { isAsked, hasBegun, policy, hooks: hooks.length, hasNode: node !== undefined };
+  const facts = { isRequested, hasBegun, policy, hooks: hooks.length, hasNode: node !== undefined };
   switch (planPreparation(facts)) {
     case 'nothing':
       return next;
@@ -116,7 +116,7 @@ function hold(deps: Own, ctx: MachineContext, hooks: readonly string[]): StepRes
   machine.metadata.annotations = { ...machine.metadata.annotations, [DELETION_PREPARATION_SINCE_ANNOTATION]: '' };
   const text = describeHooks(hooks);
   show(deps, ctx, 'started', text);
-  if (deps.news.isNews(machine.metadata.uid, `preparation: ${text}`)) pass.event('WaitingForHooks', text);
+  if (deps.reportedOnce.isNew(machine.metadata.uid, `preparation: ${text}`)) pass.event('WaitingForHooks', text);
   return goOn(ctx, 'the hooks to be removed');
 }
 
@@ -136,7 +136,7 @@ async function empty(
   const state = await deps.drains.advance(ctx, planOf(deps, ctx, { nodes, node, policy }));
   switch (state.kind) {
     case 'running':
-      tellRunning(deps, ctx, state);
+      reportRunning(deps, ctx, state);
       return waitFor(state.waitingFor);
     case 'failed':
       show(deps, ctx, 'failed', state.text);
@@ -160,7 +160,7 @@ function planOf(
   { machine, observed, signal }: MachineContext,
   { nodes, node, policy }: { nodes: NodeAccess; node: Node; policy: DeletionPolicy | undefined },
 ): DrainPlan {
-  const isWanted = (live: Machine): boolean => !isBeingDeleted(live) && isPreparationAsked(live);
+  const isWanted = (live: Machine): boolean => !isBeingDeleted(live) && isPreparationRequested(live);
   return {
     purpose: 'preparation',
     nodes,
@@ -178,14 +178,14 @@ function planOf(
   };
 }
 
-function tellRunning(deps: Own, ctx: MachineContext, state: Extract<DrainState, { kind: 'running' }>): void {
+function reportRunning(deps: Own, ctx: MachineContext, state: Extract<DrainState, { kind: 'running' }>): void {
   const phase = state.isLate ? 'failed' : 'started';
   const shown = preparationShownBy(ctx.observed);
-  tellProgress(deps, ctx.pass, state, {
+  reportDrainProgress(deps, ctx.pass, state, {
     isSaid: (text) => shown?.reason === phase && shown.message === text,
     say: (text) => show(deps, ctx, phase, text),
   });
-  if (state.isLate && deps.news.isNews(ctx.machine.metadata.uid, 'late preparation'))
+  if (state.isLate && deps.reportedOnce.isNew(ctx.machine.metadata.uid, 'late preparation'))
     ctx.pass.event(
       'DrainFailed',
       'The Node could not be drained within the drain timeout: the Machine is not deleted.',
@@ -213,7 +213,7 @@ async function complete(deps: Own, ctx: MachineContext, policy: DeletionPolicy |
     show(deps, ctx, 'failed', text);
     // That it was told is a change of the Machine, and must not be what sends the next one.
     deps.completed.set(uid, deps.clock.monotonicMs() + REFUSED_RETRY_MS);
-    if (deps.news.isNews(uid, text)) pass.event('DeletionNotPrepared', text);
+    if (deps.reportedOnce.isNew(uid, text)) pass.event('DeletionNotPrepared', text);
     return requeue(REFUSED_RETRY_MS, REFUSED_WAIT);
   }
   log.info({}, 'deleted a machine after its Node was drained');
@@ -227,7 +227,7 @@ async function abort(deps: Own, ctx: MachineContext): Promise<StepResult> {
   const { uid } = machine.metadata;
   deps.drains.end(ctx, 'preparation');
   const shown = preparationShownBy(observed)?.reason;
-  if (shown !== 'aborting' && shown !== 'failed' && deps.news.isNews(uid, `aborting ${sinceOf(machine)}`)) {
+  if (shown !== 'aborting' && shown !== 'failed' && deps.reportedOnce.isNew(uid, `aborting ${sinceOf(machine)}`)) {
     show(deps, ctx, 'aborting', 'Uncordoning the Node.');
     return requeue(0, 'the end of the drain to be recorded');
   }
@@ -240,7 +240,7 @@ async function abort(deps: Own, ctx: MachineContext): Promise<StepResult> {
     if (!(err instanceof ApiError) || ctx.signal.aborted) throw err;
     const text = `The Node could not be uncordoned: ${err.message}.`;
     show(deps, ctx, 'failed', text);
-    if (deps.news.isNews(uid, text)) pass.event('DeletionNotPrepared', text);
+    if (deps.reportedOnce.isNew(uid, text)) pass.event('DeletionNotPrepared', text);
     return requeue(REFUSED_RETRY_MS, 'the API server to uncordon the Node');
   }
   const { [DELETION_PREPARATION_SINCE_ANNOTATION]: _since, ...annotations } = machine.metadata.annotations ?? {};
@@ -275,7 +275,7 @@ async function liftLeft({ machines }: Deps, ctx: MachineContext): Promise<void> 
 function isMaintained({ machine }: MachineContext, node: Node, named: NamedNode): boolean {
   const isNamed = typeof named === 'object' && named.metadata.uid === node.metadata.uid;
   const isRecorded = machine.metadata.annotations?.[MAINTENANCE_SINCE_ANNOTATION] !== undefined;
-  return isNamed ? isRecorded || asksMaintenance(machine, node) : asksMaintenance(node, undefined);
+  return isNamed ? isRecorded || isMaintenanceRequested(machine, node) : isMaintenanceRequested(node, undefined);
 }
 
 /** Live: a cordon that the cache does not show yet would stay forever. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
-import type { AskedPreservation } from '../../machines/preserve-value.ts';
+import type { RequestedPreservation } from '../../machines/preserve-value.ts';
 import { planPreservation } from './plan.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');
@@ -12,7 +12,7 @@ const LEAVE = { kind: 'leave' };
 const end = (why: string, forgetsRequest = false): object => ({ kind: 'end', why, forgetsRequest });
 
 interface Case {
-  readonly asked: AskedPreservation;
+  readonly asked: RequestedPreservation;
   readonly phase: MachinePhase;
   /** Not yet preserved; preserved; preserved, and its time is over. */
   readonly fresh: object;
@@ -43,13 +43,13 @@ describe.each<Case>([
   { asked: 'illegal', phase: 'Running', fresh: LEAVE, bound: LEAVE, over: end('expired', true) },
   { asked: 'illegal', phase: 'Failed', fresh: LEAVE, bound: LEAVE, over: end('expired', true) },
   { asked: 'now', phase: 'Terminating', fresh: LEAVE, bound: LEAVE, over: LEAVE },
-])('when "$asked" is asked for a machine in phase $phase', ({ asked, phase, fresh, bound, over }) => {
+])('when "$asked" is asked for a machine in phase $phase', ({ asked: requested, phase, fresh, bound, over }) => {
   test.each([
     { what: 'not preserved', expiryMs: undefined, want: fresh },
     { what: 'preserved', expiryMs: NOW + DAY, want: bound },
     { what: 'preserved until now', expiryMs: NOW, want: over },
     { what: 'preserved until yesterday', expiryMs: NOW - DAY, want: over },
   ])('and that is $what', ({ expiryMs, want }) => {
-    expect(planPreservation({ asked, phase, expiryMs, nowMs: NOW })).toEqual(want);
+    expect(planPreservation({ requested, phase, expiryMs, nowMs: NOW })).toEqual(want);
   });
 });

@@ -1,9 +1,9 @@
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
-import type { AskedPreservation } from '../../machines/preserve-value.ts';
+import type { RequestedPreservation } from '../../machines/preserve-value.ts';
 
 /** What a decision about preservation depends on. Times in ms since the epoch. */
 export interface PreservationFacts {
-  readonly asked: AskedPreservation;
+  readonly requested: RequestedPreservation;
   readonly phase: MachinePhase | '';
   /** When the preservation ends; undefined while there is none. */
   readonly expiryMs: number | undefined;
@@ -37,13 +37,13 @@ const LEAVE: PreservationPlan = { kind: 'leave' };
  * | `auto-preserved` | preserve | ends, the request is forgotten      | ends, the request is forgotten |
  * | not understood   | as it is | as it is                            | ends, the request is forgotten |
  */
-export function planPreservation({ asked, phase, expiryMs, nowMs }: PreservationFacts): PreservationPlan {
+export function planPreservation({ requested, phase, expiryMs, nowMs }: PreservationFacts): PreservationPlan {
   if (phase === 'Terminating') return LEAVE;
   const isPreserved = expiryMs !== undefined;
   if (isPreserved && expiryMs <= nowMs) {
-    return { kind: 'end', why: 'expired', forgetsRequest: asked !== '' && asked !== 'false' };
+    return { kind: 'end', why: 'expired', forgetsRequest: requested !== '' && requested !== 'false' };
   }
-  switch (asked) {
+  switch (requested) {
     case 'illegal':
       return LEAVE;
     case '':

@@ -8,7 +8,7 @@ import type { Lister } from '../../../cache/lister.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { preserveTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
-import { askedPreservation } from '../../machines/preserve-value.ts';
+import { requestedPreservation } from '../../machines/preserve-value.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { Drains } from '../drain/session.ts';
 import { namedNode, type NamedNode } from '../node/named-node.ts';
@@ -19,8 +19,8 @@ import {
   type Emptiness,
   preservedCondition,
   releasedAnnotations,
-  saysDrained,
-  saysPreserved,
+  showsDrained,
+  showsPreserved,
   stoppedCondition,
   untainted,
 } from './preserved-condition.ts';
@@ -61,15 +61,15 @@ export const preservation = (deps: Deps): MachineStep => ({
     if (phaseOf(observed) !== phaseOf(machine)) return next;
 
     const node = namedNode(ctx, deps.machines);
-    const asked = askedPreservation(machine, node);
-    const facts = { asked, phase: phaseOf(machine), expiryMs: expiryMsOf(ctx), nowMs: deps.clock.now() };
+    const requested = requestedPreservation(machine, node);
+    const facts = { requested, phase: phaseOf(machine), expiryMs: expiryMsOf(ctx), nowMs: deps.clock.now() };
     const plan = planPreservation(facts);
     if (plan.kind === 'preserve') await preserve(deps, ctx, node, plan);
     else deps.drains.end(ctx, 'preservation');
     if (plan.kind === 'end') await end(deps, ctx, node, plan);
 
     const isForgotten = plan.kind === 'end' && plan.forgetsRequest;
-    if (!isForgotten && asked !== 'illegal' && typeof node === 'object') takeOver(ctx, node);
+    if (!isForgotten && requested !== 'illegal' && typeof node === 'object') takeOver(ctx, node);
     return next;
   },
 });
@@ -83,17 +83,17 @@ async function preserve(deps: Deps, ctx: MachineContext, node: NamedNode, plan: 
   }
   pass.alsoAfter(expiryMs - deps.clock.now(), 'the preservation to end');
   if (nodes === undefined || typeof node !== 'object') return;
-  const say = (emptiness: Emptiness): Promise<boolean> =>
+  const report = (emptiness: Emptiness): Promise<boolean> =>
     setCondition(deps, ctx, nodes, node, preservedCondition(emptiness, plan.isAutomatic, expiryMs));
-  if (phaseOf(ctx.machine) === 'Failed') await empty(deps, ctx, { nodes, node, say });
-  else await keep(deps, ctx, { nodes, node, say });
+  if (phaseOf(ctx.machine) === 'Failed') await empty(deps, ctx, { nodes, node, report });
+  else await keep(deps, ctx, { nodes, node, report });
 }
 
 /** The Node of a preserved machine, and what puts condition `Preserved` on it. */
 interface PreservedNode {
   readonly nodes: NodeAccess;
   readonly node: Node;
-  readonly say: (emptiness: Emptiness) => Promise<boolean>;
+  readonly report: (emptiness: Emptiness) => Promise<boolean>;
 }
 
 function begin({ settings, clock }: Deps, { machine, pass, log }: MachineContext, { isAutomatic }: Preserve): void {
@@ -110,17 +110,17 @@ function begin({ settings, clock }: Deps, { machine, pass, log }: MachineContext
 }
 
 /** The Node of a machine that has not failed goes on working. */
-async function keep(deps: Deps, ctx: MachineContext, { nodes, node, say }: PreservedNode): Promise<void> {
+async function keep(deps: Deps, ctx: MachineContext, { nodes, node, report }: PreservedNode): Promise<void> {
   deps.drains.end(ctx, 'preservation');
   await holdOffAutoscaler(ctx, nodes, node);
   if (phaseOf(ctx.machine) === 'Running') await untaint(ctx, nodes, node);
-  await say('kept');
+  await report('kept');
 }
 
 /** The Node of a failed machine is emptied, once, and left for people to look at. */
-async function empty(deps: Deps, ctx: MachineContext, { nodes, node, say }: PreservedNode): Promise<void> {
+async function empty(deps: Deps, ctx: MachineContext, { nodes, node, report }: PreservedNode): Promise<void> {
   const { machine, pass } = ctx;
-  if (saysDrained(node)) {
+  if (showsDrained(node)) {
     deps.drains.end(ctx, 'preservation');
     return;
   }
@@ -131,17 +131,17 @@ async function empty(deps: Deps, ctx: MachineContext, { nodes, node, say }: Pres
   const drain = await deps.drains.advanceKept(ctx, what);
   if (drain.kind === 'running') return;
   if (drain.kind === 'failed') {
-    await say('not-drained');
+    await report('not-drained');
     if (drain.isNews) pass.event('DrainFailed', drain.text);
     return;
   }
-  if (drain.kind === 'drained') await say('drained');
+  if (drain.kind === 'drained') await report('drained');
   deps.drains.end(ctx, 'preservation');
 }
 
 /** Once: anyone who takes the annotation away afterwards knows what he does. */
 async function holdOffAutoscaler({ signal }: MachineContext, nodes: NodeAccess, node: Node): Promise<void> {
-  const annotations = saysPreserved(node) ? undefined : scaleDownHold(node);
+  const annotations = showsPreserved(node) ? undefined : scaleDownHold(node);
   if (annotations !== undefined) await nodes.patch(node, { metadata: { annotations } }, signal);
 }
 

@@ -1,7 +1,7 @@
 import { PRESERVE_ANNOTATION, PRESERVED_TAINT } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node, Taint } from '../../../apis/wire.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
-import { nodeConditionOf, type WantedCondition } from '../../machines/node-condition.ts';
+import { nodeConditionOf, type DesiredCondition } from '../../machines/node-condition.ts';
 import { releasedScaleDownHold } from '../node/scale-down-hold.ts';
 
 /** Type of the Node condition that tells of a preservation. */
@@ -18,7 +18,7 @@ export const PRESERVATION_BARRIER = { taint: { key: PRESERVED_TAINT, effect: 'No
 export type Emptiness = 'kept' | 'drained' | 'not-drained';
 
 /** What condition `Preserved` says of a preserved machine. */
-export function preservedCondition(emptiness: Emptiness, isAutomatic: boolean, expiryMs: number): WantedCondition {
+export function preservedCondition(emptiness: Emptiness, isAutomatic: boolean, expiryMs: number): DesiredCondition {
   const until = `Machine preserved until ${asGoTime(expiryMs)}.`;
   const texts: Record<Emptiness, string> = {
     kept: until,
@@ -34,17 +34,17 @@ export function preservedCondition(emptiness: Emptiness, isAutomatic: boolean, e
 }
 
 /** Whether the Node says that it was emptied for the preservation that it shows. */
-export function saysDrained(node: Node): boolean {
+export function showsDrained(node: Node): boolean {
   const condition = nodeConditionOf(node, PRESERVED);
   return condition?.status === 'True' && condition.message?.includes(DRAINED) === true;
 }
 
-export function saysPreserved(node: Node): boolean {
+export function showsPreserved(node: Node): boolean {
   return nodeConditionOf(node, PRESERVED)?.status === 'True';
 }
 
 /** What condition `Preserved` says afterwards; undefined for a Node that never said anything. */
-export function stoppedCondition(node: Node): WantedCondition | undefined {
+export function stoppedCondition(node: Node): DesiredCondition | undefined {
   if (nodeConditionOf(node, PRESERVED) === undefined) return undefined;
   return { type: PRESERVED, status: 'False', reason: STOPPED, message: '' };
 }

@@ -18,12 +18,12 @@ import {
   type MachineCopy,
 } from '../../machines/status.ts';
 import { RECORD_REFUSED } from '../../machines/status-texts.ts';
-import { nothingWasAsked } from '../calls/never-asked.ts';
+import { noVMWasRequested } from '../calls/no-vm-requested.ts';
 import type { MachineActivities } from '../calls/results.ts';
 import { refusalShownBy } from '../explain/conditions.ts';
 import type { MachineContext } from '../context.ts';
 import { refusedSinceMs } from '../creation/waiting-since.ts';
-import { News } from '../news.ts';
+import { ReportedOnce } from '../reported-once.ts';
 import { PassNotes } from '../pass-notes.ts';
 import { changesOf, isRelease } from './write.ts';
 import type { Random } from '../../../random/random.ts';
@@ -70,9 +70,9 @@ export class RefusedRecords {
   readonly #clock: Clock;
   readonly #backoff: Backoff;
   readonly #activities: Pick<MachineActivities, 'get'>;
-  readonly #news = new News();
+  readonly #reportedOnce = new ReportedOnce();
   /** Of the Machines that go on without their record, by UID. */
-  readonly #known = new Map<string, RefusedRecord>();
+  readonly #refused = new Map<string, RefusedRecord>();
 
   constructor({ clock, activities, random }: RefusedRecordsDeps) {
     this.#clock = clock;
@@ -93,19 +93,20 @@ export class RefusedRecords {
   withoutRecord(ctx: MachineContext, err: ApiError): Instead | undefined {
     const { observed, machine } = ctx;
     // A webhook that does not work fails again.
-    if (!isNodeChangeRefused(err) && this.#news.isNews(observed.metadata.uid, 'recording failed')) return undefined;
+    if (!isNodeChangeRefused(err) && this.#reportedOnce.isNew(observed.metadata.uid, 'recording failed'))
+      return undefined;
     if (isRelease(observed, machine)) return this.#held(ctx, err);
     return isBeingCreated(observed) && !isBeingDeleted(observed) && isNeededForVM(ctx)
       ? this.#waiting(ctx, err)
-      : this.#goingOn(ctx, err);
+      : this.#ongoing(ctx, err);
   }
 
   /** An Event of a status that the API server refuses; undefined when it was told already. Nothing else can tell of it. */
   refusedStatus({ observed }: MachineContext, err: ApiError): MachineEvent | undefined {
     const { uid, name } = observed.metadata;
-    if (!isNodeChangeRefused(err) && this.#news.isNews(uid, 'writing the status failed')) return undefined;
+    if (!isNodeChangeRefused(err) && this.#reportedOnce.isNew(uid, 'writing the status failed')) return undefined;
     const message = `${RECORD_REFUSED}the status of the machine: ${reasonFor(err, name)}`;
-    if (!this.#news.isNews(uid, message)) return undefined;
+    if (!this.#reportedOnce.isNew(uid, message)) return undefined;
     return { object: observed, type: MACHINE_EVENTS.RecordRefused, reason: 'RecordRefused', message };
   }
 
@@ -115,18 +116,18 @@ export class RefusedRecords {
    */
   leftAfter({ observed, machine, pass }: MachineContext): string | undefined {
     const { uid } = observed.metadata;
-    const known = this.#known.get(uid);
+    const known = this.#refused.get(uid);
     const isPart = phaseOf(observed) !== phaseOf(machine) || pass.steps < (known?.steps ?? 0);
     const saysNothing = isPart && changesOf(observed, machine).length === 0;
     if (known?.isDeletion === isBeingDeleted(observed) && saysNothing) return known.text;
-    this.#known.delete(uid);
+    this.#refused.delete(uid);
     return undefined;
   }
 
   /** The Machine is gone. */
   forget(uid: string): void {
-    this.#known.delete(uid);
-    this.#news.forget(uid);
+    this.#refused.delete(uid);
+    this.#reportedOnce.forget(uid);
   }
 
   /** The VM has the whole creation timeout from the first refusal on. */
@@ -135,7 +136,7 @@ export class RefusedRecords {
     const copy = copyOf(observed);
     // What else the pass noted comes about with its record.
     const told = { ...ctx, machine: copy, pass: new PassNotes() };
-    if (!hasMachineFinalizer(observed) && nothingWasAsked(this.#activities, observed)) {
+    if (!hasMachineFinalizer(observed) && noVMWasRequested(this.#activities, observed)) {
       beginPhase(copy, 'CrashLoopBackOff', this.#clock.now());
       return this.#fails(told, { type: 'Create', errorCode: 'FinalizerRefused', description: describe(ctx, err) });
     }
@@ -164,16 +165,16 @@ export class RefusedRecords {
     return { ctx, refusal: undefined, failed: true };
   }
 
-  #goingOn(ctx: MachineContext, err: ApiError): Instead {
+  #ongoing(ctx: MachineContext, err: ApiError): Instead {
     const { observed, pass, log } = ctx;
     const { uid } = observed.metadata;
     const refusal = describe(ctx, err);
-    const known = this.#known.get(uid);
+    const known = this.#refused.get(uid);
     const reached = { steps: pass.steps, isDeletion: isBeingDeleted(observed) };
     const next = { ...this.#nextTry(known, this.#clock.monotonicMs()), ...reached };
-    this.#known.set(uid, { ...next, text: known?.text });
+    this.#refused.set(uid, { ...next, text: known?.text });
     pass.unrecorded();
-    pass.afterWrite(() => this.#known.set(uid, { ...next, text: refusal }));
+    pass.afterWrite(() => this.#refused.set(uid, { ...next, text: refusal }));
     if (known?.text !== refusal && refusalShownBy(observed) !== refusal) {
       pass.event('RecordRefused', refusal);
       pass.afterWrite(() => log.warn({ refusal }, 'continued without recording a machine'));

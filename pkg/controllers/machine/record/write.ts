@@ -31,7 +31,7 @@ import { refusedFor } from '../../machines/node-refusal.ts';
 import {
   hidesVanishedVM,
   machineConditions,
-  refusalSaidBy,
+  recordedRefusalOf,
   refusalShownBy,
   showsMaintenanceOf,
 } from '../explain/conditions.ts';
@@ -108,7 +108,7 @@ function hasNews(before: Machine, after: Machine, refusal: string | undefined): 
   if (machineStatusChange(before, after) !== undefined || refusedFor(before) !== refusedFor(after)) return true;
   if (!showsMaintenanceOf(before, after)) return true;
   if (hidesVanishedVM(before, after)) return true;
-  return refusalShownBy(before) !== (refusal ?? refusalSaidBy(after));
+  return refusalShownBy(before) !== (refusal ?? recordedRefusalOf(after));
 }
 
 /** Whether a pass takes our finalizer from a Machine that is being deleted. */

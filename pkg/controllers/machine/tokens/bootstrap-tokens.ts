@@ -36,7 +36,7 @@ export interface TokenAccess {
 type TokenTarget = Pick<Target, 'reader' | 'writer'>;
 
 /** What is known of one machine's own token. */
-type Known =
+type TokenRecord =
   | {
       readonly state: 'live';
       readonly name: string;
@@ -58,7 +58,7 @@ export class BootstrapTokens {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #extraGroups: string;
-  readonly #known = new Map<string, Known>();
+  readonly #records = new Map<string, TokenRecord>();
 
   constructor(options: { clock: Clock; extraGroups: string; random?: Random | undefined }) {
     this.#random = options.random ?? secureRandom;
@@ -70,7 +70,7 @@ export class BootstrapTokens {
     return {
       ensure: (machine, lifetimeMs, signal) => this.#ensure(target, machine, lifetimeMs, signal),
       forgo: ({ metadata: { uid } }) => {
-        if (!this.#known.has(uid)) this.#known.set(uid, { state: 'gone' });
+        if (!this.#records.has(uid)) this.#records.set(uid, { state: 'gone' });
       },
       find: (machine, lifetimeMs, signal) => this.#find(target, machine, lifetimeMs, signal),
       remove: (machine, spare, signal) => this.#remove(target, machine, spare, signal),
@@ -79,11 +79,11 @@ export class BootstrapTokens {
 
   /** The Machine is gone. */
   forget(machineUID: string): void {
-    this.#known.delete(machineUID);
+    this.#records.delete(machineUID);
   }
 
   async #ensure(target: TokenTarget, machine: Machine, lifetimeMs: number, signal: AbortSignal): Promise<string> {
-    const known = this.#known.get(machine.metadata.uid);
+    const known = this.#records.get(machine.metadata.uid);
     if (known?.state === 'live' && this.#isFresh(known.expiresMs, lifetimeMs)) return known.token;
     for (const id of idsOf(machine)) {
       const secret = await this.#claim(target, machine, id, lifetimeMs, signal);
@@ -111,7 +111,7 @@ export class BootstrapTokens {
   }
 
   async #find(target: TokenTarget, machine: Machine, lifetimeMs: number, signal: AbortSignal): Promise<string> {
-    if (this.#known.get(machine.metadata.uid)?.state !== 'live') {
+    if (this.#records.get(machine.metadata.uid)?.state !== 'live') {
       // Made under the first id of its own, because the one of its name was taken.
       const own = await read(target, tokenSecretName(tokenID(machine.metadata.uid, 0)), signal);
       if (own !== undefined && isOurs(own, machine)) {
@@ -137,7 +137,7 @@ export class BootstrapTokens {
       await target.writer.patch('change', secrets, { namespace: NAMESPACE, name }, patch, { signal });
     }
     const token = tokenOf(secret);
-    this.#known.set(machine.metadata.uid, { state: 'live', name, uid, token, expiresMs, isLegacy: isLegacy(secret) });
+    this.#records.set(machine.metadata.uid, { state: 'live', name, uid, token, expiresMs, isLegacy: isLegacy(secret) });
     return token;
   }
 
@@ -153,11 +153,11 @@ export class BootstrapTokens {
     signal: AbortSignal,
   ): Promise<void> {
     const { uid, name } = machine.metadata;
-    const known = this.#known.get(uid);
+    const known = this.#records.get(uid);
     if (known?.state === 'gone') return;
     if (known === undefined) await this.#removeUnknown(target, machine, spare, signal);
     else if (!known.isLegacy || !spare(legacyTokenID(name) ?? '')) await discard(target, known, signal);
-    this.#known.set(uid, { state: 'gone' });
+    this.#records.set(uid, { state: 'gone' });
   }
 
   /** Another process made the token, or nobody did. */

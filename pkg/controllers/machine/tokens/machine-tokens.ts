@@ -8,7 +8,7 @@ import { isBeingCreated } from '../../machines/status.ts';
 import type { MachineContext } from '../context.ts';
 import type { BootstrapTokens } from './bootstrap-tokens.ts';
 import { legacyTokenID } from './token-id.ts';
-import { fillUserData, wantsToken } from './user-data.ts';
+import { fillUserData, requiresToken } from './user-data.ts';
 
 /** Pause before a token that could not be deleted is tried again. */
 const RETRY_MS = 5_000;
@@ -51,7 +51,7 @@ export class MachineTokens {
   ): Promise<Data> {
     const userData = secretData[USER_DATA];
     const tokens = nodes && this.#deps.bootstrapTokens.of(nodes.target);
-    const isWanted = userData !== undefined && wantsToken(userData);
+    const isWanted = userData !== undefined && requiresToken(userData);
     if (!isWanted && made === 'now') tokens?.forgo(machine);
     if (userData === undefined) return secretData;
     const values: { machineName: string; token?: string } = { machineName: machine.metadata.name };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { fillUserData, wantsToken } from './user-data.ts';
+import { fillUserData, requiresToken } from './user-data.ts';
 
 const encode = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text));
 const fill = (text: string, token?: string): string =>
@@ -39,6 +39,6 @@ describe('user data', () => {
     { text: '%3C%3CBOOTSTRAP_TOKEN%3E%3E', wants: true },
     { text: '<<MACHINE_NAME>>', wants: false },
   ])('"$text" has a place for a token: $wants', ({ text, wants }) => {
-    expect(wantsToken(encode(text))).toBe(wants);
+    expect(requiresToken(encode(text))).toBe(wants);
   });
 });

@@ -9,7 +9,7 @@ export interface UserDataValues {
 }
 
 /** Whether this user data has a place for a bootstrap token, plain or URL-escaped. */
-export function wantsToken(userData: Uint8Array): boolean {
+export function requiresToken(userData: Uint8Array): boolean {
   const text = asText(userData);
   return text.includes(TOKEN) || text.includes(escape(TOKEN));
 }

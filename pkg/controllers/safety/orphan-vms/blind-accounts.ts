@@ -9,7 +9,7 @@ import type { Targets } from '../../../targets/targets.ts';
 import { isReady } from '../../machines/node-health.ts';
 import { isSameVM } from '../../machines/same-vm.ts';
 import { manyMissingVMs, type OrphanEvent, unlistedVMs } from './events.ts';
-import { Evidence, type Look } from './evidence.ts';
+import { Evidence, type Snapshot } from './evidence.ts';
 import { orphanLimit } from './orphan-limit.ts';
 import type { ClassList } from './survey.ts';
 
@@ -70,7 +70,7 @@ export class BlindAccounts {
   }
 
   /** Takes a look into account; returns the accounts that are not believed in it. `unseen`: classes at which it could not look. */
-  judge(classes: readonly Unlisted[], sight: Look, unseen: ReadonlySet<string>): ReadonlyMap<string, Distrust> {
+  judge(classes: readonly Unlisted[], sight: Snapshot, unseen: ReadonlySet<string>): ReadonlyMap<string, Distrust> {
     const blind = new Map<string, ReadonlySet<string>>();
     const verdicts = new Map<string, Distrust>();
     const seen = new Set<string>();
@@ -97,7 +97,7 @@ export class BlindAccounts {
   }
 
   /** Whether one of the machines of an account that work was missing in an earlier look, too. */
-  #isMissingAgain(working: readonly Unlisted[], sight: Look): boolean {
+  #isMissingAgain(working: readonly Unlisted[], sight: Snapshot): boolean {
     const proofs = working.flatMap(({ list, machines }) =>
       machines.map(({ metadata }) => this.#working.see(metadata.uid, list.key, sight)),
     );

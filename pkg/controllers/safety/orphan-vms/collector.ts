@@ -47,7 +47,7 @@ export class Collector {
   readonly #key: string;
   readonly #running = new Map<string, Collection>();
   /** VMs that were told of in a dry run. */
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
 
   /** `key` is enqueued when a deletion has ended. */
   constructor(key: string, deps: CollectorDeps) {
@@ -118,8 +118,8 @@ export class Collector {
   }
 
   #report(vm: ListedMachine, { machineClass }: ClassAccess, proof: Proof): void {
-    if (this.#told.has(vm.providerID)) return;
-    this.#told.add(vm.providerID);
+    if (this.#reported.has(vm.providerID)) return;
+    this.#reported.add(vm.providerID);
     const { recorder, metrics, log } = this.#deps;
     metrics.orphanVMs.inc({ result: 'dry-run' });
     recorder.event(foundOrphan(machineClass, vm, describeProof(proof)));

@@ -21,7 +21,7 @@ import { activityMetrics } from '../../../metrics/activity.ts';
 import { orphanVMMetrics } from './metrics.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { RemovedMachines } from '../removed-machines.ts';
-import { GoneMachines, type GoneMachine } from '../gone-machines.ts';
+import { DeletedMachines, type DeletedMachine } from '../deleted-machines.ts';
 import { VMStates } from '../../machines/vm-states.ts';
 import { OwnerlessVMs } from '../ownerless-vms.ts';
 import { noteOfForcedRemoval } from '../../vms/forced-removals.ts';
@@ -80,7 +80,7 @@ class World {
   /** Since everything was looked at. */
   stateLooks = 0;
   statesDueMs = Infinity;
-  readonly gone = new GoneMachines();
+  readonly gone = new DeletedMachines();
   readonly forgotten: ForgottenMachines;
   machines: Machine[] | Error = [];
   isOwned = false;
@@ -230,7 +230,7 @@ class World {
       ownerless,
       vmStates: this.vmStates,
       states: {
-        look: () => {
+        list: () => {
           this.stateLooks += 1;
           return Promise.resolve(this.statesDueMs);
         },
@@ -1019,8 +1019,8 @@ test.each([
 });
 
 describe('the Node of a Machine that was let go by force', () => {
-  const noted = (world: World): GoneMachine[] => {
-    const late: GoneMachine[] = [];
+  const noted = (world: World): DeletedMachine[] => {
+    const late: DeletedMachine[] = [];
     world.gone.onLate((one) => void late.push(one));
     const former = machine((m) => {
       m.metadata.labels = { node: 'n-1' };
@@ -1113,7 +1113,7 @@ describe('the Node of a Machine that was let go by force', () => {
 
   describe('and the note of it on a class', () => {
     /** Another Machine needs the class. */
-    const inUse = (world: World): GoneMachine[] => {
+    const inUse = (world: World): DeletedMachine[] => {
       world.machines = [machine((m) => void Object.assign(m.metadata, { name: 'm-2', uid: 'uid-of-m-2' }))];
       world.machines[0]!.spec.providerID = 'sim:///m-2';
       return noted(world);

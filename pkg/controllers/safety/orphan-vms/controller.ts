@@ -9,13 +9,13 @@ import type { Logger } from '../../../log/logger.ts';
 import { requeue, type StepResult } from '../../../reconcile/result.ts';
 import { classIndex } from '../../../indexes/class-index.ts';
 import type { RemovedMachines } from '../removed-machines.ts';
-import type { GoneMachines } from '../gone-machines.ts';
+import type { DeletedMachines } from '../deleted-machines.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import { accountOfList, type BlindAccounts } from './blind-accounts.ts';
 import type { OrphanBrake } from './brake.ts';
 import type { Collection, Collector } from './collector.ts';
 import { mismatchedIDs } from './events.ts';
-import type { Evidence, Look } from './evidence.ts';
+import type { Evidence, Snapshot } from './evidence.ts';
 import type { OrphanVMMetrics } from './metrics.ts';
 import type { LeftBehind } from './left-behind.ts';
 import type { LeftNodes } from './left-nodes.ts';
@@ -23,7 +23,7 @@ import type { ForgottenMachines } from './forgotten.ts';
 import type { VMStates } from '../../machines/vm-states.ts';
 import { identify, ownershipOf, type IsListed } from '../../vms/ownership.ts';
 import type { SilentClasses } from './silent-classes.ts';
-import type { StateLooks } from './state-looks.ts';
+import type { StateLists } from './state-lists.ts';
 import { type ClassAccess, type Survey, survey, type SurveyDeps } from './survey.ts';
 import type { VanishedVMs } from './vanished-vms.ts';
 
@@ -47,8 +47,8 @@ export interface OrphanVMsDeps extends SurveyDeps {
   readonly dropSettledNotes: (survey: Survey, signal: AbortSignal) => Promise<void>;
   readonly ownerless: OwnerlessVMs;
   readonly vmStates: Pick<VMStates, 'saw'>;
-  readonly states: Pick<StateLooks, 'look' | 'seen'>;
-  readonly gone: GoneMachines;
+  readonly states: Pick<StateLists, 'list' | 'seen'>;
+  readonly gone: DeletedMachines;
   readonly removed: RemovedMachines;
   readonly trust: Trust;
   /** The clusters that must be alive for anything to be proved. */
@@ -98,14 +98,14 @@ export class OrphanVMsController {
     for (const evidence of [orphans, missingVMs, leftNodes, blindAccounts]) evidence.dropBefore(nowMs - trustedMs);
     if (trustedMs === 0) return requeue(OUTAGE_RETRY_MS, 'the clusters to be reachable');
     if (this.#dueMs > nowMs) {
-      const statesMs = await this.#deps.states.look(signal);
+      const statesMs = await this.#deps.states.list(signal);
       return requeue(Math.min(this.#dueMs - nowMs, statesMs), 'the next check of the provider');
     }
 
-    const waitMs = await this.#look(nowMs, signal);
+    const waitMs = await this.#check(nowMs, signal);
     this.#dueMs = clock.monotonicMs() + waitMs;
     this.#deps.states.seen();
-    const statesMs = await this.#deps.states.look(signal);
+    const statesMs = await this.#deps.states.list(signal);
     return requeue(
       Math.min(waitMs, statesMs),
       running > 0 ? 'VMs without a Machine to be deleted' : 'the next check of the provider',
@@ -113,7 +113,7 @@ export class OrphanVMsController {
   }
 
   /** One look; resolves with the time until the next one. */
-  async #look(nowMs: number, signal: AbortSignal): Promise<number> {
+  async #check(nowMs: number, signal: AbortSignal): Promise<number> {
     const { classes, vanished, removed, forgotten, clock, periodMs, graceMs, metrics } = this.#deps;
     const { orphans, missingVMs, leftNodes, leftBehind, blindAccounts, silentClasses } = this.#deps;
     // Before the first request: who vanishes or gets a VM from now on is judged by the next look.
@@ -164,7 +164,7 @@ export class OrphanVMsController {
     { lists }: Survey,
     vms: ReadonlyMap<string, ListedVM>,
     machines: readonly Machine[],
-    sight: Look,
+    sight: Snapshot,
     unseen: ReadonlySet<string>,
   ): void {
     const { orphans, ownerless, gone } = this.#deps;
@@ -197,7 +197,7 @@ export class OrphanVMsController {
     { lists }: Survey,
     listed: ReadonlySet<string>,
     settled: ReadonlyMap<string, ReadonlyMap<string, string>>,
-    sight: Look,
+    sight: Snapshot,
     unseen: ReadonlySet<string>,
     signal: AbortSignal,
   ): Promise<readonly string[]> {

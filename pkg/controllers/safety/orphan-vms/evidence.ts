@@ -2,7 +2,7 @@ import { toTimestamp } from '../../../clock/clock.ts';
 import type { LogFields } from '../../../log/logger.ts';
 
 /** One look at the provider and, after it, at the API server. */
-export interface Look {
+export interface Snapshot {
   /** Monotonic: when the look began. */
   readonly atMs: number;
   /** The same moment, as wall time. */
@@ -15,13 +15,13 @@ export interface Look {
 
 /** What two looks have shown alike. */
 export interface Proof {
-  readonly first: Look;
-  readonly second: Look;
+  readonly first: Snapshot;
+  readonly second: Snapshot;
 }
 
 interface Entry {
   readonly group: string;
-  readonly first: Look;
+  readonly first: Snapshot;
 }
 
 /**
@@ -47,7 +47,7 @@ export class Evidence {
   }
 
   /** Takes a look into account; the proof, if this one completes it. `group`: with whom the look was taken. */
-  see(key: string, group: string, sight: Look): Proof | undefined {
+  see(key: string, group: string, sight: Snapshot): Proof | undefined {
     const { first } = this.#entries.get(key) ?? { first: sight };
     this.#entries.set(key, { group, first });
     return sight.atMs - first.atMs >= this.#graceMs ? { first, second: sight } : undefined;
@@ -83,10 +83,10 @@ export function describeAnswers({ first, second }: Proof): string {
 }
 
 export function proofFields({ first, second }: Proof): LogFields {
-  const shown = ({ wallMs, vms, machines }: Look) => ({ at: toTimestamp(wallMs), vms, machines });
+  const shown = ({ wallMs, vms, machines }: Snapshot) => ({ at: toTimestamp(wallMs), vms, machines });
   return { first: shown(first), second: shown(second), ms: second.atMs - first.atMs };
 }
 
-function timeOf({ wallMs }: Look): string {
+function timeOf({ wallMs }: Snapshot): string {
   return toTimestamp(wallMs).slice(11, 19);
 }

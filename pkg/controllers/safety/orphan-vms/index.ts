@@ -16,7 +16,7 @@ import type { ReplacementPace } from '../../machines/pace.ts';
 import type { VMStates } from '../../machines/vm-states.ts';
 import { identify, ownershipOf } from '../../vms/ownership.ts';
 import type { RemovedMachines } from '../removed-machines.ts';
-import type { GoneMachines } from '../gone-machines.ts';
+import type { DeletedMachines } from '../deleted-machines.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import { BlindAccounts } from './blind-accounts.ts';
 import { OrphanBrake } from './brake.ts';
@@ -28,7 +28,7 @@ import { LeftBehind } from './left-behind.ts';
 import { LeftNodes } from './left-nodes.ts';
 import { dropSettledNotes } from './settled-notes.ts';
 import { SilentClasses } from './silent-classes.ts';
-import { StateLooks } from './state-looks.ts';
+import { StateLists } from './state-lists.ts';
 import { VanishedVMs } from './vanished-vms.ts';
 import { ORPHAN_VMS_KEY, wakeOrphanVMs } from './wake.ts';
 
@@ -38,7 +38,7 @@ export interface OrphanVMsShare {
   readonly budget: ReplacementBudget;
   readonly pace: ReplacementPace;
   readonly removed: RemovedMachines;
-  readonly gone: GoneMachines;
+  readonly gone: DeletedMachines;
   readonly ownerless: OwnerlessVMs;
   readonly vmStates: VMStates;
 }
@@ -131,7 +131,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     dropSettledNotes: (seen, signal) => dropSettledNotes({ ...left, leftBehind, writer }, seen, signal),
     ownerless,
     vmStates,
-    states: new StateLooks({ classes, machines, drivers, secrets, vmStates, clock, log }),
+    states: new StateLists({ classes, machines, drivers, secrets, vmStates, clock, log }),
     gone,
     removed,
     clusters: [CONTROL, ...targets.all().map(({ cluster }) => cluster)],
@@ -144,7 +144,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     lease: MACHINE_LEASE,
     concurrency: 1,
     reconcile: (_key, signal) => controller.reconcile(signal),
-    needsTarget: () => false,
+    requiresTarget: () => false,
     watches: [
       (queue) => activities.onEnd((key) => queue.add(key)),
       (queue) => wakeOrphanVMs({ machines, classes, queue, controller, trust, removed, gone, ownerless, log }),

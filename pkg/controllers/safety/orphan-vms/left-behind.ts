@@ -9,7 +9,7 @@ import type { ObjectEvents } from '../../../events/event-sink.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import type { Logger } from '../../../log/logger.ts';
 import { forcedRemovalsOf, type ForcedRemoval } from '../../vms/forced-removals.ts';
-import type { GoneMachine } from '../gone-machines.ts';
+import type { DeletedMachine } from '../deleted-machines.ts';
 import { cleanedUp, failedToCleanUp } from './events.ts';
 import { presentIn } from './left-nodes.ts';
 import type { ClassAccess, Survey } from './survey.ts';
@@ -31,7 +31,7 @@ export interface LeftBehindDeps {
   /** UID of the Machine that has a name, read live: the last look before something is deleted. Throws ApiError. */
   readonly liveNamesake: (name: string, signal: AbortSignal) => Promise<string | undefined>;
   /** A VM that was listed is gone: what is left of it can go too. */
-  readonly collected: (machine: GoneMachine) => void;
+  readonly collected: (machine: DeletedMachine) => void;
 }
 
 interface Task {

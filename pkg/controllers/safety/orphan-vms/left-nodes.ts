@@ -8,12 +8,12 @@ import type { Target } from '../../../targets/targets.ts';
 import { isReady } from '../../machines/node-health.ts';
 import { isSameVM } from '../../machines/same-vm.ts';
 import { forcedRemovalsOf } from '../../vms/forced-removals.ts';
-import type { GoneMachine, GoneMachines } from '../gone-machines.ts';
-import { Evidence, type Look } from './evidence.ts';
+import type { DeletedMachine, DeletedMachines } from '../deleted-machines.ts';
+import { Evidence, type Snapshot } from './evidence.ts';
 import type { Survey } from './survey.ts';
 
 export interface LeftNodesDeps {
-  readonly gone: Pick<GoneMachines, 'has' | 'addLate'>;
+  readonly gone: Pick<DeletedMachines, 'has' | 'addLate'>;
   /** With MACHINE_INDEXES of pkg/indexes. */
   readonly machines: Lister<Machine>;
   readonly targets: readonly Pick<Target, 'nodes'>[];
@@ -48,7 +48,7 @@ export class LeftNodes {
   }
 
   /** Takes a look into account; `unseen` are the classes at which it could not look. */
-  examine(survey: Survey, sight: Look, unseen: ReadonlySet<string>): void {
+  examine(survey: Survey, sight: Snapshot, unseen: ReadonlySet<string>): void {
     const { gone, isDryRun } = this.#deps;
     if (isDryRun) return;
     const present = presentIn(survey);
@@ -66,7 +66,7 @@ export class LeftNodes {
   }
 
   /** Whether a Node of it is ready. */
-  #works(left: GoneMachine): boolean {
+  #works(left: DeletedMachine): boolean {
     const { log } = this.#deps;
     const ready = nodesLeftBy(left, this.#deps).find(isReady);
     if (ready === undefined) return false;
@@ -84,7 +84,7 @@ export function presentIn({ lists, machines }: Survey): ReadonlySet<string> {
 
 /** The Nodes that no Machine has and that may be what is left of a machine. */
 export function nodesLeftBy(
-  { name, nodeName, providerID }: GoneMachine,
+  { name, nodeName, providerID }: DeletedMachine,
   { machines, targets }: Pick<LeftNodesDeps, 'machines' | 'targets'>,
 ): readonly Node[] {
   return targets

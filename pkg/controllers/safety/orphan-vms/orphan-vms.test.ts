@@ -7,7 +7,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Capabilities, ListedMachine, VirtualMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
-import { describeProof, Evidence, proofFields, type Look } from './evidence.ts';
+import { describeProof, Evidence, proofFields, type Snapshot } from './evidence.ts';
 import { releaseOf } from '../../vms/orphan-release.ts';
 import { orphanLimit } from './orphan-limit.ts';
 import { identify, isOfNamespace, ownershipOf } from '../../vms/ownership.ts';
@@ -16,7 +16,7 @@ import { judgeTwin } from './twin.ts';
 
 const signal = new AbortController().signal;
 
-function at(atMs: number): Look {
+function at(atMs: number): Snapshot {
   return { atMs, wallMs: Date.UTC(2026, 0, 1) + atMs, vms: 4, machines: 3 };
 }
 

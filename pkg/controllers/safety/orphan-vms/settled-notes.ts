@@ -5,13 +5,13 @@ import { mergePatch } from '../../../kube/patch.ts';
 import { machineClasses } from '../../../kube/resource.ts';
 import type { Logger } from '../../../log/logger.ts';
 import { forcedRemovalsOf, type ForcedRemoval, mayBeLeftBy } from '../../vms/forced-removals.ts';
-import type { GoneMachines } from '../gone-machines.ts';
+import type { DeletedMachines } from '../deleted-machines.ts';
 import type { LeftBehind } from './left-behind.ts';
 import { type LeftNodesDeps, nodesLeftBy, presentIn } from './left-nodes.ts';
 import type { Survey } from './survey.ts';
 
 export interface SettledNotesDeps extends Pick<LeftNodesDeps, 'machines' | 'targets'> {
-  readonly gone: Pick<GoneMachines, 'has'>;
+  readonly gone: Pick<DeletedMachines, 'has'>;
   readonly leftBehind: Pick<LeftBehind, 'isClean'>;
   readonly writer: Pick<Writer, 'patch'>;
   readonly log: Pick<Logger, 'warn'>;

@@ -4,7 +4,7 @@ import type { Clock } from '../../../clock/clock.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
 import { accountOfList, isTooMany } from './blind-accounts.ts';
 import { manyMissingVMs } from './events.ts';
-import type { Evidence, Look } from './evidence.ts';
+import type { Evidence, Snapshot } from './evidence.ts';
 import type { ClassAccess } from './survey.ts';
 import type { VanishedVMs } from './vanished-vms.ts';
 
@@ -42,7 +42,7 @@ export class SilentClasses {
   }
 
   /** Asks for those that are due. Returns who is under suspicion. */
-  async examine(classes: readonly ClassAccess[], sight: Look, signal: AbortSignal): Promise<readonly string[]> {
+  async examine(classes: readonly ClassAccess[], sight: Snapshot, signal: AbortSignal): Promise<readonly string[]> {
     const { vanished, clock } = this.#deps;
     const untilMs = clock.monotonicMs() + MOST_MS;
     const due = [...this.#dueOf(classes, sight.atMs)];

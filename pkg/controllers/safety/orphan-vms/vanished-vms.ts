@@ -24,7 +24,7 @@ import { watchedConditionsOf, type MachineSettings } from '../../machines/settin
 import { beginPhase, copyOf, setOperation } from '../../machines/status.ts';
 import { machineStatusChange } from '../../machines/status-change.ts';
 import type { Unlisted } from './blind-accounts.ts';
-import { type Evidence, type Proof, describeAnswers, describeProof, proofFields, type Look } from './evidence.ts';
+import { type Evidence, type Proof, describeAnswers, describeProof, proofFields, type Snapshot } from './evidence.ts';
 import type { ClassAccess, ClassList } from './survey.ts';
 
 /** What Machines without a VM are found and failed with. */
@@ -80,7 +80,7 @@ export class VanishedVMs {
   /** Asks for the VMs of those Machines. Returns who is under suspicion; none fails while the provider is `doubted`. */
   async examine(
     { list, machines }: Unlisted,
-    sight: Look,
+    sight: Snapshot,
     signal: AbortSignal,
     { isDoubted = false } = {},
   ): Promise<readonly string[]> {
@@ -101,7 +101,7 @@ export class VanishedVMs {
   async ask(
     access: ClassAccess,
     machine: Machine,
-    sight: Look,
+    sight: Snapshot,
     signal: AbortSignal,
     {
       isDoubted = false,

@@ -7,7 +7,7 @@ import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.
 import type { ChangeHandler, Informer } from '../../../cache/lister.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { RemovedMachines } from '../removed-machines.ts';
-import { GoneMachines } from '../gone-machines.ts';
+import { DeletedMachines } from '../deleted-machines.ts';
 import { OwnerlessVMs } from '../ownerless-vms.ts';
 import { wakeOrphanVMs } from './wake.ts';
 
@@ -16,7 +16,7 @@ function watching(leads: boolean) {
   const handlers: ChangeHandler<Machine>[] = [];
   const seen = { looks: 0, warnings: 0 };
   const removed = new RemovedMachines();
-  const gone = new GoneMachines();
+  const gone = new DeletedMachines();
   const late: string[] = [];
   gone.onLate(({ name }) => late.push(name));
   const ownerless = new OwnerlessVMs();

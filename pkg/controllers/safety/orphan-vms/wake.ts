@@ -7,7 +7,7 @@ import type { Trust } from '../../../gate/leader-gate.ts';
 import type { Logger } from '../../../log/logger.ts';
 import type { Queue } from '../../../workqueue/queue.ts';
 import type { RemovedMachines } from '../removed-machines.ts';
-import { remainsOf, type GoneMachines } from '../gone-machines.ts';
+import { remainsOf, type DeletedMachines } from '../deleted-machines.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import type { OrphanVMsController } from './controller.ts';
 
@@ -29,7 +29,7 @@ export interface OrphanVMsWakeDeps {
    */
   readonly trust: Pick<Trust, 'trustedForMs'>;
   readonly removed: RemovedMachines;
-  readonly gone: GoneMachines;
+  readonly gone: DeletedMachines;
   readonly ownerless: OwnerlessVMs;
   readonly log: Logger;
 }

@@ -24,7 +24,7 @@ export function overshoot(operator: Operator, deps: OwnerDeps, ownerless: Ownerl
     lease: MANAGER_LEASE,
     concurrency: 1,
     reconcile: (_key, signal) => controller.reconcile(signal),
-    needsTarget: () => true,
+    requiresTarget: () => true,
     watches: [(queue) => wakeOvershoot(deps, queue, (uid) => controller.released(uid))],
   };
 }

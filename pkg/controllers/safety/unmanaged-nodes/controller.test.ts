@@ -10,7 +10,7 @@ import { silentLogger } from '../../../log/logger.ts';
 import { unmanagedNodeMetrics } from './metrics.ts';
 import type { Target } from '../../../targets/targets.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../../../indexes/machine-indexes.ts';
-import { GoneMachines } from '../gone-machines.ts';
+import { DeletedMachines } from '../deleted-machines.ts';
 import { nodeKey, UnmanagedNodesController } from './controller.ts';
 
 const TIMEOUT_MS = 1_200_000;
@@ -28,7 +28,7 @@ test('a Node of any age has the whole creation timeout from the moment on in whi
   const controller = new UnmanagedNodesController({
     targets: { all: () => [target], of: () => target },
     machines,
-    gone: new GoneMachines(),
+    gone: new DeletedMachines(),
     reader: {
       get: () => Promise.reject(new Error('not asked for')),
       list: () => Promise.reject(new Error('nor this')),

@@ -16,7 +16,7 @@ import { MAINTENANCE } from '../../machines/maintenance.ts';
 import { nodeAccess } from '../../machines/node-access.ts';
 import { setCondition } from '../../machines/node-condition.ts';
 import { machinesOfNode } from '../../../indexes/machines-of-node.ts';
-import type { GoneMachine, GoneMachines } from '../gone-machines.ts';
+import type { DeletedMachine, DeletedMachines } from '../deleted-machines.ts';
 import { answerOf } from './maintenance-request.ts';
 import { decideOnNode } from './node-decision.ts';
 
@@ -24,7 +24,7 @@ export interface UnmanagedNodesDeps {
   readonly targets: Targets;
   /** With MACHINE_INDEXES of pkg/indexes. */
   readonly machines: Lister<Machine>;
-  readonly gone: GoneMachines;
+  readonly gone: DeletedMachines;
   /** Live reads of the control cluster. */
   readonly reader: Reader;
   readonly namespace: string;
@@ -124,7 +124,12 @@ export class UnmanagedNodesController {
   }
 
   /** The last look is live: nobody has such a Machine any more. */
-  async #remove(target: Target, node: Node, left: GoneMachine | undefined, signal: AbortSignal): Promise<StepResult> {
+  async #remove(
+    target: Target,
+    node: Node,
+    left: DeletedMachine | undefined,
+    signal: AbortSignal,
+  ): Promise<StepResult> {
     const { reader, namespace, metrics, log } = this.#deps;
     const { name } = node.metadata;
     try {

@@ -2,14 +2,14 @@ import { MACHINE_LEASE } from '../../../leader/names.ts';
 import { unmanagedNodeMetrics } from './metrics.ts';
 import type { Operator } from '../../../operator/operator.ts';
 import type { Controller } from '../../../reconcile/controller.ts';
-import type { GoneMachines } from '../gone-machines.ts';
+import type { DeletedMachines } from '../deleted-machines.ts';
 import { UnmanagedNodesController } from './controller.ts';
 import { wakeNodesOf, wakeUnmanagedNodes } from './wake.ts';
 
 const NAME = 'safety.unmanaged-nodes';
 
 /** Marks Nodes that no Machine has, and removes those of machines that are gone. */
-export function unmanagedNodes(operator: Operator, gone: GoneMachines): Controller {
+export function unmanagedNodes(operator: Operator, gone: DeletedMachines): Controller {
   const { clock, log, registry, config, reader } = operator;
   const { machines } = operator.caches;
   const { targets } = operator.under(MACHINE_LEASE);
@@ -32,7 +32,7 @@ export function unmanagedNodes(operator: Operator, gone: GoneMachines): Controll
     concurrency: config.machine.concurrency,
     reconcile: (key, signal) => controller.reconcile(key, signal),
     // Nodes are judged by caches that have caught up only.
-    needsTarget: () => true,
+    requiresTarget: () => true,
     watches: [
       (queue) => gone.onLate((machine) => wakeNodesOf(targets.all(), queue, machine)),
       (queue) => wakeUnmanagedNodes(machines, targets.all(), queue),

@@ -14,7 +14,7 @@ import { silentLogger } from '../../../log/logger.ts';
 import { unmanagedNodeMetrics } from './metrics.ts';
 import type { Target } from '../../../targets/targets.ts';
 import { MACHINE_INDEXES } from '../../../indexes/machine-indexes.ts';
-import { GoneMachines } from '../gone-machines.ts';
+import { DeletedMachines } from '../deleted-machines.ts';
 import { nodeKey, UnmanagedNodesController } from './controller.ts';
 
 const TIMEOUT_MS = 60_000;
@@ -27,7 +27,7 @@ function scene(isGone: boolean) {
   const targetClient = new MemoryClient();
   const nodes = new MemoryInformer([node()]);
   const target = { cluster: 'target', nodes, reader: targetClient, writer: targetClient } as unknown as Target;
-  const gone = new GoneMachines();
+  const gone = new DeletedMachines();
   if (isGone) gone.add({ name: 'm-1', nodeName: 'm-1', providerID: 'sim:///m-1' });
   const controller = new UnmanagedNodesController({
     targets: { all: () => [target], of: () => target },

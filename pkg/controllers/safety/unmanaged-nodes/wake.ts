@@ -11,7 +11,7 @@ import type { Node } from '../../../apis/wire.ts';
 import type { Informer } from '../../../cache/lister.ts';
 import type { Target } from '../../../targets/targets.ts';
 import type { Queue } from '../../../workqueue/queue.ts';
-import type { GoneMachine } from '../gone-machines.ts';
+import type { DeletedMachine } from '../deleted-machines.ts';
 import { nodeKey } from './controller.ts';
 
 /** Enqueues a Node when it appears, goes, is asked for maintenance, or changes whose it is, and when a Machine that may have it comes, goes, or learns of it. */
@@ -37,7 +37,7 @@ export function wakeUnmanagedNodes(machines: Informer<Machine>, targets: readonl
 export function wakeNodesOf(
   targets: readonly Target[],
   queue: Queue,
-  { providerID, name, nodeName }: GoneMachine,
+  { providerID, name, nodeName }: DeletedMachine,
 ): void {
   for (const target of targets) {
     const shown = [...target.nodes.byIndex('providerID', providerID), ...target.nodes.byIndex('machineName', name)];

@@ -9,7 +9,7 @@ import type { EndedDrain, DeletionWait } from '../machine-pass.ts';
 export type EndedActivity = Exclude<Activity<EndedDrain>, { readonly state: 'running' }>;
 
 /** What a drain has left, or why it has failed, in words, and what is told of it. What was given up at a closed gate goes on by itself. */
-export function toldOfEnd(activity: EndedActivity): readonly [string, DeletionWait['event']] {
+export function describeDrainEnd(activity: EndedActivity): readonly [string, DeletionWait['event']] {
   if (activity.state === 'failed') {
     const why = messageOf(activity.error);
     const isGate = activity.error instanceof GateClosedError;

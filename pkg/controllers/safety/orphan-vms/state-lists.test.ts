@@ -12,7 +12,7 @@ import { DriverError } from '../../../driver/error.ts';
 import { CLASS_INDEX, classIndex } from '../../../indexes/class-index.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { VMStates } from '../../machines/vm-states.ts';
-import { StateLooks } from './state-looks.ts';
+import { StateLists } from './state-lists.ts';
 
 const { signal } = new AbortController();
 const VM: ListedMachine = { providerID: 'sim:///m-1', machineName: 'm-1', machineUID: 'u', state: 'ACTIVE' };
@@ -48,7 +48,7 @@ function worldOf(...names: readonly string[]) {
       one.spec.class = { kind: 'MachineClass', name };
     }),
   );
-  const looks = new StateLooks({
+  const looks = new StateLists({
     classes: new MemoryInformer<MachineClass>(classes, {}),
     machines: new MemoryInformer<Machine>(machines, { [CLASS_INDEX]: classIndex }),
     drivers: { resolve: () => provider, all: () => [provider] },
@@ -64,16 +64,16 @@ function worldOf(...names: readonly string[]) {
 test('states of VMs of a front end are looked at each minute, those of others and of classes without Machines are not', async () => {
   const { clock, provider, vmStates, looks } = worldOf('made', 'made-unused', 'plain');
 
-  expect(await looks.look(signal)).toBe(60_000);
+  expect(await looks.list(signal)).toBe(60_000);
   expect(provider.asked).toEqual(['made']);
   expect(vmStates.get(VM.providerID)?.state).toBe('ACTIVE');
 
   provider.listed = [{ ...VM, state: 'SHUTOFF' }];
   clock.advance(59_999);
-  expect(await looks.look(signal)).toBe(1);
+  expect(await looks.list(signal)).toBe(1);
   expect(vmStates.get(VM.providerID)?.state).toBe('ACTIVE');
   clock.advance(1);
-  await looks.look(signal);
+  await looks.list(signal);
   expect(vmStates.get(VM.providerID)?.state).toBe('SHUTOFF');
   expect(provider.asked).toEqual(['made', 'made']);
 });
@@ -83,10 +83,10 @@ test('what has just been seen is not looked at, and what a list does not show is
   vmStates.saw([{ ...VM, providerID: 'sim:///other' }], true);
   looks.seen();
 
-  expect(await looks.look(signal)).toBe(60_000);
+  expect(await looks.list(signal)).toBe(60_000);
   expect(provider.asked).toEqual([]);
   clock.advance(60_000);
-  await looks.look(signal);
+  await looks.list(signal);
 
   expect(vmStates.get('sim:///other')?.state).toBe('ACTIVE');
 });
@@ -95,20 +95,20 @@ test('a class that cannot be listed keeps others from nothing, and is looked at 
   const { clock, provider, looks } = worldOf('made', 'made-too');
   provider.listed = new DriverError('Unavailable', 'no answer');
 
-  expect(await looks.look(signal)).toBe(60_000);
+  expect(await looks.list(signal)).toBe(60_000);
   expect(provider.asked).toEqual(['made', 'made-too']);
   clock.advance(60_000);
-  await looks.look(signal);
+  await looks.list(signal);
   expect(provider.asked).toHaveLength(4);
   clock.advance(60_000);
-  await expect(looks.look(AbortSignal.abort(new Error('over')))).rejects.toThrow('over');
+  await expect(looks.list(AbortSignal.abort(new Error('over')))).rejects.toThrow('over');
 });
 
 test('a driver that cannot list is not asked to', async () => {
   const { provider, looks } = worldOf('made');
   provider.methods = new Set();
 
-  await looks.look(signal);
+  await looks.list(signal);
 
   expect(provider.asked).toEqual([]);
 });

@@ -7,7 +7,7 @@ import type { Resource } from '../../../pkg/kube/resource.ts';
  * What an object names; `missing`: there is none. `unknown`: it names nothing, or who asks may not read it, and is told of the object all
  * the same. Throws ApiError when the server cannot be reached.
  */
-export async function knownOf<T extends KubeObject>(
+export async function readNamed<T extends KubeObject>(
   reader: Reader,
   resource: Resource<T>,
   ref: ObjectRef,

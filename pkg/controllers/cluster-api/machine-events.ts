@@ -29,7 +29,7 @@ const UNTOLD = 'InternalError';
  * What is to be told after a pass, beside what its steps tell: why a condition is not True, once for each change of its reason; what a deletion
  * waits for that may take long; and problems, once for each that condition Ready has not said before.
  */
-export function newsOf(
+export function machineEventsOf(
   before: ClusterAPIMachine,
   after: ClusterAPIMachine,
   { problems, deleting }: { readonly problems: readonly string[]; readonly deleting: DeletionWait | undefined },

@@ -6,7 +6,7 @@ import { membershipOf } from '../../../test/node-group.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { NodeIdentifier } from '../membership.ts';
-import { askedFor } from './asked.ts';
+import { deletionTargetOf } from './deletion-target.ts';
 
 const deployment = machineDeployment();
 const own = machineSet(({ metadata }) => {
@@ -143,7 +143,7 @@ test.each<{ title: string; named: NodeIdentifier; want: object }>([
     want: { kind: 'foreign' },
   },
 ])('the autoscaler asks for $title', ({ named, want }) => {
-  expect(askedFor(membershipOf(deps), deployment, named, ['x-2', 'x-3'])).toMatchObject(want);
+  expect(deletionTargetOf(membershipOf(deps), deployment, named, ['x-2', 'x-3'])).toMatchObject(want);
 });
 
 test.each([
@@ -156,13 +156,15 @@ test.each([
     machines: [of(own, 'twin-1', 'a', 'sim:///twin'), of(own, 'twin-2', 'b', 'sim:///twin')],
   });
 
-  expect(askedFor(membershipOf(twins), deployment, { name, providerId: 'sim:///twin' }, [])).toMatchObject(want);
+  expect(deletionTargetOf(membershipOf(twins), deployment, { name, providerId: 'sim:///twin' }, [])).toMatchObject(
+    want,
+  );
 });
 
 test('of a group that was deleted and made anew under the same name the Machines of the first are foreign', () => {
   const anew = machineDeployment(({ metadata }) => void (metadata.uid = 'anew'));
 
-  const asked = askedFor(membershipOf(deps), anew, { name: 'node-joined', providerId: 'sim:///joined' }, []);
+  const asked = deletionTargetOf(membershipOf(deps), anew, { name: 'node-joined', providerId: 'sim:///joined' }, []);
 
   expect(asked).toEqual({ node: 'node-joined', kind: 'foreign' });
 });

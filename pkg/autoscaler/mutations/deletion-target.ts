@@ -7,7 +7,7 @@ import type { DeletionTarget } from './delete-nodes.ts';
  * Finds what a node stands for that is to be deleted from the group of this MachineDeployment, whose replicas without a Machine have these
  * places.
  */
-export function askedFor(
+export function deletionTargetOf(
   membership: Membership,
   { metadata }: MachineDeployment,
   named: NodeIdentifier,

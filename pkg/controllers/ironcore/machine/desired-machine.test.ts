@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
 import { NetworkInterface, Volume } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import { NO_DOWNWARD_API } from '../../../apis/ironcore/downward-api.ts';
-import { wantedOf, type Surroundings } from './wanted.ts';
+import { desiredRuntimeMachine, type Surroundings } from './desired-machine.ts';
 
 const meta = (name: string) => ({
   name,
@@ -80,14 +80,14 @@ test.each([
   const source = image === undefined ? {} : { dataSource: { osImage: { image } } };
   const around = { ...AROUND, volume: () => ({ ...VOLUME, spec: { ...VOLUME.spec, ...source } }) };
 
-  const told = wantedOf(documentMachine(spec), around).ignored;
+  const told = desiredRuntimeMachine(documentMachine(spec), around).ignored;
 
   expect(told ?? '').toMatch(ignored);
 });
 
 describe('what a Machine should be at its runtime', () => {
   test('is what its document says', () => {
-    const wanted = wantedOf(documentMachine({ guestConfig: { hostname: 'web' } }), AROUND);
+    const wanted = desiredRuntimeMachine(documentMachine({ guestConfig: { hostname: 'web' } }), AROUND);
 
     expect(wanted).toEqual({
       runtimeClass: { ready: 'machineclass-sample' },
@@ -146,7 +146,7 @@ describe('what a Machine should be at its runtime', () => {
   ])('has a disk of the pool $what', ({ entry, size, image }) => {
     const volumes = [{ name: 'rootdisk', device: 'oda', ...entry }];
 
-    const { volumes: wanted } = wantedOf(documentMachine({ volumes }), AROUND);
+    const { volumes: wanted } = desiredRuntimeMachine(documentMachine({ volumes }), AROUND);
 
     const localDisk = { sizeBytes: size, image: { image } };
     expect(wanted.get('rootdisk')).toEqual({
@@ -157,7 +157,7 @@ describe('what a Machine should be at its runtime', () => {
   test('has the image of the spec on the first disk only, and the others an empty one', () => {
     const volumes = ['oda', 'odb'].map((device) => ({ name: device, device, localDisk: {} }));
 
-    const wanted = [...wantedOf(documentMachine({ volumes }), AROUND).volumes.values()];
+    const wanted = [...desiredRuntimeMachine(documentMachine({ volumes }), AROUND).volumes.values()];
 
     expect(wanted).toMatchObject([
       { ready: { localDisk: { image: { image: 'my-image' } } } },
@@ -167,7 +167,7 @@ describe('what a Machine should be at its runtime', () => {
 
   test('has the size that a Volume really has', () => {
     const grown = { ...VOLUME, status: { ...VOLUME.status, resources: { storage: '20' } } };
-    const { volumes } = wantedOf(documentMachine(), { ...AROUND, volume: () => grown });
+    const { volumes } = desiredRuntimeMachine(documentMachine(), { ...AROUND, volume: () => grown });
     expect(volumes.get('rootdisk')).toMatchObject({ ready: { connection: { effectiveStorageBytes: 20n } } });
   });
 
@@ -179,7 +179,7 @@ describe('what a Machine should be at its runtime', () => {
     });
     const asked = new Set<string>();
     const ownerReferences = [{ apiVersion: 'v1', kind: 'Machine', ...OURS, controller: true }];
-    const { networkInterfaces } = wantedOf(machine, {
+    const { networkInterfaces } = desiredRuntimeMachine(machine, {
       ...AROUND,
       volume: (name) => void asked.add(name),
       networkInterface: (name) => {
@@ -285,7 +285,10 @@ describe('what a Machine waits for', () => {
     },
   ];
   test.each(rows)('$why', ({ around, machine = documentMachine(), why }) => {
-    const { runtimeClass, ignition, volumes, networkInterfaces } = wantedOf(machine, { ...AROUND, ...around });
+    const { runtimeClass, ignition, volumes, networkInterfaces } = desiredRuntimeMachine(machine, {
+      ...AROUND,
+      ...around,
+    });
 
     const needed = [runtimeClass, ignition, ...volumes.values(), ...networkInterfaces.values()];
     expect(needed.filter((one) => 'why' in one)).toEqual([{ why }]);
@@ -305,7 +308,7 @@ test('fields that flags name are labels of volumes and network interfaces, too, 
   };
   const volume = () => ({ ...VOLUME, metadata: { ...VOLUME.metadata, labels: { z: 'one' } } });
 
-  const { volumes, networkInterfaces } = wantedOf(documentMachine({}), { ...AROUND, downwardAPI, volume });
+  const { volumes, networkInterfaces } = desiredRuntimeMachine(documentMachine({}), { ...AROUND, downwardAPI, volume });
 
   const [disk] = [...volumes.values()].flatMap((one) => ('ready' in one ? [one.ready] : []));
   const [nic] = [...networkInterfaces.values()].flatMap((one) => ('ready' in one ? [one.ready] : []));

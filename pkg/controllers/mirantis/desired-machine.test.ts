@@ -5,7 +5,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { parseProviderSpec } from '../../drivers/openstack/provider-spec.ts';
 import { readClusterSettings } from './cluster-settings.ts';
 import { readProviderValue, type ProviderValue } from './provider-value.ts';
-import { changeFor, classFor, fixedFieldsChanged, desiredMachine } from './wanted.ts';
+import { changeFor, classFor, fixedFieldsChanged, desiredMachine } from './desired-machine.ts';
 
 const AT = 'spec.providerSpec.value';
 

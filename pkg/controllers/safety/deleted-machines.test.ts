@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { machine, node } from '../../../test/builders.ts';
 import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
-import { GoneMachines, remainsOf } from './gone-machines.ts';
+import { DeletedMachines, remainsOf } from './deleted-machines.ts';
 
 test.each([
   { title: 'shows its VM', providerID: 'sim:///gone', says: '', isIts: true },
@@ -31,7 +31,7 @@ test.each([
     isIts: false,
   },
 ])('a Node that $title was that of the machine that is gone: $isIts', ({ name, providerID, says = '', isIts }) => {
-  const gone = new GoneMachines();
+  const gone = new DeletedMachines();
   gone.add({ name: 'gone', nodeName: 'n-gone', providerID: 'sim:///gone' });
   const late = node((n) => {
     if (name !== undefined) n.metadata.name = name;
@@ -43,7 +43,7 @@ test.each([
 });
 
 test('a name alone is not believed of a Node that was there before the machine', () => {
-  const gone = new GoneMachines();
+  const gone = new DeletedMachines();
   gone.add({ name: 'gone', nodeName: 'n-gone', providerID: 'sim:///gone', createdAt: '2026-01-02T00:00:00Z' });
   const of = (creationTimestamp: string, providerID: string): string | undefined =>
     gone.of(
@@ -59,7 +59,7 @@ test('a name alone is not believed of a Node that was there before the machine',
 });
 
 test('a machine whose VM no driver has shown leaves nothing, whatever its provider id', () => {
-  const gone = new GoneMachines();
+  const gone = new DeletedMachines();
   const copied = machine((m) => {
     m.metadata.labels = {};
     m.status.conditions = [];

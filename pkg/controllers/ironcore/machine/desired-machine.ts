@@ -42,7 +42,7 @@ export interface Surroundings {
   keeperOf(handle: string): Holder | undefined;
 }
 
-export interface Wanted {
+export interface DesiredMachine {
   readonly runtimeClass: Needed<string>;
   readonly ignition: Needed<Uint8Array>;
   /** By entry of the spec, in its order. */
@@ -56,7 +56,7 @@ export interface Wanted {
 const DEFAULT_KEY = 'ignition.yaml';
 
 /** What a Machine should be at its runtime, with what is missing for it. */
-export function wantedOf(machine: IronCoreMachine, around: Surroundings): Wanted {
+export function desiredRuntimeMachine(machine: IronCoreMachine, around: Surroundings): DesiredMachine {
   const { volumes = [], networkInterfaces = [], guestConfig } = machine.spec;
   return {
     runtimeClass: classOf(machine, around),

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import type { ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import type { DeletionWait } from './machine-pass.ts';
-import { newsOf } from './news.ts';
+import { machineEventsOf } from './machine-events.ts';
 
 const machine = (conditions: readonly ClusterAPICondition[], metadata: object = {}): ClusterAPIMachine => ({
   metadata: { name: 'm', uid: 'u', resourceVersion: '1', creationTimestamp: '', ...metadata },
@@ -57,30 +57,30 @@ test.each<{
     want: ['Warning NodeLost NodeDeleted'],
   },
 ])('when $what, $want is told', ({ before = [], after, want }) => {
-  const told = newsOf(machine(before), machine(after), NOTHING);
+  const told = machineEventsOf(machine(before), machine(after), NOTHING);
 
   expect(told.map(({ type, reason, message }) => `${type} ${reason} ${message}`)).toEqual(want);
 });
 
 test('of a Machine that goes nothing is told that it has lost', () => {
-  expect(newsOf(machine([]), machine([missing], { deletionTimestamp: 'now' }), NOTHING)).toEqual([]);
+  expect(machineEventsOf(machine([]), machine([missing], { deletionTimestamp: 'now' }), NOTHING)).toEqual([]);
 });
 
 test('each problem is told once, and by nothing else', () => {
   const before = machine([condition('Ready', 'False', 'NotReady', '* Problem: old\n* NodeHealthy: x')]);
   const foreign = { ...waiting, message: 'new' };
 
-  expect(newsOf(before, machine([foreign]), { ...NOTHING, problems: ['old', 'new'] })).toEqual([
+  expect(machineEventsOf(before, machine([foreign]), { ...NOTHING, problems: ['old', 'new'] })).toEqual([
     { type: 'Warning', reason: 'Problem', message: 'new' },
   ]);
-  expect(newsOf(before, machine([]), { ...NOTHING, problems: ['old'] })).toEqual([]);
+  expect(machineEventsOf(before, machine([]), { ...NOTHING, problems: ['old'] })).toEqual([]);
 });
 
 test.each(['NodeDeleted', 'ConnectionDown'])('a Machine whose Node was never found has lost none: %s', (reason) => {
   const { metadata, status } = machine([condition('NodeReady', 'Unknown', reason, 'the kubeconfig is of no use')]);
   const never = { metadata, status: { conditions: status?.conditions ?? [] } };
 
-  expect(newsOf(machine([]), never, NOTHING)).toEqual([
+  expect(machineEventsOf(machine([]), never, NOTHING)).toEqual([
     { type: 'Warning', reason: 'NodeNotFound', message: `${reason}: the kubeconfig is of no use` },
   ]);
 });
@@ -132,7 +132,7 @@ test.each<{ what: string; before?: ClusterAPICondition; after: DeletionWait; wan
   },
 ])('when a deletion $what, $want is told', ({ before, after, want }) => {
   const going = machine([], { deletionTimestamp: 'now' });
-  const told = newsOf(machine(before === undefined ? [] : [before]), going, { ...NOTHING, deleting: after });
+  const told = machineEventsOf(machine(before === undefined ? [] : [before]), going, { ...NOTHING, deleting: after });
 
   expect(told.map(({ type, reason, message }) => `${type} ${reason} ${message}`)).toEqual(want);
 });

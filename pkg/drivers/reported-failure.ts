@@ -5,7 +5,7 @@ import { withoutSecrets } from '../driver/without-secrets.ts';
  * Runs a call whose failures `failureOf` makes those of the provider; what is no DriverError is thrown as it is. A provider's words may
  * repeat what it was sent: nothing of the Secret leaves the driver.
  */
-export async function tellingFailures<T>(
+export async function reportingFailures<T>(
   secretData: Readonly<Record<string, Uint8Array>>,
   failureOf: (err: unknown) => unknown,
   work: () => Promise<T>,

@@ -27,7 +27,7 @@ const DELETION_REASONS = [
 export const REFUSED = 'Cannot delete ';
 
 /** What is to be told of a Cluster after its status was written: what it has reached, and what it waits for, once for each change of the reason. */
-export function clusterNewsOf(before: ClusterAPICluster, after: ClusterAPICluster): readonly PassEvent[] {
+export function clusterEventsOf(before: ClusterAPICluster, after: ClusterAPICluster): readonly PassEvent[] {
   const isPaused = (cluster: ClusterAPICluster): boolean => conditionOf(cluster, 'Paused')?.status === 'True';
   return [
     ...(isPaused(after) && !isPaused(before)

@@ -25,7 +25,7 @@ import type { New } from '../../kube/client.ts';
 import { isEmptyChange, replacing } from '../../kube/merge-change.ts';
 import type { MergePatch } from '../../kube/patch.ts';
 import type { ClusterSettings } from './cluster-settings.ts';
-import type { ProviderValue, WantedServer } from './provider-value.ts';
+import type { ProviderValue, DesiredServer } from './provider-value.ts';
 import type { DeletionPolicy } from '../machines/deletion-policy.ts';
 
 /** Value of the label of what is made here. */
@@ -73,7 +73,7 @@ export function areOne(machine: ClusterMachine, ours: Machine): boolean {
 }
 
 /** The MachineClass of a Machine or a pool. Its name is the hash of what it says, so that equal ones share it. */
-export function classFor(holder: KubeObject, server: WantedServer, settings: ClusterSettings): New<MachineClass> {
+export function classFor(holder: KubeObject, server: DesiredServer, settings: ClusterSettings): New<MachineClass> {
   const { namespace = '' } = holder.metadata;
   const content = {
     provider: PROVIDER,
@@ -94,7 +94,7 @@ export function classFor(holder: KubeObject, server: WantedServer, settings: Clu
 }
 
 /** The members stand in one order always: they are hashed. */
-function providerSpecFor(holder: KubeObject, server: WantedServer, settings: ClusterSettings): object {
+function providerSpecFor(holder: KubeObject, server: DesiredServer, settings: ClusterSettings): object {
   const { network, subnetIDs, floatingNetwork } = settings;
   const { namespace = '', annotations = {} } = holder.metadata;
   const address = annotations[FLOATING_IP_ANNOTATION];
@@ -206,7 +206,7 @@ const FIXED: Readonly<Record<string, string>> = {
 
 /** Fields that say something else than the class that the server was made by: they cannot change any more. */
 export function fixedFieldsChanged(
-  server: WantedServer,
+  server: DesiredServer,
   { providerSpec }: Pick<MachineClass, 'providerSpec'>,
 ): readonly string[] {
   const was = (providerSpec as { readonly spec?: Readonly<Record<string, unknown>> } | undefined)?.spec ?? {};

@@ -12,7 +12,7 @@ import { adoptionOf } from '../adoption.ts';
 import type { Seen } from '../seen.ts';
 
 /** What objects of providers are looked at with. */
-export type LookDeps = Pick<StepDeps, 'externals' | 'servedAs' | 'writer'>;
+export type ObserveDeps = Pick<StepDeps, 'externals' | 'servedAs' | 'writer'>;
 
 /** How what an object says is read. */
 type Read<Report> = (object: External['object'], contract: External['contract']) => Report;
@@ -37,8 +37,8 @@ export function see<Report>(
 }
 
 /** The same of the Machine of a pass, which becomes the owner of the object. */
-export async function look<Report>(
-  deps: LookDeps,
+export async function observeObject<Report>(
+  deps: ObserveDeps,
   pass: MachinePass,
   reference: ContractReference | undefined,
   read: Read<Report>,

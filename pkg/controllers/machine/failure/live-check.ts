@@ -1,25 +1,25 @@
 import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { belongsTo, type KnownMachines } from '../../machines/node-owner.ts';
+import { belongsTo, type MachineIndex } from '../../machines/node-owner.ts';
 import type { MachineContext } from '../context.ts';
 import type { MachineAccess } from '../machine-access.ts';
 
 /** When to look again after a live read that contradicts the cache: the watch delivers it soon. */
 export const CATCH_UP_MS = 1_000;
 
-export interface LastLookDeps extends Pick<MachineAccess, 'readMachine'> {
-  readonly machines: KnownMachines;
+export interface LiveCheckDeps extends Pick<MachineAccess, 'readMachine'> {
+  readonly machines: MachineIndex;
 }
 
 /** What a live look found: what speaks against going on at once, or the machine's Node, if it has one. */
-export type LastLook = { readonly doubt: string } | { readonly doubt: undefined; readonly node: Node | undefined };
+export type LiveCheck = { readonly doubt: string } | { readonly doubt: undefined; readonly node: Node | undefined };
 
 /** Reads Machine and Node live, before a timeout makes the machine Failed: nothing is replaced because a cache is old. */
-export async function lastLook(
-  { machines, readMachine }: LastLookDeps,
+export async function liveCheck(
+  { machines, readMachine }: LiveCheckDeps,
   { machine, observed, nodes, signal }: MachineContext,
-): Promise<LastLook> {
+): Promise<LiveCheck> {
   const name = nodeNameOf(machine);
   const [live, node] = await Promise.all([
     readMachine(observed, signal),

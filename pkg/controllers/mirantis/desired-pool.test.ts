@@ -13,7 +13,7 @@ import {
   memberFor,
   movedLabels,
   replicasPlan,
-} from './pool-wanted.ts';
+} from './desired-pool.ts';
 
 /** Of a pool without a Cluster. */
 const NOTHING = { updateOrder: undefined, isHeld: undefined };

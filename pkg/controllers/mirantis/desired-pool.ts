@@ -22,9 +22,9 @@ import { KAAS_GROUP, KAAS_VERSION, type MachinePool } from '../../apis/mirantis/
 import type { New } from '../../kube/client.ts';
 import { isEmptyChange, replacing } from '../../kube/merge-change.ts';
 import type { MergePatch } from '../../kube/patch.ts';
-import { pauseChange } from './cluster-wanted.ts';
+import { pauseChange } from './desired-cluster.ts';
 import type { PoolValue } from './pool-value.ts';
-import { copiedLabelsOf, MADE_FOR } from './wanted.ts';
+import { copiedLabelsOf, MADE_FOR } from './desired-machine.ts';
 
 /** Old MachineSets that are kept, and with them their classes. */
 const KEPT_REVISIONS = 3;

@@ -7,7 +7,7 @@ import type { CloudCluster } from '../../apis/mirantis/cluster.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { New } from '../../kube/client.ts';
 import type { ClusterValue } from './cluster-value.ts';
-import { isControlPlane, MADE_FOR } from './wanted.ts';
+import { isControlPlane, MADE_FOR } from './desired-machine.ts';
 
 /** Name of the NodeLabelPolicy of a Cluster. */
 export function policyNameOf({ metadata: { name } }: CloudCluster): string {

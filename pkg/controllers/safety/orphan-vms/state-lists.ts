@@ -9,7 +9,7 @@ import type { Logger } from '../../../log/logger.ts';
 import type { VMStates } from '../../machines/vm-states.ts';
 import { isListed, listClass, type SurveyDeps } from './survey.ts';
 
-export interface StateLooksDeps extends Omit<SurveyDeps, 'reader' | 'namespace'> {
+export interface StateListsDeps extends Omit<SurveyDeps, 'reader' | 'namespace'> {
   readonly classes: Lister<MachineClass>;
   /** With the index CLASS_INDEX. */
   readonly machines: Lister<Machine>;
@@ -25,11 +25,11 @@ const PERIOD_MS = 60_000;
  * Between the searches for VMs, lists those of classes that a front end has made: its objects show the state of each VM in the provider's
  * words, which would be up to a whole search old otherwise, and missing for as long of a new one. Nothing is decided by it.
  */
-export class StateLooks {
-  readonly #deps: StateLooksDeps;
+export class StateLists {
+  readonly #deps: StateListsDeps;
   #dueMs = -Infinity;
 
-  constructor(deps: StateLooksDeps) {
+  constructor(deps: StateListsDeps) {
     this.#deps = deps;
   }
 
@@ -39,7 +39,7 @@ export class StateLooks {
   }
 
   /** Looks when it is time; resolves with the time until the next look. */
-  async look(signal: AbortSignal): Promise<number> {
+  async list(signal: AbortSignal): Promise<number> {
     const { clock } = this.#deps;
     const waitMs = this.#dueMs - clock.monotonicMs();
     if (waitMs > 0) return waitMs;

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import type { ClusterAPICluster, ClusterAPIClusterStatus } from '../../apis/cluster-api/cluster.ts';
 import type { ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
-import { clusterNewsOf, REFUSED } from './cluster-news.ts';
+import { clusterEventsOf, REFUSED } from './cluster-events.ts';
 
 const REFERENCE = { apiGroup: 'g', kind: 'Sim', name: 'i' };
 
@@ -97,7 +97,7 @@ test.each<{ what: string; before?: ClusterAPIClusterStatus; after: ClusterAPIClu
   },
   { what: 'a deletion that is refused again', before: REFUSAL, after: REFUSAL, told: [] },
 ])('of a Cluster is told $what: $told', ({ before = {}, after, told }) => {
-  const news = clusterNewsOf(cluster(before), cluster(after));
+  const news = clusterEventsOf(cluster(before), cluster(after));
 
   expect(news.map(({ type, reason, message }) => `${type} ${reason} ${message}`)).toEqual(told);
 });
@@ -106,5 +106,5 @@ test('infrastructure of a Cluster that goes is to go, and one without infrastruc
   const going = cluster(infrastructure('False', 'ObjectDeleted'), { deletionTimestamp: 'now' });
   const bare = { ...cluster({ initialization: { infrastructureProvisioned: true } }), spec: {} };
 
-  expect([...clusterNewsOf(cluster({}), going), ...clusterNewsOf(cluster({}), bare)]).toEqual([]);
+  expect([...clusterEventsOf(cluster({}), going), ...clusterEventsOf(cluster({}), bare)]).toEqual([]);
 });

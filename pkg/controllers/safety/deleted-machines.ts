@@ -9,7 +9,7 @@ import { isSameVM, schemeOf } from '../machines/same-vm.ts';
 const CAPACITY = 8_192;
 
 /** What is left of a machine whose VM was deleted. */
-export interface GoneMachine {
+export interface DeletedMachine {
   readonly name: string;
   /** The name that its Node has or would have had. */
   readonly nodeName: string;
@@ -19,7 +19,7 @@ export interface GoneMachine {
 }
 
 /** What is left of a Machine. One that no driver has shown a VM leaves nothing: its provider id may be that of another namespace's VM. */
-export function remainsOf(machine: Machine): GoneMachine {
+export function remainsOf(machine: Machine): DeletedMachine {
   const { metadata, spec } = machine;
   const { name, labels, creationTimestamp } = metadata;
   const providerID = hasVM(machine) ? (spec.providerID ?? '') : '';
@@ -27,25 +27,25 @@ export function remainsOf(machine: Machine): GoneMachine {
 }
 
 /** Machines whose VM was deleted by us: a Node that shows such a VM, or such a Machine, joined too late. Kept in memory only. */
-export class GoneMachines {
-  readonly #byProviderID = new BoundedMap<string, GoneMachine>(CAPACITY);
-  readonly #byName = new BoundedMap<string, GoneMachine>(CAPACITY);
-  readonly #byNodeName = new BoundedMap<string, GoneMachine>(CAPACITY);
+export class DeletedMachines {
+  readonly #byProviderID = new BoundedMap<string, DeletedMachine>(CAPACITY);
+  readonly #byName = new BoundedMap<string, DeletedMachine>(CAPACITY);
+  readonly #byNodeName = new BoundedMap<string, DeletedMachine>(CAPACITY);
 
-  #late: (machine: GoneMachine) => void = () => undefined;
+  #late: (machine: DeletedMachine) => void = () => undefined;
 
   /** Who is told of machines whose VM went later than they; one only. */
-  onLate(told: (machine: GoneMachine) => void): void {
+  onLate(told: (machine: DeletedMachine) => void): void {
     this.#late = told;
   }
 
   /** The VM of a machine that was gone before is gone now: its Nodes can go too. */
-  addLate(machine: GoneMachine): void {
+  addLate(machine: DeletedMachine): void {
     this.add(machine);
     this.#late(machine);
   }
 
-  add(machine: GoneMachine): void {
+  add(machine: DeletedMachine): void {
     if (machine.providerID === '') return;
     this.#byProviderID.set(machine.providerID, machine);
     this.#byName.set(machine.name, machine);
@@ -68,7 +68,7 @@ export class GoneMachines {
    * provider. An id of another form than the driver's is believed where a name is right too: the last segment alone may be another cloud's. A name
    * alone is not believed of a Node that is older than the Machine: another namespace may have a Machine of that name.
    */
-  of(node: Node): GoneMachine | undefined {
+  of(node: Node): DeletedMachine | undefined {
     const providerID = node.spec?.providerID ?? '';
     const says = node.metadata.labels?.[MACHINE_NAME_LABEL] ?? '';
     const ofVM = this.#byProviderID.get(providerID);

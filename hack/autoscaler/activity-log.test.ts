@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 
-import { Told } from './told.ts';
+import { ActivityLog } from './activity-log.ts';
 
 test('two deeds that read alike are told twice, a state that lasts once', () => {
   const lines: string[] = [];
-  const told = new Told((line) => lines.push(line));
+  const told = new ActivityLog((line) => lines.push(line));
 
   told.did('grows by 1');
   told.did('grows by 1');
