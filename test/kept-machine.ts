@@ -113,7 +113,7 @@ export class KeptMachine {
   }
 
   async pass(): Promise<PassSeen> {
-    const seen = await this.world.pass(this.world.creation);
+    const seen = await this.world.reconcile();
     await this.world.settle();
     for (const request of this.world.drains.requests.slice(this.#seenDrains)) this.#raiseBarrier(request);
     this.#seenDrains = this.world.drains.requests.length;

@@ -186,7 +186,7 @@ function declareAll(registry: Registry): void {
   const clock = { now: () => 0 };
   rolloutMetrics(registry, { machineDeployments: none, machineSets: none, machines: { byIndex: () => [] }, clock });
   poolMetrics(registry, { machines: none, machineSets: none, clock });
-  waitMetrics(registry, { waits: () => NOTHING_WAITS, classes: none, clock });
+  waitMetrics(registry, { steps: NOTHING_WAITS, classes: none, clock });
   buildInfo(registry, { version: '', program: '' });
   logMetrics(registry, () => 0);
   replacementMetrics(registry, { held: () => [], zones: () => [] }, []);

@@ -18,11 +18,9 @@ import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/indexes/owner-index
 import type { TokenAccess } from '../../pkg/controllers/machine/tokens/bootstrap-tokens.ts';
 import type { ActivityResults } from '../../pkg/controllers/machine/calls/results.ts';
 import type { MachineContext, MachineStep } from '../../pkg/controllers/machine/context.ts';
+import { MachineController } from '../../pkg/controllers/machine/controller.ts';
 import { PassNotes } from '../../pkg/controllers/machine/pass-notes.ts';
-import { runPass } from '../../pkg/controllers/machine/pass.ts';
 import { machineSteps, type MachineSteps, type MachineStepsDeps } from '../../pkg/controllers/machine/steps.ts';
-import { PassWrites } from '../../pkg/controllers/machine/record/pass-writes.ts';
-import { RefusedRecords } from '../../pkg/controllers/machine/record/refused-record.ts';
 import type { MachineEvent } from '../../pkg/controllers/machines/events.ts';
 import { ReplacementBudget } from '../../pkg/controllers/machines/replacement-budget.ts';
 import { ReplacementPace } from '../../pkg/controllers/machines/pace.ts';
@@ -31,7 +29,7 @@ import { copyOf } from '../../pkg/controllers/machines/status.ts';
 import type { Cluster, GateClosedError } from '../../pkg/gate/gate.ts';
 import type { Outage } from '../../pkg/gate/outage.ts';
 import { ApiError } from '../../pkg/kube/errors.ts';
-import { type LogFields, silentLogger } from '../../pkg/log/logger.ts';
+import { type LogFields, type Logger, silentLogger } from '../../pkg/log/logger.ts';
 import type { MachineMetrics } from '../../pkg/controllers/machine/metrics.ts';
 import type { StepResult } from '../../pkg/reconcile/result.ts';
 import { FakeDrain } from './drain.ts';
@@ -40,6 +38,8 @@ import { MachineWriter } from './machine-writer.ts';
 import { SETTINGS } from './machine-settings.ts';
 import { FakeNodes } from './nodes.ts';
 import { VMStates } from '../../pkg/controllers/machines/vm-states.ts';
+
+const KEY = 'default/m-1';
 
 /** Both writes of a pass. */
 const LOST = Array.from({ length: 2 }, () => new ApiError(409, 'Conflict', 'somebody else wrote'));
@@ -55,8 +55,8 @@ export interface PassSeen {
 }
 
 /**
- * The steps of the machine controller with all that they work with, in memory: everything that is ours is as in production, the cloud
- * and the clusters do as told.
+ * The machine controller with all that it works with, in memory: everything that is ours is as in production, the cloud and the clusters
+ * do as told.
  */
 export class FakeWorld {
   /** What passes have told at level info. */
@@ -89,6 +89,8 @@ export class FakeWorld {
   readonly tokenCalls: string[] = [];
   /** What every reading of a class's Secrets fails with. */
   secretFailure: Error | undefined;
+  /** What happens elsewhere while they are read. */
+  whileSecrets: () => void = () => undefined;
   /** What every making of a token fails with. */
   tokenFailure: Error | undefined;
   /** What happens elsewhere while a token is made. */
@@ -116,22 +118,30 @@ export class FakeWorld {
   holdsScaleDown = true;
   readonly settings: { -readonly [name in keyof MachineSettings]: MachineSettings[name] } = { ...SETTINGS };
   writes = 0;
-  /** What the ends of passes are written with. */
+  /** What passes are written with. */
   readonly writer = new MachineWriter(this.machines);
-  #passWrites: PassWrites;
+  controller: MachineController;
+  /** That of the last pass over each. */
+  readonly #contexts = new Map<string, MachineContext>();
+
+  readonly #log: Logger = {
+    ...silentLogger,
+    info: (_fields, message) => void this.infos.push(message),
+    warn: (fields, message) => void this.warnings.push({ message, fields }),
+  };
 
   constructor() {
     this.nodes.machines = this.machines;
     this.activities = this.#newActivities();
     this.steps = machineSteps(this.deps);
-    this.#passWrites = this.#newPassWrites();
+    this.controller = this.#controllerOf(this.steps);
   }
 
   /** What a restart loses. */
   restart(): void {
     this.activities = this.#newActivities();
     this.steps = machineSteps(this.deps);
-    this.#passWrites = this.#newPassWrites();
+    this.controller = this.#controllerOf(this.steps);
   }
 
   /** The life of a machine. */
@@ -149,17 +159,26 @@ export class FakeWorld {
     return this.creation.filter((step) => step.name === name);
   }
 
-  /** Runs steps over the Machine, and keeps what they changed. */
-  async pass(steps: readonly MachineStep[], key = 'default/m-1'): Promise<PassSeen> {
-    const observed = this.machines.get(key);
-    if (observed === undefined) throw new Error(`no machine ${key}`);
-    const ctx = this.context(observed);
+  /** One pass of the controller over a Machine. */
+  async reconcile(key = KEY): Promise<PassSeen> {
+    return await this.#passOf(this.controller, key);
+  }
+
+  /** The same with some of the steps alone. */
+  async pass(steps: readonly MachineStep[], key = KEY): Promise<PassSeen> {
+    return await this.#passOf(this.#controllerOf({ ...this.steps, creation: steps, deletion: steps }), key);
+  }
+
+  async #passOf(controller: MachineController, key: string): Promise<PassSeen> {
+    if (this.machines.get(key) === undefined) throw new Error(`no machine ${key}`);
     const [writesBefore, eventsBefore] = [this.writer.writes.length, this.events.length];
     if (this.losesWrites) this.writer.failures.push(...LOST);
-    const [run] = await Promise.allSettled([runPass(steps, ctx, this.#passWrites)]);
-    this.writer.failures.length = 0;
+    const [run] = await Promise.allSettled([controller.reconcile(key, new AbortController().signal, this.#log)]);
+    if (this.losesWrites) this.writer.failures.length = 0;
     const writes = this.writer.writes.slice(writesBefore);
     this.writes += this.losesWrites ? 0 : writes.length;
+    const ctx = this.#contexts.get(key);
+    if (ctx === undefined) throw new Error('the pass ran no step');
     const isDone = run.status === 'fulfilled';
     return {
       result: isDone ? run.value : { kind: 'next' as const },
@@ -194,11 +213,7 @@ export class FakeWorld {
       observed,
       machine: copyOf(observed),
       signal: new AbortController().signal,
-      log: {
-        ...silentLogger,
-        info: (_fields, message) => void this.infos.push(message),
-        warn: (fields, message) => void this.warnings.push({ message, fields }),
-      },
+      log: this.#log,
       pass,
       nodes: this.hasTarget ? this.nodes : undefined,
     };
@@ -215,10 +230,12 @@ export class FakeWorld {
       labelPolicies,
       targets: { of: () => (this.hasTarget ? this.nodes.target : undefined) },
       secrets: {
-        of: (machineClass) =>
-          this.secretFailure === undefined
+        of: (machineClass) => {
+          this.whileSecrets();
+          return this.secretFailure === undefined
             ? Promise.resolve(this.#secretsOf(machineClass))
-            : Promise.reject(this.secretFailure),
+            : Promise.reject(this.secretFailure);
+        },
       },
       activities,
       random: () => 1,
@@ -330,10 +347,26 @@ export class FakeWorld {
     });
   }
 
-  #newPassWrites(): PassWrites {
-    const { writer, clock } = this;
-    const recorder = { event: (event: MachineEvent) => void this.events.push(event) };
-    return new PassWrites({ writer, clock, recorder, refused: new RefusedRecords(this) });
+  /** A controller with these steps, which share what they remember with those of all others until a restart. */
+  #controllerOf(steps: MachineSteps): MachineController {
+    const { machines, activities, writer, clock } = this;
+    const seen = (step: MachineStep): MachineStep => ({
+      ...step,
+      run: (ctx) => {
+        this.#contexts.set(ctx.key, ctx);
+        return step.run(ctx);
+      },
+    });
+    return new MachineController({
+      machines,
+      activities,
+      writer,
+      clock,
+      steps: { ...steps, creation: steps.creation.map(seen), deletion: steps.deletion.map(seen) },
+      nodesOf: () => (this.hasTarget ? this.nodes : undefined),
+      outages: () => this.outages,
+      recorder: { event: (event: MachineEvent) => void this.events.push(event) },
+    });
   }
 
   #newActivities(): ActivityRegistry<ActivityResults> {

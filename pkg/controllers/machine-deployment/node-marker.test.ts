@@ -230,7 +230,7 @@ describe('250 Nodes none of which can be marked', () => {
     expect(passes.map(({ writes }) => writes)).toEqual([100, 100, 50, 0]);
     expect(passes).toMatchObject([{ hasMore: true }, { hasMore: true }, { hasMore: false }, { hasMore: false }]);
     expect(passes.map((one) => 'isDone' in one && one.isDone)).toEqual([false, false, false, false]);
-    expect(passes.map((one) => ('news' in one ? one.news.length : -1))).toEqual([100, 100, 50, 0]);
+    expect(passes.map((one) => ('newRefusals' in one ? one.newRefusals.length : -1))).toEqual([100, 100, 50, 0]);
     const dueMs = marker.dueInMs(OWNER) ?? 0;
     expect(dueMs).toBeGreaterThan(0);
     expect(dueMs).toBeLessThanOrEqual(5_000 * (1 + JITTER));

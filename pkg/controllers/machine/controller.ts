@@ -1,26 +1,29 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
-import type { Reader, Writer } from '../../kube/client.ts';
+import type { Lister } from '../../cache/lister.ts';
+import type { Outage } from '../../gate/outage.ts';
 import type { Logger } from '../../log/logger.ts';
+import type { Random } from '../../random/random.ts';
 import { stop, type StepResult } from '../../reconcile/result.ts';
-import type { MachineEventSink } from '../machines/events.ts';
-import { nodeAccess } from '../machines/node-access.ts';
+import type { NodeAccess } from '../machines/node-access.ts';
 import { copyOf } from '../machines/status.ts';
-import { BootstrapTokens } from './tokens/bootstrap-tokens.ts';
+import type { MachineActivities } from './calls/results.ts';
 import type { MachineContext } from './context.ts';
-import { machineAccess, type MachineAccess } from './machine-access.ts';
 import { PassNotes } from './pass-notes.ts';
 import { runPass } from './pass.ts';
-import { PassWrites } from './record/pass-writes.ts';
+import { PassWrites, type PassWritesDeps } from './record/pass-writes.ts';
 import { RefusedRecords } from './record/refused-record.ts';
-import { machineSteps, type MachineSteps, type MachineStepsDeps } from './steps.ts';
+import type { MachineSteps } from './steps.ts';
 
-export interface MachineControllerDeps extends Omit<MachineStepsDeps, 'bootstrapTokens' | keyof MachineAccess> {
-  /** Live reads of the control cluster. */
-  readonly reader: Reader;
-  readonly writer: Writer;
-  readonly recorder: MachineEventSink;
+export interface MachineControllerDeps extends Omit<PassWritesDeps, 'refused'> {
+  readonly machines: Lister<Machine>;
+  readonly steps: MachineSteps;
+  /** The Nodes of a Machine's target cluster; undefined: there is none. */
+  readonly nodesOf: (machine: Machine) => NodeAccess | undefined;
+  readonly activities: MachineActivities;
+  readonly outages: () => readonly Outage[];
+  readonly random?: Random | undefined;
 }
 
 /**
@@ -29,29 +32,24 @@ export interface MachineControllerDeps extends Omit<MachineStepsDeps, 'bootstrap
  */
 export class MachineController {
   readonly #deps: MachineControllerDeps;
-  readonly #steps: MachineSteps;
   readonly #refused: RefusedRecords;
   readonly #writes: PassWrites;
 
   constructor(deps: MachineControllerDeps) {
-    const { activities, clock, random, settings, writer, recorder } = deps;
-    const bootstrapTokens = new BootstrapTokens({ clock, random, extraGroups: settings.bootstrapTokenExtraGroups });
     this.#deps = deps;
-    this.#steps = machineSteps({ ...deps, ...machineAccess(deps), bootstrapTokens });
-    this.#refused = new RefusedRecords({ clock, activities, random });
-    this.#writes = new PassWrites({ writer, clock, recorder, refused: this.#refused });
+    this.#refused = new RefusedRecords(deps);
+    this.#writes = new PassWrites({ ...deps, refused: this.#refused });
   }
 
   /** One pass over one Machine. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal, log: Logger): Promise<StepResult> {
-    const { machines, activities } = this.#deps;
+    const { machines, steps, activities } = this.#deps;
     const observed = machines.get(key);
     if (observed === undefined) return stop;
 
-    const { creation, deletion } = this.#steps;
-    const steps = isBeingDeleted(observed) ? deletion : creation;
     try {
-      return await runPass(steps, this.#context(key, observed, signal, log), this.#writes);
+      const list = isBeingDeleted(observed) ? steps.deletion : steps.creation;
+      return await runPass(list, this.#context(key, observed, signal, log), this.#writes);
     } finally {
       // Machines may vanish during a pass; what it noted for one afterwards nobody would ever ask for.
       const uid = machines.get(key)?.metadata.uid;
@@ -65,23 +63,17 @@ export class MachineController {
   /** A Node of this Machine is gone, and was last seen like this. One that a cluster has forgotten that was set back was not deleted. */
   nodeGone(machine: Machine, node: Node): void {
     if (this.#deps.outages().some(({ isSetBack }) => isSetBack)) return;
-    this.#steps.lostNodes.noteDeleted(machine, node);
-  }
-
-  /** What keeps machines from going on, for metrics. */
-  get waits(): Pick<MachineSteps, 'drains' | 'retries'> {
-    return this.#steps;
+    this.#deps.steps.lostNodes.noteDeleted(machine, node);
   }
 
   /** Drops what was remembered of a Machine that is gone. */
   forget({ metadata: { uid } }: Machine): void {
-    this.#steps.forget(uid);
+    this.#deps.steps.forget(uid);
     this.#refused.forget(uid);
   }
 
   #context(key: string, observed: Machine, signal: AbortSignal, log: Logger): MachineContext {
-    const target = this.#deps.targets.of(observed);
-    const nodes = target === undefined ? undefined : nodeAccess(target, this.#deps.machines);
+    const nodes = this.#deps.nodesOf(observed);
     return { key, observed, machine: copyOf(observed), signal, log, pass: new PassNotes(), nodes };
   }
 }

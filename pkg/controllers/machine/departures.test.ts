@@ -77,7 +77,7 @@ describe('unlike the original:', () => {
     const running = await run(world);
     remake(world, { deletionTimestamp: '2026-01-01T00:00:00Z' });
     for (let i = 0; i < 10 && world.machines.get(KEY) !== undefined; i++) {
-      await world.pass(world.deletion);
+      await world.reconcile();
       world.drains.end({ kind: 'drained' });
       await world.settle();
     }
@@ -105,7 +105,7 @@ describe('unlike the original:', () => {
     world.clock.advance(10 * MINUTE);
     world.nodes.live.set('m-1', node());
 
-    const { machine: seen } = await world.pass(world.creation);
+    const { machine: seen } = await world.reconcile();
 
     expect(world.nodes.done).toContain('read m-1');
     expect(seen.status?.currentStatus?.phase).toBe('Unknown');
@@ -131,7 +131,7 @@ describe('unlike the original:', () => {
 
     const phases = [];
     for (const world of [alone, inIllZone, withOthers]) {
-      phases.push((await world.pass(world.creation)).machine.status?.currentStatus?.phase);
+      phases.push((await world.reconcile()).machine.status?.currentStatus?.phase);
     }
 
     expect(phases).toEqual(['Failed', 'Unknown', 'Unknown']);
@@ -182,7 +182,7 @@ describe('unlike the original:', () => {
     await run(world);
     world.machines.put({ ...current(world), metadata: namedLike(world, 'm-2'), status: {} });
 
-    await world.pass(world.creation, 'default/m-2');
+    await world.reconcile('default/m-2');
     await world.settle();
 
     expect(world.driver.calls).toEqual(['status', 'create']);
@@ -192,7 +192,7 @@ describe('unlike the original:', () => {
     const world = start();
     const { promise, resolve } = Promise.withResolvers<void>();
     world.driver.hold = promise;
-    await world.pass(world.creation);
+    await world.reconcile();
     remake(world, { deletionTimestamp: '2026-01-01T00:00:00Z' });
     resolve();
 
@@ -227,12 +227,12 @@ describe('unlike the original:', () => {
     const world = unhealthy();
     world.clock.advance(60 * MINUTE);
     world.trustedForMs = () => MINUTE;
-    const young = await world.pass(world.creation);
+    const young = await world.reconcile();
     world.trustedForMs = () => 60 * MINUTE;
     world.graceLeftMs = SECOND;
-    const inGrace = await world.pass(world.creation);
+    const inGrace = await world.reconcile();
     world.graceLeftMs = 0;
-    const then = await world.pass(world.creation);
+    const then = await world.reconcile();
 
     expect([young, inGrace, then].map(({ machine: m }) => m.status?.currentStatus?.phase)).toEqual([
       'Unknown',
@@ -288,7 +288,7 @@ describe('unlike the original:', () => {
     world.clock.advance(60 * MINUTE);
     world.closedGate = new GateClosedError('outage', 'target', 'cluster target could not be reached');
 
-    const { machine: seen, writes } = await world.pass(world.creation);
+    const { machine: seen, writes } = await world.reconcile();
 
     expect([seen.status?.currentStatus?.phase, writes]).toEqual(['Unknown', []]);
   });
@@ -298,7 +298,7 @@ describe('unlike the original:', () => {
     world.classes.remove('default/class-1');
     world.nodes.cache.put(node((n) => Object.assign(n.metadata, { resourceVersion: '2' })));
 
-    const { machine: seen } = await world.pass(world.creation);
+    const { machine: seen } = await world.reconcile();
     expect(seen.status?.currentStatus?.phase).toBe('Running');
     expect(world.nodes.done).toContain('patch m-1');
 

@@ -15,6 +15,7 @@ import type { Controller } from '../../reconcile/controller.ts';
 import { endWithResults } from '../../reconcile/last-results.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../machines/events.ts';
+import { nodeAccess, type NodeAccess } from '../machines/node-access.ts';
 import type { DrainRules } from '../machines/drain-rules.ts';
 import type { Owners } from '../machines/owners.ts';
 import type { ReplacementBudget } from '../machines/replacement-budget.ts';
@@ -24,6 +25,9 @@ import type { VMStates } from '../machines/vm-states.ts';
 import { zoneStates } from '../machines/zones.ts';
 import type { ActivityResults } from './calls/results.ts';
 import { MachineController } from './controller.ts';
+import { machineAccess } from './machine-access.ts';
+import { machineSteps } from './steps.ts';
+import { BootstrapTokens } from './tokens/bootstrap-tokens.ts';
 import type { LeftVMs } from './deletion/forced-removal.ts';
 import { poolMetrics } from './pool-metrics.ts';
 import { waitMetrics } from './wait-metrics.ts';
@@ -54,26 +58,43 @@ export function machine(operator: Operator, share: MachineShare): Controller {
   const { writer, targets, gate } = operator.under(MACHINE_LEASE);
   const limits = ACTIVITY_LIMITS;
   const activities = new ActivityRegistry<ActivityResults>({ clock, log, metrics: metrics.activity, limits });
-  const controller = new MachineController({
+  const recorder = eventsAbout(machineResource, operator.recorder(MACHINE_EVENT_SOURCE));
+  const { random } = operator;
+  const outages = () => operator.outages;
+  const steps = machineSteps({
     ...share,
+    ...machineAccess({ reader, writer, targets, clock }),
     machines,
     classes,
     labelPolicies,
-    reader,
-    writer,
     targets,
     activities,
+    bootstrapTokens: new BootstrapTokens({ clock, random, extraGroups: config.machine.bootstrapTokenExtraGroups }),
     gate,
     trust: gate,
-    outages: () => operator.outages,
-    recorder: eventsAbout(machineResource, operator.recorder(MACHINE_EVENT_SOURCE)),
+    outages,
     metrics: machineMetrics(registry, machines),
     clock,
-    random: operator.random,
+    random,
     settings: config.machine,
     leftVMs: leftVMsUnder(config),
     // Nobody else would take it away again.
     holdsScaleDownDuringRollout: config.controllers.has('machine-deployment') && config.sets.annotateForAutoscaler,
+  });
+  const nodesOf = (one: Machine): NodeAccess | undefined => {
+    const target = targets.of(one);
+    return target && nodeAccess(target, machines);
+  };
+  const controller = new MachineController({
+    steps,
+    machines,
+    nodesOf,
+    activities,
+    outages,
+    writer,
+    recorder,
+    clock,
+    random,
   });
   replacementMetrics(
     registry,
@@ -84,7 +105,7 @@ export function machine(operator: Operator, share: MachineShare): Controller {
     HOLD_KINDS,
   );
   poolMetrics(registry, { machines, machineSets, clock });
-  waitMetrics(registry, { waits: () => controller.waits, classes, clock });
+  waitMetrics(registry, { steps, classes, clock });
   const nodes = targets.all().map((target) => target.nodes);
   return {
     name: 'machine',

@@ -68,7 +68,7 @@ describe('no VM is made for a machine that, while the provider is asked for it,'
     world.driver.hold = new Promise((resolve) => {
       answer = resolve;
     });
-    await world.pass(world.creation);
+    await world.reconcile();
     await world.settle();
     world.machines.put(
       machine((m) => {
@@ -89,7 +89,7 @@ test('each call about a machine takes a turn at the provider', async () => {
   const world = worldOf(unborn);
   world.driver.methods = new Set(['InitializeMachine']);
   for (let i = 0; i < 4; i++) {
-    await world.pass(world.creation);
+    await world.reconcile();
     await world.settle();
   }
   expect(world.driver.calls).toEqual(['status', 'create', 'initialize']);
@@ -103,7 +103,7 @@ test.each([
   const world = worldOf(deleting(stage, (m) => (m.metadata.labels = {})));
   world.nodes.cache.remove('m-1');
 
-  await world.pass(world.deletion);
+  await world.reconcile();
   await world.settle();
 
   expect(world.driver.calls).toEqual([call]);
@@ -113,10 +113,10 @@ test.each([
 test('a turn that was given up says nothing about the machine, and comes again', async () => {
   const world = worldOf(unborn);
   world.driver.nextTurn = Promise.reject(new TurnGivenUpError('the process is stopping'));
-  await world.pass(world.creation);
+  await world.reconcile();
   await world.settle();
 
-  const { machine: seen, result } = await world.pass(world.creation);
+  const { machine: seen, result } = await world.reconcile();
 
   expect(seen.status).toEqual({});
   expect(result).toMatchObject({ kind: 'requeue', afterMs: 5_000 });
@@ -126,14 +126,14 @@ test('no VM is initialized whose machine is deleted while it waits for its turn 
   const world = worldOf(unborn);
   world.driver.methods = new Set(['InitializeMachine']);
   for (let i = 0; i < 2; i++) {
-    await world.pass(world.creation);
+    await world.reconcile();
     await world.settle();
   }
   let begin: () => void = () => undefined;
   world.driver.nextTurn = new Promise((resolve) => {
     begin = resolve;
   });
-  await world.pass(world.creation);
+  await world.reconcile();
   await world.settle();
   const calls = [...world.driver.calls];
   const seen = world.machines.get(KEY);
@@ -153,7 +153,7 @@ test('no VM is made for a machine that is deleted while it waits for its turn at
   world.driver.nextTurn = new Promise((resolve) => {
     begin = resolve;
   });
-  await world.pass(world.creation);
+  await world.reconcile();
   await world.settle();
   world.machines.put(
     machine((m) => {
@@ -174,7 +174,7 @@ test('no VM is deleted whose Machine has gone while it waits for its turn at the
   world.driver.nextTurn = new Promise((resolve) => {
     begin = resolve;
   });
-  await world.pass(world.deletion);
+  await world.reconcile();
   await world.settle();
   world.machines.remove(KEY);
 
@@ -194,7 +194,7 @@ test('no VM is made for a machine that is deleted while its bootstrap token is m
       }),
     );
 
-  await world.pass(world.creation);
+  await world.reconcile();
   await world.settle();
 
   expect(world.tokenCalls).toEqual(['ensure']);
@@ -224,17 +224,17 @@ test('a VM that has come is recorded before its machine can be given up', async 
 test('a VM is initialized only once its identity is recorded', async () => {
   const world = worldOf(unborn);
   world.driver.methods = new Set(['InitializeMachine']);
-  await world.pass(world.creation);
+  await world.reconcile();
   await world.settle();
   world.losesWrites = true;
 
-  await world.pass(world.creation);
+  await world.reconcile();
   await world.settle();
   expect(world.driver.calls).toEqual(['status', 'create']);
 
   world.losesWrites = false;
-  await world.pass(world.creation);
-  await world.pass(world.creation);
+  await world.reconcile();
+  await world.reconcile();
   await world.settle();
   expect(world.driver.calls).toEqual(['status', 'create', 'initialize']);
 });
@@ -261,10 +261,10 @@ test('while a machine is looked at for the last time, no other one of its set is
 test('a provider\'s own "Canceled" is a failure of it, and told', async () => {
   const world = worldOf(unborn);
   world.driver.failures = { create: [new DriverError('Canceled', 'by an operator')] };
-  await world.pass(world.creation);
+  await world.reconcile();
   await world.settle();
 
-  const { machine: seen } = await world.pass(world.creation);
+  const { machine: seen } = await world.reconcile();
 
   expect(seen.status?.lastOperation).toMatchObject({ state: 'Failed', errorCode: 'Canceled' });
 });
@@ -273,7 +273,7 @@ test('a refused token is told of, and does not let every event ask the provider 
   const world = worldOf(unborn);
   world.tokenFailure = new ApiError(403, 'Forbidden', 'no');
   for (let i = 0; i < 4; i++) {
-    await world.pass(world.creation);
+    await world.reconcile();
     await world.settle();
   }
 
@@ -329,12 +329,12 @@ describe('a deletion', () => {
     });
     await world.settle();
     world.clock.advance(10_000);
-    expect((await world.pass(world.deletion)).result).toMatchObject({ kind: 'requeue', afterMs: 20_000 });
+    expect((await world.reconcile()).result).toMatchObject({ kind: 'requeue', afterMs: 20_000 });
 
     world.clock.advance(20_000);
-    const { events } = await world.pass(world.deletion);
+    const { events } = await world.reconcile();
     await world.settle();
-    await world.pass(world.deletion);
+    await world.reconcile();
 
     expect(events.map(({ reason }) => reason)).toEqual(['CreationAborted']);
     expect(isAborted).toBe(false);
@@ -347,7 +347,7 @@ describe('a deletion', () => {
     );
     world.outages = [{ cluster: 'target', sinceMs: 0, why: 'no answer' }];
 
-    await world.pass(world.deletion);
+    await world.reconcile();
     await world.settle();
 
     expect(world.driver.calls).toEqual(['delete']);
@@ -355,11 +355,11 @@ describe('a deletion', () => {
 
   test('whose VM is going already is seen to its end in an outage', async () => {
     const world = worldOf(deleting('Initiate VM deletion'));
-    await world.pass(world.deletion);
+    await world.reconcile();
     await world.settle();
     world.outages = [{ cluster: 'target', sinceMs: 0, why: 'no answer' }];
 
-    const { events } = await world.pass(world.deletion);
+    const { events } = await world.reconcile();
 
     expect(events.map(({ reason }) => reason)).toContain('VMDeleted');
   });
@@ -372,7 +372,7 @@ describe('a deletion', () => {
     const ill = { type: 'Ready', status: 'Unknown', lastTransitionTime: since };
     world.nodes.cache.put(node((n) => void (n.status.conditions = [ill])));
 
-    expect((await world.pass(world.deletion)).result).toMatchObject({ kind: 'requeue', afterMs: want });
+    expect((await world.reconcile()).result).toMatchObject({ kind: 'requeue', afterMs: want });
   });
 
   test('is not forced because of another Node of the same name, which is ill', async () => {
@@ -387,7 +387,7 @@ describe('a deletion', () => {
       }),
     );
 
-    await world.pass(world.deletion);
+    await world.reconcile();
     await world.settle();
 
     expect(world.drains.requests.map(({ force }) => force)).toEqual([false]);
@@ -398,7 +398,7 @@ describe('a deletion', () => {
       deleting('Initiate VM deletion', (m) => void (m.metadata.creationTimestamp = '2025-12-01T00:00:00Z')),
     );
 
-    await world.pass(world.deletion);
+    await world.reconcile();
 
     expect(world.tokenCalls).toEqual([]);
   });

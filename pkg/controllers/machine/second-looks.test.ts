@@ -143,10 +143,10 @@ describe('a deletion comes back by itself', () => {
     );
     world.nodes.cache.remove('m-1');
     world.driver.failures = { status: [new DriverError('Unavailable', 'no answer')] };
-    await world.pass(world.deletion);
+    await world.reconcile();
     await world.settle();
 
-    expect((await world.pass(world.deletion)).result).toMatchObject(requeued);
+    expect((await world.reconcile()).result).toMatchObject(requeued);
   });
 
   test('when a VolumeAttachment could not be deleted', async () => {
@@ -154,7 +154,7 @@ describe('a deletion comes back by itself', () => {
     world.nodes.volumes.push(attachment('va-1'));
     world.nodes.detachFailure = new Error('no');
 
-    expect((await world.pass(world.deletion)).result).toMatchObject(requeued);
+    expect((await world.reconcile()).result).toMatchObject(requeued);
   });
 
   test('when another VolumeAttachment came meanwhile', async () => {
@@ -162,45 +162,45 @@ describe('a deletion comes back by itself', () => {
     world.nodes.volumes.push(attachment('va-1'));
     world.nodes.detach = () => Promise.resolve();
 
-    expect((await world.pass(world.deletion)).result).toMatchObject(requeued);
+    expect((await world.reconcile()).result).toMatchObject(requeued);
   });
 
   test('when its drain met a closed gate', async () => {
     const world = deleting(STAGES.drain);
-    await world.pass(world.deletion);
+    await world.reconcile();
     await world.settle();
     world.drains.fail(new GateClosedError('outage', 'target', 'closed'));
     await world.settle();
 
-    expect((await world.pass(world.deletion)).result).toMatchObject({ kind: 'requeue', afterMs: 5_000 });
-    expect((await world.pass(world.deletion)).result).toMatchObject({ kind: 'requeue', afterMs: 5_000 });
+    expect((await world.reconcile()).result).toMatchObject({ kind: 'requeue', afterMs: 5_000 });
+    expect((await world.reconcile()).result).toMatchObject({ kind: 'requeue', afterMs: 5_000 });
     expect(world.drains.requests).toHaveLength(1);
   });
 
   test('when its drain failed, at the drain timeout at the latest', async () => {
     const world = deleting(STAGES.drain, (m) => void (m.spec.drainTimeout = '3s'));
-    await world.pass(world.deletion);
+    await world.reconcile();
     await world.settle();
     world.drains.fail(new Error('no'));
     await world.settle();
 
-    expect((await world.pass(world.deletion)).result).toMatchObject({ ...requeued, afterMs: 3_000 });
+    expect((await world.reconcile()).result).toMatchObject({ ...requeued, afterMs: 3_000 });
   });
 
   test('when its target cluster cannot be reached', async () => {
     const world = deleting(STAGES.drain);
     world.outages = [{ cluster: 'target', sinceMs: 0, why: 'no answer' }];
 
-    expect((await world.pass(world.deletion)).result).toMatchObject(requeued);
+    expect((await world.reconcile()).result).toMatchObject(requeued);
   });
 
   test('when its VM could not be deleted', async () => {
     const world = deleting(STAGES.vm);
     world.driver.failures = { delete: [new DriverError('Unavailable', 'no answer')] };
-    await world.pass(world.deletion);
+    await world.reconcile();
     await world.settle();
 
-    expect((await world.pass(world.deletion)).result).toMatchObject(requeued);
+    expect((await world.reconcile()).result).toMatchObject(requeued);
   });
 
   test('when the VM of an unanswered creation may show yet', async () => {
@@ -209,23 +209,23 @@ describe('a deletion comes back by itself', () => {
       m.metadata.annotations[CREATION_SENT_ANNOTATION] = '2026-01-01T00:00:00Z';
     });
     world.driver.idempotentCreate = false;
-    await world.pass(world.deletion);
+    await world.reconcile();
     await world.settle();
 
-    expect((await world.pass(world.deletion)).result).toMatchObject(requeued);
+    expect((await world.reconcile()).result).toMatchObject(requeued);
   });
 });
 
 test('VolumeAttachments stay until the Machine says that they go', async () => {
   const world = deleting(STAGES.drain, (m) => void (m.metadata.labels[FORCE_DELETION_LABEL] = 'True'));
   world.nodes.volumes.push(attachment('va-1'));
-  await world.pass(world.deletion);
+  await world.reconcile();
   await world.settle();
   world.drains.end({ kind: 'drained' });
   await world.settle();
   world.losesWrites = true;
 
-  await world.pass(world.deletion);
+  await world.reconcile();
 
   expect(world.nodes.done).toEqual([]);
 });
@@ -234,7 +234,7 @@ test('a process that can reach nothing abandons no Node', async () => {
   const world = deleting(STAGES.drain, (m) => void (m.metadata.labels[FORCE_DELETION_LABEL] = 'True'));
   world.trustedForMs = () => 0;
 
-  await world.pass(world.deletion);
+  await world.reconcile();
   await world.settle();
 
   expect(world.drains.requests).toHaveLength(1);
@@ -247,11 +247,11 @@ describe('a creation comes back by itself', () => {
   ])('when $when, and again in every pass until then', async ({ failure }) => {
     const world = creating();
     world.driver.failures = { create: [failure] };
-    await world.pass(world.creation);
+    await world.reconcile();
     await world.settle();
 
-    expect((await world.pass(world.creation)).result).toMatchObject(requeued);
-    expect((await world.pass(world.creation)).result).toMatchObject(requeued);
+    expect((await world.reconcile()).result).toMatchObject(requeued);
+    expect((await world.reconcile()).result).toMatchObject(requeued);
     expect(world.driver.calls).toEqual(['status', 'create']);
   });
 
@@ -259,26 +259,26 @@ describe('a creation comes back by itself', () => {
     const world = creating();
     const create = world.driver.create.bind(world.driver);
     world.driver.create = async (request) => ({ ...(await create(request)), nodeName: '' });
-    await world.pass(world.creation);
+    await world.reconcile();
     await world.settle();
 
-    expect((await world.pass(world.creation)).result).toMatchObject(requeued);
+    expect((await world.reconcile()).result).toMatchObject(requeued);
   });
 
   test('when its class is not protected for long', async () => {
     const world = creating();
     world.classes.put(machineClass((c) => void (c.metadata.resourceVersion = '2')));
 
-    expect((await world.pass(world.creation)).result).toMatchObject({ ...requeued, afterMs: 30_000 });
+    expect((await world.reconcile()).result).toMatchObject({ ...requeued, afterMs: 30_000 });
   });
 });
 
 test('credentials that were corrected are tried at once', async () => {
   const world = creating();
   world.driver.failures = { create: [new DriverError('Unauthenticated', 'no')] };
-  await world.pass(world.creation);
+  await world.reconcile();
   await world.settle();
-  await world.pass(world.creation);
+  await world.reconcile();
   world.secrets.put(
     secret((s) => {
       s.metadata.resourceVersion = '2';
@@ -286,7 +286,7 @@ test('credentials that were corrected are tried at once', async () => {
     }),
   );
 
-  await world.pass(world.creation);
+  await world.reconcile();
   await world.settle();
 
   expect(world.driver.calls).toEqual(['status', 'create', 'status', 'create']);
@@ -390,7 +390,7 @@ describe('the health of a machine', () => {
       node((n) => Object.assign(n.metadata, { resourceVersion: '2' }) && (n.status.conditions = [...conditions])),
     );
 
-    const { machine: seen } = await world.pass(world.creation);
+    const { machine: seen } = await world.reconcile();
 
     expect(seen.status?.currentStatus?.phase).toBe(phase);
   });
@@ -406,7 +406,7 @@ describe('a Node', () => {
       }),
     );
 
-    await world.pass(world.creation);
+    await world.reconcile();
 
     expect(world.deletedMachines).toEqual([]);
   });
@@ -488,14 +488,14 @@ test.each([
 
 test('a drain timeout is counted from the deletion, not from the last look', async () => {
   const world = deleting(STAGES.drain, (m) => void (m.spec.drainTimeout = '10m'));
-  await world.pass(world.deletion);
+  await world.reconcile();
   world.clock.advance(11 * MINUTE);
 
-  await world.pass(world.deletion);
+  await world.reconcile();
   await world.settle();
-  await world.pass(world.deletion);
+  await world.reconcile();
   await world.settle();
-  await world.pass(world.deletion);
+  await world.reconcile();
 
   expect(world.drains.requests.map(({ force }) => force)).toEqual([false, true]);
 });

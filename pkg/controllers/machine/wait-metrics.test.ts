@@ -3,12 +3,11 @@ import { Registry } from 'prom-client';
 
 import { machineClass } from '../../../test/builders.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
-import type { MachineController } from './controller.ts';
-import { waitMetrics } from './wait-metrics.ts';
+import { waitMetrics, type WaitSource } from './wait-metrics.ts';
 
-async function linesOf(waits: MachineController['waits'], clock = new FakeClock()): Promise<string[]> {
+async function linesOf(steps: WaitSource['steps'], clock = new FakeClock()): Promise<string[]> {
   const registry = new Registry();
-  waitMetrics(registry, { waits: () => waits, classes: { list: () => [machineClass()] }, clock });
+  waitMetrics(registry, { steps, classes: { list: () => [machineClass()] }, clock });
   const text = await registry.metrics();
   return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 }

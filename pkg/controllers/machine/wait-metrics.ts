@@ -4,11 +4,11 @@ import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts'
 import type { Lister } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
 import { seenGauge } from '../../metrics/seen-gauge.ts';
-import type { MachineController } from './controller.ts';
+import type { MachineSteps } from './steps.ts';
 
 /** What the gauges are read from, at each scrape. */
 export interface WaitSource {
-  readonly waits: () => MachineController['waits'];
+  readonly steps: Pick<MachineSteps, 'drains' | 'retries'>;
   readonly classes: Pick<Lister<MachineClass>, 'list'>;
   readonly clock: Pick<Clock, 'now'>;
 }
@@ -16,16 +16,13 @@ export interface WaitSource {
 const CLASS = ['namespace', 'machine_class'] as const;
 
 /** Declares in `registry` what machines wait for that somebody may have to do something about: blocked drains, and failed calls. */
-export function waitMetrics(registry: Registry, { waits, classes, clock }: WaitSource): void {
+export function waitMetrics(registry: Registry, { steps, classes, clock }: WaitSource): void {
   seenGauge(
     registry,
     'machinist_drains_blocked',
     'Drains that do not progress without intervention, by their most important reason: misconfigured-disruption-budget, disruption-budget, error, terminating.',
     ['reason'],
-    () =>
-      waits()
-        .drains.blocked()
-        .map(({ reason }) => ({ reason })),
+    () => steps.drains.blocked().map(({ reason }) => ({ reason })),
   );
   void new Gauge({
     name: 'machinist_drains_blocked_next_force_seconds',
@@ -35,7 +32,7 @@ export function waitMetrics(registry: Registry, { waits, classes, clock }: WaitS
     collect() {
       this.reset();
       const next = new Map<string, number>();
-      for (const { reason, forceAtMs } of waits().drains.blocked()) {
+      for (const { reason, forceAtMs } of steps.drains.blocked()) {
         if (forceAtMs !== undefined) next.set(reason, Math.min(forceAtMs, next.get(reason) ?? Infinity));
       }
       for (const [reason, atMs] of next) this.set({ reason }, Math.max(0, atMs - clock.now()) / 1_000);
@@ -48,12 +45,10 @@ export function waitMetrics(registry: Registry, { waits, classes, clock }: WaitS
     [...CLASS, 'call'],
     () => {
       const byUID = new Map(classes.list().map((one) => [one.metadata.uid, labelsOf(one)]));
-      return waits()
-        .retries.held()
-        .flatMap(({ classUID, call }) => {
-          const labels = byUID.get(classUID);
-          return labels === undefined ? [] : [{ ...labels, call }];
-        });
+      return steps.retries.held().flatMap(({ classUID, call }) => {
+        const labels = byUID.get(classUID);
+        return labels === undefined ? [] : [{ ...labels, call }];
+      });
     },
   );
   void new Gauge({
@@ -64,7 +59,7 @@ export function waitMetrics(registry: Registry, { waits, classes, clock }: WaitS
     collect() {
       this.reset();
       for (const one of classes.list()) {
-        this.set(labelsOf(one), waits().retries.isExhausted(one.metadata.uid) ? 1 : 0);
+        this.set(labelsOf(one), steps.retries.isExhausted(one.metadata.uid) ? 1 : 0);
       }
     },
   });

@@ -94,7 +94,7 @@ describe('a CreateMachine without answer, at a driver that may make a second VM'
 
     for (let i = 0; i < 8; i++) {
       await run(world);
-      expect((await world.pass(world.creation)).result).toMatchObject({ kind: 'requeue' });
+      expect((await world.reconcile()).result).toMatchObject({ kind: 'requeue' });
       world.clock.advance(14 * SECOND);
     }
     expect(creations(world)).toBe(1);
@@ -109,10 +109,10 @@ describe('a CreateMachine without answer, at a driver that may make a second VM'
   test('looks again after 15 seconds', async () => {
     const world = start();
     await killDuring(world);
-    await world.pass(world.creation);
+    await world.reconcile();
     await world.settle();
 
-    expect((await world.pass(world.creation)).result).toMatchObject({ kind: 'requeue', afterMs: 15 * SECOND });
+    expect((await world.reconcile()).result).toMatchObject({ kind: 'requeue', afterMs: 15 * SECOND });
   });
 
   test('counts from the deadline of the call when the process was away for longer', async () => {

@@ -86,7 +86,7 @@ describe('a machine with a VM', () => {
 
     // Definitions that store no such condition.
     edit(world, (m) => void delete m.status?.machineConditions);
-    const { writes } = await world.pass(world.creation);
+    const { writes } = await world.reconcile();
     expect(writes).toEqual([]);
 
     edit(world, name('class-1'));
@@ -119,11 +119,11 @@ describe('a machine whose class changes during its creation', () => {
     const world = start();
     const answer = Promise.withResolvers<void>();
     world.driver.failures = { status: [new DriverError('NotFound', 'none')] };
-    await world.pass(world.creation);
+    await world.reconcile();
     world.driver.hold = answer.promise;
     await world.settle();
     edit(world, name('class-2'));
-    await world.pass(world.creation);
+    await world.reconcile();
     answer.resolve();
     await passes(world);
 
@@ -249,7 +249,7 @@ describe('a machine whose class changes during its creation', () => {
   test('is deleted with the class whose answer is missing', async () => {
     const world = start();
     world.driver.failures = { create: [new DriverError('Unavailable', 'connection lost', { unanswered: true })] };
-    await world.pass(world.creation);
+    await world.reconcile();
     await world.settle();
     world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'm-1', addresses: [] });
     edit(world, name('class-2'));

@@ -57,11 +57,11 @@ function start(): FakeWorld {
 
 /** Passes until nothing moves any more without an event. */
 async function run(world: FakeWorld): Promise<PassSeen> {
-  let seen = await world.pass(world.creation);
+  let seen = await world.reconcile();
   for (let i = 0; i < 20; i++) {
     const before = world.driver.calls.length;
     await world.settle();
-    seen = await world.pass(world.creation);
+    seen = await world.reconcile();
     await world.settle();
     if (world.driver.calls.length === before && seen.writes.length === 0) break;
   }

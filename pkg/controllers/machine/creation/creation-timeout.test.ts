@@ -114,11 +114,11 @@ async function runFor(world: FakeWorld, minutes: number): Promise<PassSeen> {
   for (let i = 0; i < minutes; i++) {
     for (let j = 0; j < 4; j++) {
       await world.settle();
-      await world.pass(world.creation);
+      await world.reconcile();
     }
     world.clock.advance(MINUTE);
   }
-  return await world.pass(world.creation);
+  return await world.reconcile();
 }
 
 describe('the creation timeout', () => {
@@ -219,7 +219,7 @@ describe('a machine that was given up while its creation waited for its turn', (
     const world = start();
     const { promise, resolve } = Promise.withResolvers<void>();
     world.driver.hold = promise;
-    await world.pass(world.creation);
+    await world.reconcile();
     const current = machineOf(world);
     const metadata = { ...current.metadata, resourceVersion: newVersion() };
     if (what === 'deleted') Object.assign(metadata, { deletionTimestamp: '2026-01-01T00:00:00Z' });
@@ -282,7 +282,7 @@ describe('the last look before a creation timeout', () => {
     if (cached !== undefined) world.nodes.cache.put(cached);
     world.nodes.live.set('m-1', live);
 
-    const { machine: seen } = await world.pass(world.creation);
+    const { machine: seen } = await world.reconcile();
 
     expect(seen.status?.currentStatus?.phase).toBe(phase);
     expect(world.nodes.done).toContain('read m-1');
@@ -296,7 +296,7 @@ describe('the last look before a creation timeout', () => {
     const observed = machineOf(world);
     world.liveMachines.set(KEY, { ...observed, metadata: { ...observed.metadata, ...change } });
 
-    const { machine: seen, result } = await world.pass(world.creation);
+    const { machine: seen, result } = await world.reconcile();
 
     expect(seen.status?.currentStatus?.phase).toBe('Pending');
     expect(result).toMatchObject({ kind: 'requeue', afterMs: 1_000 });
@@ -315,7 +315,7 @@ describe('a new machine without our finalizer', () => {
       }),
     );
     world.clock.advance(20 * MINUTE);
-    return phaseOf((await world.pass(world.creation)).machine);
+    return phaseOf((await world.reconcile()).machine);
   }
 
   test('becomes Failed at its creation timeout', async () => {

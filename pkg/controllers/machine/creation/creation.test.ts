@@ -21,12 +21,12 @@ const start = (change?: (m: BuiltMachine) => void): FakeWorld =>
 
 /** Passes until nothing moves without an event from outside. */
 async function run(world: FakeWorld): Promise<PassSeen> {
-  let seen = await world.pass(world.creation);
+  let seen = await world.reconcile();
   for (let i = 0; i < 20; i++) {
     await world.settle();
     const before = world.machines.get('default/m-1');
     const calls = world.driver.calls.length;
-    seen = await world.pass(world.creation);
+    seen = await world.reconcile();
     if (world.machines.get('default/m-1') === before && world.driver.calls.length === calls) break;
   }
   return seen;
@@ -89,7 +89,7 @@ describe('a new machine', () => {
       m.metadata.finalizers = ['foreign'];
     });
 
-    const { machine: seen, writes } = await world.pass(world.creation);
+    const { machine: seen, writes } = await world.reconcile();
 
     expect(seen.metadata.finalizers).toEqual(['foreign', FINALIZER]);
     expect(writes).toEqual(['main']);
@@ -151,10 +151,10 @@ describe('a new machine', () => {
 
   test('is not created twice when the write that records the VM is lost', async () => {
     const world = start();
-    await world.pass(world.creation);
+    await world.reconcile();
     await world.settle();
     world.losesWrites = true;
-    await world.pass(world.creation);
+    await world.reconcile();
     await world.settle();
     expect(world.events).toEqual([]);
 
@@ -242,8 +242,8 @@ describe('a new machine', () => {
       for (let i = 0; i < 12; i++) {
         if (i === restartAt) world.restart();
         if (i === 6) join(world);
-        await world.pass(world.creation);
-        await world.pass(world.creation);
+        await world.reconcile();
+        await world.reconcile();
         await world.settle();
       }
       expect(world.driver.vms.size).toBe(1);
@@ -350,7 +350,7 @@ describe('a class that cannot be used', () => {
     await run(world);
     world.clock.advance(20 * MINUTE);
 
-    const { machine: seen } = await world.pass(world.creation);
+    const { machine: seen } = await world.reconcile();
 
     expect(seen.status?.currentStatus?.phase).toBe('Failed');
     expect(seen.status?.lastOperation?.description).toContain('MachineClass default/class-1 not found');
@@ -369,7 +369,7 @@ test('what another process has recorded of InitializeMachine says nothing of a c
     };
   });
 
-  await world.pass(world.creation);
+  await world.reconcile();
   await world.settle();
 
   expect(world.driver.calls).toContain('status');
@@ -408,7 +408,7 @@ describe('a provider that takes its time', () => {
       message: 'The VM is being created: host is being wiped',
       waitingFor: 'the provider to create the VM',
     });
-    for (let i = 0; i < 100; i++) await world.pass(world.creation);
+    for (let i = 0; i < 100; i++) await world.reconcile();
     expect([world.driver.calls, world.writes]).toEqual([['status', 'create'], 2]);
 
     // Whoever takes over: the same words again are no write.
@@ -430,7 +430,7 @@ describe('a provider that takes its time', () => {
     await run(world);
     world.clock.advance(20 * MINUTE);
 
-    const { machine: seen, events } = await world.pass(world.creation);
+    const { machine: seen, events } = await world.reconcile();
 
     const description = 'Machine m-1 failed to join the cluster in 20m0s. The VM is being created: host is being wiped';
     expect(seen.status).toMatchObject({
@@ -476,7 +476,7 @@ describe('a provider that fails', () => {
     const world = start();
     world.driver.failures['create'] = [exhausted()];
     await run(world);
-    for (let i = 0; i < 1_000; i++) await world.pass(world.creation);
+    for (let i = 0; i < 1_000; i++) await world.reconcile();
 
     expect(world.driver.calls).toEqual(['status', 'create']);
     expect(world.writes).toBe(2);
@@ -561,7 +561,7 @@ describe('a provider that fails', () => {
     await run(world);
     world.clock.advance(20 * MINUTE);
 
-    const { machine: seen, events } = await world.pass(world.creation);
+    const { machine: seen, events } = await world.reconcile();
 
     expect(seen.status).toMatchObject({
       currentStatus: { phase: 'Failed' },
@@ -598,19 +598,19 @@ describe('a provider that fails', () => {
   test('is shown although the write that should show it was lost', async () => {
     const world = start();
     world.driver.failures['create'] = [new DriverError('Internal', 'x', { lastKnownState: 'nic made' })];
-    await world.pass(world.creation);
+    await world.reconcile();
     await world.settle();
     world.losesWrites = true;
-    await world.pass(world.creation);
+    await world.reconcile();
     world.losesWrites = false;
-    const { machine: seen } = await world.pass(world.creation);
+    const { machine: seen } = await world.reconcile();
 
     expect(seen.status).toMatchObject({ currentStatus: { phase: 'CrashLoopBackOff' }, lastKnownState: 'nic made' });
   });
 
   test('that made the VM in the last moment is not held against the machine', async () => {
     const world = start();
-    await world.pass(world.creation);
+    await world.reconcile();
     await world.settle();
     world.clock.advance(20 * MINUTE);
 

@@ -40,7 +40,7 @@ function beginDeletion(world: FakeWorld): void {
 async function isGoneAfterDeletion(world: FakeWorld): Promise<boolean> {
   beginDeletion(world);
   for (let i = 0; i < 8 && current(world) !== undefined; i++) {
-    await world.pass(world.deletion);
+    await world.reconcile();
     await world.settle();
   }
   return current(world) === undefined;
@@ -50,11 +50,11 @@ describe('a machine of a provider without driver', () => {
   test('that was made while this process decides goes without it, also after a restart', async () => {
     const world = start();
 
-    await world.pass(world.creation);
+    await world.reconcile();
     expect(current(world)?.status?.lastOperation?.errorCode).toBe('NeverAsked');
     world.restart();
     world.trustedForMs = () => 0;
-    await world.pass(world.creation);
+    await world.reconcile();
     expect(current(world)?.status?.lastOperation?.errorCode).toBe('NeverAsked');
 
     expect(await isGoneAfterDeletion(world)).toBe(true);
@@ -67,7 +67,7 @@ describe('a machine of a provider without driver', () => {
     const world = start();
     world.trustedForMs = () => trustedForMs;
 
-    await world.pass(world.creation);
+    await world.reconcile();
 
     expect(current(world)?.status?.lastOperation?.errorCode).toBeUndefined();
     expect(await isGoneAfterDeletion(world)).toBe(false);
@@ -75,21 +75,21 @@ describe('a machine of a provider without driver', () => {
 
   test('that was asked for once the driver came says so before, and waits for the driver when that is gone', async () => {
     const world = start();
-    await world.pass(world.creation);
+    await world.reconcile();
 
     provide(world, 'sim', '2');
-    await world.pass(world.creation);
+    await world.reconcile();
     await world.settle();
     expect(world.driver.calls).toEqual([]);
     expect(current(world)?.status?.lastOperation).toMatchObject({ type: 'Create', state: 'Processing' });
-    await world.pass(world.creation);
+    await world.reconcile();
     await world.settle();
     expect(world.driver.calls).toEqual(['status', 'create']);
 
     // Nobody has recorded the VM yet when the manager is started without the driver.
     world.restart();
     provide(world, 'mars', '3');
-    await world.pass(world.creation);
+    await world.reconcile();
 
     expect(await isGoneAfterDeletion(world)).toBe(false);
   });
@@ -109,7 +109,7 @@ describe('a machine that is deleted before anything is said of it', () => {
 
     world.classes.remove('default/class-1');
     world.restart();
-    for (let i = 0; i < 8 && current(world) !== undefined; i++) await world.pass(world.deletion);
+    for (let i = 0; i < 8 && current(world) !== undefined; i++) await world.reconcile();
 
     expect(current(world)).toBeUndefined();
     expect(world.driver.calls).toEqual([]);
@@ -122,7 +122,7 @@ describe('a machine that is deleted before anything is said of it', () => {
     await world.pass(world.deletion.slice(0, 1));
 
     world.classes.remove('default/class-1');
-    for (let i = 0; i < 8; i++) await world.pass(world.deletion);
+    for (let i = 0; i < 8; i++) await world.reconcile();
 
     expect(current(world)?.status?.lastOperation).toMatchObject({ state: 'Failed', type: 'Delete' });
     expect(current(world)?.status?.lastOperation?.errorCode).toBeUndefined();
@@ -142,7 +142,7 @@ test('a machine without status that has a Node was asked for, although its class
   world.classes.put(machineClass((c) => void Object.assign(c.metadata, { finalizers: [], resourceVersion: '2' })));
   beginDeletion(world);
 
-  await world.pass(world.deletion);
+  await world.reconcile();
 
   expect(current(world)?.status?.lastOperation?.errorCode).toBeUndefined();
 });

@@ -41,12 +41,12 @@ const stageNow = (world: FakeWorld): string => description(world) ?? '(gone)';
 
 /** Passes until nothing moves without an event from outside. */
 async function run(world: FakeWorld): Promise<PassSeen> {
-  let seen = await world.pass(world.deletion);
+  let seen = await world.reconcile();
   for (let quiet = 0; quiet < 3 && world.machines.get(KEY) !== undefined; quiet++) {
     await world.settle();
     const before = world.machines.get(KEY);
     const calls = world.driver.calls.length + world.drains.requests.length;
-    seen = await world.pass(world.deletion);
+    seen = await world.reconcile();
     await world.settle();
     const hasMoved = world.driver.calls.length + world.drains.requests.length !== calls;
     if (hasMoved || world.machines.get(KEY) !== before) quiet = -1;
@@ -123,7 +123,7 @@ describe('a deletion', () => {
     await run(world);
     world.drains.end({ kind: 'drained' });
     await world.settle();
-    await world.pass(world.deletion);
+    await world.reconcile();
     await world.settle();
 
     expect(stageNow(world)).toBe('Drain successful. Initiate VM deletion');
@@ -160,8 +160,8 @@ describe('a deletion', () => {
         for (let i = 0; i < 14 && world.machines.get(KEY) !== undefined; i++) {
           if (i === at && fault === 'restart') world.restart();
           world.losesWrites = i === at && fault === 'lost write';
-          await world.pass(world.deletion);
-          if (world.machines.get(KEY) !== undefined) await world.pass(world.deletion);
+          await world.reconcile();
+          if (world.machines.get(KEY) !== undefined) await world.reconcile();
           await world.settle();
           world.drains.end({ kind: 'drained' });
           await world.settle();
@@ -178,7 +178,7 @@ describe('a deletion', () => {
       m.metadata.finalizers = ['foreign'];
     });
 
-    const { writes, result } = await world.pass(world.deletion);
+    const { writes, result } = await world.reconcile();
 
     expect(writes).toEqual([]);
     expect(result).toMatchObject({ waitingFor: 'other finalizers' });
@@ -188,7 +188,7 @@ describe('a deletion', () => {
     const world = start((m) => {
       m.status.currentStatus.preserveExpiryTime = '2026-02-01T00:00:00Z';
     });
-    await world.pass(world.deletion);
+    await world.reconcile();
 
     expect(world.machines.get(KEY)?.status?.currentStatus).toEqual({
       phase: 'Terminating',
@@ -365,7 +365,7 @@ describe('departure: a deletion need not wait until the machine was made; one th
     world.driver.hold = new Promise((resolve) => {
       release = resolve;
     });
-    await world.pass(world.creation);
+    await world.reconcile();
     await world.settle();
     expect(world.driver.calls).toEqual(['status']);
     edit(world, (m) => {
@@ -397,7 +397,7 @@ describe('departure: a deletion need not wait until the machine was made; one th
     });
     world.nodes.cache.remove('m-1');
     world.driver.vms.clear();
-    await world.pass(world.creation);
+    await world.reconcile();
     await world.settle();
     expect(world.driver.calls).toEqual(['status', 'create']);
     edit(world, (m) => {
@@ -447,7 +447,7 @@ describe('departure: a deletion need not wait until the machine was made; one th
     });
     world.nodes.cache.remove('m-1');
     world.driver.vms.clear();
-    await world.pass(world.creation);
+    await world.reconcile();
     await world.settle();
     edit(world, (m) => {
       m.metadata.labels = { node: 'node-that-joined' };
@@ -486,7 +486,7 @@ describe('departure: a deletion need not wait until the machine was made; one th
     const { world } = await whileCreating();
     await run(world);
     world.clock.advance(30 * SECOND);
-    await world.pass(world.deletion);
+    await world.reconcile();
 
     expect(world.events.map(({ reason }) => reason)).toContain('CreationAborted');
   });

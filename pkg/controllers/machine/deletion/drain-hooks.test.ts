@@ -33,7 +33,7 @@ function annotate(world: FakeWorld, annotations: Record<string, string>): void {
 
 async function passes(world: FakeWorld): Promise<void> {
   for (let i = 0; i < 4 && world.machines.get(KEY) !== undefined; i++) {
-    await world.pass(world.deletion);
+    await world.reconcile();
     await world.settle();
   }
 }

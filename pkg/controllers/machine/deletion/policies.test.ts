@@ -51,7 +51,7 @@ async function run(world: FakeWorld): Promise<PassSeen | undefined> {
   for (let quiet = 0; quiet < 4 && current(world) !== undefined; quiet++) {
     const before = current(world);
     const calls = world.driver.calls.length + world.drains.requests.length;
-    seen = await world.pass(world.deletion);
+    seen = await world.reconcile();
     await world.settle();
     if (current(world) !== before || world.driver.calls.length + world.drains.requests.length !== calls) quiet = -1;
   }
@@ -161,7 +161,7 @@ describe.each(['unsafe', 'forced'])('policy %s', (policy) => {
     expect(description(world)).toContain('Initiate node drain');
 
     world.annotate(current(world) as Machine, { [POLICY]: policy });
-    await world.pass(world.deletion);
+    await world.reconcile();
 
     expect(inForce(world)).toBe(policy);
     expect(description(world)).toBe(`Not draining the Node: the deletion policy is ${policy}. Initiate VM deletion`);
@@ -284,7 +284,7 @@ describe('policy forced', () => {
     world.clock.advance(10 * MINUTE);
     const tries = world.driver.calls.length;
 
-    await world.pass(world.deletion);
+    await world.reconcile();
     expect(current(world)).toBeDefined();
     await run(world);
 

@@ -25,7 +25,7 @@ function start(change: Change = () => undefined): FakeWorld {
 
 async function passes(world: FakeWorld): Promise<void> {
   for (let i = 0; i < 6 && world.machines.get(KEY) !== undefined; i++) {
-    await world.pass(world.deletion);
+    await world.reconcile();
     await world.settle();
   }
 }
@@ -79,7 +79,7 @@ describe('a VM with hooks', () => {
     await passes(world);
 
     unhook(world);
-    await world.pass(world.deletion);
+    await world.reconcile();
 
     expect(told(world)?.description).toBe('Initiate VM deletion');
     await passes(world);

@@ -7,7 +7,7 @@ import { FORCE_DRAIN_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { DrainOutcome } from '../../../drain/drain.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
-import { News } from '../news.ts';
+import { ReportedOnce } from '../reported-once.ts';
 import type { DrainPlan } from './plan.ts';
 import { Drains } from './session.ts';
 import { ApiError } from '../../../kube/errors.ts';
@@ -35,7 +35,7 @@ class Session {
     world.machines.put(this.one);
     world.nodes.cache.put(this.node);
     const resolveClass = () => Promise.resolve({ problem: 'no class', missing: 'class' as const });
-    this.drains = new Drains({ ...world.deps, resolveClass, news: new News() });
+    this.drains = new Drains({ ...world.deps, resolveClass, reportedOnce: new ReportedOnce() });
   }
 
   /** One pass for a deletion, or as `plan` says. */

@@ -68,7 +68,7 @@ test('they are told of a machine that is being deleted too', async () => {
     m.metadata.annotations = { [DELETION_POLICY_ANNOTATION]: 'soft' };
   });
 
-  await kept.world.pass(kept.world.deletion);
+  await kept.world.reconcile();
 
   expect(conditionOf(kept)?.message).toContain('is "soft", but must be one of graceful, unsafe, forced');
 });

@@ -91,7 +91,7 @@ describe('health', () => {
     async ({ after, ...setup }) => {
       const world = start(setup);
 
-      const { machine: seen } = await world.pass(world.creation);
+      const { machine: seen } = await world.reconcile();
 
       expect(seen.status?.currentStatus?.phase).toBe(after);
     },
@@ -99,7 +99,7 @@ describe('health', () => {
 
   test('tells of a machine that names no Node any more, where none shows its name', async () => {
     const world = start({ phase: 'Running', noLabel: true, noNode: true });
-    const { events } = await world.pass(world.creation);
+    const { events } = await world.reconcile();
 
     expect(events.map(({ reason, message }) => [reason, message])).toEqual([
       [
@@ -111,7 +111,7 @@ describe('health', () => {
 
   test('mirrors conditions only when they say something new', async () => {
     const world = start({ phase: 'Running', conditions: [{ ...READY, message: 'a new heartbeat' } as typeof READY] });
-    expect((await world.pass(world.creation)).writes).toEqual([]);
+    expect((await world.reconcile()).writes).toEqual([]);
 
     world.nodes.cache.put(
       node((n) => {
@@ -121,14 +121,14 @@ describe('health', () => {
         n.status.conditions = [READY, { type: 'MemoryPressure', status: 'True' }];
       }),
     );
-    const { writes, machine: seen } = await world.pass(world.creation);
+    const { writes, machine: seen } = await world.reconcile();
     expect(writes).toEqual(['status']);
     expect(seen.status?.conditions).toHaveLength(2);
   });
 
   test('tells of a machine that came back that it re-joined', async () => {
     const world = start({ phase: 'Unknown' });
-    const { machine: seen, events } = await world.pass(world.creation);
+    const { machine: seen, events } = await world.reconcile();
 
     expect(seen.status?.lastOperation).toMatchObject({
       type: 'HealthCheck',
@@ -149,7 +149,7 @@ describe('health', () => {
       }),
     );
 
-    const { machine: seen } = await world.pass(world.creation);
+    const { machine: seen } = await world.reconcile();
 
     expect(seen.status?.currentStatus).toMatchObject({ phase: 'Unknown', preserveExpiryTime: '2026-02-01T00:00:00Z' });
   });
@@ -158,18 +158,18 @@ describe('health', () => {
 describe('the health timeout', () => {
   async function unknownFor(ms: number): Promise<FakeWorld> {
     const world = start({ phase: 'Running', conditions: [NOT_READY] });
-    await world.pass(world.creation);
+    await world.reconcile();
     world.clock.advance(ms);
     return world;
   }
 
   test('sets a timer, and fails the machine when it is over', async () => {
     const world = await unknownFor(9 * MINUTE);
-    expect((await world.pass(world.creation)).result).toMatchObject({ kind: 'requeue', afterMs: MINUTE });
+    expect((await world.reconcile()).result).toMatchObject({ kind: 'requeue', afterMs: MINUTE });
     expect(current(world).status?.currentStatus?.phase).toBe('Unknown');
 
     world.clock.advance(MINUTE);
-    const { machine: seen, events, writes } = await world.pass(world.creation);
+    const { machine: seen, events, writes } = await world.reconcile();
 
     expect(seen.status).toMatchObject({
       currentStatus: { phase: 'Failed' },
@@ -184,7 +184,7 @@ describe('the health timeout', () => {
     const world = await unknownFor(10 * MINUTE);
     world.nodes.live.set('m-1', node());
 
-    const { machine: seen, result } = await world.pass(world.creation);
+    const { machine: seen, result } = await world.reconcile();
 
     expect(seen.status?.currentStatus?.phase).toBe('Unknown');
     expect(result).toMatchObject({ kind: 'requeue', waitingFor: 'the recovery of the Node to be recorded' });
@@ -194,7 +194,7 @@ describe('the health timeout', () => {
     const world = await unknownFor(10 * MINUTE);
     world.nodes.live.set('m-1', undefined);
 
-    expect((await world.pass(world.creation)).machine.status?.currentStatus?.phase).toBe('Failed');
+    expect((await world.reconcile()).machine.status?.currentStatus?.phase).toBe('Failed');
   });
 
   test.each([
@@ -208,7 +208,7 @@ describe('the health timeout', () => {
     const live = change && { ...cached, metadata: { ...cached.metadata, ...change } };
     world.liveMachines.set('default/m-1', live);
 
-    const { machine: seen, result } = await world.pass(world.creation);
+    const { machine: seen, result } = await world.reconcile();
 
     expect(seen.status?.currentStatus?.phase).toBe('Unknown');
     expect(result).toMatchObject({ kind: 'requeue', waitingFor });
@@ -222,7 +222,7 @@ describe('the health timeout', () => {
       node((n) => (n.metadata.labels['node.gardener.cloud/machine-name'] = 'm-2')),
     );
 
-    expect((await world.pass(world.creation)).machine.status?.currentStatus?.phase).toBe('Failed');
+    expect((await world.reconcile()).machine.status?.currentStatus?.phase).toBe('Failed');
   });
 
   test('spares a machine whose Node asks for maintenance when looked at live', async () => {
@@ -235,7 +235,7 @@ describe('the health timeout', () => {
       }),
     );
 
-    const { machine: seen, result } = await world.pass(world.creation);
+    const { machine: seen, result } = await world.reconcile();
 
     expect(seen.status?.currentStatus?.phase).toBe('Unknown');
     expect(result).toMatchObject({ waitingFor: 'the maintenance request to be recorded' });
@@ -245,7 +245,7 @@ describe('the health timeout', () => {
     const world = await unknownFor(60 * MINUTE);
     world.trustedForMs = () => 4 * MINUTE;
 
-    expect((await world.pass(world.creation)).result).toMatchObject({ kind: 'requeue', afterMs: 6 * MINUTE });
+    expect((await world.reconcile()).result).toMatchObject({ kind: 'requeue', afterMs: 6 * MINUTE });
     expect(current(world).status?.currentStatus?.phase).toBe('Unknown');
   });
 
@@ -253,14 +253,14 @@ describe('the health timeout', () => {
     const world = await unknownFor(60 * MINUTE);
     world.graceLeftMs = 90_000;
 
-    expect((await world.pass(world.creation)).result).toMatchObject({ kind: 'requeue', afterMs: 90_000 });
+    expect((await world.reconcile()).result).toMatchObject({ kind: 'requeue', afterMs: 90_000 });
   });
 
   test('is refused by the gate without a proof of life', async () => {
     const world = await unknownFor(10 * MINUTE);
     world.closedGate = new GateClosedError('unproven', 'target', 'no sign of life');
 
-    const { error, writes } = await world.pass(world.creation);
+    const { error, writes } = await world.reconcile();
 
     expect(error).toBe(world.closedGate);
     expect(writes).toEqual([]);
@@ -275,7 +275,7 @@ describe('the health timeout', () => {
       spec: { ...spec, disableHealthTimeout: true },
     });
 
-    expect((await world.pass(world.creation)).machine.status?.currentStatus?.phase).toBe('Unknown');
+    expect((await world.reconcile()).machine.status?.currentStatus?.phase).toBe('Unknown');
   });
 
   /** The machine of this world belongs to a set with others. */
@@ -299,7 +299,7 @@ describe('the health timeout', () => {
     const world = await unknownFor(10 * MINUTE);
     withMates(world, [{ phase: 'Pending' }]);
 
-    const seen = [await world.pass(world.creation), await world.pass(world.creation)];
+    const seen = [await world.reconcile(), await world.reconcile()];
 
     expect(seen.map(({ machine: m }) => m.status?.currentStatus?.phase)).toEqual(['Unknown', 'Unknown']);
     expect(seen.map(({ writes }) => writes)).toEqual([['status'], []]);
@@ -357,7 +357,7 @@ describe('the health timeout', () => {
     const world = await unknownFor(10 * MINUTE);
     withMates(world, [{ phase: 'Unknown' }, { phase: 'Running' }, { phase: 'Running' }]);
 
-    const stopped = [await world.pass(world.creation), await world.pass(world.creation)];
+    const stopped = [await world.reconcile(), await world.reconcile()];
 
     expect(stopped.map(({ writes }) => writes)).toEqual([['status'], []]);
     expect(stopped[0]?.machine.status?.currentStatus?.phase).toBe('Unknown');
@@ -376,7 +376,7 @@ describe('the health timeout', () => {
         m.metadata.resourceVersion = '900';
       }),
     );
-    const { machine: failed } = await world.pass(world.creation);
+    const { machine: failed } = await world.reconcile();
 
     expect(failed.status?.currentStatus?.phase).toBe('Failed');
     expect(failed.status?.lastOperation?.description).not.toContain('Not replaced yet');
@@ -405,7 +405,7 @@ describe('the health timeout', () => {
       );
     }
 
-    expect((await world.pass(world.creation)).machine.status?.currentStatus?.phase).toBe(phase);
+    expect((await world.reconcile()).machine.status?.currentStatus?.phase).toBe(phase);
   });
 
   test('does not wait for the turn of others that are in maintenance', async () => {
@@ -424,7 +424,7 @@ describe('the health timeout', () => {
     world.pace.begin({ uid: 'before', pool, zone, healthTimeoutMs: 10 * MINUTE });
     world.clock.advance(MINUTE);
 
-    expect((await world.pass(world.creation)).machine.status?.currentStatus?.phase).toBe('Failed');
+    expect((await world.reconcile()).machine.status?.currentStatus?.phase).toBe('Failed');
   });
 
   test('replaces one of several within a health timeout, although others were replaced quickly', async () => {
@@ -437,20 +437,20 @@ describe('the health timeout', () => {
     world.pace.begin({ uid: 'before', pool, zone, healthTimeoutMs: 10 * MINUTE });
     world.clock.advance(MINUTE);
 
-    const waiting = await world.pass(world.creation);
+    const waiting = await world.reconcile();
 
     expect(waiting.machine.status?.currentStatus?.phase).toBe('Unknown');
     expect(waiting.result).toMatchObject({ kind: 'requeue', afterMs: 10_000, waitingFor: 'its turn to be replaced' });
     expect(explain(current(world), world.clock.now())).toMatchObject({ reason: 'ReplacementPaced' });
     world.clock.advance(9 * MINUTE);
-    expect((await world.pass(world.creation)).machine.status?.currentStatus?.phase).toBe('Failed');
+    expect((await world.reconcile()).machine.status?.currentStatus?.phase).toBe('Failed');
   });
 
   test('that has passed, but not under our eyes, says that it waits', async () => {
     const world = await unknownFor(60 * MINUTE);
     world.graceLeftMs = 90_000;
 
-    const seen = [await world.pass(world.creation), await world.pass(world.creation)];
+    const seen = [await world.reconcile(), await world.reconcile()];
 
     expect(seen.map(({ writes, events }) => [writes, events])).toEqual([
       [['status'], []],
@@ -474,10 +474,10 @@ describe('a machine about which nothing changes', () => {
     { what: 'is updated in place', setup: { phase: 'InPlaceUpdating' } },
   ] as { what: string; setup: Setup }[])('is not written again: $what', async ({ setup }) => {
     const world = start(setup);
-    await world.pass(world.creation);
+    await world.reconcile();
     const [writes, requests] = [world.writes, world.nodes.done.length];
 
-    for (let i = 0; i < 200; i++) await world.pass(world.creation);
+    for (let i = 0; i < 200; i++) await world.reconcile();
 
     expect(world.writes).toBe(writes);
     expect(world.nodes.done).toHaveLength(requests);
@@ -499,10 +499,10 @@ describe('the creation timeout', () => {
         };
       }),
     );
-    expect((await world.pass(world.creation)).result).toMatchObject({ kind: 'requeue', afterMs: 20 * MINUTE });
+    expect((await world.reconcile()).result).toMatchObject({ kind: 'requeue', afterMs: 20 * MINUTE });
 
     world.clock.advance(20 * MINUTE);
-    const { machine: seen } = await world.pass(world.creation);
+    const { machine: seen } = await world.reconcile();
 
     expect(seen.status).toMatchObject({
       currentStatus: { phase: 'Failed' },
@@ -533,14 +533,14 @@ describe('the creation timeout', () => {
       }),
     );
 
-    expect((await world.pass(world.creation)).result).toMatchObject({ kind: 'requeue', afterMs: wantMs });
+    expect((await world.reconcile()).result).toMatchObject({ kind: 'requeue', afterMs: wantMs });
   });
 
   test('is off for a Running machine', async () => {
     const world = start({ phase: 'Running' });
     world.clock.advance(600 * MINUTE);
 
-    expect((await world.pass(world.creation)).machine.status?.currentStatus?.phase).toBe('Running');
+    expect((await world.reconcile()).machine.status?.currentStatus?.phase).toBe('Running');
   });
 });
 
@@ -549,7 +549,7 @@ describe('the Node of a machine', () => {
     const world = start({ phase: 'Pending', noNode: true });
     world.nodes.cache.put(node());
 
-    await world.pass(world.creation);
+    await world.reconcile();
 
     expect(world.nodes.done).toEqual(['patch m-1']);
     expect(world.nodes.patches).toEqual([
@@ -577,7 +577,7 @@ describe('the Node of a machine', () => {
       }),
     );
 
-    await world.pass(world.creation);
+    await world.reconcile();
 
     expect(world.nodes.patches[0]).toMatchObject({
       metadata: { resourceVersion: '77' },
@@ -602,7 +602,7 @@ describe('the Node of a machine', () => {
       }),
     );
 
-    const { writes, events } = await world.pass(world.creation);
+    const { writes, events } = await world.reconcile();
 
     expect(world.deletedMachines).toEqual(['uid-of-machine-m-1']);
     expect(writes).toEqual([]);
@@ -624,7 +624,7 @@ describe('the Node of a machine', () => {
     world.steps.lostNodes.noteDeleted(world.machines.list()[0] as Machine, lastSeen);
     world.nodes.live.set('m-1', live);
 
-    await world.pass(world.creation);
+    await world.reconcile();
 
     expect(world.deletedMachines).toEqual(deletes);
   });
@@ -683,7 +683,7 @@ describe('the Node of a machine', () => {
     const world = start({ phase: 'Pending', noNode: true });
     const unprotected = node((n) => void (n.metadata.labels['node.gardener.cloud/machine-name'] = 'm-1'));
     world.nodes.cache.put(unprotected);
-    await world.pass(world.creation);
+    await world.reconcile();
     expect(JSON.stringify(world.nodes.patches)).toContain(NODE_FINALIZER);
 
     world.clock.advance(afterMs);
@@ -691,7 +691,7 @@ describe('the Node of a machine', () => {
     world.nodes.live.set('m-1', undefined);
     const lastSeen = node((n) => void n.metadata.finalizers.push(NODE_FINALIZER));
     world.steps.lostNodes.noteDeleted(world.machines.list()[0] as Machine, lastSeen);
-    await world.pass(world.creation);
+    await world.reconcile();
 
     expect(world.deletedMachines).toEqual(deletes);
   });
@@ -703,7 +703,7 @@ describe('the Node of a machine', () => {
     world.nodes.live.set('m-1', undefined);
     world.steps.forget('uid-of-machine-m-1');
 
-    await world.pass(world.creation);
+    await world.reconcile();
 
     expect(world.deletedMachines).toEqual([]);
   });
@@ -725,7 +725,7 @@ describe('the Node of a machine', () => {
       }),
     );
 
-    await world.pass(world.creation);
+    await world.reconcile();
 
     expect(world.nodes.patches).toEqual([]);
   });
@@ -746,7 +746,7 @@ describe('the Node of a machine', () => {
     world.nodes.failure = new ApiError(422, 'Invalid', 'no');
 
     for (let i = 0; i < 4; i++) {
-      await world.pass(world.creation);
+      await world.reconcile();
       await world.settle();
     }
 
@@ -762,18 +762,18 @@ describe('the Node of a machine', () => {
       asked += 1;
       return Promise.reject(new ApiError(500, 'InternalError', 'failed calling webhook "a": timeout'));
     };
-    for (let i = 0; i < 6; i++) await world.pass(world.creation);
+    for (let i = 0; i < 6; i++) await world.reconcile();
     const told = world.machines.get('default/m-1')?.metadata.annotations?.['machine.sapcloud.io/node-sync-refused'];
 
     // Once more, because a server that fails once works the next time.
     expect(asked).toBe(2);
     expect(told).toContain('failed calling webhook');
     world.clock.advance(10_000);
-    await world.pass(world.creation);
-    await world.pass(world.creation);
+    await world.reconcile();
+    await world.reconcile();
     expect(asked).toBe(3);
     world.clock.advance(10_000);
-    await world.pass(world.creation);
+    await world.reconcile();
     expect(asked).toBe(3);
   });
 
@@ -782,7 +782,7 @@ describe('the Node of a machine', () => {
     world.nodes.cache.put(node());
     world.nodes.failure = new Error('conflict');
 
-    const { error, writes } = await world.pass(world.creation);
+    const { error, writes } = await world.reconcile();
 
     expect(error).toBe(world.nodes.failure);
     expect(writes).toEqual(['status']);

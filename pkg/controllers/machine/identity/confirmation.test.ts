@@ -115,7 +115,7 @@ describe('a creation of m-1 that is answered with the VM of m-2, which is in cre
 
   test('costs m-2 nothing when m-1 is deleted before anything is recorded', async () => {
     const world = start(mixedUp);
-    await world.pass(world.creation, 'default/m-1');
+    await world.reconcile('default/m-1');
     await world.settle();
     world.driver.vms.set('m-2', vmOf('m-2'));
     world.machines.put(toBeMade('m-1', true));

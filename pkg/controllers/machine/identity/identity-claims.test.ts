@@ -197,7 +197,7 @@ describe("a driver that answers a creation with another machine's identity", () 
   test('while the machine is deleted: only its own VM goes', async () => {
     const world = start(isNew);
     world.driver.vms.set('m-2', THEIRS);
-    await world.pass(world.creation, KEY);
+    await world.reconcile(KEY);
     await world.settle();
     world.machines.put(
       machine((m) => {

@@ -92,8 +92,8 @@ describe.each(FORMS)('a Node that shows its VM as $shown, which the driver for $
       }),
     );
 
-    await world.pass(world.creation);
-    await world.pass(world.creation, 'default/m-0');
+    await world.reconcile();
+    await world.reconcile('default/m-0');
 
     expect([phaseOf(world, 'm-1'), phaseOf(world, 'm-0')]).toEqual(['Running', 'Pending']);
   });
@@ -108,12 +108,12 @@ describe.each(FORMS)('a Node that shows its VM as $shown, which the driver for $
         n.status = { ...n.status, conditions: [{ type: 'Ready', status: 'Unknown' }] };
       }),
     );
-    await world.pass(world.creation);
+    await world.reconcile();
     expect(phaseOf(world, 'm-1')).toBe('Unknown');
 
     world.clock.advance(10 * MINUTE);
     world.nodes.live.set('n-1', well);
-    const { events } = await world.pass(world.creation);
+    const { events } = await world.reconcile();
 
     expect(phaseOf(world, 'm-1')).toBe('Unknown');
     expect(events).toEqual([]);
@@ -122,9 +122,9 @@ describe.each(FORMS)('a Node that shows its VM as $shown, which the driver for $
   test("gets its machine's name, finalizer and template, and nothing of another machine that names it", async () => {
     const world = start(ids);
 
-    await world.pass(world.creation, 'default/m-0');
+    await world.reconcile('default/m-0');
     expect(world.nodes.patches).toEqual([]);
-    await world.pass(world.creation);
+    await world.reconcile();
 
     expect(labelsOf(world)).toMatchObject({ [MACHINE_NAME_LABEL]: 'm-1', asked: 'for' });
   });
@@ -138,7 +138,7 @@ describe.each(FORMS)('a Node that shows its VM as $shown, which the driver for $
       }),
     );
 
-    const { events } = await world.pass(world.creation);
+    const { events } = await world.reconcile();
 
     expect(current(world, 'm-1')?.metadata.labels?.[NODE_LABEL]).toBe('n-1');
     expect(events.map(({ reason }) => reason)).toEqual(['NodeLabelCorrected']);
@@ -164,7 +164,7 @@ describe.each(FORMS)('a Node that shows its VM as $shown, which the driver for $
     });
 
     for (let i = 0; i < 12 && current(world, name) !== undefined; i++) {
-      await world.pass(world.deletion, `default/${name}`);
+      await world.reconcile(`default/${name}`);
       world.drains.end({ kind: 'drained' });
       await world.settle();
     }

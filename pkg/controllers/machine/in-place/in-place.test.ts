@@ -319,7 +319,7 @@ describe('the drain of an update in place', () => {
     });
 
     for (let i = 0; i < 6; i++) {
-      await kept.world.pass(kept.world.deletion);
+      await kept.world.reconcile();
       await kept.world.settle();
     }
 

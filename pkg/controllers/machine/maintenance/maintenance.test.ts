@@ -537,7 +537,7 @@ describe('a machine in maintenance', () => {
     const metadata = { ...machine.metadata, name: 'm-2', uid: 'uid-of-m-2', annotations: { [ASKED]: 'true' } };
     world.machines.put({ ...machine, metadata });
 
-    for (let i = 0; i < 4; i++) await world.pass(world.creation, 'default/m-2');
+    for (let i = 0; i < 4; i++) await world.reconcile('default/m-2');
 
     const now = world.machines.get('default/m-2');
     expect(now?.metadata.annotations).toHaveProperty([EMPTIED], 'none');
@@ -570,7 +570,7 @@ describe('a machine in maintenance', () => {
     kept.changeMachine((m) => void (m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z'));
 
     for (let i = 0; i < 3; i++) {
-      await kept.world.pass(kept.world.deletion);
+      await kept.world.reconcile();
       await kept.world.settle();
     }
 

@@ -87,7 +87,7 @@ describe('the virtual capacity of a Node', () => {
     );
     world.nodes.cache.put(nodeWith({}));
 
-    await world.pass(world.creation);
+    await world.reconcile();
 
     expect(world.nodes.done).toEqual(['status m-1', 'patch m-1']);
     expect(world.nodes.patches).toMatchObject([

@@ -296,7 +296,7 @@ describe('a machine that has other plans', () => {
     );
     const passes = async (): Promise<void> => {
       for (let i = 0; i < 8 && world.deletedMachines.length === 0; i++) {
-        await world.pass(world.creation);
+        await world.reconcile();
         await world.settle();
       }
     };
@@ -471,8 +471,8 @@ describe('an abort', () => {
       m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
     });
 
-    await world.pass(world.deletion);
-    await world.pass(world.deletion);
+    await world.reconcile();
+    await world.reconcile();
 
     expect(reasons(world).filter((reason) => reason === 'AbortTooLate')).toHaveLength(1);
   });

@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine } from '../../../../test/builders.ts';
-import { MemoryClient } from '../../../../test/memory-client.ts';
 import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import {
   CREATION_SENT_ANNOTATION,
@@ -10,16 +9,12 @@ import {
   PRESERVE_ANNOTATION,
   PRIORITY_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { ApiError } from '../../../kube/errors.ts';
-import { machines } from '../../../kube/resource.ts';
-import { silentLogger } from '../../../log/logger.ts';
 import { stop } from '../../../reconcile/result.ts';
-import { singleTarget } from '../../../targets/single-target.ts';
-import type { MachineEvent } from '../../machines/events.ts';
 import type { MachineCopy } from '../../machines/status.ts';
 import { refusalShownBy } from '../explain/conditions.ts';
-import { MachineController } from '../controller.ts';
 import { PassNotes } from '../pass-notes.ts';
 import { RefusedRecords } from './refused-record.ts';
 
@@ -355,72 +350,52 @@ describe('a record that the API server refuses', () => {
 
 describe('a pass over a machine', () => {
   /** A Running machine without our finalizer, which a pass puts on it; the answers to its writes. */
-  function scene(...failures: readonly unknown[]) {
+  function scene(...failures: readonly unknown[]): FakeWorld {
     const world = new FakeWorld();
-    const observed = machine();
-    world.machines.put(observed);
-    const client = new MemoryClient();
-    client.put(machines, observed);
-    client.failures.push(...failures);
-    const events: MachineEvent[] = [];
-    const controller = new MachineController({
-      ...world.deps,
-      targets: singleTarget(undefined),
-      recorder: { event: (event) => void events.push(event) },
-      writer: client,
-      reader: client,
-    });
-    const pass = () =>
-      controller.reconcile(KEY, new AbortController().signal, silentLogger).then(
-        (result) => ({ result }),
-        (error: unknown) => ({ error }),
-      );
-    const writes = () => client.writes.splice(0).map(({ what }) => what);
-    return { world, client, events, pass, writes };
+    world.hasTarget = false;
+    world.machines.put(machine());
+    world.writer.failures.push(...failures);
+    return world;
   }
 
+  const stored = (world: FakeWorld): Machine => world.machines.get(KEY) as Machine;
+
   test('writes the status alone when the rest is refused, and clears it up when that is taken', async () => {
-    const { world, client, events, pass, writes } = scene(REFUSED);
+    const world = scene(REFUSED);
 
-    expect(await pass()).toMatchObject({ result: { kind: 'requeue' } });
-    expect(client.writes[1]?.body).toMatchObject({ status: { machineConditions: expect.any(Array) } });
-    expect(writes()).toEqual(['machines/m-1', 'machines/m-1/status']);
-    expect(events.map(({ reason }) => reason)).toEqual(['RecordRefused']);
+    const first = await world.reconcile();
+    expect(first).toMatchObject({ result: { kind: 'requeue' }, writes: ['main', 'status'], error: undefined });
+    expect(world.writer.writes[1]?.body).toMatchObject({ status: { machineConditions: expect.any(Array) } });
+    expect(first.events.map(({ reason }) => reason)).toEqual(['RecordRefused']);
+    expect(refusalShownBy(stored(world))).toContain('a webhook says no');
 
-    const shown = await client.get(machines, { namespace: 'default', name: 'm-1' });
-    expect(refusalShownBy(shown)).toContain('a webhook says no');
-    world.machines.put(shown);
-    await pass();
-    expect(writes()).toEqual(['machines/m-1', 'machines/m-1/status']);
-    const cleared = await client.get(machines, { namespace: 'default', name: 'm-1' });
-    expect(cleared.metadata.finalizers).toEqual([MACHINE_FINALIZER]);
-    expect(refusalShownBy(cleared)).toBeUndefined();
-    expect(events).toHaveLength(1);
+    expect(await world.reconcile()).toMatchObject({ writes: ['main', 'status'], events: [], error: undefined });
+    expect(stored(world).metadata.finalizers).toEqual([MACHINE_FINALIZER]);
+    expect(refusalShownBy(stored(world))).toBeUndefined();
 
     // The same again is another refusal.
-    world.machines.put({ ...cleared, metadata: { ...cleared.metadata, finalizers: [], resourceVersion: '9999' } });
-    client.failures.push(REFUSED);
-    await pass();
-    expect(events).toHaveLength(2);
+    const { metadata, ...rest } = stored(world);
+    const resourceVersion = world.writer.nextVersion();
+    world.machines.put({ ...rest, metadata: { ...metadata, finalizers: [], resourceVersion } });
+    world.writer.failures.push(REFUSED);
+    expect((await world.reconcile()).events).toHaveLength(1);
   });
 
   test('tells of a status that is refused by an Event, once, and fails', async () => {
-    const { events, pass } = scene(REFUSED, REFUSED, REFUSED, REFUSED);
+    const world = scene(REFUSED, REFUSED, REFUSED, REFUSED);
 
-    expect(await pass()).toEqual({ error: REFUSED });
-    expect(await pass()).toEqual({ error: REFUSED });
+    expect((await world.reconcile()).error).toBe(REFUSED);
+    expect((await world.reconcile()).error).toBe(REFUSED);
 
-    expect(events.map(({ message }) => message)).toEqual([
+    expect(world.events.map(({ message }) => message)).toEqual([
       'The API server refuses to record the status of the machine: a webhook says no',
     ]);
   });
 
   test('that meets a conflict writes nothing instead', async () => {
     const conflict = new ApiError(409, 'Conflict', 'changed');
-    const { events, pass, writes } = scene(conflict);
+    const world = scene(conflict);
 
-    expect(await pass()).toEqual({ error: conflict });
-    expect(writes()).toEqual(['machines/m-1']);
-    expect(events).toEqual([]);
+    expect(await world.reconcile()).toMatchObject({ error: conflict, writes: ['main'], events: [] });
   });
 });
