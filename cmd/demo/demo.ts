@@ -36,7 +36,7 @@ import { playScheduler, untilRunning } from './pods.ts';
 import { recordMachines } from './record-machines.ts';
 import { thingsToTry } from './things-to-try.ts';
 import { arePools, areRunning, IronCoreWatch, provideVolumes } from './watch-ironcore.ts';
-import { areUp, MachineWatch, type Snapshot } from './watch-machines.ts';
+import { areUp, MachineWatch, type MachinesSnapshot } from './watch-machines.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 /** How long machines may take to come up, or to go, before `--once` calls it a failure. */
@@ -431,7 +431,7 @@ async function applyObjects(running: Running): Promise<void> {
   print(`applied a Secret, two MachineClasses and the MachineDeployment "${WORKERS}" with ${size} replica(s)`);
 }
 
-function isEmpty({ machines, nodes }: Snapshot): boolean {
+function isEmpty({ machines, nodes }: MachinesSnapshot): boolean {
   return machines.length === 0 && nodes.length === 0;
 }
 

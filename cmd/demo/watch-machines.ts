@@ -14,7 +14,7 @@ import { silentLogger } from '../../pkg/log/logger.ts';
 import { NAMESPACE } from './manifests.ts';
 
 /** Machines and Nodes at one moment. */
-export interface Snapshot {
+export interface MachinesSnapshot {
   readonly machines: readonly Machine[];
   readonly nodes: readonly Node[];
 }
@@ -58,7 +58,7 @@ export class MachineWatch {
   }
 
   /** Resolves when `isDone` says so of what is there. Rejects with the signal's reason. */
-  until(isDone: (now: Snapshot) => boolean, signal: AbortSignal): Promise<void> {
+  until(isDone: (now: MachinesSnapshot) => boolean, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const look = (): void => {
         if (!this.#machines.hasSynced || !this.#nodes.hasSynced) return;
@@ -79,7 +79,7 @@ export class MachineWatch {
 }
 
 /** Whether exactly `wanted` machines exist, all are Running, and their Nodes are Ready. */
-export function areUp({ machines: all, nodes: known }: Snapshot, wanted: number): boolean {
+export function areUp({ machines: all, nodes: known }: MachinesSnapshot, wanted: number): boolean {
   return (
     all.length === wanted &&
     all.every(
