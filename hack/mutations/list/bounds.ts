@@ -10,12 +10,6 @@ export const BOUNDS: readonly Mutation[] = [
     tests: ['deletion.test.ts'],
   },
   {
-    in: 'isWithin',
-    from: 'Math.floor((most - Math.abs(longer)) / 2)',
-    to: 'most',
-    why: 'Comparing two long texts costs twice as much, in each pass of each machine.',
-  },
-  {
     in: 'CreationBrake.spending',
     from: 'allowed +',
     to: '10 * allowed +',
