@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { history, pause, restart, resume, runRollout, status, undo } from '../../cmd/machinist/rollout/rollout.ts';
 import type { Task } from '../../cmd/machinist/rollout/rollout.ts';
 import { writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
-import { machineDeployments, machineSets } from '../../pkg/kube/resource.ts';
+import { machineDeployments, machines, machineSets } from '../../pkg/kube/resource.ts';
 import { Program } from '../e2e/program.ts';
 import type { Ending } from '../e2e/program.ts';
 import { connect } from '../env/environment.ts';
@@ -87,6 +87,24 @@ describe('machinist rollout', () => {
     expect((await rollout(world, status({ ...WATCH, revision: 1 }))).stderr).toBe(
       'error: desired revision (1) is different from the running revision (3)\n',
     );
+  });
+
+  test('names the machine whose deletion holds the rollout up', async () => {
+    await using world = await MachineSetWorld.start({ startMs: 200, goes: () => false });
+    await world.createDeployment(2);
+    await eventually(() => expect(world.running()).toHaveLength(2), PATIENCE);
+    const old = world.running().map(({ metadata }) => metadata.name);
+    await world.patch(machineDeployments, 'd', CLASS_2);
+
+    await using live = new Program('machinist', argsOf(world, 'status', 'd'));
+    await live.says('is being deleted: ', SAYS_MS);
+    const held = (await world.list(machines)).filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    const once = await rollout(world, status({ ...WATCH, watch: false }));
+
+    const [first] = held.map(({ metadata }) => metadata.name);
+    expect(old).toContain(first);
+    expect(live.stdout).toContain(`Machine ${first} is being deleted: Deletion was requested.\n`);
+    expect(once.stdout).toMatch(/^Waiting for .*\nMachine \S+ is being deleted: /);
   });
 
   test.each(['status', 'history', 'pause'])(

@@ -1,12 +1,13 @@
 import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import { toTimestamp } from '../../../pkg/clock/clock.ts';
-import { machineDeployments, machineSets } from '../../../pkg/kube/resource.ts';
+import { machineDeployments, machines, machineSets } from '../../../pkg/kube/resource.ts';
 import { version } from '../version.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
 import { runForExitCode, type PrintLine, type Terminal } from '../terminal.ts';
 import { historyTable, revisionDetails, revisionsOf, undoOf } from './history.ts';
 import { rolloutStatus, type RolloutStatus } from './status.ts';
+import { heldUpBy } from './held-up.ts';
 import { deploymentNameOf, quoted, shown } from './target.ts';
 
 /** What every subcommand takes. */
@@ -18,6 +19,8 @@ export interface RolloutOptions {
 /** One subcommand at work on the MachineDeployment `name`. */
 export type Task = (cluster: CommandCluster, name: string, say: PrintLine) => Promise<void>;
 
+/** How often the Machines are looked at. */
+const HELD_UP_EVERY_MS = 5_000;
 /** The key that kubectl writes too: any change of the template is a rollout. */
 const RESTARTED_AT_ANNOTATION = 'kubectl.kubernetes.io/restartedAt';
 
@@ -37,20 +40,76 @@ export async function runRollout(
   });
 }
 
-/** Says where the rollout stands, and with `watch` every change until it is finished. `timeoutMs` 0 waits forever. */
+/**
+ * Says where the rollout stands, and with `watch` every change until it is finished, also which deletions hold it up. `timeoutMs` 0 waits
+ * forever.
+ */
 export function status(options: { watch: boolean; timeoutMs: number; revision: number }): Task {
   return async (cluster, name, say) => {
     let said: RolloutStatus | undefined;
+    let latest: MachineDeployment | undefined;
     const look = (deployment: MachineDeployment): boolean => {
       const now = rolloutStatus(deployment, options.revision);
       const { text, isDone, trouble } = now;
       if (text !== said?.text) say(text);
       if (trouble !== undefined && trouble !== said?.trouble) say(trouble);
       said = now;
+      latest = isDone ? undefined : deployment;
       return isDone || !options.watch;
     };
-    await cluster.follow(machineDeployments, name, look, options.timeoutMs);
+    const holds = new HoldUps(cluster, say);
+    const timer = options.watch ? setInterval(() => void holds.look(latest), HELD_UP_EVERY_MS) : undefined;
+    try {
+      await cluster.follow(machineDeployments, name, look, options.timeoutMs);
+      if (!options.watch) await holds.look(latest);
+    } finally {
+      clearInterval(timer);
+      holds.end();
+    }
   };
+}
+
+/** Says which deletions hold a rollout up, each time that something else is to be said. */
+class HoldUps {
+  readonly #cluster: CommandCluster;
+  readonly #say: PrintLine;
+  #said: readonly string[] = [];
+  #isLooking = false;
+  #isOver = false;
+
+  constructor(cluster: CommandCluster, say: PrintLine) {
+    this.#cluster = cluster;
+    this.#say = say;
+  }
+
+  /** Nothing is said any more. */
+  end(): void {
+    this.#isOver = true;
+  }
+
+  /** Never rejects: an outage ends, or the command does. */
+  async look(deployment: MachineDeployment | undefined): Promise<void> {
+    if (deployment === undefined || this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      const found = await this.#cluster.list(machines, selectorOf(deployment));
+      const lines = heldUpBy(found, this.#cluster.now());
+      if (this.#isOver) return;
+      for (const line of lines) if (!this.#said.includes(line)) this.#say(line);
+      this.#said = lines;
+    } catch {
+      // The next look tries again.
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+}
+
+/** Labels that all Machines of it have. */
+function selectorOf({ spec }: MachineDeployment): string {
+  return Object.entries(spec.selector?.matchLabels ?? {})
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',');
 }
 
 /** Lists the revisions, or with a number the template of one. */

@@ -468,7 +468,10 @@ export class MachinesWorld implements AsyncDisposable {
     });
     this.cloud.onEvent((vm, event) => {
       this.trace.add(`VM ${vm.providerID} of ${vm.machineName} ${event}`);
-      if (event === 'vanished') this.#dropNode(vm.machineName);
+      const { providerID } = this.machines.find(({ metadata }) => metadata.name === vm.machineName)?.spec ?? {};
+      // A Machine does not know the Node of a VM that it has not recorded: its creation was not answered, or with another VM.
+      const isUnrecorded = event === 'deleted' && providerID !== vm.providerID;
+      if (event === 'vanished' || isUnrecorded) this.#dropNode(vm.machineName);
     });
   }
 

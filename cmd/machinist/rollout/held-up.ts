@@ -1,0 +1,25 @@
+import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
+import { fromTimestamp } from '../../../pkg/clock/clock.ts';
+import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
+
+/** A deletion that takes no longer is not worth a line. */
+const USUAL_MS = 10_000;
+/** So many are named. */
+const NAMED = 3;
+
+/** Which deletions of machines hold a rollout up, and what each waits for, one in a line; the oldest first. */
+export function heldUpBy(machines: readonly Machine[], nowMs: number): readonly string[] {
+  const slow = machines.flatMap((machine) => {
+    const sinceMs = fromTimestamp(machine.metadata.deletionTimestamp);
+    return sinceMs !== undefined && nowMs - sinceMs >= USUAL_MS ? [{ machine, sinceMs }] : [];
+  });
+  const ordered = slow.toSorted((a, b) => a.sinceMs - b.sinceMs || (nameOf(a.machine) < nameOf(b.machine) ? -1 : 1));
+  const lines = ordered.slice(0, NAMED).map(({ machine }) => {
+    const { message } = explain(machine, nowMs);
+    return `Machine ${nameOf(machine)} is being deleted: ${message.replaceAll(/\s+/g, ' ')}`;
+  });
+  const more = ordered.length - lines.length;
+  return more > 0 ? [...lines, `${more} more machines are being deleted`] : lines;
+}
+
+const nameOf = ({ metadata }: Machine): string => metadata.name;
