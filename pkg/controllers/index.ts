@@ -24,6 +24,7 @@ import { VMStates } from './machines/vm-states.ts';
 import { CreationBrake } from './replicas/creation-brake.ts';
 import { ownerDeps } from './replicas/owner-deps.ts';
 import { RemovedMachines } from './safety/removed-machines.ts';
+import { LateVMs } from './vms/late-vms.ts';
 import { DeletedMachines } from './safety/deleted-machines.ts';
 import { notingCalls } from './safety/noted-calls.ts';
 import { orphanVMs } from './safety/orphan-vms/index.ts';
@@ -63,7 +64,8 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Contro
   const secrets = new SecretContents({ reader, secrets: caches.secrets, classes, clock });
   const removed = new RemovedMachines();
   const gone = new DeletedMachines();
-  const drivers = notingCalls(operator.under(MACHINE_LEASE).drivers, removed);
+  const late = new LateVMs(clock);
+  const drivers = notingCalls(operator.under(MACHINE_LEASE).drivers, removed, late);
   const owners = ownersIn(caches);
   const budget = new ReplacementBudget({ machines: caches.machines, owners });
   const podsOf = ({ cluster }: Target, nodeName: string): PodSource => operator.podsOn(cluster, nodeName);
@@ -77,7 +79,7 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Contro
     // Before the machine controller forgets what it knew of a Machine that is gone.
     orphanVMs(operator, { ...share, removed, gone, ownerless }),
     unmanagedNodes(operator, gone),
-    machineClass(operator, secrets),
+    machineClass(operator, secrets, late),
     secret(operator),
     // Where the Leases go with the namespace, nobody is left to work in it.
     ...(config.leader.namespace === config.clusters.namespace ? [] : [roleBinding(operator)]),

@@ -65,6 +65,7 @@ class ClassCluster implements AsyncDisposable {
       writer,
       ownerlessVMs: () => Promise.resolve(this.ownerless),
       recorder: { event: ({ reason, type }) => this.events.push(`${type} ${reason}`) },
+      late: { leftMs: () => 0 },
       graceMs: 60_000,
       clock: this.clock,
       log: silentLogger,

@@ -30,12 +30,15 @@ class World {
   readonly machines = new MemoryInformer([machine()], { [CLASS_INDEX]: classIndex });
   readonly events: string[] = [];
   answer: VMsLeft | Error = 'none';
+  /** For how long VMs of unanswered creations may still appear. */
+  lateMs = 0;
   meanwhile: () => void = () => undefined;
   readonly #controller = new MachineClassController({
     classes: this.classes,
     machines: this.machines,
     clock: this.clock,
     writer: this.client,
+    late: { leftMs: () => this.lateMs },
     graceMs: 60_000,
     log: silentLogger,
     recorder: { event: ({ reason }) => void this.events.push(reason) },
@@ -64,6 +67,21 @@ test('a class without Machines and VMs loses our finalizer only, and only as it 
   expect(world.client.writes).toMatchObject([
     { intent: 'change', uid, resourceVersion, body: { metadata: { finalizers: ['example.com/other'] } } },
   ]);
+});
+
+test('a class whose VMs may appear late is asked about again when that is over, and only a list begun after it counts', async () => {
+  const world = new World();
+  world.loseMachines();
+  world.lateMs = 90_000;
+
+  const waiting = await world.pass();
+  world.meanwhile = () => void (world.lateMs = 0);
+  await world.pass();
+  const early = world.client.writes.length;
+  await world.pass();
+
+  expect(waiting).toMatchObject({ afterMs: 90_000, waitingFor: 'VMs of unanswered CreateMachine calls to appear' });
+  expect([early, world.client.writes.length]).toEqual([0, 1]);
 });
 
 describe('what happens while the provider is asked', () => {

@@ -12,6 +12,7 @@ import type { Logger } from '../../log/logger.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.ts';
 import { CLASS_INDEX } from '../../indexes/class-index.ts';
 import { forcedRemovalsOf } from '../vms/forced-removals.ts';
+import type { LateVMs } from '../vms/late-vms.ts';
 import { inUse, releasedUnproven, unconfirmed } from './events.ts';
 import { decideFinalizer, type FinalizerDecision, type VMsLeft } from './finalizer-decision.ts';
 
@@ -25,6 +26,8 @@ export interface MachineClassDeps {
    * without a Machine. What it throws counts as `unknown`.
    */
   readonly ownerlessVMs: (machineClass: MachineClass, sinceMs: number, signal: AbortSignal) => Promise<VMsLeft>;
+  /** VMs that may appear after their Machines are gone. */
+  readonly late: Pick<LateVMs, 'leftMs'>;
   /** How far apart two VM lists must be to prove that no VM is left of a Machine that was let go by force. */
   readonly graceMs: number;
   readonly recorder: ObjectEvents<MachineClass>;
@@ -68,20 +71,22 @@ export class MachineClassController {
       return stop;
     }
 
-    const decision = this.#decide(key, seen, undefined);
+    const decision = this.#decide(key, seen, undefined, 0);
     if (decision !== 'ask') return this.#act(decision, key, seen, undefined, signal);
 
     const askedAtMs = this.#deps.clock.monotonicMs();
+    const lateMs = this.#deps.late.leftMs(key);
     const ownerless = await this.#ownerlessVMs(seen, this.#unusedSince(key, seen), signal);
     // Machines and class may have changed while the provider was asked.
     const current = this.#deps.classes.get(key);
     if (current === undefined || versionOf(current) !== versionOf(seen))
       return requeue(0, 'the latest version of the class');
     this.#noteList(key, ownerless, askedAtMs);
-    return this.#act(this.#decide(key, current, ownerless), key, current, ownerless, signal);
+    return this.#act(this.#decide(key, current, ownerless, lateMs), key, current, ownerless, signal);
   }
 
-  #decide(key: string, machineClass: MachineClass, ownerless: VMsLeft | undefined): FinalizerDecision {
+  /** `lateMs`: for how long VMs could still appear when the provider was asked. */
+  #decide(key: string, machineClass: MachineClass, ownerless: VMsLeft | undefined, lateMs: number): FinalizerDecision {
     const hasMachines = this.#hasMachines(key);
     const sinceMs = hasMachines ? undefined : this.#unusedSince(key, machineClass);
     const empty = this.#unused.get(key)?.empty;
@@ -90,6 +95,7 @@ export class MachineClassController {
       isHeld: machineClass.metadata.finalizers?.includes(MACHINE_FINALIZER) ?? false,
       isDeleting: isBeingDeleted(machineClass),
       isUnconfirmed: isUnconfirmed(machineClass),
+      mayComeLate: lateMs > 0,
       ownerless,
       waitedMs: sinceMs === undefined ? 0 : this.#deps.clock.monotonicMs() - sinceMs,
       emptyForMs: empty && empty.lastMs - empty.firstMs,
@@ -109,6 +115,8 @@ export class MachineClassController {
     if (decision === 'leave') return isBeingDeleted(machineClass) ? this.#waitForMachines(key, machineClass) : stop;
     if (decision === 'ask') return requeue(0, 'the latest version of the class');
     if (decision === 'wait') {
+      const lateMs = this.#deps.late.leftMs(key);
+      if (ownerless === 'none' && lateMs > 0) return requeue(lateMs, 'VMs of unanswered CreateMachine calls to appear');
       if (ownerless === 'none')
         return requeue(Math.min(ASK_AGAIN_MS, this.#deps.graceMs), 'a second VM list without VMs');
       if (isBeingDeleted(machineClass) && isUnconfirmed(machineClass) && this.#isTimeToReport(key, machineClass))

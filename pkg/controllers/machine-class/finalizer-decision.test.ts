@@ -8,6 +8,7 @@ const unused: ClassState = {
   isHeld: true,
   isDeleting: false,
   isUnconfirmed: false,
+  mayComeLate: false,
   ownerless: undefined,
   waitedMs: 0,
   emptyForMs: undefined,
@@ -42,6 +43,21 @@ test.each([
   {
     what: 'nobody knows, deleted long ago',
     state: { ...deleting, ownerless: 'unknown', waitedMs: LONGEST_HOLD_MS },
+    want: 'remove-unproven',
+  },
+  {
+    what: 'no VM yet, which may come late',
+    state: { ...deleting, ownerless: 'none', mayComeLate: true },
+    want: 'wait',
+  },
+  {
+    what: 'no VM that could be listed, which may come late',
+    state: { ...deleting, ownerless: 'unsupported', mayComeLate: true },
+    want: 'remove',
+  },
+  {
+    what: 'a VM left, deleted long ago, and another may come late',
+    state: { ...deleting, ownerless: 'some', mayComeLate: true, waitedMs: LONGEST_HOLD_MS },
     want: 'remove-unproven',
   },
   { what: 'no VM in one list', state: { ...unused, ownerless: 'none', emptyForMs: 0 }, want: 'remove' },

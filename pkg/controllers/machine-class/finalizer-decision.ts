@@ -13,6 +13,8 @@ export interface ClassState {
   readonly isDeleting: boolean;
   /** A Machine of it was let go by force, and no list has shown since that its VM is gone. */
   readonly isUnconfirmed: boolean;
+  /** A CreateMachine call of a Machine of it got no answer: its VM may still appear. */
+  readonly mayComeLate: boolean;
   /** Undefined before the provider was asked. */
   readonly ownerless: VMsLeft | undefined;
   /** How long it has been without Machines, in its present state of deletion. */
@@ -39,6 +41,7 @@ export const LONGEST_HOLD_MS = 10 * MINUTE_MS;
  * | none     | none, unsupported   | –                   | removed                                                |
  * | none     | some, unknown       | no                  | kept, asked again                                      |
  * | none     | some, unknown       | yes                 | kept, asked again; removed with a Warning after 10 min |
+ * | none     | none, may come late | –                   | kept, asked again                                      |
  *
  * After a Machine was let go by force it is kept until two lists in a row, some time apart, show no VM, however long that takes: a list that is
  * wrong once would have its VM forgotten. Without that one list is enough, because each Machine went only after its VM.
@@ -48,6 +51,7 @@ export function decideFinalizer({
   isHeld,
   isDeleting,
   isUnconfirmed,
+  mayComeLate,
   ownerless,
   waitedMs,
   emptyForMs,
@@ -57,6 +61,7 @@ export function decideFinalizer({
   if (!isHeld) return 'leave';
   if (ownerless === undefined) return 'ask';
   if (isUnconfirmed) return emptyForMs !== undefined && emptyForMs >= graceMs ? 'remove' : 'wait';
-  if (ownerless === 'none' || ownerless === 'unsupported') return 'remove';
+  if (ownerless === 'unsupported') return 'remove';
+  if (ownerless === 'none') return mayComeLate ? 'wait' : 'remove';
   return isDeleting && waitedMs >= LONGEST_HOLD_MS ? 'remove-unproven' : 'wait';
 }

@@ -5,13 +5,14 @@ import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../machines/events.ts';
+import type { LateVMs } from '../vms/late-vms.ts';
 import { MachineClassController } from './controller.ts';
 import { isNodeLeft } from './left-node.ts';
 import { findOwnerlessVMs } from './ownerless-vms.ts';
 import { wakeMachineClasses } from './wake.ts';
 
 /** Keeps MachineClasses that somebody needs. */
-export function machineClass(operator: Operator, secrets: SecretContents): Controller {
+export function machineClass(operator: Operator, secrets: SecretContents, late: LateVMs): Controller {
   const { clock, log, config, reader } = operator;
   const { classes, machines } = operator.caches;
   const { writer, drivers, targets } = operator.under(MACHINE_LEASE);
@@ -27,6 +28,7 @@ export function machineClass(operator: Operator, secrets: SecretContents): Contr
     classes,
     machines,
     writer,
+    late,
     graceMs: safety.orphanVMsGraceMs,
     ownerlessVMs: (one, _sinceMs, signal) => findOwnerlessVMs(ownerlessDeps, one, signal),
     recorder: eventsAbout(machineClasses, operator.recorder(MACHINE_EVENT_SOURCE)),

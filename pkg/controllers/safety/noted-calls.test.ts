@@ -23,7 +23,8 @@ function noting() {
     deletedVM: note('deleted'),
     gaveUpVM: note('gave up'),
   };
-  const drivers = notingCalls({ resolve: () => driver, all: () => [driver] }, noter);
+  const late = { unanswered: (classKey: string) => void noted.push(`unanswered ${classKey}`) };
+  const drivers = notingCalls({ resolve: () => driver, all: () => [driver] }, noter, late);
   const resolved = drivers.resolve(machineClass(), machine());
   if (resolved === undefined) throw new Error('no driver');
   return { driver, noted, asked: resolved, drivers };
@@ -36,6 +37,19 @@ test('a creation is noted before it is sent', async () => {
 
   expect(noted).toEqual([`creating ${uid}, 0 calls`]);
 });
+
+test.each([{ unanswered: true }, { unanswered: false }])(
+  'of a creation that fails it is noted whether it has an answer (unanswered: $unanswered)',
+  async ({ unanswered }) => {
+    const { asked, driver, noted } = noting();
+    driver.failures['create'] = [new DriverError('Canceled', 'x', { unanswered })];
+
+    await expect(asked.create(request, signal, 1_000)).rejects.toThrow('x');
+
+    const { name, namespace } = machineClass().metadata;
+    expect(noted.slice(1)).toEqual(unanswered ? [`unanswered ${namespace}/${name}`] : []);
+  },
+);
 
 test.each([
   { what: 'that succeeds', failure: undefined, end: 'deleted' },

@@ -1,6 +1,10 @@
+import { keyOf } from '../../apis/meta.ts';
 import { DriverError } from '../../driver/error.ts';
 import type { Drivers } from '../../driver/drivers.ts';
 import type { MachineDriver } from '../../driver/gated-driver.ts';
+import type { LateVMs } from '../vms/late-vms.ts';
+
+type UnansweredNotes = Pick<LateVMs, 'unanswered'>;
 
 /** Who is told of the creations and deletions of VMs, each by the UID of its machine. */
 export interface CallNotes {
@@ -14,9 +18,12 @@ export interface CallNotes {
   gaveUpVM(uid: string): void;
 }
 
-/** The same drivers, with `notes` told of each creation and deletion: a Machine that vanishes without one was taken away behind our back. */
-export function notingCalls(drivers: Drivers, notes: CallNotes): Drivers {
-  const noting = new Map(drivers.all().map((driver) => [driver, note(driver, notes)]));
+/**
+ * The same drivers, with `notes` told of each creation and deletion: a Machine that vanishes without one was taken away behind our back. `late` is
+ * told of creations that end without an answer.
+ */
+export function notingCalls(drivers: Drivers, notes: CallNotes, late: UnansweredNotes): Drivers {
+  const noting = new Map(drivers.all().map((driver) => [driver, note(driver, notes, late)]));
   return {
     resolve(machineClass, machine) {
       const driver = drivers.resolve(machineClass, machine);
@@ -26,7 +33,7 @@ export function notingCalls(drivers: Drivers, notes: CallNotes): Drivers {
   };
 }
 
-function note(driver: MachineDriver, notes: CallNotes): MachineDriver {
+function note(driver: MachineDriver, notes: CallNotes, late: UnansweredNotes): MachineDriver {
   return {
     provider: driver.provider,
     turn: (machineClass, signal) => driver.turn(machineClass, signal),
@@ -35,7 +42,12 @@ function note(driver: MachineDriver, notes: CallNotes): MachineDriver {
     async create(request, signal, timeoutMs) {
       const { uid } = request.machine.metadata;
       if (uid !== undefined) notes.creatingVM(uid);
-      return await driver.create(request, signal, timeoutMs);
+      try {
+        return await driver.create(request, signal, timeoutMs);
+      } catch (err) {
+        if (err instanceof DriverError && err.unanswered) late.unanswered(keyOf(request.machineClass));
+        throw err;
+      }
     },
     initialize: (request, signal, timeoutMs) => driver.initialize(request, signal, timeoutMs),
     async delete(request, signal) {

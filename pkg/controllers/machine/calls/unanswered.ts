@@ -5,10 +5,9 @@ import { wholeTimeoutMs } from '../../../driver/deadlines.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
 import type { MachineCopy } from '../../machines/status.ts';
+import { UNANSWERED_MS } from '../../vms/late-vms.ts';
 
-/** A CreateMachine without answer may have made a VM that the provider does not show yet. */
-const UNANSWERED_MS = 120_000;
-/** Meanwhile it is looked for so often. */
+/** While the VM of a call without answer may appear it is looked for so often. */
 const UNANSWERED_CHECK_MS = 15_000;
 
 /** In place of the time until which a VM may show: the answer is awaited; or it came, only the annotation that told of the call is left. */
