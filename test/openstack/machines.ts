@@ -206,7 +206,7 @@ export function describeMachines(bed: Bed): void {
       expect(before.floatingIPs).toMatchObject([{ port_id: before.ports[0]?.id }]);
       await expect(driver.createMachine(request, callOf())).rejects.toMatchObject({
         code: 'FailedPrecondition',
-        detail: expect.stringContaining(`server ${id} was made for machine shoot/m-1`),
+        detail: expect.stringContaining(`server ${id} was created for machine shoot/m-1`),
       });
     });
 

@@ -33,7 +33,7 @@ const ROWS: readonly Row[] = [
     what: 'a name that two images have',
     change: { imageID: undefined, imageName: 'twice' },
     code: 'Internal',
-    says: 'several images of the name twice',
+    says: 'several images have the name twice',
   },
   { what: 'an unknown network', change: { networkID: NOWHERE }, code: 'InvalidArgument', says: NOWHERE },
   {

@@ -285,6 +285,23 @@ describe('a Node n-1 goes with machine m-1', () => {
     expect(goingWith([it], mine, known(mine))).toEqual(alone ? [it] : []);
   });
 
+  test('if it shows its name, and the ID that the machine has recorded is another one, which another machine has too', () => {
+    const { mine, it } = pairOf({
+      what: '',
+      label: 'other',
+      own: 'sim:///zone/2',
+      onNode: 'sim:///zone/1',
+      joined: true,
+    });
+    const other = machine((m) => {
+      Object.assign(m.metadata, { name: 'm-2', uid: 'uid-2', labels: { node: 'other' } });
+      m.spec.providerID = 'sim:///zone/2';
+    });
+
+    expect(goingWith([it], mine, known(mine))).toEqual([]);
+    expect(goingWith([it], mine, known(mine, other))).toEqual([it]);
+  });
+
   test('not if another one does, by what the machine has recorded', () => {
     const { mine, it } = pairOf({ what: '', label: 'own', joined: true });
     const own = node((n) => void (n.metadata.name = 'own'));

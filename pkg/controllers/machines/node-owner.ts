@@ -60,7 +60,7 @@ export function isRemovedWith(node: Node, machine: Machine, machines: MachineInd
 
 /**
  * Those of the Nodes that go with this machine. Where none does, and a Node has joined before, label `node` was changed or removed: then one goes
- * that shows the machine's name, unless it shows another VM.
+ * that shows the machine's name, unless it shows another VM. A provider id that another Machine has too says nothing of this one's VM.
  */
 export function goingWith(found: readonly Node[], machine: Machine, machines: MachineIndex): readonly Node[] {
   const going = found.filter((node) => isRemovedWith(node, machine, machines));
@@ -69,7 +69,14 @@ export function goingWith(found: readonly Node[], machine: Machine, machines: Ma
     (node) =>
       labelOf(node) === machine.metadata.name &&
       node.metadata.name !== nodeNameOf(machine) &&
-      !(isVMOf(node, machine) === false && isOfOneScheme(node, machine)),
+      !(isVMOf(node, machine) === false && isOfOneScheme(node, machine) && !sharesID(machine, machines)),
+  );
+}
+
+function sharesID({ metadata, spec }: Machine, machines: MachineIndex): boolean {
+  const providerID = spec?.providerID ?? '';
+  return (
+    providerID !== '' && machines.byIndex('providerID', providerID).some((one) => one.metadata.uid !== metadata.uid)
   );
 }
 
