@@ -34,6 +34,10 @@ export const NOT_RUN: readonly (readonly [words: RegExp, why: string])[] = [
   [/\[-|…/, 'says what may stand where'],
   [/^curl -OJ|^kubectl port-forward /, 'no kubelet runs pods; test/integration/health-server.test.ts takes profiles'],
   [/^kubectl .*\blogs /, 'no kubelet runs pods'],
+  [
+    /^kubectl taint .*critical-components/,
+    'only an update in place leaves this taint; in-place-update.test.ts sees it',
+  ],
   [/^promtool /, 'test/integration/prometheus.test.ts runs it'],
   [
     /examples\/sim\.yaml|mcd[ /]example|rollout status example|--for=delete mc --all/,
