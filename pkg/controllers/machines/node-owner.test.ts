@@ -293,13 +293,13 @@ describe('a Node n-1 goes with machine m-1', () => {
       onNode: 'sim:///zone/1',
       joined: true,
     });
-    const other = machine((m) => {
+    const twin = machine((m) => {
       Object.assign(m.metadata, { name: 'm-2', uid: 'uid-2', labels: { node: 'other' } });
       m.spec.providerID = 'sim:///zone/2';
     });
 
     expect(goingWith([it], mine, known(mine))).toEqual([]);
-    expect(goingWith([it], mine, known(mine, other))).toEqual([it]);
+    expect(goingWith([it], mine, known(mine, twin))).toEqual([it]);
   });
 
   test('not if another one does, by what the machine has recorded', () => {
