@@ -108,8 +108,8 @@ export const SAFETY: readonly Mutation[] = [
   },
   {
     in: 'MachineClassController.reconcile',
-    from: 'current, ownerless), key, current',
-    to: 'seen, ownerless), key, seen',
+    from: 'current, ownerless, lateMs), key, current',
+    to: 'seen, ownerless, lateMs), key, seen',
     why: 'A class is acted on as it was before the provider was asked.',
   },
   {
