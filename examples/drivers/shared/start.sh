@@ -2,8 +2,8 @@
 mkdir -p run
 if [ -f run/pid ]; then
   pid=$(cat run/pid)
-  # A dead process of which nobody has taken note (Z) is none.
-  if kill -0 "$pid" 2>/dev/null && ! grep -qs '^State:.Z' "/proc/$pid/status"; then
+  # A dead process of which nobody has taken note (Z) is none, once its last thread has ended: until then its socket is open.
+  if kill -0 "$pid" 2>/dev/null && ! { grep -qs '^State:.Z' "/proc/$pid/status" && grep -qs '^Threads:.[01]$' "/proc/$pid/status"; }; then
     echo "process $pid of run/pid runs: end it with kill $pid, or remove run/pid if that is another program" >&2
     exit 1
   fi
