@@ -169,6 +169,12 @@ async function says(name: string, type: string, status: string, reason: string, 
   });
 }
 
+/** Whether the manager is connected to a workload cluster. */
+async function isConnectedTo(cluster: string): Promise<boolean> {
+  const metrics = await (await fetch(`${manager.url}/metrics`)).text();
+  return metrics.includes(`machinist_cluster_outage{cluster="${ns.name}/${cluster}"}`);
+}
+
 const machineGone = (name: string): Promise<void> => shows(name, (machine) => expect(machine).toBeUndefined());
 const takeAway = (name: string): Promise<unknown> => home.send('DELETE', machines(name));
 
@@ -451,7 +457,10 @@ test('a Machine whose Node was never found waits for a Secret that is gone: its 
   await createCluster('lost', wayAway());
   await createMachine('lost', 'lost-1');
   await says('lost-1', 'NodeReady', 'Unknown', 'InspectionFailed');
+  expect(await isConnectedTo('lost')).toBe(true);
   await home.send('DELETE', secretPath('lost'));
+  // As long as the manager does not know of that, the cluster is known to have no such Node.
+  await eventually(async () => !(await isConnectedTo('lost')), PATIENCE);
   await takeAway('lost-1');
   await says('lost-1', 'Deleting', 'True', 'DrainingNode', 'Secret lost-kubeconfig is missing');
   expect((await sim.read(SIM_MACHINE, 'lost-1'))?.metadata.deletionTimestamp).toBeUndefined();
