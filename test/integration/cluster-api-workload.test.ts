@@ -333,6 +333,7 @@ test('a kubeconfig may be of no use, be mended, be replaced, and be gone: nothin
   );
 
   await home.send('DELETE', secretPath('turns'));
+  await eventually(async () => !(await isConnectedTo('turns')), PATIENCE);
   await takeAway('turns-1');
   await says('turns-1', 'Deleting', 'True', 'DrainingNode', 'Secret turns-kubeconfig is missing');
   // That of the manager is another cluster.
