@@ -52,7 +52,8 @@ const ROWS: readonly SlowRow[] = [
     what: 'no creation is ever answered, and the machines are deleted',
     faults: [{ method: 'CreateMachine', effect: 'hang' }],
     upMs: 0,
-    goneMs: 120_000,
+    // The MachineClass is kept for two minutes, in which their VMs could still appear.
+    goneMs: 240_000,
   },
   {
     what: 'half of the creations find no capacity',
