@@ -1,5 +1,5 @@
 import type { SimulatedAPIServer } from '../../test/simulation/api-server/api-server.ts';
-import { keyOf, type StoredObject } from '../../test/simulation/api-server/stored-object.ts';
+import type { StoredObject } from '../../test/simulation/api-server/stored-object.ts';
 import type { VirtualTime } from '../../test/simulation/world/virtual-clock.ts';
 
 const EVERY_MS = 5 * 60_000;
@@ -12,10 +12,7 @@ export function keepHouse({ kinds, objects }: SimulatedAPIServer, time: VirtualT
     time.epochMs - Date.parse(metadata.creationTimestamp) > EVENT_LIFE_MS;
   const each = (): void => {
     if (events !== undefined) {
-      for (const event of objects.of(events).list().filter(isOld)) {
-        const current = objects.of(events).get(keyOf(event.metadata));
-        if (current !== undefined) objects.remove(events, current);
-      }
+      for (const event of objects.of(events).list().filter(isOld)) objects.remove(events, event);
     }
     objects.compact();
     time.schedule(EVERY_MS, each);

@@ -1,5 +1,5 @@
 import { at, type Members } from '../json.ts';
-import { humanDuration } from './human-duration.ts';
+import { shownAge } from './age.ts';
 
 /** One column of a table. */
 export interface Column {
@@ -33,7 +33,7 @@ export const NAME: Column = {
 /** How long ago what a path names was. */
 export function ageOf(object: Members, path: readonly string[], nowMs: number): string {
   const time = at(object, path);
-  return typeof time === 'string' ? humanDuration(nowMs - Date.parse(time)) : '<unknown>';
+  return typeof time === 'string' ? shownAge(nowMs - Date.parse(time)) : '<unknown>';
 }
 
 export const AGE: Column = {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { humanDuration } from './human-duration.ts';
+import { shownAge } from './age.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -26,5 +26,5 @@ test.each([
   { ms: 7 * 365 * DAY + 5 * DAY, shown: '7y5d' },
   { ms: 8 * 365 * DAY + 5 * DAY, shown: '8y' },
 ])('an age of $ms ms is shown as $shown', ({ ms, shown }) => {
-  expect(humanDuration(ms)).toBe(shown);
+  expect(shownAge(ms)).toBe(shown);
 });
