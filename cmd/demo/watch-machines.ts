@@ -5,12 +5,12 @@ import type { Node } from '../../pkg/apis/wire.ts';
 import { InformerSet } from '../../pkg/cache/informers.ts';
 import { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
 import type { Clock } from '../../pkg/clock/clock.ts';
-import { explain } from '../../pkg/controllers/machine/explain/explain.ts';
 import { isReady } from '../../pkg/controllers/machines/node-health.ts';
 import { HttpListWatch } from '../../pkg/kube/list-watch.ts';
 import { machines, nodes, type Resource } from '../../pkg/kube/resource.ts';
 import type { Transport } from '../../pkg/kube/transport.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
+import { lineOf } from './machine-line.ts';
 import { NAMESPACE } from './manifests.ts';
 
 /** Machines and Nodes at one moment. */
@@ -88,10 +88,4 @@ export function areUp({ machines: all, nodes: known }: MachinesSnapshot, wanted:
         known.some((node) => node.metadata.name === machine.metadata.labels?.[NODE_LABEL] && isReady(node)),
     )
   );
-}
-
-/** The sentence must not change by itself as time passes, so it is explained as of no particular moment. */
-function lineOf(machine: Machine): string {
-  const { phase, message } = explain(machine, 0);
-  return `${(phase === '' ? 'New' : phase).padEnd(16)} ${message}`;
 }

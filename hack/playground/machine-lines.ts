@@ -1,5 +1,5 @@
+import { lineOf } from '../../cmd/demo/machine-line.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
-import { explain } from '../../pkg/controllers/machine/explain/explain.ts';
 import type { SimulatedAPIServer } from '../../test/simulation/api-server/api-server.ts';
 
 /** Tells of each change of a Machine in one line, until the returned function is called. */
@@ -14,10 +14,4 @@ export function tellOfMachines({ objects }: SimulatedAPIServer, tell: (line: str
     else told.set(name, line);
     tell(`${name}  ${line}`);
   });
-}
-
-/** As of no moment: it must not change by itself as time passes. */
-function lineOf(machine: Machine): string {
-  const { phase, message } = explain(machine, 0);
-  return `${(phase === '' ? 'New' : phase).padEnd(12)} ${message}`;
 }
