@@ -34,26 +34,29 @@ const INTRODUCTION = `# Metrics
 
 Generated from the declarations in \`pkg\`.
 
-Served at \`/metrics\` in the Prometheus text format. Names that begin with \`mcm_\` and \`rest_client_\` are the original's, with its labels; those that
-begin with \`machinist_\` are ours. The usual \`process_*\` and \`nodejs_*\` metrics come on top. Gauges about objects are read from the caches at each
-scrape: the series of a deleted object are gone with it. Every process shows what its own caches hold, leading or not: over several replicas take the
-maximum, not the sum. What is counted, and histograms, are of the process that did the work: take the sum of their rates.
+Served at \`/metrics\` in the Prometheus text format. Metrics with the prefixes \`mcm_\` and \`rest_client_\` have the names and labels of
+Gardener's machine-controller-manager; those with the prefix \`machinist_\` are specific to Machinist. The usual \`process_*\` and \`nodejs_*\` metrics are
+served too.
 
-The answer is the text format 0.0.4, whatever else a client accepts; one that asks for \`application/openmetrics-text\` and does not prefer plain text
-gets OpenMetrics 1.0. There a counter of the original whose name does not end in \`_total\` is of type \`unknown\`.
+Gauges about objects are computed from the caches at each scrape, so the series of an object end when the object is deleted. Every process reports the
+contents of its own caches, whether or not it is the leader: take the maximum over several replicas, not the sum. Counters and histograms are those of
+the process that did the work: take the sum of their rates.
 
-A metric that cannot be read is left out of the answer, counted by \`machinist_scrape_failures_total\` from the next scrape on, and reported in the log once.
+The response has the text format 0.0.4, unless the client accepts \`application/openmetrics-text\` and does not prefer plain text; then it has OpenMetrics
+1.0. In OpenMetrics, an \`mcm_\` counter without the suffix \`_total\` has type \`unknown\`.
+
+A metric that cannot be read is omitted from the response, counted by \`machinist_scrape_failures_total\` from the next scrape on, and reported in the log once.
 `;
 
 const CARDINALITY = `
 ## How many series
 
-A metric has at most as many series as its labels have values together; a histogram has one for each bucket, and two more. The values of each label are
-bounded by:
+A metric has at most one series for each combination of the values of its labels; a histogram has one for each bucket, and two more. The values of each
+label are bounded as follows:
 
 `;
 
-const A_NAME = 'one for each object of the kind that the metric is about';
+const A_NAME = 'one for each object of the kind of the metric';
 const A_MACHINE = 'one for each Machine';
 const FIXED = 'a fixed list';
 
@@ -63,11 +66,11 @@ const BOUNDS: Readonly<Record<string, string>> = {
   binary: 'one',
   call: FIXED,
   cluster: 'the control cluster and the target',
-  code: 'HTTP status codes, those of gRPC, or those of machine errors',
-  condition: 'types of conditions; those of a Machine are the conditions of its Node',
+  code: 'HTTP status codes, gRPC codes, or codes of machine errors',
+  condition: 'types of conditions; for a Machine, those of its Node',
   controller: FIXED,
   createdAt: 'one for each object',
-  error_code: 'the codes of machine errors, 18',
+  error_code: 'the 18 codes of machine errors',
   failed_machine_last_operation_machine_operation_type: FIXED,
   failed_machine_last_operation_state: FIXED,
   failed_machine_name: 'at most 100 for each MachineSet or MachineDeployment',
@@ -75,14 +78,14 @@ const BOUNDS: Readonly<Record<string, string>> = {
   failed_machine_provider_id: 'as failed_machine_name',
   fate: FIXED,
   forced: 'true, false',
-  group: 'one for each node group that autoscalers see',
+  group: 'one for each node group',
   host: 'one for each API server',
-  instance_type: 'those that MachineClasses name',
+  instance_type: 'the instance types of MachineClasses',
   intent: FIXED,
   kind: FIXED,
   lease: 'at most two',
   machine_class: 'one for each MachineClass',
-  machine_deployment: 'one for each MachineDeployment; where it is counted, also those that are gone',
+  machine_deployment: 'one for each MachineDeployment; in counters also deleted ones',
   method: FIXED,
   metric: 'one for each metric that could not be read',
   name: `${A_NAME}, or one for each workqueue`,
@@ -90,12 +93,12 @@ const BOUNDS: Readonly<Record<string, string>> = {
   node_name: A_MACHINE,
   nodejs: 'one',
   of: 'clusters and providers, or a fixed list',
-  operation: 'the calls of drivers, 6',
+  operation: 'the 6 driver calls',
   owner: FIXED,
   phase: 'the phases of a Machine',
   pool: 'one for each --ironcore-pool',
   program: 'one',
-  provider: 'one for each driver, and one for each provider that MachineClasses name',
+  provider: 'one for each driver, and one for each provider in MachineClasses',
   reason: FIXED,
   result: FIXED,
   service: FIXED,
@@ -107,15 +110,15 @@ const BOUNDS: Readonly<Record<string, string>> = {
   spec_machine_class_name: 'one for each MachineClass',
   spec_provider_id: A_MACHINE,
   spec_strategy_type: FIXED,
-  url: 'one for each kind of request: namespaces and names are left open',
+  url: 'one for each kind of request; namespaces and names are replaced by placeholders',
   verb: FIXED,
   version: 'one',
   waits_for: FIXED,
-  work: 'the Leases, and process',
-  zone: 'those of the machines',
+  work: 'the Leases, and `process`',
+  zone: 'the zones of the machines',
 };
 
-/** What of a metric the reference shows; prom-client does not declare `labelNames`. */
+/** The parts of a metric that the reference shows; prom-client does not declare `labelNames`. */
 export interface Described {
   readonly name: string;
   readonly help: string;
@@ -146,7 +149,7 @@ export async function metricsReference(): Promise<string> {
   return `${INTRODUCTION}\n${metrics}${CARDINALITY}${await table(['label', 'values'], boundsOf(described))}`;
 }
 
-/** Throws for a label of which nobody has said what bounds it, and for one that no metric has. */
+/** Throws for a label without a bound, and for a bound without a metric. */
 function boundsOf(described: readonly Described[]): string[][] {
   const labels = new Set(described.filter(isOurs).flatMap(({ labelNames = [] }) => labelNames));
   const bounded = Object.keys(BOUNDS);
@@ -158,7 +161,7 @@ function boundsOf(described: readonly Described[]): string[][] {
   return [...labels].toSorted().map((label) => [`\`${label}\``, BOUNDS[label] ?? '']);
 }
 
-/** Declared in pkg; the rest are those of every Node.js process. */
+/** Declared in pkg; all others are those of every Node.js process. */
 function isOurs({ name }: Described): boolean {
   return /^(mcm|rest_client|machinist)_/.test(name);
 }

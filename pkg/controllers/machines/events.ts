@@ -4,57 +4,55 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 export const MACHINE_EVENT_SOURCE = 'machine-controller';
 
 /**
- * Every Event that a Machine can get, by reason. A healthy life has four: VMCreated, NodeJoined, Drained, VMDeleted.
- * A comment says when, and after an arrow what to do: `npm run generate` makes the table of docs/reference/events.md of it.
+ * All Events of Machines, by reason. A healthy machine has four: VMCreated, NodeJoined, Drained, VMDeleted. Each comment says when the
+ * Event is emitted and, after an arrow, what to do; `npm run generate` writes them to docs/reference/events.md.
  */
 export const MACHINE_EVENTS = {
-  /** the driver has made the VM */
+  /** the driver created the VM */
   VMCreated: 'Normal',
-  /** the driver already had a VM for this machine, made by an earlier process */
+  /** the driver already had a VM for this machine, created by an earlier process */
   VMAdopted: 'Normal',
-  /** a driver that initializes VMs in a step of its own has done so after a failure */
+  /** the driver initialized the VM after an earlier failure; only drivers with a separate initialization step */
   VMInitialized: 'Normal',
   /** the Node is healthy for the first time; the machine is Running */
   NodeJoined: 'Normal',
   /** the Node is healthy again */
   NodeRejoined: 'Normal',
   /**
-   * MachineClass, its Secret or its driver is missing or wrong → correct the object that the message names; nothing has to be restarted
+   * the MachineClass, its Secret or its driver is missing or invalid → correct the object that the message names; no restart is needed
    */
   InvalidClass: 'Warning',
   /**
-   * `spec.class.name` was changed although there is a VM; its own class [stays in
-   * use](../concepts/machine-lifecycle.md#one-vm-one-class), condition ClassChangeIgnored says the same while it lasts → set
-   * `spec.class.name` back; for a machine of another class, delete this one
+   * `spec.class.name` was changed although the Machine has a VM; the class of the VM
+   * [stays in use](../concepts/machine-lifecycle.md#one-vm-one-class), and condition ClassChangeIgnored reports this until the field is set back → set `spec.class.name` back; to get a machine of another class, delete this one
    */
   ClassChangeIgnored: 'Warning',
   /**
-   * annotations of the Machine or its Node whose values [have no effect](annotations.md#annotations-that-mean-nothing); condition InvalidAnnotation reports the same until they are corrected → set a value that the message allows
+   * annotations of the Machine or its Node have values that [have no effect](annotations.md#annotations-that-mean-nothing); condition InvalidAnnotation reports the same until they are corrected → set a value that the message allows
    */
   InvalidAnnotation: 'Warning',
   /**
-   * the driver could not find or make the VM; it is tried again, with increasing delays → see the code in [error codes](error-codes.md)
+   * the driver could not find or create the VM; retried with increasing delays → see the code in [error codes](error-codes.md)
    */
   CreateFailed: 'Warning',
-  /** the driver could not initialize the VM; it is tried again → see the code in [error codes](error-codes.md) */
+  /** the driver could not initialize the VM; retried with increasing delays → see the code in [error codes](error-codes.md) */
   InitializeFailed: 'Warning',
   /**
-   * the new VM has the name of an existing Node; the machine is abandoned → delete the old Node if it is not needed
+   * the new VM has the name of an existing Node; the machine becomes Failed and is replaced → delete the old Node if it is not needed
    */
   StaleNode: 'Warning',
   /**
-   * the API server, a policy or a webhook refuses to record the VM or the Node name of the machine (it is tried again, up to the creation
-   * timeout), another change of the Machine (its status is written without), or its status → correct what refuses it; give Nodes names of
-   * at most 63 characters
+   * the API server, a policy or a webhook rejects a change of the Machine: its VM or Node name (retried until the creation timeout), its status,
+   * or another change (the status is written without it) → correct what rejects it; give Nodes names of at most 63 characters
    */
   RecordRefused: 'Warning',
   /**
-   * the API server, a policy or a webhook refuses a part of what the Node should have; the rest is applied, and the part is tried again,
-   * with increasing delays → correct `nodeTemplate`, or what refuses it
+   * the API server, a policy or a webhook rejects a part of the labels, annotations and taints of the Node; the other parts are applied, and the
+   * rejected one is retried with increasing delays → correct `nodeTemplate`, or what rejects it
    */
   NodeSyncRefused: 'Warning',
   /**
-   * label `node` was gone, or named a Node that is not this machine's; it names the one now that shows the machine's name → find out who
+   * label `node` was missing, or named a Node of another machine or a Node that does not exist; it was set to the Node of this machine → find out who
    * changed the label
    */
   NodeLabelCorrected: 'Warning',
@@ -67,77 +65,77 @@ export const MACHINE_EVENTS = {
   /** the Node was unhealthy for the whole health timeout; the machine is Failed and replaced */
   HealthTimeout: 'Warning',
   /**
-   * the provider does not know the VM any more, twice, and the Node does not work; the machine is Failed and replaced → find out who
+   * the provider reported twice that the VM does not exist, and the Node is not healthy; the machine is Failed and replaced → find out who
    * deleted the VM
    */
   VMVanished: 'Warning',
   /**
-   * another client has asked the provider to delete the VM, for example by deleting its Machine of Cluster API; the deletion is held, and the Node keeps working → delete
+   * another client requested the deletion of the VM at the provider, for example by deleting its Machine of Cluster API; the deletion is held, and
+   * the Node keeps working → delete
    * the Machine (`mc`): its Node is drained, then its VM is deleted
    */
   VMDeletionRequested: 'Warning',
   /**
-   * past the health timeout, or without its VM, but too many others of the MachineDeployment are replaced just now, were replaced in this health timeout, or
-   * too many machines of the zone are unhealthy → restore the zone, or wait, or raise annotation `machine.sapcloud.io/max-replacements`
+   * the machine is past its health timeout or its VM is gone, but it is not replaced yet: too many machines of the MachineDeployment are being
+   * replaced or were replaced within the health timeout, or too many machines of the zone are unhealthy → restore the zone, wait, or raise annotation `machine.sapcloud.io/max-replacements`
    * of the MachineDeployment
    */
   ReplacementDelayed: 'Warning',
   /** the machine is preserved, and until when */
   Preserved: 'Normal',
-  /** its time is over, it is no longer requested, or the machine recovered */
+  /** the preservation ended: its time is over, it is no longer requested, or the machine recovered */
   PreservationEnded: 'Normal',
   /**
    * the Node was labelled `selected-for-update`, but not `candidate-for-update`: nothing happens → set the other label too, or remove
    * this one
    */
   NotACandidate: 'Warning',
-  /** the Node was selected to be updated in place; it is drained */
+  /** the Node was selected to be updated in place, and is being drained */
   UpdateSelected: 'Normal',
   /** the Node is drained and may be updated */
   UpdateReady: 'Normal',
   /** the Node was updated in place */
   UpdateSucceeded: 'Normal',
   /**
-   * the in-place update failed, or had no result in time → check the Node; label it `node.machine.sapcloud.io/update-result=successful`
+   * the in-place update failed, or had no result within its timeout → check the Node; label it `node.machine.sapcloud.io/update-result=successful`
    * when it is repaired
    */
   UpdateFailed: 'Warning',
   /** maintenance was requested by annotation */
   MaintenanceStarted: 'Normal',
   /**
-   * the Node is cordoned and drained: whatever happens to it, the machine is not replaced → remove annotation
+   * the Node is cordoned and drained; the machine is not replaced, even if its Node becomes unhealthy → remove annotation
    * `machine.sapcloud.io/maintenance` when you are done
    */
   InMaintenance: 'Normal',
   /** maintenance is no longer requested; the Node is uncordoned, and the machine's timeouts start again */
   MaintenanceEnded: 'Normal',
   /**
-   * the API server, a policy or a webhook refuses what maintenance changes on the Node; it is tried again every 30 s → allow what the
-   * message names
+   * the API server, a policy or a webhook rejects a change of the Node for the maintenance; retried every 30 s → allow what the message names
    */
   MaintenanceRefused: 'Warning',
-  /** the Node was deleted; its machine is deleted, too */
+  /** the Node was deleted, so the Machine is deleted */
   NodeDeleted: 'Normal',
-  /** the machine is deleted and the running creation of its VM was aborted */
+  /** the Machine is being deleted, and the running creation of its VM was aborted */
   CreationAborted: 'Normal',
   /**
-   * annotations delay the drain, or the deletion of the VM; the message names them → each is removed by its owner; see
+   * annotations delay the drain or the deletion of the VM; the message names them → wait until their owners remove them; see
    * [hooks](../concepts/drain.md#hooks)
    */
   WaitingForHooks: 'Normal',
-  /** the deletion was asked for by annotation `machine.sapcloud.io/prepare-deletion`: the Node is drained first */
+  /** the deletion was requested by annotation `machine.sapcloud.io/prepare-deletion`; the Node is drained before the Machine is deleted */
   DeletionPreparing: 'Normal',
   /**
-   * the API server refuses to delete the Machine, or to uncordon its Node after an abort; it is tried again → correct what refuses it
+   * the API server refuses to delete the Machine, or to uncordon its Node after an abort; retried → correct what refuses it
    */
   DeletionNotPrepared: 'Warning',
-  /** a prepared deletion was taken back in time; the Node is uncordoned */
+  /** a prepared deletion was aborted in time; the Node is uncordoned */
   DeletionAborted: 'Normal',
-  /** a prepared deletion was taken back after the Machine was deleted → nothing: it is deleted */
+  /** a prepared deletion was aborted after the Machine had been deleted → nothing; the deletion continues */
   AbortTooLate: 'Warning',
   /**
-   * the annotation asks for a more careful policy than the one by which the machine is already being deleted → nothing: [a policy can
-   * only be weakened](../operations/deletion.md)
+   * the annotation requests a stricter policy than the one with which the machine is already being deleted → nothing; [a policy can only be
+   * weakened](../operations/deletion.md)
    */
   DeletionPolicyKept: 'Warning',
   /**
@@ -154,33 +152,34 @@ export const MACHINE_EVENTS = {
   /** the Node is empty */
   Drained: 'Normal',
   /**
-   * after a forced drain a VolumeAttachment could not be deleted; abandoned after a while → delete the VolumeAttachment that the message
+   * a VolumeAttachment could not be deleted after a forced drain; the deletion of the Machine continues without it → delete the VolumeAttachment that the message
    * names
    */
   DetachFailed: 'Warning',
   /**
-   * another Machine has the same `spec.providerID`: the driver looks for this machine's VM by its name, and a VM of another Machine is left
-   * alone → find out who changed `spec.providerID`, and look for the VM at the provider
+   * another Machine has the same `spec.providerID`; the driver searches for the VM of this machine by name, and does not touch a VM of another
+   * Machine → find out who changed `spec.providerID`, and check the VM at the provider
    */
   SharedProviderID: 'Warning',
   /**
-   * the driver could not delete the VM, or has said Aborted (not gone yet) for a minute; it is tried again, with increasing delays → see
+   * the driver could not delete the VM, or has returned Aborted (not deleted yet) for a minute; retried with increasing delays → see
    * the code in [error codes](error-codes.md)
    */
   VMDeletionFailed: 'Warning',
   /**
-   * the VM could not be deleted within `--forced-deletion-timeout`: the Machine is removed anyway; the message names the provider ID →
-   * see that the provider works again; [what is left](../operations/deletion.md#what-a-forced-removal-leaves-behind)
+   * the VM could not be deleted within `--forced-deletion-timeout`, and the Machine was removed anyway; the message names the provider ID →
+   * restore the provider; see [what is left](../operations/deletion.md#what-a-forced-removal-leaves-behind)
    */
   ForcedRemoval: 'Warning',
   /**
-   * the same, but the Machine is kept, because its VM could not be found again; the message says why → fix what the message names
+   * the VM could not be deleted within `--forced-deletion-timeout`, but the Machine is kept, because its VM could not be found without it; the
+   * message says why → fix what the message names
    */
   ForcedRemovalHeld: 'Warning',
-  /** the VM is gone; the message says whether there was one */
+  /** the VM was deleted, or did not exist; the message says which */
   VMDeleted: 'Normal',
   /**
-   * a forced deletion did not wait for a target cluster that cannot be reached → delete the Node when its cluster is back
+   * a forced deletion did not wait for a target cluster that is unreachable → delete the Node when its cluster is reachable again
    */
   NodeLeftBehind: 'Warning',
 } as const satisfies Record<string, 'Normal' | 'Warning'>;
@@ -188,7 +187,7 @@ export const MACHINE_EVENTS = {
 /** Reason of an Event on a Machine. */
 export type MachineEventReason = keyof typeof MACHINE_EVENTS;
 
-/** One Event to tell of a Machine. */
+/** An Event about a Machine. */
 export interface MachineEvent {
   readonly object: Machine;
   readonly type: 'Normal' | 'Warning';

@@ -5,38 +5,38 @@ import { releaseCommand, releaseHint, type Annotated, type Release } from '../..
 
 /** Every Event of the orphan loop about a MachineClass, and its type; commented as MACHINE_EVENTS. */
 export const ORPHAN_EVENTS = {
-  /** a VM that no Machine has was deleted; the message holds the proof */
+  /** a VM without a Machine was deleted; the message contains the proof */
   OrphanVMDeleted: 'Normal',
   /**
-   * the same VM would have been deleted, were it not for `--machine-safety-orphan-vms-dry-run` → delete it, or end the dry run
+   * a VM without a Machine was not deleted because of `--machine-safety-orphan-vms-dry-run` → delete it, or turn the flag off
    */
   OrphanVMFound: 'Warning',
-  /** the driver could not delete such a VM; it is tried again → see the code in [error codes](error-codes.md) */
+  /** the driver could not delete a VM without a Machine; retried → see the code in [error codes](error-codes.md) */
   OrphanVMDeletionFailed: 'Warning',
   /**
-   * more than 10 % of the VMs of the class, and more than 3, have no Machine, or a restore has forgotten their Machines: they are not
-   * deleted; repeated at each look → [too many at once](../concepts/safety.md#too-many-at-once)
+   * more than 10 % of the VMs of the class, and more than 3, have no Machine, or a restored backup does not contain their Machines; they are not
+   * deleted; repeated at each check → [too many at once](../concepts/safety.md#too-many-at-once)
    */
   OrphanVMsHeld: 'Warning',
   /**
-   * the driver lists VMs of Machines under other provider IDs than `spec.providerID`; they are left alone; repeated at each look → check
-   * version and configuration of the driver
+   * the driver lists VMs of Machines under provider IDs other than `spec.providerID`; they are not touched; repeated at each check → check the
+   * version and the configuration of the driver
    */
   ProviderIDMismatch: 'Warning',
   /**
-   * the control cluster was restored from a backup that does not have these Machines, although their VMs exist; these are held →
+   * the control cluster was restored from a backup that does not contain these Machines, although their VMs exist; the VMs are kept →
    * [restoring](../operations/running.md#restoring-the-control-cluster-from-a-backup)
    */
   MachinesForgotten: 'Warning',
   /**
-   * the driver does not list VMs of Machines whose Nodes are Ready; it is not believed about missing VMs of the same account; repeated at
-   * each look → check credentials, version and configuration of the driver; see [machines without a
+   * the driver does not list VMs of Machines whose Nodes are Ready; until it does, no Machine of the same account becomes Failed because of a
+   * missing VM; repeated at each check → check the credentials, the version and the configuration of the driver; see [machines without a
    * VM](../concepts/safety.md#machines-without-a-vm)
    */
   ReadyNodesWithoutVM: 'Warning',
   /**
-   * more than 10 % of the VMs of an account, and more than 3, are missing at the provider at once, and there is no target cluster that could
-   * confirm it: the Machines are kept; repeated at each look → check credentials, version and configuration of the driver; delete the Machines
+   * more than 10 % of the VMs of an account, and more than 3, are missing at the provider at once, and there is no target cluster that could confirm
+   * it; the Machines are kept; repeated at each check → check the credentials, the version and the configuration of the driver; delete the Machines
    * if their VMs are gone; see [machines without a VM](../concepts/safety.md#machines-without-a-vm)
    */
   ManyVMsMissing: 'Warning',
@@ -53,32 +53,32 @@ export interface OrphanEvent {
   readonly message: string;
 }
 
-/** A VM that no Machine has was deleted; `proof` in words. */
+/** A VM without a Machine was deleted; `proof` is text. */
 export function deletedOrphan(object: MachineClass, vm: OwnerlessVM, proof: string): OrphanEvent {
   const message = `Deleted VM ${vm.providerID} of machine ${vm.machineName}, which has no Machine: ${proof}`;
   return { object, type: 'Normal', reason: 'OrphanVMDeleted', message };
 }
 
-/** The same would have been done. */
+/** A VM without a Machine was kept because of the dry run. */
 export function foundOrphan(object: MachineClass, vm: OwnerlessVM, proof: string): OrphanEvent {
   const message = `VM ${vm.providerID} of machine ${vm.machineName} has no Machine, but is kept because of --machine-safety-orphan-vms-dry-run: ${proof}`;
   return { object, type: 'Warning', reason: 'OrphanVMFound', message };
 }
 
-/** A VM that no Machine has could not be deleted; it is tried again. */
+/** A VM without a Machine could not be deleted; this is retried. */
 export function failedToDeleteOrphan(object: MachineClass, vm: OwnerlessVM, err: unknown): OrphanEvent {
   const why = err instanceof Error ? err.message : String(err);
   const message = `Could not delete VM ${vm.providerID} of machine ${vm.machineName}, which has no Machine: ${why}`;
   return { object, type: 'Warning', reason: 'OrphanVMDeletionFailed', message };
 }
 
-/** All that a Machine had which was let go by force is gone. */
+/** The remaining resources of a Machine that was removed by force were deleted. */
 export function cleanedUp(object: MachineClass, machine: string): OrphanEvent {
   const message = `Deleted the remaining resources of Machine ${machine}, which was removed by force.`;
   return { object, type: 'Normal', reason: 'OrphanVMDeleted', message };
 }
 
-/** It could not be deleted; it is tried again. */
+/** They could not be deleted; this is retried. */
 export function failedToCleanUp(object: MachineClass, machine: string, err: unknown): OrphanEvent {
   const why = err instanceof Error ? err.message : String(err);
   const message = `Could not delete the remaining resources of Machine ${machine}, which was removed by force: ${why}`;
@@ -95,34 +95,34 @@ const HOLD_REASONS: Readonly<Record<HoldReason, string>> = {
     'VMs of this class have no Machine because the control cluster was restored to an earlier state; they are kept. For their names, see the log of the machine controller. To keep a VM permanently, create its Machine again. ',
 };
 
-/** VMs have no Machine, and are not deleted. Without numbers, so that equal ones are one Event. */
+/** VMs without a Machine are not deleted. The message has no numbers, so that equal Events are counted as one. */
 export function heldOrphans(object: MachineClass, why: HoldReason, release: Exclude<Release, 'given'>): OrphanEvent {
   const message = `${HOLD_REASONS[why]}${releaseHint(release, annotated(object))}`;
   return { object, type: 'Warning', reason: 'OrphanVMsHeld', message };
 }
 
-/** The driver lists VMs of Machines, but under ids that the Machines do not know. */
+/** The driver lists VMs of Machines, but under IDs that no Machine has recorded. */
 export function mismatchedIDs(object: MachineClass): OrphanEvent {
   const message =
     'The driver lists VMs with the names of Machines of this class under provider IDs other than spec.providerID, and does not list the VMs with those IDs. They are not touched. Check the version and the configuration of the driver.';
   return { object, type: 'Warning', reason: 'ProviderIDMismatch', message };
 }
 
-/** The driver does not list VMs of Machines that work: about others of its account it is not believed either. */
+/** The driver does not list VMs of healthy Machines, so it is not trusted about other VMs of the account either. */
 export function unlistedVMs(object: MachineClass): OrphanEvent {
   const message =
     'The driver does not list the VMs of Machines of this class whose Nodes are Ready. Until it does, Machines with the same credentials do not become Failed because of a missing VM. Check the credentials, the configuration and the version of the driver.';
   return { object, type: 'Warning', reason: 'ReadyNodesWithoutVM', message };
 }
 
-/** Without Nodes nothing else than the provider tells whether VMs are gone, and this many do not go at once. */
+/** Without Nodes only the provider can report that VMs are gone, and so many at once are not plausible. */
 export function manyMissingVMs(object: MachineClass): OrphanEvent {
   const message =
     'The driver does not find the VMs of many Machines of this class at once, and without a target cluster nothing else can confirm that these VMs are gone: the Machines are kept. Check the credentials, the configuration and the version of the driver. If the VMs are gone, delete the Machines.';
   return { object, type: 'Warning', reason: 'ManyVMsMissing', message };
 }
 
-/** The control cluster was restored from a backup that does not have these Machines; their VMs have no Machine now. */
+/** The control cluster was restored from a backup that does not contain these Machines; their VMs have no Machine now. */
 export function forgotMachines(object: MachineClass, names: readonly string[]): OrphanEvent {
   const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : '';
   const message = `The control cluster was restored to an earlier state that does not contain ${names.length} Machines: ${names.slice(0, MAX_NAMED).join(', ')}${more}. Their VMs have no Machine now and are kept. To keep a VM permanently, create its Machine again; to delete the others: ${releaseCommand(annotated(object))}`;
