@@ -51,6 +51,7 @@ const SPEC: Readonly<Record<string, unknown>> = {
   tags: { 'kubernetes.io-cluster-c': '1', 'kubernetes.io-role-node': '1' },
   rootDiskSize: 10,
   rootDiskType: 't',
+  dataVolumes: [{ name: 'd', size: 1 }],
   bootFromVolume: { enabled: true, volumeSize: 10 },
   floatingIP: { networkID: 'n' },
   useConfigDrive: true,

@@ -25,7 +25,7 @@ proxies that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name.`,
       .addOption(
         durationOption(
           '--answer-timeout <duration>',
-          'how long an unanswered request for a server or root disk may still take effect; it is not repeated earlier; a longer one allows for slow services',
+          'how long an unanswered request for a server or disk may still take effect; it is not repeated earlier; a longer one allows for slow services',
           answerMs,
         ),
       )

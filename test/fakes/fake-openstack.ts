@@ -1,10 +1,13 @@
 import { Cloud } from '../../pkg/drivers/openstack/cloud.ts';
-import type { Answer } from '../../pkg/drivers/openstack/answer.ts';
+import { type Answer, NoAnswerError } from '../../pkg/drivers/openstack/answer.ts';
 import type { FloatingIP, Port } from '../../pkg/drivers/openstack/network.ts';
 import type { Server } from '../../pkg/drivers/openstack/server.ts';
 import type { ServiceRequest, Session } from '../../pkg/drivers/openstack/session.ts';
 import type { Volume } from '../../pkg/drivers/openstack/volume.ts';
 import type { FakeClock } from './fake-clock.ts';
+
+/** So much later a request arrives that is late. */
+const LATE_MS = 60_000;
 
 type Fields = Readonly<Record<string, unknown>>;
 type Kind = 'servers' | 'ports' | 'floatingips' | 'volumes' | 'attachments';
@@ -33,6 +36,8 @@ export class FakeOpenStack {
   readonly bodies: { readonly path: string; readonly body: Fields }[] = [];
   /** Answers in the place of a service, or happens before it; undefined: the service answers. */
   answer: (request: string, body: unknown) => Answer | undefined = () => undefined;
+  /** What is lost of a request: it never arrives, its answer does not, or it arrives a minute later. */
+  loses: (request: string) => 'request' | 'answer' | 'late' | undefined = () => undefined;
   /** The status that Nova gives a server that is deleted; undefined: it is gone. */
   deletedStatus: string | undefined;
   #made = 0;
@@ -70,6 +75,15 @@ export class FakeOpenStack {
   #send({ service, method, path, body }: ServiceRequest): Answer {
     const request = `${method} ${service} ${path}`;
     this.asked.push(request);
+    const lost = this.loses(request);
+    if (lost === 'late') this.clock.schedule(LATE_MS, () => void this.#serve(service, method, path, body));
+    const answer = lost === 'request' || lost === 'late' ? undefined : this.#serve(service, method, path, body);
+    if (lost !== undefined || answer === undefined) throw new NoAnswerError(`no answer to ${request}`, true);
+    return answer;
+  }
+
+  #serve(service: string, method: string, path: string, body: unknown): Answer {
+    const request = `${method} ${service} ${path}`;
     const { pathname, searchParams: query } = new URL(path, 'http://cloud');
     if (method === 'POST') this.bodies.push({ path: pathname, body: (body ?? {}) as Fields });
     const told = this.answer(request, body);

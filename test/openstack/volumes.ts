@@ -54,6 +54,23 @@ const ROWS: readonly Row[] = [
     says: /spec.rootDiskSize: creating the root disk: 413/,
   },
   {
+    what: 'an unknown type of a data volume',
+    change: { rootDiskSize: 3, dataVolumes: [{ name: 'logs', size: 1, type: 'none' }] },
+    code: 'InvalidArgument',
+    says: /spec.dataVolumes\[0\].type: creating data volume logs: 404/,
+  },
+  {
+    what: 'more than the quota for a data volume',
+    change: {
+      dataVolumes: [
+        { name: 'small', size: 1 },
+        { name: 'logs', size: QUOTA_GB },
+      ],
+    },
+    code: 'ResourceExhausted',
+    says: /spec.dataVolumes\[1\].size: creating data volume logs: 413/,
+  },
+  {
     what: 'a volume that cannot be made',
     change: { rootDiskSize: 3, rootDiskType: 'broken' },
     code: 'ResourceExhausted',
@@ -119,6 +136,97 @@ export function describeVolumes(bed: Bed): void {
       expect(await volumesOf(bed)).toHaveLength(1);
       // As the collection of orphans deletes: nobody asks again once the server is gone.
       await remove(driver, stubOf('m-2', made[1]?.providerID ?? '', ofType.machineClass, secretOf(bed)));
+      expect(await everything()).toEqual(NOTHING);
+    });
+
+    // promise: openstack/data-volumes-each-none
+    test('has its data volumes, each once and in their order, behind whatever disk it boots from, and none when it is deleted', async () => {
+      await using driver = newDriver();
+      const dataVolumes = [
+        { name: 'logs', size: 2 },
+        { name: 'data', size: 1, type: 'ssd' },
+      ];
+      // The names of devices are the hypervisor's; the first is that of the root disk.
+      const [second, third] = [/b$/, /c$/].map((name) => ({ device: expect.stringMatching(name) }));
+      for (const { change, booted } of [
+        { change: {}, booted: [] },
+        { change: { rootDiskSize: 3 }, booted: [3] },
+      ]) {
+        const request = requestFor(bed, 'm-1', { ...change, dataVolumes });
+
+        const { providerID } = await create(driver, request);
+
+        const id = providerID.split('/').at(-1);
+        const volumes = await volumesOf(bed);
+        const owner = ownerText(machineOf(request, callOf()));
+        const common = { status: 'in-use', name: 'm-1', bootable: 'false', metadata: TAGS };
+        const data = volumes.filter(({ bootable }) => bootable === 'false').toSorted((a, b) => b.size - a.size);
+        expect(data).toMatchObject([
+          {
+            ...common,
+            size: 2,
+            description: `${owner} disk=logs`,
+            attachments: [{ server_id: id, ...second }],
+          },
+          {
+            ...common,
+            size: 1,
+            volume_type: 'ssd',
+            description: `${owner} disk=data`,
+            attachments: [{ server_id: id, ...third }],
+          },
+        ]);
+        expect(volumes.filter((one) => !data.includes(one)).map(({ size }) => size)).toEqual(booted);
+        await remove(driver, requestFor(bed, 'm-1', { ...change, dataVolumes }, { providerID }));
+        expect(await everything()).toEqual(NOTHING);
+
+        // Somebody deletes the server by hand: its volumes go with it.
+        const other = await create(driver, request);
+        await bed.user.call('nova', 'DELETE', `/v2.1/servers/${other.providerID.split('/').at(-1) ?? ''}`);
+        await eventually(async () => expect(await volumesOf(bed)).toEqual([]), SELDOM);
+        await remove(driver, request);
+        expect(await everything()).toEqual(NOTHING);
+      }
+    });
+
+    // promise: openstack/data-volume-answer-lost
+    test('has one data volume when the answer of Cinder is lost, and none when a late one appears while it is deleted', async () => {
+      const { proxy } = bed;
+      const change = { region: LOSSY_REGION, dataVolumes: ['logs', 'data'].map((name) => ({ name, size: 1 })) };
+      const request = (name: string) => requestFor(bed, name, change, { secret: proxy.secret });
+      const arrival = Promise.withResolvers<void>();
+      let asked = 0;
+      proxy.begin((method, path) => {
+        if (method !== 'POST' || !path.endsWith('/volumes')) return undefined;
+        asked++;
+        // The second volume of each machine.
+        if (asked === 2) return 'answer';
+        return asked === 4 ? { at: arrival.promise } : undefined;
+      });
+      const first = newDriver();
+      await expect(first.createMachine(request('m-1'), callOf())).rejects.toMatchObject({ code: 'Unavailable' });
+      const given = new AbortController();
+      const making = first.createMachine(request('m-2'), callOf({ signal: given.signal }));
+      await Promise.all([
+        expect(making).rejects.toThrow('given up'),
+        eventually(() => asked === 4, SELDOM).then(() => given.abort(new Error('given up'))),
+      ]);
+      await first.close();
+
+      await using second = newDriver({ answerMs: ANSWER_MS });
+      await create(second, request('m-1'));
+      await using patient = newDriver();
+      await expect(patient.deleteMachine(request('m-2'), callOf())).rejects.toMatchObject({ code: 'Aborted' });
+      arrival.resolve();
+      const ofSecond = async () => (await volumesOf(bed)).filter(({ name }) => name === 'm-2');
+      await eventually(async () => expect(await ofSecond()).toHaveLength(2), SELDOM);
+      await remove(second, request('m-2'));
+
+      expect((await volumesOf(bed)).map(({ name, status }) => [name, status])).toEqual([
+        ['m-1', 'in-use'],
+        ['m-1', 'in-use'],
+      ]);
+      await remove(second, request('m-1'));
       expect(await everything()).toEqual(NOTHING);
     });
 

@@ -15,9 +15,9 @@ export const OPENSTACK: readonly Mutation[] = [
     why: 'A floating IP is asked for on a port of any network, which a cloud refuses where no router leads outside.',
   },
   {
-    in: 'Creation.#askForDisk',
+    in: 'Disks.#ask',
     from: 'const answer',
-    to: '    await this.#ports.unmark(mark, signal);\n    const answer',
-    why: 'A machine is deleted while its root disk may still appear, which nobody looks for any more.',
+    to: '    await marks.unmark(mark, signal);\n    const answer',
+    why: 'A machine is deleted while its disk may still appear, which nobody looks for any more.',
   },
 ];

@@ -4,8 +4,9 @@ import type { DriverCall } from '../../driver/driver.ts';
 import { DriverError } from '../../driver/error.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
-import { type Answer, codeOfFault, errorOf, NoAnswerError } from './answer.ts';
+import { type Answer, codeOfFault, errorOf } from './answer.ts';
 import type { Cloud } from './cloud.ts';
+import { Disks, type MachineDisks } from './disks.ts';
 import { ensureFloatingIP, type FloatingIPDeps, releaseFloatingIPs } from './floating-ip.ts';
 import { ownerText } from './intent.ts';
 import type { Port } from './network.ts';
@@ -13,10 +14,9 @@ import { clusterTagOf, isServerMadeFor, isMarked, isServerOf, metadataOf } from 
 import { type Mark, Ports } from './ports.ts';
 import { marksIn, type OpenStackSpec } from './provider-spec.ts';
 import { addressesOf, type Server, serverBody, type ServerState, serverStateOf, survivorOf } from './server.ts';
-import { unavailable } from './service-client.ts';
 import type { OpenStackSettings } from './settings.ts';
 import { Users } from './users.ts';
-import { type DiskOwner, volumeErrorOf, type Volume, type DesiredVolume } from './volume.ts';
+import type { DiskOwner } from './volume.ts';
 
 export interface CreationDeps {
   readonly cloud: Cloud;
@@ -41,8 +41,8 @@ const LONGEST_FAULT = 400;
  *
  * 1. A server that is there is taken. Of several that were made for this machine one stays; builds that failed are removed.
  * 2. A port for each network, the first of which gets its floating IP. They are made once: their description says for whom.
- * 3. The first port is marked: from now on there may be a root disk, which is asked for and waited for; then it is marked anew, for the
- *    server. Whoever has marked it looks once more for a server that somebody else made meanwhile.
+ * 3. The first port is marked: from now on there may be a disk, which is asked for; each disk has a mark of its own. When all can be used
+ *    it is marked anew, for the server. Whoever has marked it looks once more for a server that somebody else made meanwhile.
  * 4. One request for a server, while the mark is young. No answer: nothing is asked for again until none can appear any more, or it has
  *    appeared.
  * 5. It is waited for until it runs. A build that fails is removed, and its fault says why.
@@ -71,10 +71,10 @@ export class Creation {
     const known = await this.#usable(signal);
     const leftMs = this.#ports.leftMs(known);
     if (leftMs > 0) throw stillUnknown(leftMs);
-    const { id, volumeID } = await this.#make(known, call);
+    const { id, disks } = await this.#make(known, call);
     this.#deps.log.info({ machine: this.#name(), server: id }, 'requested a server');
     // Not before: it takes time that the mark of the port is limited to.
-    if (volumeID !== undefined) await this.#removeOtherDisks(volumeID, signal);
+    await this.#removeOtherDisks(disks, signal);
     return await this.#settle(id, undefined, call);
   }
 
@@ -144,13 +144,14 @@ export class Creation {
   async #make(
     known: readonly Port[],
     { signal, timeoutMs }: DriverCall,
-  ): Promise<{ readonly id: string; readonly volumeID: string | undefined }> {
+  ): Promise<{ readonly id: string; readonly disks: MachineDisks }> {
     const { spec, machine } = this.#deps;
     try {
       const parts = await this.#resolve(signal);
       const ports = await this.#ports.ensure(spec, known, signal);
       await this.#floatingIP(ports, signal);
-      const volumeID = await this.#rootDisk(ports, parts.imageID, waitMsOf(timeoutMs), signal);
+      const disks = new Disks({ ...this.#deps, ports: this.#ports, users: this.#users });
+      const made = await disks.ensure(ports, parts.imageID, waitMsOf(timeoutMs), signal);
       const mark = await this.#ports.mark(ports, signal);
       await this.#requireNone(mark, signal);
       const portIDs = ports.map(({ id }) => id);
@@ -158,10 +159,10 @@ export class Creation {
         ...parts,
         name: machine.name,
         portIDs,
-        volumeID,
+        disks: made,
         ...(await this.#identity(signal)),
       });
-      return { id: await this.#ask(body, mark, signal), volumeID };
+      return { id: await this.#ask(body, mark, signal), disks: made };
     } catch (err) {
       if (isCertainlyNone(err)) await this.#takeBack('unmarked', signal);
       throw err;
@@ -213,59 +214,11 @@ export class Creation {
     return { cloud, owner: ownerText(machine), ports: new Set(ports.map(({ id }) => id)), users: this.#users };
   }
 
-  async #rootDisk(
-    ports: readonly [Port, ...Port[]],
-    imageID: string,
-    waitMs: number,
-    signal: AbortSignal,
-  ): Promise<string | undefined> {
-    const { cloud, machine, spec, className } = this.#deps;
-    const { rootDiskSize: size, rootDiskType: type } = spec;
-    if (size === undefined) return undefined;
-    const availabilityZone = await this.#zoneOfDisk(signal);
-    const description = ownerText(machine);
-    const metadata = metadataOf(machine, className, spec.tags);
-    const { name } = machine;
-    const wanted = { name, size, type, availabilityZone, imageID, description, metadata };
-    const volume =
-      (await cloud.volumes.find(wanted, this.#users, signal)) ?? (await this.#askForDisk(wanted, ports, signal));
-    return await cloud.volumes.untilUsable(volume, wanted, waitMs, signal);
-  }
-
-  /** A zone of Cinder. Without a type it need not have that of the class, as with disks that Nova makes. */
-  async #zoneOfDisk(signal: AbortSignal): Promise<string | undefined> {
-    const { cloud, spec } = this.#deps;
-    const { availabilityZone, rootDiskType } = spec;
-    if (rootDiskType !== undefined || availabilityZone === undefined) return availabilityZone;
-    const zones = await cloud.names.get('zones of volumes', signal, (shared) => cloud.volumes.zones(shared));
-    return zones.includes(availabilityZone) ? availabilityZone : undefined;
-  }
-
-  /** The request for the disk. While it is not answered the mark holds whoever makes or deletes the machine: the disk may still appear. */
-  async #askForDisk(wanted: DesiredVolume, ports: readonly [Port, ...Port[]], signal: AbortSignal): Promise<Volume> {
-    const { cloud } = this.#deps;
-    const mark = await this.#ports.mark(ports, signal);
-    const answer = await this.#send('creating the root disk', mark, () => cloud.volumes.create(wanted, signal), signal);
-    if (answer.status <= 500) await this.#ports.unmark(mark, signal); // see #ask
-    if (answer.status >= 300) throw volumeErrorOf(answer);
-    return (answer.body as { volume: Volume }).volume;
-  }
-
-  /** Sends what may make something although it is not answered. The mark is left where that may be. */
-  async #send(what: string, mark: Mark, request: () => Promise<Answer>, signal: AbortSignal): Promise<Answer> {
-    await this.#ports.requireFresh(mark, what, signal);
-    try {
-      return await request();
-    } catch (err) {
-      if (!(err instanceof NoAnswerError)) throw err;
-      if (!err.wasSent) await this.#ports.unmark(mark, signal);
-      throw unavailable(what, err);
-    }
-  }
-
-  /** Only who has marked the port has made a server with its disk. One that stays all the same goes with the machine. */
-  async #removeOtherDisks(used: string, signal: AbortSignal): Promise<void> {
+  /** Only who has marked the port has made a server with its disks. One that stays all the same goes with the machine. */
+  async #removeOtherDisks({ root, data }: MachineDisks, signal: AbortSignal): Promise<void> {
     const { cloud, log } = this.#deps;
+    const used = new Set(root === undefined ? data : [root, ...data]);
+    if (used.size === 0) return;
     await cloud.volumes.removeOthers(this.#diskOwner(), used, signal).catch((err: unknown) => {
       signal.throwIfAborted();
       log.debug({ machine: this.#name(), err }, 'could not remove another disk of a machine');
@@ -285,7 +238,7 @@ export class Creation {
   async #ask(body: object, mark: Mark, signal: AbortSignal): Promise<string> {
     const { cloud, machine } = this.#deps;
     const what = 'creating the server';
-    const answer = await this.#send(what, mark, () => cloud.compute.create(body, signal), signal);
+    const answer = await this.#ports.send(what, mark, () => cloud.compute.create(body, signal), signal);
     const { status, body: made } = answer;
     if (status === 202) {
       await this.#ports.unmark(mark, signal); // it shows in every list from now on
@@ -322,7 +275,7 @@ export class Creation {
     // One that was given up for lost may have come to life since.
     const latest = (await cloud.compute.server(id, signal)) ?? server;
     if (this.#stateOf(latest) === 'there') return latest;
-    const error = await buildFailure(cloud, latest, signal);
+    const error = await buildFailure(cloud, this.#deps.spec, latest, signal);
     await this.#remove(server, 'removed a server whose build had failed', signal);
     await this.#takeBack('all', signal);
     throw error;
@@ -350,7 +303,7 @@ export class Creation {
       if (spec.floatingIP !== undefined && free.length === ports.length)
         await releaseFloatingIPs(this.#floatingIPDeps(free), signal);
       for (const { id } of free) await cloud.network.deletePort(id, signal);
-      if (spec.rootDiskSize !== undefined)
+      if (spec.rootDiskSize !== undefined || spec.dataVolumes.length > 0)
         await cloud.volumes.remove(this.#diskOwner(), new Set(), this.#users, 0, signal);
     } catch (err) {
       log.debug({ machine: this.#name(), err }, 'could not undo a creation');
@@ -364,7 +317,7 @@ export class Creation {
 
   #diskOwner(): DiskOwner {
     const { machine } = this.#deps;
-    return { name: machine.name, description: ownerText(machine) };
+    return { name: machine.name, owner: ownerText(machine) };
   }
 
   #name(): string {
@@ -373,7 +326,12 @@ export class Creation {
 }
 
 /** Why a build failed. An outage of what the scheduler asks looks to Nova as if there was no room. */
-export async function buildFailure(cloud: Cloud, listed: Server, signal: AbortSignal): Promise<DriverError> {
+export async function buildFailure(
+  cloud: Cloud,
+  { rootDiskSize, dataVolumes }: Pick<OpenStackSpec, 'rootDiskSize' | 'dataVolumes'>,
+  listed: Server,
+  signal: AbortSignal,
+): Promise<DriverError> {
   // Lists tell no faults.
   const server = (await cloud.compute.server(listed.id, signal)) ?? listed;
   const words = server.fault?.message ?? '';
@@ -384,7 +342,8 @@ export async function buildFailure(cloud: Cloud, listed: Server, signal: AbortSi
       'Unavailable',
       `building server ${server.id}: ${shown} (Keystone or Placement does not answer)`,
     );
-  const at = /\bvolume/i.test(words) ? 'providerSpec.spec.rootDiskSize: ' : '';
+  const member = rootDiskSize === undefined && dataVolumes.length > 0 ? 'dataVolumes' : 'rootDiskSize';
+  const at = /\bvolume/i.test(words) ? `providerSpec.spec.${member}: ` : '';
   return new DriverError(code, `${at}building server ${server.id}: ${shown}`);
 }
 
@@ -396,7 +355,7 @@ function stillUnknown(leftMs: number): DriverError {
   const seconds = Math.ceil(leftMs / 1_000);
   return new DriverError(
     'Unavailable',
-    `a request for the server or its root disk was not answered: one may still appear in the next ${seconds} s`,
+    `a request for the server or one of its disks was not answered: one may still appear in the next ${seconds} s`,
   );
 }
 

@@ -39,7 +39,7 @@ const KEPT = 'SOFT_DELETED';
 const MARGIN_MS = 3_000;
 
 /**
- * Deletes the servers of a machine and what was made for them: ports, the root disk of a type, floating IPs. May be repeated until nothing
+ * Deletes the servers of a machine and what was made for them: ports, disks, floating IPs. May be repeated until nothing
  * is left. Throws NotFound when there was nothing, Aborted when it is not finished.
  */
 export async function deleteServers(deps: DeletionDeps, call: DriverCall): Promise<void> {
@@ -58,7 +58,7 @@ export async function deleteServers(deps: DeletionDeps, call: DriverCall): Promi
     const seconds = Math.ceil(leftMs / 1_000);
     throw new DriverError(
       'Aborted',
-      `a request for the server or its root disk was not answered: one may appear in the next ${seconds} s`,
+      `a request for the server or one of its disks was not answered: one may appear in the next ${seconds} s`,
     );
   }
   const disks = await disksOfEarlierProvider(deps, machine, servers, call.signal);
@@ -194,13 +194,13 @@ async function listDisks(
     signal.throwIfAborted(); // a call that has ended has not looked
     if (hasDisk || !(err instanceof DriverError)) throw err;
     const fields = { machine: `${machine.namespace}/${machine.name}`, err };
-    log.warn(fields, 'could not check for a root disk of a machine whose class has none');
+    log.warn(fields, 'could not check for disks of a machine whose class has none');
     return [];
   }
 }
 
 function diskOwnerOf(machine: MachineIdentity): DiskOwner {
-  return { name: machine.name, description: ownerText(machine) };
+  return { name: machine.name, owner: ownerText(machine) };
 }
 
 /** Says whether there were any. */

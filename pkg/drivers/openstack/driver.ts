@@ -110,7 +110,7 @@ export class OpenStackDriver implements Driver {
           ? found
           : await cloud.pollOf(call.cluster).until(found.id, isBuilt, call.timeoutMs - 3_000, call.signal);
         if (server === undefined || this.#stateOf(server) === 'gone') throw notFound(machine);
-        if (this.#stateOf(server) === 'failed') throw await buildFailure(cloud, server, call.signal);
+        if (this.#stateOf(server) === 'failed') throw await buildFailure(cloud, spec, server, call.signal);
         if (!isBuilt(server)) throw unfinished(cloud, machine, server, 'is being built');
         return await this.#finish(cloud, spec, machine, server, call);
       });

@@ -3,7 +3,7 @@ import type { MachineIdentity } from '../machine-identity.ts';
 /*
  * Nova has no token that makes a repeated creation harmless. So the port that a server is made with is made first, and its description
  * says for whom, and from when on there may be a server: the request for it is only sent after that was written. Whoever comes next, in
- * this process or another, reads it there. Cinder has no such token either: a root disk is asked for in the same way.
+ * this process or another, reads it there. Cinder has no such token either: disks are asked for in the same way.
  */
 const OWN = 'machinist ';
 
@@ -11,7 +11,7 @@ const OWN = 'machinist ';
 export interface PortIntent {
   /** For whom the port is; equal texts are the same machine. */
   readonly owner: string;
-  /** When a server or its root disk was about to be asked for, in ms since the epoch, and by whom; undefined: none was. */
+  /** When a server or one of its disks was about to be asked for, in ms since the epoch, and by whom; undefined: none was. */
   readonly sent: { readonly atMs: number; readonly by: string } | undefined;
 }
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../clock/clock.ts';
 import { DriverError } from '../../driver/error.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
-import { errorOf, NoAnswerError } from './answer.ts';
+import { type Answer, errorOf, NoAnswerError } from './answer.ts';
 import type { Cloud } from './cloud.ts';
 import { intentText, leftMsOf, mayStillRequest, ownerText, parseIntent, readyMsOf } from './intent.ts';
 import type { Port, DesiredPort } from './network.ts';
@@ -115,8 +115,20 @@ export class Ports {
     await this.#write({ id: portID }, this.#owner, signal);
   }
 
+  /** Sends what may make something although it is not answered. The mark is left where that may be. */
+  async send(what: string, mark: Mark, request: () => Promise<Answer>, signal: AbortSignal): Promise<Answer> {
+    await this.#requireFresh(mark, what, signal);
+    try {
+      return await request();
+    } catch (err) {
+      if (!(err instanceof NoAnswerError)) throw err;
+      if (!err.wasSent) await this.unmark(mark, signal);
+      throw unavailable(what, err);
+    }
+  }
+
   /** Throws Unavailable, and takes the mark back, when it is too old for a request that may go unanswered. */
-  async requireFresh(mark: Mark, what: string, signal: AbortSignal): Promise<void> {
+  async #requireFresh(mark: Mark, what: string, signal: AbortSignal): Promise<void> {
     const { clock, answerMs } = this.#deps;
     const tookMs = clock.now() - mark.atMs;
     if (mayStillRequest(mark.atMs, clock.now(), answerMs)) return;

@@ -36,6 +36,7 @@ describe('a provider spec', () => {
       podNetworkCIDRs: ['100.96.0.0/11'],
       rootDiskSize: undefined,
       rootDiskType: undefined,
+      dataVolumes: [],
       useConfigDrive: undefined,
       serverGroup: undefined,
       floatingIP: undefined,
@@ -82,6 +83,21 @@ describe('a provider spec', () => {
       what: 'a volume that is not wanted',
       change: { bootFromVolume: { enabled: false, volumeSize: 120 } },
       want: { rootDiskSize: undefined },
+    },
+    {
+      what: 'data volumes in their order',
+      change: {
+        dataVolumes: [
+          { name: 'logs', size: 20 },
+          { name: 'a-1', size: 1, type: 'ssd' },
+        ],
+      },
+      want: {
+        dataVolumes: [
+          { name: 'logs', size: 20, type: undefined },
+          { name: 'a-1', size: 1, type: 'ssd' },
+        ],
+      },
     },
     {
       what: 'a floating IP',
@@ -155,6 +171,17 @@ describe('a provider spec', () => {
     { change: { tags: { ...TAGS, 'a/b': '1' } }, says: '"a/b" is not a valid key of server metadata' },
     { change: { tags: { ...TAGS, 'machinist-uid': '1' } }, says: 'the prefix machinist- is reserved' },
     { change: { tags: { ...TAGS, a: 'x'.repeat(256) } }, says: 'spec.tags.a: must have at most 255' },
+    { change: { dataVolumes: {} }, says: 'spec.dataVolumes: must be a list' },
+    { change: { dataVolumes: [{ size: 1 }] }, says: 'spec.dataVolumes[0].name' },
+    { change: { dataVolumes: [{ name: 'Logs', size: 1 }] }, says: 'spec.dataVolumes[0].name: must consist of' },
+    { change: { dataVolumes: [{ name: 'a'.repeat(51), size: 1 }] }, says: 'spec.dataVolumes[0].name: must consist of' },
+    { change: { dataVolumes: [{ name: 'a' }] }, says: 'spec.dataVolumes[0].size' },
+    { change: { dataVolumes: [{ name: 'a', size: 0 }] }, says: 'spec.dataVolumes[0].size' },
+    { change: { dataVolumes: [{ name: 'a', size: 1, image: 'i' }] }, says: 'spec.dataVolumes[0].image' },
+    {
+      change: { dataVolumes: ['a', 'b', 'a'].map((name) => ({ name, size: 1 })) },
+      says: 'spec.dataVolumes[2].name: another entry has this name',
+    },
     { change: { rootDiskSize: -1 }, says: 'spec.rootDiskSize' },
     { change: { rootDiskSize: 1.5 }, says: 'spec.rootDiskSize: must be a whole number' },
     {

@@ -40,6 +40,16 @@ export interface DesiredFloatingIP {
   readonly address: string | undefined;
 }
 
+/** A volume that the server has beside its root disk. */
+export interface DesiredDataVolume {
+  /** Which of the machine's it is. */
+  readonly name: string;
+  /** In GB. */
+  readonly size: number;
+  /** Undefined: Cinder's default. */
+  readonly type: string | undefined;
+}
+
 /** `providerSpec.spec` of a MachineClass, as Gardener's provider for OpenStack has it, with what is ours. */
 export interface OpenStackSpec {
   readonly region: string;
@@ -59,6 +69,8 @@ export interface OpenStackSpec {
   /** In GB; undefined: the disk of the flavor. */
   readonly rootDiskSize: number | undefined;
   readonly rootDiskType: string | undefined;
+  /** In the order in which they are attached. */
+  readonly dataVolumes: readonly DesiredDataVolume[];
   readonly useConfigDrive: boolean | undefined;
   readonly serverGroup: { readonly by: 'id' | 'name'; readonly value: string } | undefined;
   readonly floatingIP: DesiredFloatingIP | undefined;
@@ -84,6 +96,7 @@ const MEMBERS = [
   'podNetworkCIDRs',
   'rootDiskSize',
   'rootDiskType',
+  'dataVolumes',
   'useConfigDrive',
   'serverGroupID',
   'serverGroupName',
@@ -93,6 +106,8 @@ const MEMBERS = [
 /** What the two tags contain that say whose a server is. */
 const MARKS = ['kubernetes.io-cluster-', 'kubernetes.io-role-'] as const;
 const LONGEST_TAG = 255;
+/** Short enough for the description of a volume, which names the machine as well. */
+const VOLUME_NAME = /^[a-z0-9]([a-z0-9-]{0,48}[a-z0-9])?$/;
 const METADATA_KEY = /^[a-zA-Z0-9_.: -]{1,255}$/;
 
 /** Checks a provider spec. Throws InvalidArgument that names the member; retrying cannot help until the class changes. */
@@ -116,6 +131,7 @@ export function parseProviderSpec(value: unknown): OpenStackSpec {
     podNetworkCIDRs: podNetworkCIDRsOf(spec, at),
     rootDiskSize,
     rootDiskType: rootDiskSize === undefined ? undefined : rootDiskType,
+    dataVolumes: dataVolumesOf(spec, at),
     useConfigDrive:
       spec['useConfigDrive'] === undefined ? undefined : flag(spec['useConfigDrive'], at('useConfigDrive')),
     serverGroup: serverGroupOf(spec, at),
@@ -134,7 +150,7 @@ export function marksIn(tags: unknown): readonly string[] {
 export interface Findable {
   readonly region: string | undefined;
   readonly marks: readonly string[];
-  /** Whether the class has root disks in Cinder. */
+  /** Whether the class has disks in Cinder. */
   readonly hasDisk: boolean;
   /** Whether it has floating IPs that are allocated for its machines. */
   readonly hasFloatingIP: boolean;
@@ -146,11 +162,16 @@ export function findableIn(value: unknown): Findable {
   const region = memberOf(spec, 'region');
   const floatingIP = memberOf(spec, 'floatingIP');
   const isEnabled = memberOf(memberOf(spec, 'bootFromVolume'), 'enabled') === true;
+  const dataVolumes = memberOf(spec, 'dataVolumes');
   return {
     region: typeof region === 'string' ? region : undefined,
     marks: marksIn(memberOf(spec, 'tags')),
     hasFloatingIP: floatingIP !== undefined && floatingIP !== null && memberOf(floatingIP, 'address') === undefined,
-    hasDisk: isEnabled || Boolean(memberOf(spec, 'rootDiskSize')) || Boolean(memberOf(spec, 'rootDiskType')),
+    hasDisk:
+      isEnabled ||
+      Boolean(memberOf(spec, 'rootDiskSize')) ||
+      Boolean(memberOf(spec, 'rootDiskType')) ||
+      (Array.isArray(dataVolumes) && dataVolumes.length > 0),
   };
 }
 
@@ -272,6 +293,25 @@ function diskSizeOf(spec: Fields, at: At): number | undefined {
   if (spec['rootDiskSize'] !== undefined && size !== wanted)
     throw invalid(`${path}: differs from rootDiskSize, remove one of them`);
   return isEnabled ? volumeSize : undefined;
+}
+
+function dataVolumesOf(spec: Fields, at: At): readonly DesiredDataVolume[] {
+  const value = spec['dataVolumes'] ?? [];
+  if (!Array.isArray(value)) throw invalid(`${at('dataVolumes')}: must be a list`);
+  const volumes = value.map((member: unknown, i) => {
+    const path = `${at('dataVolumes')}[${i}]`;
+    const volume = fields(member, path, ['name', 'size', 'type']);
+    const name = text(volume['name'], `${path}.name`);
+    if (!VOLUME_NAME.test(name))
+      throw invalid(
+        `${path}.name: must consist of at most 50 lowercase letters, digits and '-', and start and end with a letter or digit`,
+      );
+    const type = optional(volume['type'], `${path}.type`);
+    return { name, size: wholeGB(volume['size'], `${path}.size`, 1), type };
+  });
+  const twice = volumes.findIndex(({ name }, i) => volumes.findIndex((other) => other.name === name) < i);
+  if (twice !== -1) throw invalid(`${at('dataVolumes')}[${twice}].name: another entry has this name`);
+  return volumes;
 }
 
 function wholeGB(value: unknown, path: string, least: number): number {

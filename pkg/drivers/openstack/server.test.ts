@@ -187,7 +187,7 @@ describe('the request for a server', () => {
     imageID: 'i-1',
     portIDs: ['p-1', 'p-2'],
     serverGroupID: undefined,
-    volumeID: undefined,
+    disks: { root: undefined, data: [] },
     metadata: TAGS,
     tags: ['machinist-c-1'],
     userData: 'IyEvYmluL3No',
@@ -210,7 +210,10 @@ describe('the request for a server', () => {
   });
 
   test('takes a volume that was made before, which goes with the server whoever deletes it', () => {
-    const body = serverBody(spec({ rootDiskSize: 50, rootDiskType: 'ssd' }), { ...parts, volumeID: 'v-1' });
+    const body = serverBody(spec({ rootDiskSize: 50, rootDiskType: 'ssd' }), {
+      ...parts,
+      disks: { root: 'v-1', data: [] },
+    });
 
     expect(body).toMatchObject({
       server: {
@@ -226,6 +229,33 @@ describe('the request for a server', () => {
         ],
       },
     });
+  });
+
+  test.each([
+    {
+      what: 'behind the volume that is its root disk',
+      change: { rootDiskSize: 50 },
+      disks: { root: 'v-1', data: ['v-2', 'v-3'] },
+      first: { boot_index: 0, uuid: 'v-1', source_type: 'volume', destination_type: 'volume' },
+      imageRef: undefined,
+    },
+    {
+      what: 'behind the disk of its flavor, on which the image then is to be',
+      change: {},
+      disks: { root: undefined, data: ['v-2', 'v-3'] },
+      first: { boot_index: 0, uuid: 'i-1', source_type: 'image', destination_type: 'local' },
+      imageRef: 'i-1',
+    },
+  ])('takes data volumes in their order $what', ({ change, disks, first, imageRef }) => {
+    const { server: body } = serverBody(spec(change), { ...parts, disks }) as { server: Record<string, unknown> };
+
+    const volume = { boot_index: -1, source_type: 'volume', destination_type: 'volume', delete_on_termination: true };
+    expect(body['block_device_mapping_v2']).toEqual([
+      expect.objectContaining({ ...first, delete_on_termination: true }),
+      { ...volume, uuid: 'v-2' },
+      { ...volume, uuid: 'v-3' },
+    ]);
+    expect(body['imageRef']).toBe(imageRef);
   });
 
   test('leaves zone and key to Nova when its class says none', () => {

@@ -1,5 +1,6 @@
 import type { NodeAddress } from '../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
+import type { MachineDisks } from './disks.ts';
 import type { OpenStackSpec } from './provider-spec.ts';
 
 /** What we read of Nova's servers. */
@@ -68,8 +69,8 @@ export interface ServerParts {
   readonly imageID: string;
   readonly portIDs: readonly string[];
   readonly serverGroupID: string | undefined;
-  /** A volume that was made for it; undefined: it has the disk of its flavor. */
-  readonly volumeID: string | undefined;
+  /** The volumes that were made for it. */
+  readonly disks: MachineDisks;
   readonly metadata: Readonly<Record<string, string>>;
   /** Empty where Nova is too old for them. */
   readonly tags: readonly string[];
@@ -79,19 +80,11 @@ export interface ServerParts {
 export function serverBody(spec: OpenStackSpec, parts: ServerParts): object {
   const { useConfigDrive, availabilityZone, keyName } = spec;
   const { serverGroupID } = parts;
-  const volume = {
-    boot_index: 0,
-    uuid: parts.volumeID,
-    volume_size: spec.rootDiskSize, // as the earlier provider has it; the volume has that size already
-    source_type: 'volume',
-    destination_type: 'volume',
-    delete_on_termination: true, // whoever deletes the server: this driver, an earlier one, or somebody by hand
-  };
   return {
     server: {
       name: parts.name,
       flavorRef: parts.flavorID,
-      ...(parts.volumeID === undefined ? { imageRef: parts.imageID } : { block_device_mapping_v2: [volume] }),
+      ...disksBody(spec, parts),
       networks: parts.portIDs.map((port) => ({ port })),
       metadata: parts.metadata,
       user_data: parts.userData,
@@ -102,4 +95,19 @@ export function serverBody(spec: OpenStackSpec, parts: ServerParts): object {
     },
     ...(serverGroupID === undefined ? {} : { 'os:scheduler_hints': { group: serverGroupID } }),
   };
+}
+
+/** Every volume goes with the server, whoever deletes that: this driver, an earlier one, or somebody by hand. */
+function disksBody({ rootDiskSize }: OpenStackSpec, { imageID, disks: { root, data } }: ServerParts): object {
+  const volume = { source_type: 'volume', destination_type: 'volume', delete_on_termination: true };
+  const others = data.map((uuid) => ({ ...volume, boot_index: -1, uuid }));
+  // The size is as the earlier provider has it; the volume has that size already.
+  if (root !== undefined)
+    return {
+      block_device_mapping_v2: [{ ...volume, boot_index: 0, uuid: root, volume_size: rootDiskSize }, ...others],
+    };
+  if (others.length === 0) return { imageRef: imageID };
+  // Beside other disks Nova has to be told that the image is on the one of the flavor.
+  const local = { source_type: 'image', destination_type: 'local', delete_on_termination: true };
+  return { imageRef: imageID, block_device_mapping_v2: [{ ...local, boot_index: 0, uuid: imageID }, ...others] };
 }

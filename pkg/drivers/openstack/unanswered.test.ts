@@ -160,15 +160,15 @@ class Scene {
       volumes: {
         isOffered: () => Promise.resolve(this.hasCinder),
         list: volumes,
-        find: async (of: DiskOwner) => (await volumes(of, () => false))[0],
+        free: (of: DiskOwner) => volumes(of, () => false),
         zones: () => Promise.resolve(this.zonesOfCinder),
         create: (wanted: DesiredVolume) => {
           this.wanted = wanted;
           return this.#answer('POST volume', () => this.#makeVolume());
         },
         untilUsable: ({ id }: Volume) => this.#answer('GET volume', () => id),
-        removeOthers: (_of: DiskOwner, used: string) =>
-          this.#answer('DELETE other volumes', () => (this.volumes = this.volumes.filter(({ id }) => id === used))),
+        removeOthers: (_of: DiskOwner, used: ReadonlySet<string>) =>
+          this.#answer('DELETE other volumes', () => (this.volumes = this.volumes.filter(({ id }) => used.has(id)))),
         remove: async () => {
           const all = await volumes(machine as unknown as DiskOwner, () => false);
           for (const { id } of all) await this.#answer('DELETE volume', () => this.#removeVolume(id));

@@ -19,18 +19,25 @@ export interface Volume {
 
 /** Whose disks are meant. */
 export interface DiskOwner {
+  /** Of the machine, and of each of its volumes. */
   readonly name: string;
-  readonly description: string;
+  /** See ownerText. */
+  readonly owner: string;
 }
 
 export interface DesiredVolume extends DiskOwner {
+  /** Which of the machine's disks it is; see diskText. */
+  readonly description: string;
   readonly size: number;
   /** Undefined: Cinder's default. */
   readonly type: string | undefined;
   /** Undefined: where Cinder likes. */
   readonly availabilityZone: string | undefined;
-  readonly imageID: string;
+  /** Undefined: it is empty. */
+  readonly imageID: string | undefined;
   readonly metadata: Readonly<Record<string, string>>;
+  /** What the class says of it, below `providerSpec.spec`. */
+  readonly members: { readonly size: string; readonly type: string };
 }
 
 /**
@@ -63,7 +70,7 @@ const ATTACHMENTS = { 'OpenStack-API-Version': 'volume 3.27' };
 /** In which a volume has attachments. */
 const ATTACHED = new Set(['in-use', 'reserved', 'attaching', 'detaching']);
 
-/** Cinder, in one region: root disks. Those that Nova makes by itself carry no name, and are lost when it is killed meanwhile. */
+/** Cinder, in one region: disks of machines. Those that Nova makes by itself carry no name, and are lost when it is killed meanwhile. */
 export class Volumes {
   readonly #client: ServiceClient;
   readonly #clock: Clock;
@@ -94,11 +101,12 @@ export class Volumes {
     return (found?.availabilityZoneInfo ?? []).map(({ zoneName }) => zoneName);
   }
 
-  /** A disk of that name and description that is there or being made, and that no other server uses. */
-  async find(of: DiskOwner, users: Users, signal: AbortSignal): Promise<Volume | undefined> {
+  /** The disks of a machine that are there or being made, and that no other server uses. */
+  async free(of: DiskOwner, users: Users, signal: AbortSignal): Promise<readonly Volume[]> {
+    const free: Volume[] = [];
     for (const volume of await this.list(of, () => false, signal))
-      if (volumeStateOf(volume.status) !== 'going' && !(await this.#isOthers(volume, users, signal))) return volume;
-    return undefined;
+      if (volumeStateOf(volume.status) !== 'going' && !(await this.#isOthers(volume, users, signal))) free.push(volume);
+    return free;
   }
 
   /** The ID of a disk once it can be used. Throws Uninitialized when that takes longer. */
@@ -109,50 +117,53 @@ export class Volumes {
       const state = volumeStateOf(status);
       if (state === 'usable' && isAsWanted(volume, wanted)) return id;
       if (state === 'usable') {
-        await this.#delete(id, signal);
+        await this.#delete(volume, signal);
         throw new DriverError('Aborted', `volume ${id} was created for another size or image and is re-created`);
       }
       if (state === 'stuck') throw stuck(volume);
       if (state === 'failed') {
-        const error = await this.#failure(volume, signal);
-        await this.#delete(id, signal);
+        const error = await this.#failure(volume, wanted, signal);
+        await this.#delete(volume, signal);
         throw error;
       }
       if (this.#clock.monotonicMs() >= endMs)
-        throw new DriverError('Uninitialized', `the root disk is not ready: volume ${id} is in status ${status}`);
+        throw new DriverError(
+          'Uninitialized',
+          `${diskLabel(wanted)} is not ready: volume ${id} is in status ${status}`,
+        );
       await this.#clock.sleep(POLL_MS, signal);
       const found = await this.#read(id, signal);
       if (found === undefined)
-        throw new DriverError('Aborted', `volume ${id} was deleted while the root disk was being created`);
+        throw new DriverError('Aborted', `volume ${id} was deleted while ${diskLabel(wanted)} was being created`);
       volume = found;
     }
   }
 
-  /** The disks of that name and description, and of those of that name without description, which an earlier provider made, those that `isOurs`. */
+  /** The disks of a machine, and of those of its name without description, which an earlier provider made, those that `isOurs`. */
   async list(
-    { name, description }: DiskOwner,
+    { name, owner }: DiskOwner,
     isOurs: (volume: Volume) => boolean,
     signal: AbortSignal,
   ): Promise<readonly Volume[]> {
     const path = `/volumes/detail?name=${encodeURIComponent(name)}`;
-    const list = { what: 'listing root disks', path, member: 'volumes', pageSize: this.#pageSize };
+    const list = { what: 'listing disks', path, member: 'volumes', pageSize: this.#pageSize };
     const volumes = await allOf<Volume>(this.#client, list, signal);
     const isOwn = (volume: Volume): boolean =>
-      volume.description === description || ((volume.description ?? '') === '' && isOurs(volume));
+      isDiskOf(volume, owner) || ((volume.description ?? '') === '' && isOurs(volume));
     return volumes.filter((volume) => volume.name === name && isOwn(volume));
   }
 
-  /** Deletes disks of that name and description beside the one that is used, which another process made at the same time, or a late request. */
-  async removeOthers(of: DiskOwner, used: string, signal: AbortSignal): Promise<void> {
+  /** Deletes disks of a machine beside those that are used, which another process made at the same time, or a late request. */
+  async removeOthers(of: DiskOwner, used: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     const volumes = await this.list(of, () => false, signal);
     const others = volumes.filter(
-      ({ id, status }) => id !== used && volumeStateOf(status) !== 'going' && !ATTACHED.has(status),
+      ({ id, status }) => !used.has(id) && volumeStateOf(status) !== 'going' && !ATTACHED.has(status),
     );
-    for (const { id } of others) await this.#delete(id, signal);
+    for (const other of others) await this.#delete(other, signal);
   }
 
   /**
-   * Deletes the disks of that name and description, and those that are `known`, and waits until they are gone; those that another server
+   * Deletes the disks of a machine, and those that are `known`, and waits until they are gone; those that another server
    * uses are left alone. Says whether there were any. Throws Aborted when that takes longer, FailedPrecondition with Cinder's words for one
    * that it refuses to delete, and Internal for one that it has failed to delete.
    */
@@ -165,6 +176,8 @@ export class Volumes {
   ): Promise<boolean> {
     const startedMs = this.#clock.monotonicMs();
     const left = new Set<string>();
+    /** What Cinder keeps is asked for once, and does not keep the others. */
+    const refused = new Map<string, DriverError>();
     for (let hadAny = false; ; hadAny = true) {
       const waitedMs = this.#clock.monotonicMs() - startedMs;
       const volumes = (await this.list(of, ({ id }) => known.has(id), signal)).filter(({ id }) => !left.has(id));
@@ -174,14 +187,16 @@ export class Volumes {
       const [first] = own;
       if (first === undefined) return hadAny && left.size === 0;
       const states = own.map(({ status }) => volumeStateOf(status));
-      for (const [i, { id }] of own.entries())
-        if (states[i] === 'usable' || states[i] === 'failed') await this.#requireDeleted(id, signal);
-      if (states.every((state) => state === 'stuck')) throw stuck(first);
-      if (waitedMs >= waitMs)
-        throw new DriverError(
-          'Aborted',
-          `the root disk is not deleted yet: volume ${first.id} is in status ${first.status}`,
-        );
+      for (const [i, volume] of own.entries()) {
+        const isFree = states[i] === 'usable' || states[i] === 'failed';
+        const refusal = isFree && !refused.has(volume.id) ? await this.#delete(volume, signal) : undefined;
+        if (refusal?.status === 400 && (await this.#isFree(volume, signal)))
+          refused.set(volume.id, refusedDeletion(volume, refusal));
+      }
+      const isKept = ({ id }: Volume, i: number): boolean => refused.has(id) || states[i] === 'stuck';
+      const why = own.map(({ id }) => refused.get(id)).find((error) => error !== undefined);
+      if (own.every(isKept)) throw why ?? stuck(first);
+      if (waitedMs >= waitMs) throw why ?? stillThere(own.find((one, i) => !isKept(one, i)) ?? first);
       await this.#clock.sleep(POLL_MS, signal);
     }
   }
@@ -204,7 +219,7 @@ export class Volumes {
   }
 
   /** Why a volume could not be made: Cinder tells its reasons to those who ask for them. */
-  async #failure({ id, status }: Volume, signal: AbortSignal): Promise<DriverError> {
+  async #failure({ id, status }: Volume, { members }: DesiredVolume, signal: AbortSignal): Promise<DriverError> {
     const path = `/messages?resource_uuid=${id}`;
     const answer = await this.#client
       .get<{ messages: readonly { user_message?: string }[] }>('reading messages', path, signal, MESSAGES)
@@ -214,7 +229,7 @@ export class Volumes {
     const remedy = 'request another size or type, or contact the operator of the cloud';
     return new DriverError(
       codeOfFault(words),
-      `providerSpec.spec.rootDiskSize, rootDiskType: volume ${id} could not be created, its status is ${status}${shown}; ${remedy}`,
+      `providerSpec.spec.${members.size}, ${members.type}: volume ${id} could not be created, its status is ${status}${shown}; ${remedy}`,
     );
   }
 
@@ -234,7 +249,7 @@ export class Volumes {
       if (instance === null || Object.keys(connection ?? {}).length > 0) continue;
       const path = `/attachments/${attachment}`;
       const more = { headers: ATTACHMENTS, allowed: [404] };
-      await this.#client.call('freeing the root disk', 'DELETE', path, signal, more);
+      await this.#client.call('freeing the volume', 'DELETE', path, signal, more);
     }
     return false;
   }
@@ -243,26 +258,23 @@ export class Volumes {
   async #attachmentsOf(volume: string, signal: AbortSignal): Promise<readonly Attachment[]> {
     type Listed = { readonly attachments: readonly (Attachment & { readonly volume_id: string })[] };
     const path = `/attachments/detail?volume_id=${encodeURIComponent(volume)}`;
-    const what = 'listing attachments of the root disk';
+    const what = 'listing attachments of the volume';
     const more = { headers: ATTACHMENTS, allowed: [404, 406] };
     const found = await this.#client.call<Listed>(what, 'GET', path, signal, more);
     return (found?.attachments ?? []).filter(({ volume_id: of }) => of === volume);
   }
 
-  /** Deletes a disk. Throws FailedPrecondition with Cinder's words when it is refused although the disk is free. */
-  async #requireDeleted(id: string, signal: AbortSignal): Promise<void> {
-    const answer = await this.#delete(id, signal);
-    if (answer.status !== 400) return;
-    // It is being deleted, or attached, since it was listed.
-    const volume = await this.#read(id, signal);
-    const state = volume === undefined ? 'going' : volumeStateOf(volume.status);
-    if (state === 'usable' || state === 'failed') throw refusedDeletion(id, answer);
+  /** Whether a disk is free that Cinder refuses to delete: it may be on its way, or attached, since it was listed. */
+  async #isFree({ id }: Volume, signal: AbortSignal): Promise<boolean> {
+    const latest = await this.#read(id, signal);
+    const state = latest === undefined ? 'going' : volumeStateOf(latest.status);
+    return state === 'usable' || state === 'failed';
   }
 
   /** The answer: a success, 400 when Cinder does not delete it as it stands, or 404. */
-  async #delete(id: string, signal: AbortSignal): Promise<Answer> {
-    const what = 'deleting the root disk';
-    const answer = await this.#client.raw('DELETE', `/volumes/${id}`, signal).catch((err: unknown) => {
+  async #delete(volume: Volume, signal: AbortSignal): Promise<Answer> {
+    const what = `deleting ${diskLabel(volume)}`;
+    const answer = await this.#client.raw('DELETE', `/volumes/${volume.id}`, signal).catch((err: unknown) => {
       throw err instanceof NoAnswerError ? unavailable(what, err) : err;
     });
     if (answer.status < 300 || answer.status === 400 || answer.status === 404) return answer;
@@ -272,7 +284,7 @@ export class Volumes {
   async #read(id: string, signal: AbortSignal): Promise<Volume | undefined> {
     const path = `/volumes/${id}`;
     const more = { allowed: [404] };
-    return (await this.#client.call<{ volume: Volume }>('reading the root disk', 'GET', path, signal, more))?.volume;
+    return (await this.#client.call<{ volume: Volume }>('reading the volume', 'GET', path, signal, more))?.volume;
   }
 }
 
@@ -289,12 +301,29 @@ function isAsWanted({ size, volume_image_metadata: image }: Volume, wanted: Desi
   return size === wanted.size && (image?.image_id ?? wanted.imageID) === wanted.imageID;
 }
 
+const DATA = ' disk=';
+
+/** The description of a disk: whose it is, and which; the root disk without a name. */
+export function diskText(owner: string, dataVolume?: string): string {
+  return dataVolume === undefined ? owner : `${owner}${DATA}${dataVolume}`;
+}
+
+function isDiskOf({ description }: Pick<Volume, 'description'>, owner: string): boolean {
+  return description === owner || (description ?? '').startsWith(owner + DATA);
+}
+
+/** What a message calls a disk. */
+export function diskLabel({ description }: Pick<Volume, 'description'>): string {
+  const [, name] = (description ?? '').split(DATA);
+  return name === undefined ? 'the root disk' : `data volume ${name}`;
+}
+
 /** What Cinder's refusals are about, and what can be done; the first that matches. */
 const REFUSALS = [
-  { status: 413, words: /./, member: 'rootDiskSize', remedy: 'free quota of volumes, or request a higher one' },
-  { status: 404, words: /volume type/i, member: 'rootDiskType', remedy: 'name a volume type that the cloud has' },
+  { status: 413, words: /./, member: 'size', remedy: 'free quota of volumes, or request a higher one' },
+  { status: 404, words: /volume type/i, member: 'type', remedy: 'name a volume type that the cloud has' },
   { status: 400, words: /availability zone/i, member: 'availabilityZone', remedy: 'name a zone that Cinder also has' },
-  { status: 400, words: /size/i, member: 'rootDiskSize', remedy: 'the disk must hold the image' },
+  { status: 400, words: /size/i, member: 'size', remedy: 'the disk must hold the image' },
   {
     status: 400,
     words: /image/i,
@@ -304,24 +333,32 @@ const REFUSALS = [
 ] as const;
 
 /** Why Cinder makes no volume, with the member of the class. */
-export function volumeErrorOf(answer: Answer): DriverError {
-  const error = errorOf(answer, 'creating the root disk');
+export function volumeErrorOf(answer: Answer, wanted: Pick<DesiredVolume, 'description' | 'members'>): DriverError {
+  const error = errorOf(answer, `creating ${diskLabel(wanted)}`);
   const { words } = errorTextOf(answer.body);
   const found = REFUSALS.find((refusal) => refusal.status === answer.status && refusal.words.test(words));
   if (found === undefined) return error;
   const { code, detail } = error;
-  return new DriverError(code, `providerSpec.spec.${found.member}: ${detail}; ${found.remedy}`, { cause: error });
+  const { member } = found;
+  const at = member === 'size' || member === 'type' ? wanted.members[member] : member;
+  return new DriverError(code, `providerSpec.spec.${at}: ${detail}; ${found.remedy}`, { cause: error });
 }
 
-function stuck({ id }: Volume): DriverError {
+function stillThere(volume: Volume): DriverError {
+  const { id, status } = volume;
+  return new DriverError('Aborted', `${diskLabel(volume)} is not deleted yet: volume ${id} is in status ${status}`);
+}
+
+function stuck(volume: Volume): DriverError {
   const remedy = 'the operator of the cloud must delete it or reset its state';
   return new DriverError(
     'Internal',
-    `the root disk is not deleted yet: Cinder failed to delete volume ${id}; ${remedy}`,
+    `${diskLabel(volume)} is not deleted yet: Cinder failed to delete volume ${volume.id}; ${remedy}`,
   );
 }
 
-function refusedDeletion(id: string, answer: Answer): DriverError {
-  const error = errorOf(answer, `the root disk is not deleted yet: Cinder refuses to delete volume ${id}`);
+function refusedDeletion(volume: Volume, answer: Answer): DriverError {
+  const what = `${diskLabel(volume)} is not deleted yet: Cinder refuses to delete volume ${volume.id}`;
+  const error = errorOf(answer, what);
   return new DriverError('FailedPrecondition', error.detail, { cause: error });
 }
