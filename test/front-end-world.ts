@@ -3,7 +3,7 @@ import type { MachineClass } from '../pkg/apis/machine/v1alpha1/machine-class.ts
 import type { MachineDeployment } from '../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { NodeLabelPolicy } from '../pkg/apis/machine/v1alpha1/node-label-policy.ts';
 import type { MachineSet } from '../pkg/apis/machine/v1alpha1/machine-set.ts';
-import { keyOf, type KubeObject } from '../pkg/apis/meta.ts';
+import type { KubeObject } from '../pkg/apis/meta.ts';
 import type { ClusterMachine } from '../pkg/apis/mirantis/machine.ts';
 import type { CloudCluster } from '../pkg/apis/mirantis/cluster.ts';
 import type { MachinePool } from '../pkg/apis/mirantis/pool.ts';
@@ -54,19 +54,17 @@ export class FrontEndWorld {
   readonly told: string[] = [];
   /** How many writes still get an answer; those after it are made, and nobody hears of it. */
   answers = Number.POSITIVE_INFINITY;
-  readonly #caches: readonly (readonly [Resource<KubeObject>, MemoryInformer<KubeObject>])[];
 
   constructor() {
-    this.#caches = [
-      [clusterMachines, this.fronts],
-      [machinePools, this.pools],
-      [cloudClusters, this.clusters],
-      [nodeLabelPolicies, this.policies as unknown as MemoryInformer<KubeObject>],
-      [machines, this.machines as unknown as MemoryInformer<KubeObject>],
-      [machineSets, this.sets as unknown as MemoryInformer<KubeObject>],
-      [machineDeployments, this.deployments as unknown as MemoryInformer<KubeObject>],
-      [machineClasses, this.classes as unknown as MemoryInformer<KubeObject>],
-    ];
+    const { client } = this;
+    client.shows(clusterMachines, this.fronts);
+    client.shows(machinePools, this.pools);
+    client.shows(cloudClusters, this.clusters);
+    client.shows(nodeLabelPolicies, this.policies);
+    client.shows(machines, this.machines);
+    client.shows(machineSets, this.sets);
+    client.shows(machineDeployments, this.deployments);
+    client.shows(machineClasses, this.classes);
     this.client.put(configMaps, clusterSettings());
     this.client.put(
       secrets,
@@ -74,19 +72,10 @@ export class FrontEndWorld {
     );
   }
 
-  /** As if somebody had written it. */
-  show<T extends KubeObject>(resource: Resource<T>, object: T): void {
-    const shown = { ...object, metadata: { ...object.metadata, resourceVersion: this.client.nextVersion() } };
-    this.client.put(resource, shown);
-    this.#cacheOf(resource)?.put(shown);
-  }
-
   /** As if somebody had deleted it: an object with finalizers is being deleted. */
-  async remove<T extends KubeObject>(resource: Resource<T>, object: T): Promise<void> {
-    if ((object.metadata.finalizers ?? []).length > 0) return this.show(resource, going(object));
-    await this.client.delete('destroy', resource, namedBy(object), { uid: object.metadata.uid });
-    this.client.writes.pop();
-    this.#cacheOf(resource)?.remove(keyOf(object));
+  remove<T extends KubeObject>(resource: Resource<T>, object: T): void {
+    if ((object.metadata.finalizers ?? []).length > 0) this.client.wrote(resource, going(object));
+    else this.client.deleted(resource, object.metadata);
   }
 
   /** A pass over a Machine of a process that knows nothing but what is there. */
@@ -169,39 +158,23 @@ export class FrontEndWorld {
     };
   }
 
-  #cacheOf(resource: Pick<Resource<KubeObject>, 'group' | 'plural'>): MemoryInformer<KubeObject> | undefined {
-    return this.#caches.find(([{ group, plural }]) => resource.group === group && resource.plural === plural)?.[1];
-  }
-
+  /** The client, of a process that dies after `answers` writes. */
   #writer(): Writer {
-    const answered = (): void => {
+    const answered = async <T>(write: Promise<T>): Promise<T> => {
+      const answer = await write;
       this.answers -= 1;
       if (this.answers < 0) throw new ApiError(0, 'Unreachable', 'the process has died');
+      return answer;
     };
+    const { client } = this;
     return {
-      create: async (intent, resource, object, options) => {
-        const made = await this.client.create(intent, resource, object, options);
-        this.show(resource, made);
-        answered();
-        return made;
-      },
-      patch: async (intent, resource, ref, patch, options) => {
-        const patched = await this.client.patch(intent, resource, ref, patch, options);
-        const isLetGo = patched.metadata.deletionTimestamp !== undefined && patched.metadata.finalizers?.length === 0;
-        if (isLetGo) this.#cacheOf(resource)?.remove(keyOf({ metadata: ref }));
-        else this.#cacheOf(resource)?.put(patched);
-        answered();
-        return patched;
-      },
-      delete: async (intent, resource, ref, preconditions, options) => {
-        const key = keyOf({ metadata: ref });
-        const held = this.#cacheOf(resource)?.get(key);
-        await this.client.delete(intent, resource, ref, preconditions, options);
-        const isKept = (resource === clusterMachines || resource === machinePools) && held !== undefined;
-        if (isKept && (held.metadata.finalizers ?? []).length > 0) this.show(resource, going(held) as never);
-        else this.#cacheOf(resource)?.remove(key);
-        answered();
-        return undefined;
+      create: (...args) => answered(client.create(...args)),
+      patch: (...args) => answered(client.patch(...args)),
+      delete: async (intent, resource, ref, ...rest) => {
+        const left = await answered(client.delete(intent, resource, ref, ...rest));
+        // The controllers of its own kinds are not here: what is deleted goes at once.
+        if (resource.group === machines.group) client.deleted(resource, ref);
+        return left;
       },
       evict: () => Promise.reject(new Error('evicts nothing')),
     };
@@ -214,8 +187,4 @@ type EventOf = Parameters<ObjectEvents<KubeObject>['event']>[0];
 export function going<T extends KubeObject>(object: T): T {
   const { deletionTimestamp = '2026-01-02T00:00:00Z' } = object.metadata;
   return { ...object, metadata: { ...object.metadata, deletionTimestamp } };
-}
-
-function namedBy({ metadata: { namespace = '', name } }: KubeObject): { namespace: string; name: string } {
-  return { namespace, name };
 }

@@ -1,10 +1,10 @@
-import type { KubeObject, List } from '../pkg/apis/meta.ts';
+import { isBeingDeleted, type KubeObject, type List } from '../pkg/apis/meta.ts';
 import type { Pod } from '../pkg/apis/wire.ts';
 import type { Cluster, Intent } from '../pkg/gate/gate.ts';
 import type { DeleteOptions, New, ObjectRef, Preconditions, Reader, WriteOptions, Writer } from '../pkg/kube/client.ts';
 import { ApiError } from '../pkg/kube/errors.ts';
 import type { Patch } from '../pkg/kube/patch.ts';
-import type { Resource } from '../pkg/kube/resource.ts';
+import { normalised, type Resource } from '../pkg/kube/resource.ts';
 
 /** A write that was asked for, with all that guards it. */
 export interface NotedWrite {
@@ -23,9 +23,19 @@ export interface NotedWrite {
 
 type Fields = Record<string, unknown>;
 
+/** A cache of one kind, which a test fills. */
+export interface ShownCache<T extends KubeObject> {
+  get(key: string): T | undefined;
+  list(): readonly T[];
+  put(object: T): void;
+  remove(key: string): void;
+}
+
 /**
- * Reads and writes of unit tests: it answers from the objects that it was given, and notes each write. It keeps none of the
- * API server's rules, so that it can only show what is asked of one; what a server makes of it is shown by test/integration.
+ * Reads and writes of unit tests, each noted. What is in a cache that it `shows` is on the server too, and its writes are seen there at
+ * once, as with the caches of a process; what was `put` differs from the cache. Of the rules of an API server it has for such kinds those
+ * on which the end of a pass depends: what was computed from an older version, or from another object of that name, is refused, and an
+ * object that is deleted goes with its last finalizer. All others are shown by test/integration.
  */
 export class MemoryClient implements Reader, Writer {
   readonly writes: NotedWrite[] = [];
@@ -34,11 +44,34 @@ export class MemoryClient implements Reader, Writer {
   readonly failures: unknown[] = [];
   /** What every read fails with. */
   readFailure: unknown;
-  readonly #objects = new Map<string, KubeObject>();
+  /** Undefined for one that is gone, whatever the cache shows. */
+  readonly #objects = new Map<string, KubeObject | undefined>();
+  readonly #caches = new Map<string, ShownCache<KubeObject>>();
   #version = 1_000;
+
+  /** From now on objects of this kind are those of `cache`. */
+  shows<T extends KubeObject>(resource: Kind, cache: ShownCache<T>): void {
+    // The map is keyed by resource, so that a cache only ever gets objects of its own type.
+    this.#caches.set(kindOf(resource), cache);
+  }
 
   put(resource: Kind, ...objects: readonly KubeObject[]): void {
     for (const object of objects) this.#objects.set(keyOf(resource, object.metadata), object);
+  }
+
+  /** Somebody has written it, and the cache has heard of it. */
+  wrote<T extends KubeObject>(resource: Resource<T>, object: T): void {
+    this.#store(resource, { ...object, metadata: { ...object.metadata, resourceVersion: this.nextVersion() } });
+  }
+
+  /** Somebody has deleted it, and the cache has heard of it. */
+  deleted(resource: Kind, ref: ObjectRef): void {
+    this.#remove(resource, ref);
+  }
+
+  /** Somebody has deleted it, and the cache has not heard of it. */
+  lose(resource: Kind, ref: ObjectRef): void {
+    this.#objects.set(keyOf(resource, ref), undefined);
   }
 
   /** A resourceVersion that is newer than all before it. */
@@ -49,14 +82,18 @@ export class MemoryClient implements Reader, Writer {
   get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef): Promise<T> {
     this.reads.push(`${resource.plural}/${ref.name}`);
     if (this.readFailure !== undefined) return Promise.reject(this.readFailure);
-    const object = this.#objects.get(keyOf(resource, ref));
+    const object = this.#find(resource, ref);
     return object === undefined ? Promise.reject(new ApiError(404, 'NotFound', 'not found')) : answer(object);
   }
 
   list<T extends KubeObject>(resource: Resource<T>): Promise<List<T>> {
     this.reads.push(resource.plural);
     if (this.readFailure !== undefined) return Promise.reject(this.readFailure);
-    const items = [...this.#objects].filter(([key]) => key.startsWith(kindOf(resource))).map(([, one]) => one as T);
+    const kind = kindOf(resource);
+    const given = new Map([...this.#objects].filter(([key]) => key.startsWith(kind)));
+    const cached = this.#caches.get(kind)?.list() ?? [];
+    const others = cached.filter(({ metadata }) => !given.has(keyOf(resource, metadata)));
+    const items = [...others, ...given.values()].filter((one) => one !== undefined) as T[];
     return Promise.resolve({ metadata: { resourceVersion: String(this.#version) }, items });
   }
 
@@ -68,10 +105,12 @@ export class MemoryClient implements Reader, Writer {
   ): Promise<T> {
     const what = `${resource.plural}/${object.metadata.name}`;
     const rest = { uid: undefined, resourceVersion: undefined, clusters, body: object };
-    return this.#note({ verb: 'create', intent, what, ...rest }, () => ({
-      ...object,
-      metadata: { ...object.metadata, uid: `uid-of-${object.metadata.name}`, resourceVersion: this.nextVersion() },
-    }));
+    return this.#note({ verb: 'create', intent, what, ...rest }, () => {
+      if (this.#find(resource, object.metadata) !== undefined) throw new ApiError(409, 'AlreadyExists', 'it is there');
+      const { name } = object.metadata;
+      const metadata = { ...object.metadata, uid: `uid-of-${name}`, resourceVersion: this.nextVersion() };
+      return this.#store(resource, { ...object, metadata } as unknown as T);
+    });
   }
 
   patch<T extends KubeObject>(
@@ -86,11 +125,14 @@ export class MemoryClient implements Reader, Writer {
     const written = Object.keys(change).length === 0 ? others : { ...others, metadata: change };
     const what = [resource.plural, ref.name, ...(subresource === undefined ? [] : [subresource])].join('/');
     return this.#note({ verb: 'patch', intent, what, uid, resourceVersion, clusters, body: written }, () => {
-      const known = this.#objects.get(keyOf(resource, ref)) ?? { metadata: { ...ref, uid: uid ?? '' } };
-      const merged = merge(known, written) as KubeObject;
-      const patched = { ...merged, metadata: { ...merged.metadata, resourceVersion: this.nextVersion() } };
-      this.put(resource, patched);
-      return patched;
+      const current = this.#current(resource, ref, { uid, resourceVersion }) ?? {
+        metadata: { ...ref, uid: uid ?? '' },
+      };
+      const merged = merge(current, written) as T;
+      return this.#store(resource, {
+        ...merged,
+        metadata: { ...merged.metadata, resourceVersion: this.nextVersion() },
+      });
     });
   }
 
@@ -103,8 +145,12 @@ export class MemoryClient implements Reader, Writer {
   ): Promise<T | undefined> {
     const what = `${resource.plural}/${ref.name}`;
     return this.#note({ verb: 'delete', intent, what, uid, resourceVersion, clusters, body: undefined }, () => {
-      this.#objects.delete(keyOf(resource, ref));
-      return undefined;
+      const current = this.#current(resource, ref, { uid, resourceVersion });
+      if (current === undefined) return this.#remove(resource, ref);
+      const { deletionTimestamp = '2026-01-01T00:00:00Z', ...metadata } = current.metadata;
+      const left = { ...metadata, deletionTimestamp, resourceVersion: this.nextVersion() };
+      const stored = this.#store(resource, { ...(current as T), metadata: left });
+      return (metadata.finalizers ?? []).length === 0 ? undefined : stored;
     });
   }
 
@@ -116,13 +162,53 @@ export class MemoryClient implements Reader, Writer {
   #note<T>(write: NotedWrite, happens: () => unknown): Promise<T> {
     this.writes.push(write);
     const failure = this.failures.shift();
-    return failure === undefined ? answer(happens()) : Promise.reject(failure);
+    if (failure !== undefined) return Promise.reject(failure);
+    return new Promise((resolve) => {
+      resolve(happens() as T);
+    });
+  }
+
+  #find(resource: Kind, ref: ObjectRef): KubeObject | undefined {
+    const key = keyOf(resource, ref);
+    return this.#objects.has(key) ? this.#objects.get(key) : this.#caches.get(kindOf(resource))?.get(cacheKeyOf(ref));
+  }
+
+  /** The object that is to be written, if it may be; undefined for one of a kind that it does not show, and that it was not given. */
+  #current(resource: Kind, ref: ObjectRef, { uid, resourceVersion }: Guard): KubeObject | undefined {
+    const current = this.#find(resource, ref);
+    if (!this.#caches.has(kindOf(resource))) return current;
+    if (current === undefined) throw new ApiError(404, 'NotFound', 'not found');
+    const isOther = uid !== undefined && uid !== current.metadata.uid;
+    const isOlder = resourceVersion !== undefined && resourceVersion !== current.metadata.resourceVersion;
+    if (isOther || isOlder) throw new ApiError(409, 'Conflict', 'the object has changed');
+    return current;
+  }
+
+  #store<T extends KubeObject>(resource: Resource<T>, object: T): T {
+    const stored = normalised(resource, object);
+    const { metadata } = stored;
+    if (isBeingDeleted(stored) && (metadata.finalizers ?? []).length === 0) {
+      this.#remove(resource, metadata);
+      return stored;
+    }
+    const cache = this.#caches.get(kindOf(resource));
+    if (cache === undefined) this.put(resource, stored);
+    else this.#objects.delete(keyOf(resource, metadata));
+    cache?.put(stored);
+    return stored;
+  }
+
+  #remove(resource: Kind, ref: ObjectRef): undefined {
+    this.#objects.delete(keyOf(resource, ref));
+    this.#caches.get(kindOf(resource))?.remove(cacheKeyOf(ref));
   }
 }
 
 function answer<T>(value: unknown): Promise<T> {
   return Promise.resolve(value as T);
 }
+
+type Guard = Pick<NotedWrite, 'uid' | 'resourceVersion'>;
 
 /** Kinds of two groups may have one name. */
 type Kind = Pick<Resource<KubeObject>, 'group' | 'plural'>;
@@ -133,6 +219,10 @@ function kindOf({ group, plural }: Kind): string {
 
 function keyOf(kind: Kind, { namespace = '', name }: ObjectRef): string {
   return `${kindOf(kind)}${namespace}/${name}`;
+}
+
+function cacheKeyOf({ namespace, name }: ObjectRef): string {
+  return namespace === undefined ? name : `${namespace}/${name}`;
 }
 
 /** A JSON merge patch. */

@@ -4,7 +4,7 @@ import { Membership } from '../pkg/autoscaler/membership.ts';
 import type { GroupState, GroupMember, Rollout } from '../pkg/autoscaler/mutations/group-state.ts';
 import { nodeAccess } from '../pkg/controllers/machines/node-access.ts';
 import { machine, machineDeployment, type BuiltMachine } from './builders.ts';
-import type { MemoryDeps } from './memory-deps.ts';
+import type { ReplicasWorld } from './fakes/replicas-world.ts';
 
 /** The node group of the MachineDeployment that is built here, of 1 to 5 Machines. */
 export function nodeGroup(limits: Partial<NodeGroup> = {}): NodeGroup {
@@ -43,7 +43,7 @@ export function groupState(
 }
 
 /** Whose a Node is, by what is in memory. */
-export function membershipOf({ machines, machineSets, machineDeployments, nodes, targets }: MemoryDeps): Membership {
+export function membershipOf({ machines, machineSets, machineDeployments, nodes, targets }: ReplicasWorld): Membership {
   const [target] = targets.all();
   return new Membership({
     machines,

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { BROKEN_OBJECTS } from '../../test/broken-objects.ts';
 import { machine, machineDeployment, machineSet } from '../../test/builders.ts';
-import { MemoryDeps } from '../../test/memory-deps.ts';
+import { ReplicasWorld } from '../../test/fakes/replicas-world.ts';
 import { membershipOf, nodeGroup } from '../../test/node-group.ts';
 import { API_VERSION } from '../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
@@ -26,7 +26,7 @@ function asked(deployment: MachineDeployment, member: Machine): readonly (() => 
   });
   const owner = [controllerReference(set, API_VERSION, 'MachineSet')];
   const owned = { ...member, metadata: { ...member.metadata, ownerReferences: owner } };
-  const deps = new MemoryDeps({ deployments: [deployment], sets: [set], machines: [owned] });
+  const deps = new ReplicasWorld({ deployments: [deployment], sets: [set], machines: [owned] });
   const membership = membershipOf(deps);
   const { machineDeployments, machineSets, machines, reader, writer, targets, clock } = deps;
   const seen = { machineDeployments, machineSets, machines, reader, writer, targets, clock };

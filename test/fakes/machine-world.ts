@@ -29,12 +29,13 @@ import { copyOf } from '../../pkg/controllers/machines/status.ts';
 import type { Cluster, GateClosedError } from '../../pkg/gate/gate.ts';
 import type { Outage } from '../../pkg/gate/outage.ts';
 import { ApiError } from '../../pkg/kube/errors.ts';
+import { machines as machineResource } from '../../pkg/kube/resource.ts';
 import { type LogFields, type Logger, silentLogger } from '../../pkg/log/logger.ts';
 import type { MachineMetrics } from '../../pkg/controllers/machine/metrics.ts';
 import type { StepResult } from '../../pkg/reconcile/result.ts';
+import { MemoryClient } from '../memory-client.ts';
 import { FakeDrain } from './drain.ts';
 import { FakeDriver } from './driver.ts';
-import { MachineWriter } from './machine-writer.ts';
 import { SETTINGS } from './machine-settings.ts';
 import { FakeNodes } from './nodes.ts';
 import { VMStates } from '../../pkg/controllers/machines/vm-states.ts';
@@ -119,7 +120,7 @@ export class FakeWorld {
   readonly settings: { -readonly [name in keyof MachineSettings]: MachineSettings[name] } = { ...SETTINGS };
   writes = 0;
   /** What passes are written with. */
-  readonly writer = new MachineWriter(this.machines);
+  readonly writer = new MemoryClient();
   controller: MachineController;
   /** That of the last pass over each. */
   readonly #contexts = new Map<string, MachineContext>();
@@ -132,6 +133,7 @@ export class FakeWorld {
 
   constructor() {
     this.nodes.machines = this.machines;
+    this.writer.shows(machineResource, this.machines);
     this.activities = this.#newActivities();
     this.steps = machineSteps(this.deps);
     this.controller = this.#controllerOf(this.steps);
@@ -341,10 +343,7 @@ export class FakeWorld {
     const current = this.machines.get(keyOf(machine));
     if (current === undefined) return;
     const all = { ...current.metadata.annotations, ...annotations };
-    this.machines.put({
-      ...current,
-      metadata: { ...current.metadata, annotations: all, resourceVersion: this.writer.nextVersion() },
-    });
+    this.writer.wrote(machineResource, { ...current, metadata: { ...current.metadata, annotations: all } });
   }
 
   /** A controller with these steps, which share what they remember with those of all others until a restart. */

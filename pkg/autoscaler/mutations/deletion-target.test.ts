@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet, node } from '../../../test/builders.ts';
-import { MemoryDeps } from '../../../test/memory-deps.ts';
+import { ReplicasWorld } from '../../../test/fakes/replicas-world.ts';
 import { membershipOf } from '../../../test/node-group.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
@@ -28,7 +28,7 @@ const nodeOf = (name: string, providerID: string) =>
     n.spec.providerID = providerID;
   });
 
-const deps = new MemoryDeps({
+const deps = new ReplicasWorld({
   deployments: [deployment],
   sets: [own, other],
   machines: [
@@ -150,7 +150,7 @@ test.each([
   { name: 'c', want: { kind: 'gone' } },
   { name: 'b', want: found('twin-2') },
 ])('of two Machines of one VM whose Node is gone only the name of the Node can tell: $name', ({ name, want }) => {
-  const twins = new MemoryDeps({
+  const twins = new ReplicasWorld({
     deployments: [deployment],
     sets: [own],
     machines: [of(own, 'twin-1', 'a', 'sim:///twin'), of(own, 'twin-2', 'b', 'sim:///twin')],

@@ -10,7 +10,7 @@ import {
   type BuiltMachine,
   type BuiltMachineDeployment,
 } from '../../../test/builders.ts';
-import { MemoryDeps } from '../../../test/memory-deps.ts';
+import { ReplicasWorld } from '../../../test/fakes/replicas-world.ts';
 import { membershipOf, nodeGroup } from '../../../test/node-group.ts';
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
@@ -126,7 +126,7 @@ const GROUP = nodeGroup({ min: 1, max: 8 });
 class History {
   readonly #server: BuiltMachineDeployment = machineDeployment(({ spec }) => void (spec.replicas = 3));
   readonly #machines = new Map<string, BuiltMachine>();
-  readonly #deps: MemoryDeps;
+  readonly #deps: ReplicasWorld;
   /** The server that leads, and one that led before and does not know it yet. */
   readonly #servers: readonly Mutations[];
   /** What they call replicas without a Machine. */
@@ -147,7 +147,7 @@ class History {
     const set = machineSet(({ metadata }) => {
       metadata.ownerReferences = [controllerReference(this.#server, API_VERSION, 'MachineDeployment')];
     });
-    this.#deps = new MemoryDeps({ deployments: [structuredClone(this.#server)], sets: [set] });
+    this.#deps = new ReplicasWorld({ deployments: [structuredClone(this.#server)], sets: [set] });
     const { clock, machines, machineSets, machineDeployments, recorder, targets } = this.#deps;
     const membership = membershipOf(this.#deps);
     const parts = { clock, machines, machineSets, machineDeployments, recorder, targets, membership };

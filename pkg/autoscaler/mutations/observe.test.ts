@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet, node, type BuiltMachine } from '../../../test/builders.ts';
-import { MemoryDeps } from '../../../test/memory-deps.ts';
+import { ReplicasWorld } from '../../../test/fakes/replicas-world.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import { groupStateOf } from './observe.ts';
@@ -41,7 +41,7 @@ describe('a rollout', () => {
   ])('$want when $title', ({ sets, machines, isPaused, want }) => {
     const paused = { ...deployment, spec: { ...deployment.spec, paused: isPaused ?? false } };
 
-    expect(groupStateOf(new MemoryDeps({ sets, machines }), paused, new Map()).rollout).toBe(want);
+    expect(groupStateOf(new ReplicasWorld({ sets, machines }), paused, new Map()).rollout).toBe(want);
   });
 });
 
@@ -57,7 +57,7 @@ describe('a Machine has a Node', () => {
     { title: 'there is none', phase: 'Unknown', nodes: [], want: false },
   ] as const)('$want when $title', ({ phase, nodes, want }) => {
     const seen = machineOf(newSet, (m) => void (m.status.currentStatus.phase = phase));
-    const deps = new MemoryDeps({ sets: [newSet], machines: [seen], nodes });
+    const deps = new ReplicasWorld({ sets: [newSet], machines: [seen], nodes });
 
     expect(groupStateOf(deps, deployment, new Map()).members.get('m-1')?.hasNode).toBe(want);
   });
@@ -66,7 +66,7 @@ describe('a Machine has a Node', () => {
 test('what was read from the API server counts more than the cache', () => {
   const cached = machineOf(newSet, (m) => void (m.status.currentStatus.phase = 'Pending'));
   const live = machineOf(newSet);
-  const deps = new MemoryDeps({ sets: [newSet], machines: [cached] });
+  const deps = new ReplicasWorld({ sets: [newSet], machines: [cached] });
 
   expect(groupStateOf(deps, deployment, new Map([['m-1', live]])).members.get('m-1')?.machine).toBe(live);
   expect(groupStateOf(deps, deployment, new Map([['m-1', undefined]])).members.size).toBe(0);

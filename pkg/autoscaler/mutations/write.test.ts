@@ -9,7 +9,7 @@ import {
   type BuiltMachine,
   type BuiltMachineDeployment,
 } from '../../../test/builders.ts';
-import { MemoryDeps } from '../../../test/memory-deps.ts';
+import { ReplicasWorld } from '../../../test/fakes/replicas-world.ts';
 import { membershipOf, nodeGroup } from '../../../test/node-group.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { LAST_SCALER_CHANGE_ANNOTATION, TRIGGER_DELETION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
@@ -30,7 +30,7 @@ const LOST = new ApiError(0, 'Unreachable', 'no answer');
 
 /** A group of three Machines m-0 to m-2, the last without a Node, in memory. */
 class Scene {
-  readonly deps: MemoryDeps;
+  readonly deps: ReplicasWorld;
   readonly mutations: Mutations;
   readonly places = new Places('x');
   readonly told: { reason: string; message: string }[] = [];
@@ -60,7 +60,7 @@ class Scene {
         n.spec.providerID = `sim:///${name}`;
       }),
     );
-    this.deps = new MemoryDeps({ deployments: [deployment], sets: [set], machines: members, nodes });
+    this.deps = new ReplicasWorld({ deployments: [deployment], sets: [set], machines: members, nodes });
     const recorder = {
       event: ({ reason, message }: { reason: string; message: string }) => void this.told.push({ reason, message }),
     };

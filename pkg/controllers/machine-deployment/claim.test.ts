@@ -1,12 +1,11 @@
 import { expect, test } from '@jest/globals';
 
 import { machineDeployment, machineSet } from '../../../test/builders.ts';
-import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
+import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
+import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { machineDeployments } from '../../kube/resource.ts';
-import { claimSets } from './claim.ts';
 
-const signal = new AbortController().signal;
-const deployment = machineDeployment();
+const deployment = machineDeployment((d) => void (d.metadata.finalizers = [MACHINE_FINALIZER]));
 const orphan = machineSet();
 
 test.each([
@@ -15,18 +14,15 @@ test.each([
   { live: 'another one', change: { uid: 'of another' }, adopts: false },
   { live: 'gone', change: undefined, adopts: false },
 ])('a MachineDeployment that is $live, read live, adopts: $adopts', async ({ change, adopts }) => {
-  const deps = new MemoryDeploymentDeps(deployment, { sets: [orphan] });
-  const { namespace, name } = deployment.metadata;
-  if (change === undefined) await deps.client.delete('report', machineDeployments, { namespace, name }, { uid: '' });
-  else
-    deps.client.put(
-      machineDeployments,
-      machineDeployment((d) => void Object.assign(d.metadata, change)),
-    );
-  deps.client.writes.splice(0);
+  const deps = new DeploymentWorld(deployment, { sets: [orphan] });
+  const { client } = deps;
+  if (change === undefined) client.lose(machineDeployments, deployment.metadata);
+  else client.put(machineDeployments, { ...deployment, metadata: { ...deployment.metadata, ...change } });
 
-  await claimSets(deps, deployment, signal);
+  await deps.pass();
 
   const { uid, resourceVersion } = orphan.metadata;
-  expect(deps.client.writes).toMatchObject(adopts ? [{ what: 'machinesets/set-1', uid, resourceVersion }] : []);
+  const adoption = { what: 'machinesets/set-1', uid, resourceVersion };
+  const ofSet = client.writes.filter(({ what }) => what === 'machinesets/set-1');
+  expect(ofSet.slice(0, 1)).toMatchObject(adopts ? [adoption] : []);
 });

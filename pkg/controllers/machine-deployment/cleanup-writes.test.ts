@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 
 import { machineDeployment, machineSet } from '../../../test/builders.ts';
-import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
+import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
 import { cleanUpSets } from './cleanup.ts';
 
 test('an old set is deleted only as it was looked at', async () => {
-  const deps = new MemoryDeploymentDeps(machineDeployment());
+  const deps = new DeploymentWorld(machineDeployment());
   const old = machineSet((s) => {
     s.metadata.resourceVersion = '5';
     s.spec.replicas = 0;

@@ -1,11 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet, node, type BuiltMachineDeployment } from '../../../test/builders.ts';
-import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
+import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
 import {
   MACHINE_FINALIZER,
   MAINTENANCE_ANNOTATION,
   MAX_REPLACEMENTS_ANNOTATION,
+  PREFER_NO_SCHEDULE_KEY,
   REVISION_ANNOTATION,
   SCALE_DOWN_DISABLED_ANNOTATION,
   SCALE_DOWN_DISABLED_BY_US_ANNOTATION,
@@ -14,22 +15,20 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { MINUTE_MS, toTimestamp } from '../../clock/clock.ts';
+import { MINUTE_MS } from '../../clock/clock.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
+import { machineSets } from '../../kube/resource.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import type { NodeMarksChange } from '../machines/rollout-marks.ts';
-import { MachineDeploymentController } from './controller.ts';
 import { GRACE_MS } from './replacements.ts';
 
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';
-const KEY = 'default/deployment-1';
 const HOLD = { [SCALE_DOWN_DISABLED_ANNOTATION]: 'true', [SCALE_DOWN_DISABLED_BY_US_ANNOTATION]: 'true' };
 const IN_PLACE = {
   type: 'InPlaceUpdate',
   inPlaceUpdate: { maxSurge: 0, maxUnavailable: 1, orchestrationType: 'Manual' },
 } as const;
-const signal = new AbortController().signal;
 
 function deployment(change?: (d: BuiltMachineDeployment) => void): BuiltMachineDeployment {
   return machineDeployment((d) => {
@@ -58,33 +57,27 @@ function machineOf(set: MachineSet, name: string) {
   });
 }
 
-async function pass(deps: MemoryDeploymentDeps): Promise<{ result: unknown; writes: readonly string[] }> {
-  const [outcome] = await Promise.allSettled([new MachineDeploymentController(deps).reconcile(KEY, signal)]);
-  const writes = deps.client.writes.map(({ verb, what }) => `${verb} ${what}`);
-  return { result: outcome.status === 'fulfilled' ? outcome.value : outcome.reason, writes };
-}
-
 test('a spec that cannot be obeyed changes nothing but the status', async () => {
-  const deps = new MemoryDeploymentDeps(deployment((d) => void (d.spec.replicas = -1)));
+  const deps = new DeploymentWorld(deployment((d) => void (d.spec.replicas = -1)));
 
-  expect(await pass(deps)).toMatchObject({
+  expect(await deps.pass()).toMatchObject({
     result: { kind: 'stop' },
     writes: ['patch machinedeployments/deployment-1/status'],
   });
 });
 
 test('a MachineDeployment that is being deleted creates nothing', async () => {
-  const deps = new MemoryDeploymentDeps(deployment((d) => void (d.metadata.deletionTimestamp = 'now')));
+  const deps = new DeploymentWorld(deployment((d) => void (d.metadata.deletionTimestamp = 'now')));
 
-  expect((await pass(deps)).writes).toEqual(['patch machinedeployments/deployment-1']);
+  expect((await deps.pass()).writes).toEqual(['patch machinedeployments/deployment-1']);
 });
 
 test('a set that could not be created is told, and tried again', async () => {
-  const deps = new MemoryDeploymentDeps(deployment());
+  const deps = new DeploymentWorld(deployment());
   const refused = new ApiError(403, 'Forbidden', 'exceeded quota');
   deps.client.failures.push(refused);
 
-  const { result, writes } = await pass(deps);
+  const { result, writes } = await deps.pass();
 
   expect(result).toBe(refused);
   expect(writes.at(-1)).toBe('patch machinedeployments/deployment-1/status');
@@ -95,7 +88,7 @@ describe('a rollout', () => {
     const owner = deployment((d) => void (d.spec.replicas = 101));
     const [now, old] = [setOf(owner, 'now', false, 0), setOf(owner, 'old', true, 101)];
     const names = Array.from({ length: 101 }, (_unused, i) => `m-${i}`);
-    const deps = new MemoryDeploymentDeps(owner, {
+    const deps = new DeploymentWorld(owner, {
       sets: [now, old].map((set) => noted(set, 101)),
       machines: names.map((name) => machineOf(old, name)),
       nodes: names.map((name) => node((n) => void (n.metadata.name = name))),
@@ -106,7 +99,7 @@ describe('a rollout', () => {
       metadata: { ...noted(now, 101).metadata, resourceVersion: '9' },
     });
 
-    const { result } = await pass(deps);
+    const { result } = await deps.pass();
 
     expect(result).toMatchObject({ kind: 'requeue', afterMs: 0 });
     expect(deps.machineSets.get('default/old')?.spec.replicas).toBe(101);
@@ -124,9 +117,9 @@ describe('a rollout', () => {
     away.metadata.annotations = { [MAINTENANCE_ANNOTATION]: 'true' };
     const machines = [machineOf(now, 'm-1'), machineOf(old, 'm-2'), away];
     for (const { metadata } of machines) metadata.uid = metadata.name;
-    const deps = new MemoryDeploymentDeps(owner, { sets: [now, old].map((set) => noted(set, 2)), machines });
+    const deps = new DeploymentWorld(owner, { sets: [now, old].map((set) => noted(set, 2)), machines });
 
-    await pass(deps);
+    await deps.reconcile();
 
     expect(JSON.stringify(deps.client.writes.at(-1)?.body)).toMatch(/"WaitingForMaintenance","message":"[^"]* m-3\./);
   });
@@ -137,25 +130,14 @@ describe('a rollout', () => {
       d.spec.replicas = 2;
     });
     const [now, old] = [setOf(owner, 'now', false, 1), setOf(owner, 'old', true, 2)];
-    const deps = new MemoryDeploymentDeps(owner, {
-      sets: [noted(now, 2), noted(old, 2)],
+    const deps = new DeploymentWorld(owner, {
+      sets: [noted(now, 2), tainted(noted(old, 2))],
       machines: [machineOf(old, 'm-1'), machineOf(old, 'm-2')],
     });
-    const since = toTimestamp(deps.clock.now());
-    const progressing = {
-      type: 'Progressing',
-      status: 'True',
-      reason: 'NewMachineSetCreated',
-      lastUpdateTime: since,
-    } as const;
-    deps.machineDeployments.put({
-      ...owner,
-      metadata: { ...owner.metadata, resourceVersion: '2' },
-      status: { ...owner.status, conditions: [progressing] },
-    });
+    await deps.reconcile();
     deps.clock.advance(30_000);
 
-    const { result } = await pass(deps);
+    const { result } = await deps.pass();
 
     expect(result).toMatchObject({ kind: 'requeue', afterMs: 31_000 });
   });
@@ -173,26 +155,31 @@ test('the Node of a Machine that came in place of another is kept from the autos
   for (const { metadata } of [old, other, come]) metadata.uid = metadata.name;
   old.metadata.deletionTimestamp = come.metadata.creationTimestamp = '2026-01-01T01:00:00Z';
   const nodes = [old, other, come].map(({ metadata }) => node((n) => void (n.metadata.name = metadata.name)));
-  const deps = new MemoryDeploymentDeps(owner, { sets: [set], machines: [old, other, come], nodes });
+  const deps = new DeploymentWorld(owner, { sets: [set], machines: [old, other, come], nodes });
   deps.holdsScaleDownDuringRollout = true;
-  const controller = new MachineDeploymentController(deps);
 
-  await controller.reconcile(KEY, signal);
+  await deps.reconcile();
   expect(deps.targetClient.writes).toMatchObject([{ what: 'nodes/come', body: { metadata: { annotations: HOLD } } }]);
 
   const held = node((n) => Object.assign(n.metadata, { name: 'come', resourceVersion: '2', annotations: HOLD }));
   deps.nodes.put(held);
   deps.machines.remove('default/old');
-  await controller.reconcile(KEY, signal);
+  await deps.reconcile();
   deps.clock.advance(MINUTE_MS);
-  expect(await controller.reconcile(KEY, signal)).toMatchObject({ afterMs: GRACE_MS - MINUTE_MS });
+  expect(await deps.reconcile()).toMatchObject({ afterMs: GRACE_MS - MINUTE_MS });
   expect(deps.targetClient.writes).toHaveLength(1);
 
   deps.clock.advance(GRACE_MS - MINUTE_MS);
-  await controller.reconcile(KEY, signal);
+  await deps.reconcile();
   const none = Object.fromEntries(Object.keys(HOLD).map((key) => [key, null]));
   expect(deps.targetClient.writes[1]).toMatchObject({ what: 'nodes/come', body: { metadata: { annotations: none } } });
 });
+
+/** A set on whose Nodes the taint of a rollout is already. */
+function tainted(set: MachineSet): MachineSet {
+  const annotations = { ...set.metadata.annotations, [PREFER_NO_SCHEDULE_KEY]: 'True' };
+  return { ...set, metadata: { ...set.metadata, annotations } };
+}
 
 /** The set, as it was told of the present size. */
 function noted(set: MachineSet, replicas: number, surge = 1): MachineSet {
@@ -206,18 +193,18 @@ function noted(set: MachineSet, replicas: number, surge = 1): MachineSet {
 
 test('annotations that mean nothing are one condition and one Event, for as long as they stand there', async () => {
   const wrong = { [MAX_REPLACEMENTS_ANNOTATION]: 'many', [UPDATE_ORDER_ANNOTATION]: 'first' };
-  const annotated = (status: BuiltMachineDeployment['status'] = {}): MemoryDeploymentDeps =>
-    new MemoryDeploymentDeps(
+  const annotated = (status: BuiltMachineDeployment['status'] = {}): DeploymentWorld =>
+    new DeploymentWorld(
       deployment((d) => {
         Object.assign(d.metadata.annotations, wrong);
         d.status = status;
       }),
     );
   const deps = annotated();
-  await pass(deps);
+  await deps.reconcile();
   const written = deps.client.writes.at(-1)?.body as BuiltMachineDeployment | undefined;
   const again = annotated(written?.status);
-  await pass(again);
+  await again.reconcile();
 
   expect(written?.status.conditions).toContainEqual(
     expect.objectContaining({
@@ -231,7 +218,7 @@ test('annotations that mean nothing are one condition and one Event, for as long
 });
 
 /** The sizes that were written to sets; `noted` for one that was told of the replicas alone. */
-function sizesIn(deps: MemoryDeploymentDeps): readonly string[] {
+function sizesIn(deps: DeploymentWorld): readonly string[] {
   return deps.client.writes
     .filter(({ what }) => what.startsWith('machinesets'))
     .map(({ verb, what, body }) => ({ name: verb === 'create' ? 'made' : what, body: body as Partial<MachineSet> }))
@@ -240,7 +227,7 @@ function sizesIn(deps: MemoryDeploymentDeps): readonly string[] {
 }
 
 describe('a rollout whose turn has not come', () => {
-  const waiting = (change?: (d: BuiltMachineDeployment) => void): MemoryDeploymentDeps => {
+  const waiting = (change?: (d: BuiltMachineDeployment) => void): DeploymentWorld => {
     const owner = deployment((d) => {
       d.spec.replicas = 2;
       d.metadata.annotations[UPDATE_ORDER_ANNOTATION] = 'pool/2';
@@ -258,7 +245,7 @@ describe('a rollout whose turn has not come', () => {
     const nodes = machines.map(({ metadata: { name } }) =>
       node((n) => Object.assign(n.metadata, { name, annotations: HOLD })),
     );
-    const deps = new MemoryDeploymentDeps(owner, { sets, machines, nodes });
+    const deps = new DeploymentWorld(owner, { sets, machines, nodes });
     deps.machineDeployments.put(first);
     deps.holdsScaleDownDuringRollout = true;
     return deps;
@@ -267,7 +254,7 @@ describe('a rollout whose turn has not come', () => {
   test('makes no set, and says whom it waits for', async () => {
     const deps = waiting();
 
-    await pass(deps);
+    await deps.reconcile();
 
     expect(sizesIn(deps)).toEqual([]);
     expect(JSON.stringify(deps.client.writes.at(-1)?.body)).toMatch(/"WaitingForUpdateOrder","message":"[^"]*first/);
@@ -276,7 +263,7 @@ describe('a rollout whose turn has not come', () => {
   test('keeps no Node from the autoscaler that has joined meanwhile', async () => {
     const deps = waiting();
 
-    await pass(deps);
+    await deps.reconcile();
 
     expect(deps.targetClient.writes.map(({ what }) => what)).toEqual(['nodes/of-old']);
   });
@@ -284,7 +271,7 @@ describe('a rollout whose turn has not come', () => {
   test('keeps room for its rollback by a set of no Machines', async () => {
     const deps = waiting((d) => void (d.spec.rollbackTo = { revision: 1 }));
 
-    await pass(deps);
+    await deps.reconcile();
 
     expect(sizesIn(deps)).toEqual(['made 0']);
   });
@@ -300,7 +287,7 @@ describe('a rollout whose turn has not come', () => {
     const itsNode = updatedNode('of-old');
     deps.nodes.put({ ...itsNode, metadata: { ...itsNode.metadata, resourceVersion: '2' } });
 
-    await pass(deps);
+    await deps.reconcile();
 
     expect(machinesIn(deps)).toEqual([]);
     expect(nodesFreedIn(deps)).toEqual(['nodes/of-old']);
@@ -309,7 +296,7 @@ describe('a rollout whose turn has not come', () => {
   test('is scaled all the same', async () => {
     const deps = waiting((d) => void (d.spec.replicas = 3));
 
-    await pass(deps);
+    await deps.reconcile();
 
     expect(sizesIn(deps)).toEqual(['machinesets/old 3']);
   });
@@ -329,13 +316,13 @@ describe('a pass', () => {
       Array.from({ length: sizes[i] ?? 0 }, (_unused, k) => machineOf(set, `${set.metadata.name}-${k}`)),
     );
     for (const { metadata } of machines) metadata.uid = metadata.name;
-    return new MemoryDeploymentDeps(owner, { sets, machines });
+    return new DeploymentWorld(owner, { sets, machines });
   };
 
   test('that scales leaves the rollout to the next: its sizes are those of a moment before', async () => {
     const deps = rolling((d) => void (d.spec.replicas = 4));
 
-    await pass(deps);
+    await deps.reconcile();
 
     expect(sizesIn(deps).toSorted()).toEqual(['machinesets/now 4', 'machinesets/old noted']);
   });
@@ -348,7 +335,7 @@ describe('a pass', () => {
     };
     const deps = rolling(frozen, [0, 3]);
 
-    await pass(deps);
+    await deps.reconcile();
 
     expect(sizesIn(deps).filter((size) => size.includes('old'))).not.toEqual([]);
   });
@@ -361,7 +348,7 @@ describe('a pass', () => {
     };
     const deps = rolling(frozen, [1, 2]);
 
-    await pass(deps);
+    await deps.reconcile();
 
     expect(sizesIn(deps)).toEqual(['machinesets/now noted', 'machinesets/old 1']);
   });
@@ -380,7 +367,7 @@ describe('a pass', () => {
     };
     deps.machines.put({ ...its, metadata: { ...its.metadata, resourceVersion: '2', annotations } });
 
-    await pass(deps);
+    await deps.reconcile();
 
     expect(sizesIn(deps)).toEqual(['machinesets/old 1']);
   });
@@ -391,10 +378,10 @@ describe('a pass', () => {
       const inPlaceUpdate = { maxSurge: 0, maxUnavailable: 1, orchestrationType: 'Auto' } as const;
       d.spec.strategy = { type: 'InPlaceUpdate', inPlaceUpdate };
     });
-    const deps = new MemoryDeploymentDeps(owner, { sets: [noted(setOf(owner, 'now', false, 1), 2, 0)] });
+    const deps = new DeploymentWorld(owner, { sets: [noted(setOf(owner, 'now', false, 1), 2, 0)] });
     deps.targets.all = () => [];
 
-    await pass(deps);
+    await deps.reconcile();
 
     expect(sizesIn(deps)).toEqual(['machinesets/now 2']);
     expect(deps.events).not.toContain('InvalidSpec');
@@ -412,9 +399,9 @@ describe('a pass', () => {
     });
     const [now, empty] = [noted(setOf(owner, 'now', false, 1), 1), noted(setOf(owner, 'empty', true, 0), 1)];
     const sets = [now, { ...empty, status: { replicas: 0, observedGeneration: 1 } }];
-    const deps = new MemoryDeploymentDeps(owner, { sets, machines: [machineOf(now, 'm-1')] });
+    const deps = new DeploymentWorld(owner, { sets, machines: [machineOf(now, 'm-1')] });
 
-    await pass(deps);
+    await deps.reconcile();
 
     const gone = deps.client.writes.filter(({ verb }) => verb === 'delete').map(({ what }) => what);
     expect(gone).toEqual(isGone ? ['machinesets/empty'] : []);
@@ -423,7 +410,7 @@ describe('a pass', () => {
   test('of a paused one does not roll back, and goes on with nothing', async () => {
     const deps = rolling((d) => Object.assign(d.spec, { paused: true, rollbackTo: { revision: 1 } }), [2, 3]);
 
-    await pass(deps);
+    await deps.reconcile();
 
     expect(sizesIn(deps)).toEqual([]);
     expect(JSON.stringify(deps.client.writes)).not.toContain('rollbackTo');
@@ -434,7 +421,7 @@ describe('a pass', () => {
     const deps = rolling((d) => void (d.spec.paused = true));
     deps.nodes.put(updatedNode('old-0'));
 
-    await pass(deps);
+    await deps.reconcile();
 
     expect(deps.client.writes.filter(({ what }) => what.startsWith('machines/'))).toEqual([]);
   });
@@ -444,10 +431,10 @@ describe('a pass', () => {
       Object.assign(d.spec, { paused: true, replicas: 1, strategy: IN_PLACE });
     });
     const set = noted(setOf(owner, 'old', true, 1), 1, 0);
-    const deps = new MemoryDeploymentDeps(owner, { sets: [set], machines: [updated(machineOf(set, 'old-0'))] });
+    const deps = new DeploymentWorld(owner, { sets: [set], machines: [updated(machineOf(set, 'old-0'))] });
     deps.nodes.put(updatedNode('old-0'));
 
-    await pass(deps);
+    await deps.reconcile();
 
     expect(machinesIn(deps)).toEqual([]);
     expect(nodesFreedIn(deps)).toEqual(['nodes/old-0']);
@@ -462,11 +449,12 @@ describe('a pass', () => {
       };
       const moves = async (replicas: number): Promise<readonly string[]> => {
         const deps = rolling(inPlace(replicas), [1, 2], 0);
-        const [its] = deps.machines.list().filter(({ metadata }) => metadata.name === 'old-0');
-        if (its === undefined) throw new Error('it is there');
+        const [old, its] = [deps.machineSets.get('default/old'), deps.machines.get('default/old-0')];
+        if (old === undefined || its === undefined) throw new Error('both are there');
+        deps.client.wrote(machineSets, tainted(old));
         deps.machines.put({ ...updated(its), metadata: { ...its.metadata, resourceVersion: '2' } });
         deps.nodes.put(updatedNode('old-0'));
-        await pass(deps);
+        await deps.reconcile();
         return machinesIn(deps);
       };
 
@@ -485,9 +473,9 @@ describe('a pass', () => {
     );
     const machines = names.map((name) => machineOf(set, name));
     for (const { metadata } of machines) metadata.uid = metadata.name;
-    const deps = new MemoryDeploymentDeps(owner, { sets: [set], machines, nodes });
+    const deps = new DeploymentWorld(owner, { sets: [set], machines, nodes });
 
-    expect((await pass(deps)).result).toMatchObject({ afterMs: 0 });
+    expect((await deps.pass()).result).toMatchObject({ afterMs: 0 });
     expect(deps.targetClient.writes).toHaveLength(100);
   });
 
@@ -497,7 +485,7 @@ describe('a pass', () => {
     deps.nodes.put(node((n) => Object.assign(n.metadata, { name: 'now-0', annotations: HOLD })));
     deps.targetClient.failures.push(closed);
 
-    expect((await pass(deps)).result).toBe(closed);
+    expect((await deps.pass()).result).toBe(closed);
   });
 
   test('before all that an autoscaler has chosen is marked makes no set smaller', async () => {
@@ -509,9 +497,9 @@ describe('a pass', () => {
     const set = noted(setOf(owner, 'now', false, 501), 501);
     const machines = Array.from({ length: 501 }, (_unused, i) => machineOf(set, `m-${i}`));
     for (const { metadata } of machines) metadata.uid = metadata.name;
-    const deps = new MemoryDeploymentDeps(owner, { sets: [set], machines });
+    const deps = new DeploymentWorld(owner, { sets: [set], machines });
 
-    expect((await pass(deps)).result).toMatchObject({ afterMs: 0 });
+    expect((await deps.pass()).result).toMatchObject({ afterMs: 0 });
     expect(sizesIn(deps)).toEqual([]);
   });
 
@@ -520,9 +508,9 @@ describe('a pass', () => {
       d.metadata.labels['freeze'] = 'True';
       d.spec.rollbackTo = { revision: 1 };
     });
-    const deps = new MemoryDeploymentDeps(owner, { sets: [noted(setOf(owner, 'old', true, 1), 1)] });
+    const deps = new DeploymentWorld(owner, { sets: [noted(setOf(owner, 'old', true, 1), 1)] });
 
-    await pass(deps);
+    await deps.reconcile();
 
     expect(sizesIn(deps)).not.toContain('made 0');
     expect(deps.client.writes.filter(({ verb }) => verb === 'create')).toEqual([]);
@@ -536,12 +524,12 @@ function updated(its: Machine): Machine {
 }
 
 /** The Machines that were written. */
-function machinesIn(deps: MemoryDeploymentDeps): readonly string[] {
+function machinesIn(deps: DeploymentWorld): readonly string[] {
   return deps.client.writes.filter(({ what }) => what.startsWith('machines/')).map(({ what }) => what);
 }
 
 /** The Nodes that were uncordoned, and show no result any more. */
-function nodesFreedIn(deps: MemoryDeploymentDeps): readonly string[] {
+function nodesFreedIn(deps: DeploymentWorld): readonly string[] {
   return deps.targetClient.writes.flatMap(({ what, body }) => {
     const { metadata, spec } = body as NodeMarksChange;
     return metadata.labels?.[UPDATE_RESULT_LABEL] === null && spec?.unschedulable === null ? [what] : [];

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machineDeployment } from '../../../test/builders.ts';
-import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
+import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { machineSets } from '../../kube/resource.ts';
@@ -16,7 +16,7 @@ const taken = new ApiError(409, 'AlreadyExists', 'taken');
 
 /** Creates while the name is taken by this set. */
 async function createOver(holder: typeof wanted) {
-  const deps = new MemoryDeploymentDeps(deployment);
+  const deps = new DeploymentWorld(deployment);
   const metadata = { ...wanted.metadata, ...holder.metadata, uid: 'of the set', resourceVersion: '3' };
   deps.client.put(machineSets, { ...holder, metadata: { creationTimestamp: '', ...metadata } });
   deps.client.failures.push(taken);
@@ -59,7 +59,7 @@ test.each([
   { failure: new ApiError(403, 'Forbidden', 'no'), events: 1 },
   { failure: new GateClosedError('outage', 'control', 'no'), events: 0 },
 ])('a creation that fails with $failure is told in $events Events', async ({ failure, events }) => {
-  const deps = new MemoryDeploymentDeps(deployment);
+  const deps = new DeploymentWorld(deployment);
   deps.client.failures.push(failure);
 
   await expect(createNewSet(deps, deployment, [], 1, signal)).rejects.toBe(failure);

@@ -1,13 +1,11 @@
 import { expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
-import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
+import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
-import { finishDeploymentDeletion } from './deletion.ts';
 
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';
-const signal = new AbortController().signal;
 const going = machineDeployment((d) => {
   d.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
   d.metadata.finalizers = ['example.com/other', MACHINE_FINALIZER];
@@ -21,12 +19,12 @@ const owned = machine((m) => {
 });
 
 test('sets go first, as they were looked at, while the clusters of their Nodes are known to live', async () => {
-  const deps = new MemoryDeploymentDeps(going, { sets: [set], machines: [owned] });
+  const deps = new DeploymentWorld(going, { sets: [set], machines: [owned] });
 
-  expect(await finishDeploymentDeletion(deps, going, signal)).toMatchObject({ kind: 'stop' });
+  expect(await deps.reconcile()).toMatchObject({ kind: 'stop' });
 
   const { uid, resourceVersion } = set.metadata;
-  expect(deps.client.writes).toEqual([
+  expect(deps.acts).toEqual([
     {
       verb: 'delete',
       intent: 'destroy',
@@ -41,26 +39,28 @@ test('sets go first, as they were looked at, while the clusters of their Nodes a
 
 test('a set that is going already is awaited, not deleted again', async () => {
   const ending = { ...set, metadata: { ...set.metadata, deletionTimestamp: 'now' } };
-  const deps = new MemoryDeploymentDeps(going, { sets: [ending] });
+  const deps = new DeploymentWorld(going, { sets: [ending] });
 
-  expect(await finishDeploymentDeletion(deps, going, signal)).toMatchObject({ kind: 'stop' });
-  expect(deps.client.writes).toEqual([]);
+  expect(await deps.reconcile()).toMatchObject({ kind: 'stop' });
+  expect(deps.acts).toEqual([]);
 });
 
 test('without sets it is let go, and only as it was looked at', async () => {
-  const deps = new MemoryDeploymentDeps(going);
+  const deps = new DeploymentWorld(going);
 
-  expect(await finishDeploymentDeletion(deps, going, signal)).toMatchObject({ kind: 'next' });
+  expect(await deps.reconcile()).toMatchObject({ kind: 'stop' });
 
   const { uid, resourceVersion } = going.metadata;
   const body = { metadata: { finalizers: ['example.com/other'] } };
-  expect(deps.client.writes).toMatchObject([{ intent: 'change', uid, resourceVersion, body }]);
+  expect(deps.acts).toMatchObject([{ intent: 'change', uid, resourceVersion, body }]);
 });
 
 test('a deletion that spares its dependents waits for the garbage collector', async () => {
-  const sparing = machineDeployment((d) => void (d.metadata.finalizers = ['orphan', MACHINE_FINALIZER]));
-  const deps = new MemoryDeploymentDeps(sparing, { sets: [set] });
+  const sparing = machineDeployment((d) => {
+    Object.assign(d.metadata, { deletionTimestamp: 'now', finalizers: ['orphan', MACHINE_FINALIZER] });
+  });
+  const deps = new DeploymentWorld(sparing, { sets: [set] });
 
-  expect(await finishDeploymentDeletion(deps, sparing, signal)).toMatchObject({ kind: 'stop' });
-  expect(deps.client.writes).toEqual([]);
+  expect(await deps.reconcile()).toMatchObject({ kind: 'stop' });
+  expect(deps.acts).toEqual([]);
 });

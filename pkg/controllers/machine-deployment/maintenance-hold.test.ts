@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
-import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
+import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
@@ -116,7 +116,7 @@ test.each<Row>([
     }),
   }));
   const machines = sets.flatMap(({ set, states }) => Array.from(states, (state, i) => machineIn(set, i, state)));
-  const deps = new MemoryDeploymentDeps(deployment, { sets: sets.map(({ set }) => set), machines });
+  const deps = new DeploymentWorld(deployment, { sets: sets.map(({ set }) => set), machines });
 
   expect(maintenanceHold(observeWorld(deps, deployment))).toBe(want);
 });

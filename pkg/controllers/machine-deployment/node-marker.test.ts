@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, node } from '../../../test/builders.ts';
-import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
+import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
-import { machines as machineResource } from '../../kube/resource.ts';
+import { machines as machineResource, nodes as nodeResource } from '../../kube/resource.ts';
 import { NodeMarker } from './node-marker.ts';
 
 const OWNER = 'default/deployment-1';
@@ -28,7 +28,7 @@ function scene(count = 1, failures: readonly unknown[] = []) {
     }),
   );
   const nodes = names.map((name) => node((n) => void Object.assign(n.metadata, { name, uid: `uid-of-${name}` })));
-  const deps = new MemoryDeploymentDeps(machineDeployment(), { machines, nodes });
+  const deps = new DeploymentWorld(machineDeployment(), { machines, nodes });
   deps.targetClient.failures.push(...failures);
   const marker = new NodeMarker(deps);
   const { clock, targetClient } = deps;
@@ -45,7 +45,9 @@ function scene(count = 1, failures: readonly unknown[] = []) {
     return { ...run, writes: targetClient.writes.length - before };
   };
   const refuseAll = (): unknown => targetClient.failures.push(...names.map(() => FORBIDDEN));
-  return { deps, marker, clock, pass, refuseAll };
+  /** Somebody takes all marks off. */
+  const unmark = (): void => nodes.forEach((one) => targetClient.wrote(nodeResource, one));
+  return { deps, marker, clock, pass, refuseAll, unmark };
 }
 
 describe('a Node', () => {
@@ -177,7 +179,7 @@ describe('a Node', () => {
 
 describe('a Node that refused', () => {
   test('is left alone for a pause that doubles up to five minutes, told of once, and forgotten when it is marked', async () => {
-    const { marker, clock, pass, refuseAll } = scene();
+    const { marker, clock, pass, refuseAll, unmark } = scene();
     const pauses = [5_000, 10_000, 20_000, 40_000, 80_000, 160_000, LONGEST_MS, LONGEST_MS];
 
     for (const [i, pauseMs] of pauses.entries()) {
@@ -193,6 +195,7 @@ describe('a Node that refused', () => {
 
     expect(await pass()).toMatchObject({ isDone: true, writes: 1 });
     expect(marker.dueInMs(OWNER)).toBeUndefined();
+    unmark();
     refuseAll();
     expect(await pass()).toMatchObject({ newRefusals: ['m-0'] });
   });
@@ -213,9 +216,11 @@ describe('a Node that refused', () => {
   });
 
   test('keeps no other from being marked', async () => {
-    const { pass } = scene(3, [undefined, FORBIDDEN]);
+    const { pass, unmark } = scene(3, [undefined, FORBIDDEN]);
 
     expect(await pass()).toEqual({ hasMore: false, isDone: false, newRefusals: ['m-1'], writes: 3 });
+    expect(await pass()).toMatchObject({ isDone: false, writes: 0 });
+    unmark();
     expect(await pass()).toMatchObject({ isDone: false, writes: 2 });
   });
 });
@@ -242,7 +247,7 @@ describe('250 Nodes none of which can be marked', () => {
   });
 
   test('do not keep a Node behind them from being marked', async () => {
-    const { deps, pass, refuseAll } = scene(251);
+    const { deps, pass, refuseAll, unmark } = scene(251);
     refuseAll();
     const { failures } = deps.targetClient;
     failures[250] = undefined;
@@ -252,6 +257,7 @@ describe('250 Nodes none of which can be marked', () => {
     await pass();
 
     expect(deps.targetClient.writes.at(-1)?.what).toBe('nodes/m-250');
+    unmark();
     expect(await pass()).toMatchObject({ writes: 1 });
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, node, type BuiltNode } from '../../../test/builders.ts';
-import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
+import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { nodes } from '../../kube/resource.ts';
 import { NodeMarker, type NodeWrite } from './node-marker.ts';
@@ -24,7 +24,7 @@ function built(resourceVersion: string, change: (n: BuiltNode) => void = () => u
 
 /** A cached Node; with `live` it has changed to that meanwhile, so that what is written over the cached one is refused. */
 function scene(cached: BuiltNode, live?: BuiltNode) {
-  const deps = new MemoryDeploymentDeps(machineDeployment(), { machines: [machine()], nodes: [cached] });
+  const deps = new DeploymentWorld(machineDeployment(), { machines: [machine()], nodes: [cached] });
   if (live !== undefined) {
     deps.targetClient.put(nodes, live);
     deps.targetClient.failures.push(CONFLICT);

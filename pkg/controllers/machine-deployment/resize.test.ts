@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
-import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
+import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
 import {
   LAST_SCALER_CHANGE_ANNOTATION,
   MARKED_FOR_DELETION_TIME_ANNOTATION,
@@ -36,7 +36,7 @@ function scene(isNamed: boolean, isOld = false) {
       m.metadata.annotations = { [PRIORITY_ANNOTATION]: '1', [MARKED_FOR_DELETION_TIME_ANNOTATION]: TIME };
     }),
   );
-  const deps = new MemoryDeploymentDeps(deployment, { sets: [set], machines });
+  const deps = new DeploymentWorld(deployment, { sets: [set], machines });
   return { deps, set, world: deps.world(deployment) };
 }
 

@@ -7,7 +7,7 @@ import {
   UPDATE_ORDER_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import { machine, machineDeployment, machineSet, node } from '../../../test/builders.ts';
-import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
+import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import { NodeMarker } from './node-marker.ts';
@@ -73,7 +73,7 @@ describe('a rollback', () => {
       }),
     );
     if (old === undefined || now === undefined) throw new Error('two were asked for');
-    const deps = new MemoryDeploymentDeps(deployment, {
+    const deps = new DeploymentWorld(deployment, {
       sets: [old, now],
       machines: names.map((name) =>
         machine((m) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet, node, type BuiltMachineDeployment } from '../../../test/builders.ts';
-import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
+import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
 import { FREEZE_LABEL, PREFER_NO_SCHEDULE_KEY } from '../../apis/machine/v1alpha1/labels.ts';
 import { NODE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
@@ -44,7 +44,7 @@ function scene(
   nowSize = now.length,
 ) {
   const [oldSet, newSet] = [setOf('old', old, old.length), setOf('now', now, nowSize)];
-  const deps = new MemoryDeploymentDeps(deployment, {
+  const deps = new DeploymentWorld(deployment, {
     sets: [oldSet, newSet],
     machines: [...machinesOf(oldSet, old), ...machinesOf(newSet, now)],
     nodes: [...old, ...now].map((name) => node((n) => void (n.metadata.name = name))),
@@ -88,13 +88,13 @@ describe('a rolling update', () => {
   test('marks the old Nodes before the first old Machine goes (MCM 496, MCM 754, MCM 765)', async () => {
     const { deps, pass, sizes } = scene(owner, ['o-1', 'o-2'], ['n-1']);
 
-    await rollingUpdate(pass());
+    expect(await rollingUpdate(pass())).toEqual({ again: true });
 
     expect(deps.targetClient.writes.map(({ what }) => what).toSorted()).toEqual(['nodes/o-1', 'nodes/o-2']);
-    expect(deps.client.writes[0]).toMatchObject({
-      what: 'machinesets/old',
-      body: { metadata: { annotations: { [PREFER_NO_SCHEDULE_KEY]: 'True' } } },
-    });
+    expect(deps.client.writes).toMatchObject([
+      { what: 'machinesets/old', body: { metadata: { annotations: { [PREFER_NO_SCHEDULE_KEY]: 'True' } } } },
+    ]);
+    await rollingUpdate(pass());
     expect(sizes()).toEqual(['machinesets/old 1']);
   });
 
@@ -111,7 +111,7 @@ describe('a rolling update', () => {
     const sets = [setOf('old', ['o-1'], 1), setOf('older', ['p-1'], 1), setOf('now', ['n-1'], 1)];
     for (const set of sets.slice(0, 2)) set.spec.template = { spec: { class: { name: set.metadata.name } } };
     const names = [['o-1'], ['p-1'], ['n-1']];
-    const deps = new MemoryDeploymentDeps(owner, {
+    const deps = new DeploymentWorld(owner, {
       sets,
       machines: sets.flatMap((set, i) => machinesOf(set, names[i] ?? [])),
       nodes: names.flat().map((name) => node((n) => void (n.metadata.name = name))),
@@ -147,7 +147,7 @@ describe('a rolling update', () => {
     const all = names
       .flat()
       .map((name) => node((n) => void Object.assign(n.metadata, { name, uid: `uid-of-${name}`, finalizers })));
-    const deps = new MemoryDeploymentDeps(rolled, { sets, machines, nodes: all });
+    const deps = new DeploymentWorld(rolled, { sets, machines, nodes: all });
     deps.holdsScaleDownDuringRollout = true;
     deps.holdsJoiningNodes = row.isHere;
     const pass = { deps, marker: new NodeMarker(deps), world: deps.world(rolled), signal: never };
@@ -324,7 +324,7 @@ describe('marks without a reason', () => {
 });
 
 /** The set is noted as tainted. */
-function note(deps: MemoryDeploymentDeps, name: string): void {
+function note(deps: DeploymentWorld, name: string): void {
   const set = deps.machineSets.get(`default/${name}`);
   if (set === undefined) throw new Error('no such set');
   const annotations = { ...set.metadata.annotations, [PREFER_NO_SCHEDULE_KEY]: 'True' };

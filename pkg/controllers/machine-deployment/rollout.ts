@@ -107,7 +107,10 @@ export async function markNodesOfRollout(
     const ofSet = await mark(pass, world.machinesOf(set), { ...(isDue ? { taint } : {}), ...onOld, ...hold });
     marked = bothMarked(marked, ofSet);
     if (marked.hasMore) return marked;
-    if (isDue && ofSet.isDone) await noteTaint(deps, set, true, signal);
+    if (!isDue || !ofSet.isDone) continue;
+    await noteTaint(deps, set, true, signal);
+    // The set is another version now: its size is written by a pass that has seen this one.
+    marked = { ...marked, hasMore: true };
   }
   if (world.newSet === undefined) return marked;
   const others = world.machinesOf(world.newSet).filter((machine) => !isHeldAsItJoins(deps, machine));

@@ -1,13 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { LAST_APPLIED_NODE_PRESERVE_ANNOTATION, PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
-import { machine, node } from '../../../test/builders.ts';
-import { MemoryClient } from '../../../test/memory-client.ts';
-import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { machine, machineSet, node, type BuiltMachine } from '../../../test/builders.ts';
+import { SetWorld } from '../../../test/fakes/replicas-world.ts';
+import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
+import {
+  LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
+  MACHINE_FINALIZER,
+  PRESERVE_ANNOTATION,
+} from '../../apis/machine/v1alpha1/labels.ts';
 import { ApiError } from '../../kube/errors.ts';
-import { machines as machineResource } from '../../kube/resource.ts';
-import type { BuiltMachine } from '../../../test/builders.ts';
-import { autoPreservation, preserveFailed } from './auto-preserve.ts';
+import { controllerReference } from '../../reconcile/ownership.ts';
+import { autoPreservation } from './auto-preserve.ts';
 
 const failed = (day: number, value?: string, change?: (m: BuiltMachine) => void): BuiltMachine =>
   machine((m) => {
@@ -130,40 +133,40 @@ describe('of failed machines', () => {
 });
 
 describe('the patch of a failed machine', () => {
-  const set = { spec: { autoPreserveFailedMachineMax: 1 } } as MachineSet;
-  const preserve = async (failure?: Error): Promise<MemoryClient> => {
-    const client = new MemoryClient();
-    const one = failed(1);
-    client.put(machineResource, one);
-    if (failure !== undefined) client.failures.push(failure);
-    await preserveFailed({ writer: client }, set, [one], () => undefined, new AbortController().signal);
-    return client;
-  };
+  const set = machineSet((s) => {
+    s.metadata.finalizers = [MACHINE_FINALIZER];
+    s.spec.autoPreserveFailedMachineMax = 1;
+  });
+  const one = failed(1, undefined, (m) => {
+    m.metadata.ownerReferences = [controllerReference(set, API_VERSION, 'MachineSet')];
+  });
 
   test('holds only for the Machine that was decided about', async () => {
-    const { uid, resourceVersion } = failed(1).metadata;
+    const world = new SetWorld([set], [one]);
 
-    expect((await preserve()).writes).toMatchObject([
-      {
-        what: 'machines/m-1',
-        intent: 'change',
-        uid,
-        resourceVersion,
-        body: { metadata: { annotations: { [PRESERVE_ANNOTATION]: 'auto-preserved' } } },
-      },
-    ]);
+    await world.reconcile();
+
+    const { uid, resourceVersion } = one.metadata;
+    expect(world.client.writes[0]).toMatchObject({
+      what: 'machines/m-1',
+      intent: 'change',
+      uid,
+      resourceVersion,
+      body: { metadata: { annotations: { [PRESERVE_ANNOTATION]: 'auto-preserved' } } },
+    });
   });
 
   test.each([
-    { code: 404, reason: 'NotFound' },
-    { code: 409, reason: 'Conflict' },
-  ])('is decided anew later when it is refused with $reason', async ({ code, reason }) => {
-    expect((await preserve(new ApiError(code, reason, 'x'))).writes).toHaveLength(1);
-  });
+    { failure: new ApiError(404, 'NotFound', 'x'), throws: false },
+    { failure: new ApiError(409, 'Conflict', 'x'), throws: false },
+    { failure: new ApiError(403, 'Forbidden', 'x'), throws: true },
+  ])('that is refused with $failure fails the pass: $throws', async ({ failure, throws }) => {
+    const world = new SetWorld([set], [one]);
+    world.client.failures.push(failure);
 
-  test('is tried again when anything else refuses it', async () => {
-    const refused = new ApiError(403, 'Forbidden', 'x');
+    const { result, writes } = await world.pass();
 
-    await expect(preserve(refused)).rejects.toBe(refused);
+    expect(result === failure).toBe(throws);
+    expect(writes.filter((what) => what === 'patch machines/m-1')).toHaveLength(1);
   });
 });

@@ -1,17 +1,17 @@
 import { expect, test } from '@jest/globals';
 
 import { machine, machineSet } from '../../../test/builders.ts';
-import { MemoryClient } from '../../../test/memory-client.ts';
+import { SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
+import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { machineSets } from '../../kube/resource.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
-import { claimedMachines, claimMachines } from './claim.ts';
+import { claimedMachines } from './claim.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../../indexes/owner-index.ts';
 
-const SET = machineSet();
+const SET = machineSet((s) => void (s.metadata.finalizers = [MACHINE_FINALIZER]));
 const OURS = controllerReference(SET, 'machine.sapcloud.io/v1alpha1', 'MachineSet');
-const signal = new AbortController().signal;
 
 const selected = machine();
 const astray = machine((m) => {
@@ -21,41 +21,34 @@ const astray = machine((m) => {
 });
 
 test.each([
-  { live: 'there', set: SET, adopts: true },
-  { live: 'gone', set: undefined, adopts: false },
-  { live: 'being deleted', set: machineSet((s) => void (s.metadata.deletionTimestamp = 'now')), adopts: false },
-  { live: 'another one', set: machineSet((s) => void (s.metadata.uid = 'of another')), adopts: false },
-])('a set that is $live, read live, adopts: $adopts', async ({ set, adopts }) => {
-  const client = new MemoryClient();
-  if (set !== undefined) client.put(machineSets, set);
-  const machines = new MemoryInformer([selected], { [CONTROLLER_INDEX]: controllerIndex });
+  { live: 'there', change: {}, adopts: true },
+  { live: 'gone', change: 'gone', adopts: false },
+  { live: 'being deleted', change: { deletionTimestamp: 'now' }, adopts: false },
+  { live: 'another one', change: { uid: 'of another' }, adopts: false },
+] as const)('a set that is $live, read live, adopts: $adopts', async ({ change, adopts }) => {
+  const world = new SetWorld([SET], [selected]);
+  if (change === 'gone') world.client.lose(machineSets, SET.metadata);
+  else world.client.put(machineSets, { ...SET, metadata: { ...SET.metadata, ...change } });
 
-  await claimMachines({ machines, reader: client, writer: client }, SET, signal);
+  await world.pass();
 
   const { uid, resourceVersion } = selected.metadata;
-  const adoption = { intent: 'change', what: 'machines/m-1', uid, resourceVersion };
-  expect(client.writes).toMatchObject(adopts ? [adoption] : []);
+  const adoption = { verb: 'patch', intent: 'change', what: 'machines/m-1', uid, resourceVersion };
+  expect(world.client.writes.filter(({ what }) => what === 'machines/m-1')).toMatchObject(adopts ? [adoption] : []);
 });
 
 test.each([
-  { what: 'is gone', failure: new ApiError(404, 'NotFound', 'gone') },
-  { what: 'is another one by now', failure: new ApiError(422, 'Invalid', 'uid') },
-])('a Machine that $what needs no release', async ({ failure }) => {
-  const client = new MemoryClient();
-  client.failures.push(failure);
-  const machines = new MemoryInformer([astray], { [CONTROLLER_INDEX]: controllerIndex });
+  { what: 'is gone', failure: new ApiError(404, 'NotFound', 'gone'), throws: false },
+  { what: 'is another one by now', failure: new ApiError(422, 'Invalid', 'uid'), throws: false },
+  { what: 'has changed', failure: new ApiError(409, 'Conflict', 'changed'), throws: true },
+])('a Machine to be released that $what fails the pass, so that it is tried again: $throws', async (row) => {
+  const world = new SetWorld([SET], [astray]);
+  world.client.failures.push(row.failure);
 
-  await claimMachines({ machines, reader: client, writer: client }, SET, signal);
+  const { result } = await world.pass();
 
-  expect(client.writes).toMatchObject([{ what: 'machines/m-2', resourceVersion: '1' }]);
-});
-
-test('a Machine that cannot be released fails the pass, so that it is tried again', async () => {
-  const client = new MemoryClient();
-  client.failures.push(new ApiError(409, 'Conflict', 'changed'));
-  const machines = new MemoryInformer([astray], { [CONTROLLER_INDEX]: controllerIndex });
-
-  await expect(claimMachines({ machines, reader: client, writer: client }, SET, signal)).rejects.toThrow('changed');
+  expect(world.client.writes[0]).toMatchObject({ what: 'machines/m-2', resourceVersion: '1' });
+  expect(result === row.failure).toBe(row.throws);
 });
 
 test('the Machines of a set are gone through once as long as neither they nor the set change', () => {

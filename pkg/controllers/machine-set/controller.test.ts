@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet, node, type BuiltMachineSet } from '../../../test/builders.ts';
-import { MemorySetDeps } from '../../../test/machine-set-deps.ts';
+import { SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { EFFECTIVE_CREATION_TIMEOUT_ANNOTATION, MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { toTimestamp } from '../../clock/clock.ts';
@@ -9,10 +9,8 @@ import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { nodes } from '../../kube/resource.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
-import { MachineSetController } from './controller.ts';
 
 const KEY = 'default/set-1';
-const signal = new AbortController().signal;
 
 function set(change?: (s: BuiltMachineSet) => void): BuiltMachineSet {
   return machineSet((s) => {
@@ -28,16 +26,10 @@ function owned(change?: (m: ReturnType<typeof machine>) => void): Machine {
   });
 }
 
-async function pass(deps: MemorySetDeps): Promise<{ result: unknown; writes: readonly string[] }> {
-  const [outcome] = await Promise.allSettled([new MachineSetController(deps).reconcile(KEY, signal)]);
-  const writes = deps.client.writes.map(({ verb, what }) => `${verb} ${what}`);
-  return { result: outcome.status === 'fulfilled' ? outcome.value : outcome.reason, writes };
-}
-
 test('the finalizer comes first, and holds only for the set that was looked at', async () => {
-  const deps = new MemorySetDeps([machineSet()], [owned()]);
+  const deps = new SetWorld([machineSet()], [owned()]);
 
-  await pass(deps);
+  await deps.reconcile();
 
   const { uid, resourceVersion } = machineSet().metadata;
   expect(deps.client.writes[0]).toMatchObject({
@@ -50,10 +42,10 @@ test('the finalizer comes first, and holds only for the set that was looked at',
 describe('a set looks again by itself', () => {
   test('soon after a Failed machine was spared because its Node works', async () => {
     const failed = owned((m) => void (m.status.currentStatus.phase = 'Failed'));
-    const deps = new MemorySetDeps([set()], [failed]);
+    const deps = new SetWorld([set()], [failed]);
     deps.targetClient.put(nodes, node());
 
-    const { result, writes } = await pass(deps);
+    const { result, writes } = await deps.pass();
 
     expect(writes).not.toContain('delete machines/m-1');
     expect(result).toMatchObject({ kind: 'requeue', afterMs: 15_000 });
@@ -67,39 +59,38 @@ describe('a set looks again by itself', () => {
       s.metadata.ownerReferences = [reference];
     });
     const two = [owned(), owned((m) => void (m.metadata.name = 'm-2'))];
-    const deps = new MemorySetDeps([large], two);
+    const deps = new SetWorld([large], two);
     deps.machineDeployments.put(deployment);
 
-    const { result, writes } = await pass(deps);
+    const { result, writes } = await deps.pass();
 
     expect(writes.filter((text) => text.startsWith('create'))).toEqual([]);
     expect(result).toMatchObject({ kind: 'requeue', afterMs: 10_000 });
   });
 
   test('when the preservation of a Failed machine ends', async () => {
-    const deps = new MemorySetDeps([set()], []);
+    const deps = new SetWorld([set()]);
     const expiry = toTimestamp(deps.clock.now() + 60_000);
     const kept = owned((m) => Object.assign(m.status.currentStatus, { phase: 'Failed', preserveExpiryTime: expiry }));
     deps.machines.put(kept);
 
-    const { result } = await pass(deps);
+    const { result } = await deps.pass();
 
     expect(result).toMatchObject({ kind: 'requeue', afterMs: 60_000 });
   });
 
   test('when it was too early for another status', async () => {
-    const deps = new MemorySetDeps([set()], [owned()]);
-    const controller = new MachineSetController(deps);
+    const deps = new SetWorld([set()], [owned()]);
     deps.machines.put(
       owned((m) => Object.assign(m.status.currentStatus, { phase: 'Pending' }) && (m.metadata.resourceVersion = '2')),
     );
-    await controller.reconcile(KEY, signal);
+    await deps.reconcile();
     deps.machines.put(owned((m) => void (m.metadata.resourceVersion = '3')));
     deps.machineSets.put(
       set((s) => Object.assign(s.metadata, { resourceVersion: '9' }) && (s.status.readyReplicas = 0)),
     );
 
-    expect(await controller.reconcile(KEY, signal)).toMatchObject({ afterMs: 250 });
+    expect(await deps.reconcile()).toMatchObject({ afterMs: 250 });
   });
 });
 
@@ -118,19 +109,14 @@ test('a Failed machine is replaced in the pass that deletes it: in a rollout the
       }),
     ),
   );
-  const failed = owned((m) => void (m.status.currentStatus.phase = 'Failed'));
-  const deps = new MemorySetDeps([current, old], [failed, ...others]);
+  const failed = owned((m) => {
+    m.metadata.finalizers = [MACHINE_FINALIZER];
+    m.status.currentStatus.phase = 'Failed';
+  });
+  const deps = new SetWorld([current, old], [failed, ...others]);
   deps.machineDeployments.put(deployment);
-  // Nobody tells the cache of what is created: one attempt is enough.
-  deps.client.failures.push(undefined, new ApiError(403, 'Forbidden', 'exceeded quota'));
-  const remove = deps.client.delete.bind(deps.client);
-  deps.client.delete = async (...args) => {
-    const going = { resourceVersion: '2', deletionTimestamp: '2026-01-01T00:00:00Z' };
-    deps.machines.put(owned((m) => Object.assign(m.metadata, going)));
-    return await remove(...args);
-  };
 
-  const { writes } = await pass(deps);
+  const { writes } = await deps.pass();
 
   expect(writes.filter((text) => /^(create|delete) /.test(text))).toEqual([
     'delete machines/m-1',
@@ -140,11 +126,11 @@ test('a Failed machine is replaced in the pass that deletes it: in a rollout the
 
 describe('a Machine that could not be created', () => {
   test('is told in the status, and tried again', async () => {
-    const deps = new MemorySetDeps([set()], []);
+    const deps = new SetWorld([set()]);
     const refused = new ApiError(403, 'Forbidden', 'exceeded quota');
     deps.client.failures.push(refused);
 
-    const { result } = await pass(deps);
+    const { result } = await deps.pass();
 
     expect(result).toBe(refused);
     expect(deps.client.writes.at(-1)).toMatchObject({
@@ -154,11 +140,11 @@ describe('a Machine that could not be created', () => {
   });
 
   test('because of a closed gate is no failure of the set', async () => {
-    const deps = new MemorySetDeps([set()], []);
+    const deps = new SetWorld([set()]);
     const closed = new GateClosedError('outage', 'control', 'closed');
     deps.client.failures.push(closed);
 
-    const { result } = await pass(deps);
+    const { result } = await deps.pass();
 
     expect(result).toBe(closed);
     expect(JSON.stringify(deps.client.writes.at(-1)?.body)).not.toContain('ReplicaFailure');
@@ -166,30 +152,30 @@ describe('a Machine that could not be created', () => {
 });
 
 test('a frozen set creates nothing', async () => {
-  const deps = new MemorySetDeps([set((s) => void (s.metadata.labels['freeze'] = 'True'))], []);
+  const deps = new SetWorld([set((s) => void (s.metadata.labels['freeze'] = 'True'))], []);
 
-  const { writes } = await pass(deps);
+  const { writes } = await deps.pass();
 
   expect(writes.filter((text) => text.startsWith('create'))).toEqual([]);
 });
 
 test('a set that is deleted in the middle of a burst stops creating', async () => {
   const large = set((s) => void (s.spec.replicas = 20));
-  const deps = new MemorySetDeps([large], []);
+  const deps = new SetWorld([large]);
   const create = deps.client.create.bind(deps.client);
   deps.client.create = (...args) => {
     deps.machineSets.put(set((s) => Object.assign(s.metadata, { deletionTimestamp: 'now', resourceVersion: '2' })));
     return create(...args);
   };
 
-  const { writes } = await pass(deps);
+  const { writes } = await deps.pass();
 
   expect(writes.filter((text) => text.startsWith('create'))).toHaveLength(1);
 });
 
 test('a set of the same name that comes in the middle of a burst gets no Machines of the first, and no status of it', async () => {
   const large = set((s) => void (s.spec.replicas = 20));
-  const deps = new MemorySetDeps([large], []);
+  const deps = new SetWorld([large]);
   const other = set((s) => {
     s.spec.replicas = 20;
     Object.assign(s.metadata, { uid: 'of another', resourceVersion: '2' });
@@ -201,21 +187,20 @@ test('a set of the same name that comes in the middle of a burst gets no Machine
     return create(...args);
   };
 
-  const { writes } = await pass(deps);
+  const { writes } = await deps.pass();
 
   expect(writes).toEqual(['create machines/set-1-new-1']);
 });
 
 test('of a set that is gone nothing is remembered', async () => {
-  const deps = new MemorySetDeps([set()], []);
-  const controller = new MachineSetController(deps);
+  const deps = new SetWorld([set()]);
   deps.client.failures.push(new ApiError(0, 'Unreachable', 'no answer'));
-  await Promise.allSettled([controller.reconcile(KEY, signal)]);
+  await deps.pass();
   const { uid } = set().metadata;
   const before = deps.expectations.names(uid);
   deps.machineSets.remove(KEY);
 
-  await controller.reconcile(KEY, signal);
+  await deps.reconcile();
 
   expect(before).toEqual(['set-1-new-1']);
   expect(deps.expectations.names(uid)).toEqual([]);
@@ -243,13 +228,12 @@ test.each([
     ),
   ].slice(0, row.others);
   const two = [owned(), owned((m) => Object.assign(m.metadata, { name: 'm-2', uid: 'm-2' }))];
-  const deps = new MemorySetDeps([sized(1, '1'), other], [...two.slice(0, 1), ...others]);
+  const deps = new SetWorld([sized(1, '1'), other], [...two.slice(0, 1), ...others]);
   deps.machineDeployments.put(deployment);
-  const controller = new MachineSetController(deps);
   for (const [version, replicas] of [1, 2, 1].entries()) {
     deps.machineSets.put(sized(replicas, String(version + 2)));
     if (replicas === 2) deps.machines.put(two[1] as Machine);
-    await controller.reconcile(KEY, signal);
+    await deps.reconcile();
   }
 
   const deleted = deps.client.writes
@@ -260,9 +244,9 @@ test.each([
 
 test('a spec that cannot be obeyed changes nothing but the status', async () => {
   const invalid = set((s) => void (s.spec.replicas = -1));
-  const deps = new MemorySetDeps([invalid], [owned()]);
+  const deps = new SetWorld([invalid], [owned()]);
 
-  const { result, writes } = await pass(deps);
+  const { result, writes } = await deps.pass();
 
   expect(result).toMatchObject({ kind: 'stop' });
   expect(writes).toEqual(['patch machinesets/set-1/status']);
@@ -274,9 +258,9 @@ test('a set that others hold back deletes nothing any more', async () => {
     s.metadata.finalizers = ['example.com/other'];
     s.metadata.deletionTimestamp = 'now';
   });
-  const deps = new MemorySetDeps([held], [owned()]);
+  const deps = new SetWorld([held], [owned()]);
 
-  expect((await pass(deps)).writes).toEqual([]);
+  expect((await deps.pass()).writes).toEqual([]);
 });
 
 test('annotations that mean nothing are told by condition and one Event, until they are corrected', async () => {
@@ -284,17 +268,17 @@ test('annotations that mean nothing are told by condition and one Event, until t
     value: string,
     told: BuiltMachineSet['status']['machineSetCondition'] = [],
     generation = 1,
-  ): MemorySetDeps => {
+  ): SetWorld => {
     const one = set((s) => {
       s.spec.replicas = 0;
       s.metadata.generation = generation;
       s.metadata.annotations = { [EFFECTIVE_CREATION_TIMEOUT_ANNOTATION]: value };
       s.status = { observedGeneration: 1, machineSetCondition: told };
     });
-    return new MemorySetDeps([one], []);
+    return new SetWorld([one]);
   };
-  const statusAfter = async (deps: MemorySetDeps): Promise<BuiltMachineSet['status'] | undefined> => {
-    await pass(deps);
+  const statusAfter = async (deps: SetWorld): Promise<BuiltMachineSet['status'] | undefined> => {
+    await deps.reconcile();
     return (deps.client.writes.at(-1)?.body as BuiltMachineSet | undefined)?.status;
   };
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 
 import { machine, machineDeployment, machineSet, type BuiltMachineDeployment } from '../../../test/builders.ts';
-import { MemorySetDeps } from '../../../test/machine-set-deps.ts';
+import { SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
@@ -119,7 +119,7 @@ describe('a set', () => {
   ])('$what', ({ sizes, living, going, unseen = 0, room }) => {
     const sets = sizes.map((size, i) => setOf(`set-${i + 1}`, size));
     const machines = sets.flatMap((set, i) => machinesOf(set, living[i] ?? 0, going[i] ?? 0));
-    const deps = new MemorySetDeps(sets, machines);
+    const deps = new SetWorld(sets, machines);
     deps.machineDeployments.put(deployment());
     // One of them is seen already: it counts as what it is.
     for (let i = 0; i < Number(unseen); i++) deps.expectations.expect('uid-of-set-2', `unseen-${i}`);
@@ -131,7 +131,7 @@ describe('a set', () => {
 
   test('of a MachineDeployment that was stopped creates nothing, also in a process that has created nothing yet', () => {
     const own = setOf('set-1', 4);
-    const deps = new MemorySetDeps([own], []);
+    const deps = new SetWorld([own]);
     deps.machineDeployments.put(deployment());
     const before = roomFor(deps, own);
     deps.machineDeployments.put(deployment((d) => [(d.metadata.resourceVersion = '2'), stopped(d)]));
@@ -141,7 +141,7 @@ describe('a set', () => {
 
   test('without a MachineDeployment is bounded by what the brake leaves of it alone', () => {
     const own = machineSet((s) => void (s.spec.replicas = 2));
-    const deps = new MemorySetDeps([own], []);
+    const deps = new SetWorld([own]);
     const before = roomFor(deps, own);
     for (let i = 0; i < 3; i++) deps.brake.createdMachine(own.metadata.uid);
 
@@ -152,7 +152,7 @@ describe('a set', () => {
 
   test('of a MachineDeployment shares its brake with the others', () => {
     const own = setOf('set-1', 4);
-    const deps = new MemorySetDeps([own], []);
+    const deps = new SetWorld([own]);
     deps.machineDeployments.put(deployment());
     roomFor(deps, own);
     for (let i = 0; i < 34; i++) deps.brake.createdMachine(deployment().metadata.uid);
@@ -164,7 +164,7 @@ describe('a set', () => {
 
   test('whose MachineDeployment was made again belongs to none', () => {
     const own = setOf('set-1', 4);
-    const deps = new MemorySetDeps([own], []);
+    const deps = new SetWorld([own]);
     deps.machineDeployments.put(deployment((d) => void (d.metadata.uid = 'of another')));
 
     expect(brakedOwner(deps, own)).toBe(own.metadata.uid);
@@ -177,7 +177,7 @@ describe('a set', () => {
     { what: 'alone, with another template', living: [1], template: 'other', isRolling: true, isReplaced: true },
   ])('$what is part of a rollout: $isRolling', ({ living, template, ...row }) => {
     const sets = living.map((_, i) => setOf(`set-${i + 1}`, 1));
-    const deps = new MemorySetDeps(
+    const deps = new SetWorld(
       sets,
       sets.flatMap((set, i) => machinesOf(set, living[i] ?? 0, 0)),
     );

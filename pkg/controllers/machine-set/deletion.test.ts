@@ -1,17 +1,15 @@
 import { expect, test } from '@jest/globals';
 
 import { machine, machineSet } from '../../../test/builders.ts';
-import { MemorySetDeps } from '../../../test/machine-set-deps.ts';
+import { SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { machines as machineResource } from '../../kube/resource.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
-import { finishSetDeletion } from './deletion.ts';
 import { DELETIONS_A_PASS } from './scale-down.ts';
 import { settleWhenSeen } from './unseen-creations.ts';
 
-const signal = new AbortController().signal;
 const going = machineSet((s) => {
   s.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
   s.metadata.finalizers = ['example.com/other', MACHINE_FINALIZER];
@@ -27,83 +25,83 @@ function owned(count: number): Machine[] {
 }
 
 test('a set is let go once nothing is left, and only as it was looked at', async () => {
-  const deps = new MemorySetDeps([going], []);
+  const deps = new SetWorld([going]);
 
-  expect(await finishSetDeletion(deps, going, signal)).toMatchObject({ kind: 'next' });
+  expect(await deps.reconcile()).toMatchObject({ kind: 'next' });
 
   const { uid, resourceVersion } = going.metadata;
-  expect(deps.client.writes).toMatchObject([
+  expect(deps.acts).toMatchObject([
     { intent: 'change', uid, resourceVersion, body: { metadata: { finalizers: ['example.com/other'] } } },
   ]);
 });
 
 test('a set stays while a POST is unanswered, and looks again by itself', async () => {
-  const deps = new MemorySetDeps([going], []);
+  const deps = new SetWorld([going]);
   deps.expectations.expect(going.metadata.uid, 'm-unanswered');
 
-  expect(await finishSetDeletion(deps, going, signal)).toMatchObject({ kind: 'requeue' });
-  expect(deps.client.writes).toEqual([]);
+  expect(await deps.reconcile()).toMatchObject({ kind: 'requeue' });
+  expect(deps.acts).toEqual([]);
 
   deps.clock.advance(5 * 60_000);
-  expect(await finishSetDeletion(deps, going, signal)).toMatchObject({ kind: 'next' });
+  expect(await deps.reconcile()).toMatchObject({ kind: 'next' });
 });
 
 test('an unanswered POST that made a Machine after all is found live, and the Machine deleted first', async () => {
-  const deps = new MemorySetDeps([going], []);
+  const deps = new SetWorld([going]);
   const [late] = owned(1);
   deps.expectations.expect(going.metadata.uid, 'm-0');
   if (late !== undefined) deps.client.put(machineResource, late);
   deps.clock.advance(5 * 60_000);
 
-  expect(await finishSetDeletion(deps, going, signal)).toMatchObject({ kind: 'requeue', afterMs: 0 });
-  expect(deps.client.writes).toEqual([]);
-  await finishSetDeletion(deps, going, signal);
-  expect(deps.client.writes).toMatchObject([{ verb: 'delete', what: 'machines/m-0' }]);
+  expect(await deps.reconcile()).toMatchObject({ kind: 'requeue', afterMs: 0 });
+  expect(deps.acts).toEqual([]);
+  await deps.reconcile();
+  expect(deps.acts).toMatchObject([{ verb: 'delete', what: 'machines/m-0' }]);
 });
 
 test('the last Machine goes before the set', async () => {
-  const deps = new MemorySetDeps([going], owned(1));
+  const deps = new SetWorld([going], owned(1));
 
-  expect(await finishSetDeletion(deps, going, signal)).toMatchObject({ kind: 'stop' });
+  expect(await deps.reconcile()).toMatchObject({ kind: 'stop' });
 
-  expect(deps.client.writes).toMatchObject([{ verb: 'delete', intent: 'destroy', what: 'machines/m-0' }]);
+  expect(deps.acts).toMatchObject([{ verb: 'delete', intent: 'destroy', what: 'machines/m-0' }]);
 });
 
 test('a large set goes on by itself after the first Machines', async () => {
-  const deps = new MemorySetDeps([going], owned(DELETIONS_A_PASS + 1));
+  const deps = new SetWorld([going], owned(DELETIONS_A_PASS + 1));
 
-  expect(await finishSetDeletion(deps, going, signal)).toMatchObject({ kind: 'requeue', afterMs: 0 });
-  expect(deps.client.writes).toHaveLength(DELETIONS_A_PASS);
+  expect(await deps.reconcile()).toMatchObject({ kind: 'requeue', afterMs: 0 });
+  expect(deps.acts).toHaveLength(DELETIONS_A_PASS);
 });
 
 test('a deletion that spares its dependents waits for the garbage collector', async () => {
-  const deps = new MemorySetDeps([going], owned(1));
   const sparing = machineSet((s) => {
     s.metadata.deletionTimestamp = 'now';
     s.metadata.finalizers = ['orphan', MACHINE_FINALIZER];
   });
+  const deps = new SetWorld([sparing], owned(1));
 
-  expect(await finishSetDeletion(deps, sparing, signal)).toMatchObject({ kind: 'stop' });
-  expect(deps.client.writes).toEqual([]);
+  expect(await deps.reconcile()).toMatchObject({ kind: 'stop' });
+  expect(deps.acts).toEqual([]);
 });
 
 test('a Machine that cannot be looked for does not count as never made', async () => {
-  const deps = new MemorySetDeps([going], []);
+  const deps = new SetWorld([going]);
   deps.expectations.expect(going.metadata.uid, 'm-unanswered');
   deps.client.readFailure = new ApiError(503, 'ServiceUnavailable', 'no answer');
   deps.clock.advance(5 * 60_000);
 
-  await expect(finishSetDeletion(deps, going, signal)).rejects.toThrow('no answer');
-  expect(deps.client.writes).toEqual([]);
+  await expect(deps.reconcile()).rejects.toThrow('no answer');
+  expect(deps.acts).toEqual([]);
 });
 
 test('a Machine that came and went settles its creation: it holds nothing back', async () => {
-  const deps = new MemorySetDeps([going], []);
+  const deps = new SetWorld([going]);
   settleWhenSeen(deps);
   const [late] = owned(1);
   deps.expectations.expect(going.metadata.uid, 'm-0');
   if (late !== undefined) deps.machines.put(late);
   deps.machines.remove('default/m-0');
 
-  expect(await finishSetDeletion(deps, going, signal)).toMatchObject({ kind: 'next' });
+  expect(await deps.reconcile()).toMatchObject({ kind: 'next' });
 });

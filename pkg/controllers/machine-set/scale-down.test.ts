@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineSet, node } from '../../../test/builders.ts';
-import { MemorySetDeps } from '../../../test/machine-set-deps.ts';
+import { SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../apis/wire.ts';
 import { GateClosedError } from '../../gate/gate.ts';
@@ -14,7 +14,7 @@ const signal = new AbortController().signal;
 const failed = machine((m) => void (m.status.currentStatus.phase = 'Failed'));
 
 test('a victim is deleted only as it was chosen, while its clusters are known to live', async () => {
-  const deps = new MemorySetDeps([SET], []);
+  const deps = new SetWorld([SET], [machine()]);
 
   await scaleDown(deps, SET, [{ machine: machine(), reason: 'surplus' }], signal);
 
@@ -26,7 +26,7 @@ test('a victim is deleted only as it was chosen, while its clusters are known to
 
 describe('a Failed machine', () => {
   test('whose Node works again stays', async () => {
-    const deps = new MemorySetDeps([SET], []);
+    const deps = new SetWorld([SET]);
     deps.targetClient.put(nodes, node());
 
     expect(await scaleDown(deps, SET, [{ machine: failed, reason: 'failed' }], signal)).toEqual({ recovered: 1 });
@@ -39,7 +39,7 @@ describe('a Failed machine', () => {
     { what: 'that it does not name', nodeConditions: 'DiskPressure', recovered: 1 },
     { what: 'that the manager does not name', nodeConditions: undefined, recovered: 1 },
   ])('whose Node has a bad condition $what is kept: $recovered', async ({ nodeConditions, recovered }) => {
-    const deps = new MemorySetDeps([SET], []);
+    const deps = new SetWorld([SET]);
     deps.targetClient.put(
       nodes,
       node((n) => void n.status.conditions.push({ type: 'Tainted', status: 'True' })),
@@ -53,7 +53,7 @@ describe('a Failed machine', () => {
   });
 
   test('whose Node is gone is deleted', async () => {
-    const deps = new MemorySetDeps([SET], []);
+    const deps = new SetWorld([SET], [failed]);
 
     expect(await scaleDown(deps, SET, [{ machine: failed, reason: 'failed' }], signal)).toEqual({ recovered: 0 });
     expect(deps.client.writes).toHaveLength(1);
@@ -72,7 +72,7 @@ describe('a Failed machine', () => {
     const own = node((n) => void (n.metadata.labels[MACHINE_NAME_LABEL] = 'm-1'));
     const there = machine((m) => void (m.metadata.name = 'm-2'));
     const recovered = async (nodesThere: Node[]): Promise<unknown> => {
-      const deps = new MemorySetDeps([SET], [there]);
+      const deps = new SetWorld([SET], [there]);
       deps.targetClient.put(nodes, ...nodesThere);
       for (const one of nodesThere) deps.nodes.put(one);
       return await scaleDown(deps, SET, [{ machine: mislabelled, reason: 'failed' }], signal);
@@ -83,7 +83,7 @@ describe('a Failed machine', () => {
   });
 
   test('whose Node cannot be looked at stays', async () => {
-    const deps = new MemorySetDeps([SET], []);
+    const deps = new SetWorld([SET]);
     deps.targetClient.readFailure = new ApiError(503, 'ServiceUnavailable', 'no answer');
 
     await expect(scaleDown(deps, SET, [{ machine: failed, reason: 'failed' }], signal)).rejects.toThrow('no answer');
@@ -91,7 +91,7 @@ describe('a Failed machine', () => {
   });
 
   test('whose Node was chosen for an update in place is deleted although the Node is Ready', async () => {
-    const deps = new MemorySetDeps([SET], []);
+    const deps = new SetWorld([SET]);
     const chosen = node((n) => void (n.metadata.labels['node.machine.sapcloud.io/selected-for-update'] = 'true'));
     deps.targetClient.put(nodes, chosen);
 
@@ -106,7 +106,7 @@ test.each([
   { end: 'meets a closed gate', failure: new GateClosedError('outage', 'target', 'x'), throws: true, events: [] },
   { end: 'is refused', failure: new ApiError(403, 'Forbidden', 'no'), throws: true, events: ['FailedDelete'] },
 ])('a victim that $end fails the pass: $throws', async ({ failure, throws, events }) => {
-  const deps = new MemorySetDeps([SET], []);
+  const deps = new SetWorld([SET]);
   deps.client.failures.push(failure);
 
   const [{ status }] = await Promise.allSettled([

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineSet } from '../../../test/builders.ts';
-import { MemorySetDeps } from '../../../test/machine-set-deps.ts';
+import { SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { machines as machineResource } from '../../kube/resource.ts';
@@ -12,7 +12,7 @@ const SET = machineSet();
 const signal = new AbortController().signal;
 
 /** Creates until nothing is missing. */
-async function create(deps: MemorySetDeps, count: number, pending: readonly string[] = []): Promise<unknown> {
+async function create(deps: SetWorld, count: number, pending: readonly string[] = []): Promise<unknown> {
   const made = (): number => deps.client.writes.length;
   const [outcome] = await Promise.allSettled([
     scaleUp(deps, { set: SET, pending, signal, missing: () => count - made() }),
@@ -20,7 +20,7 @@ async function create(deps: MemorySetDeps, count: number, pending: readonly stri
   return outcome.status === 'fulfilled' ? outcome.value : outcome.reason;
 }
 
-function unsettled(deps: MemorySetDeps): readonly string[] {
+function unsettled(deps: SetWorld): readonly string[] {
   const expectation = deps.expectations.check(SET.metadata.uid, () => false);
   return expectation.kind === 'satisfied' ? [] : expectation.names;
 }
@@ -37,7 +37,7 @@ describe('a POST that failed', () => {
     { with: 'a closed gate', failure: new GateClosedError('outage', 'control', 'no'), mayExist: false },
     { with: 'anything else', failure: new Error('no'), mayExist: true },
   ])('with $with may have made a Machine: $mayExist', async ({ failure, mayExist }) => {
-    const deps = new MemorySetDeps([SET], []);
+    const deps = new SetWorld([SET]);
     deps.client.failures.push(failure);
 
     expect(await create(deps, 1)).toBe(failure);
@@ -46,7 +46,7 @@ describe('a POST that failed', () => {
   });
 
   test('is repeated under its name before another one is chosen', async () => {
-    const deps = new MemorySetDeps([SET], []);
+    const deps = new SetWorld([SET]);
 
     await create(deps, 2, ['set-1-lost']);
 
@@ -55,7 +55,7 @@ describe('a POST that failed', () => {
   });
 
   test('ends the round: a broken template costs few requests', async () => {
-    const deps = new MemorySetDeps([SET], []);
+    const deps = new SetWorld([SET]);
     const failure = new ApiError(422, 'Invalid', 'no');
     deps.client.failures.push(undefined, failure, failure);
 
@@ -68,7 +68,7 @@ describe('a POST that failed', () => {
     { failure: new ApiError(422, 'Invalid', 'no'), events: ['FailedCreate'] },
     { failure: new GateClosedError('outage', 'control', 'no'), events: [] },
   ])('is told: $events', async ({ failure, events }) => {
-    const deps = new MemorySetDeps([SET], []);
+    const deps = new SetWorld([SET]);
     deps.client.failures.push(failure);
 
     await create(deps, 1);
@@ -78,7 +78,7 @@ describe('a POST that failed', () => {
 });
 
 test('a name is remembered before it is asked for', async () => {
-  const deps = new MemorySetDeps([SET], []);
+  const deps = new SetWorld([SET]);
   const seen: (readonly string[])[] = [];
   deps.client.create = () => {
     seen.push(unsettled(deps));
@@ -98,7 +98,7 @@ describe('a name that is taken', () => {
   });
 
   test('by our own POST whose answer was lost is the success', async () => {
-    const deps = new MemorySetDeps([SET], []);
+    const deps = new SetWorld([SET]);
     deps.client.put(machineResource, ours);
     deps.client.failures.push(taken);
 
@@ -112,7 +112,7 @@ describe('a name that is taken', () => {
     { what: 'that is there', found: [ours] },
     { what: 'that somebody deleted meanwhile', found: [] },
   ])('by our own POST, of a Machine $what, counts as created', async ({ found }) => {
-    const deps = new MemorySetDeps([SET], []);
+    const deps = new SetWorld([SET]);
     deps.brake.observe(SET.metadata.uid, 1, 1);
     deps.client.put(machineResource, ...found);
     deps.client.failures.push(taken);
@@ -124,7 +124,7 @@ describe('a name that is taken', () => {
   });
 
   test('by a stranger leads to another name', async () => {
-    const deps = new MemorySetDeps([SET], []);
+    const deps = new SetWorld([SET]);
     deps.client.put(machineResource, { metadata: { ...ours.metadata, ownerReferences: [] } });
     deps.client.failures.push(taken);
 
@@ -135,7 +135,7 @@ describe('a name that is taken', () => {
 
   test('is not asked for when the cache knows as much', async () => {
     const known = machine((m) => void (m.metadata.name = 'set-1-new-1'));
-    const deps = new MemorySetDeps([SET], [known]);
+    const deps = new SetWorld([SET], [known]);
 
     await create(deps, 1);
 
@@ -144,7 +144,7 @@ describe('a name that is taken', () => {
 });
 
 test('replicas that fall stop the rest', async () => {
-  const deps = new MemorySetDeps([SET], []);
+  const deps = new SetWorld([SET]);
   const round = { set: SET, pending: [], signal, missing: () => (deps.client.writes.length < 3 ? 100 : 0) };
 
   expect(await scaleUp(deps, round)).toBe(3);

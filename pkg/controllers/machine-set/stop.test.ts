@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machineDeployment, machineSet } from '../../../test/builders.ts';
-import { MemorySetDeps } from '../../../test/machine-set-deps.ts';
+import { SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import { stopRunaway } from './stop.ts';
@@ -20,7 +20,7 @@ test.each([
   const set = machineSet((s) => {
     if (isOwned) s.metadata.ownerReferences = [controllerReference(deployment, API_VERSION, 'MachineDeployment')];
   });
-  const deps = new MemorySetDeps([set], []);
+  const deps = new SetWorld([set]);
   deps.machineDeployments.put(deployment);
   deps.brake.observe(set.metadata.uid, 1, 1);
   for (let i = 0; i < 100; i++) deps.brake.createdMachine(set.metadata.uid);

@@ -1,9 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { EFFECTIVE_CREATION_TIMEOUT_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
+import { EFFECTIVE_CREATION_TIMEOUT_ANNOTATION, MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSpec } from '../../apis/machine/v1alpha1/machine.ts';
 import { machine, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachine } from '../../../test/builders.ts';
+import { SetWorld } from '../../../test/fakes/replicas-world.ts';
+import { ApiError } from '../../kube/errors.ts';
+import { controllerReference } from '../../reconcile/ownership.ts';
 import { templateChange } from './template-push.ts';
 
 const CLASS = { class: { kind: 'MachineClass', name: 'class-1' } };
@@ -99,5 +103,37 @@ test.each(['Failed', 'Terminating'] as const)('a machine that is lost, %s, follo
 
   expect(change(template, (m) => void (m.status.currentStatus.phase = phase))).toEqual({
     class: { kind: 'AnotherClass' },
+  });
+});
+
+describe('the write of a template', () => {
+  const set = machineSet((s) => {
+    s.metadata.finalizers = [MACHINE_FINALIZER];
+    s.spec.template.spec = { ...CLASS, drainTimeout: '5m' };
+  });
+  const owned = machine((m) => {
+    m.metadata.ownerReferences = [controllerReference(set, API_VERSION, 'MachineSet')];
+  });
+
+  test('holds only for the Machine that was looked at', async () => {
+    const world = new SetWorld([set], [owned]);
+
+    await world.reconcile();
+
+    const { uid, resourceVersion } = owned.metadata;
+    const guard = { intent: 'change', what: 'machines/m-1', uid, resourceVersion };
+    expect(world.client.writes[0]).toMatchObject({ ...guard, body: { spec: { drainTimeout: '5m' } } });
+  });
+
+  test.each([
+    { failure: new ApiError(404, 'NotFound', 'gone'), throws: false },
+    { failure: new ApiError(409, 'Conflict', 'changed'), throws: true },
+  ])('to a Machine that is $failure fails the pass: $throws', async ({ failure, throws }) => {
+    const world = new SetWorld([set], [owned]);
+    world.client.failures.push(failure);
+
+    const { result } = await world.pass();
+
+    expect(result === failure).toBe(throws);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineSet } from '../../../test/builders.ts';
-import { MemorySetDeps } from '../../../test/machine-set-deps.ts';
+import { SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { MINUTE_MS } from '../../clock/clock.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { machines } from '../../kube/resource.ts';
@@ -16,8 +16,8 @@ const asked = machine((m) => {
   m.metadata.ownerReferences = [controllerReference(SET, 'machine.sapcloud.io/v1alpha1', 'MachineSet')];
 });
 
-function depsOf(): MemorySetDeps {
-  const deps = new MemorySetDeps([SET], []);
+function depsOf(): SetWorld {
+  const deps = new SetWorld([SET]);
   deps.expectations.expect(uid, 'asked');
   return deps;
 }

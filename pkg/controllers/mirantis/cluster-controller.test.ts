@@ -25,7 +25,7 @@ const allowing = (...allowedNodeLabels: readonly unknown[]): object => ({
 class World extends FrontEndWorld {
   constructor(cluster: CloudCluster = cloudCluster()) {
     super();
-    this.show(cloudClusters, cluster);
+    this.client.wrote(cloudClusters, cluster);
   }
 
   async rest(): Promise<void> {
@@ -50,12 +50,12 @@ class World extends FrontEndWorld {
 
   edit(value: object): void {
     const { metadata, status } = this.cluster ?? cloudCluster();
-    this.show(cloudClusters, { ...cloudCluster(value), metadata, ...(status && { status }) });
+    this.client.wrote(cloudClusters, { ...cloudCluster(value), metadata, ...(status && { status }) });
   }
 
   editMachine(value: object): void {
     const { metadata, status } = this.fronts.get(MACHINE) ?? clusterMachine();
-    this.show(clusterMachines, { ...clusterMachine(value), metadata, ...(status && { status }) });
+    this.client.wrote(clusterMachines, { ...clusterMachine(value), metadata, ...(status && { status }) });
   }
 
   /** What is wrong with the Machine. */
@@ -71,8 +71,8 @@ class World extends FrontEndWorld {
 
 async function withMembers(cluster?: CloudCluster): Promise<World> {
   const world = new World(cluster);
-  world.show(machinePools, machinePool());
-  world.show(clusterMachines, clusterMachine());
+  world.client.wrote(machinePools, machinePool());
+  world.client.wrote(clusterMachines, clusterMachine());
   await world.rest();
   return world;
 }
@@ -88,10 +88,10 @@ describe('the labels that a Cluster allows', () => {
       allowed: [{ key: 'a' }, { key: 'b', value: 'c' }],
     });
     expect(policy?.metadata.ownerReferences).toMatchObject([{ kind: 'Cluster', uid: 'uid-of-cluster' }]);
-    world.show(cloudClusters, cloudCluster({}, allowing()));
+    world.client.wrote(cloudClusters, cloudCluster({}, allowing()));
     await world.rest();
     expect(world.policies.get('default/mcc-cluster-1')?.spec.allowed).toEqual([]);
-    world.show(cloudClusters, cloudCluster());
+    world.client.wrote(cloudClusters, cloudCluster());
     await world.rest();
     expect(world.policies.list()).toEqual([]);
   });
@@ -104,7 +104,7 @@ describe('the labels that a Cluster allows', () => {
     const world = new World(cloudCluster({}, allowing({ key: 'a' })));
     await world.rest();
 
-    world.show(cloudClusters, cloudCluster({}, allowing(...given)));
+    world.client.wrote(cloudClusters, cloudCluster({}, allowing(...given)));
     await world.rest();
 
     expect(world.lcm).toMatchObject({ ready: false, message: expect.stringContaining(says) });
@@ -120,7 +120,7 @@ describe('the labels that a Cluster allows', () => {
   test('leave the NodeLabelPolicy of somebody else alone, and say so', async () => {
     const world = new World(cloudCluster({}, allowing({ key: 'a' })));
     const { metadata } = cloudCluster();
-    world.show(nodeLabelPolicies, { metadata: { ...metadata, name: 'mcc-cluster-1', uid: 'x' }, spec: {} });
+    world.client.wrote(nodeLabelPolicies, { metadata: { ...metadata, name: 'mcc-cluster-1', uid: 'x' }, spec: {} });
 
     await world.rest();
 
@@ -185,7 +185,7 @@ describe('maintenance of a Cluster', () => {
     const world = await withMembers();
     const deployment = world.deployments.get(POOL);
     if (deployment === undefined) throw new Error('there is none');
-    world.show(machineDeployments, { ...deployment, spec: { ...deployment.spec, paused: true } });
+    world.client.wrote(machineDeployments, { ...deployment, spec: { ...deployment.spec, paused: true } });
 
     world.edit({ maintenance: true });
     await world.rest();
@@ -242,7 +242,7 @@ test.each([
     ...machinePool().metadata.labels,
     ...(isControlPlane && { 'cluster.sigs.k8s.io/control-plane': '' }),
   };
-  world.show(machinePools, machinePool({}, {}, { labels }));
+  world.client.wrote(machinePools, machinePool({}, {}, { labels }));
 
   await world.rest();
 

@@ -69,12 +69,12 @@ describe('a Machine tells', () => {
   /** A Machine that was made, of which ours then shows this. */
   async function shown(status: MachineStatus, annotations: Record<string, string> = {}): Promise<FrontEndWorld> {
     const world = new FrontEndWorld();
-    world.show(clusterMachines, clusterMachine());
+    world.client.wrote(clusterMachines, clusterMachine());
     await world.settle(() => world.pass(KEY));
     const ours = world.machines.get(KEY) ?? machine();
     const metadata = { ...ours.metadata, annotations: { ...ours.metadata.annotations, ...annotations } };
     world.told.length = 0;
-    world.show(machines, { ...ours, metadata, status });
+    world.client.wrote(machines, { ...ours, metadata, status });
     await world.settle(() => world.pass(KEY));
     return world;
   }
@@ -82,12 +82,12 @@ describe('a Machine tells', () => {
   // promise: front-end-mirantis/wrong-machine-told-event
   test('what is wrong with it, once, and that it goes on', async () => {
     const world = new FrontEndWorld();
-    world.show(clusterMachines, clusterMachine({ flavor: '' }));
+    world.client.wrote(clusterMachines, clusterMachine({ flavor: '' }));
     await world.settle(() => world.pass(KEY));
     await world.pass(KEY);
 
     expect(world.told).toEqual(['Warning Problem m-1: spec.providerSpec.value.flavor: must be the name of a flavor']);
-    world.show(clusterMachines, clusterMachine());
+    world.client.wrote(clusterMachines, clusterMachine());
     await world.settle(() => world.pass(KEY));
     expect(world.told.slice(1)).toEqual(['Normal Progress m-1: The machine is about to be created']);
   });
@@ -123,8 +123,8 @@ describe('a Machine tells', () => {
 
 test('pools and Clusters tell what is wrong with them', async () => {
   const world = new FrontEndWorld();
-  world.show(machinePools, machinePool({}, { replicas: -1 }));
-  world.show(cloudClusters, cloudCluster({ maintenance: 'yes' }));
+  world.client.wrote(machinePools, machinePool({}, { replicas: -1 }));
+  world.client.wrote(cloudClusters, cloudCluster({ maintenance: 'yes' }));
   await world.settle(() => world.passOfPool('default/pool-1'));
   await world.settle(() => world.passOfCluster('default/cluster-1'));
 
@@ -137,7 +137,7 @@ test('pools and Clusters tell what is wrong with them', async () => {
 test('what is written beside a status that means nothing is told all the same', async () => {
   const world = new FrontEndWorld();
   const spoilt = { ...clusterMachine(), status: { providerStatus: { conditions: 'text' } } };
-  world.show(clusterMachines, spoilt as never);
+  world.client.wrote(clusterMachines, spoilt as never);
   world.client.put(configMaps);
 
   await world.settle(() => world.pass(KEY));

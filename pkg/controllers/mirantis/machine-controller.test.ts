@@ -11,7 +11,7 @@ const KEY = 'default/m-1';
 class World extends FrontEndWorld {
   constructor(front: ClusterMachine = clusterMachine()) {
     super();
-    this.show(clusterMachines, front);
+    this.client.wrote(clusterMachines, front);
   }
 
   get front(): ClusterMachine | undefined {
@@ -43,7 +43,7 @@ describe('a process that dies after any write', () => {
       expect(world.front?.metadata.annotations?.['machine.sapcloud.io/made-machine-uid']).toBe(
         'uid-of-front/uid-of-m-1',
       );
-      if (world.front !== undefined) world.show(clusterMachines, going(world.front));
+      if (world.front !== undefined) world.client.wrote(clusterMachines, going(world.front));
       world.answers = died;
       await world.pass().catch(() => undefined);
       await world.pass().catch(() => undefined);
@@ -71,8 +71,7 @@ test('the finalizer is there before the Machine', async () => {
 test('a Machine that somebody has deleted is not made again: the object goes too', async () => {
   const world = new World();
   await world.settle();
-  world.machines.remove(KEY);
-  await world.client.delete('destroy', machines, { namespace: 'default', name: 'm-1' }, { uid: 'uid-of-m-1' });
+  world.client.deleted(machines, { namespace: 'default', name: 'm-1' });
 
   await world.settle();
 

@@ -25,7 +25,7 @@ const MEMBER = 'default/pool-1-a';
 class World extends FrontEndWorld {
   constructor(pool: MachinePool = machinePool()) {
     super();
-    this.show(machinePools, pool);
+    this.client.wrote(machinePools, pool);
   }
 
   get pool(): MachinePool | undefined {
@@ -59,8 +59,8 @@ class World extends FrontEndWorld {
       s.metadata.uid = 'uid-of-set';
       s.metadata.ownerReferences = [ownedBy('MachineDeployment', this.deployment?.metadata.uid)];
     });
-    this.show(machineSets, set);
-    this.show(
+    this.client.wrote(machineSets, set);
+    this.client.wrote(
       machines,
       machine((m) => {
         m.metadata.name = 'pool-1-a';
@@ -74,7 +74,7 @@ class World extends FrontEndWorld {
 
   edit(value: object, spec: object = {}): void {
     const { metadata, status } = this.pool ?? machinePool();
-    this.show(machinePools, { ...machinePool(value, spec), metadata, ...(status && { status }) });
+    this.client.wrote(machinePools, { ...machinePool(value, spec), metadata, ...(status && { status }) });
   }
 
   complaint(): string {
@@ -130,7 +130,7 @@ test('the finalizer is there before the MachineDeployment', async () => {
 test('an edit reaches the Machines that there are, but maintenance and delete are theirs', async () => {
   const world = await withMember();
   const asked = { ...world.member, spec: { providerSpec: { value: { maintenance: true, delete: true } } } };
-  world.show(clusterMachines, asked as ClusterMachine);
+  world.client.wrote(clusterMachines, asked as ClusterMachine);
 
   world.edit({ flavor: 'kaas.large', upgradeIndex: 3, nodeLabels: [{ key: 'a', value: 'b' }] });
   await world.rest();
@@ -161,7 +161,7 @@ test('replicas that an autoscaler has chosen are those of the pool', async () =>
   const world = await withMember();
   const { deployment } = world;
   if (deployment !== undefined) {
-    world.show(machineDeployments, { ...deployment, spec: { ...deployment.spec, replicas: 4 } });
+    world.client.wrote(machineDeployments, { ...deployment, spec: { ...deployment.spec, replicas: 4 } });
   }
 
   await world.rest();
@@ -190,7 +190,7 @@ test('what is wrong is told, changes nothing, and is made good by correcting it'
 
 test('without settings nothing is made; of a pool that runs the rest is followed', async () => {
   const world = await withMember();
-  await world.remove(configMaps, { metadata: { ...machinePool().metadata, name: 'cluster-1' } });
+  world.remove(configMaps, { metadata: { ...machinePool().metadata, name: 'cluster-1' } });
 
   world.edit({ flavor: 'kaas.large' }, { replicas: 3 });
   await world.rest();
@@ -206,7 +206,7 @@ describe('a MachineDeployment of its name', () => {
     const world = new World();
     const { uid, resourceVersion, creationTimestamp } = machinePool().metadata;
     const other = { name: 'pool-1', namespace: 'default', uid: `${uid}-2`, resourceVersion, creationTimestamp };
-    world.show(machineDeployments, { metadata: other, spec: { template: {} } });
+    world.client.wrote(machineDeployments, { metadata: other, spec: { template: {} } });
 
     await world.rest();
 
@@ -218,10 +218,10 @@ describe('a MachineDeployment of its name', () => {
     const world = await withMember();
     const { deployment } = world;
     const orphaned = { ...deployment, metadata: { ...deployment?.metadata, ownerReferences: [] } };
-    world.show(machineDeployments, orphaned as unknown as MachineDeployment);
+    world.client.wrote(machineDeployments, orphaned as unknown as MachineDeployment);
     const writes = world.client.writes.length;
 
-    world.show(machinePools, machinePool({}, {}, { uid: 'uid-of-another' }));
+    world.client.wrote(machinePools, machinePool({}, {}, { uid: 'uid-of-another' }));
     await world.rest();
 
     expect(world.deployment?.metadata.ownerReferences).toMatchObject([{ uid: 'uid-of-another', controller: true }]);
@@ -233,11 +233,11 @@ describe('a MachineDeployment of its name', () => {
     const { deployment } = world;
     if (deployment === undefined) throw new Error('there is none');
 
-    world.show(machineDeployments, going(deployment));
+    world.client.wrote(machineDeployments, going(deployment));
     await world.rest();
     expect(world.made('machinedeployments/')).toHaveLength(1);
     expect(world.complaint()).toContain('is being deleted');
-    await world.remove(machineDeployments, { ...deployment, metadata: { ...deployment.metadata, finalizers: [] } });
+    world.remove(machineDeployments, { ...deployment, metadata: { ...deployment.metadata, finalizers: [] } });
     await world.rest();
 
     expect(world.made('machinedeployments/')).toHaveLength(2);
@@ -251,7 +251,7 @@ describe('a MachineDeployment of its name', () => {
 
     expect(await world.passOfPool(KEY)).toMatchObject({ kind: 'requeue' });
     if (pool !== undefined && deployment !== undefined) {
-      world.show(machinePools, going(pool));
+      world.client.wrote(machinePools, going(pool));
       world.client.put(machineDeployments, deployment);
     }
     expect(await world.passOfPool(KEY)).toMatchObject({ kind: 'requeue' });
@@ -262,7 +262,7 @@ describe('a MachineDeployment of its name', () => {
 describe('the deletion of a pool', () => {
   test('is that of its MachineDeployment, which it waits for, and of the class', async () => {
     const world = await withMember();
-    if (world.pool !== undefined) world.show(machinePools, going(world.pool));
+    if (world.pool !== undefined) world.client.wrote(machinePools, going(world.pool));
 
     await world.passOfPool(KEY);
     expect(world.client.writes.at(-2)).toMatchObject({ verb: 'delete', what: 'machinedeployments/pool-1' });
@@ -280,12 +280,15 @@ describe('the deletion of a pool', () => {
     const { pool, deployment } = world;
     if (pool === undefined || deployment === undefined) throw new Error('there is none');
     const held = { ...pool, metadata: { ...pool.metadata, finalizers: ['machine.sapcloud.io/front-end', 'orphan'] } };
-    world.show(machinePools, going(held));
+    world.client.wrote(machinePools, going(held));
 
     await world.passOfPool(KEY);
     expect(world.client.writes.map(({ verb }) => verb)).not.toContain('delete');
-    world.show(machineDeployments, { ...deployment, metadata: { ...deployment.metadata, ownerReferences: [] } });
-    world.show(
+    world.client.wrote(machineDeployments, {
+      ...deployment,
+      metadata: { ...deployment.metadata, ownerReferences: [] },
+    });
+    world.client.wrote(
       machinePools,
       going({ ...pool, metadata: { ...pool.metadata, finalizers: ['machine.sapcloud.io/front-end'] } }),
     );
@@ -302,7 +305,7 @@ test('a Machine that shows one of a pool is deleted with it, and with it ours; n
   const { member } = world;
   if (member === undefined) throw new Error('there is none');
 
-  await world.remove(clusterMachines, member);
+  world.remove(clusterMachines, member);
   await world.pass(MEMBER);
   expect(world.client.writes.filter(({ verb }) => verb === 'delete').map(({ what }) => what)).toEqual([
     'machines/pool-1-a',
@@ -312,7 +315,7 @@ test('a Machine that shows one of a pool is deleted with it, and with it ours; n
 
   const vanished = await withMember();
   if (vanished.ours !== undefined)
-    await vanished.remove(machines, { ...vanished.ours, metadata: { ...vanished.ours.metadata, finalizers: [] } });
+    vanished.remove(machines, { ...vanished.ours, metadata: { ...vanished.ours.metadata, finalizers: [] } });
   await vanished.rest();
   expect([vanished.member, vanished.ours]).toEqual([undefined, undefined]);
   expect(vanished.made('machines/')).toEqual(['machines/pool-1-a']);
@@ -324,7 +327,7 @@ test('a Machine of a pool that went before anything was noted of it is not made 
   world.spawn();
   await world.passOfPool(KEY);
   world.machines.remove(MEMBER);
-  await world.remove(machines, { metadata: { ...machinePool().metadata, name: 'pool-1-a' }, spec: {} });
+  world.remove(machines, { metadata: { ...machinePool().metadata, name: 'pool-1-a' }, spec: {} });
 
   await world.rest();
 

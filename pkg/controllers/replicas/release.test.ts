@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machineDeployment, machineSet, type BuiltMachineSet } from '../../../test/builders.ts';
-import { MemoryDeploymentDeps } from '../../../test/machine-deployment-deps.ts';
+import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
-import { MemorySetDeps } from '../../../test/machine-set-deps.ts';
+import { SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { FREEZE_LABEL, MACHINE_FINALIZER, UNFREEZE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
@@ -42,11 +42,11 @@ function setOf(owner: MachineDeployment | undefined, change?: (s: BuiltMachineSe
 }
 
 /** What was written to whom, in order. */
-function writesOf({ client }: MemorySetDeps | MemoryDeploymentDeps): unknown[] {
+function writesOf({ client }: SetWorld | DeploymentWorld): unknown[] {
   return client.writes.map(({ what, body }) => [what, body]);
 }
 
-function spend(brake: MemorySetDeps['brake'], uid: string): void {
+function spend(brake: SetWorld['brake'], uid: string): void {
   brake.observe(uid, 1, 1);
   for (let i = 0; i < 23; i++) brake.createdMachine(uid);
   expect(brake.room(uid)).toBe(0);
@@ -61,7 +61,7 @@ describe('a set whose annotation asks for its release', () => {
         s.metadata.annotations[UNFREEZE_ANNOTATION] = 'yes';
         s.status.machineSetCondition = [frozen(reason)] as never;
       });
-      const deps = new MemorySetDeps([set], []);
+      const deps = new SetWorld([set]);
       spend(deps.brake, set.metadata.uid);
 
       expect(await new MachineSetController(deps).reconcile('default/set-1', signal)).toMatchObject(AGAIN);
@@ -76,7 +76,7 @@ describe('a set whose annotation asks for its release', () => {
   );
 
   test('although nothing has frozen it only loses the annotation', async () => {
-    const deps = new MemorySetDeps([setOf(undefined, (s) => (s.metadata.annotations[UNFREEZE_ANNOTATION] = ''))], []);
+    const deps = new SetWorld([setOf(undefined, (s) => (s.metadata.annotations[UNFREEZE_ANNOTATION] = ''))], []);
 
     await new MachineSetController(deps).reconcile('default/set-1', signal);
 
@@ -93,7 +93,7 @@ test('a MachineDeployment whose annotation asks for it is released by its own co
     s.metadata.uid = 'uid-held';
     s.metadata.labels[FREEZE_LABEL] = 'True';
   });
-  const deps = new MemoryDeploymentDeps(deployment, { sets: [free, held] });
+  const deps = new DeploymentWorld(deployment, { sets: [free, held] });
   spend(deps.brake, deployment.metadata.uid);
 
   expect(await new MachineDeploymentController(deps).reconcile('default/deployment-1', signal)).toMatchObject(AGAIN);
@@ -115,7 +115,7 @@ describe('what created too much and lost its label to somebody', () => {
       undefined,
       (s) => void (s.status.machineSetCondition = [frozen(CREATION_LIMIT_REACHED)] as never),
     );
-    const deps = new MemorySetDeps([set], []);
+    const deps = new SetWorld([set]);
 
     await new MachineSetController(deps).reconcile('default/set-1', signal);
 
@@ -126,7 +126,7 @@ describe('what created too much and lost its label to somebody', () => {
   test('gets it back as a MachineDeployment, before anything else', async () => {
     const deployment = deploymentFrozen(false);
     delete deployment.metadata.labels?.[FREEZE_LABEL];
-    const deps = new MemoryDeploymentDeps(deployment);
+    const deps = new DeploymentWorld(deployment);
 
     await new MachineDeploymentController(deps).reconcile('default/deployment-1', signal);
 
