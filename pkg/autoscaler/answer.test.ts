@@ -5,12 +5,11 @@ import { GateClosedError } from '../gate/gate.ts';
 import { ApiError } from '../kube/errors.ts';
 import { createRegistry } from '../metrics/registry.ts';
 import { silentLogger, type LogFields } from '../log/logger.ts';
-import { answering, errorFor, authenticationErrorOf, whyUnavailable } from './answer.ts';
+import { answering, errorFor, authenticationErrorOf, whyUnavailable, namesOf } from './answer.ts';
 import { autoscalerMetrics } from './metrics.ts';
 import { ServerError, Status } from './rpc-error.ts';
 import type { Rpcs } from './rpcs.ts';
 import { RunningChanges } from './running-changes.ts';
-import { namesOf } from './client-names.ts';
 
 const LEASE = 'ns/machine-controller-manager';
 

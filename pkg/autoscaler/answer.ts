@@ -1,5 +1,4 @@
 import { ServerError, Status } from './rpc-error.ts';
-
 import type { Clock } from '../clock/clock.ts';
 import { GateClosedError } from '../gate/gate.ts';
 import { describeHeldUp, type Outage } from '../gate/outage.ts';
@@ -8,7 +7,7 @@ import type { LogFields, Logger } from '../log/logger.ts';
 import type { RpcHandler, IncomingCall, RpcOutcome, RpcName, RpcReply, RpcRequest } from './grpc-server.ts';
 import type { AutoscalerMetrics } from './metrics.ts';
 import type { RpcCall, Rpcs } from './rpcs.ts';
-import { namesOf } from './client-names.ts';
+import type { PeerCertificate } from 'node:tls';
 
 /** Why calls cannot be answered at present. */
 export interface Unavailable {
@@ -59,6 +58,21 @@ const CHANGES: ReadonlySet<RpcName> = new Set([
 
 /** Those that an outage does not touch: without an answer a client would take it that there are no groups. */
 const FROM_MEMORY: ReadonlySet<RpcName> = new Set(['nodeGroups', 'gPULabel', 'getAvailableGPUTypes', 'cleanup']);
+
+/** One alternative name as Node writes it: what could be taken for another one is quoted as in JSON. */
+const ALTERNATIVE = /([A-Za-z ]+):("(?:\\.|[^"\\])*"|[^,"]*)(?:, |$)/gy;
+
+/** The names that a client's certificate shows: its common name, and its alternative names. */
+export function namesOf({
+  subject,
+  subjectaltname = '',
+}: Pick<PeerCertificate, 'subject' | 'subjectaltname'>): readonly string[] {
+  const common: unknown = subject?.CN;
+  const alternatives = [...subjectaltname.matchAll(ALTERNATIVE)]
+    .filter(([, kind]) => kind === 'DNS' || kind === 'URI')
+    .map(([, , text = '']) => (text.startsWith('"') ? String(JSON.parse(text)) : text));
+  return [...(typeof common === 'string' ? [common] : []), ...alternatives];
+}
 
 /** Why a client is refused: it shows no certificate of our authority, or another name. */
 export function authenticationErrorOf(

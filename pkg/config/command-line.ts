@@ -1,9 +1,9 @@
 import { type Command, type CommanderError, Option } from 'commander';
-
-import { adjustedIn } from './adjusted.ts';
-import { configFrom, type Config } from './config.ts';
+import { configFrom, type Config, type TypedFlags } from './config.ts';
 import { defaultOf, type Flag, FLAGS, IGNORED_FLAGS, type Program } from './flags.ts';
 import { FlagError } from './value.ts';
+import { formatDuration, parseDuration } from '../apis/duration.ts';
+import { parseGoInt } from '../apis/go-number.ts';
 
 /** What a command line came to. */
 export interface ParsedCommandLine {
@@ -105,6 +105,30 @@ function warningsFor(program: Program, typed: ReadonlyMap<string, readonly strin
       return [`--${name} is accepted for compatibility and has no effect`];
     return flag.programs.includes(program) ? [] : [`--${name} has no effect in ${program}`];
   });
+}
+
+/** One sentence for each value that the original accepts and that is too small or too great to be obeyed. */
+function adjustedIn(typed: TypedFlags): string[] {
+  const tooShort = FLAGS.flatMap(({ name, atLeast }) => {
+    const text = typed.get(name)?.at(-1);
+    if (text === undefined || atLeast === undefined) return [];
+    const ms = parseDuration(text);
+    if (ms === undefined || ms >= atLeast) return [];
+    return [`--${name}=${text} is too short, using the minimum of ${formatDuration(atLeast)}`];
+  });
+  const up = margin(typed, 'safety-up');
+  const down = margin(typed, 'safety-down');
+  if (down <= up) return tooShort;
+  return [
+    ...tooShort,
+    `--safety-down=${down} is greater than --safety-up, so a frozen MachineSet would be unfrozen only below its own size; using ${up}`,
+  ];
+}
+
+function margin(typed: TypedFlags, name: string): number {
+  const flag = FLAGS.find((candidate) => candidate.name === name);
+  const text = typed.get(name)?.at(-1) ?? (flag === undefined ? '' : defaultOf(flag, 'machinist run'));
+  return parseGoInt(text) ?? 0;
 }
 
 /** Exit code of a command that commander ended: 0 for help and version, 2 for what was typed wrongly. */

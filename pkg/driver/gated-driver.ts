@@ -17,7 +17,6 @@ import type { CallRates } from './call-rates.ts';
 import { DELETE_TIMEOUT_MS, READ_TIMEOUT_MS } from './deadlines.ts';
 import { DRIVER_CODES, DriverError, type DriverCode } from './error.ts';
 import { FenceWatch } from './fence-watch.ts';
-import { OPERATIONS, type DriverOperation } from './operations.ts';
 import type { Interceptor } from '../gate/interceptor.ts';
 import type { Obedience } from './obedience.ts';
 
@@ -60,6 +59,18 @@ export interface GatedDriverDeps {
   /** How long every mutation may take instead. For tests of drivers that hang. */
   readonly mutationTimeoutMs?: number;
 }
+
+/** Names of driver calls, as the label `operation` of the metrics spells them. */
+const OPERATIONS = {
+  create: 'create_machine',
+  initialize: 'initialize_machine',
+  delete: 'delete_machine',
+  status: 'get_machine_status',
+  list: 'list_machine',
+  volumeIDs: 'get_volume_ids',
+} as const;
+
+type DriverOperation = keyof typeof OPERATIONS;
 
 /** Calls for which a code is an answer like any other: that there is no VM, or that the provider goes on with it. */
 const ANSWERS: Readonly<Partial<Record<DriverCode, ReadonlySet<DriverOperation>>>> = {

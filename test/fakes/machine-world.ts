@@ -20,7 +20,8 @@ import type { ActivityResults } from '../../pkg/controllers/machine/calls/result
 import type { MachineContext, MachineStep } from '../../pkg/controllers/machine/context.ts';
 import { MachineController } from '../../pkg/controllers/machine/controller.ts';
 import { PassNotes } from '../../pkg/controllers/machine/pass-notes.ts';
-import { machineSteps, type MachineSteps, type MachineStepsDeps } from '../../pkg/controllers/machine/steps.ts';
+import type { MachineStepsDeps } from '../../pkg/controllers/machine/collaborators.ts';
+import { machineSteps, type MachineSteps } from '../../pkg/controllers/machine/steps.ts';
 import type { MachineEvent } from '../../pkg/controllers/machines/events.ts';
 import { ReplacementBudget } from '../../pkg/controllers/machines/replacement-budget.ts';
 import { ReplacementPace } from '../../pkg/controllers/machines/pace.ts';

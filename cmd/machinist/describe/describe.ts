@@ -1,9 +1,12 @@
-import { machines } from '../../../pkg/kube/resource.ts';
+import { machines, machineDeployments, machineSets } from '../../../pkg/kube/resource.ts';
 import type { DescribeOptions } from './command.ts';
 import { describe } from './description.ts';
-import { outageOf } from './outage.ts';
 import { printDescription } from './print-description.ts';
 import { renderDescription } from './render.ts';
+import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
+import { controllerOf } from '../../../pkg/apis/meta.ts';
+import type { Reader } from '../../../pkg/kube/client.ts';
+import { isAnswer } from './read-named.ts';
 
 /** Prints what is known of a Machine. Resolves with the exit code. */
 export async function describeMachine(name: string, options: DescribeOptions): Promise<number> {
@@ -19,4 +22,24 @@ export async function describeMachine(name: string, options: DescribeOptions): P
     name,
     options,
   );
+}
+
+/**
+ * What the MachineDeployment of a Machine says of a cluster that does not answer; undefined when it says nothing, when there is
+ * none, and when it may not be read: a Machine is described all the same.
+ */
+async function outageOf(reader: Reader, machine: Machine): Promise<string | undefined> {
+  const { namespace = '' } = machine.metadata;
+  try {
+    const set = controllerOf(machine);
+    if (set?.kind !== 'MachineSet') return undefined;
+    const deployment = controllerOf(await reader.get(machineSets, { namespace, name: set.name }));
+    if (deployment?.kind !== 'MachineDeployment') return undefined;
+    const { status } = await reader.get(machineDeployments, { namespace, name: deployment.name });
+    return status?.conditions?.find(({ type, status: is }) => type === 'APIServerUnreachable' && is === 'True')
+      ?.message;
+  } catch (err) {
+    if (isAnswer(err)) return undefined;
+    throw err;
+  }
 }

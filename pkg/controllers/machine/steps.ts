@@ -1,26 +1,9 @@
-import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import type { NodeLabelPolicy } from '../../apis/machine/v1alpha1/node-label-policy.ts';
-import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
-import type { Lister } from '../../cache/lister.ts';
-import type { Clock } from '../../clock/clock.ts';
-import type { Drain } from '../../drain/drain.ts';
-import type { Gate } from '../../gate/gate.ts';
-import type { Trust } from '../../gate/leader-gate.ts';
-import type { Outage } from '../../gate/outage.ts';
-import type { MachineMetrics } from './metrics.ts';
-import type { Targets } from '../../targets/targets.ts';
-import type { ReplacementBudget } from '../machines/replacement-budget.ts';
-import type { ReplacementPace } from '../machines/pace.ts';
-import type { DrainRules } from '../machines/drain-rules.ts';
-import type { Owners } from '../machines/owners.ts';
-import type { MachineSettings } from '../machines/settings.ts';
-import type { BootstrapTokens } from './tokens/bootstrap-tokens.ts';
 import { DriverCalls } from './calls/driver-call.ts';
-import type { MachineActivities } from './calls/results.ts';
 import { UnansweredCreations } from './calls/unanswered.ts';
-import { classResolver, type ClassSources } from './calls/class-resolution.ts';
+import { classResolver } from './calls/class-resolution.ts';
 import { VMClasses } from './calls/vm-classes.ts';
 import type { MachineStep } from './context.ts';
+import type { Collaborators, MachineStepsDeps } from './collaborators.ts';
 import { annotations } from './explain/annotations.ts';
 import { vmDeletion } from './explain/vm-deletion.ts';
 import { vmState } from './explain/vm-state.ts';
@@ -32,7 +15,6 @@ import { deleteVM } from './deletion/delete-vm.ts';
 import { detachVolumes } from './deletion/detach-volumes.ts';
 import { drain } from './deletion/drain.ts';
 import { drainHooks } from './deletion/drain-hooks.ts';
-import type { LeftVMs } from './deletion/forced-removal.ts';
 import { findNode } from './deletion/find-node.ts';
 import { awaitTokenRevocation } from './deletion/last-token.ts';
 import { lateAbort } from './deletion/late-abort.ts';
@@ -68,40 +50,9 @@ import { DeletionCursor } from './deletion/cursor.ts';
 import { Drains } from './drain/session.ts';
 import { IdentityClaims } from './identity/identity-claims.ts';
 import { LostNodes } from './node/lost-nodes.ts';
-import type { VMStates } from '../machines/vm-states.ts';
-import type { MachineAccess } from './machine-access.ts';
 import { MachineTokens } from './tokens/machine-tokens.ts';
 import { ReportedOnce } from './reported-once.ts';
 import { Retries } from './calls/retries.ts';
-import type { Random } from '../../random/random.ts';
-
-export interface MachineStepsDeps extends Omit<ClassSources, 'vmClasses'>, MachineAccess {
-  /** With MACHINE_INDEXES. */
-  readonly machines: Lister<Machine>;
-  readonly classes: Lister<MachineClass>;
-  readonly labelPolicies: Lister<NodeLabelPolicy>;
-  /** Both shared by all who fail machines: what one of them begins counts for all. */
-  readonly budget: ReplacementBudget;
-  readonly pace: ReplacementPace;
-  readonly owners: Owners;
-  readonly targets: Pick<Targets, 'of'>;
-  readonly activities: MachineActivities;
-  readonly drain: Drain;
-  /** What drains do about pods; undefined: all leave. */
-  readonly rules?: Pick<DrainRules, 'of'> | undefined;
-  readonly bootstrapTokens: Pick<BootstrapTokens, 'of' | 'forget'>;
-  readonly gate: Gate;
-  readonly trust: Trust;
-  readonly outages: () => readonly Outage[];
-  readonly metrics: MachineMetrics;
-  readonly clock: Clock;
-  readonly settings: MachineSettings;
-  readonly leftVMs: LeftVMs;
-  readonly vmStates: Pick<VMStates, 'get'>;
-  /** See node-sync. */
-  readonly holdsScaleDownDuringRollout: boolean;
-  readonly random?: Random | undefined;
-}
 
 /** The steps of both passes, with what they remember between passes. Losing that costs repeated questions, never a VM. */
 export interface MachineSteps {
@@ -131,7 +82,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
   const lostNodes = new LostNodes(deps);
   const cursor = new DeletionCursor(deps);
   const drains = new Drains({ ...deps, resolveClass, reportedOnce });
-  const given = {
+  const given: Collaborators = {
     ...deps,
     vmClasses,
     resolveClass,

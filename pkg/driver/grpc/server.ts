@@ -2,30 +2,20 @@ import { ServerCredentials } from '@grpc/grpc-js';
 import { createServer, type Server } from 'nice-grpc';
 
 import type { Clock } from '../../clock/clock.ts';
-import type { Logger } from '../../log/logger.ts';
-import type { ServedDriverMetrics } from '../../metrics/served-driver.ts';
-import type { Driver } from '../driver.ts';
-import type { FencingGuard } from '../fencing.ts';
 import { requireProtected, type DriverAddress } from './address.ts';
 import { HealthDefinition } from './gen/grpc/health/v1/health.ts';
 import { DriverServiceDefinition } from './gen/machine/driver/v1/driver.ts';
 import { HealthService } from './health.ts';
-import { DriverService } from './service.ts';
+import { DriverService, type ServiceDeps } from './service.ts';
 import { PrivateSocket } from './private-socket.ts';
 import { ReloadedServerCredentials } from './reloaded-server-credentials.ts';
 
 /** How long running calls may go on after `close`. */
 const CLOSE_GRACE_MS = 5_000;
 
-export interface DriverServerOptions {
-  /** The provider's half. It must honour `call.signal` and throw DriverError. */
-  readonly driver: Driver;
+export interface DriverServerOptions extends ServiceDeps {
   /** From parseDriverAddress, which refuses plain text beyond loopback. Port 0 takes a free one. */
   readonly address: DriverAddress;
-  readonly fencing: FencingGuard;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly metrics?: ServedDriverMetrics;
 }
 
 /**

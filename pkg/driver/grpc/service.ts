@@ -24,6 +24,7 @@ import {
 const DEFAULT_PAGE_SIZE = 500;
 
 export interface ServiceDeps {
+  /** The provider's half. It must honour `call.signal` and throw DriverError. */
   readonly driver: Driver;
   readonly fencing: FencingGuard;
   readonly clock: Clock;

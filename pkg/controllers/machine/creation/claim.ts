@@ -1,17 +1,10 @@
 import { next } from '../../../reconcile/result.ts';
-import type { Clock } from '../../../clock/clock.ts';
-import type { UnansweredCreations } from '../calls/unanswered.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
-import { identityConflictError, type IdentityClaims } from '../identity/identity-claims.ts';
-import type { DriverCalls } from '../calls/driver-call.ts';
+import { identityConflictError } from '../identity/identity-claims.ts';
 import { refuseVM } from './launch.ts';
 
-interface Deps {
-  readonly clock: Clock;
-  readonly calls: DriverCalls;
-  readonly unanswered: UnansweredCreations;
-  readonly claims: IdentityClaims;
-}
+type Deps = Pick<Collaborators, 'clock' | 'calls' | 'unanswered' | 'claims'>;
 
 /**
  * Refuses a VM that another Machine has: what is recorded here is what will be drained and deleted with this machine. The driver is

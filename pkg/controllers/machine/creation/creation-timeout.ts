@@ -2,26 +2,16 @@ import { phaseOf, providerIDOf, vmClassNameOf } from '../../../apis/machine/v1al
 import { formatDuration } from '../../../apis/duration.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, requeue, stop } from '../../../reconcile/result.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
-import type { Trust } from '../../../gate/leader-gate.ts';
-import type { MachineMetrics } from '../metrics.ts';
 import { isUnderWay } from '../../machines/status-texts.ts';
-import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
+import { creationTimeoutMsOf } from '../../machines/settings.ts';
 import { isBeingCreated, setOperation } from '../../machines/status.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';
 import { CATCH_UP_MS, liveCheck, type LiveCheckDeps } from '../failure/live-check.ts';
-import type { MachineActivities } from '../calls/results.ts';
 import { initializingSinceMs, refusedSinceMs } from './waiting-since.ts';
 
-interface Deps extends FailDeps, LiveCheckDeps {
-  readonly settings: MachineSettings;
-  readonly classes: Pick<Lister<MachineClass>, 'get'>;
-  readonly activities: Pick<MachineActivities, 'get'>;
-  readonly trust: Trust;
-  readonly metrics: Pick<MachineMetrics, 'failed' | 'failedToJoin'>;
-}
+type Deps = FailDeps & LiveCheckDeps & Pick<Collaborators, 'settings' | 'classes' | 'activities' | 'trust' | 'metrics'>;
 
 /**
  * Fails a machine that got no VM in time, or whose VM did not become a healthy Node in time; each has the whole timeout: the

@@ -1,12 +1,10 @@
 import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
-import type { MachineActivities } from '../calls/results.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { noVMWasRequested } from '../calls/no-vm-requested.ts';
 
-interface Deps {
-  readonly activities: Pick<MachineActivities, 'get'>;
-}
+type Deps = Pick<Collaborators, 'activities'>;
 
 /**
  * Puts our finalizer on a Machine before anything costs money, and ends the pass: the one that launches has seen it. MachineSets

@@ -6,17 +6,11 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { Clock } from '../../../clock/clock.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { Launched, MachineStep } from '../context.ts';
-import type { DriverCalls } from '../calls/driver-call.ts';
-import type { VMClasses } from '../calls/vm-classes.ts';
 import { refuseVM } from './launch.ts';
 
-interface Deps {
-  readonly clock: Clock;
-  readonly calls: DriverCalls;
-  readonly vmClasses: Pick<VMClasses, 'record'>;
-}
+type Deps = Pick<Collaborators, 'clock' | 'calls' | 'vmClasses'>;
 
 /**
  * Records which VM this machine has: provider id, the Node's name (with a target cluster), and a priority for scaling down

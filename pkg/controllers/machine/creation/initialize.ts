@@ -1,32 +1,20 @@
 import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import { toTimestamp, type Clock } from '../../../clock/clock.ts';
+import { toTimestamp } from '../../../clock/clock.ts';
 import { repeatableTimeoutMs } from '../../../driver/deadlines.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
-import type { MachineMetrics } from '../metrics.ts';
-import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
+import { creationTimeoutMsOf } from '../../machines/settings.ts';
 import { BEING_INITIALIZED, INITIALIZE_FAILED } from '../../machines/status-texts.ts';
 import { restartPhase, setFailure } from '../../machines/status.ts';
-import { keepState, type DriverCalls } from '../calls/driver-call.ts';
+import type { Collaborators } from '../collaborators.ts';
+import { keepState } from '../calls/driver-call.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import type { CallFailure } from '../calls/retries.ts';
 import { afterInitialize } from '../calls/reactions.ts';
-import type { MachineActivities } from '../calls/results.ts';
-import type { MachineTokens } from '../tokens/machine-tokens.ts';
 import { requireStillDesired } from './launch.ts';
 import { initializingSinceMs } from './waiting-since.ts';
 
-interface Deps {
-  readonly clock: Clock;
-  readonly settings: MachineSettings;
-  readonly activities: Pick<MachineActivities, 'get'>;
-  readonly metrics: Pick<MachineMetrics, 'initialized'>;
-  readonly calls: DriverCalls;
-  readonly tokens: MachineTokens;
-  readonly machines: Lister<Machine>;
-}
+type Deps = Pick<Collaborators, 'clock' | 'settings' | 'activities' | 'metrics' | 'calls' | 'tokens' | 'machines'>;
 
 /**
  * Has a new VM initialized by drivers that do this in a step of its own, once the VM's identity is recorded. A driver that

@@ -1,36 +1,32 @@
 import { classNameOf, nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
-import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
 import { repeatableTimeoutMs, wholeTimeoutMs } from '../../../driver/deadlines.ts';
 import { DRIVER_CODES, DriverError } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
+import { creationTimeoutMsOf } from '../../machines/settings.ts';
 import { beginPhase, setFailure } from '../../machines/status.ts';
 import { BEING_CREATED, CREATE_FAILED, INITIALIZE_FAILED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
-import { keepState, StaleCallError, type MachineCall, type DriverCalls } from '../calls/driver-call.ts';
-import type { UnansweredCreations } from '../calls/unanswered.ts';
-import type { VMClasses } from '../calls/vm-classes.ts';
-import type { MachineActivities } from '../calls/results.ts';
+import type { Collaborators } from '../collaborators.ts';
+import { keepState, StaleCallError, type MachineCall } from '../calls/driver-call.ts';
 import { requireConfirmed } from '../identity/confirmation.ts';
 import type { Launched, MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { afterStatus } from '../calls/reactions.ts';
-import type { MachineAccess } from '../machine-access.ts';
-import type { MachineTokens } from '../tokens/machine-tokens.ts';
 
-interface Deps {
-  readonly clock: Clock;
-  readonly settings: MachineSettings;
-  readonly machines: Lister<Machine>;
-  readonly markCreationSent: MachineAccess['markCreationSent'];
-  readonly calls: DriverCalls;
-  readonly unanswered: UnansweredCreations;
-  readonly vmClasses: VMClasses;
-  readonly activities: Pick<MachineActivities, 'get'>;
-  readonly tokens: MachineTokens;
-}
+type Deps = Pick<
+  Collaborators,
+  | 'clock'
+  | 'settings'
+  | 'machines'
+  | 'markCreationSent'
+  | 'calls'
+  | 'unanswered'
+  | 'vmClasses'
+  | 'activities'
+  | 'tokens'
+>;
 
 /**
  * Gets the VM, as an activity: GetMachineStatus first, CreateMachine only if there is none. A failure is shown in the status

@@ -1,19 +1,12 @@
 import type { LastOperation, NodeAddress } from '../../../apis/machine/v1alpha1/machine.ts';
-import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { MachineMetrics } from '../metrics.ts';
 import { isUnderWay } from '../../machines/status-texts.ts';
 import { beginPhase, isBeingCreated, setOperation } from '../../machines/status.ts';
-import type { UnansweredCreations } from '../calls/unanswered.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
-import type { MachineActivities } from '../calls/results.ts';
 
-interface Deps {
-  readonly unanswered: UnansweredCreations;
-  readonly clock: Clock;
-  readonly activities: Pick<MachineActivities, 'forget'>;
-  readonly metrics: Pick<MachineMetrics, 'created'>;
-}
+type Deps = Pick<Collaborators, 'unanswered' | 'clock' | 'activities' | 'metrics'>;
 
 /**
  * Confirms the VM: Pending, until its Node is healthy; without target cluster Available, for good. Addresses are recorded where there is no

@@ -1,18 +1,17 @@
 import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
-import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
 import { describeFieldErrors, validateMachineClass } from '../../../apis/machine/v1alpha1/validation.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import type { OperationCode } from '../../machines/operation-codes.ts';
+import type { Collaborators } from '../collaborators.ts';
 import { noVMWasRequested } from '../calls/no-vm-requested.ts';
 import { CONTROL } from '../../../gate/gate.ts';
-import type { Trust } from '../../../gate/leader-gate.ts';
 import { beginPhase, setFailure, setOperation, wasNeverRequested } from '../../machines/status.ts';
 import { NO_VM_REQUESTED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
-import { isUnresolved, wrongKindOf, type Unresolved, type ResolveClass } from '../calls/class-resolution.ts';
+import { isUnresolved, wrongKindOf, type Unresolved } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { USER_DATA } from '../tokens/machine-tokens.ts';
-import type { MachineActivities } from '../calls/results.ts';
 
 /** A class that stays without finalizer for longer is a problem to be told. */
 const PROTECTION_MS = 30_000;
@@ -20,12 +19,7 @@ const PROTECTION_MS = 30_000;
 /** By so much the clocks of API server and process may differ. */
 const SKEW_MS = 60_000;
 
-interface Deps {
-  readonly clock: Clock;
-  readonly activities: Pick<MachineActivities, 'get'>;
-  readonly resolveClass: ResolveClass;
-  readonly trust: Pick<Trust, 'trustedForMs'>;
-}
+type Deps = Pick<Collaborators, 'clock' | 'activities' | 'resolveClass' | 'trust'>;
 
 /**
  * Finds class, driver and Secret data. Whatever is wrong with them is told in the status and by an Event, and the machine waits

@@ -1,18 +1,14 @@
 import { fromTimestamp } from '../../../clock/clock.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { next, stop } from '../../../reconcile/result.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isSameVM } from '../../machines/same-vm.ts';
 import { setOperation } from '../../machines/status.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
-import { rivalFor, type IdentityClaims } from '../identity/identity-claims.ts';
+import { rivalFor } from '../identity/identity-claims.ts';
 import { becomeFailed, type FailDeps } from '../failure/fail.ts';
 
-interface Deps extends FailDeps {
-  readonly claims: IdentityClaims;
-  readonly machines: Lister<Machine>;
-}
+type Deps = FailDeps & Pick<Collaborators, 'claims' | 'machines'>;
 
 /**
  * Fails a machine whose new VM has the name of a Node that was there before: two kubelets would share it. The provider id is

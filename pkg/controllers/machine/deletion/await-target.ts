@@ -1,20 +1,15 @@
-import { describeHeldUp, type Outage } from '../../../gate/outage.ts';
+import { describeHeldUp } from '../../../gate/outage.ts';
 import { next, requeue } from '../../../reconcile/result.ts';
-import type { Clock } from '../../../clock/clock.ts';
 import { setOperation } from '../../machines/status.ts';
 import { deletionStageOf, describeStage } from '../../machines/deletion-stage.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
-import type { MachineActivities } from '../calls/results.ts';
 import { isForced } from './cursor.ts';
 
 const OUTAGE = 'ClusterOutage';
 const RECHECK_MS = 5_000;
 
-interface Deps {
-  readonly clock: Clock;
-  readonly activities: Pick<MachineActivities, 'get'>;
-  readonly outages: () => readonly Outage[];
-}
+type Deps = Pick<Collaborators, 'clock' | 'activities' | 'outages'>;
 
 /**
  * Holds a deletion during an outage of its target cluster, and says so: once, and no more when it is over. What runs goes on; a VM

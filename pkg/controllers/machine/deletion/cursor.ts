@@ -2,15 +2,12 @@ import { FORCE_DELETION_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { LastOperation, Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { parseGoBool } from '../../../apis/go-bool.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import type { Clock } from '../../../clock/clock.ts';
-import type { Trust } from '../../../gate/leader-gate.ts';
 import { CONTROL } from '../../../gate/gate.ts';
 import { requeue, type StepResult } from '../../../reconcile/result.ts';
 import { setFailure, setOperation, wasNeverRequested } from '../../machines/status.ts';
 import { deletionStageOf, describeStage, hasReached, type DeletionStage } from '../../machines/deletion-stage.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
-import type { MachineAccess } from '../machine-access.ts';
 
 export function isAt({ machine }: MachineContext, stage: DeletionStage): boolean {
   return deletionStageOf(machine) === stage;
@@ -29,11 +26,7 @@ export function isForced({ machine }: Pick<MachineContext, 'machine'>): boolean 
   return parseGoBool(machine.metadata.labels?.[FORCE_DELETION_LABEL]) === true;
 }
 
-interface CursorDeps extends Pick<MachineAccess, 'readMachine'> {
-  readonly clock: Clock;
-  readonly trust: Pick<Trust, 'trustedForMs'>;
-  readonly machines: Pick<Lister<Machine>, 'get'>;
-}
+type CursorDeps = Pick<Collaborators, 'clock' | 'trust' | 'machines' | 'readMachine'>;
 
 /** So long a stage that this process has written is as good as a look at the Machine. */
 const PROOF_MS = 5_000;

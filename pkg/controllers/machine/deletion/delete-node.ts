@@ -1,18 +1,14 @@
 import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { deletionStageOf } from '../../machines/deletion-stage.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { nodesOf } from './nodes.ts';
-import { isAt, type DeletionCursor } from './cursor.ts';
+import { isAt } from './cursor.ts';
 
-interface Deps {
-  readonly machines: Lister<Machine>;
-  readonly cursor: DeletionCursor;
-}
+type Deps = Pick<Collaborators, 'machines' | 'cursor'>;
 
 /**
  * Takes our finalizer from the machine's Nodes and deletes them: by name, by machine-name label and by provider id, so that

@@ -3,33 +3,25 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp, MINUTE_MS } from '../../../clock/clock.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { accountOf } from '../../../driver/account.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import type { MachineMetrics } from '../metrics.ts';
 import { wasNeverRequested } from '../../machines/status.ts';
-import { keepState, StaleCallError, type MachineCall, type DriverCalls } from '../calls/driver-call.ts';
-import type { DeletionTimes } from '../calls/deletion-times.ts';
+import type { Collaborators } from '../collaborators.ts';
+import { keepState, StaleCallError, type MachineCall } from '../calls/driver-call.ts';
 import type { CallFailure } from '../calls/retries.ts';
-import type { UnansweredCreations } from '../calls/unanswered.ts';
-import { isUnresolved, type ResolveClass } from '../calls/class-resolution.ts';
+import { isUnresolved } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { sharedWith } from '../identity/identity-claims.ts';
-import type { ActivityResults, MachineActivities } from '../calls/results.ts';
-import { isAt, untilRecorded, type DeletionCursor } from './cursor.ts';
+import type { ActivityResults } from '../calls/results.ts';
+import { isAt, untilRecorded } from './cursor.ts';
 import { orForcedRemoval, type ForcedRemovalDeps } from './forced-removal.ts';
 
 /** So long a deletion without an end is nothing that anybody has to look at. */
 const GOES_ON_MS = MINUTE_MS;
 
-interface Deps extends ForcedRemovalDeps {
-  readonly machines: Lister<Machine>;
-  readonly activities: Pick<MachineActivities, 'forget'>;
-  readonly metrics: Pick<MachineMetrics, 'deleted'>;
-  readonly calls: DriverCalls;
-  readonly deletionTimes: Pick<DeletionTimes, 'during'>;
-  readonly unanswered: UnansweredCreations;
-  readonly cursor: DeletionCursor;
-  readonly resolveClass: ResolveClass;
-}
+type Deps = ForcedRemovalDeps &
+  Pick<
+    Collaborators,
+    'machines' | 'activities' | 'metrics' | 'calls' | 'deletionTimes' | 'unanswered' | 'cursor' | 'resolveClass'
+  >;
 
 /**
  * Has the driver delete the VM, as an activity; also when it is said not to exist, because something of it may. Only success

@@ -11,18 +11,11 @@ import {
   type DeletionPolicy,
 } from '../../machines/deletion-policy.ts';
 import { deletionStageOf, hasReached } from '../../machines/deletion-stage.ts';
-import { deploymentOf, type Owners } from '../../machines/owners.ts';
+import { deploymentOf } from '../../machines/owners.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import type { Drains } from '../drain/session.ts';
-import type { ReportedOnce } from '../reported-once.ts';
-import type { DeletionCursor } from './cursor.ts';
 
-interface Deps {
-  readonly owners: Owners;
-  readonly drains: Pick<Drains, 'end'>;
-  readonly reportedOnce: ReportedOnce;
-  readonly cursor: DeletionCursor;
-}
+type Deps = Pick<Collaborators, 'owners' | 'drains' | 'reportedOnce' | 'cursor'>;
 
 /**
  * Finds out by which policy the machine is deleted, and records it, so that it holds when its MachineDeployment is gone. It is only ever

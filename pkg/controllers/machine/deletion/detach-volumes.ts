@@ -2,21 +2,16 @@ import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { VolumeAttachment } from '../../../apis/wire.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
-import type { Clock } from '../../../clock/clock.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { textOfStage } from '../../machines/deletion-stage.ts';
-import type { MachineSettings } from '../../machines/settings.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import { isAt, untilRecorded, type DeletionCursor } from './cursor.ts';
+import { isAt, untilRecorded } from './cursor.ts';
 
 /** When to try again to delete VolumeAttachments, and to look for ones that came since. */
 const RETRY_MS = 5_000;
 
-interface Deps {
-  readonly clock: Clock;
-  readonly settings: MachineSettings;
-  readonly cursor: DeletionCursor;
-}
+type Deps = Pick<Collaborators, 'clock' | 'settings' | 'cursor'>;
 
 /** With the deletions whose VolumeAttachments could not be deleted: since when (monotonic), by the UID of their Machine. */
 type Own = Deps & { readonly detaching: Map<string, number> };

@@ -1,18 +1,13 @@
 import { DRAIN_SINCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
-import { toTimestamp, type Clock } from '../../../clock/clock.ts';
+import { toTimestamp } from '../../../clock/clock.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import { deletionStageOf, describeStage } from '../../machines/deletion-stage.ts';
 import { describeHooks, hooksOf, isHooksText } from '../../machines/hooks.ts';
 import { setOperation } from '../../machines/status.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
-import type { Drains } from '../drain/session.ts';
-import type { ReportedOnce } from '../reported-once.ts';
 
-interface Deps {
-  readonly clock: Clock;
-  readonly reportedOnce: ReportedOnce;
-  readonly drains: Drains;
-}
+type Deps = Pick<Collaborators, 'clock' | 'reportedOnce' | 'drains'>;
 
 /**
  * Waits with the drain, also one that has begun, for as long as the Machine has a hook; nothing overrules one, and a machine without Node

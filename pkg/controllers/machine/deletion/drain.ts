@@ -2,29 +2,19 @@ import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { DRAIN_SINCE_ANNOTATION, FORCE_DELETION_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { policyInForce } from '../../machines/deletion-policy.ts';
-import type { MachineMetrics } from '../metrics.ts';
-import type { ReportedOnce } from '../reported-once.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { DrainPlan } from '../drain/plan.ts';
 import { DRAIN_TIMEOUT_EXCEEDED, reportProgress } from '../drain/report.ts';
-import type { DrainState, Drains } from '../drain/session.ts';
+import type { DrainState } from '../drain/session.ts';
 import { nodeToDrain } from './nodes.ts';
-import { isAt, isForced, untilRecorded, type DeletionCursor } from './cursor.ts';
+import { isAt, isForced, untilRecorded } from './cursor.ts';
 
-interface Deps {
-  readonly clock: Clock;
-  readonly machines: Lister<Machine>;
-  readonly metrics: Pick<MachineMetrics, 'drained'>;
-  readonly cursor: DeletionCursor;
-  readonly drains: Drains;
-  readonly reportedOnce: ReportedOnce;
-}
+type Deps = Pick<Collaborators, 'clock' | 'machines' | 'metrics' | 'cursor' | 'drains' | 'reportedOnce'>;
 
 /**
  * Empties the Node. What a forced drain leaves behind does not stop the deletion.

@@ -5,23 +5,16 @@ import type { Node } from '../../../apis/wire.ts';
 import type { DriverCode } from '../../../driver/error.ts';
 import { next, type StepResult } from '../../../reconcile/result.ts';
 import type { MachineCopy } from '../../machines/status.ts';
-import type { DriverCalls } from '../calls/driver-call.ts';
-import { isUnresolved, type ResolveClass } from '../calls/class-resolution.ts';
+import type { Collaborators } from '../collaborators.ts';
+import { isUnresolved } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
-import type { ActivityResults, MachineActivities } from '../calls/results.ts';
-import type { IdentityClaims } from '../identity/identity-claims.ts';
-import { isAt, type DeletionCursor } from './cursor.ts';
+import type { ActivityResults } from '../calls/results.ts';
+import { isAt } from './cursor.ts';
 
 /** Answers that say as much as can be known: the drain finds out whether there is a Node, the driver deletes what is left. */
 const ENOUGH: ReadonlySet<DriverCode> = new Set(['NotFound', 'Unimplemented', 'Uninitialized']);
 
-interface Deps {
-  readonly activities: Pick<MachineActivities, 'forget'>;
-  readonly calls: DriverCalls;
-  readonly claims: IdentityClaims;
-  readonly cursor: DeletionCursor;
-  readonly resolveClass: ResolveClass;
-}
+type Deps = Pick<Collaborators, 'activities' | 'calls' | 'claims' | 'cursor' | 'resolveClass'>;
 
 /**
  * Finds out the Node's name: from label `node`, from Nodes that show the machine's name or provider id, and only then from

@@ -1,14 +1,11 @@
 import { nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { FORCED_DELETION_SINCE_ANNOTATION, MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import { formatDuration } from '../../../apis/duration.ts';
-import { fromTimestamp, toTimestamp, type Clock } from '../../../clock/clock.ts';
+import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
 import { waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { policyInForce } from '../../machines/deletion-policy.ts';
-import type { MachineSettings } from '../../machines/settings.ts';
-import type { DriverCalls } from '../calls/driver-call.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';
-import type { MachineAccess } from '../machine-access.ts';
-import type { ReportedOnce } from '../reported-once.ts';
 
 /**
  * What becomes of VMs that no Machine has: this process deletes them, only reports them (`--machine-safety-orphan-vms-dry-run`), or does not look
@@ -17,13 +14,10 @@ import type { ReportedOnce } from '../reported-once.ts';
 export type LeftVMs = 'deleted' | 'reported' | 'not-looked-for';
 
 /** What Machines are let go with although their VM may still be there. */
-export interface ForcedRemovalDeps extends Pick<MachineAccess, 'noteForcedRemoval'> {
-  readonly leftVMs: LeftVMs;
-  readonly clock: Clock;
-  readonly settings: Pick<MachineSettings, 'forcedDeletionTimeoutMs'>;
-  readonly calls: Pick<DriverCalls, 'hasFailed'>;
-  readonly reportedOnce: ReportedOnce;
-}
+export type ForcedRemovalDeps = Pick<
+  Collaborators,
+  'leftVMs' | 'clock' | 'settings' | 'calls' | 'reportedOnce' | 'noteForcedRemoval'
+>;
 
 /**
  * Lets a Machine with policy `forced` go when its VM could not be deleted for the timeout; `waiting` is what ends the pass otherwise. Nothing

@@ -1,17 +1,13 @@
-import { fromTimestamp, MINUTE_MS, type Clock } from '../../../clock/clock.ts';
+import { fromTimestamp, MINUTE_MS } from '../../../clock/clock.ts';
 import { next, requeue } from '../../../reconcile/result.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
-import type { MachineTokens } from '../tokens/machine-tokens.ts';
-import { isAt, type DeletionCursor } from './cursor.ts';
+import { isAt } from './cursor.ts';
 
 /** So long, from its deletion on, a Machine stays for a bootstrap token that cannot be deleted; it expires by itself. */
 const PATIENCE_MS = 2 * MINUTE_MS;
 
-interface Deps {
-  readonly clock: Clock;
-  readonly tokens: MachineTokens;
-  readonly cursor: DeletionCursor;
-}
+type Deps = Pick<Collaborators, 'clock' | 'tokens' | 'cursor'>;
 
 /** Nobody knows of the bootstrap token once its Machine is gone, so one that is left is tried again before that. */
 export const awaitTokenRevocation = (deps: Deps): MachineStep => ({

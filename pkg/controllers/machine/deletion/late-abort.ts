@@ -1,11 +1,9 @@
 import { next } from '../../../reconcile/result.ts';
 import { hasPreparationBegun, isPreparationRequested } from '../../machines/prepared-deletion.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
-import type { ReportedOnce } from '../reported-once.ts';
 
-interface Deps {
-  readonly reportedOnce: ReportedOnce;
-}
+type Deps = Pick<Collaborators, 'reportedOnce'>;
 
 /** Tells anyone who takes back a prepared deletion after its DELETE that it is too late. */
 export const lateAbort = ({ reportedOnce }: Deps): MachineStep => ({

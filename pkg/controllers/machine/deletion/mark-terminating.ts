@@ -6,20 +6,13 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
-import type { Clock } from '../../../clock/clock.ts';
 import { beginPhase, wasNeverRequested } from '../../machines/status.ts';
 import { deletionStageOf } from '../../machines/deletion-stage.ts';
+import type { Collaborators } from '../collaborators.ts';
 import { noVMWasRequested } from '../calls/no-vm-requested.ts';
-import type { MachineActivities } from '../calls/results.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import type { MachineAccess } from '../machine-access.ts';
-import type { DeletionCursor } from './cursor.ts';
 
-interface Deps extends Pick<MachineAccess, 'isClassProtected'> {
-  readonly activities: Pick<MachineActivities, 'get'>;
-  readonly clock: Clock;
-  readonly cursor: DeletionCursor;
-}
+type Deps = Pick<Collaborators, 'activities' | 'clock' | 'cursor' | 'isClassProtected'>;
 
 /**
  * Begins a deletion, or finds it begun: by us, or by the original, at any stage. A preservation ends with it. Whether a VM was ever

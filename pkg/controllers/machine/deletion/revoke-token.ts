@@ -1,12 +1,9 @@
 import { next } from '../../../reconcile/result.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
-import type { MachineTokens } from '../tokens/machine-tokens.ts';
-import { isAt, type DeletionCursor } from './cursor.ts';
+import { isAt } from './cursor.ts';
 
-interface Deps {
-  readonly tokens: MachineTokens;
-  readonly cursor: DeletionCursor;
-}
+type Deps = Pick<Collaborators, 'tokens' | 'cursor'>;
 
 /**
  * Deletes the bootstrap token before the VM, so that a VM that boots while it is deleted cannot join any more. Tokens of

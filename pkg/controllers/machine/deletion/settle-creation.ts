@@ -1,24 +1,16 @@
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { ActivityKind } from '../../../activity/activity.ts';
-import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
-import type { UnansweredCreations } from '../calls/unanswered.ts';
-import type { VMClasses } from '../calls/vm-classes.ts';
-import type { MachineActivities } from '../calls/results.ts';
-import { identityConflictError, type IdentityClaims } from '../identity/identity-claims.ts';
+import { identityConflictError } from '../identity/identity-claims.ts';
 
 /** So long a running creation may end by itself: a VM that we are told of is deleted for certain. */
 const PATIENCE_MS = 30_000;
 
-interface Deps {
-  readonly clock: Clock;
-  readonly activities: Pick<MachineActivities, 'abort' | 'forget' | 'get'>;
-  readonly unanswered: UnansweredCreations;
-  readonly claims: IdentityClaims;
-  readonly vmClasses: Pick<VMClasses, 'record'>;
-}
+type Deps = Pick<Collaborators, 'clock' | 'activities' | 'unanswered' | 'claims' | 'vmClasses'>;
 
 /**
  * At most one call about a VM is in flight: a creation that runs is awaited (one that has not asked for the VM yet gives up by

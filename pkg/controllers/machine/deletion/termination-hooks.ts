@@ -1,16 +1,12 @@
-import type { Clock } from '../../../clock/clock.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import { describeStage, textOfStage } from '../../machines/deletion-stage.ts';
 import { describeHooks, hooksOf, isHooksText } from '../../machines/hooks.ts';
 import { setOperation } from '../../machines/status.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
-import type { ReportedOnce } from '../reported-once.ts';
 import { isAt } from './cursor.ts';
 
-interface Deps {
-  readonly clock: Clock;
-  readonly reportedOnce: ReportedOnce;
-}
+type Deps = Pick<Collaborators, 'clock' | 'reportedOnce'>;
 
 /**
  * Waits with the VM, whose Node is empty by then, for as long as the Machine has a hook; nothing overrules one, no deletion policy either,

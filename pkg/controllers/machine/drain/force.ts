@@ -1,19 +1,15 @@
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, MINUTE_MS } from '../../../clock/clock.ts';
-import type { Trust } from '../../../gate/leader-gate.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
-import type { MachineAccess } from '../machine-access.ts';
 import { clustersOf } from '../failure/fail.ts';
-import { deadlineOf, type DeadlineDeps, type DrainPlan } from './plan.ts';
+import { deadlineOf, type DrainPlan } from './plan.ts';
 import type { ForceReason } from './record.ts';
 
 /** A Node that is broken for longer cannot end its pods by itself. Fixed, as in the original. */
 const BROKEN_AFTER_MS = 5 * MINUTE_MS;
 
-export interface ForceDeps extends DeadlineDeps {
-  readonly trust: Pick<Trust, 'graceLeftMs' | 'trustedForMs'>;
-  readonly readMachine: MachineAccess['readMachine'];
-}
+export type ForceDeps = Pick<Collaborators, 'clock' | 'settings' | 'trust' | 'readMachine'>;
 
 /**
  * Why pods are to be deleted instead of evicted; undefined when they are not. That a Node is broken is believed only after a

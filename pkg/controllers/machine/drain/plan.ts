@@ -1,10 +1,11 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { MINUTE_MS, type Clock } from '../../../clock/clock.ts';
+import { MINUTE_MS } from '../../../clock/clock.ts';
 import type { DrainRequest } from '../../../drain/drain.ts';
 import type { DrainRules } from '../../machines/drain-rules.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { drainTimeoutMsOf, maxEvictRetriesOf, type MachineSettings } from '../../machines/settings.ts';
+import type { Collaborators } from '../collaborators.ts';
 import { isUnresolved, type ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext } from '../context.ts';
 import type { DrainPurpose, ForceReason, ForceRule } from './record.ts';
@@ -35,10 +36,7 @@ export interface DrainPlan extends Pick<DrainRequest, 'barrier' | 'nodeCondition
   readonly onForcedFailure: 'go-on' | 'retry';
 }
 
-export interface DeadlineDeps {
-  readonly clock: Clock;
-  readonly settings: MachineSettings;
-}
+export type DeadlineDeps = Pick<Collaborators, 'clock' | 'settings'>;
 
 /** When pods that are left are deleted, or, where nothing forces the drain, when it counts as failed. Wall time. */
 export function deadlineOf({ settings }: DeadlineDeps, { machine }: MachineContext, { startMs }: DrainPlan): number {

@@ -1,15 +1,11 @@
 import type { Activity } from '../../../activity/activity.ts';
 import { FORCE_DRAIN_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
-import type { MachineMetrics } from '../metrics.ts';
-import type { BlockedPod, Drain, DrainOutcome } from '../../../drain/drain.ts';
+import type { Collaborators } from '../collaborators.ts';
+import type { BlockedPod, DrainOutcome } from '../../../drain/drain.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { ApiError } from '../../../kube/errors.ts';
-import type { MachineActivities } from '../calls/results.ts';
-import type { ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext } from '../context.ts';
-import type { DrainRules } from '../../machines/drain-rules.ts';
-import type { ReportedOnce } from '../reported-once.ts';
 import { clustersOf } from '../failure/fail.ts';
 import { forceReasonOf, type ForceDeps } from './force.ts';
 import { deadlineOf, describeForce, forceAtOf, requestOf, type DrainPlan } from './plan.ts';
@@ -55,15 +51,8 @@ type KeptDrain = Pick<DrainPlan, 'nodes' | 'node' | 'barrier' | 'startMs' | 'for
   readonly purpose: Exclude<DrainPurpose, 'deletion' | 'preparation'>;
 };
 
-export interface DrainsDeps extends ForceDeps {
-  readonly activities: MachineActivities;
-  /** Empties a Node. */
-  readonly drain: Drain;
-  readonly rules?: Pick<DrainRules, 'of'> | undefined;
-  readonly resolveClass: ResolveClass;
-  readonly reportedOnce: ReportedOnce;
-  readonly metrics: Pick<MachineMetrics, 'drained'>;
-}
+export type DrainsDeps = ForceDeps &
+  Pick<Collaborators, 'activities' | 'drain' | 'rules' | 'resolveClass' | 'reportedOnce' | 'metrics'>;
 
 /** A drain that does not go on by itself. */
 export interface BlockedDrain {

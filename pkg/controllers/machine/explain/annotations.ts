@@ -1,15 +1,12 @@
-import type { Machine, MachineCondition } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import { toTimestamp, type Clock } from '../../../clock/clock.ts';
+import type { MachineCondition } from '../../../apis/machine/v1alpha1/machine.ts';
+import { toTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import { INVALID_ANNOTATION, invalidAnnotations } from '../../replicas/invalid-annotations.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { namedNode } from '../node/named-node.ts';
 
-interface Deps {
-  readonly clock: Clock;
-  readonly machines: Lister<Machine>;
-}
+type Deps = Pick<Collaborators, 'clock' | 'machines'>;
 
 /** With what was told last of Machines, by UID: the original's definition stores no such condition. */
 type Own = Deps & { readonly lastReported: Map<string, string> };

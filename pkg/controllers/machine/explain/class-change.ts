@@ -1,16 +1,13 @@
 import { classNameOf, providerIDOf, vmClassNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
-import { toTimestamp, type Clock } from '../../../clock/clock.ts';
+import { toTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { VMClasses } from '../calls/vm-classes.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { CLASS_CHANGE_IGNORED } from './conditions.ts';
 
-interface Deps {
-  readonly clock: Clock;
-  readonly vmClasses: Pick<VMClasses, 'watch'>;
-}
+type Deps = Pick<Collaborators, 'clock' | 'vmClasses'>;
 
 /** With what was told last of Machines, by UID: the original's definition stores no such condition. */
 type Own = Deps & { readonly reported: Map<string, string> };

@@ -1,15 +1,13 @@
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { toTimestamp, type Clock } from '../../../clock/clock.ts';
+import { toTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
-import { VM_DELETION_REQUESTED, type VMStates } from '../../machines/vm-states.ts';
+import { VM_DELETION_REQUESTED } from '../../machines/vm-states.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { Explanation } from './explanation.ts';
 
-interface Deps {
-  readonly clock: Clock;
-  readonly vmStates: Pick<VMStates, 'get'>;
-}
+type Deps = Pick<Collaborators, 'clock' | 'vmStates'>;
 
 /** With what was told last of Machines, by UID: the original's definition stores no such condition. */
 type Own = Deps & { readonly reported: Map<string, string> };

@@ -1,13 +1,11 @@
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import { toTimestamp, type Clock } from '../../../clock/clock.ts';
+import { toTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
-import { VM_STATE, type VMStates } from '../../machines/vm-states.ts';
+import { VM_STATE } from '../../machines/vm-states.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 
-interface Deps {
-  readonly clock: Clock;
-  readonly vmStates: Pick<VMStates, 'get'>;
-}
+type Deps = Pick<Collaborators, 'clock' | 'vmStates'>;
 
 /** With what was written last of Machines, by UID: the original's definition stores no such condition. */
 type Own = Deps & { readonly written: Map<string, string> };

@@ -1,17 +1,14 @@
-import type { Clock } from '../../../clock/clock.ts';
-import { CONTROL, type Gate } from '../../../gate/gate.ts';
+import { CONTROL } from '../../../gate/gate.ts';
 import { beginPhase } from '../../machines/status.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
-import type { MachineMetrics } from '../metrics.ts';
 
 /** Why a machine fails, for metrics. */
 export type FailureReason = 'health-timeout' | 'creation-timeout' | 'stale-node';
 
-export interface FailDeps {
-  readonly gate: Gate;
-  readonly clock: Clock;
-  readonly metrics: Pick<MachineMetrics, 'failed'>;
-}
+export type FailDeps = Pick<Collaborators, 'gate' | 'clock'> & {
+  readonly metrics: Pick<Collaborators['metrics'], 'failed'>;
+};
 
 /** The clusters whose life a verdict on this machine depends on. */
 export function clustersOf({ nodes }: Pick<MachineContext, 'nodes'>): string[] {

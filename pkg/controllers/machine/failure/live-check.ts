@@ -1,16 +1,14 @@
 import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { belongsTo, type MachineIndex } from '../../machines/node-owner.ts';
+import { belongsTo } from '../../machines/node-owner.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
-import type { MachineAccess } from '../machine-access.ts';
 
 /** When to look again after a live read that contradicts the cache: the watch delivers it soon. */
 export const CATCH_UP_MS = 1_000;
 
-export interface LiveCheckDeps extends Pick<MachineAccess, 'readMachine'> {
-  readonly machines: MachineIndex;
-}
+export type LiveCheckDeps = Pick<Collaborators, 'machines' | 'readMachine'>;
 
 /** What a live look found: what speaks against going on at once, or the machine's Node, if it has one. */
 export type LiveCheck = { readonly doubt: string } | { readonly doubt: undefined; readonly node: Node | undefined };

@@ -4,16 +4,14 @@ import type { OperationType } from '../../../apis/machine/v1alpha1/phases.ts';
 import { formatDuration } from '../../../apis/duration.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, requeue, stop, type StepResult } from '../../../reconcile/result.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import type { Trust } from '../../../gate/leader-gate.ts';
 import { hold, withHold, type Hold } from '../../machines/replacement-hold.ts';
 import { isMaintenanceRequested } from '../../machines/maintenance.ts';
 import { isHealthy } from '../../machines/node-health.ts';
-import { healthTimeoutMsOf, watchedConditionsOf, type MachineSettings } from '../../machines/settings.ts';
+import { healthTimeoutMsOf, watchedConditionsOf } from '../../machines/settings.ts';
 import { setOperation } from '../../machines/status.ts';
-import type { PaceFacts, ReplacementPace } from '../../machines/pace.ts';
+import type { PaceFacts } from '../../machines/pace.ts';
 import { paceFactsOf, stoppedZoneOf, type TurnDeps } from '../../machines/replacement-turn.ts';
-import type { ReplacementBudget } from '../../machines/replacement-budget.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { isUpdateSuccessful } from '../in-place/outcome.ts';
 import { isSuspended } from '../node/suspended.ts';
@@ -26,13 +24,10 @@ const REPLACEMENT_RETRY_MS = 10_000;
 /** Phases that last no longer than the health timeout; after a successful update a machine stays in its phase while unhealthy. */
 const LIMITED: ReadonlySet<string> = new Set(['Unknown', 'InPlaceUpdateSuccessful', 'InPlaceUpdateFailed']);
 
-interface Deps extends FailDeps, LiveCheckDeps, TurnDeps {
-  readonly machines: Lister<Machine>;
-  readonly settings: MachineSettings;
-  readonly trust: Trust;
-  readonly budget: ReplacementBudget;
-  readonly pace: ReplacementPace;
-}
+type Deps = FailDeps &
+  LiveCheckDeps &
+  TurnDeps &
+  Pick<Collaborators, 'machines' | 'settings' | 'trust' | 'budget' | 'pace'>;
 
 /**
  * Fails a machine that was Unknown, or not well after an update in place, for its whole health timeout, unless it was told not

@@ -1,38 +1,27 @@
 import { phaseOf, vmClassNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
-import type { MachineMetrics } from '../metrics.ts';
 import {
   awaitsCriticalComponents,
   badConditions,
   conditionsChanged,
   describeConditions,
 } from '../../machines/node-health.ts';
-import { watchedConditionsOf, type MachineSettings } from '../../machines/settings.ts';
+import { watchedConditionsOf } from '../../machines/settings.ts';
 import { beginPhase, setOperation } from '../../machines/status.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { hasFailedUpdate } from '../in-place/outcome.ts';
 import { namedNode } from '../node/named-node.ts';
-import type { MachineTokens } from '../tokens/machine-tokens.ts';
 
 /** Phases that others end; nor does a healthy Node heal a machine that failed because its update in place did. */
 const LEFT_ALONE: ReadonlySet<string> = new Set(['InPlaceUpdating', 'InPlaceUpdateFailed', 'Terminating']);
 
 const UNNAMED = `Label ${NODE_LABEL} of the Machine is missing, and no Node refers to the Machine: set it to the name of its Node.`;
 
-interface Deps {
-  readonly clock: Clock;
-  readonly settings: MachineSettings;
-  readonly machines: Lister<Machine>;
-  readonly classes: Pick<Lister<MachineClass>, 'get'>;
-  readonly metrics: Pick<MachineMetrics, 'joined'>;
-  readonly tokens: MachineTokens;
-}
+type Deps = Pick<Collaborators, 'clock' | 'settings' | 'machines' | 'classes' | 'metrics' | 'tokens'>;
 
 /**
  * Mirrors the Node's conditions and moves between Running and Unknown. Never ends the pass.

@@ -2,17 +2,15 @@ import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { CANDIDATE_FOR_UPDATE_LABEL, SELECTED_FOR_UPDATE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { describeStage } from '../../machines/deletion-stage.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { beginPhase, setFailure, setOperation } from '../../machines/status.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { reportProgress } from '../drain/report.ts';
-import type { Drains, DrainState } from '../drain/session.ts';
-import type { ReportedOnce } from '../reported-once.ts';
+import type { DrainState } from '../drain/session.ts';
 import { namedNode } from '../node/named-node.ts';
 import { nodeConditionOf, setCondition } from '../../machines/node-condition.ts';
 import { IN_PLACE_UPDATE, inPlaceCondition, inPlaceFacts, nextReason, type InPlaceFacts } from './reason.ts';
@@ -28,12 +26,7 @@ const UPDATABLE: ReadonlySet<string> = new Set([
 /** The original's words. */
 const READY_TEXT = 'Node drain successful. Node is ready for update';
 
-interface Deps {
-  readonly drains: Drains;
-  readonly reportedOnce: ReportedOnce;
-  readonly clock: Clock;
-  readonly machines: Lister<Machine>;
-}
+type Deps = Pick<Collaborators, 'drains' | 'reportedOnce' | 'clock' | 'machines'>;
 
 /**
  * Brings an update in place forward, one change a pass: the Node's labels are told as condition `InPlaceUpdate`, a selected Node is

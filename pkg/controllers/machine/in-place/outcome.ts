@@ -3,22 +3,18 @@ import { formatDuration } from '../../../apis/duration.ts';
 import { UPDATE_RESULT_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import { inPlaceUpdateTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
+import { inPlaceUpdateTimeoutMsOf } from '../../machines/settings.ts';
 import { beginPhase, setOperation } from '../../machines/status.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { namedNode } from '../node/named-node.ts';
 import { nodeConditionOf } from '../../machines/node-condition.ts';
 import { isSuspended } from '../node/suspended.ts';
 import { failureOn, IN_PLACE_UPDATE } from './reason.ts';
 
-interface Deps {
-  readonly clock: Clock;
-  readonly settings: MachineSettings;
-  readonly machines: Lister<Machine>;
-}
+type Deps = Pick<Collaborators, 'clock' | 'settings' | 'machines'>;
 
 /**
  * Ends an update in place: by the result that the agent on the Node puts on it as a label, or by its timeout, counted from when

@@ -3,8 +3,7 @@ import { MAINTENANCE_NODE_ANNOTATION, MAINTENANCE_SINCE_ANNOTATION } from '../..
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import { fromTimestamp, toTimestamp, type Clock } from '../../../clock/clock.ts';
+import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import { problemWith } from '../../machines/annotation-rule.ts';
 import { describeHooks, hooksOf } from '../../machines/hooks.ts';
@@ -21,11 +20,11 @@ import {
 } from '../../machines/maintenance.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { isWorthReporting, reasonFor } from '../../machines/node-refusal.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { describeProgress, reasonOf } from '../../../drain/progress-text.ts';
 import { nextReportInMs } from '../drain/report.ts';
-import type { Drains, DrainState } from '../drain/session.ts';
-import type { ReportedOnce } from '../reported-once.ts';
+import type { DrainState } from '../drain/session.ts';
 import { namedNode, type NamedNode } from '../node/named-node.ts';
 import { nodeConditionOf, setCondition } from '../../machines/node-condition.ts';
 import { liftOwnCordon, withoutOwnCordon } from '../node/own-cordon.ts';
@@ -42,12 +41,7 @@ const TIMED: ReadonlySet<string> = new Set([
   'InPlaceUpdateFailed',
 ]);
 
-interface Deps {
-  readonly drains: Drains;
-  readonly reportedOnce: ReportedOnce;
-  readonly clock: Clock;
-  readonly machines: Lister<Machine>;
-}
+type Deps = Pick<Collaborators, 'drains' | 'reportedOnce' | 'clock' | 'machines'>;
 
 /** The Node of a machine that is asked for maintenance, or was. */
 interface Maintained {

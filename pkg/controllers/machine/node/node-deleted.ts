@@ -1,13 +1,10 @@
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import type { MachineAccess } from '../machine-access.ts';
-import { isManaged, type LostNodes } from './lost-nodes.ts';
+import { isManaged } from './lost-nodes.ts';
 
-interface Deps {
-  readonly lostNodes: LostNodes;
-  readonly deleteMachine: MachineAccess['deleteMachine'];
-}
+type Deps = Pick<Collaborators, 'lostNodes' | 'deleteMachine'>;
 
 /**
  * Deletes the Machine of a Node that somebody deleted: our finalizer keeps such a Node until it is drained and its VM gone. One

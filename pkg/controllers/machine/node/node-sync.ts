@@ -5,18 +5,14 @@ import {
   LAST_APPLIED_CAPACITY_ANNOTATION,
   NODE_SYNC_REFUSED_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
-import type { NodeLabelPolicy } from '../../../apis/machine/v1alpha1/node-label-policy.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { withDeadline } from '../../../clock/deadline.ts';
 import { next, type StepResult } from '../../../reconcile/result.ts';
-import type { Clock } from '../../../clock/clock.ts';
-import type { Lister } from '../../../cache/lister.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { belongsTo } from '../../machines/node-owner.ts';
-import type { Owners } from '../../machines/owners.ts';
 import { joinsRollout } from '../../replicas/rollout-hold.ts';
 import {
   ALL_CHANGES,
@@ -27,9 +23,8 @@ import {
   type NodeRefusal,
 } from '../../machines/node-refusal.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
+import type { Collaborators } from '../collaborators.ts';
 import { judgeLabels } from './allowed-labels.ts';
-import type { ReportedOnce } from '../reported-once.ts';
-import type { LostNodes } from './lost-nodes.ts';
 import { capacityChange, type CapacityChange } from './node-capacity.ts';
 import { applyInParts } from './node-parts.ts';
 import { scaleDownHold } from './scale-down-hold.ts';
@@ -45,17 +40,17 @@ const PATIENCE_MS = 1_000;
 /** How a refusal of the virtual capacity is named. */
 const CAPACITY = 'virtual capacity';
 
-interface Deps {
-  readonly clock: Clock;
-  readonly machines: Lister<Machine>;
-  readonly classes: Pick<Lister<MachineClass>, 'get'>;
-  readonly labelPolicies: Pick<Lister<NodeLabelPolicy>, 'list'>;
-  readonly reportedOnce: ReportedOnce;
-  readonly lostNodes: LostNodes;
-  readonly owners: Owners;
-  /** Whether Nodes are kept from the autoscaler's scale-down while a rollout is on, by a MachineDeployment that this process looks after. */
-  readonly holdsScaleDownDuringRollout: boolean;
-}
+type Deps = Pick<
+  Collaborators,
+  | 'clock'
+  | 'machines'
+  | 'classes'
+  | 'labelPolicies'
+  | 'reportedOnce'
+  | 'lostNodes'
+  | 'owners'
+  | 'holdsScaleDownDuringRollout'
+>;
 
 /** What this process knows of a Node for which the API server refuses something. */
 interface RefusedNodeSync {

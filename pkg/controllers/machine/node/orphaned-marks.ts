@@ -1,21 +1,17 @@
 import { isBeingDeleted } from '../../../apis/meta.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { Lister } from '../../../cache/lister.ts';
 import { MINUTE_MS } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import { isNodeChangeRefused } from '../../machines/node-refusal.ts';
-import { hasNoDeployment, type Owners } from '../../machines/owners.ts';
+import { hasNoDeployment } from '../../machines/owners.ts';
 import { leftRolloutMarks } from '../../machines/rollout-marks.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { namedNode } from './named-node.ts';
 
 /** When to try again what the API server refuses. */
 const REFUSED_RETRY_MS = 5 * MINUTE_MS;
 
-interface Deps {
-  readonly owners: Owners;
-  readonly machines: Lister<Machine>;
-}
+type Deps = Pick<Collaborators, 'owners' | 'machines'>;
 
 /**
  * Takes away what a rollout has left on the Node of a Machine that no MachineDeployment owns any more, as after a deletion with

@@ -1,14 +1,11 @@
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { Lister } from '../../../cache/lister.ts';
 import { next } from '../../../reconcile/result.ts';
 import { hadNode, ownNodeOf } from '../../machines/node-owner.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { namedNode } from './named-node.ts';
 
-interface Deps {
-  readonly machines: Lister<Machine>;
-}
+type Deps = Pick<Collaborators, 'machines'>;
 
 /**
  * Sets label `node` right where somebody has changed it, or taken it away: a Node that shows the machine's name is the machine's, the

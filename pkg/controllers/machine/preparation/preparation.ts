@@ -6,15 +6,14 @@ import {
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import { fromTimestamp, toTimestamp, type Clock } from '../../../clock/clock.ts';
+import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
 import { ApiError, isConflict } from '../../../kube/errors.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { requestedPolicy, skipsDrain, type DeletionPolicy } from '../../machines/deletion-policy.ts';
 import { describeHooks, hooksOf } from '../../machines/hooks.ts';
 import { isMaintenanceRequested } from '../../machines/maintenance.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
-import { deploymentOf, type Owners } from '../../machines/owners.ts';
+import { deploymentOf } from '../../machines/owners.ts';
 import {
   DELETION_PREPARED,
   hasPreparationBegun,
@@ -23,15 +22,13 @@ import {
   type PreparationPhase,
 } from '../../machines/prepared-deletion.ts';
 import { isBeingCreated } from '../../machines/status.ts';
-import type { MachineActivities } from '../calls/results.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { isForced } from '../deletion/cursor.ts';
 import { nodeToDrain, nodesOf } from '../deletion/nodes.ts';
 import type { DrainPlan } from '../drain/plan.ts';
 import { reportDrainProgress } from '../drain/report.ts';
-import type { DrainState, Drains } from '../drain/session.ts';
-import type { MachineAccess } from '../machine-access.ts';
-import type { ReportedOnce } from '../reported-once.ts';
+import type { DrainState } from '../drain/session.ts';
 import { namedNode, type NamedNode } from '../node/named-node.ts';
 import { liftOwnCordon, withoutOwnCordon } from '../node/own-cordon.ts';
 import { planPreparation } from './plan.ts';
@@ -42,14 +39,10 @@ const CONFLICT_RETRY_MS = 200;
 const REFUSED_RETRY_MS = 10_000;
 const REFUSED_WAIT = 'the API server to delete the Machine';
 
-interface Deps extends Pick<MachineAccess, 'readMachine' | 'deleteUnchanged'> {
-  readonly clock: Clock;
-  readonly machines: Lister<Machine>;
-  readonly owners: Owners;
-  readonly activities: Pick<MachineActivities, 'get'>;
-  readonly drains: Drains;
-  readonly reportedOnce: ReportedOnce;
-}
+type Deps = Pick<
+  Collaborators,
+  'clock' | 'machines' | 'owners' | 'activities' | 'drains' | 'reportedOnce' | 'readMachine' | 'deleteUnchanged'
+>;
 
 /** With the machines of which it was told that they are prepared, by UID, and when (monotonic) the DELETE may be sent. */
 type Own = Deps & { readonly completed: Map<string, number> };

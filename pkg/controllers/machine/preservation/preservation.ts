@@ -2,15 +2,13 @@ import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { LAST_APPLIED_NODE_PRESERVE_ANNOTATION, PRESERVE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { fromTimestamp, toTimestamp, type Clock } from '../../../clock/clock.ts';
+import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
-import { preserveTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
+import { preserveTimeoutMsOf } from '../../machines/settings.ts';
 import { requestedPreservation } from '../../machines/preserve-value.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import type { Drains } from '../drain/session.ts';
 import { namedNode, type NamedNode } from '../node/named-node.ts';
 import { setCondition } from '../../machines/node-condition.ts';
 import { scaleDownHold } from '../node/scale-down-hold.ts';
@@ -35,12 +33,7 @@ const END_TEXTS: Record<EndReason, string> = {
   recovered: 'the machine recovered',
 };
 
-interface Deps {
-  readonly drains: Drains;
-  readonly clock: Clock;
-  readonly settings: MachineSettings;
-  readonly machines: Lister<Machine>;
-}
+type Deps = Pick<Collaborators, 'drains' | 'clock' | 'settings' | 'machines'>;
 
 /**
  * Preserves machines that are asked to be, and ends that. The expiry time comes first and is recorded before the Node is touched;

@@ -1,12 +1,11 @@
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
-import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
+import { creationTimeoutMsOf } from '../../machines/settings.ts';
 import { isBeingCreated } from '../../machines/status.ts';
+import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
-import type { BootstrapTokens } from './bootstrap-tokens.ts';
 import { legacyTokenID } from './token-id.ts';
 import { fillUserData, requiresToken } from './user-data.ts';
 
@@ -20,13 +19,7 @@ export const USER_DATA = 'userData';
 
 type Data = Readonly<Record<string, Uint8Array>>;
 
-export interface MachineTokensDeps {
-  readonly clock: Clock;
-  readonly settings: MachineSettings;
-  readonly machines: Lister<Machine>;
-  /** The Secrets themselves. */
-  readonly bootstrapTokens: Pick<BootstrapTokens, 'of' | 'forget'>;
-}
+export type MachineTokensDeps = Pick<Collaborators, 'clock' | 'settings' | 'machines' | 'bootstrapTokens'>;
 
 /** The bootstrap token in the life of a machine: in its user data, until it has joined. Remembers which could not be deleted. */
 export class MachineTokens {

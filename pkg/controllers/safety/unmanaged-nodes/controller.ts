@@ -1,5 +1,9 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { NODE_FINALIZER, NOT_MANAGED_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
+import {
+  NODE_FINALIZER,
+  NOT_MANAGED_ANNOTATION,
+  MAINTENANCE_ANNOTATION,
+} from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import type { Clock } from '../../../clock/clock.ts';
@@ -12,13 +16,17 @@ import type { Logger } from '../../../log/logger.ts';
 import type { UnmanagedNodeMetrics } from './metrics.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { Target, Targets } from '../../../targets/targets.ts';
-import { MAINTENANCE } from '../../machines/maintenance.ts';
+import { MAINTENANCE, isMaintenanceRequested, ENDED, NO_MACHINE } from '../../machines/maintenance.ts';
 import { nodeAccess } from '../../machines/node-access.ts';
-import { setCondition } from '../../machines/node-condition.ts';
+import { setCondition, nodeConditionOf, type DesiredCondition } from '../../machines/node-condition.ts';
 import { machinesOfNode } from '../../../indexes/machines-of-node.ts';
 import type { DeletedMachine, DeletedMachines } from '../deleted-machines.ts';
-import { answerOf } from './maintenance-request.ts';
 import { decideOnNode } from './node-decision.ts';
+
+/** What answers a request for maintenance of a Node that no Machine has. */
+const NO_MACHINE_TEXT =
+  `Annotation ${MAINTENANCE_ANNOTATION} has no effect: no Machine refers to this Node, by label node or by its provider ID. ` +
+  'Cordon and drain it with kubectl instead, and remove the annotation.';
 
 export interface UnmanagedNodesDeps {
   readonly targets: Targets;
@@ -143,4 +151,12 @@ export class UnmanagedNodesController {
     log.info({ node: name, providerID: left?.providerID }, 'deleted a node that joined after its machine was deleted');
     return stop;
   }
+}
+
+/** What a Node without Machine says of maintenance that is asked of it, and of such a request that was taken back. */
+function answerOf(node: Node): Pick<DesiredCondition, 'reason' | 'message'> | undefined {
+  if (isMaintenanceRequested(node, undefined)) return { reason: NO_MACHINE, message: NO_MACHINE_TEXT };
+  return nodeConditionOf(node, MAINTENANCE)?.reason === NO_MACHINE
+    ? { reason: 'NotInMaintenance', message: ENDED }
+    : undefined;
 }

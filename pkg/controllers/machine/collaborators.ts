@@ -1,0 +1,76 @@
+import type { NodeLabelPolicy } from '../../apis/machine/v1alpha1/node-label-policy.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import type { Lister } from '../../cache/lister.ts';
+import type { Clock } from '../../clock/clock.ts';
+import type { Drain } from '../../drain/drain.ts';
+import type { Gate } from '../../gate/gate.ts';
+import type { Trust } from '../../gate/leader-gate.ts';
+import type { Outage } from '../../gate/outage.ts';
+import type { Random } from '../../random/random.ts';
+import type { Targets } from '../../targets/targets.ts';
+import type { DrainRules } from '../machines/drain-rules.ts';
+import type { Owners } from '../machines/owners.ts';
+import type { ReplacementPace } from '../machines/pace.ts';
+import type { ReplacementBudget } from '../machines/replacement-budget.ts';
+import type { MachineSettings } from '../machines/settings.ts';
+import type { VMStates } from '../machines/vm-states.ts';
+import type { ClassSources, ResolveClass } from './calls/class-resolution.ts';
+import type { DeletionTimes } from './calls/deletion-times.ts';
+import type { DriverCalls } from './calls/driver-call.ts';
+import type { MachineActivities } from './calls/results.ts';
+import type { UnansweredCreations } from './calls/unanswered.ts';
+import type { VMClasses } from './calls/vm-classes.ts';
+import type { DeletionCursor } from './deletion/cursor.ts';
+import type { LeftVMs } from './deletion/forced-removal.ts';
+import type { Drains } from './drain/session.ts';
+import type { IdentityClaims } from './identity/identity-claims.ts';
+import type { MachineAccess } from './machine-access.ts';
+import type { MachineMetrics } from './metrics.ts';
+import type { LostNodes } from './node/lost-nodes.ts';
+import type { ReportedOnce } from './reported-once.ts';
+import type { BootstrapTokens } from './tokens/bootstrap-tokens.ts';
+import type { MachineTokens } from './tokens/machine-tokens.ts';
+
+export interface MachineStepsDeps extends Omit<ClassSources, 'vmClasses'>, MachineAccess {
+  /** With MACHINE_INDEXES. */
+  readonly machines: Lister<Machine>;
+  readonly classes: Lister<MachineClass>;
+  readonly labelPolicies: Lister<NodeLabelPolicy>;
+  /** Both shared by all who fail machines: what one of them begins counts for all. */
+  readonly budget: ReplacementBudget;
+  readonly pace: ReplacementPace;
+  readonly owners: Owners;
+  readonly targets: Pick<Targets, 'of'>;
+  readonly activities: MachineActivities;
+  readonly drain: Drain;
+  /** What drains do about pods; undefined: all leave. */
+  readonly rules?: Pick<DrainRules, 'of'> | undefined;
+  readonly bootstrapTokens: Pick<BootstrapTokens, 'of' | 'forget'>;
+  readonly gate: Gate;
+  readonly trust: Trust;
+  readonly outages: () => readonly Outage[];
+  readonly metrics: MachineMetrics;
+  readonly clock: Clock;
+  readonly settings: MachineSettings;
+  readonly leftVMs: LeftVMs;
+  readonly vmStates: Pick<VMStates, 'get'>;
+  /** Whether Nodes are kept from the autoscaler's scale-down while a rollout is on, by a MachineDeployment that this process looks after. */
+  readonly holdsScaleDownDuringRollout: boolean;
+  readonly random?: Random | undefined;
+}
+
+/** All that a step may ask for: what its controller was given, and what the steps share. */
+export interface Collaborators extends MachineStepsDeps {
+  readonly vmClasses: VMClasses;
+  readonly resolveClass: ResolveClass;
+  readonly reportedOnce: ReportedOnce;
+  readonly calls: DriverCalls;
+  readonly deletionTimes: DeletionTimes;
+  readonly unanswered: UnansweredCreations;
+  readonly tokens: MachineTokens;
+  readonly claims: IdentityClaims;
+  readonly lostNodes: LostNodes;
+  readonly cursor: DeletionCursor;
+  readonly drains: Drains;
+}
