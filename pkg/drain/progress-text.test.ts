@@ -42,7 +42,7 @@ describe('what a drain waits for, in words', () => {
       what: 'rules and labels that hold pods back',
       pods: 3,
       blocked: [of('a/1', 'order', 'MachineDrainRule late'), of('a/2', 'order'), of('a/3', 'completion', 'label x')],
-      says: 'Waiting for 3 pods: a/3 (not evicted; waiting for it to complete, as label x says); a/1 (waiting for other pods to leave first, as MachineDrainRule late says); a/2 (waiting for other pods to leave first).',
+      says: 'Waiting for 3 pods: a/3 (not evicted; waiting for it to complete, required by label x); a/1 (waiting for other pods to leave first, required by MachineDrainRule late); a/2 (waiting for other pods to leave first).',
     },
     {
       what: 'more pods than anybody reads',

@@ -42,11 +42,11 @@ const OF_VOLUMES: readonly BlockedPod['reason'][] = ['volume-detach', 'volume-re
 const RANKS = Object.keys(REASONS);
 
 function because(by: string): string {
-  return by === '' ? '' : `, as ${by} says`;
+  return by === '' ? '' : `, required by ${by}`;
 }
 
 /**
- * What a drain waits for: `Waiting for 9 pods: ns/a, ns/b (PodDisruptionBudget x allows no eviction now); …; and 4 more.` The same words
+ * What a drain waits for: `Waiting for 9 pods: ns/a, ns/b (PodDisruptionBudget x currently allows no eviction); …; and 4 more.` The same words
  * as long as nothing has changed. `deadlineMs` (wall time) is when pods that are left are deleted.
  */
 export function describeProgress({ remainingPods, blocked }: DrainProgress, deadlineMs?: number): string {
@@ -59,7 +59,7 @@ export function describeProgress({ remainingPods, blocked }: DrainProgress, dead
   return `Waiting for ${subject(remainingPods, told.length)}${list}.${end}`;
 }
 
-/** The pod that says most of why a drain goes on: `ns/a (PodDisruptionBudget x allows no eviction now)`. */
+/** The pod that says most of why a drain goes on: `ns/a (PodDisruptionBudget x currently allows no eviction)`. */
 export function mainWait({ blocked }: DrainProgress): string | undefined {
   const [first] = mostImportant(blocked);
   return first && byReason([first]);

@@ -224,7 +224,7 @@ test.each([
   {
     remainingPods: 1,
     blocked: [{ pod: 'ns/keep', reason: 'completion', detail: 'MachineDrainRule jobs' }] as const,
-    says: '1 Pod is left; ns/keep (not evicted; waiting for it to complete, as MachineDrainRule jobs says)',
+    says: '1 Pod is left; ns/keep (not evicted; waiting for it to complete, required by MachineDrainRule jobs)',
   },
 ])('of a drain it is said that $says', ({ says, ...progress }) => {
   expect(describeRemainingPods(progress)).toBe(says);
