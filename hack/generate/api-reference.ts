@@ -6,21 +6,22 @@ import { table } from './table.ts';
 
 const INTRODUCTION = `# API
 
-Generated from \`hack/generate/crds\`, from which \`crds/\` is made as well.
+Generated from \`hack/generate/crds\`, from which \`crds/\` is generated too.
 
 Group and version: \`${API_VERSION}\`. All kinds are namespaced. Times are RFC 3339; durations are Go durations (\`30s\`, \`10m\`, \`1h30m\`).
 
-What is refused is refused when an object is created, and when the field concerned changes. An object that was stored before the rules came
-stays as it is: any other field of it, its status, its finalizers and its scale can still be written, and it can be deleted. The controllers
-do not act on it and say why in condition \`InvalidSpec\` or in an event.
+Validation rules apply when an object is created, and when the validated field changes. An invalid object that was stored before the rules existed can
+still be changed in all other fields, its status, its finalizers and its scale, and it can be deleted. The controllers do not act on it, and report the
+reason in condition \`InvalidSpec\` or in an Event.
 `;
 
 const IRONCORE_INTRODUCTION = `# API of IronCore
 
-Generated from \`hack/generate/crds\`, from which \`crds/ironcore/\` is made as well: for clusters without IronCore's API server.
-[What they are for](../operations/ironcore.md).
+Generated from \`hack/generate/crds\`, from which \`crds/ironcore/\` is generated too: for clusters without IronCore's API server.
 
-Times are RFC 3339. Where the version of IronCore that you have differs, its own definitions hold.
+For their use, see [Machines of IronCore](../operations/ironcore.md).
+
+Times are RFC 3339. If your version of IronCore differs, its own definitions apply.
 `;
 
 /** The spec of templates has the fields of a Machine's spec: they are listed there only. */
@@ -49,7 +50,7 @@ async function sectionOf(definition: Definition): Promise<string> {
     `## ${kind}\n\n${description}\n\n${namesOf(definition)}${subresources(definition)}.\n`,
     `### Fields of ${kind}\n\n${await table(['field', 'type', 'meaning'], fields)}`,
   ];
-  if (rules.length > 0) parts.push(`### Refused in ${kind}\n\n${await table(['field', 'message'], rules)}`);
+  if (rules.length > 0) parts.push(`### Validation rules of ${kind}\n\n${await table(['field', 'message'], rules)}`);
   if (definition.columns.length > 0) {
     const columns = definition.columns.map((c) => [c.name, `\`${c.jsonPath}\``, c.description + wide(c.priority)]);
     parts.push(`### Columns of ${kind}\n\n${await table(['column', 'field', 'meaning'], columns)}`);

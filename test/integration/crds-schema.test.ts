@@ -142,11 +142,11 @@ describe('kubectl', () => {
   });
 
   test.each([
-    { field: 'machines', words: 'One virtual machine that should exist' },
-    { field: 'mc.status.machineConditions', words: 'For display: nothing is decided by them' },
-    { field: 'mcs.spec.selector', words: 'it must select those of the template' },
+    { field: 'machines', words: 'A virtual machine and the Node that it becomes' },
+    { field: 'mc.status.machineConditions', words: 'for display; no decision depends on them' },
+    { field: 'mcs.spec.selector', words: 'Must match the labels of the template' },
     { field: 'mcd.spec.strategy.rollingUpdate.maxSurge', words: 'percentage of replicas, rounded up' },
-    { field: 'mcc.nodeTemplate.capacity', words: 'cpu, gpu and memory must be among them' },
+    { field: 'mcc.nodeTemplate.capacity', words: 'must contain cpu, gpu and memory' },
   ])('explains $field', async ({ field, words }) => {
     const explained = await kubectl('explain', field);
 

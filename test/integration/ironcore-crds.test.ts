@@ -268,7 +268,7 @@ describe('what no pool could obey is refused', () => {
         ],
       },
       field: 'spec.volumes',
-      says: 'one device',
+      says: 'the same device',
     },
     {
       what: 'a device that is none',
@@ -320,7 +320,7 @@ describe('what no pool could obey is refused', () => {
 
     expect(causesOf(answer)).toEqual([
       expect.objectContaining({
-        message: expect.stringMatching(/(cpu|memory) must be given, and be more than 0/) as unknown,
+        message: expect.stringMatching(/(cpu|memory) must be set, and greater than 0/) as unknown,
       }),
     ]);
   });
@@ -407,9 +407,9 @@ describe('what was decided stays', () => {
 
 describe('kubectl', () => {
   test.each([
-    { field: 'machines.spec.machinePoolRef', words: 'the scheduler chooses one. Set once.' },
-    { field: 'machinepools.status.allocatable', words: 'without the machines that are there' },
-    { field: 'volumes.status.access', words: 'How a machine gets at it' },
+    { field: 'machines.spec.machinePoolRef', words: 'the scheduler selects one. Can be set only once.' },
+    { field: 'machinepools.status.allocatable', words: 'Remaining number of machines' },
+    { field: 'volumes.status.access', words: 'How a machine accesses the volume' },
   ])('explains $field', async ({ field, words }) => {
     expect(await kubectl('explain', field)).toContain(words);
   });

@@ -9,15 +9,15 @@ export const cloudCluster: Definition = {
   kind: 'Cluster',
   plural: 'clusters',
   foreign: { group: CLUSTER_GROUP, version: CLUSTER_VERSION, folder: 'mirantis', approval: 'unapproved, legacy API' },
-  description: 'A Cluster as Mirantis Container Cloud has it.',
+  description: 'A Cluster of Mirantis Container Cloud.',
   columns: [
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Time since its creation.' },
   ],
   hasStatus: true,
   hasScale: false,
   properties: {
-    spec: { ...object('What the Cluster should be.', {}), ...OPEN },
-    status: { ...object('What is known of the Cluster.', {}), ...OPEN },
+    spec: { ...object('Desired state of the Cluster.', {}), ...OPEN },
+    status: { ...object('Observed state of the Cluster.', {}), ...OPEN },
   },
   rules: [],
 };

@@ -23,31 +23,35 @@ const reference = (description: string): Schema =>
   object(
     description,
     {
-      apiGroup: text('Group of its kind.', { maxLength: 253 }),
-      kind: text('Its kind.', { maxLength: 63 }),
-      name: text('Its name; it is in the same namespace.', { maxLength: 253 }),
+      apiGroup: text('API group of the object.', { maxLength: 253 }),
+      kind: text('Kind of the object.', { maxLength: 63 }),
+      name: text('Name of the object, in the same namespace.', { maxLength: 253 }),
     },
     { required: ['apiGroup', 'kind', 'name'] },
   );
 
 const conditions = listOf(
-  'What is known of it, by type.',
+  'Conditions of the object, by type.',
   object(
     'A condition.',
     {
-      type: text('What it is about.', { maxLength: 316 }),
+      type: text('Type of the condition.', { maxLength: 316 }),
       status: text('True, False or Unknown.', { maxLength: 7 }),
-      reason: text('Why, in one word.', { maxLength: 1024 }),
-      message: text('Why.', { maxLength: 32_768 }),
-      lastTransitionTime: time('Since when it has this status.'),
-      observedGeneration: { description: 'Generation that it is about.', type: 'integer', format: 'int64' },
+      reason: text('Reason of the last change, in CamelCase.', { maxLength: 1024 }),
+      message: text('Human-readable details.', { maxLength: 32_768 }),
+      lastTransitionTime: time('When the status last changed.'),
+      observedGeneration: {
+        description: 'Generation for which the condition was set.',
+        type: 'integer',
+        format: 'int64',
+      },
     },
     { required: ['type', 'status'] },
   ),
   { maxItems: 100, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] },
 );
 
-const deprecated: Schema = { ...object('What providers of the older contract read.', {}), ...OPEN };
+const deprecated: Schema = { ...object('Fields for providers of the older contract.', {}), ...OPEN };
 
 /** The kind Machine of Cluster API, for where Cluster API is not installed. */
 export const clusterAPIMachine: Definition = {
@@ -55,7 +59,7 @@ export const clusterAPIMachine: Definition = {
   plural: 'machines',
   shortName: 'ma',
   foreign: FOREIGN,
-  description: 'A machine as Cluster API has it.',
+  description: 'A machine of Cluster API.',
   columns: [
     { name: 'Cluster', type: 'string', jsonPath: '.spec.clusterName', description: 'Its Cluster.' },
     { name: 'Node', type: 'string', jsonPath: '.status.nodeRef.name', description: 'Its Node.' },
@@ -70,47 +74,47 @@ export const clusterAPIMachine: Definition = {
       name: 'Paused',
       type: 'string',
       jsonPath: '.status.conditions[?(@.type=="Paused")].status',
-      description: 'Whether nothing is done about it.',
+      description: 'Whether reconciliation of the Machine is paused.',
     },
-    { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'Where it stands in one word.' },
+    { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'Phase of the object.' },
     AGE,
-    { name: 'Version', type: 'string', jsonPath: '.spec.version', description: 'Its version of Kubernetes.' },
+    { name: 'Version', type: 'string', jsonPath: '.spec.version', description: 'Kubernetes version of the machine.' },
   ],
   hasStatus: true,
   hasScale: false,
   required: ['spec'],
   properties: {
     spec: object(
-      'What the machine should be.',
+      'Desired state of the machine.',
       {
-        clusterName: text('Its Cluster, in the same namespace.', { maxLength: 63 }),
-        bootstrap: object('What it starts with; one of both.', {
-          configRef: reference('An object of a bootstrap provider, which makes the data.'),
-          dataSecretName: text('A Secret with the data under key value.', { maxLength: 253 }),
+        clusterName: text('Name of the Cluster, in the same namespace.', { maxLength: 63 }),
+        bootstrap: object('Bootstrap data; set one of the two fields.', {
+          configRef: reference('Object of a bootstrap provider, which creates the data.'),
+          dataSecretName: text('Name of a Secret with the data under key value.', { maxLength: 253 }),
         }),
-        infrastructureRef: reference('The object of an infrastructure provider, which makes the machine.'),
-        version: text('Version of Kubernetes that the provider installs.', { maxLength: 256 }),
-        providerID: text('Set from the infrastructure: the Node has the same.', { maxLength: 512 }),
-        failureDomain: text('Where the provider is to make it.', { maxLength: 256 }),
-        minReadySeconds: seconds('How long it has to be ready to be available.'),
+        infrastructureRef: reference('Object of an infrastructure provider, which creates the machine.'),
+        version: text('Kubernetes version that the provider installs.', { maxLength: 256 }),
+        providerID: text('Provider ID of the infrastructure and of the Node; set by the controller.', {
+          maxLength: 512,
+        }),
+        failureDomain: text('Failure domain in which the provider creates the machine.', { maxLength: 256 }),
+        minReadySeconds: seconds('Seconds for which the machine must be ready before it is available.'),
         readinessGates: listOf(
-          'Further conditions that it takes to be ready.',
+          'Additional conditions for readiness.',
           object(
             'A condition.',
             {
               conditionType: text('Its type.', { maxLength: 316 }),
-              polarity: text('Positive, or Negative where True is bad.', { maxLength: 8 }),
+              polarity: text('Positive, or Negative if True indicates a problem.', { maxLength: 8 }),
             },
             { required: ['conditionType'] },
           ),
           { maxItems: 32 },
         ),
-        deletion: object('How it goes.', {
-          nodeDrainTimeoutSeconds: seconds('How long its Node may be drained; 0 or absent: as long as it takes.'),
-          nodeVolumeDetachTimeoutSeconds: seconds(
-            'How long volumes may take to be detached; 0 or absent: as long as it takes.',
-          ),
-          nodeDeletionTimeoutSeconds: seconds('How long its Node may resist; 0: for ever. Absent: 10.'),
+        deletion: object('Settings for the deletion.', {
+          nodeDrainTimeoutSeconds: seconds('Timeout of the drain of the Node. 0 or unset: no timeout.'),
+          nodeVolumeDetachTimeoutSeconds: seconds('Timeout for volumes to be detached. 0 or unset: no timeout.'),
+          nodeDeletionTimeoutSeconds: seconds('Timeout for the deletion of the Node. 0: no timeout. Defaults to 10.'),
         }),
         taints: listOf(
           'Taints of its Node.',
@@ -140,16 +144,16 @@ export const clusterAPIMachine: Definition = {
       },
     ),
     status: object(
-      'What is known of the machine.',
+      'Observed state of the machine.',
       {
         conditions,
-        initialization: object('What was reached once.', {
-          infrastructureProvisioned: flag('The infrastructure was provisioned.'),
-          bootstrapDataSecretCreated: flag('The Secret with bootstrap data was there.'),
+        initialization: object('Completed initialization steps.', {
+          infrastructureProvisioned: flag('Whether the infrastructure was provisioned.'),
+          bootstrapDataSecretCreated: flag('Whether the Secret with bootstrap data was created.'),
         }),
         nodeRef: object('Its Node.', { name: text('Name of the Node.', { maxLength: 253 }) }),
-        nodeInfo: { ...object('What the kubelet says of itself.', {}), ...OPEN },
-        lastUpdated: time('When the phase changed last.'),
+        nodeInfo: { ...object('Information that the kubelet reports.', {}), ...OPEN },
+        lastUpdated: time('When the phase last changed.'),
         addresses: listOf(
           'Addresses of the machine.',
           object('An address.', {
@@ -158,11 +162,11 @@ export const clusterAPIMachine: Definition = {
           }),
           { maxItems: 128, 'x-kubernetes-list-type': 'atomic' },
         ),
-        failureDomain: text('Where the provider has made it.', { maxLength: 256 }),
+        failureDomain: text('Failure domain in which the provider created the machine.', { maxLength: 256 }),
         certificatesExpiryDate: time('When the certificates of a Machine of a control plane expire.'),
-        phase: text('Where it stands in one word.', { maxLength: 32 }),
-        observedGeneration: { description: 'Generation that was seen last.', type: 'integer', format: 'int64' },
-        deletion: mapOf('Since when the steps of its deletion wait.', time('Since when.')),
+        phase: text('Phase of the object.', { maxLength: 32 }),
+        observedGeneration: { description: 'Generation that was last observed.', type: 'integer', format: 'int64' },
+        deletion: mapOf('Start times of the steps of the deletion.', time('Start time.')),
         deprecated,
       },
       OPEN,
@@ -177,9 +181,9 @@ export const clusterAPICluster: Definition = {
   plural: 'clusters',
   shortName: 'cl',
   foreign: FOREIGN,
-  description: 'A cluster as Cluster API has it: what its Machines have in common.',
+  description: 'A cluster of Cluster API: the common properties of its Machines.',
   columns: [
-    { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'Where it stands in one word.' },
+    { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'Phase of the object.' },
     {
       name: 'Infrastructure',
       type: 'string',
@@ -192,12 +196,14 @@ export const clusterAPICluster: Definition = {
   hasScale: false,
   properties: {
     spec: object(
-      'What the cluster should be.',
+      'Desired state of the cluster.',
       {
-        paused: flag('Nothing is done about the Cluster and its Machines.'),
-        infrastructureRef: reference('The object of an infrastructure provider that its machines need; absent: none.'),
-        controlPlaneRef: reference('Who makes its control plane; absent: it is there.'),
-        controlPlaneEndpoint: object('Where its API server is.', {
+        paused: flag('Pauses the reconciliation of the Cluster and its Machines.'),
+        infrastructureRef: reference(
+          'Object of an infrastructure provider that the machines need. If unset, none is needed.',
+        ),
+        controlPlaneRef: reference('Object of a control-plane provider. If unset, the control plane already exists.'),
+        controlPlaneEndpoint: object('Address of the API server.', {
           host: text('Host name or address.', { maxLength: 512 }),
           port: int32('Port.'),
         }),
@@ -205,16 +211,19 @@ export const clusterAPICluster: Definition = {
       OPEN,
     ),
     status: object(
-      'What is known of the cluster.',
+      'Observed state of the cluster.',
       {
         conditions,
-        initialization: object('What was reached once.', {
-          infrastructureProvisioned: flag('The infrastructure was provisioned.'),
-          controlPlaneInitialized: flag('The control plane was there.'),
+        initialization: object('Completed initialization steps.', {
+          infrastructureProvisioned: flag('Whether the infrastructure was provisioned.'),
+          controlPlaneInitialized: flag('Whether the control plane was initialized.'),
         }),
-        failureDomains: listOf('Where machines can be made.', { ...object('A failure domain.', {}), ...OPEN }),
-        phase: text('Where it stands in one word.', { maxLength: 32 }),
-        observedGeneration: { description: 'Generation that was seen last.', type: 'integer', format: 'int64' },
+        failureDomains: listOf('Failure domains in which machines can be created.', {
+          ...object('A failure domain.', {}),
+          ...OPEN,
+        }),
+        phase: text('Phase of the object.', { maxLength: 32 }),
+        observedGeneration: { description: 'Generation that was last observed.', type: 'integer', format: 'int64' },
         deprecated,
       },
       OPEN,
@@ -226,7 +235,7 @@ export const clusterAPICluster: Definition = {
 const selectors = (description: string, own: string, around: readonly [string, string]): Schema =>
   listOf(
     description,
-    object('What has to fit, all of it.', {
+    object('Selectors, all of which must match.', {
       selector: selector(own),
       [around[0]]: selector(around[1]),
     }),
@@ -238,10 +247,15 @@ export const machineDrainRule: Definition = {
   kind: 'MachineDrainRule',
   plural: 'machinedrainrules',
   foreign: FOREIGN,
-  description: 'What drains of the Nodes of machines do about pods.',
+  description: 'How drains of the Nodes of machines handle pods.',
   columns: [
-    { name: 'Behavior', type: 'string', jsonPath: '.spec.drain.behavior', description: 'What is done about the pods.' },
-    { name: 'Order', type: 'string', jsonPath: '.spec.drain.order', description: 'Pods of a lower order go first.' },
+    { name: 'Behavior', type: 'string', jsonPath: '.spec.drain.behavior', description: 'How the pods are handled.' },
+    {
+      name: 'Order',
+      type: 'string',
+      jsonPath: '.spec.drain.order',
+      description: 'Pods with a lower order are evicted first.',
+    },
     AGE,
   ],
   hasStatus: false,
@@ -249,25 +263,26 @@ export const machineDrainRule: Definition = {
   required: ['spec'],
   properties: {
     spec: object(
-      'What is done, and about which pods.',
+      'How to handle pods, and the selected pods.',
       {
         drain: object(
-          'What is done.',
+          'How to handle the pods.',
           {
-            behavior: text('Drain; Skip: they stay; WaitCompleted: they are waited for until they have completed.', {
+            behavior: text('Drain: evict the pods. Skip: leave them. WaitCompleted: wait until they have completed.', {
               enum: ['Drain', 'Skip', 'WaitCompleted'],
             }),
-            order: int32('With Drain: they go when all pods of a lower order have gone. Absent: 0.'),
+            order: int32('With Drain: pods are evicted when all pods with a lower order are gone. Defaults to 0.'),
           },
           { required: ['behavior'] },
         ),
-        machines: selectors('Of which Machines; one has to fit. Absent: of all.', 'By labels of the Machine.', [
-          'clusterSelector',
-          'By labels of its Cluster.',
-        ]),
-        pods: selectors('Which pods; one has to fit. Absent: all.', 'By labels of the pod.', [
+        machines: selectors(
+          'Selects Machines; one entry must match. If unset, all Machines are selected.',
+          'Labels of the Machine.',
+          ['clusterSelector', 'Labels of its Cluster.'],
+        ),
+        pods: selectors('Selects pods; one entry must match. If unset, all pods are selected.', 'Labels of the pod.', [
           'namespaceSelector',
-          'By labels of its namespace.',
+          'Labels of the namespace of the pod.',
         ]),
       },
       { required: ['drain'] },

@@ -12,13 +12,13 @@ export const clusterMachine: Definition = {
   kind: 'Machine',
   plural: 'machines',
   foreign: { group: CLUSTER_GROUP, version: CLUSTER_VERSION, folder: 'mirantis', approval: 'unapproved, legacy API' },
-  description: 'A machine as Mirantis Container Cloud has it.',
+  description: 'A machine of Mirantis Container Cloud.',
   columns: [
     {
       name: 'State',
       type: 'string',
       jsonPath: '.status.providerStatus.status',
-      description: 'State of the machine in one word.',
+      description: 'State of the machine.',
     },
     { name: 'IP', type: 'string', jsonPath: '.status.providerStatus.privateIp', description: 'Its private address.' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Time since its creation.' },
@@ -27,16 +27,16 @@ export const clusterMachine: Definition = {
   hasScale: false,
   properties: {
     spec: object(
-      'What the machine should be.',
+      'Desired state of the machine.',
       {
         providerSpec: object(
-          'What its provider makes.',
+          'Settings for the provider.',
           {
             value: object(
               'An OpenstackMachineProviderSpec.',
               {
-                delete: flag('Asks for the deletion of the machine; false aborts it.'),
-                deletionPolicy: text('How it is deleted: graceful, unsafe or forced.', { maxLength: 63 }),
+                delete: flag('Requests the deletion of the machine; false aborts it.'),
+                deletionPolicy: text('Deletion policy: graceful, unsafe or forced.', { maxLength: 63 }),
               },
               {
                 ...OPEN,
@@ -59,7 +59,7 @@ export const clusterMachine: Definition = {
       OPEN,
     ),
     status: object(
-      'What is known of the machine.',
+      'Observed state of the machine.',
       { providerStatus: { ...object('An OpenstackMachineProviderStatus.', {}), ...OPEN } },
       OPEN,
     ),

@@ -16,15 +16,15 @@ function place(field: string, description: string): Schema {
 
 function nodeTemplate(): Schema {
   return object(
-    'What the Nodes of this class are like: lets an autoscaler scale from zero.',
+    'Properties of the Nodes of this class, with which an autoscaler can scale from zero.',
     {
       architecture: text('CPU architecture, such as amd64 or arm64.'),
-      capacity: mapOf('Resources that a Node has; cpu, gpu and memory must be among them.', quantity(), {
+      capacity: mapOf('Resources of a Node; must contain cpu, gpu and memory.', quantity(), {
         'x-kubernetes-validations': ['cpu', 'gpu', 'memory'].map(capacityNamed),
       }),
-      instanceType: place('instanceType', "The provider's name for the size of the VM."),
+      instanceType: place('instanceType', 'Name of the VM size at the provider.'),
       region: place('region', 'Region of the VM.'),
-      virtualCapacity: mapOf('Resources that are written into status.capacity of the Nodes.', quantity()),
+      virtualCapacity: mapOf('Resources that are written to status.capacity of the Nodes.', quantity()),
       zone: place('zone', 'Zone of the VM.'),
     },
     { required: ['capacity', 'instanceType', 'region', 'zone'], 'x-kubernetes-preserve-unknown-fields': true },
@@ -36,18 +36,18 @@ export const machineClass: Definition = {
   kind: 'MachineClass',
   plural: 'machineclasses',
   shortName: 'mcc',
-  description: 'How VMs of one kind are made. The members are top level: there is no spec.',
+  description: 'Properties of VMs. The fields are at the top level; there is no spec.',
   columns: [],
   hasStatus: false,
   hasScale: false,
   properties: {
     credentialsSecretRef: secretReference(
-      'Secret with credentials of the provider; its data go over those of secretRef, key by key.',
+      'Secret with credentials of the provider; its keys override those of secretRef.',
     ),
     nodeTemplate: nodeTemplate(),
-    provider: text('Name of the driver that makes the VMs.'),
+    provider: text('Name of the driver that creates the VMs.'),
     providerSpec: {
-      description: 'How the driver makes a VM; its form is the business of the driver.',
+      description: 'Properties of VMs in a driver-specific format.',
       type: 'object',
       'x-kubernetes-preserve-unknown-fields': true,
     },

@@ -28,25 +28,25 @@ function limits(): Record<string, Schema> {
   return {
     maxSurge: limit(
       'maxSurge',
-      'How many Machines beyond the desired may exist: a number, or a percentage of replicas, rounded up.',
+      'Maximum number of Machines in addition to the replicas: a number, or a percentage of replicas, rounded up.',
     ),
     maxUnavailable: limit(
       'maxUnavailable',
-      'How many of the desired Machines may be missing: a number, or a percentage of replicas up to 100%, rounded down.',
+      'Maximum number of unavailable Machines: a number, or a percentage of replicas up to 100%, rounded down.',
       [notMoreThanAll('maxUnavailable')],
     ),
   };
 }
 
 function strategy(): Schema {
-  return object('How a new template reaches the machines.', {
-    inPlaceUpdate: object('For type InPlaceUpdate: how machines are updated without being replaced.', {
+  return object('How machines are updated to a new template.', {
+    inPlaceUpdate: object('Settings for type InPlaceUpdate, which updates machines without replacing them.', {
       ...limits(),
       orchestrationType: text(
-        'Auto: machines are chosen by the controller. Manual: by labels that a user or another controller sets.',
+        'Auto: the controller selects machines. Manual: a user or another controller selects them with labels.',
       ),
     }),
-    rollingUpdate: object('For type RollingUpdate: how far the rollout may go at once.', limits()),
+    rollingUpdate: object('Settings for type RollingUpdate.', limits()),
     type: text('RollingUpdate, Recreate or InPlaceUpdate.'),
   });
 }
@@ -57,29 +57,29 @@ function count(field: string, description: string): Schema {
 
 function machineDeploymentSpec(): Schema {
   return object(
-    'What the deployment should be.',
+    'Desired state of the MachineDeployment.',
     {
       autoPreserveFailedMachineMax: count(
         'autoPreserveFailedMachineMax',
-        'How many failed Machines may be preserved without being asked.',
+        'Maximum number of failed Machines that each MachineSet preserves automatically.',
       ),
-      minReadySeconds: count('minReadySeconds', 'Without effect on availability.'),
-      paused: flag('True: rollouts stop; scaling continues.'),
+      minReadySeconds: count('minReadySeconds', 'Has no effect on availability.'),
+      paused: flag('Pauses rollouts; scaling continues.'),
       progressDeadlineSeconds: count(
         'progressDeadlineSeconds',
-        'Seconds without progress after which the rollout is reported as stuck. Absent: never.',
+        'Seconds without progress after which the rollout is reported as stuck. If unset, it is never reported.',
       ),
       // That it is not negative is checked by the scale subresource.
-      replicas: int32('How many Machines there should be.', { default: 0 }),
+      replicas: int32('Desired number of Machines.', { default: 0 }),
       revisionHistoryLimit: count(
         'revisionHistoryLimit',
-        'How many old MachineSets are kept for a rollback. Absent: all of them.',
+        'Number of old MachineSets to keep for rollbacks. If unset, all are kept.',
       ),
-      rollbackTo: object('Deprecated: asks for a rollback; removed when it is done.', {
-        revision: int64('Revision to go back to; 0 is the one before.'),
+      rollbackTo: object('Deprecated. Requests a rollback; removed after the rollback.', {
+        revision: int64('Revision to roll back to; 0 is the previous one.'),
       }),
       selector: selector(
-        'Which MachineSets and Machines belong to the deployment; it must select those of the template, and cannot be changed.',
+        'Selects the MachineSets and Machines of the MachineDeployment. Must match the labels of the template. Immutable.',
       ),
       strategy: strategy(),
       template: machineTemplate(),
@@ -98,18 +98,18 @@ function machineDeploymentSpec(): Schema {
 }
 
 function machineDeploymentStatus(): Schema {
-  return object('What is known of the deployment.', {
+  return object('Observed state of the MachineDeployment.', {
     availableReplicas: int32('Machines in phase Running or Available.'),
-    collisionCount: int32('How often the name of a new MachineSet was taken.'),
+    collisionCount: int32('Number of collisions of the name of a new MachineSet.'),
     conditions: listOf(
-      'Conditions of the deployment.',
+      'Conditions of the MachineDeployment.',
       object(
-        'A condition of the deployment.',
+        'A condition of the MachineDeployment.',
         {
           lastTransitionTime: time('When the status last changed.'),
           lastUpdateTime: time('When the condition was last written.'),
-          message: text('Details, for humans.'),
-          reason: text('Cause of the last change, in one word.'),
+          message: text('Human-readable details.'),
+          reason: text('Reason of the last change, in CamelCase.'),
           status: text('True, False or Unknown.'),
           type: text(oneOf(MACHINE_DEPLOYMENT_CONDITION_TYPES)),
         },
@@ -117,12 +117,12 @@ function machineDeploymentStatus(): Schema {
       ),
     ),
     failedMachines: failedMachines(),
-    observedGeneration: int64('Generation of the spec that the status belongs to.'),
+    observedGeneration: int64('Generation of the spec for which the status was computed.'),
     preservedFailedReplicas: int32('Failed Machines that are preserved.'),
     readyReplicas: int32('Machines in phase Running.'),
-    replicas: int32('Machines that belong to the deployment, whatever their phase.'),
-    unavailableReplicas: int32('Machines that are still missing, or there but not available.'),
-    updatedReplicas: int32('Machines made from the present template.'),
+    replicas: int32('Machines of the MachineDeployment, in any phase.'),
+    unavailableReplicas: int32('Machines that are missing or unavailable.'),
+    updatedReplicas: int32('Machines with the current template.'),
   });
 }
 
@@ -131,21 +131,26 @@ export const machineDeployment: Definition = {
   kind: 'MachineDeployment',
   plural: 'machinedeployments',
   shortName: 'mcd',
-  description: 'Keeps a number of Machines alive and rolls them to new templates, as a Deployment does with Pods.',
+  description: 'Maintains a number of Machines and updates them to new templates, like a Deployment for Pods.',
   columns: [
-    { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas', description: 'How many Machines run.' },
-    { name: 'Desired', type: 'integer', jsonPath: '.spec.replicas', description: 'How many Machines there should be.' },
+    {
+      name: 'Ready',
+      type: 'integer',
+      jsonPath: '.status.readyReplicas',
+      description: 'Number of Machines that are Running.',
+    },
+    { name: 'Desired', type: 'integer', jsonPath: '.spec.replicas', description: 'Desired number of Machines.' },
     {
       name: 'Up-to-date',
       type: 'integer',
       jsonPath: '.status.updatedReplicas',
-      description: 'How many Machines are made from the present template.',
+      description: 'Number of Machines with the current template.',
     },
     {
       name: 'Available',
       type: 'integer',
       jsonPath: '.status.availableReplicas',
-      description: 'How many Machines are available.',
+      description: 'Number of available Machines.',
     },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Age of the object.' },
   ],

@@ -9,24 +9,24 @@ export const machinePool: Definition = {
   kind: 'MachinePool',
   plural: 'machinepools',
   foreign: { group: KAAS_GROUP, version: KAAS_VERSION, folder: 'mirantis' },
-  description: 'A number of equal machines as Mirantis Container Cloud has it.',
+  description: 'A number of equal machines of Mirantis Container Cloud.',
   columns: [
-    { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas', description: 'Machines that are asked for.' },
-    { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas', description: 'Machines that are ready.' },
+    { name: 'Replicas', type: 'integer', jsonPath: '.spec.replicas', description: 'Desired number of machines.' },
+    { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas', description: 'Number of ready machines.' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Time since its creation.' },
   ],
   hasStatus: true,
   hasScale: true,
   properties: {
     spec: object(
-      'What the pool should be.',
+      'Desired state of the pool.',
       {
         replicas: int32('Number of machines.'),
-        machineSpec: { ...object('What each of them should be, as spec of a Machine.', {}), ...OPEN },
+        machineSpec: { ...object('Spec of each Machine of the pool.', {}), ...OPEN },
       },
       OPEN,
     ),
-    status: object('What is known of the pool.', { replicas: int32('Machines that there are.') }, OPEN),
+    status: object('Observed state of the pool.', { replicas: int32('Number of machines.') }, OPEN),
   },
   rules: [],
 };

@@ -7,20 +7,21 @@ import { selector } from './selector.ts';
 
 function machineSetSpec(): Schema {
   return object(
-    'What the set should be.',
+    'Desired state of the MachineSet.',
     {
-      autoPreserveFailedMachineMax: int32('How many failed Machines of the set may be preserved without being asked.', {
-        'x-kubernetes-validations': [notNegative('autoPreserveFailedMachineMax')],
-      }),
-      machineClass: classSpec('Without effect; the class is that of the template.'),
-      minReadySeconds: int32('Without effect on availability.', {
+      autoPreserveFailedMachineMax: int32(
+        'Maximum number of failed Machines that the MachineSet preserves automatically.',
+        {
+          'x-kubernetes-validations': [notNegative('autoPreserveFailedMachineMax')],
+        },
+      ),
+      machineClass: classSpec('Has no effect; the class of the template is used.'),
+      minReadySeconds: int32('Has no effect on availability.', {
         'x-kubernetes-validations': [notNegative('minReadySeconds')],
       }),
       // That it is not negative is checked by the scale subresource.
-      replicas: int32('How many Machines there should be.', { default: 0 }),
-      selector: selector(
-        'Which Machines belong to the set; it must select those of the template, and cannot be changed.',
-      ),
+      replicas: int32('Desired number of Machines.', { default: 0 }),
+      selector: selector('Selects the Machines of the MachineSet. Must match the labels of the template. Immutable.'),
       template: machineTemplate(),
     },
     { 'x-kubernetes-validations': [...SELECTOR_RULES, SET_SELECTOR_KEPT, classNamed('template.spec.class')] },
@@ -28,30 +29,30 @@ function machineSetSpec(): Schema {
 }
 
 function machineSetStatus(): Schema {
-  return object('What is known of the set.', {
-    autoPreserveFailedMachineCount: int32('Machines that are preserved without having been asked for.'),
+  return object('Observed state of the MachineSet.', {
+    autoPreserveFailedMachineCount: int32('Machines that are preserved automatically.'),
     availableReplicas: int32('Machines in phase Running or Available.'),
     failedMachines: failedMachines(),
     fullyLabeledReplicas: int32('Machines that have all labels of the template.'),
-    lastOperation: lastOperation('When the status was last computed.'),
+    lastOperation: lastOperation('Shows when the status was last computed.'),
     machineSetCondition: listOf(
-      'Conditions of the set.',
+      'Conditions of the MachineSet.',
       object(
-        'A condition of the set.',
+        'A condition of the MachineSet.',
         {
           lastTransitionTime: time('When the status last changed.'),
-          message: text('Details, for humans.'),
-          reason: text('Cause of the last change, in one word.'),
+          message: text('Human-readable details.'),
+          reason: text('Reason of the last change, in CamelCase.'),
           status: text('True, False or Unknown.'),
           type: text(oneOf(MACHINE_SET_CONDITION_TYPES)),
         },
         { required: ['status', 'type'] },
       ),
     ),
-    observedGeneration: int64('Generation of the spec that the status belongs to.'),
+    observedGeneration: int64('Generation of the spec for which the status was computed.'),
     preservedFailedReplicas: int32('Failed Machines that are preserved.'),
     readyReplicas: int32('Machines in phase Running.'),
-    replicas: int32('Machines that belong to the set, whatever their phase.'),
+    replicas: int32('Machines of the MachineSet, in any phase.'),
   });
 }
 
@@ -60,11 +61,16 @@ export const machineSet: Definition = {
   kind: 'MachineSet',
   plural: 'machinesets',
   shortName: 'mcs',
-  description: 'Keeps a number of equal Machines alive.',
+  description: 'Maintains a number of equal Machines.',
   columns: [
-    { name: 'Desired', type: 'integer', jsonPath: '.spec.replicas', description: 'How many Machines there should be.' },
-    { name: 'Current', type: 'integer', jsonPath: '.status.replicas', description: 'How many Machines there are.' },
-    { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas', description: 'How many Machines run.' },
+    { name: 'Desired', type: 'integer', jsonPath: '.spec.replicas', description: 'Desired number of Machines.' },
+    { name: 'Current', type: 'integer', jsonPath: '.status.replicas', description: 'Number of Machines.' },
+    {
+      name: 'Ready',
+      type: 'integer',
+      jsonPath: '.status.readyReplicas',
+      description: 'Number of Machines that are Running.',
+    },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Age of the object.' },
   ],
   hasStatus: true,

@@ -20,39 +20,42 @@ function timeout(field: string, description: string): Schema {
 /** The spec of a Machine, also within templates. */
 function machineSpec(description: string): Schema {
   return object(description, {
-    class: classSpec('The MachineClass, in the namespace of the Machine, that says how the VM is made.'),
+    class: classSpec('MachineClass with the properties of the VM, in the namespace of the Machine.'),
     creationTimeout: timeout(
       'creationTimeout',
-      'How long a machine may take to join the cluster before it is Failed; overrides --machine-creation-timeout.',
+      'Time until a machine that has not joined the cluster becomes Failed; overrides --machine-creation-timeout.',
     ),
     disableHealthTimeout: flag(
-      'True: an unhealthy machine never becomes Failed by timeout. Meant for in-place updates by hand.',
+      'Disables the health timeout: an unhealthy machine never becomes Failed because of it. For manual in-place updates.',
     ),
     drainTimeout: timeout(
       'drainTimeout',
-      'How long the drain may take before the machine is deleted by force; overrides --machine-drain-timeout.',
+      'Time until the remaining pods of a drain are deleted by force; overrides --machine-drain-timeout.',
     ),
     healthTimeout: timeout(
       'healthTimeout',
-      'How long a machine may be unhealthy before it is Failed; overrides --machine-health-timeout.',
+      'Time until an unhealthy machine becomes Failed; overrides --machine-health-timeout.',
     ),
     inPlaceUpdateTimeout: timeout(
       'inPlaceUpdateTimeout',
-      'How long an in-place update may take before it has failed; overrides --machine-inplace-update-timeout.',
+      'Time until an in-place update fails; overrides --machine-inplace-update-timeout.',
     ),
     machinePreserveTimeout: timeout(
       'machinePreserveTimeout',
-      'How long a preserved machine is kept; overrides --machine-preserve-timeout.',
+      'Time for which a preserved machine is kept; overrides --machine-preserve-timeout.',
     ),
-    maxEvictRetries: int32('How often an eviction is tried in a drain; overrides --machine-max-evict-retries.', {
-      'x-kubernetes-validations': [notNegative('maxEvictRetries')],
-    }),
+    maxEvictRetries: int32(
+      'Maximum number of eviction attempts for a pod in a drain; overrides --machine-max-evict-retries.',
+      {
+        'x-kubernetes-validations': [notNegative('maxEvictRetries')],
+      },
+    ),
     nodeConditions: text(
-      'Types of Node conditions, separated by commas, that make the machine unhealthy when they are not False; overrides --node-conditions.',
+      'Types of Node conditions, separated by commas, that make the machine unhealthy unless they are False; overrides --node-conditions.',
     ),
     nodeTemplate: nodeTemplate(),
     providerID: text(
-      'Identity of the VM at the provider. Set when a VM is known, and not changed afterwards; leave it empty otherwise.',
+      'ID of the VM at the provider. Set by the controller when the VM exists, and immutable afterwards. Leave it empty for a new machine.',
     ),
   });
 }
@@ -68,27 +71,27 @@ export function boundedLabels(description: string): Schema {
 
 /** The template from which a set makes its Machines. */
 export function machineTemplate(): Schema {
-  return object('The template from which Machines are made.', {
+  return object('Template for new Machines.', {
     metadata: {
       description:
-        'Labels, annotations and finalizers that the Machines get. A MachineDeployment rolls its machines when they change.',
+        'Labels, annotations and finalizers of the Machines. Changing them starts a rollout of the MachineDeployment.',
       type: 'object',
       properties: {
         annotations: mapOf('Annotations of the Machines.', { type: 'string' }),
         finalizers: listOf('Finalizers of the Machines.', { type: 'string' }),
-        labels: boundedLabels('Labels of the Machines; the selector must select them.'),
+        labels: boundedLabels('Labels of the Machines; the selector must match them.'),
       },
       'x-kubernetes-preserve-unknown-fields': true,
     },
-    spec: machineSpec('What the Machines should be.'),
+    spec: machineSpec('Desired state of the Machines.'),
   });
 }
 
 /** What was last done to a machine. */
 export function lastOperation(description: string): Schema {
   return object(description, {
-    description: text('What was done, or why it failed. For a deletion also the step that it has reached.'),
-    errorCode: text('Code of the error when the VM could not be created or initialized.'),
+    description: text('Description of the operation, or its error. For a deletion, includes the stage.'),
+    errorCode: text('Code of the error if the VM could not be created or initialized.'),
     lastUpdateTime: time('When the operation was last reported.'),
     state: text('Processing, Failed or Successful.'),
     type: text('Create, Update, InPlaceUpdate, DrainNode, HealthCheck or Delete.'),
@@ -100,22 +103,22 @@ export function failedMachines(): Schema {
   return listOf(
     'Machines whose last operation failed, at most the 100 newest.',
     object('One failed machine.', {
-      lastOperation: lastOperation('What failed.'),
+      lastOperation: lastOperation('The failed operation.'),
       name: text('Name of the Machine.'),
-      ownerRef: text('Name of the MachineSet that the Machine belongs to.'),
-      providerID: text('Identity of the VM at the provider.'),
+      ownerRef: text('Name of the MachineSet of the Machine.'),
+      providerID: text('ID of the VM at the provider.'),
     }),
   );
 }
 
 function currentStatus(): Schema {
-  return object('The phase of the machine, and when it began.', {
-    lastUpdateTime: time('When the phase began: base of the health and in-place timeouts.'),
+  return object('Phase of the machine, and its start.', {
+    lastUpdateTime: time('Start of the phase, from which the timeouts for health and in-place updates count.'),
     phase: text(
       'Pending, Available, Running, Terminating, Unknown, Failed, CrashLoopBackOff, InPlaceUpdating, InPlaceUpdateSuccessful or InPlaceUpdateFailed; empty until a VM is confirmed.',
     ),
-    preserveExpiryTime: time('The machine is preserved until then.'),
-    timeoutActive: flag('True while the machine waits to join the cluster.'),
+    preserveExpiryTime: time('Time until which the machine is preserved.'),
+    timeoutActive: flag('Whether the machine is waiting to join the cluster.'),
   });
 }
 
@@ -124,13 +127,13 @@ export const MACHINE_CONDITIONS = 'machineConditions';
 
 function machineConditions(): Schema {
   return listOf(
-    'What is known of the machine, as conditions in the usual form. For display: nothing is decided by them.',
+    'Conditions of the machine, for display; no decision depends on them.',
     object(
       'A condition of the machine.',
       {
         lastTransitionTime: time('When the status last changed.'),
-        message: text('Details, for humans.'),
-        reason: text('Cause of the last change, in one word.'),
+        message: text('Human-readable details.'),
+        reason: text('Reason of the last change, in CamelCase.'),
         status: text('True, False or Unknown.'),
         type: text(oneOf(MACHINE_CONDITION_TYPES)),
       },
@@ -141,19 +144,19 @@ function machineConditions(): Schema {
 }
 
 function machineStatus(): Schema {
-  return object('What is known of the machine.', {
+  return object('Observed state of the machine.', {
     addresses: listOf(
-      'Addresses of the VM; only kept when there is no target cluster, or when one is external.',
+      'Addresses of the VM; set only if there is no target cluster, or if one of them is external.',
       object(
         'An address of the VM.',
         { address: text('The address.'), type: text('Hostname, InternalIP, ExternalIP, InternalDNS or ExternalDNS.') },
         { required: ['address', 'type'] },
       ),
     ),
-    conditions: listOf('The conditions of the Node.', nodeCondition()),
+    conditions: listOf('Conditions of the Node.', nodeCondition()),
     currentStatus: currentStatus(),
-    lastKnownState: text('State that the driver keeps here for its next call; opaque.'),
-    lastOperation: lastOperation('What was last done to the machine.'),
+    lastKnownState: text('Opaque state that the driver stores for its next call.'),
+    lastOperation: lastOperation('Last operation on the machine.'),
     [MACHINE_CONDITIONS]: machineConditions(),
   });
 }
@@ -163,7 +166,7 @@ export const machine: Definition = {
   kind: 'Machine',
   plural: 'machines',
   shortName: 'mc',
-  description: 'One virtual machine that should exist, and the Node that it becomes.',
+  description: 'A virtual machine and the Node that it becomes.',
   columns: [
     { name: 'Status', type: 'string', jsonPath: '.status.currentStatus.phase', description: 'Phase of the machine.' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Age of the object.' },
@@ -172,14 +175,14 @@ export const machine: Definition = {
       name: 'ProviderID',
       type: 'string',
       jsonPath: '.spec.providerID',
-      description: 'Identity of the VM at the provider.',
+      description: 'ID of the VM at the provider.',
       priority: 1,
     },
   ],
   hasStatus: true,
   hasScale: false,
   properties: {
-    spec: { ...machineSpec('What the machine should be.'), 'x-kubernetes-validations': [classNamed('class')] },
+    spec: { ...machineSpec('Desired state of the machine.'), 'x-kubernetes-validations': [classNamed('class')] },
     status: machineStatus(),
   },
   rules: [SPEC_PRESENT, PROVIDER_ID_KEPT, MACHINE_CLASS_KEPT],

@@ -7,33 +7,36 @@ export const nodeLabelPolicy: Definition = {
   plural: 'nodelabelpolicies',
   shortName: 'nlp',
   description:
-    'Which labels the node templates of its namespace may ask for. Without one there is no limit; with several, each must allow a label.',
+    'Restricts the labels in node templates of its namespace. Without a policy, all labels are allowed; with several policies, each must allow a label.',
   columns: [
     {
       name: 'Machines',
       type: 'string',
       jsonPath: '.spec.machineLabels',
-      description: 'Labels of the Machines that it concerns; empty: all of the namespace.',
+      description:
+        'Labels of the Machines to which the policy applies; if empty, it applies to all Machines of the namespace.',
     },
-    { name: 'Allowed', type: 'string', jsonPath: '.spec.allowed', description: 'Labels that may be asked for.' },
-    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Since when it exists.' },
+    { name: 'Allowed', type: 'string', jsonPath: '.spec.allowed', description: 'Allowed labels.' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Time since its creation.' },
   ],
   hasStatus: false,
   hasScale: false,
   properties: {
-    spec: object('What is allowed.', {
+    spec: object('Rules of the policy.', {
       machineLabels: mapOf(
-        'Machines that it concerns: those with all of these labels. Absent: all of the namespace.',
+        'The policy applies to Machines with all of these labels. If unset, it applies to all Machines of the namespace.',
         text('Value of the label.', { maxLength: 63 }),
         { maxProperties: 20 },
       ),
       allowed: listOf(
-        'Labels that may be asked for, by key, and by value where one is given. An empty list allows none.',
+        'Allowed labels, by key and optionally by value. An empty list allows no labels.',
         object(
           'A label.',
           {
             key: text('Key of the label.', { maxLength: 317 }),
-            value: text('Its value; absent: any. Name the key once more for each further value.', { maxLength: 63 }),
+            value: text('Value of the label; if unset, any value is allowed. Add an entry for each allowed value.', {
+              maxLength: 63,
+            }),
           },
           { required: ['key'] },
         ),

@@ -2,7 +2,7 @@ import { flag, listOf, mapOf, object, type Schema, text, time } from './schema.t
 
 /** The core NodeSpec, as the original embeds it. */
 function nodeSpec(): Schema {
-  return object('Only taints are used; the other members of a NodeSpec are accepted and ignored.', {
+  return object('Only taints are used; the other fields of a NodeSpec are accepted and ignored.', {
     configSource: object('Ignored.', {
       configMap: object(
         'Ignored.',
@@ -20,14 +20,14 @@ function nodeSpec(): Schema {
     podCIDR: text('Ignored.'),
     podCIDRs: listOf('Ignored.', { type: 'string' }, { 'x-kubernetes-list-type': 'set' }),
     providerID: text('Ignored.'),
-    taints: listOf('Taints that the Node is kept with.', taint(), { 'x-kubernetes-list-type': 'atomic' }),
+    taints: listOf('Taints of the Node.', taint(), { 'x-kubernetes-list-type': 'atomic' }),
     unschedulable: flag('Ignored.'),
   });
 }
 
 function taint(): Schema {
   return object(
-    'Keeps Pods that do not tolerate it away from the Node.',
+    'A taint, which repels Pods that do not tolerate it.',
     {
       effect: text('NoSchedule, PreferNoSchedule or NoExecute.'),
       key: text('Key of the taint.'),
@@ -40,21 +40,18 @@ function taint(): Schema {
 
 /** What is enforced on the Node of a machine. */
 export function nodeTemplate(): Schema {
-  return object(
-    'Labels, annotations and taints that the Node of the machine is kept with. A change needs no rollout.',
-    {
-      metadata: {
-        description: 'Labels and annotations that the Node is kept with.',
-        type: 'object',
-        properties: {
-          labels: mapOf('Labels that the Node is kept with.', { type: 'string' }),
-          annotations: mapOf('Annotations that the Node is kept with.', { type: 'string' }),
-        },
-        'x-kubernetes-preserve-unknown-fields': true,
+  return object('Labels, annotations and taints of the Node of the machine. Changes are applied without a rollout.', {
+    metadata: {
+      description: 'Labels and annotations of the Node.',
+      type: 'object',
+      properties: {
+        labels: mapOf('Labels of the Node.', { type: 'string' }),
+        annotations: mapOf('Annotations of the Node.', { type: 'string' }),
       },
-      spec: nodeSpec(),
+      'x-kubernetes-preserve-unknown-fields': true,
     },
-  );
+    spec: nodeSpec(),
+  });
 }
 
 /** The core NodeCondition. */
@@ -64,8 +61,8 @@ export function nodeCondition(): Schema {
     {
       lastHeartbeatTime: time('When the condition was last reported.'),
       lastTransitionTime: time('When the status last changed.'),
-      message: text('Details, for humans.'),
-      reason: text('Cause of the last change, in one word.'),
+      message: text('Human-readable details.'),
+      reason: text('Reason of the last change, in CamelCase.'),
       status: text('True, False or Unknown.'),
       type: text('Type of the condition, such as Ready.'),
     },

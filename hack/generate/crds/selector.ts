@@ -7,12 +7,12 @@ const MAX_EXPRESSIONS = 256;
 /** A label selector. */
 export function selector(description: string): Schema {
   const expression = object(
-    'One condition on a label.',
+    'A requirement for a label.',
     {
       key: text('Key of the label.'),
       operator: text('In, NotIn, Exists or DoesNotExist.'),
       values: listOf(
-        'Values for In and NotIn; none for the others.',
+        'Values for In and NotIn; must be empty for the other operators.',
         { type: 'string' },
         { maxItems: MAX_EXPRESSIONS, 'x-kubernetes-list-type': 'atomic' },
       ),
@@ -22,11 +22,11 @@ export function selector(description: string): Schema {
   return object(
     description,
     {
-      matchExpressions: listOf('Conditions on labels, all of which must hold.', expression, {
+      matchExpressions: listOf('Requirements for labels; all must be met.', expression, {
         maxItems: MAX_EXPRESSIONS,
         'x-kubernetes-list-type': 'atomic',
       }),
-      matchLabels: boundedLabels('Labels that must be there with just these values.'),
+      matchLabels: boundedLabels('Labels that must exist with exactly these values.'),
     },
     { 'x-kubernetes-map-type': 'atomic' },
   );

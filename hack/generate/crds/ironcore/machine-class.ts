@@ -8,7 +8,7 @@ function positive(resource: 'cpu' | 'memory'): Rule {
     rule:
       `'${resource}' in self && (type(self['${resource}']) == int ? int(self['${resource}']) > 0 ` +
       `: quantity(string(self['${resource}'])).isGreaterThan(quantity('0')))`,
-    message: `${resource} must be given, and be more than 0`,
+    message: `${resource} must be set, and greater than 0`,
     reason: 'FieldValueInvalid',
   };
 }
@@ -18,19 +18,19 @@ export const ironCoreMachineClass: Definition = {
   kind: 'MachineClass',
   plural: 'machineclasses',
   foreign: { ...COMPUTE, isClusterScoped: true },
-  description: 'A size of machines. The members are top level: there is no spec.',
+  description: 'A machine size. The fields are at the top level; there is no spec.',
   columns: [AGE],
   hasStatus: false,
   hasScale: false,
   properties: {
-    capabilities: resources('What a machine of this class has; cpu and memory must be among them. Cannot be changed.', {
+    capabilities: resources('Resources of a machine of this class; must contain cpu and memory. Immutable.', {
       maxProperties: 64,
       'x-kubernetes-validations': [
         positive('cpu'),
         positive('memory'),
         {
           rule: 'self == oldSelf',
-          message: 'cannot be changed: machines were made by it. Make another class',
+          message: 'cannot be changed, because machines use it; create another class',
           reason: 'FieldValueInvalid',
         },
       ],

@@ -7,7 +7,7 @@ const taint: Schema = object(
   {
     key: text('Key of the taint.', { minLength: 1 }),
     value: text('Value of the taint.'),
-    effect: text('NoSchedule: none is placed here. NoExecute: nor does one stay.', {
+    effect: text('NoSchedule: no machine is placed in the pool. NoExecute: machines in the pool are evicted too.', {
       enum: ['NoSchedule', 'NoExecute'],
     }),
   },
@@ -25,13 +25,13 @@ export const ironCoreMachinePool: Definition = {
   kind: 'MachinePool',
   plural: 'machinepools',
   foreign: { ...COMPUTE, isClusterScoped: true },
-  description: 'Where machines run: so many of each class.',
+  description: 'A pool of capacity for machines.',
   columns: [
     {
       name: 'Ready',
       type: 'string',
       jsonPath: '.status.conditions[?(@.type=="Ready")].status',
-      description: 'Whether machines can be placed in it.',
+      description: 'Whether machines can be placed in the pool.',
     },
     {
       name: 'State',
@@ -44,36 +44,36 @@ export const ironCoreMachinePool: Definition = {
       name: 'Kept',
       type: 'string',
       jsonPath: '.status.conditions[?(@.type=="MachinesKept")].status',
-      description: 'Whether its runtime has machines that have no Machine, and are kept.',
+      description: 'Whether its runtime has machines without a Machine, which are kept.',
     },
     AGE,
   ],
   hasStatus: true,
   hasScale: false,
   properties: {
-    spec: object('What the pool is.', {
-      providerID: text('What its runtime is called. Set once.', {
+    spec: object('Properties of the pool.', {
+      providerID: text('ID of the runtime. Can be set only once.', {
         maxLength: 4096,
         'x-kubernetes-validations': [
           {
             rule: "oldSelf == '' || self == oldSelf",
-            message: 'cannot be changed once it is set',
+            message: 'cannot be changed after it is set',
             reason: 'FieldValueInvalid',
           },
         ],
       }),
       taints: listOf('Taints of the pool.', taint, { maxItems: 128, 'x-kubernetes-list-type': 'atomic' }),
     }),
-    status: object('What is known of the pool.', {
+    status: object('Observed state of the pool.', {
       state: text('Ready, Pending, Error or Offline.'),
-      conditions: conditions({ observedGeneration: observedGeneration('The generation that it was said about.') }),
-      availableMachineClasses: namedList('Classes of machines that it has places for.', reference('A MachineClass.')),
+      conditions: conditions({ observedGeneration: observedGeneration('Generation for which the condition was set.') }),
+      availableMachineClasses: namedList('Classes for which the pool has capacity.', reference('A MachineClass.')),
       addresses: listOf('Addresses of the pool.', address, { 'x-kubernetes-list-type': 'atomic' }),
-      daemonEndpoints: object('Ports that the pool listens on.', {
+      daemonEndpoints: object('Ports on which the pool listens.', {
         machinepoolletEndpoint: object('Port of its agent.', { port: int32('The port.') }, { required: ['port'] }),
       }),
-      capacity: resources('How many machines fit in all, by class/machine.NAME of the class.'),
-      allocatable: resources('The same without the machines that are there.'),
+      capacity: resources('Total number of machines that fit into the pool, by class (class/machine.NAME).'),
+      allocatable: resources('Remaining number of machines that fit into the pool, by class.'),
     }),
   },
   rules: [],

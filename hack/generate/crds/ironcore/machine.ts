@@ -12,7 +12,7 @@ function template(description: string): Schema {
 }
 
 function sizeLimit(): Schema {
-  return { description: 'Size of the disk. Absent: what the pool gives.', ...quantity() };
+  return { description: 'Size of the disk. Defaults to a size that the pool determines.', ...quantity() };
 }
 
 function volume(): Schema {
@@ -20,19 +20,19 @@ function volume(): Schema {
     'A volume, with exactly one source.',
     {
       name: name('Name of the entry.'),
-      device: text('Where it is seen in the machine, such as oda. Absent: the first that is free.', {
+      device: text('Device name in the machine, such as oda. Defaults to the first free one.', {
         pattern: '^[a-z]{2}[a-z]{1,2}$',
         maxLength: 4,
       }),
-      volumeRef: reference('A Volume of the namespace.'),
-      emptyDisk: object('An empty disk of the pool. Deprecated: use localDisk.', { sizeLimit: sizeLimit() }),
+      volumeRef: reference('Volume in the same namespace.'),
+      emptyDisk: object('Empty disk of the pool. Deprecated: use localDisk.', { sizeLimit: sizeLimit() }),
       localDisk: object('A disk of the pool, deleted with the machine.', {
         sizeLimit: sizeLimit(),
-        image: text('Image that is on it at first. Cannot be changed.', { maxLength: 4096 }),
+        image: text('Image with which the disk is created. Immutable.', { maxLength: 4096 }),
       }),
       ephemeral: object(
         'A Volume that is created for the Machine and deleted with it.',
-        { volumeTemplate: template('What that Volume should be: metadata and spec.') },
+        { volumeTemplate: template('Metadata and spec of the Volume.') },
         { required: ['volumeTemplate'] },
       ),
     },
@@ -48,10 +48,10 @@ function networkInterface(): Schema {
     'A network interface, with exactly one source.',
     {
       name: name('Name of the entry.'),
-      networkInterfaceRef: reference('A NetworkInterface of the namespace.'),
+      networkInterfaceRef: reference('NetworkInterface in the same namespace.'),
       ephemeral: object(
         'A NetworkInterface that is created for the Machine and deleted with it.',
-        { networkInterfaceTemplate: template('What that NetworkInterface should be: metadata and spec.') },
+        { networkInterfaceTemplate: template('Metadata and spec of the NetworkInterface.') },
         { required: ['networkInterfaceTemplate'] },
       ),
     },
@@ -63,12 +63,12 @@ function toleration(): Schema {
   return object(
     'A taint that is tolerated.',
     {
-      key: text('Key of the taint. Absent: any; the operator must be Exists then.', { maxLength: 317 }),
-      operator: text('Equal, which is meant where it is absent: the value must be the same. Exists: any value.', {
+      key: text('Key of the taint. If unset, any key matches, and the operator must be Exists.', { maxLength: 317 }),
+      operator: text('Equal: the value must be the same. Exists: any value matches. Defaults to Equal.', {
         enum: ['Equal', 'Exists'],
       }),
       value: text('Value of the taint.'),
-      effect: text('Effect of the taint: NoSchedule or NoExecute. Absent: both.', {
+      effect: text('Effect of the taint: NoSchedule or NoExecute. If unset, both match.', {
         enum: ['', 'NoSchedule', 'NoExecute'],
       }),
     },
@@ -86,36 +86,38 @@ function efiVariable(): Schema {
 
 function spec(): Schema {
   return object(
-    'What the machine should be.',
+    'Desired state of the machine.',
     {
-      machineClassRef: reference('The MachineClass, which says how large it is. Cannot be changed.', {
+      machineClassRef: reference('MachineClass, which determines the size of the machine. Immutable.', {
         'x-kubernetes-validations': [CLASS_KEPT],
       }),
-      machinePoolSelector: mapOf('Labels that the MachinePool must have when the scheduler chooses one.', {
+      machinePoolSelector: mapOf('Labels that a MachinePool must have to be selected by the scheduler.', {
         type: 'string',
       }),
-      machinePoolRef: reference('The MachinePool that it runs in. Absent: the scheduler chooses one. Set once.'),
-      image: text('Image of the first disk, as older documents have it. Cannot be changed.', { maxLength: 4096 }),
+      machinePoolRef: reference(
+        'MachinePool in which the machine runs. If unset, the scheduler selects one. Can be set only once.',
+      ),
+      image: text('Image of the first disk; older form. Immutable.', { maxLength: 4096 }),
       power: text('On or Off.', { enum: ['On', 'Off'], default: 'On' }),
       volumes: namedList('Volumes of the machine. The first one is the root disk.', volume(), {
         maxItems: MAX_ENTRIES,
       }),
       networkInterfaces: namedList('Network interfaces of the machine.', networkInterface(), { maxItems: MAX_ENTRIES }),
       ignitionRef: object(
-        'Secret of the namespace with what the machine is configured by when it starts for the first time.',
+        'Secret in the same namespace with the configuration for the first start of the machine.',
         {
           name: name('Name of the Secret.'),
-          key: text('Key in the Secret. Absent or empty: ignition.yaml.', { maxLength: 253 }),
+          key: text('Key in the Secret. Defaults to ignition.yaml.', { maxLength: 253 }),
         },
         { required: ['name'], 'x-kubernetes-map-type': 'atomic' },
       ),
-      efiVars: namedList('Variables of EFI that the machine starts with.', efiVariable(), { maxItems: MAX_ENTRIES }),
-      tolerations: listOf('Taints of MachinePools that are tolerated.', toleration(), {
+      efiVars: namedList('EFI variables with which the machine starts.', efiVariable(), { maxItems: MAX_ENTRIES }),
+      tolerations: listOf('Tolerated taints of MachinePools.', toleration(), {
         maxItems: MAX_ENTRIES,
         'x-kubernetes-list-type': 'atomic',
       }),
       guestConfig: object('Data for the operating system.', {
-        hostname: text('Host name. Given when the Machine is created only.', { pattern: DNS_LABEL, maxLength: 63 }),
+        hostname: text('Host name. Can only be set at creation.', { pattern: DNS_LABEL, maxLength: 63 }),
       }),
     },
     { required: ['machineClassRef'], 'x-kubernetes-validations': [...SPEC_RULES] },
@@ -127,7 +129,7 @@ function attachment(what: string, source: Record<string, Schema>): Schema {
     `How far the ${what} is attached.`,
     {
       name: name('Name of the entry in the spec.'),
-      handle: text('What the pool calls it.'),
+      handle: text('ID in the pool.'),
       state: text('Pending or Attached.'),
       lastStateTransitionTime: time('When the state last changed.'),
       ...source,
@@ -142,20 +144,20 @@ function known(description: string): Schema {
 }
 
 function status(): Schema {
-  return object('What is known of the machine.', {
+  return object('Observed state of the machine.', {
     machineID: text('Name of the runtime and ID of the machine there: RUNTIME://ID.'),
-    observedGeneration: observedGeneration('The generation of the Machine that the pool has acted on.'),
+    observedGeneration: observedGeneration('Generation of the Machine that the pool last processed.'),
     conditions: conditions(),
     state: text('Pending, Running, Shutdown, Terminating or Terminated.'),
     volumes: namedList(
-      'Volumes, as far as they are attached.',
+      'Volumes of the machine, with their attachment.',
       attachment('volume', { volumeRef: known('The Volume.') }),
       {
         maxItems: 2 * MAX_ENTRIES,
       },
     ),
     networkInterfaces: namedList(
-      'Network interfaces, as far as they are attached.',
+      'Network interfaces of the machine, with their attachment.',
       attachment('network interface', { networkInterfaceRef: known('The NetworkInterface.') }),
       { maxItems: 2 * MAX_ENTRIES },
     ),
@@ -167,17 +169,27 @@ export const ironCoreMachine: Definition = {
   kind: 'Machine',
   plural: 'machines',
   foreign: COMPUTE,
-  description: 'A machine as IronCore has it: of a class, in a pool.',
+  description: 'A machine of IronCore, with a class, in a pool.',
   columns: [
-    { name: 'MachineClassRef', type: 'string', jsonPath: '.spec.machineClassRef.name', description: 'Its class.' },
+    {
+      name: 'MachineClassRef',
+      type: 'string',
+      jsonPath: '.spec.machineClassRef.name',
+      description: 'Class of the machine.',
+    },
     {
       name: 'Image',
       type: 'string',
       jsonPath: '.spec.image',
-      description: 'Image of the first disk, if the spec names it so.',
+      description: 'Image of the first disk, if spec.image is set.',
     },
-    { name: 'MachinePoolRef', type: 'string', jsonPath: '.spec.machinePoolRef.name', description: 'Its pool.' },
-    { name: 'State', type: 'string', jsonPath: '.status.state', description: 'State in one word.' },
+    {
+      name: 'MachinePoolRef',
+      type: 'string',
+      jsonPath: '.spec.machinePoolRef.name',
+      description: 'Pool of the machine.',
+    },
+    { name: 'State', type: 'string', jsonPath: '.status.state', description: 'State of the object.' },
     AGE,
   ],
   hasStatus: true,

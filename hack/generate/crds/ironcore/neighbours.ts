@@ -11,25 +11,25 @@ export const ironCoreVolume: Definition = {
   kind: 'Volume',
   plural: 'volumes',
   foreign: STORAGE,
-  description: 'A volume as IronCore has it. Members that are not named here are kept.',
-  columns: [{ name: 'State', type: 'string', jsonPath: '.status.state', description: 'State in one word.' }, AGE],
+  description: 'A volume of IronCore. Other fields are preserved.',
+  columns: [{ name: 'State', type: 'string', jsonPath: '.status.state', description: 'State of the object.' }, AGE],
   hasStatus: true,
   hasScale: false,
   properties: {
-    spec: open('What the volume should be.', {
-      claimRef: uidReference('The Machine that uses it.'),
-      encryption: open('How it is encrypted.', { secretRef: reference('Secret with the key.') }),
-      resources: resources('What is asked for: storage.'),
+    spec: open('Desired state of the volume.', {
+      claimRef: uidReference('Machine that uses the object.'),
+      encryption: open('Encryption of the volume.', { secretRef: reference('Secret with the key.') }),
+      resources: resources('Requested resources: storage.'),
     }),
-    status: open('What is known of the volume.', {
+    status: open('Observed state of the volume.', {
       state: text('Pending, Available or Error.'),
-      access: open('How a machine gets at it.', {
-        driver: text('The driver that it is attached by.'),
-        handle: text('What that driver calls it.'),
-        volumeAttributes: mapOf('What that driver needs besides.', { type: 'string' }),
-        secretRef: reference('Secret with what is needed for access.'),
+      access: open('How a machine accesses the volume.', {
+        driver: text('Driver that attaches the volume.'),
+        handle: text('ID of the volume in the driver.'),
+        volumeAttributes: mapOf('Additional parameters for the driver.', { type: 'string' }),
+        secretRef: reference('Secret for the access.'),
       }),
-      resources: resources('What is there: storage.'),
+      resources: resources('Actual resources: storage.'),
     }),
   },
   rules: [],
@@ -40,25 +40,25 @@ export const ironCoreNetworkInterface: Definition = {
   kind: 'NetworkInterface',
   plural: 'networkinterfaces',
   foreign: NETWORKING,
-  description: 'A network interface as IronCore has it. Members that are not named here are kept.',
+  description: 'A network interface of IronCore. Other fields are preserved.',
   columns: [
     { name: 'Network', type: 'string', jsonPath: '.spec.networkRef.name', description: 'Its network.' },
-    { name: 'State', type: 'string', jsonPath: '.status.state', description: 'State in one word.' },
+    { name: 'State', type: 'string', jsonPath: '.status.state', description: 'State of the object.' },
     AGE,
   ],
   hasStatus: true,
   hasScale: false,
   properties: {
-    spec: open('What the network interface should be.', {
-      networkRef: reference('The Network that it is in.'),
-      machineRef: uidReference('The Machine that uses it.'),
-      ips: listOf('Where its IP addresses come from.', open('One address.', { value: text('The address itself.') }), {
+    spec: open('Desired state of the network interface.', {
+      networkRef: reference('Network of the network interface.'),
+      machineRef: uidReference('Machine that uses the object.'),
+      ips: listOf('Sources of its IP addresses.', open('One address.', { value: text('IP address.') }), {
         'x-kubernetes-list-type': 'atomic',
       }),
-      providerID: text('What the pool calls it.'),
-      attributes: mapOf('What the pool needs besides.', { type: 'string' }),
+      providerID: text('ID in the pool.'),
+      attributes: mapOf('Additional parameters for the pool.', { type: 'string' }),
     }),
-    status: open('What is known of the network interface.', {
+    status: open('Observed state of the network interface.', {
       state: text('Pending, Available or Error.'),
       ips: listOf('Its IP addresses.', { type: 'string' }, { 'x-kubernetes-list-type': 'atomic' }),
     }),
@@ -71,13 +71,13 @@ export const ironCoreNetwork: Definition = {
   kind: 'Network',
   plural: 'networks',
   foreign: NETWORKING,
-  description: 'A network as IronCore has it. Members that are not named here are kept.',
-  columns: [{ name: 'State', type: 'string', jsonPath: '.status.state', description: 'State in one word.' }, AGE],
+  description: 'A network of IronCore. Other fields are preserved.',
+  columns: [{ name: 'State', type: 'string', jsonPath: '.status.state', description: 'State of the object.' }, AGE],
   hasStatus: true,
   hasScale: false,
   properties: {
-    spec: open('What the network should be.', { providerID: text('What its provider calls it.') }),
-    status: open('What is known of the network.', { state: text('Pending, Available or Error.') }),
+    spec: open('Desired state of the network.', { providerID: text('ID of the network at its provider.') }),
+    status: open('Observed state of the network.', { state: text('Pending, Available or Error.') }),
   },
   rules: [],
 };

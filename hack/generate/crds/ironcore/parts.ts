@@ -60,10 +60,10 @@ export function conditions(more: Record<string, Schema> = {}): Schema {
   const condition = object(
     'What is so, or not so.',
     {
-      type: text('What it is about.'),
+      type: text('Type of the condition.'),
       status: text('True, False or Unknown.', { enum: ['True', 'False', 'Unknown'] }),
-      reason: text('Why, in one word.'),
-      message: text('Why, for humans.'),
+      reason: text('Reason of the last change, in CamelCase.'),
+      message: text('Human-readable details.'),
       ...more,
       lastTransitionTime: time('When the status last changed.'),
     },
