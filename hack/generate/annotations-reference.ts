@@ -36,7 +36,7 @@ export const KEYS = keysOf({ file: 'pkg/apis/machine/v1alpha1/labels.ts', module
 
 const OF_DRIVERS: readonly KeyFile[] = [
   { file: 'pkg/drivers/kwok/tags.ts', module: kwokTags, on: 'Nodes, by `kwok-driver`' },
-  { file: 'pkg/drivers/cluster-api/tags.ts', module: clusterAPITags, on: 'what `cluster-api-driver` makes' },
+  { file: 'pkg/drivers/cluster-api/tags.ts', module: clusterAPITags, on: 'objects that `cluster-api-driver` creates' },
   {
     file: 'pkg/drivers/ironcore/tags.ts',
     module: ironCoreTags,
@@ -55,24 +55,24 @@ export async function annotationsReference(): Promise<string> {
   const { format } = await import('prettier');
   const text = `# Labels, annotations, finalizers and taints
 
-Generated from \`pkg/apis/machine/v1alpha1/labels.ts\` and what drivers tag their machines with. Those of the original
-[stay as they are](compatibility.md#labels-annotations-finalizers-and-taints); the original ignores the others.
+Generated from \`pkg/apis/machine/v1alpha1/labels.ts\` and from the tags of drivers. Keys of the original [do not
+change](compatibility.md#labels-annotations-finalizers-and-taints); the original ignores the others.
 
-## Annotations that people and their tools set
+## Annotations that users and tools set
 
-${await under('that people and their tools set')}
-## Annotations that mean nothing
+${await under('that users and tools set')}
+## Annotations without effect
 
-A value that is not understood is reported by condition InvalidAnnotation of the Machine, MachineSet or MachineDeployment, that of a Node by its Machine,
-and by one Event. The message names each such annotation with its value. The condition is removed when all are corrected or removed.
+An invalid value is reported by condition InvalidAnnotation of the Machine, MachineSet or MachineDeployment (for a Node, of its Machine), and by one Event.
+The message names each such annotation with its value. The condition is removed when all of them are corrected or removed.
 
 ${await rulesTable()}
-Annotations on MachineClasses, and those that make a MachineDeployment a node group, are reported by who reads them: see
-[autoscaler](../operations/autoscaler.md) and [safety](../concepts/safety.md).
+Invalid annotations of MachineClasses and of node groups are reported elsewhere: see [autoscaler](../operations/autoscaler.md) and
+[safety](../concepts/safety.md).
 
 ## Annotations that controllers record
 
-They are not to be edited: decisions depend on them.
+Do not edit these annotations: decisions depend on them.
 
 ${await under('that controllers record')}
 ## Labels
@@ -91,7 +91,7 @@ function keyTable(keys: readonly Key[]): Promise<string> {
   // Where all are of one kind the heading says which.
   const kinds = new Set(keys.map(({ kind }) => kind)).size > 1;
   return table(
-    ['key', ...(kinds ? ['kind'] : []), 'of', 'on', 'what it means'],
+    ['key', ...(kinds ? ['kind'] : []), 'origin', 'objects', 'meaning'],
     keys.map(({ key, kind, heading, on, meaning }) => {
       const whose = heading.startsWith('The original') ? 'the original' : 'Machinist';
       return [`\`${key}\``, ...(kinds ? [kind] : []), whose, on, meaning];

@@ -13,13 +13,13 @@ export async function conditionsReference(): Promise<string> {
   const { format } = await import('prettier');
   const text = `# Conditions
 
-Generated from \`${FILE}\`. Reasons and messages say why, and what helps: \`kubectl describe\` shows them. A condition that is absent says nothing. Those
-of Nodes and of the original [stay as they are](compatibility.md#conditions); those of [Cluster API](../operations/cluster-api.md) and
-[IronCore](../operations/ironcore.md) are on their pages.
+Generated from \`${FILE}\`. Reasons and messages contain the cause and the remedy; \`kubectl describe\` shows them. An absent condition has no meaning. Conditions of Nodes and of the
+original [do not change](compatibility.md#conditions). For conditions of other APIs, see [Cluster API](../operations/cluster-api.md) and
+[IronCore](../operations/ironcore.md).
 
 ## Machines
 
-In \`status.machineConditions\`. They are for display: no decision is made from them.
+In \`status.machineConditions\`, for display: no decision depends on them.
 
 ${await conditionTable(MACHINE_CONDITION_TYPES, 'MACHINE_CONDITION_TYPES')}
 ## MachineSets
@@ -29,7 +29,7 @@ In \`status.machineSetCondition\`.
 ${await conditionTable(MACHINE_SET_CONDITION_TYPES, 'MACHINE_SET_CONDITION_TYPES')}
 ## MachineDeployments
 
-In \`status.conditions\`. [Rollouts](../concepts/rollouts.md#conditions-of-a-machinedeployment) has their reasons.
+In \`status.conditions\`. [Rollouts](../concepts/rollouts.md#conditions-of-a-machinedeployment) lists their reasons.
 
 ${await conditionTable(MACHINE_DEPLOYMENT_CONDITION_TYPES, 'MACHINE_DEPLOYMENT_CONDITION_TYPES')}`;
   return format(text, { parser: 'markdown', proseWrap: 'always', printWidth: 140 });
@@ -38,7 +38,7 @@ ${await conditionTable(MACHINE_DEPLOYMENT_CONDITION_TYPES, 'MACHINE_DEPLOYMENT_C
 function conditionTable(types: readonly string[], constant: string): Promise<string> {
   const comments = memberComments(FILE, constant);
   return table(
-    ['type', 'says'],
+    ['type', 'meaning'],
     types.map((type) => [type, comments.get(type) ?? '']),
   );
 }

@@ -41,7 +41,7 @@ export const CLUSTER_API_PRE_DRAIN_HOOK_PREFIX = 'pre-drain.delete.hook.machine.
 /** The same: it holds the deletion of the infrastructure. */
 export const CLUSTER_API_PRE_TERMINATE_HOOK_PREFIX = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io';
 /**
- * On Machines of driver `cluster-api`: holds their infrastructure until it is asked to delete the machine. No other controller drains their Nodes, so one that is deleted manually must not be removed before ours. Every controller of these Machines respects it, including the core of Cluster API.
+ * On Machines of driver `cluster-api`: delays the deletion of their infrastructure until DeleteMachine is called. No other controller drains their Nodes, so a Machine that is deleted manually must not be removed before its Machine of Machinist. Every controller of these Machines respects it, including the core of Cluster API.
  */
 export const DELETION_HOOK = `${CLUSTER_API_PRE_TERMINATE_HOOK_PREFIX}/machinist`;
 /** On Machines: their Nodes are not drained. */

@@ -28,7 +28,7 @@ export const MACHINE_EVENTS = {
    */
   ClassChangeIgnored: 'Warning',
   /**
-   * annotations of the Machine or its Node have values that [have no effect](annotations.md#annotations-that-mean-nothing); condition InvalidAnnotation reports the same until they are corrected → set a value that the message allows
+   * annotations of the Machine or its Node have values that [have no effect](annotations.md#annotations-without-effect); condition InvalidAnnotation reports the same until they are corrected → set a value that the message allows
    */
   InvalidAnnotation: 'Warning',
   /**

@@ -1,10 +1,10 @@
-/** UID of the Machine that an object was made for. What has no such label was not made by this driver. */
+/** UID of the Machine for which the object was created. Objects without this label were not created by this driver. */
 export const CLUSTER_API_MACHINE_UID_LABEL = 'cluster-api.machine.sapcloud.io/machine-uid';
-/** Its MachineClass, short enough for a label: lists go by it. */
+/** MachineClass, shortened to the length of a label; used to list objects. */
 export const CLASS_LABEL = 'cluster-api.machine.sapcloud.io/class';
 /** Identity of the control cluster. */
 export const CLUSTER_API_CLUSTER_ANNOTATION = 'cluster-api.machine.sapcloud.io/cluster';
-/** Name of the MachineClass, whole. */
+/** Full name of the MachineClass. */
 export const CLUSTER_API_CLASS_ANNOTATION = 'cluster-api.machine.sapcloud.io/class-name';
-/** Name of the Machine that the object was made for. */
+/** Name of the Machine for which the object was created. */
 export const MACHINE_ANNOTATION = 'cluster-api.machine.sapcloud.io/machine';

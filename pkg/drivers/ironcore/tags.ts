@@ -2,13 +2,13 @@ import type { KubeObject } from '../../apis/meta.ts';
 import { isVMOf, type MachineIdentity, type TaggedVM } from '../machine-identity.ts';
 
 const PREFIX = 'ironcore.machine.sapcloud.io/';
-/** Namespace of the Machine of ours. What has this label was made by this driver. */
+/** Namespace of the Machine of Machinist. Objects with this label were created by this driver. */
 export const IRONCORE_NAMESPACE_LABEL = `${PREFIX}namespace`;
-/** UID of the Machine of ours. */
+/** UID of the Machine of Machinist. */
 export const IRONCORE_MACHINE_UID_LABEL = `${PREFIX}machine-uid`;
 /** Identity of the control cluster. */
 export const IRONCORE_CLUSTER_ANNOTATION = `${PREFIX}cluster`;
-/** Name of the MachineClass of ours. */
+/** Name of the MachineClass of Machinist. */
 export const IRONCORE_CLASS_ANNOTATION = `${PREFIX}class`;
 
 /** All that this driver sets on what it makes. */

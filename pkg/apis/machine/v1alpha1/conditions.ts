@@ -1,70 +1,70 @@
 /*
- * Types of the conditions of our kinds. `npm run generate` makes docs/reference/conditions.md of them, and names them in the definitions.
+ * Types of the conditions of Machinist's kinds. `npm run generate` writes them to docs/reference/conditions.md and to the CRDs.
  */
 
-/** Of Machines, in `status.machineConditions`. For display: nothing is decided by them, because the original prunes them. */
+/** Of Machines, in `status.machineConditions`. For display: no decision depends on them, because the original prunes them. */
 export const MACHINE_CONDITION_TYPES = [
-  /** Whether the VM exists; the reason says why not, such as VMVanished or an error code of the driver. */
+  /** Whether the VM exists; if not, the reason shows why, such as VMVanished or an error code of the driver. */
   'VMCreated',
-  /** Once the search for VMs has listed it: the state of the VM, in the provider's words. */
+  /** The state of the VM, as named by the provider, after a search for VMs has listed it. */
   'VMState',
-  /** While it lasts: another client has asked the provider to delete the VM. */
+  /** Another client has requested the deletion of the VM at the provider. */
   'VMDeletionRequested',
   /** Whether the VM has become a Node. */
   'NodeJoined',
-  /** Whether the machine works: True in phases Running and Available, Unknown in phase Unknown. */
+  /** Whether the machine is healthy: True in phases Running and Available, Unknown in phase Unknown. */
   'Healthy',
-  /** While the Machine is being deleted: whether its Node is drained, and what the drain waits for. */
+  /** During a deletion, whether the Node is drained, and what the drain waits for. */
   'Drained',
-  /** From the first request on: how far the [maintenance](../operations/maintenance.md#status) is. */
+  /** Progress of a [maintenance](../operations/maintenance.md#status); exists from the first request on. */
   'Maintenance',
-  /** While it is so: what the API server refuses of all that the Node should have. */
+  /** The API server rejects a part of the labels, annotations and taints of the Node. */
   'NodeSyncRefused',
-  /** While it is so: what the API server refuses to record of the Machine. */
+  /** The API server rejects a change of the Machine. */
   'RecordRefused',
-  /** While it is so: annotations of the Machine or its Node [mean nothing](annotations.md#annotations-that-mean-nothing). */
+  /** Annotations of the Machine or its Node [have no effect](annotations.md#annotations-without-effect). */
   'InvalidAnnotation',
-  /** While it is so: `spec.class` names another class than [that of the VM](../concepts/machine-lifecycle.md#one-vm-one-class). */
+  /** `spec.class` names another class than [that of the VM](../concepts/machine-lifecycle.md#one-vm-one-class). */
   'ClassChangeIgnored',
-  /** While a deletion is [prepared](../operations/deletion.md), or that is undone: how far it is. */
+  /** Progress of the [preparation of a deletion](../operations/deletion.md), or of its abort. */
   'DeletionPrepared',
 ] as const;
 
 /** Of MachineSets, in `status.machineSetCondition`. */
 export const MACHINE_SET_CONDITION_TYPES = [
-  /** Machines could not be created or deleted; the message has the first refusal. */
+  /** Machines could not be created or deleted; the message has the first error. */
   'ReplicaFailure',
-  /** It has [too many machines](../runbooks/deployment-frozen.md): nothing is created. */
+  /** The MachineSet has [too many machines](../runbooks/deployment-frozen.md): nothing is created. */
   'Frozen',
-  /** The spec cannot be obeyed; the message says what to change. */
+  /** The spec is invalid; the message has the required change. */
   'InvalidSpec',
-  /** An annotation [means nothing](annotations.md#annotations-that-mean-nothing). */
+  /** An annotation [has no effect](annotations.md#annotations-without-effect). */
   'InvalidAnnotation',
-  /** `status.failedMachines` shows the newest ones only; the message says how many there are. */
+  /** `status.failedMachines` contains only the newest ones; the message has their total number. */
   'FailedMachinesTruncated',
-  /** What the API server refuses for Nodes of its machines, such as an impossible label of `nodeTemplate`. */
+  /** The API server rejects changes of Nodes of its machines, for example an invalid label in `nodeTemplate`. */
   'NodeSyncRefused',
 ] as const;
 
 /** Of MachineDeployments, in `status.conditions`. */
 export const MACHINE_DEPLOYMENT_CONDITION_TYPES = [
-  /** Whether enough machines run. */
+  /** Whether enough machines are available. */
   'Available',
-  /** How far a [rollout](../concepts/rollouts.md#conditions-of-a-machinedeployment) is. */
+  /** Progress of a [rollout](../concepts/rollouts.md#conditions-of-a-machinedeployment). */
   'Progressing',
-  /** Machines of a set could not be created or deleted; the message has the first refusal. */
+  /** Machines of a MachineSet could not be created or deleted; the message has the first error. */
   'ReplicaFailure',
   /** Why unhealthy machines are [not replaced](../runbooks/replacements-held.md). */
   'ReplacementHeld',
-  /** What the API server refuses for Nodes of its machines, such as an impossible label of `nodeTemplate`. */
+  /** The API server rejects changes of Nodes of its machines, for example an invalid label in `nodeTemplate`. */
   'NodeSyncRefused',
-  /** It, or a set of it, has [too many machines](../runbooks/deployment-frozen.md). */
+  /** The MachineDeployment or one of its MachineSets has [too many machines](../runbooks/deployment-frozen.md). */
   'Frozen',
-  /** An annotation [means nothing](annotations.md#annotations-that-mean-nothing). */
+  /** An annotation [has no effect](annotations.md#annotations-without-effect). */
   'InvalidAnnotation',
-  /** An [outage](../operations/running.md#outages) of the target cluster. */
+  /** The target cluster has an [outage](../operations/running.md#outages). */
   'APIServerUnreachable',
-  /** The spec cannot be obeyed; the message says what to change. */
+  /** The spec is invalid; the message has the required change. */
   'InvalidSpec',
 ] as const;
 

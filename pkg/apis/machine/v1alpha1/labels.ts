@@ -1,38 +1,38 @@
 /*
- * All keys of ours and of the original. `npm run generate` makes docs/reference/annotations.md of it: a doc comment says on which objects a
- * key is, and then what it means; the heading, whose it is, and whether people set it.
+ * All keys of Machinist and of the original. `npm run generate` writes them to docs/reference/annotations.md: a doc comment has the objects of
+ * a key, then its meaning; the heading has its origin, and whether users set it.
  */
 
 // The original's labels
 
 /** On Machines: name of the Node. */
 export const NODE_LABEL = 'node';
-/** On Machines: name of the MachineDeployment; read for metrics only, never written by us. */
+/** On Machines: name of the MachineDeployment; read for metrics only, never written by Machinist. */
 export const DEPLOYMENT_NAME_LABEL = 'name';
-/** On Machines: delete without waiting for the drain; parsed as a Go bool. */
+/** On Machines: deletes the Machine without waiting for the drain; parsed as a Go bool. */
 export const FORCE_DELETION_LABEL = 'force-deletion';
-/** On Machines: exactly `True` forces the drains that do not delete the machine, of in-place updates and preservation. */
+/** On Machines: `True` (exactly) forces drains before in-place updates, preservation and maintenance. */
 export const FORCE_DRAIN_LABEL = 'force-drain';
-/** On MachineDeployments and MachineSets: `True` while the overshoot safety holds them back. */
+/** On MachineDeployments and MachineSets: `True` while they have, or create, too many Machines. */
 export const FREEZE_LABEL = 'freeze';
 /** On MachineSets, their selector and their Machines: hash of the template. */
 export const TEMPLATE_HASH_LABEL = 'machine-template-hash';
 /** On Nodes: name of the Machine. */
 export const MACHINE_NAME_LABEL = 'node.gardener.cloud/machine-name';
-/** On old MachineSets of an in-place update: do not refill. */
+/** On old MachineSets of an in-place update: they create no Machines. */
 export const SCALE_UP_DISABLED_LABEL = 'node.machine.sapcloud.io/scale-up-disabled';
-/** On Nodes: a new template waits for them, in place; set by the MachineDeployment controller. */
+/** On Nodes: they are to be updated in place to a new template; set by the MachineDeployment controller. */
 export const CANDIDATE_FOR_UPDATE_LABEL = 'node.machine.sapcloud.io/candidate-for-update';
-/** On Nodes: drain now for an in-place update; set by the MachineDeployment controller or, in manual updates, by a user. */
+/** On Nodes: they are drained for an in-place update; set by the MachineDeployment controller or, in manual updates, by a user. */
 export const SELECTED_FOR_UPDATE_LABEL = 'node.machine.sapcloud.io/selected-for-update';
 /** On Nodes and Machines: result of an in-place update, `successful` or `failed`. */
 export const UPDATE_RESULT_LABEL = 'node.machine.sapcloud.io/update-result';
 
-// The original's annotations that people and their tools set
+// The original's annotations that users and tools set
 
-/** On Machines: smaller is deleted first; absent counts as 3. */
+/** On Machines: Machines with smaller values are deleted first; the default is 3. */
 export const PRIORITY_ANNOTATION = 'machinepriority.machine.sapcloud.io';
-/** On Machines: when the autoscaler chose it for deletion, RFC 3339. */
+/** On Machines: when the autoscaler selected them for deletion, RFC 3339. */
 export const MARKED_FOR_DELETION_TIME_ANNOTATION = 'machine.sapcloud.io/marked-for-deletion-time';
 /** On MachineDeployments and MachineSets: when the autoscaler last changed replicas, RFC 3339. */
 export const LAST_SCALER_CHANGE_ANNOTATION = 'machine.sapcloud.io/last-deployment-replica-change-by-scaler-time';
@@ -44,13 +44,13 @@ export const EFFECTIVE_CREATION_TIMEOUT_ANNOTATION = 'node.machine.sapcloud.io/e
 export const PRESERVE_ANNOTATION = 'node.machine.sapcloud.io/preserve';
 /** On Nodes: why an in-place update failed; written by the agent on the Node. */
 export const UPDATE_FAILED_REASON_ANNOTATION = 'node.machine.sapcloud.io/update-failed-reason';
-/** On Nodes: `true` keeps the cluster-autoscaler from removing them. */
+/** On Nodes: `true` prevents the cluster-autoscaler from removing them. */
 export const SCALE_DOWN_DISABLED_ANNOTATION = 'cluster-autoscaler.kubernetes.io/scale-down-disabled';
-/** On Nodes: not backed by a Machine. */
+/** On Nodes: they have no Machine. */
 export const NOT_MANAGED_ANNOTATION = 'node.machine.sapcloud.io/not-managed-by-mcm';
-/** On MachineSets: their Nodes carry the taint of the same key. */
+/** On MachineSets: their Nodes have the taint with the same key. */
 export const PREFER_NO_SCHEDULE_KEY = 'deployment.machine.sapcloud.io/prefer-no-schedule';
-/** On MachineDeployments and MachineSets: unfreeze now. */
+/** On MachineDeployments and MachineSets: ends a freeze immediately. */
 export const UNFREEZE_ANNOTATION = 'safety.machine.sapcloud.io/unfreeze';
 
 // The original's annotations that controllers record
@@ -96,7 +96,7 @@ export const PRESERVED_TAINT = 'node.machine.sapcloud.io/preserved';
  */
 export const MADE_FOR_LABEL = 'machine.sapcloud.io/made-for';
 
-// Our annotations that people and their tools set
+// Our annotations that users and tools set
 
 /** On MachinePools of IronCore: UIDs of MachinePools that were this one before, separated by commas; their machines are its own. */
 export const FORMER_POOL_UIDS_ANNOTATION = 'machine.sapcloud.io/former-pool-uids';
@@ -105,23 +105,23 @@ export const FORMER_POOL_UIDS_ANNOTATION = 'machine.sapcloud.io/former-pool-uids
  * ClaimedByAnother. Machines with these claims, or older ones of the same processes, are this cluster's.
  */
 export const TAKE_OVER_CLAIMS_ANNOTATION = 'machine.sapcloud.io/take-over-claims';
-/** On Machines: followed by `/<name>`, the drain of a deletion waits until there is none any more. It is Cluster API's. */
+/** On Machines: followed by `/<name>`, the drain of a deletion waits until all of these are removed. Defined by Cluster API. */
 export const PRE_DRAIN_DELETE_HOOK_PREFIX = 'pre-drain.delete.hook.machine.cluster.x-k8s.io';
-/** On Machines: followed by `/<name>`, the drains of a deletion and of a maintenance wait until there is none any more. */
+/** On Machines: followed by `/<name>`, the drains of a deletion and of a maintenance wait until all of these are removed. */
 export const PRE_DRAIN_HOOK_PREFIX = 'pre-drain.hook.machine.sapcloud.io';
-/** On Machines: followed by `/<name>`, the VM is not deleted until there is none any more. It is Cluster API's. */
+/** On Machines: followed by `/<name>`, the VM is not deleted until all of these are removed. Defined by Cluster API. */
 export const PRE_TERMINATE_HOOK_PREFIX = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io';
 /** On Machines and Nodes: `true` requests maintenance. */
 export const MAINTENANCE_ANNOTATION = 'machine.sapcloud.io/maintenance';
-/** On MachineDeployments: how many Machines may be replaced for bad health at once; int or percent. */
+/** On MachineDeployments: maximum number of unhealthy Machines that are replaced at the same time; int or percent. */
 export const MAX_REPLACEMENTS_ANNOTATION = 'machine.sapcloud.io/max-replacements';
 /** On Machines: an integer from 1; of two Machines that a rollout replaces or updates, the one with the smaller index is first. */
 export const UPGRADE_INDEX_ANNOTATION = 'machine.sapcloud.io/upgrade-index';
 /** On MachineDeployments: `<group>/<index>` or `<group>/<index>/first`; when its rollouts begin, among those of the same group. */
 export const UPDATE_ORDER_ANNOTATION = 'machine.sapcloud.io/update-order';
-/** On MachineDeployments: the fewest Machines that an autoscaler may choose; with the most it makes them a node group. */
+/** On MachineDeployments: minimum size for autoscalers; with the maximum, it makes them a node group. */
 export const NODE_GROUP_MIN_ANNOTATION = 'machine.sapcloud.io/cluster-api-autoscaler-node-group-min-size';
-/** On MachineDeployments: the most Machines that an autoscaler may choose; with the fewest it makes them a node group. */
+/** On MachineDeployments: maximum size for autoscalers; with the minimum, it makes them a node group. */
 export const NODE_GROUP_MAX_ANNOTATION = 'machine.sapcloud.io/cluster-api-autoscaler-node-group-max-size';
 /** On MachineClasses: resources that are reserved and not available to pods, such as `cpu=80m,memory=1Gi`; autoscalers get the rest. */
 export const RESERVED_RESOURCES_ANNOTATION = 'machine.sapcloud.io/reserved-resources';
@@ -151,8 +151,8 @@ export const GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION = 'safety.machine.sapclou
  */
 export const VM_CLASS_ANNOTATION = 'machine.sapcloud.io/vm-class';
 /**
- * On Machines: when a CreateMachine call without a recorded answer was sent, RFC 3339. Only with drivers that may create a second
- * VM; while it is set, an unanswered call is not repeated.
+ * On Machines: when a CreateMachine call without a recorded response was sent, RFC 3339. Only with drivers that may create a second
+ * VM; while it is set, a call without a response is not repeated.
  */
 export const CREATION_SENT_ANNOTATION = 'machine.sapcloud.io/creation-sent-at';
 /**
@@ -173,7 +173,7 @@ export const POOL_UIDS_ANNOTATION = 'machine.sapcloud.io/pool-uids';
  * created from its backup.
  */
 export const POOL_CLAIMS_ANNOTATION = 'machine.sapcloud.io/pool-claims';
-/** On Machines: what the API server refuses to set on their Node. Removed when nothing is refused any more. */
+/** On Machines: changes of their Node that the API server rejects. Removed when nothing is rejected. */
 export const NODE_SYNC_REFUSED_ANNOTATION = 'machine.sapcloud.io/node-sync-refused';
 /** On objects of another API: their UID, and that of the Machine that was created for them; they are deleted with that Machine. */
 export const MADE_MACHINE_ANNOTATION = 'machine.sapcloud.io/made-machine-uid';
@@ -202,7 +202,7 @@ export const DELETION_POLICY_IN_FORCE_ANNOTATION = 'machine.sapcloud.io/deletion
  * changed.
  */
 export const DELETION_PREPARATION_SINCE_ANNOTATION = 'machine.sapcloud.io/deletion-preparation-since';
-/** On Machines that are deleted with policy `forced`: since when the driver has been asked to delete the VM, RFC 3339. */
+/** On Machines that are deleted with policy `forced`: since when the driver is called to delete the VM, RFC 3339. */
 export const FORCED_DELETION_SINCE_ANNOTATION = 'machine.sapcloud.io/forced-deletion-since';
 /**
  * On MachineClasses: followed by `/<UID>`, the Machine of that UID was removed by force; its name and the provider ID of its VM, JSON,
