@@ -106,6 +106,7 @@ const full: Full<Machine> = {
     machineConditions: [
       { type: 'Drained', status: 'False', reason: 'Waiting', message: 'waits', lastTransitionTime: NOW },
     ],
+    vmCapacity: { cpu: '4', memory: '8Gi' },
   },
 };
 

@@ -58,8 +58,8 @@ test.each([
   },
   {
     what: 'a field that takes a reserved number',
-    from: 'reserved 4 to 9;',
-    to: 'bool powered = 4;\n  reserved 5 to 9;',
+    from: 'reserved 5 to 9;',
+    to: 'bool powered = 5;\n  reserved 6 to 9;',
     names: [],
     says: '',
   },

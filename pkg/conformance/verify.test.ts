@@ -226,6 +226,12 @@ const DEVIATIONS: Readonly<Record<string, Deviation>> = {
     createMachine: async (request, context) => nameless(await right.createMachine(request, context)),
     getMachineStatus: async (request, context) => nameless(await right.getMachineStatus(request, context)),
   }),
+  capacity: (right) => ({
+    createMachine: async (request, context) => {
+      const answer = await right.createMachine(request, context);
+      return answer.vm === undefined ? answer : { ...answer, vm: { ...answer.vm, capacity: { memory: '8 GB' } } };
+    },
+  }),
   'creation-repeated': (right, world) => {
     const shown = new Set<string>();
     return {

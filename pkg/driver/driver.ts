@@ -30,6 +30,8 @@ export interface VirtualMachine {
   readonly providerID: string;
   readonly nodeName: string;
   readonly addresses: readonly NodeAddress[];
+  /** Resources that the provider has given it, as quantities, by the names of a Node's capacity; for display only. */
+  readonly capacity?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface CreatedMachine extends VirtualMachine {

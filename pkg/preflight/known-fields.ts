@@ -14,6 +14,7 @@ const DEPLOYMENT = { kind: 'MachineDeployment', plural: 'machinedeployments' } a
 /** What releases of the original's definitions differ in, and what we added. */
 export const NEEDED_FIELDS: readonly NeededField[] = [
   { ...MACHINE, path: 'status.machineConditions', lost: 'conditions of Machines are not stored' },
+  { ...MACHINE, path: 'status.vmCapacity', lost: 'the resources of VMs are not shown before their Nodes join' },
   { ...MACHINE, path: 'status.currentStatus.preserveExpiryTime', lost: 'machines are not preserved' },
   { ...MACHINE, path: 'spec.inPlaceUpdateTimeout', lost: 'the timeout of an in-place update is not stored' },
   { ...SET, path: 'spec.autoPreserveFailedMachineMax', lost: 'failed machines are not preserved' },

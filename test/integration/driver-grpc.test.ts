@@ -28,7 +28,12 @@ import { serve } from '../drivers/served.ts';
 import { eventually } from '../expect/eventually.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 
-const vm = { providerID: 'test:///1', nodeName: 'm-1', addresses: [{ type: 'InternalIP', address: '10.0.0.1' }] };
+const vm = {
+  providerID: 'test:///1',
+  nodeName: 'm-1',
+  addresses: [{ type: 'InternalIP', address: '10.0.0.1' }],
+  capacity: { cpu: '4', memory: '8Gi' },
+};
 const request = requestOf('m-1', classOf('test', { size: 'small' }));
 
 /** A driver whose methods all answer well, but for `methods`. */

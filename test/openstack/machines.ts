@@ -19,6 +19,7 @@ export function describeMachines(bed: Bed): void {
     // promise: openstack/flavor-image-zone-name
     // promise: openstack/cloud/flavor-image-zone-server
     // promise: openstack/cloud/security-groups-id-name
+    // promise: openstack/cloud/floating-ip-same-address
     test('is made as its class says, with groups by ID and by name, and goes with all that belongs to it', async () => {
       await using driver = newDriver();
       const { networkID, secondNetworkID, subnetID, securityGroupIDs, externalNetworkID, imageID } = bed.seeds;

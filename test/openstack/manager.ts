@@ -23,7 +23,7 @@ import { eventually } from '../expect/eventually.ts';
 import { DOCUMENTED_MACHINE } from '../integration/documented-machine.ts';
 import { grant } from '../integration/shipped-roles.ts';
 import type { Bed } from './bed.ts';
-import { belongingsOf, clear, SELDOM, volumesOf } from './leftovers.ts';
+import { belongingsOf, clear, SELDOM, type SeenServer, volumesOf } from './leftovers.ts';
 import { openStackClass, secretOf, TAGS } from './requests.ts';
 import { seedImage } from './seed.ts';
 
@@ -31,6 +31,8 @@ const NAMESPACE = 'example-ns';
 const POOL = { name: 'pool', namespace: NAMESPACE };
 const PATH = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${NAMESPACE}`;
 const DOCUMENTED_PATH = `/apis/cluster.k8s.io/v1alpha1/namespaces/${NAMESPACE}/machines/example-control-plane`;
+/** Of each Node: less than its flavor has, as a kernel keeps some memory for itself. */
+const NODE_CAPACITY = { cpu: 7, memory: '23000Mi' } as const;
 const PATIENCE = { ...SELDOM, timeoutMs: 240_000 };
 
 /** What the documented Machine asks the cloud for by name. */
@@ -132,6 +134,7 @@ export function describeManager(bed: Bed): void {
 
     // promise: openstack/keystone-down-machine-goes
     // promise: openstack/cloud/both-tags-machine-deleted
+    // promise: openstack/cloud/lost-objects-server-tags
     // promise: openstack/deletion/keystone-down-server-port
     test('lets a Machine go by force while Keystone is down, and removes server and port, and a server that nobody owns, when it is back', async () => {
       const { user, seeds } = bed;
@@ -158,10 +161,20 @@ export function describeManager(bed: Bed): void {
       await user.call('neutron', 'POST', '/v2.0/ports', {
         port: { name, description, network_id: seeds.networkID },
       });
-      for (const [of, metadata] of Object.entries({ lost: TAGS, foreign: {} })) {
+      const stray = async (of: string, metadata: object): Promise<void> => {
         const server = { name: of, flavorRef: '1', imageRef: seeds.imageID, networks: [{ uuid: seeds.networkID }] };
         await user.call('nova', 'POST', '/v2.1/servers', { server: { ...server, metadata } });
-      }
+      };
+      const [role, cluster] = Object.entries(TAGS);
+      await stray('half', Object.fromEntries([role ?? []]));
+      await stray('other-half', Object.fromEntries([cluster ?? []]));
+      await stray('foreign', {});
+      // None can be built without Keystone.
+      await eventually(async () => {
+        const { servers } = await belongingsOf(bed);
+        expect(servers.map(({ status }) => status)).toEqual(['ACTIVE', 'ACTIVE', 'ACTIVE', 'ACTIVE']);
+      }, PATIENCE);
+      await stray('lost', TAGS);
       await bed.kill('keystone');
       // Without the token that it had.
       await driver.end('SIGKILL');
@@ -178,8 +191,9 @@ export function describeManager(bed: Bed): void {
 
       await eventually(async () => {
         const { servers, ports } = await belongingsOf(bed);
-        expect(servers.map((server) => server.name)).toEqual(['foreign']);
-        expect(ports.map(({ device_id: device }) => device)).toEqual(servers.map(({ id }) => id));
+        expect(servers.map((server) => server.name).toSorted()).toEqual(['foreign', 'half', 'other-half']);
+        const owners = ports.map(({ device_id: device }) => device);
+        expect(owners.toSorted()).toEqual(servers.map(({ id }) => id).toSorted());
         const { annotations } = (await api.send<MachineClass>('GET', `${PATH}/machineclasses/${POOL.name}`)).metadata;
         expect(JSON.stringify(annotations ?? {})).not.toContain(FORCED_REMOVAL_PREFIX);
         await expect(api.send('GET', `/api/v1/nodes/${name}`)).rejects.toThrow(/404|not found/i);
@@ -190,6 +204,7 @@ export function describeManager(bed: Bed): void {
     // promise: openstack/cloud/documents-two-yaml-examples
     // promise: openstack/cloud/floating-ip-same-address
     // promise: openstack/cloud/hardware-private-address-shown
+    // promise: openstack/cloud/hardware-flavor-node
     // promise: openstack/cloud/state-server-novas-words
     // promise: openstack/front-end/kubelet-stops-kubelet-ready
     test('makes the server that the documentation of Mirantis Container Cloud asks for, of its two examples as they are, and removes it', async () => {
@@ -199,6 +214,18 @@ export function describeManager(bed: Bed): void {
       const manifests = parseManifests(DOCUMENTED_MACHINE);
       await applyManifests(api, manifests);
       const read = async (): Promise<ClusterMachine> => await api.send('GET', DOCUMENTED_PATH);
+
+      // Nothing has joined yet: all is what the cloud says.
+      await eventually(async () => {
+        const [server] = (await belongingsOf(bed)).servers;
+        const early = await read();
+        expect(early.status?.providerStatus).toMatchObject({
+          hardware: { cpu: flavor.vcpus, ram: flavor.ram / 1_024 },
+          privateIp: addressesIn(server).find((one) => !isFloating(one))?.addr ?? 'that of its port',
+        });
+        expect(early.metadata.annotations?.['openstack-floating-ip-address']).toBe(DOCUMENTED.floatingIP);
+      }, PATIENCE);
+      await expect(api.send('GET', `/api/v1/nodes/${name}`)).rejects.toThrow(/404|not found/i);
 
       let last: ClusterMachine | undefined;
       const told = (): string => `the documented Machine to be Ready: ${JSON.stringify(last?.status)}`;
@@ -215,7 +242,14 @@ export function describeManager(bed: Bed): void {
       expect(shown.spec).toEqual(manifests[0]?.['spec']);
       const { servers, ports, floatingIPs } = await belongingsOf(bed);
       expect(servers).toMatchObject([
-        { name, status: 'ACTIVE', flavor: { original_name: flavor.name }, 'OS-EXT-AZ:availability_zone': 'nova' },
+        // A server that boots from a volume has no image of its own.
+        {
+          name,
+          status: 'ACTIVE',
+          image: '',
+          flavor: { original_name: flavor.name },
+          'OS-EXT-AZ:availability_zone': 'nova',
+        },
       ]);
       const id = servers[0]?.id ?? '';
       expect(await volumesOf(bed)).toMatchObject([
@@ -232,10 +266,10 @@ export function describeManager(bed: Bed): void {
       ]);
       const [floatingIP] = floatingIPs;
       expect([floatingIP?.floating_ip_address, floatingIP?.port_id]).toEqual([DOCUMENTED.floatingIP, ports[0]?.id]);
-      const addresses = Object.values(servers[0]?.addresses ?? {}).flat();
+      const addresses = addressesIn(servers[0]);
       expect(shown.status?.providerStatus).toMatchObject({
         providerInstanceState: { id, ready: true },
-        hardware: { cpu: flavor.vcpus, ram: flavor.ram / 1_024 },
+        hardware: { cpu: NODE_CAPACITY.cpu, ram: 23 },
         privateIp: addresses.find((one) => !isFloating(one))?.addr,
       });
       expect(shown.metadata.annotations?.['openstack-floating-ip-address']).toBe(DOCUMENTED.floatingIP);
@@ -273,7 +307,49 @@ export function describeManager(bed: Bed): void {
         await expect(read()).rejects.toThrow(/404|not found/i);
       }, PATIENCE);
     }, 600_000);
+
+    // promise: openstack/cloud/floating-ip-same-address
+    test('gives a Machine of Mirantis that names no floating IP one of its own, shows it, and releases it with the server', async () => {
+      const name = 'example-worker';
+      const path = DOCUMENTED_PATH.replace(DOCUMENTED.name, name);
+      await applyManifests(api, [...settingsOf(bed), plainMachine(name)]);
+
+      await eventually(async () => {
+        const { servers, ports, floatingIPs } = await belongingsOf(bed);
+        const address = floatingIPs[0]?.floating_ip_address ?? 'none';
+        expect(floatingIPs).toMatchObject([{ port_id: ports[0]?.id }]);
+        expect(addressesIn(servers[0]).filter(isFloating)).toMatchObject([{ addr: address }]);
+        const { metadata } = await api.send<ClusterMachine>('GET', path);
+        expect(metadata.annotations?.['openstack-floating-ip-address']).toBe(address);
+        const { status } = await api.send<Machine>('GET', `${PATH}/machines/${name}`);
+        expect(status?.addresses).toContainEqual({ type: 'ExternalIP', address });
+      }, PATIENCE);
+
+      await api.send('DELETE', path);
+      await eventually(async () => {
+        expect(await belongingsOf(bed)).toEqual({ servers: [], ports: [], floatingIPs: [] });
+        await expect(api.send('GET', path)).rejects.toThrow(/404|not found/i);
+      }, PATIENCE);
+    }, 600_000);
   });
+}
+
+/** The documented Machine as a worker, of what every bed has, and without an address. */
+function plainMachine(name: string): Parameters<typeof applyManifests>[1][number] {
+  const [documented] = parseManifests(DOCUMENTED_MACHINE);
+  const { metadata, spec } = documented as unknown as ClusterMachine;
+  const { 'cluster.sigs.k8s.io/control-plane': _role, ...labels } = metadata.labels ?? {};
+  const { bootFromVolume: _disk, ...value } = (spec as { providerSpec: { value: object } }).providerSpec.value as {
+    readonly bootFromVolume?: unknown;
+  };
+  const plain = { ...value, flavor: 'tiny', image: 'image', securityGroups: ['group-a'] };
+  const named = { name, namespace: NAMESPACE, labels };
+  const kind = { apiVersion: documented?.apiVersion ?? '', kind: documented?.kind ?? '' };
+  return { ...kind, metadata: named, spec: { providerSpec: { value: plain } } };
+}
+
+function addressesIn(server: SeenServer | undefined): readonly { readonly addr: string }[] {
+  return Object.values(server?.addresses ?? {}).flat();
 }
 
 function isFloating(address: Readonly<Record<string, string>>): boolean {
@@ -357,9 +433,9 @@ class Nodes {
       await this.#api.send('POST', '/api/v1/nodes', { metadata: { name }, spec: { providerID: spec.providerID } });
       const conditions = [{ type: 'Ready', status: 'True', reason: 'KubeletReady' }];
       const { servers } = await belongingsOf(this.#bed);
-      const own = Object.values(servers.find((server) => server.name === name)?.addresses ?? {}).flat();
+      const own = addressesIn(servers.find((server) => server.name === name));
       const addresses = own.map((one) => ({ type: isFloating(one) ? 'ExternalIP' : 'InternalIP', address: one.addr }));
-      const capacity = { cpu: '8', memory: '24Gi' };
+      const capacity = { cpu: String(NODE_CAPACITY.cpu), memory: NODE_CAPACITY.memory };
       await this.#api.send('PATCH', `/api/v1/nodes/${name}/status`, { status: { conditions, capacity, addresses } });
     }
     return machines;

@@ -7,7 +7,7 @@ import { Api } from './api.ts';
 import type { Bed } from './bed.ts';
 import { callOf, create, heeding, newDriver, remove, requestFor } from './driver.ts';
 import { belongingsOf, clear, SELDOM } from './leftovers.ts';
-import { PROJECTS, PUBLIC_KEY, seedImage } from './seed.ts';
+import { LOSSY_REGION, PROJECTS, PUBLIC_KEY, seedImage } from './seed.ts';
 
 interface Row {
   readonly what: string;
@@ -131,6 +131,45 @@ export function describeRefusals(bed: Bed): void {
 
       const { ports, floatingIPs } = await belongingsOf(bed);
       expect(floatingIPs).toMatchObject([{ port_id: ports[0]?.id }]);
+    });
+
+    // promise: openstack/no-router-no-server
+    test('because no router leads outside, or what routes is down, has no server either, and is made when that is over', async () => {
+      await using driver = newDriver();
+      const floatingIP = { networkName: 'outside' };
+      const request = requestFor(bed, 'm-1', { floatingIP });
+      const { routers } = await bed.admin.call<{ routers: { id: string }[] }>('neutron', 'GET', '/v2.0/routers');
+      const path = `/v2.0/routers/${routers[0]?.id}`;
+      const subnet = { subnet_id: bed.seeds.subnetID };
+      await bed.admin.call('neutron', 'PUT', `${path}/remove_router_interface`, subnet);
+      try {
+        await expect(
+          heeding('create', async () => await driver.createMachine(request, callOf())),
+        ).rejects.toMatchObject({
+          code: 'InvalidArgument',
+          detail: expect.stringMatching(/^allocating the floating IP: 404 External network \S+ is not reachable/),
+        });
+        expect(await belongingsOf(bed)).toEqual({ servers: [], ports: [], floatingIPs: [] });
+      } finally {
+        await bed.admin.call('neutron', 'PUT', `${path}/add_router_interface`, subnet);
+      }
+      await create(driver, request);
+
+      const { proxy } = bed;
+      let refused = 0;
+      proxy.begin((method, url) => {
+        const isRefused = method === 'POST' && url.endsWith('/floatingips') && refused++ < 2;
+        return isRefused ? { status: 503, retryAfter: '1' } : undefined;
+      });
+      const other = requestFor(bed, 'm-2', { floatingIP, region: LOSSY_REGION }, { secret: proxy.secret });
+      await expect(driver.createMachine(other, callOf())).rejects.toMatchObject({ code: 'Unavailable' });
+      expect((await belongingsOf(bed)).servers).toMatchObject([{ name: 'm-1' }]);
+      await create(driver, other);
+
+      const { servers, ports, floatingIPs } = await belongingsOf(bed);
+      expect([servers.length, refused]).toEqual([2, 3]);
+      expect(new Set(floatingIPs.map(({ port_id: port }) => port))).toEqual(new Set(ports.map(({ id }) => id)));
+      expect(floatingIPs).toHaveLength(2);
     });
 
     // promise: openstack/quota-zone-subnet-room

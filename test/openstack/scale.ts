@@ -18,6 +18,7 @@ export function describeScale(bed: Bed, count: number): void {
       const names = Array.from({ length: count }, (_, i) => `many-${i}`);
       const { proxy } = bed;
       await using driver = newDriver();
+      const startedMs = performance.now();
       proxy.begin();
 
       const made = names.map(async (name) => {
@@ -29,6 +30,9 @@ export function describeScale(bed: Bed, count: number): void {
       expect(servers.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
       expect(new Set(servers.map(({ status }) => status))).toEqual(new Set(['ACTIVE']));
       expect(proxy.seen(/POST .*\/auth\/tokens/).length).toBeLessThanOrEqual(3);
+      // One list shows all servers to everyone who waits, at most each second (twice that with what is sent again), whatever the number of machines.
+      const seconds = Math.ceil((performance.now() - startedMs) / 1_000);
+      expect(proxy.seen(/GET .*\/servers\/detail\?tags=/).length).toBeLessThanOrEqual(2 * seconds);
     }, 900_000);
   });
 }

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { MachineRequest } from '../../pkg/driver/driver.ts';
@@ -23,7 +25,12 @@ interface Row {
 const TYPES = ['ssd', 'slow', 'broken', 'stuck'];
 /** So long a request for a volume may go unanswered here and still make one. */
 const ANSWER_MS = 20_000;
+/** Names of devices are the hypervisor's. */
+const FIRST_DEVICE = expect.stringMatching(/a$/);
 const NOTHING = { servers: [], ports: [], floatingIPs: [], volumes: [] };
+/** When a machine is deleted, from the moment on in which its server shows: Nova reserves and attaches volumes one after the other. */
+const MOMENTS = 4;
+const BETWEEN_MOMENTS_MS = 200;
 /** More than the project's quota of volumes, and less than the backend has room for. */
 const QUOTA_GB = 500;
 
@@ -111,6 +118,8 @@ export function describeVolumes(bed: Bed): void {
       const made = [await create(driver, plain), await create(driver, ofType)];
 
       const ids = made.map(({ providerID }) => providerID.split('/').at(-1));
+      // They boot from it: a server that boots from an image shows that.
+      expect((await belongingsOf(bed)).servers).toMatchObject([{ image: '' }, { image: '' }]);
       const volumes = await volumesOf(bed);
       expect(volumes.toSorted((a, b) => a.size - b.size)).toMatchObject([
         // Nova forgets those that it makes itself when it is killed meanwhile, and nobody could tell whose they are.
@@ -119,7 +128,7 @@ export function describeVolumes(bed: Bed): void {
           status: 'in-use',
           bootable: 'true',
           name: 'm-1',
-          attachments: [{ server_id: ids[0] }],
+          attachments: [{ server_id: ids[0], device: FIRST_DEVICE }],
           metadata: { ...TAGS, 'machinist-class': openStackClass(bed).metadata.name },
         },
         {
@@ -128,7 +137,7 @@ export function describeVolumes(bed: Bed): void {
           bootable: 'true',
           volume_type: 'ssd',
           name: 'm-2',
-          attachments: [{ server_id: ids[1] }],
+          attachments: [{ server_id: ids[1], device: FIRST_DEVICE }],
           metadata: { ...TAGS, 'machinist-class': openStackClass(bed).metadata.name },
         },
       ]);
@@ -370,6 +379,26 @@ export function describeVolumes(bed: Bed): void {
       await create(driver, request);
       expect(await volumesOf(bed)).toMatchObject([{ id: disk.id, status: 'in-use' }]);
     });
+
+    // promise: openstack/disk-reserved-server-gone
+    test('leaves nothing at whatever moment of its build it is deleted', async () => {
+      await using driver = newDriver();
+      const change = { rootDiskSize: 3, dataVolumes: [{ name: 'logs', size: 1 }] };
+      const created = async (name: string) => (await belongingsOf(bed)).servers.some((one) => one.name === name);
+      for (let moment = 0; moment < MOMENTS; moment++) {
+        const request = requestFor(bed, `m-${moment}`, change);
+        const given = new AbortController();
+        const making = driver.createMachine(request, callOf({ signal: given.signal })).catch(() => undefined);
+        await eventually(async () => await created(request.machine.metadata.name), { ...SELDOM, intervalMs: 20 });
+        await sleep(moment * BETWEEN_MOMENTS_MS);
+
+        given.abort(new Error('the machine is being deleted'));
+        await making;
+        await remove(driver, request);
+
+        expect({ moment, ...(await everything()) }).toEqual({ moment, ...NOTHING });
+      }
+    }, 900_000);
 
     test('says why Cinder refuses to delete its volume, and goes when it does not any more', async () => {
       await using driver = newDriver();

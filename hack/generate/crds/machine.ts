@@ -2,7 +2,7 @@ import { MACHINE_CONDITION_TYPES } from '../../../pkg/apis/machine/v1alpha1/cond
 import type { Definition } from './definition.ts';
 import { nodeCondition, nodeTemplate } from './node.ts';
 import { classNamed, duration, MACHINE_CLASS_KEPT, notNegative, PROVIDER_ID_KEPT, SPEC_PRESENT } from './rules.ts';
-import { flag, int32, listOf, mapOf, object, oneOf, type Schema, text, time } from './schema.ts';
+import { flag, int32, listOf, mapOf, object, oneOf, quantity, type Schema, text, time } from './schema.ts';
 
 /** Reference to a MachineClass. */
 export function classSpec(description: string): Schema {
@@ -122,8 +122,9 @@ function currentStatus(): Schema {
   });
 }
 
-/** An addition of this project: the original's CRDs prune it. */
+/** Additions of this project: the original's CRDs prune them. */
 export const MACHINE_CONDITIONS = 'machineConditions';
+export const VM_CAPACITY = 'vmCapacity';
 
 function machineConditions(): Schema {
   return listOf(
@@ -158,6 +159,10 @@ function machineStatus(): Schema {
     lastKnownState: text('Opaque state that the driver stores for its next call.'),
     lastOperation: lastOperation('Last operation on the machine.'),
     [MACHINE_CONDITIONS]: machineConditions(),
+    [VM_CAPACITY]: mapOf(
+      'Resources of the VM, as reported by the driver at creation. For information only: no decision depends on them.',
+      quantity(),
+    ),
   });
 }
 

@@ -1,4 +1,4 @@
-import { MACHINE_CONDITIONS } from './machine.ts';
+import { MACHINE_CONDITIONS, VM_CAPACITY } from './machine.ts';
 
 /** What the CRDs that the original ships do not have. */
 const OUR_KEYWORDS: ReadonlySet<string> = new Set([
@@ -19,6 +19,7 @@ export function withoutAdditions(schema: unknown): unknown {
     ([key]) =>
       !OUR_KEYWORDS.has(key) &&
       key !== MACHINE_CONDITIONS &&
+      key !== VM_CAPACITY &&
       !(key === 'properties' && isFreeForm && isMetadata(schema)),
   );
   return Object.fromEntries(kept.map(([key, value]) => [key, withoutAdditions(value)]));

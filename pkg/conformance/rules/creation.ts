@@ -1,3 +1,4 @@
+import { isQuantity } from '../../apis/quantity.ts';
 import type { Rule } from '../rule.ts';
 import { UnexpectedAnswer, Violation } from '../violation.ts';
 
@@ -14,6 +15,22 @@ export const CREATION: readonly Rule[] = [
     async run(scene) {
       const vm = await scene.made(scene.machine('a'));
       if (vm.nodeName === '') throw new Violation('CreateMachine returned no node name', 'vm.node_name');
+    },
+  },
+  {
+    name: 'capacity',
+    sentence:
+      'Resources that the provider has given the VM, as quantities of Kubernetes by the names of a node\'s status.capacity, such as cpu: "4", memory: "8Gi".',
+    async run(scene) {
+      const machine = scene.machine('a');
+      const made = await scene.made(machine);
+      const shown = await scene.found(machine);
+      for (const [resource, amount] of Object.entries({ ...made.capacity, ...shown.capacity }))
+        if (!isQuantity(amount))
+          throw new Violation(
+            `the capacity of the VM has ${JSON.stringify(amount)} for ${resource}`,
+            'a quantity, such as 8Gi',
+          );
     },
   },
   {

@@ -28,6 +28,7 @@ export interface Launched {
   readonly providerID: string;
   readonly nodeName: string;
   readonly addresses: readonly NodeAddress[];
+  readonly capacity?: Readonly<Record<string, string>> | undefined;
   readonly lastKnownState: string | undefined;
   /** Whether InitializeMachine is to be called. */
   readonly needsInitialize: boolean;

@@ -12,6 +12,7 @@ const OWNED_STATUS = [
   'currentStatus',
   'lastKnownState',
   'machineConditions',
+  'vmCapacity',
 ] as const;
 
 /** What a pass changed in the status, as a merge patch of the fields that we own; undefined when nothing did. */

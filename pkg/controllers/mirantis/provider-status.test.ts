@@ -105,6 +105,40 @@ describe('the provider status', () => {
     ]);
   });
 
+  // promise: openstack/cloud/hardware-flavor-node
+  test.each([
+    {
+      what: 'the VM, without a Node',
+      vmCapacity: { cpu: '8', memory: '24576Mi' },
+      node: undefined,
+      want: { cpu: 8, ram: 24 },
+    },
+    {
+      what: 'its Node',
+      vmCapacity: { cpu: '8', memory: '24576Mi' },
+      node: { cpu: '4', memory: '7Gi' },
+      want: { cpu: 4, ram: 7 },
+    },
+    {
+      what: 'the VM, with a Node that does not tell',
+      vmCapacity: { cpu: '8', memory: '1Gi' },
+      node: {},
+      want: { cpu: 8, ram: 1 },
+    },
+    { what: 'nothing', vmCapacity: { cpu: '8' }, node: undefined, want: undefined },
+  ])('shows the hardware of $what', ({ vmCapacity, node: capacity, want }) => {
+    const ours = inPhase('Pending', (m) => {
+      m.status = { ...m.status, vmCapacity };
+    });
+    const itsNode = node((n) => {
+      n.status = { ...n.status, capacity: capacity ?? {} };
+    });
+
+    const { hardware } = providerStatusOf(known({ ours, ...(capacity && { node: itsNode }) }));
+
+    expect(hardware).toEqual(want);
+  });
+
   // promise: openstack/front-end/whatever-message
   test('says why a kubelet is not ready, and what failed', () => {
     const ours = inPhase('Unknown', (m) => {

@@ -52,7 +52,7 @@ export function providerStatusOf(known: ProviderFacts): {
     conditions: [kubelet(ours), lcm(known), ...maintenance(ours), ...deletion(ours), ...others],
     providerInstanceState:
       ours === undefined || providerID === '' ? undefined : instanceStateOf(ours, providerID, phase),
-    hardware: hardwareOf(node),
+    hardware: hardwareOf(node?.status?.capacity) ?? hardwareOf(ours?.status?.vmCapacity),
     privateIp: ipAddressOf(known, 'InternalIP'),
     maintenance: isInMaintenance(ours),
     upgradeIndex,
@@ -195,8 +195,9 @@ function lcm({ ours, problems }: ProviderFacts): ProviderCondition {
   return told(state === 'Successful', `${type} ${state}: ${description}${code}`);
 }
 
-function hardwareOf(node: Node | undefined): ProviderStatus['hardware'] {
-  const { cpu, memory } = node?.status?.capacity ?? {};
+/** Of the Node, or what the driver told of the VM until there is one. */
+function hardwareOf(capacity: Readonly<Record<string, string>> | undefined): ProviderStatus['hardware'] {
+  const { cpu, memory } = capacity ?? {};
   const [cores, bytes] = [quantityAsNumber(cpu ?? ''), quantityAsNumber(memory ?? '')];
   // A kernel keeps some of the memory of the flavor for itself.
   return cores === undefined || bytes === undefined

@@ -107,7 +107,7 @@ export class GrpcDriver implements Driver {
     const response = await this.#call('InitializeMachine', true, request, call, (options) =>
       this.#client.initializeMachine(toMachineRequest(request, call), options),
     );
-    // The result is for logs only: the VM was known before.
+    // The VM was known before: a driver need not tell of it.
     return response.vm === undefined
       ? { providerID: '', nodeName: '', addresses: [] }
       : fromVirtualMachine(response.vm);

@@ -37,7 +37,7 @@ describe('a failure on the wire', () => {
   test('keeps what was known of the VM', () => {
     const failure = overTheWire(new DriverError('Uninitialized', 'not yet'));
 
-    const err = fromFailure(failure, { providerId: 'sim:///1', nodeName: 'm-1', addresses: [] });
+    const err = fromFailure(failure, { providerId: 'sim:///1', nodeName: 'm-1', addresses: [], capacity: {} });
 
     expect(err).toMatchObject({ code: 'Uninitialized', result: { providerID: 'sim:///1', nodeName: 'm-1' } });
   });

@@ -110,12 +110,14 @@ export function toVirtualMachine(vm: VirtualMachine): wire.VirtualMachine {
     providerId: vm.providerID,
     nodeName: vm.nodeName,
     addresses: vm.addresses.map(({ type, address }) => ({ type, address })),
+    capacity: { ...vm.capacity },
   };
 }
 
 /** The reverse of toVirtualMachine. */
 export function fromVirtualMachine(vm: wire.VirtualMachine): VirtualMachine {
-  return { providerID: vm.providerId, nodeName: vm.nodeName, addresses: vm.addresses };
+  const { providerId: providerID, nodeName, addresses, capacity } = vm;
+  return { providerID, nodeName, addresses, ...(Object.keys(capacity).length === 0 ? {} : { capacity }) };
 }
 
 export function toListedMachine(vm: ListedMachine): wire.ListedMachine {

@@ -30,7 +30,7 @@ import {
   type OpenStackSpec,
   parseProviderSpec,
 } from './provider-spec.ts';
-import { addressesOf, type Server, serverStateOf } from './server.ts';
+import { addressesOf, capacityOf, type Server, serverStateOf } from './server.ts';
 import { unavailable } from './service-client.ts';
 import type { ObserveRequest } from './session.ts';
 import type { OpenStackSettings } from './settings.ts';
@@ -299,7 +299,8 @@ export class OpenStackDriver implements Driver {
 }
 
 function virtualMachineOf({ region }: Cloud, server: Server): VirtualMachine {
-  return { providerID: openStackProviderID(region, server.id), nodeName: server.name, addresses: addressesOf(server) };
+  const providerID = openStackProviderID(region, server.id);
+  return { providerID, nodeName: server.name, addresses: addressesOf(server), capacity: capacityOf(server) };
 }
 
 function unfinished({ region }: Cloud, machine: MachineIdentity, { id, name }: Server, why: string): DriverError {

@@ -1,10 +1,25 @@
 import { expect, test } from '@jest/globals';
 
+import { callOf } from '../../../test/drivers/requests.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { FakeOpenStack } from '../../../test/fakes/fake-openstack.ts';
+import { silentLogger } from '../../log/logger.ts';
+import { Creation } from './creation.ts';
+import { parseProviderSpec } from './provider-spec.ts';
 import type { Server } from './server.ts';
 import { ServerPoll } from './server-poll.ts';
+import { DEFAULT_OPENSTACK_SETTINGS } from './settings.ts';
 
 const { signal } = new AbortController();
+const SPEC = parseProviderSpec({
+  spec: {
+    imageID: 'i-1',
+    region: 'region',
+    flavorID: 'f',
+    tags: { 'kubernetes.io-cluster-x': '1', 'kubernetes.io-role-worker': '1' },
+    networkID: 'n-1',
+  },
+});
 const isActive = ({ status }: Server): boolean => status === 'ACTIVE';
 
 function server(id: string, status: string): Server {
@@ -55,6 +70,31 @@ test('one list shows all servers to everyone who waits; what it does not show is
   expect(asked.filter((what) => what === 'list')).toHaveLength(2);
   await pass(clock, 60_000);
   expect(asked.filter((what) => what === 'list')).toHaveLength(2);
+});
+
+// promise: openstack/cloud/scale-few-logins-servers
+test('fifty machines that are made at once wait for their servers with the lists of one', async () => {
+  const cloud = new FakeOpenStack(new FakeClock());
+  const shared = cloud.cloud();
+  const readyMs = cloud.clock.monotonicMs() + 10_000;
+  cloud.answer = (request) => {
+    const status = cloud.clock.monotonicMs() < readyMs ? 'BUILD' : 'ACTIVE';
+    const launched = status === 'ACTIVE' ? { 'OS-SRV-USG:launched_at': 'x' } : { 'OS-SRV-USG:launched_at': null };
+    if (request.startsWith('GET compute /servers/detail?tags='))
+      cloud.servers = cloud.servers.map((one) => ({ ...one, status, ...launched }));
+    return undefined;
+  };
+
+  const made = Array.from({ length: 50 }, async (_, i) => {
+    const machine = { cluster: 'c', namespace: 'n', name: `m-${i}`, uid: `u-${i}`, providerID: undefined };
+    const deps = { cloud: shared, machine, spec: SPEC, className: 'c', userData: 'x', log: silentLogger };
+    return await new Creation({ ...deps, settings: DEFAULT_OPENSTACK_SETTINGS, clock: cloud.clock }).run(callOf());
+  });
+
+  const ended = await cloud.passing(Promise.all(made));
+  expect(ended).toMatchObject({ status: 'fulfilled' });
+  expect(cloud.servers.filter(({ status }) => status === 'ACTIVE')).toHaveLength(50);
+  expect(cloud.askedFor('GET compute /servers/detail?tags=').length).toBeLessThanOrEqual(10);
 });
 
 test('a list that fails is told to all who wait', async () => {

@@ -13,7 +13,7 @@ import {
   openStackProviderID,
 } from './ownership.ts';
 import { parseProviderSpec } from './provider-spec.ts';
-import { addressesOf, type Server, serverBody, serverStateOf, survivorOf } from './server.ts';
+import { addressesOf, capacityOf, type Server, serverBody, serverStateOf, survivorOf } from './server.ts';
 import { cinderVolumeIDOf } from './volume-ids.ts';
 
 const MACHINE: MachineIdentity = { cluster: 'c-1', namespace: 'shoot', name: 'm-1', uid: 'u-1', providerID: undefined };
@@ -60,6 +60,15 @@ describe('a server', () => {
       { type: 'InternalIP', address: '10.1.0.1' },
       { type: 'ExternalIP', address: '192.0.2.1' },
     ]);
+  });
+
+  test.each<{ flavor: Server['flavor']; capacity: object | undefined }>([
+    { flavor: { vcpus: 4, ram: 8_192 }, capacity: { cpu: '4', memory: '8192Mi' } },
+    { flavor: { vcpus: 4 }, capacity: undefined },
+    { flavor: { vcpus: '4', ram: 0 }, capacity: undefined },
+    { flavor: undefined, capacity: undefined },
+  ])('of flavor $flavor has $capacity', ({ flavor, capacity }) => {
+    expect(capacityOf(flavor === undefined ? {} : { flavor })).toEqual(capacity);
   });
 
   test.each([
@@ -209,6 +218,7 @@ describe('the request for a server', () => {
     });
   });
 
+  // promise: openstack/cloud/boot-volume-volume-size
   test('takes a volume that was made before, which goes with the server whoever deletes it', () => {
     const body = serverBody(spec({ rootDiskSize: 50, rootDiskType: 'ssd' }), {
       ...parts,

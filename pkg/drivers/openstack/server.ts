@@ -14,6 +14,8 @@ export interface Server {
     Record<string, readonly { readonly addr: string; readonly 'OS-EXT-IPS:type'?: string }[]>
   >;
   readonly fault?: { readonly message?: string };
+  /** With what it has, since version 2.47 of the API; before only with an ID. */
+  readonly flavor?: { readonly vcpus?: unknown; readonly ram?: unknown };
   readonly 'OS-EXT-STS:task_state'?: string | null;
   readonly 'OS-SRV-USG:launched_at'?: string | null;
 }
@@ -51,6 +53,15 @@ export function addressesOf({ addresses }: Pick<Server, 'addresses'>): readonly 
     ...all.filter((address) => !isFloating(address)).map(({ addr }) => ({ type: 'InternalIP', address: addr })),
     ...all.filter(isFloating).map(({ addr }) => ({ type: 'ExternalIP', address: addr })),
   ];
+}
+
+/** What the flavor of a server has; undefined where Nova does not tell. */
+export function capacityOf({
+  flavor: { vcpus, ram } = {},
+}: Pick<Server, 'flavor'>): Record<string, string> | undefined {
+  const isAmount = (value: unknown): value is number =>
+    typeof value === 'number' && Number.isInteger(value) && value > 0;
+  return isAmount(vcpus) && isAmount(ram) ? { cpu: String(vcpus), memory: `${ram}Mi` } : undefined;
 }
 
 /**

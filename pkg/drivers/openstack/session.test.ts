@@ -61,6 +61,36 @@ async function send(request: Partial<HttpRequest>): Promise<PromiseSettledResult
   return (await sent)[0];
 }
 
+// promise: openstack/cloud/scale-few-logins-servers
+test('fifty requests at once, and fifty later, cost one login; after most of the life of its token they cost another one', async () => {
+  let logins = 0;
+  const http = {
+    send: async (one: HttpRequest) => {
+      const isLogin = one.url.endsWith('/auth/tokens');
+      if (isLogin) logins++;
+      await clock.sleep(100, signal);
+      return isLogin ? LOGGED_IN : OK;
+    },
+    close: async () => await Promise.resolve(),
+  };
+  const tls = { ca: undefined, cert: undefined, key: undefined, isInsecure: false };
+  const credentials = { authURL: 'http://keystone/v3', auth: {}, tls, interface: 'public' as const };
+  const session = new Session(credentials, clock, http, () => undefined);
+  const sendFifty = async (): Promise<number> => {
+    const request = { service: 'network', region: 'r', path: '/ports', method: 'GET', signal } as const;
+    const all = Promise.all(Array.from({ length: 50 }, async () => await session.send(request)));
+    for (let i = 0; i < 5; i++) await clock.advanceAsync(100);
+    await all;
+    return logins;
+  };
+
+  expect(await sendFifty()).toBe(1);
+  await clock.advanceAsync(3_500_000);
+  expect(await sendFifty()).toBe(1);
+  await clock.advanceAsync(100_000);
+  expect(await sendFifty()).toBe(2);
+});
+
 describe('a service that fails for a moment', () => {
   test.each([
     { method: 'GET', status: 500, times: 3 },

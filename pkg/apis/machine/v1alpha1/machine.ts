@@ -64,6 +64,8 @@ export interface MachineStatus {
   lastKnownState?: string;
   /** Our own story of the machine, display only: the original overwrites `conditions` and prunes unknown fields. */
   machineConditions?: MachineCondition[];
+  /** What the driver told of the VM's resources when it was made, display only: the original prunes it. */
+  vmCapacity?: Record<string, string>;
 }
 
 export interface NodeAddress {

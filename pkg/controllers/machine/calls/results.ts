@@ -7,8 +7,8 @@ import type { Launched } from '../context.ts';
 export interface ActivityResults {
   /** Undefined: no VM can be seen, and it is too early to make one. */
   readonly create: Launched | undefined;
-  /** How long it took, in ms. */
-  readonly initialize: number;
+  /** How long it took, in ms, and what the driver told of the VM then. */
+  readonly initialize: { readonly tookMs: number; readonly vm: Pick<VirtualMachine, 'addresses' | 'capacity'> };
   /** `isMissing`: the driver said that there is no VM. */
   readonly status: Partial<VirtualMachine> & { readonly isMissing?: boolean };
   /** `wasFound`: the driver did not say that there was none. */

@@ -236,6 +236,41 @@ describe('a new machine', () => {
     expect(shown?.toSorted()).toEqual(kept?.toSorted());
   });
 
+  test.each<{ what: string; capacity: Record<string, string> | undefined; shown: object | undefined }>([
+    { what: 'nothing', capacity: undefined, shown: undefined },
+    { what: 'quantities', capacity: { memory: '8Gi', cpu: '4' }, shown: { cpu: '4', memory: '8Gi' } },
+    {
+      what: 'what is none, which the API server would refuse with all of the status',
+      capacity: {
+        cpu: 'four',
+        memory: '8 GB',
+        'x/gpu': '1',
+        a: '-1',
+        b: `${'0'.repeat(40)}1`,
+        [`c/${'c'.repeat(99)}`]: '1',
+      },
+      shown: { 'x/gpu': '1' },
+    },
+  ])('shows as its resources, when the driver tells $what, $shown', async ({ capacity, shown }) => {
+    const world = start();
+    world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'n-1', addresses: [], capacity });
+
+    const { machine: seen } = await run(world);
+
+    expect(seen.status?.vmCapacity).toEqual(shown);
+    expect(seen.status?.currentStatus?.phase).toBe('Pending');
+  });
+
+  test('shows no more resources than a Node may have', async () => {
+    const world = start();
+    const capacity = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`r-${i}`, '1']));
+    world.driver.vms.set('m-1', { providerID: 'sim:///m-1', nodeName: 'n-1', addresses: [], capacity });
+
+    const { machine: seen } = await run(world);
+
+    expect(Object.keys(seen.status?.vmCapacity ?? {})).toHaveLength(20);
+  });
+
   test('survives a repeated pass and a restart at every point', async () => {
     for (let restartAt = 0; restartAt < 12; restartAt++) {
       const world = start();
@@ -688,6 +723,22 @@ describe('a VM that needs initialization', () => {
 
     expect(world.driver.calls).toEqual(['status', 'initialize']);
     expect(world.tokenCalls).toEqual(['find']);
+  });
+
+  test('shows the addresses and resources that its end tells of', async () => {
+    const world = start();
+    world.driver.methods.add('InitializeMachine');
+    const result = { providerID: 'sim:///m-1', nodeName: 'm-1' };
+    const addresses = [{ type: 'ExternalIP', address: '192.0.2.1' }];
+    world.driver.vms.set('m-1', { ...result, addresses, capacity: { cpu: '4' } });
+    world.driver.failures['status'] = [new DriverError('Uninitialized', 'it has no floating IP yet', { result })];
+
+    const { machine: seen } = await run(world);
+
+    expect(seen.status).toMatchObject({
+      addresses: [...addresses, { type: 'Hostname', address: 'm-1' }],
+      vmCapacity: { cpu: '4' },
+    });
   });
 
   test('of a driver that does not know the call is done', async () => {

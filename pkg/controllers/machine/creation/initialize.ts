@@ -11,6 +11,7 @@ import { keepState } from '../calls/driver-call.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import type { CallFailure } from '../calls/retries.ts';
 import { afterInitialize } from '../calls/reactions.ts';
+import type { ActivityResults } from '../calls/results.ts';
 import { requireStillDesired } from './launch.ts';
 import { initializingSinceMs } from './waiting-since.ts';
 
@@ -41,13 +42,23 @@ export const initialize = (deps: Deps): MachineStep => ({
     if (phaseOf(observed) === 'CrashLoopBackOff') {
       pass.event('VMInitialized', `VM ${providerIDOf(machine)} was initialized.`);
     }
-    pass.afterWrite(() => deps.metrics.initialized(machine, resolved.machineClass, progress.answer));
+    const { tookMs, vm } = progress.answer;
+    ctx.launched = {
+      ...launched,
+      addresses: [...launched.addresses, ...vm.addresses],
+      capacity: launched.capacity ?? vm.capacity,
+    };
+    pass.afterWrite(() => deps.metrics.initialized(machine, resolved.machineClass, tookMs));
     return next;
   },
 });
 
-/** Resolves with how long it took, in ms. */
-async function send(deps: Deps, ctx: MachineContext, resolved: ResolvedClass, signal: AbortSignal): Promise<number> {
+async function send(
+  deps: Deps,
+  ctx: MachineContext,
+  resolved: ResolvedClass,
+  signal: AbortSignal,
+): Promise<ActivityResults['initialize']> {
   const { observed } = ctx;
   const { driver, machineClass, secretData } = resolved;
   const startedMs = deps.clock.monotonicMs();
@@ -56,12 +67,12 @@ async function send(deps: Deps, ctx: MachineContext, resolved: ResolvedClass, si
   const data = await deps.tokens.startingData(ctx, secretData, 'before', signal);
   const timeouts = deps.calls.timeoutsOf(ctx, resolved, 'initialize');
   const timeoutMs = repeatableTimeoutMs(creationTimeoutMsOf(observed, deps.settings), timeouts);
-  try {
-    await driver.initialize({ machine: observed, machineClass, secretData: data }, signal, timeoutMs);
-  } catch (err) {
+  const request = { machine: observed, machineClass, secretData: data };
+  const vm = await driver.initialize(request, signal, timeoutMs).catch((err: unknown) => {
     if (!(err instanceof DriverError) || afterInitialize(err.code) === 'retry') throw err;
-  }
-  return deps.clock.monotonicMs() - startedMs;
+    return { addresses: [] };
+  });
+  return { tookMs: deps.clock.monotonicMs() - startedMs, vm };
 }
 
 /** When (ms since the epoch) this process learned that the VM is there. */

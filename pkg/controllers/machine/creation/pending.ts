@@ -1,4 +1,5 @@
 import type { LastOperation, NodeAddress } from '../../../apis/machine/v1alpha1/machine.ts';
+import { quantityAsNumber } from '../../../apis/quantity.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import { isUnderWay } from '../../machines/status-texts.ts';
@@ -10,7 +11,7 @@ type Deps = Pick<Collaborators, 'unanswered' | 'clock' | 'activities' | 'metrics
 
 /**
  * Confirms the VM: Pending, until its Node is healthy; without target cluster Available, for good. Addresses are recorded where there is no
- * Node that shows them, or where one is external.
+ * Node that shows them, or where one is external; resources of the VM as far as the driver tells them.
  */
 export const pending = (deps: Deps): MachineStep => ({
   name: 'pending',
@@ -22,6 +23,8 @@ export const pending = (deps: Deps): MachineStep => ({
     if (nodes === undefined || launched.addresses.some(isExternal)) {
       machine.status.addresses = addressesOf(machine.status.addresses ?? [], launched);
     }
+    const capacity = shownCapacity(launched.capacity);
+    if (capacity !== undefined) machine.status.vmCapacity = capacity;
     if (isBeingCreated(machine)) {
       beginPhase(machine, nodes === undefined ? 'Available' : 'Pending', deps.clock.now());
       const operation =
@@ -59,6 +62,22 @@ function report(deps: Deps, { machine, observed, pass, log, resolved }: MachineC
 /** Whether a driver has begun with a VM, and said that it did not come to an end. */
 function hasStopped(operation: LastOperation | undefined): boolean {
   return operation?.type === 'Create' && operation.state === 'Failed' && operation.errorCode === 'Aborted';
+}
+
+/** More than any Node has. */
+const MOST_RESOURCES = 20;
+const LONGEST_NAME = 100;
+const LONGEST_QUANTITY = 30;
+
+/** What can be stored of what a driver told: what is no quantity must not keep the status from being written. */
+function shownCapacity(capacity: Launched['capacity'] = {}): Record<string, string> | undefined {
+  const isShown = ([name, amount]: [string, string]): boolean =>
+    name.length <= LONGEST_NAME && amount.length <= LONGEST_QUANTITY && (quantityAsNumber(amount) ?? -1) >= 0;
+  const shown = Object.entries(capacity)
+    .filter(isShown)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .slice(0, MOST_RESOURCES);
+  return shown.length === 0 ? undefined : Object.fromEntries(shown);
 }
 
 /** One that a Node need not know: its kubelet sees the addresses of its host. */

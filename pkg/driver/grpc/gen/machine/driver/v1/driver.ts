@@ -196,6 +196,16 @@ export interface VirtualMachine {
   /** Name under which the VM joins as a node. */
   nodeName: string;
   addresses: Address[];
+  /**
+   * Resources that the provider has given the VM, as quantities of Kubernetes by the names of a node's status.capacity, such as
+   * cpu: "4", memory: "8Gi". Shown to users until the node has joined, nothing is decided by it; empty: not told.
+   */
+  capacity: { [key: string]: string };
+}
+
+export interface VirtualMachine_CapacityEntry {
+  key: string;
+  value: string;
 }
 
 /** One address of a VM, as in a node's status.addresses. */
@@ -712,7 +722,7 @@ export const MachineClass: MessageFns<MachineClass> = {
 };
 
 function createBaseVirtualMachine(): VirtualMachine {
-  return { providerId: "", nodeName: "", addresses: [] };
+  return { providerId: "", nodeName: "", addresses: [], capacity: {} };
 }
 
 export const VirtualMachine: MessageFns<VirtualMachine> = {
@@ -726,6 +736,9 @@ export const VirtualMachine: MessageFns<VirtualMachine> = {
     for (const v of message.addresses) {
       Address.encode(v!, writer.uint32(26).fork()).join();
     }
+    globalThis.Object.entries(message.capacity).forEach(([key, value]: [string, string]) => {
+      VirtualMachine_CapacityEntry.encode({ key: key as any, value }, writer.uint32(34).fork()).join();
+    });
     return writer;
   },
 
@@ -766,6 +779,17 @@ export const VirtualMachine: MessageFns<VirtualMachine> = {
             message.addresses.push(Address.decode(reader, reader.uint32()));
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            const entry4 = VirtualMachine_CapacityEntry.decode(reader, reader.uint32());
+            if (entry4.value !== undefined) {
+              message.capacity[entry4.key] = entry4.value;
+            }
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -786,6 +810,82 @@ export const VirtualMachine: MessageFns<VirtualMachine> = {
     message.providerId = object.providerId ?? "";
     message.nodeName = object.nodeName ?? "";
     message.addresses = object.addresses?.map((e) => Address.fromPartial(e)) || [];
+    message.capacity = (globalThis.Object.entries(object.capacity ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
+        if (value !== undefined) {
+          acc[key] = globalThis.String(value);
+        }
+        return acc;
+      },
+      {},
+    );
+    return message;
+  },
+};
+
+function createBaseVirtualMachine_CapacityEntry(): VirtualMachine_CapacityEntry {
+  return { key: "", value: "" };
+}
+
+export const VirtualMachine_CapacityEntry: MessageFns<VirtualMachine_CapacityEntry> = {
+  encode(message: VirtualMachine_CapacityEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): VirtualMachine_CapacityEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseVirtualMachine_CapacityEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<VirtualMachine_CapacityEntry>): VirtualMachine_CapacityEntry {
+    return VirtualMachine_CapacityEntry.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<VirtualMachine_CapacityEntry>): VirtualMachine_CapacityEntry {
+    const message = createBaseVirtualMachine_CapacityEntry();
+    message.key = object.key ?? "";
+    message.value = object.value ?? "";
     return message;
   },
 };
