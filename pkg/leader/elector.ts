@@ -1,14 +1,7 @@
 import type { Lease } from '../apis/wire.ts';
-import { DeadlineError, withDeadline } from '../clock/deadline.ts';
+import { withDeadline } from '../clock/deadline.ts';
 import { elapsedSince, instantOf, type HostClock, type Instant } from '../clock/host-clock.ts';
-import {
-  isAlreadyExists,
-  isConflict,
-  isNotFound,
-  isTooManyRequests,
-  mayHaveHappened,
-  REFUSAL_PATIENCE_MS,
-} from '../kube/errors.ts';
+import { isAlreadyExists, isConflict, isNotFound } from '../kube/errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { LeaseResult } from '../metrics/leader.ts';
 import {
@@ -21,13 +14,15 @@ import {
   outbid,
   releasedLease,
   renewedLease,
-  renewTimeOf,
   takenLease,
   transitionsOf,
 } from './lease.ts';
 import type { LeaseDecision, LeaseTiming, Observation } from './lease.ts';
 import type { LeaseClient } from './lease-client.ts';
 import { LeaseTrouble, type Trouble } from './lease-trouble.ts';
+import { MissedRenewals, wasNotAnswered } from './missed-renewals.ts';
+import { Pause } from './pause.ts';
+import { TokenRaises } from './token-raises.ts';
 import { type Random, secureRandom } from '../random/random.ts';
 
 /** What others see and want of an elector, wherever it runs. */
@@ -95,8 +90,6 @@ const NOT_OURS = 'the Lease is held by another process';
 
 /** Candidates do not try in step. */
 const RETRY_JITTER = 0.2;
-/** Of an outage of six hours; a write that is not recognised costs the lease duration. */
-const MOST_UNANSWERED = 10_000;
 
 /**
  * Takes a Lease and keeps it, like client-go's elector, which holds the other program's Lease on the same cluster.
@@ -123,15 +116,8 @@ export class Elector implements LeaseElector {
   /** The Lease as we last wrote it; undefined unless leading. */
   #lease: Lease | undefined;
   #sentAt: Instant | undefined;
-  /** What the last renewal failed with; undefined when it did not. */
-  #renewalError: Error | undefined;
-  /** The API server was away after the last renewal. */
-  #wasAway = false;
-  /** When the API server began to refuse what it answers, without an end so far. */
-  #refusedSinceMs: number | undefined;
+  readonly #missed: MissedRenewals;
   #isSuspended = false;
-  /** `renewTime` of those of our writes since the last answer that were not answered. */
-  #unanswered: readonly string[] = [];
   /** A write that takes the Lease was not answered: the server may hold us for the leader. */
   #mayHold = false;
   #renewing: Promise<void> | undefined;
@@ -139,15 +125,14 @@ export class Elector implements LeaseElector {
   /** Who we stand by for, as last told. */
   #standingByFor: string | undefined;
   #ended: string | undefined;
-  /** Those who wait for a token above theirs. */
-  readonly #raises = new Map<bigint, PromiseWithResolvers<string | undefined>>();
-  /** Ends the present pause; between two pauses it is remembered for the next. */
-  #wake: () => void = () => this.#remember();
-  #isWoken = false;
+  readonly #raises = new TokenRaises();
+  readonly #pause: Pause;
 
   constructor(deps: ElectorDeps) {
     this.#deps = deps;
     this.#trouble = new LeaseTrouble(deps.name, deps);
+    this.#missed = new MissedRenewals(deps.clock);
+    this.#pause = new Pause(deps.clock);
     deps.metrics.isLeader.set({ lease: deps.name }, 0);
   }
 
@@ -198,7 +183,7 @@ export class Elector implements LeaseElector {
           this.#trouble.failed(err, startedMs);
           this.#changed();
         }
-        if (!this.isLeading) await this.#pause(waitMs, signal);
+        if (!this.isLeading) await this.#pause.wait(waitMs, signal);
       }
     } finally {
       watching.abort(new Error('no longer a candidate'));
@@ -212,11 +197,11 @@ export class Elector implements LeaseElector {
   async release(mutationsEnded: () => Promise<void>): Promise<void> {
     await mutationsEnded();
     this.#stopping.abort(new Error('releasing leadership'));
-    this.#wake();
+    this.#pause.wake();
     await this.#renewing;
     const lease = this.#lease ?? (await this.#leaseTakenUnawares());
     this.#ended ??= lease === undefined ? 'no longer a candidate' : 'released the Lease';
-    this.#raised(this.#ended);
+    this.#raises.end(this.#ended);
     this.#changed();
     if (lease === undefined) return;
 
@@ -241,10 +226,8 @@ export class Elector implements LeaseElector {
       return `the Lease could not be read: ${err instanceof Error ? err.message : String(err)}`;
     }
     this.#observation = outbid(this.#observation, token);
-    const raise = this.#raises.get(token) ?? Promise.withResolvers<string | undefined>();
-    this.#raises.set(token, raise);
-    this.#wake();
-    return await raise.promise;
+    this.#pause.wake();
+    return await this.#raises.above(token);
   }
 
   /** Tells, once, for whom. */
@@ -287,11 +270,11 @@ export class Elector implements LeaseElector {
     // From when the Lease was asked for: of a server that takes 4 s for an answer, no time would be left for the first renewal.
     let pauseMs = this.#pauseAfter(this.#sentAt?.monotonicMs ?? clock.monotonicMs());
     while (!this.#stopping.signal.aborted) {
-      await this.#pause(Math.min(pauseMs, this.#remainingMs()), this.#stopping.signal).catch(() => undefined);
+      await this.#pause.wait(Math.min(pauseMs, this.#remainingMs()), this.#stopping.signal).catch(() => undefined);
       if (this.#stopping.signal.aborted) return;
       if (this.#remainingMs() <= 0) {
-        if (!this.#wasAway) {
-          return this.#lost(`the Lease could not be renewed for ${timing.renewDeadlineMs} ms${this.#whyNotRenewed()}`);
+        if (!this.#missed.wasAway) {
+          return this.#lost(`the Lease could not be renewed for ${timing.renewDeadlineMs} ms${this.#missed.why}`);
         }
         await this.#suspended();
         if (!this.isLeading) return;
@@ -334,7 +317,7 @@ export class Elector implements LeaseElector {
       const isStale = isConflict(err) || isNotFound(err);
       this.#count(isStale ? 'conflict' : 'error');
       if (!isStale) {
-        this.#noteUnanswered(wanted, err);
+        this.#missed.sent(wanted, err);
         return this.#renewalFailed(err, sentAt);
       }
     }
@@ -363,17 +346,17 @@ export class Elector implements LeaseElector {
     this.#deps.fence.close();
     this.#isSuspended = true;
     this.#deps.metrics.isLeader.set({ lease: name }, 0);
-    this.#trouble.failed(this.#renewalError, clock.monotonicMs() - timing.renewDeadlineMs);
-    this.#raised(NOT_OURS);
+    this.#trouble.failed(this.#missed.error, clock.monotonicMs() - timing.renewDeadlineMs);
+    this.#raises.end(NOT_OURS);
     this.#changed();
-    log.warn({ lease: name, identity, ms: timing.renewDeadlineMs, err: this.#renewalError }, 'suspended leadership');
+    log.warn({ lease: name, identity, ms: timing.renewDeadlineMs, err: this.#missed.error }, 'suspended leadership');
 
     while (!this.#stopping.signal.aborted) {
       const startedMs = clock.monotonicMs();
       let pauseMs = this.#retryMs();
       try {
         const outcome = await this.#resume();
-        this.#refusedSinceMs = undefined;
+        this.#missed.notRefused();
         if (outcome === 'lost')
           return this.#lost('the Lease was written by another process while leadership was suspended');
         if (outcome === 'resumed') return;
@@ -382,13 +365,13 @@ export class Elector implements LeaseElector {
         if (outcome === 'set back') pauseMs = timing.leaseDurationMs;
       } catch (err) {
         this.#trouble.failed(err, startedMs);
-        this.#noteRenewalError(err, startedMs);
+        this.#missed.failed(err, startedMs);
         this.#changed();
-        if (this.#isRefused()) {
-          return this.#lost(`the Lease could not be renewed${this.#whyNotRenewed()}`);
+        if (this.#missed.isRefused) {
+          return this.#lost(`the Lease could not be renewed${this.#missed.why}`);
         }
       }
-      await this.#pause(pauseMs, this.#stopping.signal).catch(() => undefined);
+      await this.#pause.wait(pauseMs, this.#stopping.signal).catch(() => undefined);
     }
   }
 
@@ -415,46 +398,21 @@ export class Elector implements LeaseElector {
       const isStale = isConflict(err) || isNotFound(err);
       this.#count(isStale ? 'conflict' : 'error');
       if (!isStale) {
-        this.#noteUnanswered(taken, err);
+        this.#missed.sent(taken, err);
         throw err;
       }
     }
     const current = await this.#read(undefined);
     if (current === undefined || holderOf(current) !== identity) return 'lost';
-    // Somebody's label leaves the renewal as it was.
-    const isOurs = [renewTimeOf(lease), ...this.#unanswered].includes(renewTimeOf(current));
+    const isOurs = this.#missed.includes(current, lease);
     this.#lease = current;
     return isOurs ? 'again' : 'set back';
   }
 
-  /** Some of them may have been written, each on top of the last one that was answered. */
-  #noteUnanswered(lease: Lease, err: unknown): void {
-    if (!wasNotAnswered(err)) return;
-    this.#unanswered = [...this.#unanswered, renewTimeOf(lease)].slice(-MOST_UNANSWERED);
-  }
-
   #renewalFailed(err: unknown, sentAt: Instant): 'failed' {
-    this.#noteRenewalError(err, sentAt.monotonicMs);
+    this.#missed.failed(err, sentAt.monotonicMs);
     this.#deps.log.debug({ lease: this.#deps.name, err }, 'renewal failed');
     return 'failed';
-  }
-
-  #noteRenewalError(err: unknown, sentMs: number): void {
-    this.#renewalError = asError(err);
-    this.#wasAway ||= isAway(err);
-    this.#refusedSinceMs = isAway(err) ? undefined : (this.#refusedSinceMs ?? sentMs);
-  }
-
-  /** Whether the API server means it: one that is just starting refuses for a moment, too. */
-  #isRefused(): boolean {
-    return (
-      this.#refusedSinceMs !== undefined && this.#deps.clock.monotonicMs() - this.#refusedSinceMs >= REFUSAL_PATIENCE_MS
-    );
-  }
-
-  /** Whoever has to see to it needs the words of the API server; a process that was stopped meanwhile has heard none. */
-  #whyNotRenewed(): string {
-    return this.#renewalError === undefined ? '' : `: ${this.#renewalError.message}`;
   }
 
   /** The Lease was taken, for the first time or again. */
@@ -469,23 +427,11 @@ export class Elector implements LeaseElector {
   #leading(lease: Lease, sentAt: Instant): void {
     this.#lease = lease;
     this.#sentAt = sentAt;
-    this.#renewalError = undefined;
-    this.#refusedSinceMs = undefined;
-    this.#wasAway = false;
-    this.#unanswered = [];
+    this.#missed.end();
     this.#see(lease);
     this.#deps.fence.renewed(sentAt, transitionsOf(lease));
-    this.#raised();
+    this.#raises.raisedTo(transitionsOf(lease));
     this.#changed();
-  }
-
-  /** Answers those who wait for a higher token: all of them when there will be none, and `why`. */
-  #raised(why?: string): void {
-    for (const [token, { resolve }] of this.#raises) {
-      if (why === undefined && this.#lease !== undefined && transitionsOf(this.#lease) <= token) continue;
-      this.#raises.delete(token);
-      resolve(why);
-    }
   }
 
   /** Drivers obey again, and somebody should know that the Lease had been set back. */
@@ -503,7 +449,7 @@ export class Elector implements LeaseElector {
     this.#lease = undefined;
     this.#isSuspended = false;
     this.#ended = `lost leadership: ${reason}`;
-    this.#raised(NOT_OURS);
+    this.#raises.end(NOT_OURS);
     this.#changed();
     metrics.isLeader.set({ lease: name }, 0);
     log.error({ lease: name, identity, reason }, 'lost leadership');
@@ -551,7 +497,7 @@ export class Elector implements LeaseElector {
         for await (const lease of leases.watch(name, signal)) {
           this.#see(lease);
           this.#changed();
-          if (holderOf(lease) === '') this.#wake();
+          if (holderOf(lease) === '') this.#pause.wake();
         }
       } catch (err) {
         if (!signal.aborted) log.debug({ lease: name, err }, 'watch of the Lease broke');
@@ -585,25 +531,6 @@ export class Elector implements LeaseElector {
     return Math.max(0, this.#deps.timing.renewDeadlineMs - elapsedSince(this.#sentAt, this.#deps.clock));
   }
 
-  /** Waits, or until woken. Rejects with the signal's reason. */
-  async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    const woken = new AbortController();
-    if (this.#isWoken) woken.abort(new Error('woken'));
-    this.#isWoken = false;
-    this.#wake = () => woken.abort(new Error('woken'));
-    try {
-      await this.#deps.clock.sleep(ms, AbortSignal.any([signal, woken.signal]));
-    } catch (err) {
-      if (!woken.signal.aborted || signal.aborted) throw err;
-    } finally {
-      this.#wake = () => this.#remember();
-    }
-  }
-
-  #remember(): void {
-    this.#isWoken = true;
-  }
-
   #changed(): void {
     this.#deps.changed?.();
   }
@@ -611,18 +538,4 @@ export class Elector implements LeaseElector {
   #count(result: LeaseResult): void {
     this.#deps.metrics.renewals.inc({ lease: this.#deps.name, result });
   }
-}
-
-/** The API server did not answer, or was not able to work: that says nothing of the Lease. */
-function isAway(err: unknown): boolean {
-  return wasNotAnswered(err) || isTooManyRequests(err);
-}
-
-/** A write that failed like this may have happened all the same. */
-function wasNotAnswered(err: unknown): boolean {
-  return err instanceof DeadlineError || mayHaveHappened(err);
-}
-
-function asError(err: unknown): Error {
-  return err instanceof Error ? err : new Error(String(err));
 }

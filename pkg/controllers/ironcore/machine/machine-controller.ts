@@ -4,17 +4,13 @@ import { capital } from '../../../apis/capital.ts';
 import type { IronCoreMachine, IronCoreMachineStatus } from '../../../apis/ironcore/machine.ts';
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import { isBeingDeleted, keyOf, refOf } from '../../../apis/meta.ts';
-import {
-  CREATION_SENT_ANNOTATION,
-  CREATION_SENT_TO_ANNOTATION,
-  DELETION_SENT_ANNOTATION,
-} from '../../../apis/machine/v1alpha1/labels.ts';
+import { CREATION_SENT_ANNOTATION, CREATION_SENT_TO_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
 import { CONTROL, GateClosedError } from '../../../gate/gate.ts';
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
-import type { RuntimeClass, RuntimeMachine, DesiredRuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
+import type { RuntimeMachine, DesiredRuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { ApiError, ignoreNotFound, isDenial } from '../../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged, type MergePatch } from '../../../kube/patch.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
@@ -25,20 +21,21 @@ import { carryOut, deleteRuntimeMachine } from './carry-out.ts';
 import { Claiming, type ClaimingDeps } from './claiming.ts';
 import { decideMachine, waitsOf, type RuntimeChange, type MachineDecision, type Wait } from './decision.ts';
 import { withDevices } from './devices.ts';
-import { deletionNoteOf, deletionNoteText, type DeletionNote } from './deletion-note.ts';
+import { DeletionNotes } from './deletion-notes.ts';
 import type { KeptUses } from './kept-uses.ts';
 import {
   downwardOf,
   IRONCORE_MACHINE_FINALIZER,
-  MANAGED_BY_ANNOTATION,
   REQUESTED_AT_ANNOTATION,
   RUNTIME_GENERATION,
   UID_LABEL,
-  IRONCORE_WATCH_FILTER_LABEL,
 } from './keys.ts';
+import { deletionLeftText, leftToOthers } from './left-to-others.ts';
 import { MissingMachines, recipientOf, type Doubt, type MissingMachinesDeps } from './missing-machines.ts';
+import { RECHECK_MS, Rechecks } from './rechecks.ts';
 import { Reports, type ReportsDeps } from './reports.ts';
 import { CLAIMED_BY_ANOTHER, type Rivals } from './rivals.ts';
+import { RuntimeClasses } from './runtime-classes.ts';
 import { isMachineOf, runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
 import { listRuntimeMachines, type Sightings } from './sightings.ts';
 import { isUpToDate, runtimeStateName, type MachineProblem, type MachineStatusFacts } from './status.ts';
@@ -68,11 +65,6 @@ export interface IronCoreMachineControllerDeps
 
 /** How soon something that was begun at a runtime is looked at again. */
 const SOON_MS = 1_000;
-/** How soon what is waited for is looked for again; ever less often, because watches tell of it. */
-const RECHECK_MS = 5_000;
-const MAX_RECHECK_MS = 60_000;
-/** For so long the classes of a runtime count as it has said them. */
-const CLASSES_MS = 10_000;
 
 /** One pass over one Machine. */
 interface Pass {
@@ -82,12 +74,6 @@ interface Pass {
   readonly poolUID: string;
   readonly runtime: PoolRuntime;
   readonly signal: AbortSignal;
-}
-
-/** Of a Machine that somebody else looks after. */
-interface Left {
-  readonly why: string;
-  readonly remedy: string;
 }
 
 /** What the runtime has for a Machine. */
@@ -106,12 +92,9 @@ export class IronCoreMachineController {
   readonly #deps: IronCoreMachineControllerDeps;
   readonly #uncertainty: Uncertainty;
   readonly #missing: MissingMachines;
-  /** By UID, for how many passes nothing was done for a Machine: the runtime was not believed. */
-  readonly #held = new Map<string, number>();
-  /** By UID, what a Machine waits for, and for how many passes it has. */
-  readonly #waiting = new Map<string, { readonly text: string; readonly passes: number }>();
-  /** By pool. */
-  readonly #classes = new Map<string, { readonly atMs: number; readonly all: Promise<readonly RuntimeClass[]> }>();
+  readonly #classes: RuntimeClasses;
+  readonly #rechecks = new Rechecks();
+  readonly #deletionNotes: DeletionNotes;
   readonly #reports: Reports;
   readonly #claiming: Claiming;
 
@@ -119,6 +102,8 @@ export class IronCoreMachineController {
     this.#deps = deps;
     this.#uncertainty = new Uncertainty(deps);
     this.#missing = new MissingMachines(deps);
+    this.#classes = new RuntimeClasses(deps.clock);
+    this.#deletionNotes = new DeletionNotes({ ...deps, missing: this.#missing });
     this.#reports = new Reports(deps);
     this.#claiming = new Claiming({ ...deps, reports: this.#reports });
   }
@@ -132,9 +117,10 @@ export class IronCoreMachineController {
     if (observed === undefined || runtime === undefined) return stop;
     if (!served.has(poolName)) return waitFor('the pool to be served by this process');
     const isHeld = observed.metadata.finalizers?.includes(IRONCORE_MACHINE_FINALIZER) === true;
-    const because = this.#leftFor(observed);
-    if (because !== undefined) {
-      if (isBeingDeleted(observed) && isHeld) this.#reportManaged(observed, because);
+    const left = leftToOthers(observed, this.#deps.watchFilter);
+    if (left !== undefined) {
+      if (isBeingDeleted(observed) && isHeld)
+        this.#reports.event(observed, 'Warning', 'ManagedByAnother', deletionLeftText(left));
       return stop;
     }
     if (isBeingDeleted(observed) && !isHeld) return stop;
@@ -151,26 +137,6 @@ export class IronCoreMachineController {
         await this.#reports.reportTrouble(observed, poolName, err, signal);
       throw err;
     }
-  }
-
-  /** Why somebody else looks after a Machine, and what would help if nobody does; undefined: it is looked after here. */
-  #leftFor({ metadata: { annotations = {}, labels = {} } }: IronCoreMachine): Left | undefined {
-    const { watchFilter } = this.#deps;
-    const manager = annotations[MANAGED_BY_ANNOTATION];
-    if (manager !== undefined) {
-      return { why: `because of its annotation ${MANAGED_BY_ANNOTATION}=${manager}`, remedy: 'remove the annotation' };
-    }
-    if (watchFilter === '' || labels[IRONCORE_WATCH_FILTER_LABEL] === watchFilter) return undefined;
-    const label = `${IRONCORE_WATCH_FILTER_LABEL}=${watchFilter}`;
-    return { why: `because it does not have label ${label} (--ironcore-watch-filter)`, remedy: 'set the label' };
-  }
-
-  /** Its deletion waits for whoever manages it, or for nobody: only they may know of a machine of it. */
-  #reportManaged(observed: IronCoreMachine, { why, remedy }: Left): void {
-    const message =
-      `Not managed here ${why}: its machine is not deleted, and its finalizer ${IRONCORE_MACHINE_FINALIZER} is not removed. ` +
-      `Its manager must do so, or ${remedy}`;
-    this.#reports.event(observed, 'Warning', 'ManagedByAnother', message);
   }
 
   /** Adds the finalizer, and devices to volumes that have none, and takes off that a look is asked for. Says whether there was something to do. */
@@ -207,7 +173,7 @@ export class IronCoreMachineController {
     const { existing, answering } = await this.#observe(pass);
     const rival = await this.#yieldToRival(pass, existing);
     if (rival !== undefined) return rival;
-    if (existing.length > 0) this.#held.delete(uid);
+    if (existing.length > 0) this.#rechecks.release(uid);
     else if (answering !== undefined) {
       const doubt = this.#missing.wrongRuntime(observed, poolName, answering);
       if (doubt !== undefined) return await this.#hold(pass, doubt);
@@ -223,9 +189,9 @@ export class IronCoreMachineController {
       this.#uncertainty.vanished(uid, this.#deletionIntentOf(observed));
     else this.#uncertainty.recall(uid, fromTimestamp(observed.metadata.annotations?.[CREATION_SENT_ANNOTATION]));
     const isCertain = this.#uncertainty.leftMs(uid) === 0;
-    if (existing.length === 0) await this.#noteDeletion(pass, this.#missing.deletionOf(observed));
+    if (existing.length === 0) await this.#deletionNotes.write(observed, this.#missing.deletionOf(observed), signal);
     // Before anything is given back, made anew, or ended.
-    if (existing.length === 0 && this.#missing.isMissed(observed) && (isCertain || this.#held.has(uid))) {
+    if (existing.length === 0 && this.#missing.isMissed(observed) && (isCertain || this.#rechecks.isHeld(uid))) {
       const held = await this.#holdIfLost(pass);
       if (held !== undefined) return held;
     }
@@ -274,7 +240,7 @@ export class IronCoreMachineController {
     return (
       (status?.machineID ?? '') === '' &&
       annotations?.[CREATION_SENT_ANNOTATION] === undefined &&
-      !this.#held.has(uid) &&
+      !this.#rechecks.isHeld(uid) &&
       this.#uncertainty.leftMs(uid) === 0 &&
       rivals.has(poolName) &&
       rivals.whyNot(poolName) === undefined &&
@@ -289,29 +255,8 @@ export class IronCoreMachineController {
   }
 
   #recheck({ observed }: Pass, waits: readonly Wait[]): StepResult {
-    const { uid } = observed.metadata;
-    const text = waits.map(({ message }) => message).join('; ');
-    const last = this.#waiting.get(uid);
-    const passes = last?.text === text ? last.passes + 1 : 0;
-    this.#waiting.set(uid, { text, passes });
-    // No watch tells of the classes of a runtime.
-    const mostMs = waits.some(({ reason }) => reason === 'MachineClassNotReady') ? CLASSES_MS : MAX_RECHECK_MS;
-    return requeue(Math.min(RECHECK_MS * 2 ** passes, mostMs), text);
-  }
-
-  /** The classes of a runtime: asked once for all Machines that wait. Throws RuntimeError. */
-  async #classesOf({ poolName, runtime, signal }: Pass): Promise<readonly RuntimeClass[]> {
-    const atMs = this.#deps.clock.monotonicMs();
-    const last = this.#classes.get(poolName);
-    if (last !== undefined && atMs - last.atMs < CLASSES_MS) return await last.all;
-    const all = runtime.classes(signal);
-    this.#classes.set(poolName, { atMs, all });
-    try {
-      return await all;
-    } catch (err) {
-      this.#classes.delete(poolName);
-      throw err;
-    }
+    const { afterMs, text } = this.#rechecks.wait(observed.metadata.uid, waits);
+    return requeue(afterMs, text);
   }
 
   /** Whether somebody else claims machines of the pool, or nobody has looked yet: then nothing is done. */
@@ -347,18 +292,12 @@ export class IronCoreMachineController {
   }
 
   /** Says why nothing is done, and that the look begins anew when that has ended. */
-  async #hold(
-    pass: Pass,
-    { leftMs = Infinity, ...problem }: MachineProblem & Pick<Doubt, 'leftMs'>,
-    seen?: RuntimeMachine,
-  ) {
+  async #hold(pass: Pass, { leftMs, ...problem }: MachineProblem & Pick<Doubt, 'leftMs'>, seen?: RuntimeMachine) {
     const { uid } = pass.observed.metadata;
-    const passes = this.#held.get(uid) ?? 0;
-    this.#held.set(uid, passes + 1);
+    const afterMs = this.#rechecks.hold(uid, leftMs);
     this.#uncertainty.distrusted(uid);
     await this.#report(pass, { problem, seen }, seen === undefined ? notRunning(pass.observed) : {});
-    // What the runtime shows again, and what somebody allows, wakes it at once.
-    return requeue(Math.min(RECHECK_MS * 2 ** passes, MAX_RECHECK_MS, leftMs), problem.message);
+    return requeue(afterMs, problem.message);
   }
 
   /** Holds the Machine if the runtime shows too few of the pool's machines to be believed; undefined: it is. */
@@ -368,13 +307,13 @@ export class IronCoreMachineController {
     if (doubt !== undefined) return await this.#hold(pass, doubt);
     const { uid } = observed.metadata;
     // What a runtime that is believed again shows may come one after the other, and the last pass may have been a minute ago.
-    if (this.#held.delete(uid)) this.#uncertainty.distrusted(uid);
+    if (this.#rechecks.release(uid)) this.#uncertainty.distrusted(uid);
     return undefined;
   }
 
   async #desired(pass: Pass, isThere: boolean): Promise<DesiredMachine> {
-    const { observed, signal } = pass;
-    const runtimeClasses = isThere ? [] : await this.#classesOf(pass);
+    const { observed, poolName, runtime, signal } = pass;
+    const runtimeClasses = isThere ? [] : await this.#classes.of(poolName, runtime, signal);
     const wanted = desiredRuntimeMachine(observed, await surroundingsOf(observed, runtimeClasses, this.#deps, signal));
     // Of a machine that is there neither its class changes nor what it was started with.
     const { runtimeClass, ignition } = NOTHING;
@@ -489,7 +428,7 @@ export class IronCoreMachineController {
     // What takes the place of something waits until that is gone.
     if (hasChanged) return requeue(SOON_MS, 'the changes at the runtime to take effect');
     if (waits.length > 0) return this.#recheck(pass, waits);
-    this.#waiting.delete(observed.metadata.uid);
+    this.#rechecks.resume(observed.metadata.uid);
     return stop;
   }
 
@@ -557,7 +496,8 @@ export class IronCoreMachineController {
     await this.#report(pass, { problem: { reason: 'Terminating', message } }, { state: 'Terminating' });
     // Right before it is told to go, for whoever comes after this process: nothing in between may fail, and leave a note of what was never
     // sent. What it has accepted once stays so.
-    if (ids.length > 0 && this.#missing.deletionOf(observed) !== 'accepted') await this.#noteDeletion(pass, 'sent');
+    if (ids.length > 0 && this.#missing.deletionOf(observed) !== 'accepted')
+      await this.#deletionNotes.write(observed, 'sent', signal);
     let areAccepted = true;
     for (const id of ids) {
       const isAccepted = await deleteRuntimeMachine(runtime, keyOf(observed), id, signal).catch(
@@ -571,39 +511,16 @@ export class IronCoreMachineController {
       areAccepted &&= isAccepted || sightings.vouchesFor(poolName, { id });
     }
     this.#uncertainty.certain(uid);
-    await this.#noteDeletion(pass, areAccepted ? 'accepted' : 'unanswered');
+    await this.#deletionNotes.write(observed, areAccepted ? 'accepted' : 'unanswered', signal);
     hurry(poolName);
     // One that shows a machine and says that it has none may do so for ever, and each time is noted. That it is gone wakes its Machine.
     return requeue(areAccepted ? SOON_MS : RECHECK_MS, message);
   }
 
-  /** Notes what is known of the deletion, unless the Machine says so already. Throws ApiError. */
-  async #noteDeletion({ observed, signal }: Pass, note: DeletionNote): Promise<void> {
-    const { machines, writer } = this.#deps;
-    const isKnown = this.#missing.deletionOf(observed) === note;
-    // What is about to be sent is not sent before that is written.
-    this.#missing.deletion(observed, note === 'sent' && !isKnown ? 'none' : note);
-    const current = machines.get(keyOf(observed)) ?? observed;
-    if (isKnown && deletionNoteOf(current) === note) return;
-    const annotations = { [DELETION_SENT_ANNOTATION]: deletionNoteText(observed, note) };
-    const patch = mergePatch(observed, { metadata: { annotations } });
-    await writer.patch('change', ironCoreMachines, refOf(observed), patch, { signal }).catch(ignoreNotFound);
-    this.#missing.deletion(observed, note);
-  }
-
-  /**
-   * The runtime has not accepted that the machine goes, so that it is no news of it that counts, should it lose its state. What cannot be
-   * written now, because leadership or the API server was lost, is known to this process and written later; the next one finds it as sent.
-   */
+  /** The runtime has not accepted that the machine goes. */
   async #takeBack(pass: Pass, shown: RuntimeMachine | undefined, err: unknown): Promise<void> {
     const { observed, poolName, signal } = pass;
-    const isRefused = err instanceof GateClosedError || (err instanceof RuntimeError && !err.unanswered);
-    // What it has accepted once it was told again because it goes on being shown.
-    const isAccepted = this.#missing.deletionOf(observed) === 'accepted';
-    const note = isRefused ? 'none' : isAccepted ? 'accepted' : 'unanswered';
-    await this.#noteDeletion(pass, note).catch((why: unknown) => {
-      if (!(signal.aborted || why instanceof ApiError || why instanceof GateClosedError)) throw why;
-    });
+    await this.#deletionNotes.takeBack(observed, err, signal);
     if (signal.aborted) return;
     if (!(err instanceof RuntimeError) || shown === undefined) return;
     const state = runtimeStateName(shown.status.state) ?? 'Pending';
@@ -617,8 +534,8 @@ export class IronCoreMachineController {
     const left = finalizers.filter((one) => one !== IRONCORE_MACHINE_FINALIZER);
     await this.#write(observed, { metadata: { finalizers: left } }, signal, 'destroy');
     this.#uncertainty.forget(uid);
-    this.#held.delete(uid);
-    this.#waiting.delete(uid);
+    this.#rechecks.release(uid);
+    this.#rechecks.resume(uid);
     return stop;
   }
 
