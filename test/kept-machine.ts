@@ -155,6 +155,28 @@ export class KeptMachine {
   }
 }
 
+/** What may happen to one. */
+export type KeptAction = (kept: KeptMachine) => void | Promise<unknown>;
+
+/** What may happen to any, in any order: restarts, passes, ends of drains, and writes that fail. */
+export const KEPT_ACTIONS: readonly KeptAction[] = [
+  (kept) => kept.world.restart(),
+  (kept) => kept.pass(),
+  (kept) => kept.pass(),
+  (kept) => kept.endDrains(),
+  (kept) => kept.endDrains({ kind: 'incomplete', progress: { remainingPods: 1, blocked: [] } }),
+  async (kept) => {
+    kept.world.losesWrites = true;
+    await kept.pass();
+    kept.world.losesWrites = false;
+  },
+  async (kept) => {
+    kept.world.nodes.failure = new Error('the Node cannot be written');
+    await kept.pass();
+    kept.world.nodes.failure = undefined;
+  },
+];
+
 function setOrDelete(values: Record<string, string>, key: string, value: string | undefined): void {
   if (value === undefined) delete values[key];
   else values[key] = value;

@@ -37,18 +37,7 @@ export class FakeClock implements HostClock {
   }
 
   sleep(delayMs: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(signal.reason as Error);
-      const cancel = this.schedule(delayMs, () => {
-        signal.removeEventListener('abort', onAbort);
-        resolve();
-      });
-      const onAbort = (): void => {
-        cancel();
-        reject(signal.reason as Error);
-      };
-      signal.addEventListener('abort', onAbort, { once: true });
-    });
+    return sleepBy(this, delayMs, signal);
   }
 
   /** Moves both clocks forward by `ms`, running the timers that fall due on the way. */
@@ -101,4 +90,20 @@ export class FakeClock implements HostClock {
 /** A few turns of the event loop: enough for chains of promises, also those that cross setImmediate. */
 async function turns(): Promise<void> {
   for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Sleeps by the timers of a clock that a test moves. */
+export function sleepBy(clock: Pick<HostClock, 'schedule'>, delayMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason as Error);
+    const cancel = clock.schedule(delayMs, () => {
+      signal.removeEventListener('abort', onAbort);
+      resolve();
+    });
+    const onAbort = (): void => {
+      cancel();
+      reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+  });
 }

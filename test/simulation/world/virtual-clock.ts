@@ -1,3 +1,4 @@
+import { sleepBy } from '../../fakes/fake-clock.ts';
 import type { ProcessClock } from '../../../pkg/clock/process-clock.ts';
 import type { Random } from '../../../pkg/random/random.ts';
 import { type Timer, TimerQueue } from './timer-queue.ts';
@@ -111,18 +112,7 @@ export class VirtualClock implements ProcessClock {
   }
 
   sleep(delayMs: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(signal.reason as Error);
-      const cancel = this.schedule(delayMs, () => {
-        signal.removeEventListener('abort', onAbort);
-        resolve();
-      });
-      const onAbort = (): void => {
-        cancel();
-        reject(signal.reason as Error);
-      };
-      signal.addEventListener('abort', onAbort, { once: true });
-    });
+    return sleepBy(this, delayMs, signal);
   }
 
   reanchor(epochMs: number): void {

@@ -22,6 +22,19 @@ function start(change: Change = () => undefined): FakeWorld {
   return world;
 }
 
+/** One that nobody has deleted, and that has no VM yet. */
+function startNew(): FakeWorld {
+  const world = start((m) => {
+    m.metadata.labels = {};
+    delete (m.metadata as { deletionTimestamp?: string }).deletionTimestamp;
+    m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
+    m.status = {} as (typeof m)['status'];
+  });
+  world.nodes.cache.remove('m-1');
+  world.driver.vms.clear();
+  return world;
+}
+
 const STAGE_OF_VM = 'Drain successful. Initiate VM deletion';
 
 function edit(world: FakeWorld, change: Change): void {
@@ -353,14 +366,7 @@ describe('the Node of a deleted machine', () => {
 
 describe('departure: a deletion need not wait until the machine was made; one that is deleted while its VM is made', () => {
   async function whileCreating(): Promise<{ world: FakeWorld; release: () => void }> {
-    const world = start((m) => {
-      m.metadata.labels = {};
-      delete (m.metadata as { deletionTimestamp?: string }).deletionTimestamp;
-      m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
-      m.status = {} as (typeof m)['status'];
-    });
-    world.nodes.cache.remove('m-1');
-    world.driver.vms.clear();
+    const world = startNew();
     let release = (): void => undefined;
     world.driver.hold = new Promise((resolve) => {
       release = resolve;
@@ -389,14 +395,7 @@ describe('departure: a deletion need not wait until the machine was made; one th
   });
 
   test('takes over the VM of a creation that had been sent, and deletes it', async () => {
-    const world = start((m) => {
-      m.metadata.labels = {};
-      delete (m.metadata as { deletionTimestamp?: string }).deletionTimestamp;
-      m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
-      m.status = {} as (typeof m)['status'];
-    });
-    world.nodes.cache.remove('m-1');
-    world.driver.vms.clear();
+    const world = startNew();
     await world.reconcile();
     await world.settle();
     expect(world.driver.calls).toEqual(['status', 'create']);
@@ -412,14 +411,7 @@ describe('departure: a deletion need not wait until the machine was made; one th
   });
 
   test('does not take over a VM that another Machine has', async () => {
-    const world = start((m) => {
-      m.metadata.labels = {};
-      delete (m.metadata as { deletionTimestamp?: string }).deletionTimestamp;
-      m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
-      m.status = {} as (typeof m)['status'];
-    });
-    world.nodes.cache.remove('m-1');
-    world.driver.vms.clear();
+    const world = startNew();
     await world.pass(world.creation);
     await world.settle();
     const [made = ''] = world.driver.vms.keys();
@@ -439,14 +431,7 @@ describe('departure: a deletion need not wait until the machine was made; one th
   });
 
   test('keeps the Node and the VM that it knows already, whatever its creation answers', async () => {
-    const world = start((m) => {
-      m.metadata.labels = {};
-      delete (m.metadata as { deletionTimestamp?: string }).deletionTimestamp;
-      m.spec = { class: { kind: 'MachineClass', name: 'class-1' } };
-      m.status = {} as (typeof m)['status'];
-    });
-    world.nodes.cache.remove('m-1');
-    world.driver.vms.clear();
+    const world = startNew();
     await world.reconcile();
     await world.settle();
     edit(world, (m) => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
 import { HOUR, MINUTE } from '../../../../test/durations.ts';
-import { KeptMachine } from '../../../../test/kept-machine.ts';
+import { KeptMachine, KEPT_ACTIONS, type KeptAction } from '../../../../test/kept-machine.ts';
 import {
   CANDIDATE_FOR_UPDATE_LABEL,
   NOT_MANAGED_ANNOTATION,
@@ -494,7 +494,7 @@ describe('a Node that is selected without being a candidate', () => {
 });
 
 /** What may happen around an update, in any order. */
-const ACTIONS: readonly ((kept: KeptMachine) => void | Promise<unknown>)[] = [
+const ACTIONS: readonly KeptAction[] = [
   (kept) => kept.labelNode(CANDIDATE_FOR_UPDATE_LABEL, 'true'),
   (kept) => kept.labelNode(SELECTED_FOR_UPDATE_LABEL, 'true'),
   (kept) => kept.labelNode(UPDATE_RESULT_LABEL, 'successful'),
@@ -504,21 +504,7 @@ const ACTIONS: readonly ((kept: KeptMachine) => void | Promise<unknown>)[] = [
   (kept) => kept.setReady(false),
   (kept) => kept.world.clock.advance(5 * MINUTE),
   (kept) => kept.world.clock.advance(3 * HOUR),
-  (kept) => kept.world.restart(),
-  (kept) => kept.pass(),
-  (kept) => kept.pass(),
-  (kept) => kept.endDrains(),
-  (kept) => kept.endDrains({ kind: 'incomplete', progress: { remainingPods: 1, blocked: [] } }),
-  async (kept) => {
-    kept.world.losesWrites = true;
-    await kept.pass();
-    kept.world.losesWrites = false;
-  },
-  async (kept) => {
-    kept.world.nodes.failure = new Error('the Node cannot be written');
-    await kept.pass();
-    kept.world.nodes.failure = undefined;
-  },
+  ...KEPT_ACTIONS,
 ];
 const ORDER = ['', 'CandidateForUpdate', 'SelectedForUpdate', 'DrainSuccessful', 'ReadyForUpdate'];
 

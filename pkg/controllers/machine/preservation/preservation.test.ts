@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
 import { HOUR, MINUTE } from '../../../../test/durations.ts';
-import { KeptMachine } from '../../../../test/kept-machine.ts';
+import { KeptMachine, KEPT_ACTIONS, type KeptAction } from '../../../../test/kept-machine.ts';
 import {
   FORCE_DRAIN_LABEL,
   LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
@@ -505,7 +505,7 @@ describe('values', () => {
 });
 
 /** What may happen to a machine, in any order. */
-const ACTIONS: readonly ((kept: KeptMachine) => void | Promise<unknown>)[] = [
+const ACTIONS: readonly KeptAction[] = [
   ...[undefined, 'now', 'when-failed', 'auto-preserved', 'false', 'nwo'].flatMap((value) => [
     (kept: KeptMachine) => kept.annotateMachine(PRESERVE_ANNOTATION, value),
     (kept: KeptMachine) => kept.annotateNode(PRESERVE_ANNOTATION, value),
@@ -515,21 +515,7 @@ const ACTIONS: readonly ((kept: KeptMachine) => void | Promise<unknown>)[] = [
   (kept) => kept.setReady(false),
   (kept) => kept.world.clock.advance(30_000),
   (kept) => kept.world.clock.advance(50 * HOUR),
-  (kept) => kept.world.restart(),
-  (kept) => kept.pass(),
-  (kept) => kept.pass(),
-  (kept) => kept.endDrains(),
-  (kept) => kept.endDrains({ kind: 'incomplete', progress: { remainingPods: 1, blocked: [] } }),
-  async (kept) => {
-    kept.world.losesWrites = true;
-    await kept.pass();
-    kept.world.losesWrites = false;
-  },
-  async (kept) => {
-    kept.world.nodes.failure = new Error('the Node cannot be written');
-    await kept.pass();
-    kept.world.nodes.failure = undefined;
-  },
+  ...KEPT_ACTIONS,
 ];
 
 test('whatever happened, a machine comes to rest as what it is: preserved, or not', async () => {
