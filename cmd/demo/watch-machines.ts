@@ -10,7 +10,7 @@ import { HttpListWatch } from '../../pkg/kube/list-watch.ts';
 import { machines, nodes, type Resource } from '../../pkg/kube/resource.ts';
 import type { Transport } from '../../pkg/kube/transport.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
-import { lineOf } from './machine-line.ts';
+import { machineLineOf } from './machine-line.ts';
 import { NAMESPACE } from './manifests.ts';
 
 /** Machines and Nodes at one moment. */
@@ -46,7 +46,7 @@ export class MachineWatch {
     const watch = new MachineWatch(transport, clock);
     watch.#machines.onChange((old, current) => {
       const name = (current ?? old)?.metadata.name ?? '';
-      watch.#print(name, current === undefined ? 'Gone' : lineOf(current), tell);
+      watch.#print(name, current === undefined ? 'Gone' : machineLineOf(current), tell);
       watch.#onChange();
     });
     watch.#nodes.onChange(() => watch.#onChange());

@@ -1,4 +1,4 @@
-import { lineOf } from '../../cmd/demo/machine-line.ts';
+import { machineLineOf } from '../../cmd/demo/machine-line.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { SimulatedAPIServer } from '../../test/simulation/api-server/api-server.ts';
 
@@ -8,7 +8,7 @@ export function tellOfMachines({ objects }: SimulatedAPIServer, tell: (line: str
   return objects.onChange(({ plural, group }, { type, object }) => {
     if (plural !== 'machines' || group !== 'machine.sapcloud.io') return;
     const { name } = object.metadata;
-    const line = type === 'DELETED' ? 'Gone' : lineOf(object as unknown as Machine);
+    const line = type === 'DELETED' ? 'Gone' : machineLineOf(object as unknown as Machine);
     if (told.get(name) === line) return;
     if (type === 'DELETED') told.delete(name);
     else told.set(name, line);
