@@ -40,8 +40,8 @@ export function flag(description: string): ScriptOption<boolean> {
   return { takes: 'nothing', placeholder: '', description, parse: () => true, otherwise: false };
 }
 
-/** The words that belong to no option. */
-export function words(placeholder: string, description: string): ScriptOption<readonly string[]> {
+/** Arguments that belong to no option. */
+export function positionals(placeholder: string, description: string): ScriptOption<readonly string[]> {
   return { takes: 'words', placeholder, description, parse: (typed) => [typed], otherwise: [] };
 }
 

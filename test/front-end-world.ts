@@ -10,7 +10,7 @@ import type { MachinePool } from '../pkg/apis/mirantis/pool.ts';
 import { ClusterController } from '../pkg/controllers/mirantis/cluster-controller.ts';
 import { MirantisClusters } from '../pkg/controllers/mirantis/clusters.ts';
 import { ClusterMachineController } from '../pkg/controllers/mirantis/machine-controller.ts';
-import { MadeClasses } from '../pkg/controllers/mirantis/made-classes.ts';
+import { GeneratedClasses } from '../pkg/controllers/mirantis/generated-classes.ts';
 import { MirantisPoolController } from '../pkg/controllers/mirantis/pool-controller.ts';
 import type { ObjectEvents } from '../pkg/events/event-sink.ts';
 import { CLASS_INDEX, classIndex } from '../pkg/indexes/class-index.ts';
@@ -128,7 +128,7 @@ export class FrontEndWorld {
 
   #deps() {
     const writer = this.#writer();
-    const madeClasses = new MadeClasses({
+    const madeClasses = new GeneratedClasses({
       classes: this.classes,
       machines: this.machines,
       machineSets: this.sets,

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import PQueue from 'p-queue';
 
 import type { Bed } from './bed.ts';
-import { ask, machinesOf, MAIN, MANY, roll, scale, settled, timed } from './workload.ts';
+import { patchSpec, machinesOf, MAIN, MANY, roll, scale, settled, timed } from './workload.ts';
 
 /** Seconds for which nothing is asked for, or for which the provider has no capacity. */
 const WHILE_S = 15;
@@ -101,7 +101,7 @@ export const SCENARIOS: readonly Scenario[] = [
     run: async ({ api, cloud }, count) => {
       await cloud.setFaults([{ method: 'CreateMachine', effect: 'fail', code: 'ResourceExhausted' }]);
       const seconds = await timed(async () => {
-        await ask(api, MAIN, { replicas: count + tenth(count) });
+        await patchSpec(api, MAIN, { replicas: count + tenth(count) });
         await sleep(1_000 * WHILE_S);
       });
       await cloud.setFaults([]);

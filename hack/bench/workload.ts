@@ -73,7 +73,7 @@ interface MachineItem {
 /** Asks for that many machines, waits until exactly those run, and resolves with the seconds it took. */
 export async function scale(api: Api, replicas: number, name: string = MAIN): Promise<number> {
   return timed(async () => {
-    await ask(api, name, { replicas });
+    await patchSpec(api, name, { replicas });
     await settled(api, name, replicas);
   });
 }
@@ -83,13 +83,13 @@ export async function roll(api: Api, replicas: number): Promise<number> {
   const { spec } = await api.send<DeploymentItem>('GET', `${BASE}/machinedeployments/${MAIN}`);
   const name = spec.template.spec.class.name === 'first' ? 'second' : 'first';
   return timed(async () => {
-    await ask(api, MAIN, { template: { spec: { class: { name } } } });
+    await patchSpec(api, MAIN, { template: { spec: { class: { name } } } });
     await settled(api, MAIN, replicas);
   });
 }
 
 /** Changes the spec of a MachineDeployment. */
-export async function ask(api: Api, name: string, spec: object): Promise<void> {
+export async function patchSpec(api: Api, name: string, spec: object): Promise<void> {
   await api.send('PATCH', `${BASE}/machinedeployments/${name}`, { spec });
 }
 

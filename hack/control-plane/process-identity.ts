@@ -48,12 +48,12 @@ function startTimeFromProc(pid: number): string | undefined {
  * second may itself contain spaces and parentheses. Undefined when it has gone.
  */
 export function procStat(folder: string): readonly string[] | undefined {
-  const stat = unlessGone(() => readFileSync(`${folder}/stat`, 'utf8'));
+  const stat = readIfPresent(() => readFileSync(`${folder}/stat`, 'utf8'));
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
 /** What was read of a process or a thread; undefined when that has gone. Other errors are thrown. */
-export function unlessGone<T>(read: () => T): T | undefined {
+export function readIfPresent<T>(read: () => T): T | undefined {
   try {
     return read();
   } catch (err) {

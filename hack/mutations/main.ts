@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 
-import { flag, number, readOptions, text, words } from '../options.ts';
+import { flag, number, positionals, readOptions, text } from '../options.ts';
 import { defaultBase, readChanges, type Base } from './changes.ts';
 import { Compiler } from './compiler.ts';
 import { EXPLAINED } from './explained.ts';
@@ -36,7 +36,7 @@ const FILES_A_PART = 40;
 const FILES_A_PART_IN_TIME = 4;
 
 const options = readOptions('Changes the source in small ways, in a copy, and says which changes no test notices.', {
-  files: words('FILE', 'every mutant that the tool makes of these files; the rows of the list otherwise'),
+  files: positionals('FILE', 'every mutant that the tool makes of these files; the rows of the list otherwise'),
   all: flag('every mutant of all files, and every row of the unit level; takes a night'),
   changed: flag('the mutants of functions that have changed'),
   base: text(

@@ -6,7 +6,7 @@ import { SimulatedAPIServer } from '../../test/simulation/api-server/api-server.
 import { kindsWith } from '../../test/simulation/api-server/kinds.ts';
 import { seededRandom } from '../../test/simulation/world/seeded-random.ts';
 import { VirtualTime } from '../../test/simulation/world/virtual-clock.ts';
-import { keepHouse } from './housekeeping.ts';
+import { startHousekeeping } from './housekeeping.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -28,7 +28,7 @@ test('Events go after an hour, and what objects were before is forgotten, so tha
   const involvedObject = { kind: 'Machine', name: 'm', namespace: 'n' };
   post('/api/v1/namespaces/n/events', { metadata: { name: 'early' }, involvedObject });
   const before = server.objects.revisions.current;
-  keepHouse(server, time);
+  startHousekeeping(server, time);
 
   await time.advance(HOUR_MS / 2);
   post('/api/v1/namespaces/n/events', { metadata: { name: 'late' }, involvedObject });

@@ -6,7 +6,7 @@ const EVERY_MS = 5 * 60_000;
 const EVENT_LIFE_MS = 60 * 60_000;
 
 /** Keeps a server that runs for days as small as a real one: old Events go, and so does what objects were before. */
-export function keepHouse({ kinds, objects }: SimulatedAPIServer, time: VirtualTime): void {
+export function startHousekeeping({ kinds, objects }: SimulatedAPIServer, time: VirtualTime): void {
   const events = kinds.find(({ plural }) => plural === 'events');
   const isOld = ({ metadata }: StoredObject): boolean =>
     time.epochMs - Date.parse(metadata.creationTimestamp) > EVENT_LIFE_MS;

@@ -7,7 +7,7 @@ import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
 import { ADMIN, createPki, readCredential, readToken } from '../control-plane/pki.ts';
 import { number, readOptions, text } from '../options.ts';
 import { HTTPSFront } from './https-front.ts';
-import { keepHouse } from './housekeeping.ts';
+import { startHousekeeping } from './housekeeping.ts';
 import { tellOfMachines } from './machine-lines.ts';
 import { keepPace } from './pace.ts';
 
@@ -49,7 +49,7 @@ async function play(): Promise<number> {
       latencyMs: LATENCY_MS,
     });
     const { control } = world.servers;
-    keepHouse(control, world.time);
+    startHousekeeping(control, world.time);
     restartWhenEnded(world);
     const credential = readCredential(files.server, files.serverKey);
     await using front = await HTTPSFront.open({ server: control, credential, token, port });

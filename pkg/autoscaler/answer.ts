@@ -1,7 +1,7 @@
 import { ServerError, Status } from './rpc-error.ts';
 import type { Clock } from '../clock/clock.ts';
 import { GateClosedError } from '../gate/gate.ts';
-import { describeHeldUp, type Outage } from '../gate/outage.ts';
+import { describeBlockingOutages, type Outage } from '../gate/outage.ts';
 import { ApiError, isForbiddenOrNotServed } from '../kube/errors.ts';
 import type { LogFields, Logger } from '../log/logger.ts';
 import type { RpcHandler, IncomingCall, RpcOutcome, RpcName, RpcReply, RpcRequest } from './grpc-server.ts';
@@ -30,7 +30,7 @@ export function whyUnavailable(facts: {
     const reason = `this process does not hold Lease ${lease}, or has just acquired it; reconnect to find its holder`;
     return { reason, isElsewhere: true };
   }
-  return outages.length === 0 ? undefined : { reason: describeHeldUp(outages), isElsewhere: false };
+  return outages.length === 0 ? undefined : { reason: describeBlockingOutages(outages), isElsewhere: false };
 }
 
 /** What calls are answered with. */

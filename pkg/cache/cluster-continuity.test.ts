@@ -11,7 +11,7 @@ import { machines, nodes, secrets } from '../kube/resource.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { Resource } from '../kube/resource.ts';
 import { ClusterContinuity, type KindFacts, verdictOn } from './cluster-continuity.ts';
-import { SeenHistory } from './seen-history.ts';
+import { ObservedHistory } from './observed-history.ts';
 
 const signal = new AbortController().signal;
 
@@ -37,7 +37,7 @@ function start() {
     getFailures: new Map<Resource<KubeObject>, Error>(),
   };
   const add = (resource: Resource<KubeObject>, isOptional: boolean) => {
-    const history = new SeenHistory();
+    const history = new ObservedHistory();
     history.changed(last);
     history.reached('100');
     const list = (
@@ -159,7 +159,7 @@ test('a kind of which nothing was ever seen, and whose watch broke, is listed an
       get: () => Promise.reject(new Error('not asked for')),
       list: () => Promise.resolve({ metadata: { resourceVersion: '100' }, items: [] }),
     },
-    history: new SeenHistory(),
+    history: new ObservedHistory(),
   });
   empty.broke();
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock/clock.ts';
 import { ApiError, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
-import type { HistoricKind } from './seen-history.ts';
-import { compareLastChange, requireNotAhead, requireNotOlder, requireStored } from './seen-history.ts';
+import type { HistoricKind } from './observed-history.ts';
+import { compareLastChange, requireNotAhead, requireNotOlder, requireStored } from './observed-history.ts';
 import { SetBackError } from '../gate/outage.ts';
 import type { InformerContinuity } from './reflected-informer.ts';
 import { Waiters } from '../clock/waiters.ts';

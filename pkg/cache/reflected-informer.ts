@@ -7,7 +7,7 @@ import type { Logger } from '../log/logger.ts';
 import type { KubeMetrics } from '../metrics/kube.ts';
 import type { ChangeHandler, Informer } from './lister.ts';
 import { listAll, type Listed } from './pager.ts';
-import { describeSetBack, findSetBack, SeenHistory, type LastChange, samplesOf } from './seen-history.ts';
+import { describeSetBack, findSetBack, ObservedHistory, type LastChange, samplesOf } from './observed-history.ts';
 import { type Continuity, Reflector, type Sink } from './reflector.ts';
 import { compareResourceVersions } from './resource-version.ts';
 import type { CacheChange, IndexFunctions } from './store.ts';
@@ -33,7 +33,7 @@ export interface InformerOptions<T extends KubeObject> {
   /** Told when it is known that changes were not seen for a while (monotonic): a watch broke or stalled. Must not throw. */
   readonly onBlind?: ((fromMs: number, untilMs: number) => void) | undefined;
   /** Where it notes what it has seen of the history of its kind. */
-  readonly history?: SeenHistory | undefined;
+  readonly history?: ObservedHistory | undefined;
   /** How a watch that broke is gone on with, and who is told of lists that show that the server was set back. */
   readonly continuity?: InformerContinuity | undefined;
   /** See ReflectorOptions. */
@@ -80,7 +80,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   /** Up to when changes were seen, since they are not. */
   #blindSinceMs: number | undefined;
   #reflector: Reflector<T> | undefined;
-  readonly #history: SeenHistory;
+  readonly #history: ObservedHistory;
   #refreshing: Promise<void> | undefined;
 
   constructor(options: InformerOptions<T>) {
@@ -91,7 +91,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
     this.#store = new WrittenStore(options.indexes);
     this.#waiters = new Waiters(options.clock);
     this.#aliveAtMs = options.clock.monotonicMs();
-    this.#history = options.history ?? new SeenHistory();
+    this.#history = options.history ?? new ObservedHistory();
   }
 
   get hasSynced(): boolean {

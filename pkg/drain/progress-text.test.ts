@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { BlockedPod } from './drain.ts';
-import { blockOf, describeProgress, isHeldUp, mainHold, mainWait, reasonOf, volumeWait } from './progress-text.ts';
+import { blockOf, describeProgress, isBlocked, mainHold, mainWait, reasonOf, volumeWait } from './progress-text.ts';
 
 const of = (pod: string, reason: BlockedPod['reason'], detail = ''): BlockedPod => ({ pod, reason, detail });
 
@@ -108,7 +108,7 @@ describe('the reason of a wait', () => {
     const progress = { remainingPods: blocked.length, blocked };
 
     expect(reasonOf(progress)).toBe(reason);
-    expect(isHeldUp(progress)).toBe(held);
+    expect(isBlocked(progress)).toBe(held);
   });
 });
 

@@ -116,7 +116,7 @@ export function reasonOf({ blocked }: DrainProgress): string {
 }
 
 /** Whether somebody has to do something before the drain goes on. */
-export function isHeldUp(progress: DrainProgress): boolean {
+export function isBlocked(progress: DrainProgress): boolean {
   return blockOf(progress) !== undefined;
 }
 

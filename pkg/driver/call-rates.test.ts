@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { machineClass } from '../../test/builders.ts';
 import { SystemClock } from '../clock/system-clock.ts';
 import { CallRates } from './call-rates.ts';
-import { TurnGivenUpError } from './turn-given-up.ts';
+import { TurnAbandonedError } from './turn-abandoned.ts';
 
 const never = new AbortController().signal;
 const classWith = (secret: string) =>
@@ -29,7 +29,7 @@ test('an account that has used up its rate waits, and keeps no other waiting', a
   await rates.acquire(classWith('b'), never);
 
   leaving.abort(new Error('leaving'));
-  await expect(second).rejects.toThrow(TurnGivenUpError);
+  await expect(second).rejects.toThrow(TurnAbandonedError);
 });
 
 test('who waits behind another that waits gives up at once', async () => {
@@ -40,8 +40,8 @@ test('who waits behind another that waits gives up at once', async () => {
 
   leaving.abort(new Error('leaving'));
 
-  await expect(behind).rejects.toThrow(TurnGivenUpError);
-  await Promise.all([rates.end(), expect(before).rejects.toThrow(TurnGivenUpError)]);
+  await expect(behind).rejects.toThrow(TurnAbandonedError);
+  await Promise.all([rates.end(), expect(before).rejects.toThrow(TurnAbandonedError)]);
 });
 
 test('classes of one Secret share its rate', async () => {
@@ -54,7 +54,7 @@ test('classes of one Secret share its rate', async () => {
   const second = rates.acquire(other, leaving.signal);
   leaving.abort(new Error('leaving'));
 
-  await expect(second).rejects.toThrow(TurnGivenUpError);
+  await expect(second).rejects.toThrow(TurnAbandonedError);
 });
 
 test('as many calls as in a second may come at once', async () => {
@@ -77,9 +77,9 @@ test('who waits when the process stops is given up, and so is who comes then', a
   await rates.acquire(classWith('a'), never);
   const waiting = rates.acquire(classWith('a'), never);
 
-  await Promise.all([rates.end(), expect(waiting).rejects.toThrow(TurnGivenUpError)]);
+  await Promise.all([rates.end(), expect(waiting).rejects.toThrow(TurnAbandonedError)]);
 
-  await expect(rates.acquire(classWith('a'), never)).rejects.toThrow(TurnGivenUpError);
+  await expect(rates.acquire(classWith('a'), never)).rejects.toThrow(TurnAbandonedError);
 });
 
 test('who gives up uses up no turn of those behind, and is counted', async () => {

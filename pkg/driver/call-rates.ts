@@ -4,7 +4,7 @@ import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import type { Clock } from '../clock/clock.ts';
 import { createThrottle, type Throttle } from '../clock/throttle.ts';
 import { accountOf } from './account.ts';
-import { TurnGivenUpError } from './turn-given-up.ts';
+import { TurnAbandonedError } from './turn-abandoned.ts';
 
 export interface CallRatesOptions {
   readonly provider: string;
@@ -31,7 +31,7 @@ export class CallRates {
     this.#options = options;
   }
 
-  /** Resolves when a call with the class's Secret may be sent. Throws TurnGivenUpError when `signal` is aborted first, or the process stops. */
+  /** Resolves when a call with the class's Secret may be sent. Throws TurnAbandonedError when `signal` is aborted first, or the process stops. */
   async acquire(machineClass: MachineClass, signal: AbortSignal): Promise<void> {
     const { provider, qps, clock, waited } = this.#options;
     if (qps <= 0) return;
@@ -41,7 +41,7 @@ export class CallRates {
     try {
       await queue.add(() => throttle.acquire(either), { signal: either });
     } catch (err) {
-      throw new TurnGivenUpError(`the queued call to provider ${provider} was cancelled`, { cause: err });
+      throw new TurnAbandonedError(`the queued call to provider ${provider} was cancelled`, { cause: err });
     } finally {
       waited?.(clock.monotonicMs() - fromMs);
     }

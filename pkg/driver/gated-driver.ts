@@ -25,7 +25,7 @@ export interface MachineDriver {
   /** Value of `provider` in metrics. */
   readonly provider: string;
   /**
-   * Resolves when the account of the class may be called once more about a machine; throws TurnGivenUpError. Who creates, initializes or
+   * Resolves when the account of the class may be called once more about a machine; throws TurnAbandonedError. Who creates, initializes or
    * deletes waits first, and looks then whether that is still wanted: a turn may take minutes. The looks of safety controllers are few,
    * and wait for none.
    */

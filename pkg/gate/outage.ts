@@ -67,8 +67,8 @@ const HELD_UP = 'no object or VM of this cluster is created, changed or deleted 
 const HELD_UP_SET_BACK =
   'no object or VM of this cluster is created, changed or deleted until the cluster has been read completely.';
 
-/** What is told of whatever waits for these outages to end: describeOutage of each, and what they mean. */
-export function describeHeldUp(outages: readonly Outage[]): string {
+/** Text for work that waits for these outages to end: describeOutage of each, and their effect. */
+export function describeBlockingOutages(outages: readonly Outage[]): string {
   const isAnswering = outages.every(({ isSetBack }) => isSetBack);
   return `${outages.map(describeOutage).join('; ')}: ${isAnswering ? HELD_UP_SET_BACK : HELD_UP}`;
 }

@@ -10,7 +10,7 @@ import { OpenFence } from './fence.ts';
 import { Outages } from './outages.ts';
 import { CONTROL, GateClosedError } from './gate.ts';
 import { LeaderGate } from './leader-gate.ts';
-import { describeHeldUp, type OutageChange, type Outage, ServerAheadError, SetBackError } from './outage.ts';
+import { describeBlockingOutages, type OutageChange, type Outage, ServerAheadError, SetBackError } from './outage.ts';
 
 const never = new AbortController().signal;
 
@@ -198,7 +198,7 @@ describe('a cluster that was set back while its API server went on', () => {
       [false, undefined],
       [false, true],
     ]);
-    expect(describeHeldUp(outages.current())).toContain('restart its API servers');
+    expect(describeBlockingOutages(outages.current())).toContain('restart its API servers');
     // At first after 0.5 s, then each 2 s.
     expect(cluster.caughtUp.length).toBeLessThan(35);
 

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../apis/meta.ts';
 import type { MemberContinuity } from '../cache/cluster-continuity.ts';
-import { SeenHistory } from '../cache/seen-history.ts';
+import { ObservedHistory } from '../cache/observed-history.ts';
 import { ReflectedInformer } from '../cache/reflected-informer.ts';
 import type { IndexFunctions } from '../cache/store.ts';
 import type { Transform } from '../cache/transform.ts';
@@ -131,7 +131,7 @@ export class ClusterCaches implements Member {
     const { cluster, transport, reader, prober } = this.#access;
     const { clock, log, random, metrics, outages, freeze } = this.#options;
     const { namespace, metadataOnly, indexes, transform, optionalFor } = options;
-    const history = new SeenHistory();
+    const history = new ObservedHistory();
     const isOptional = optionalFor !== undefined;
     const continuity = this.#access.continuity.add(
       { resource, namespace, reader: prober, history },

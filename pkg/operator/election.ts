@@ -40,7 +40,7 @@ export function reportingGate(options: GateOptions): LeaderGate {
 }
 
 /** Makes the candidacy for Lease `name`, announced by `recorder`; nothing is acquired yet. */
-export function makeElection(name: string, recorder: Recorder, options: ElectionOptions): Election {
+export function createElection(name: string, recorder: Recorder, options: ElectionOptions): Election {
   const { leader, thread, elector: common, transport, namespace } = options;
   if (!leader.enabled) return { gate: reportingGate(options.gate), elector: undefined };
   const { clock } = common;
@@ -64,7 +64,7 @@ export interface LeaseThreadSetting {
 }
 
 /** The thread in which the electors run; undefined without leader election, and where tests move the clock. */
-export function makeLeaseThread(
+export function createLeaseThread(
   { endpoint, transport }: ClusterAccess,
   { config, identity, userAgent, clock, log, hooks }: LeaseThreadSetting,
 ): LeaseThread | undefined {

@@ -12,7 +12,7 @@ import type { Caches } from './caches.ts';
 import { type Clusters, writerTo } from './clusters.ts';
 import { type DriversOptions, type OpenedDrivers, openDrivers } from './drivers.ts';
 import { type OpenedRuntimes, openRuntimes, type RuntimesOptions } from './runtimes.ts';
-import { type ElectionOptions, makeElection } from './election.ts';
+import { type ElectionOptions, createElection } from './election.ts';
 
 /** What the controllers of one Lease act with: whatever it changes passes its gate. */
 export interface Leadership {
@@ -49,9 +49,9 @@ export interface LeadershipOptions {
 }
 
 /** Makes the leadership of a Lease, announced by `recorder`; nothing is acquired and no driver called yet. */
-export function makeLeadership(lease: string, recorder: Recorder, options: LeadershipOptions): OwnLeadership {
+export function createLeadership(lease: string, recorder: Recorder, options: LeadershipOptions): OwnLeadership {
   const { clusters, caches, intercept } = options;
-  const election = makeElection(lease, recorder, options.election);
+  const election = createElection(lease, recorder, options.election);
   const { elector } = election;
   const gate = options.gate ?? election.gate;
   const target = clusters.target?.cluster;

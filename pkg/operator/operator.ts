@@ -35,8 +35,8 @@ import { ClusterIdentity } from './cluster-identity.ts';
 import { type Clusters, openClusters, writerTo } from './clusters.ts';
 import { DriverGreetings } from './driver-greetings.ts';
 import type { DriverHooks } from './drivers.ts';
-import { type ElectionOptions, type GateOptions, makeLeaseThread, reportingGate } from './election.ts';
-import { type Leadership, type LeadershipOptions, makeLeadership, type OwnLeadership } from './leadership.ts';
+import { type ElectionOptions, type GateOptions, createLeaseThread, reportingGate } from './election.ts';
+import { type Leadership, type LeadershipOptions, createLeadership, type OwnLeadership } from './leadership.ts';
 import { connectionsMember, healthMember, probesMember, recorderMember } from './members.ts';
 import { operatorMetrics, type OperatorMetrics } from './metrics.ts';
 import { OutageReports } from './outage-reports.ts';
@@ -171,7 +171,7 @@ export class Operator {
       openDispatcher: hooks?.openDispatcher,
     });
     this.#lifecycle = new Lifecycle(options);
-    this.#thread = makeLeaseThread(this.#clusters.control, { ...options, userAgent: userAgentOf(options) });
+    this.#thread = createLeaseThread(this.#clusters.control, { ...options, userAgent: userAgentOf(options) });
   }
 
   /** Opens the clusters and declares the metrics; nothing is sent yet. Throws ConfigError for an unusable kubeconfig. */
@@ -285,7 +285,7 @@ export class Operator {
     const known = this.#leaderships.get(lease);
     if (known !== undefined) return known;
     // It is announced under the name of its Lease.
-    const leadership = makeLeadership(lease, this.recorder(lease), this.#leadershipOptions());
+    const leadership = createLeadership(lease, this.recorder(lease), this.#leadershipOptions());
     this.#leaderships.set(lease, leadership);
     return leadership;
   }

@@ -4,7 +4,13 @@ import { subjectOf } from '../events/event-object.ts';
 import type { Recorder } from '../events/recorder.ts';
 import { CONTROL } from '../gate/gate.ts';
 import type { Outages } from '../gate/outages.ts';
-import { describeHeldUp, describeLength, describeOutage, type OutageChange, type Outage } from '../gate/outage.ts';
+import {
+  describeBlockingOutages,
+  describeLength,
+  describeOutage,
+  type OutageChange,
+  type Outage,
+} from '../gate/outage.ts';
 import { leases } from '../kube/resource.ts';
 
 /** A leadership on whose Lease outages are reported. */
@@ -61,7 +67,7 @@ export class OutageReports {
 }
 
 function reportBeginning(listener: Subject, outage: Outage): void {
-  const message = describeHeldUp([outage]);
+  const message = describeBlockingOutages([outage]);
   if (outage.isSetBack) return report(listener, 'Warning', 'ClusterSetBack', message);
   if (outage.cluster === CONTROL) return;
   report(listener, 'Warning', 'APIServerUnreachable', message);

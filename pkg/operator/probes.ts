@@ -1,6 +1,6 @@
 import { reachPresent, type CacheSource } from '../cache/reach-present.ts';
 import { unlessRefused, type ClusterContinuity } from '../cache/cluster-continuity.ts';
-import { requireListedIsStored } from '../cache/seen-history.ts';
+import { requireListedIsStored } from '../cache/observed-history.ts';
 import type { ReflectedInformer } from '../cache/reflected-informer.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import { RefusedError } from '../gate/outage.ts';

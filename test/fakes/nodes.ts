@@ -3,7 +3,7 @@ import type { Node, VolumeAttachment } from '../../pkg/apis/wire.ts';
 import { Store } from '../../pkg/cache/store.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/indexes/machine-indexes.ts';
 import type { NodeAccess } from '../../pkg/controllers/machines/node-access.ts';
-import { goingWith } from '../../pkg/controllers/machines/node-owner.ts';
+import { nodesRemovedWith } from '../../pkg/controllers/machines/node-owner.ts';
 import { ApiError } from '../../pkg/kube/errors.ts';
 import type { Target } from '../../pkg/targets/targets.ts';
 
@@ -39,7 +39,7 @@ export class FakeNodes implements NodeAccess {
       const isVM = (node.spec?.providerID ?? '') !== '' && node.spec?.providerID === machine.spec.providerID;
       return isNamed || isShown || isVM;
     });
-    return goingWith(found, machine, this.machines);
+    return nodesRemovedWith(found, machine, this.machines);
   }
 
   ofVM(providerID: string): readonly Node[] {

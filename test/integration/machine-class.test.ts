@@ -8,7 +8,7 @@ import type { Lister } from '../../pkg/cache/lister.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { CLASS_INDEX, classIndex } from '../../pkg/indexes/class-index.ts';
 import { MachineClassController } from '../../pkg/controllers/machine-class/controller.ts';
-import type { VMsLeft } from '../../pkg/controllers/machine-class/finalizer-decision.ts';
+import type { LeftoverVMs } from '../../pkg/controllers/machine-class/finalizer-decision.ts';
 import { wakeMachinesOfClasses } from '../../pkg/controllers/machine/wake.ts';
 import { wakeMachineClasses } from '../../pkg/controllers/machine-class/wake.ts';
 import { SecretController } from '../../pkg/controllers/secret/controller.ts';
@@ -37,7 +37,7 @@ class ClassCluster implements AsyncDisposable {
   readonly session: KubeSession;
   readonly contents: SecretContents;
   /** What the provider is said to have. */
-  ownerless: VMsLeft = 'none';
+  ownerless: LeftoverVMs = 'none';
   readonly events: string[] = [];
   readonly wokenMachines: string[] = [];
   /** Time of the class controller only. */

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 
-import { procStat, unlessGone } from '../../hack/control-plane/process-identity.ts';
+import { procStat, readIfPresent } from '../../hack/control-plane/process-identity.ts';
 import { eventually } from '../expect/eventually.ts';
 
 /** A process that is halted by its parent: a ChildProcess, or a program of the control plane. */
@@ -33,6 +33,6 @@ function statesOf(pid: number): string[] {
         .charAt(0),
     ];
   }
-  const threads = unlessGone(() => readdirSync(`/proc/${pid}/task`)) ?? [];
+  const threads = readIfPresent(() => readdirSync(`/proc/${pid}/task`)) ?? [];
   return threads.flatMap((thread) => procStat(`/proc/${pid}/task/${thread}`)?.[0] ?? []);
 }

@@ -9,7 +9,7 @@ import { version } from '../version.ts';
 import {
   annotationsFor,
   type DeletionGoal,
-  policyLeftOn,
+  remainingPolicy,
   deletionProgressOf,
   deletionTimeoutText,
 } from './progress.ts';
@@ -41,7 +41,7 @@ export async function runDelete(name: string, options: DeleteCommandOptions, ter
     await using cluster = await CommandCluster.open({ kubeconfig, namespace, env, userAgent });
     const machine = await ask(cluster, name, goal, policy);
     out(`machine.${GROUP}/${name} ${SAID[goal]}`);
-    const left = goal === 'kept' ? policyLeftOn(machine) : undefined;
+    const left = goal === 'kept' ? remainingPolicy(machine) : undefined;
     if (left !== undefined) out(left);
     if (wait) await show(cluster, machine, goal, timeout, out);
   });

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine } from '../../../test/builders.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
-import { annotationsFor, policyLeftOn, deletionProgressOf, deletionTimeoutText } from './progress.ts';
+import { annotationsFor, remainingPolicy, deletionProgressOf, deletionTimeoutText } from './progress.ts';
 
 const POLICY = 'machine.sapcloud.io/deletion-policy';
 const PREPARE = 'machine.sapcloud.io/prepare-deletion';
@@ -91,7 +91,7 @@ test.each([
   },
   { title: 'is none', one: annotated({}), want: undefined },
 ])('the policy that an abort leaves $title', ({ one, want }) => {
-  expect(policyLeftOn(one)).toBe(want);
+  expect(remainingPolicy(one)).toBe(want);
 });
 
 describe('a wait that takes too long', () => {

@@ -70,8 +70,8 @@ export function annotationsFor(
   }
 }
 
-/** After an abort: which policy stays on the Machine, whoever set it, and how to take it off; undefined when there is none. */
-export function policyLeftOn(machine: Machine): string | undefined {
+/** The policy that stays on the Machine after an abort, and the command that removes it; undefined if there is none. */
+export function remainingPolicy(machine: Machine): string | undefined {
   const { name, namespace = 'default', annotations } = machine.metadata;
   const policy = annotations?.[DELETION_POLICY_ANNOTATION];
   if (policy === undefined) return undefined;

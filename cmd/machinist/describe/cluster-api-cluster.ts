@@ -12,7 +12,7 @@ import {
   describedCondition,
   eventsOf,
   explanationOf,
-  given,
+  optionalMember,
   type DescribedCondition,
   type DescribedEvent,
   type DescribedExplanation,
@@ -95,10 +95,10 @@ export function clusterDescription(
     namespace: metadata.namespace ?? '',
     phase: status.phase ?? '',
     ...explanationOf(explainClusterAPICluster(cluster, known, nowMs), nowMs),
-    ...given('deletionTimestamp', metadata.deletionTimestamp),
-    ...given('infrastructure', nameOf(spec.infrastructureRef)),
-    ...given('controlPlane', nameOf(spec.controlPlaneRef)),
-    ...given('endpoint', host === '' ? undefined : `${host}:${port ?? 0}`),
+    ...optionalMember('deletionTimestamp', metadata.deletionTimestamp),
+    ...optionalMember('infrastructure', nameOf(spec.infrastructureRef)),
+    ...optionalMember('controlPlane', nameOf(spec.controlPlaneRef)),
+    ...optionalMember('endpoint', host === '' ? undefined : `${host}:${port ?? 0}`),
     nodes: whereNodesAre(cluster, known),
     ...(known.machines !== 'unknown' && { machines: known.machines.map(machineOf) }),
     conditions: (status.conditions ?? []).map(describedCondition),
@@ -123,7 +123,7 @@ function machineOf(machine: ClusterAPIMachine): DescribedMachine {
   return {
     name: metadata.name,
     phase: status?.phase ?? '',
-    ...given('node', status?.nodeRef?.name),
+    ...optionalMember('node', status?.nodeRef?.name),
     ready: findCondition(machine, 'Ready')?.status ?? 'Unknown',
   };
 }

@@ -13,7 +13,7 @@ import {
   describedCondition,
   eventsOf,
   explanationOf,
-  given,
+  optionalMember,
   type DescribedCondition,
   type DescribedEvent,
   type DescribedExplanation,
@@ -87,13 +87,13 @@ export function clusterAPIDescription(
     cluster: spec.clusterName ?? '',
     phase: status.phase ?? '',
     ...explanationOf(explainClusterAPIMachine(machine, cluster, nowMs), nowMs),
-    ...given('deletionTimestamp', metadata.deletionTimestamp),
-    ...given('version', spec.version),
+    ...optionalMember('deletionTimestamp', metadata.deletionTimestamp),
+    ...optionalMember('version', spec.version),
     bootstrap: objectOf(machine, nameOf(configRef) ?? secret, 'BootstrapConfigReady'),
     infrastructure: objectOf(machine, nameOf(spec.infrastructureRef), 'InfrastructureReady'),
-    ...given('providerID', spec.providerID),
-    ...given('node', status.nodeRef?.name),
-    ...given('failureDomain', status.failureDomain ?? spec.failureDomain),
+    ...optionalMember('providerID', spec.providerID),
+    ...optionalMember('node', status.nodeRef?.name),
+    ...optionalMember('failureDomain', status.failureDomain ?? spec.failureDomain),
     hooks: [CLUSTER_API_PRE_DRAIN_HOOK_PREFIX, CLUSTER_API_PRE_TERMINATE_HOOK_PREFIX].flatMap((prefix) =>
       hookNamesOf(machine, prefix),
     ),
@@ -108,7 +108,11 @@ function nameOf(reference: ContractReference | undefined): string | undefined {
 
 function objectOf({ status }: ClusterAPIMachine, object: string | undefined, type: string): DescribedObject {
   const condition = status?.conditions?.find((one) => one.type === type);
-  return { ...given('object', object), ready: condition?.status ?? 'Unknown', ...given('reason', condition?.reason) };
+  return {
+    ...optionalMember('object', object),
+    ready: condition?.status ?? 'Unknown',
+    ...optionalMember('reason', condition?.reason),
+  };
 }
 
 /** A description as text, in the layout of `kubectl describe`. Ages count to `nowMs`. */

@@ -44,8 +44,8 @@ export function explanationOf(
   return {
     reason,
     message,
-    ...given('waitingFor', waitingFor),
-    ...given('since', sinceMs === undefined ? undefined : toTimestamp(nowMs - sinceMs)),
+    ...optionalMember('waitingFor', waitingFor),
+    ...optionalMember('since', sinceMs === undefined ? undefined : toTimestamp(nowMs - sinceMs)),
     nextStep,
   };
 }
@@ -61,9 +61,9 @@ export function describedCondition(condition: {
   return {
     type,
     status,
-    ...given('reason', reason),
-    ...given('message', message),
-    ...given('since', lastTransitionTime),
+    ...optionalMember('reason', reason),
+    ...optionalMember('message', message),
+    ...optionalMember('since', lastTransitionTime),
   };
 }
 
@@ -88,12 +88,15 @@ function eventOf({
     message: (message ?? '').trim(),
     from: source?.component ?? '',
     count: count ?? 1,
-    ...given('first', firstTimestamp ?? eventTime),
-    ...given('last', lastTimestamp ?? eventTime ?? firstTimestamp),
+    ...optionalMember('first', firstTimestamp ?? eventTime),
+    ...optionalMember('last', lastTimestamp ?? eventTime ?? firstTimestamp),
   };
 }
 
-/** A member that is there only if it has a value. */
-export function given<K extends string>(member: K, value: string | undefined | null): Partial<Record<K, string>> {
+/** An object with the member if it has a value, otherwise an empty object. */
+export function optionalMember<K extends string>(
+  member: K,
+  value: string | undefined | null,
+): Partial<Record<K, string>> {
   return value === undefined || value === null || value === '' ? {} : ({ [member]: value } as Record<K, string>);
 }

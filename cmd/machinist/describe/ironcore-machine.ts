@@ -7,7 +7,7 @@ import {
   describedCondition,
   eventsOf,
   explanationOf,
-  given,
+  optionalMember,
   type DescribedCondition,
   type DescribedEvent,
   type DescribedExplanation,
@@ -72,10 +72,10 @@ export function ironCoreDescription(
     state: status.state ?? '',
     power: spec.power ?? 'On',
     ...explanationOf(explainIronCoreMachine(machine, pool, nowMs), nowMs),
-    ...given('deletionTimestamp', metadata.deletionTimestamp),
+    ...optionalMember('deletionTimestamp', metadata.deletionTimestamp),
     machineClass: spec.machineClassRef.name,
-    ...given('pool', spec.machinePoolRef?.name),
-    ...given('machineID', status.machineID),
+    ...optionalMember('pool', spec.machinePoolRef?.name),
+    ...optionalMember('machineID', status.machineID),
     volumes: attachments(spec.volumes, status.volumes),
     networkInterfaces: attachments(spec.networkInterfaces, status.networkInterfaces),
     conditions: (status.conditions ?? []).map(describedCondition),
@@ -91,7 +91,7 @@ function attachments(
   const names = new Set([...wanted, ...reported].map(({ name }) => name));
   return [...names].map((name) => {
     const { state = '', handle, lastStateTransitionTime } = reported.find((one) => one.name === name) ?? {};
-    return { name, state, ...given('handle', handle), ...given('since', lastStateTransitionTime) };
+    return { name, state, ...optionalMember('handle', handle), ...optionalMember('since', lastStateTransitionTime) };
   });
 }
 

@@ -7,7 +7,7 @@ import { CommandError } from '../command-error.ts';
 import { runForExitCode, type PrintLine, type Terminal } from '../terminal.ts';
 import { historyTable, revisionDetails, revisionsOf, undoOf } from './history.ts';
 import { rolloutStatus, type RolloutStatus } from './status.ts';
-import { heldUpBy } from './held-up.ts';
+import { describeBlockingDeletions } from './blocking-deletions.ts';
 import { deploymentNameOf, quoted, shown } from './target.ts';
 
 /** What every subcommand takes. */
@@ -93,7 +93,7 @@ class HoldUps {
     this.#isLooking = true;
     try {
       const found = await this.#cluster.list(machines, selectorOf(deployment));
-      const lines = heldUpBy(found, this.#cluster.now());
+      const lines = describeBlockingDeletions(found, this.#cluster.now());
       if (this.#isOver) return;
       for (const line of lines) if (!this.#said.includes(line)) this.#say(line);
       this.#said = lines;

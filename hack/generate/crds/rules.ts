@@ -1,6 +1,6 @@
 import { DURATION_PATTERN } from '../../../pkg/apis/duration.ts';
 import { PERCENT_PATTERN } from '../../../pkg/apis/int-or-percent.ts';
-import { NOTHING_MADE } from '../../../pkg/apis/machine/v1alpha1/class-change.ts';
+import { NO_VM_CODES } from '../../../pkg/apis/machine/v1alpha1/class-change.ts';
 import { TEMPLATE_HASH_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import {
   capacityMessage,
@@ -116,7 +116,7 @@ export const MACHINE_CLASS_KEPT: Rule = {
     `(!has(oldSelf.status.currentStatus) || !has(${OLD_PHASE}) || ${OLD_PHASE} in ['', 'CrashLoopBackOff']) && ` +
     `has(${OLD_OPERATION}) && has(${OLD_OPERATION}.type) && ${OLD_OPERATION}.type == 'Create' && ` +
     `has(${OLD_OPERATION}.state) && ${OLD_OPERATION}.state == 'Failed' && ` +
-    `(!has(${OLD_OPERATION}.errorCode) || ${OLD_OPERATION}.errorCode in [${NOTHING_MADE.map((code) => `'${code}'`).join(', ')}]))`,
+    `(!has(${OLD_OPERATION}.errorCode) || ${OLD_OPERATION}.errorCode in [${NO_VM_CODES.map((code) => `'${code}'`).join(', ')}]))`,
   message: MESSAGES.classChanged,
   fieldPath: '.spec.class',
   reason: 'FieldValueInvalid',

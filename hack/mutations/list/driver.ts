@@ -150,7 +150,7 @@ export const DRIVER: readonly Mutation[] = [
   },
   {
     in: 'obstacleIn',
-    from: 'pieces.find(({ object }) => !isMadeFor(object, machine))',
+    from: 'pieces.find(({ object }) => !isCreatedFor(object, machine))',
     to: 'undefined as Piece | undefined',
     why: 'An object that somebody else made becomes the infrastructure of a machine.',
   },

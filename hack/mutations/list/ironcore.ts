@@ -63,7 +63,7 @@ export const IRONCORE: readonly Mutation[] = [
     why: 'A runtime that lost its state has every deletion ended.',
   },
   {
-    in: 'notedPoolUIDs',
+    in: 'recordedPoolUIDs',
     from: 'metadata.uid ? uids : []',
     to: 'undefined ? [] : uids',
     why: 'Machines of another cluster at the same runtime are taken for those of a former pool, and deleted for a permission.',

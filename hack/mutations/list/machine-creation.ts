@@ -55,7 +55,7 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     from: "pass.alsoAfter(leftMs, 'the finalizer of the MachineClass')",
     to: 'void 0',
     why: 'Nobody is told that a class is never protected.',
-    tests: ['second-looks.test.ts'],
+    tests: ['second-checks.test.ts'],
   },
   {
     in: 'finalizer',
@@ -82,7 +82,7 @@ export const MACHINE_CREATION: readonly Mutation[] = [
     from: "requeue(REPLACEMENT_RETRY_MS, 'other replacements to finish')",
     to: 'stop',
     why: 'A machine waits forever after another replacement.',
-    tests: ['second-looks.test.ts'],
+    tests: ['second-checks.test.ts'],
   },
   {
     in: 'replace',

@@ -48,7 +48,7 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     from: 'Math.max(0, Math.min(backoffMs, leftMs))',
     to: 'backoffMs',
     why: 'A drain is forced later than its timeout says.',
-    tests: ['second-looks.test.ts'],
+    tests: ['second-checks.test.ts'],
   },
   {
     in: 'Drains.advance',

@@ -7,7 +7,7 @@ import { mirrored, plain, summary, type ConditionValue } from './conditions.ts';
 import type { ExternalLookup } from './externals.ts';
 
 /** An object that a Cluster names, as a pass has found it. none: it names none. */
-export interface SeenOfCluster<Report> {
+export interface ClusterObservation<Report> {
   readonly kind: ExternalLookup['kind'] | 'none';
   /** Why it cannot be told whether it is there. */
   readonly problem?: string;
@@ -18,7 +18,7 @@ export interface SeenOfCluster<Report> {
  * The API server of its Nodes. here: it is that of the target cluster. unused: it has one of its own, which nobody asks, because no Machine of the
  * Cluster is there.
  */
-export type SeenConnection =
+export type ObservedConnection =
   | { readonly kind: 'here' | 'unused' | 'reached' }
   | {
       readonly kind: 'unreachable';
@@ -30,9 +30,9 @@ export type SeenConnection =
 /** What a pass has found out about a Cluster. */
 export interface ClusterFacts {
   readonly cluster: ClusterAPICluster;
-  readonly infrastructure: SeenOfCluster<ClusterInfrastructureReport>;
-  readonly controlPlane: SeenOfCluster<ControlPlaneReport>;
-  readonly connection: SeenConnection;
+  readonly infrastructure: ClusterObservation<ClusterInfrastructureReport>;
+  readonly controlPlane: ClusterObservation<ControlPlaneReport>;
+  readonly connection: ObservedConnection;
   /** Whether a Machine of its control plane has a Node. */
   readonly hasControlPlaneNode: boolean;
 }

@@ -23,8 +23,8 @@ import {
   isProvisioned,
   notAvailable,
   type ClusterFacts,
-  type SeenConnection,
-  type SeenOfCluster,
+  type ObservedConnection,
+  type ClusterObservation,
 } from './cluster-conditions.ts';
 import { clusterEventsOf, REFUSED } from './cluster-events.ts';
 import { deprecatedConditions, merged, plain, type ConditionValue } from './conditions.ts';
@@ -118,7 +118,7 @@ export class ClusterAPIClusterController {
     cluster: ClusterAPICluster,
     user: string,
     hasMachines: boolean,
-  ): { readonly connection: SeenConnection; readonly againMs: number | undefined } {
+  ): { readonly connection: ObservedConnection; readonly againMs: number | undefined } {
     const { nodeClusters, clock } = this.#deps;
     if (!hasMachines) {
       nodeClusters.drop(user);
@@ -142,7 +142,7 @@ export class ClusterAPIClusterController {
     reference: ContractReference | undefined,
     read: (object: KubeObject, contract: ContractVersion) => Report,
     signal: AbortSignal,
-  ): Promise<SeenOfCluster<Report>> {
+  ): Promise<ClusterObservation<Report>> {
     if (reference === undefined) return { kind: 'none', report: undefined };
     const found = this.#deps.externals.find(cluster, reference);
     if (found.kind !== 'found') return { ...found, report: undefined };

@@ -12,7 +12,7 @@ import {
   type MachineFacts,
 } from './conditions.ts';
 import type { External } from './externals.ts';
-import type { SeenInfrastructure, SeenNode } from './seen.ts';
+import type { ObservedInfrastructure, ObservedNode } from './observed.ts';
 
 const NOW_MS = Date.parse('2026-01-01T00:10:00Z');
 
@@ -27,7 +27,7 @@ const machine = (spec: object = {}, status: object = {}, metadata: object = {}):
   status: { ...status },
 });
 
-const infrastructure = (report: Partial<InfrastructureReport> = {}): SeenInfrastructure => ({
+const infrastructure = (report: Partial<InfrastructureReport> = {}): ObservedInfrastructure => ({
   kind: 'found',
   external: {} as External,
   report: {
@@ -43,7 +43,7 @@ const infrastructure = (report: Partial<InfrastructureReport> = {}): SeenInfrast
   },
 });
 
-const nodeWith = (statuses: Readonly<Record<string, string>>): SeenNode => ({
+const nodeWith = (statuses: Readonly<Record<string, string>>): ObservedNode => ({
   kind: 'found',
   node: node((n) => {
     n.status = { ...n.status, conditions: Object.entries(statuses).map(([type, status]) => ({ type, status })) };

@@ -4,7 +4,7 @@ import type { ClusterAPIMachine, ClusterAPIPhase, DeprecatedCondition } from '..
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import type { DataSecretTrouble } from './data-secrets.ts';
-import type { Seen, SeenBootstrap, SeenInfrastructure, SeenNode } from './seen.ts';
+import type { ObservedObject, ObservedBootstrap, ObservedInfrastructure, ObservedNode } from './observed.ts';
 
 /** What a condition says, before it is known since when. */
 export interface ConditionValue {
@@ -18,9 +18,9 @@ export interface ConditionValue {
 export interface MachineFacts {
   /** With what the pass has changed. */
   readonly machine: ClusterAPIMachine;
-  readonly infrastructure: SeenInfrastructure;
-  readonly bootstrap: SeenBootstrap;
-  readonly node: SeenNode;
+  readonly infrastructure: ObservedInfrastructure;
+  readonly bootstrap: ObservedBootstrap;
+  readonly node: ObservedNode;
   /** What keeps the machine from starting with its bootstrap data. */
   readonly dataSecret: DataSecretTrouble | undefined;
   /** Whether it is as its MachineDeployment wants it; undefined: nobody says so here. */
@@ -58,7 +58,7 @@ export function clusterAPIMachineConditions(facts: MachineFacts, nowMs: number):
 /** A manager that has just begun to watch a kind knows nothing new about its objects: what was said last stands. */
 function whileReading(
   said: ConditionValue,
-  { kind }: Seen<unknown>,
+  { kind }: ObservedObject<unknown>,
   before: readonly ClusterAPICondition[],
 ): ConditionValue {
   return (kind === 'reading' ? before.find(({ type }) => type === said.type) : undefined) ?? said;
@@ -172,7 +172,7 @@ interface ConditionTexts {
 
 function external(
   type: string,
-  seen: Seen<{ readonly ready: ClusterAPICondition | undefined }>,
+  seen: ObservedObject<{ readonly ready: ClusterAPICondition | undefined }>,
   { isReady, what, field, waitsFor, isGone }: ConditionTexts,
 ): ConditionValue {
   switch (seen.kind) {
@@ -195,7 +195,7 @@ function external(
   }
 }
 
-function nodeConditions(seen: SeenNode, machine: ClusterAPIMachine): readonly ConditionValue[] {
+function nodeConditions(seen: ObservedNode, machine: ClusterAPIMachine): readonly ConditionValue[] {
   const types = ['NodeReady', 'NodeHealthy'];
   const both = (status: ConditionStatus, reason: string, message: string): readonly ConditionValue[] =>
     types.map((type) => plain(type, status, reason, message));

@@ -15,7 +15,7 @@ import { creationSteps } from './creation-steps.ts';
 import { nodeByProviderID } from './creation/node-by-provider-id.ts';
 import type { MachinePass, StepDeps, WorkingMachine } from './machine-pass.ts';
 import type { NodeCluster } from './node-clusters.ts';
-import type { SeenInfrastructure } from './seen.ts';
+import type { ObservedInfrastructure } from './observed.ts';
 
 const ID = 'sim:///1';
 
@@ -39,13 +39,13 @@ const withNode = target(
 const reached = (of: Target): NodeCluster => ({ kind: 'reached', target: of, identity: 'u' });
 const lost = (agoMs: number): NodeCluster => ({ kind: 'unreachable', why: 'w', sinceMs: clock.monotonicMs() - agoMs });
 
-const ABSENT: SeenInfrastructure = { kind: 'absent' };
-const THERE = { kind: 'found', external: { object: machine('i') }, report: {} } as unknown as SeenInfrastructure;
+const ABSENT: ObservedInfrastructure = { kind: 'absent' };
+const THERE = { kind: 'found', external: { object: machine('i') }, report: {} } as unknown as ObservedInfrastructure;
 const GOING = {
   kind: 'found',
   external: { object: { metadata: { ...machine('i').metadata, deletionTimestamp: 'now' } } },
-} as unknown as SeenInfrastructure;
-const FOREIGN: SeenInfrastructure = { kind: 'foreign', problem: 'it belongs to Machine first' };
+} as unknown as ObservedInfrastructure;
+const FOREIGN: ObservedInfrastructure = { kind: 'foreign', problem: 'it belongs to Machine first' };
 
 /** What is asked for other Machines: their infrastructure is there, or is not. */
 const depsOf = (machines: readonly ClusterAPIMachine[], others: 'there' | 'absent' = 'absent'): StepDeps => {
@@ -64,7 +64,7 @@ test.each<{
   own?: string;
   other?: ClusterAPIMachine;
   others?: 'there';
-  infrastructure?: SeenInfrastructure;
+  infrastructure?: ObservedInfrastructure;
   kind: string;
 }>([
   { what: 'that nobody else has', kind: 'found' },
@@ -124,7 +124,7 @@ test.each([
 test('of several Machines with a provider ID the same one is named, whichever was written last', () => {
   const [one, other, third] = [machine('m'), machine('o'), machine('p')];
   const nodeCluster = { kind: 'reached', target: withNode, identity: undefined } as const;
-  const infrastructure = { ...THERE, report: { providerID: ID } } as unknown as SeenInfrastructure;
+  const infrastructure = { ...THERE, report: { providerID: ID } } as unknown as ObservedInfrastructure;
   const pass = { machine: one as WorkingMachine, infrastructure, nodeCluster, cluster };
   const [before, after] = [
     [one, other, third],
@@ -185,7 +185,7 @@ test.each<{
   what: string;
   others: readonly string[];
   holder?: string;
-  infrastructure?: SeenInfrastructure;
+  infrastructure?: ObservedInfrastructure;
   kind: string;
   nodeRef: string;
   told: readonly string[];

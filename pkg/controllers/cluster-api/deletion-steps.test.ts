@@ -18,7 +18,7 @@ import { isOver } from './deletion/waits.ts';
 import type { ExternalLookup } from './externals.ts';
 import type { MachinePass, StepDeps, WorkingMachine } from './machine-pass.ts';
 import type { NodeCluster } from './node-clusters.ts';
-import type { SeenBootstrap, SeenInfrastructure, SeenNode } from './seen.ts';
+import type { ObservedBootstrap, ObservedInfrastructure, ObservedNode } from './observed.ts';
 
 const START = '2026-01-01T00:00:00Z';
 const PRE_DRAIN = 'pre-drain.delete.hook.machine.cluster.x-k8s.io';
@@ -27,17 +27,17 @@ const resource = providerResource({ group: 'g', version: 'v1', plural: 'sims', k
 const object = (name: string, more: object = {}): KubeObject => ({
   metadata: { name, namespace: 'ns', uid: `uid-of-${name}`, resourceVersion: '1', creationTimestamp: START, ...more },
 });
-const found = (name: string, more: object = {}): SeenInfrastructure & SeenBootstrap =>
+const found = (name: string, more: object = {}): ObservedInfrastructure & ObservedBootstrap =>
   ({ kind: 'found', external: { object: object(name, more), resource, contract: 'v1beta2' }, report: {} }) as never;
-const nodeOf = (uid: string, unschedulable: boolean): SeenNode => ({
+const nodeOf = (uid: string, unschedulable: boolean): ObservedNode => ({
   kind: 'found',
   node: node((n) => void Object.assign(n, { metadata: { ...n.metadata, name: 'n', uid }, spec: { unschedulable } })),
 });
 const NODE = nodeOf('drained', true);
 
 const NODE_REF = { name: 'n' };
-const UNDECIDED: SeenNode = { kind: 'undecided', problem: 'p' };
-const UNREACHABLE = { kind: 'unreachable', why: 'w', isOver: true } as const satisfies SeenNode;
+const UNDECIDED: ObservedNode = { kind: 'undecided', problem: 'p' };
+const UNREACHABLE = { kind: 'unreachable', why: 'w', isOver: true } as const satisfies ObservedNode;
 const LOST: NodeCluster = { kind: 'unreachable', why: 'w', sinceMs: 0 };
 
 const controlPlaneWith = (more: object, status: object = {}): ExternalLookup => ({
@@ -326,7 +326,7 @@ describe('a deletion', () => {
         UNREACHABLE,
         UNDECIDED,
         { kind: 'unknown', problem: 'p' },
-      ] as const satisfies readonly SeenNode[]
+      ] as const satisfies readonly ObservedNode[]
     ).map((seen) => ({
       title: `waits for such a hook for as long as it is there, whatever has become of the Node: ${seen.kind}`,
       world: { now: Date.parse(START) + 5_000_000 },

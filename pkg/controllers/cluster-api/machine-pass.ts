@@ -18,7 +18,7 @@ import type { Externals } from './externals.ts';
 import type { SyncedKeys } from './node-patch.ts';
 import type { NodeCluster } from './node-clusters.ts';
 import type { OlderConditionValue } from './older-conditions.ts';
-import type { SeenBootstrap, SeenInfrastructure, SeenNode } from './seen.ts';
+import type { ObservedBootstrap, ObservedInfrastructure, ObservedNode } from './observed.ts';
 
 /** How the drain of a Node ended, and of which one: another may register under its name. overtaken: it was begun of a Node that has changed since. */
 export interface EndedDrain {
@@ -79,9 +79,9 @@ export interface MachinePass {
   /** Where its Node is, or is to be. */
   readonly nodeCluster: NodeCluster;
   readonly signal: AbortSignal;
-  infrastructure: SeenInfrastructure;
-  bootstrap: SeenBootstrap;
-  node: SeenNode;
+  infrastructure: ObservedInfrastructure;
+  bootstrap: ObservedBootstrap;
+  node: ObservedNode;
   /** What keeps the machine from starting with its bootstrap data. */
   dataSecret: DataSecretTrouble | undefined;
   /** Whether it is as its MachineDeployment wants it; undefined: nobody says so here. */

@@ -4,7 +4,7 @@ import { node } from '../../../test/builders.ts';
 import type { ClusterAPIMachine, DeprecatedCondition } from '../../apis/cluster-api/machine.ts';
 import type { MachineFacts } from './conditions.ts';
 import { older, olderConditions } from './older-conditions.ts';
-import type { SeenNode } from './seen.ts';
+import type { ObservedNode } from './observed.ts';
 
 const REFERENCE = { apiGroup: 'g', kind: 'Sim', name: 'i' };
 const READY = { type: 'Ready', status: 'True', reason: 'Up', message: '' } as const;
@@ -17,7 +17,7 @@ const machine = (spec: object = {}, status: object = {}, metadata: object = {}):
 const CONFIG = { bootstrap: { configRef: REFERENCE } };
 const seen = (ready?: object, metadata: object = {}): never =>
   ({ kind: 'found', external: { object: { metadata } }, report: { ready } }) as never;
-const nodeWith = (conditions: Readonly<Record<string, string>>): SeenNode => ({
+const nodeWith = (conditions: Readonly<Record<string, string>>): ObservedNode => ({
   kind: 'found',
   node: node((n) => {
     n.status = { ...n.status, conditions: Object.entries(conditions).map(([type, status]) => ({ type, status })) };

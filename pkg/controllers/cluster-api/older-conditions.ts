@@ -3,7 +3,7 @@ import type { ClusterAPIMachine, DeprecatedCondition } from '../../apis/cluster-
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import { plain, PRESSURES, type MachineFacts, type ConditionValue } from './conditions.ts';
-import type { Seen, SeenNode } from './seen.ts';
+import type { ObservedObject, ObservedNode } from './observed.ts';
 
 /*
  * The conditions of the older contract, `status.deprecated.v1beta1.conditions`, as Cluster API's core still writes them: older providers, and tools
@@ -73,7 +73,7 @@ function bootstrapReady({ machine, bootstrap, dataSecret }: MachineFacts): reado
 function external(
   type: string,
   machine: ClusterAPIMachine,
-  seen: Seen<{ readonly ready: ConditionValue | undefined }>,
+  seen: ObservedObject<{ readonly ready: ConditionValue | undefined }>,
   { isReached, waits }: { readonly isReached: boolean; readonly waits: string },
 ): readonly OlderConditionValue[] {
   switch (seen.kind) {
@@ -123,7 +123,7 @@ function goes(seen: MachineFacts['infrastructure']): boolean {
 }
 
 /** What is not reported counts for nothing, and one thing that is unknown does not either. */
-function healthOf({ status }: Extract<SeenNode, { kind: 'found' }>['node']): OlderConditionValue {
+function healthOf({ status }: Extract<ObservedNode, { kind: 'found' }>['node']): OlderConditionValue {
   const type = 'NodeHealthy';
   const wrong = (status?.conditions ?? []).filter((one) => isWrong(one));
   const message = wrong.map((one) => `Node condition ${one.type} is ${one.status}`).join('. ');

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { contestedNode, contestOf, type ProviderIDClaim } from './provider-id-claims.ts';
-import type { SeenInfrastructure } from './seen.ts';
+import type { ObservedInfrastructure } from './observed.ts';
 
 const ID = 'sim:///1';
 
@@ -18,20 +18,20 @@ const goes = (one: ClusterAPIMachine): ClusterAPIMachine => ({
   ...one,
   metadata: { ...one.metadata, deletionTimestamp: 'now' },
 });
-const seen = (providerID?: string, deletionTimestamp?: string): SeenInfrastructure =>
+const seen = (providerID?: string, deletionTimestamp?: string): ObservedInfrastructure =>
   ({
     kind: 'found',
     external: { object: { metadata: { ...machine('i').metadata, deletionTimestamp } } },
     report: { providerID },
-  }) as unknown as SeenInfrastructure;
+  }) as unknown as ObservedInfrastructure;
 
 const REPORTS = seen(ID);
 const SILENT = seen();
 const OTHER_ID = seen('sim:///2');
 const GOING = seen(ID, 'now');
-const ABSENT: SeenInfrastructure = { kind: 'absent' };
-const FOREIGN: SeenInfrastructure = { kind: 'foreign', problem: 'p' };
-const READING: SeenInfrastructure = { kind: 'reading' };
+const ABSENT: ObservedInfrastructure = { kind: 'absent' };
+const FOREIGN: ObservedInfrastructure = { kind: 'foreign', problem: 'p' };
+const READING: ObservedInfrastructure = { kind: 'reading' };
 
 test.each<{ what: string; own: ProviderIDClaim; rivals: readonly ProviderIDClaim[]; kind: string | undefined }>([
   {

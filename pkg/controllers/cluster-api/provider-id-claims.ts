@@ -1,12 +1,12 @@
 import { conditionOf } from '../../apis/cluster-api/condition.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
-import type { SeenInfrastructure, SeenNode } from './seen.ts';
+import type { ObservedInfrastructure, ObservedNode } from './observed.ts';
 
 /** A Machine that names a provider ID, and its infrastructure. */
 export interface ProviderIDClaim {
   readonly machine: ClusterAPIMachine;
-  readonly infrastructure: SeenInfrastructure;
+  readonly infrastructure: ObservedInfrastructure;
 }
 
 /**
@@ -29,7 +29,7 @@ type Backing = 'reports' | 'silent' | 'gone' | 'unknown';
  *
  * The last: when the Node of two joins, both are woken at once, and each would take it, and write over what the other has put there.
  */
-export function contestedNode(own: ProviderIDClaim, rivals: readonly ProviderIDClaim[]): SeenNode | undefined {
+export function contestedNode(own: ProviderIDClaim, rivals: readonly ProviderIDClaim[]): ObservedNode | undefined {
   const backing = backingOf(own);
   if (backing === 'gone' || backing === 'silent') {
     const [reporting] = rivals.filter((rival) => backingOf(rival) === 'reports');

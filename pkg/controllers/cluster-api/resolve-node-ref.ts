@@ -6,7 +6,7 @@ import {
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
-import type { SeenNode } from './seen.ts';
+import type { ObservedNode } from './observed.ts';
 
 /** What tells which of several Nodes with one provider ID is that of a machine. */
 export const WHICH_NODE =
@@ -37,7 +37,7 @@ export interface OtherNodes {
  * Where the infrastructure of the Machine is not there any more, Nodes of other names are none of its own, and it is gone: providers give IDs
  * of their hosts to the next machine, which would lose its Node.
  */
-export function resolveNodeRef(machine: ClusterAPIMachine, live: Node | undefined, others: OtherNodes): SeenNode {
+export function resolveNodeRef(machine: ClusterAPIMachine, live: Node | undefined, others: OtherNodes): ObservedNode {
   const { providerID = '' } = live?.spec ?? {};
   if (live === undefined || (providerID !== '' && providerID !== machine.spec?.providerID)) {
     return renamed(machine, others);
@@ -58,7 +58,7 @@ export function resolveNodeRef(machine: ClusterAPIMachine, live: Node | undefine
   return { kind: 'undecided', problem };
 }
 
-function renamed(machine: ClusterAPIMachine, others: OtherNodes): SeenNode {
+function renamed(machine: ClusterAPIMachine, others: OtherNodes): ObservedNode {
   const { nodes, contest, infrastructure } = others;
   const [node] = nodes;
   if (node === undefined || infrastructure === 'gone') return { kind: 'gone' };

@@ -4,10 +4,10 @@ import {
   claimFrom,
   claimsNote,
   claimText,
-  givenClaims,
+  grantedClaims,
   isForgottenSoon,
   isRecordedClaim,
-  notedClaims,
+  recordedClaims,
   PoolClaims,
   withClaim,
   type RecordedClaims,
@@ -56,23 +56,23 @@ describe('what a Lease notes', () => {
     ]);
 
     expect(claimsNote({ metadata }, known)).toBe('u a:3 b:9');
-    expect(notedClaims(noting('u a:3 b:9'))).toEqual(known);
+    expect(recordedClaims(noting('u a:3 b:9'))).toEqual(known);
   });
 
   test.each(['', 'other a:3', 'u', 'u nonsense'])('is nothing if it says "%s"', (note) => {
-    expect(notedClaims(noting(note))).toEqual(new Map());
-    expect(notedClaims({ metadata })).toEqual(new Map());
+    expect(recordedClaims(noting(note))).toEqual(new Map());
+    expect(recordedClaims({ metadata })).toEqual(new Map());
   });
 });
 
 test('claims are given by a list with commas, and what is none is left out', () => {
-  expect(givenClaims(giving('a:3, b:4,nonsense'))).toEqual(
+  expect(grantedClaims(giving('a:3, b:4,nonsense'))).toEqual(
     new Map([
       ['a', 3],
       ['b', 4],
     ]),
   );
-  expect(givenClaims({ metadata })).toEqual(new Map());
+  expect(grantedClaims({ metadata })).toEqual(new Map());
 });
 
 test('the process that has renewed last is last, its count never falls, and two hundred are kept', () => {

@@ -46,13 +46,13 @@ export function isForgottenSoon(known: RecordedClaims, { process }: PoolClaim): 
 }
 
 /** The claims that a Lease notes. It begins with the UID of the Lease itself: one that was copied from another one says nothing. */
-export function notedClaims({ metadata }: Pick<Lease, 'metadata'>): RecordedClaims {
+export function recordedClaims({ metadata }: Pick<Lease, 'metadata'>): RecordedClaims {
   const [own, ...claims] = metadata.annotations?.[POOL_CLAIMS_ANNOTATION]?.split(' ') ?? [];
   return own === metadata.uid ? claimsFrom(claims) : new Map();
 }
 
 /** The claims that somebody gives to this cluster: those of another one that has ended. */
-export function givenClaims({ metadata }: Pick<KubeObject, 'metadata'>): RecordedClaims {
+export function grantedClaims({ metadata }: Pick<KubeObject, 'metadata'>): RecordedClaims {
   return claimsFrom((metadata.annotations?.[TAKE_OVER_CLAIMS_ANNOTATION] ?? '').split(',').map((text) => text.trim()));
 }
 

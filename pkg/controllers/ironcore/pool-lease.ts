@@ -6,8 +6,8 @@ import { ignoreNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { leases } from '../../kube/resource.ts';
 import { POOL_CLAIMS_ANNOTATION, POOL_UIDS_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
-import { claimsNote, notedClaims, type PoolClaims } from './pool-claims.ts';
-import { notedPoolUIDs, poolUIDsNote, type PoolUIDs } from './pool-uids.ts';
+import { claimsNote, recordedClaims, type PoolClaims } from './pool-claims.ts';
+import { recordedPoolUIDs, poolUIDsNote, type PoolUIDs } from './pool-uids.ts';
 import { LEASE_SECONDS, tenureOf, type ForeignTenure } from './pool-tenure.ts';
 
 export interface PoolLeaseDeps {
@@ -70,7 +70,7 @@ export class PoolLeases {
     }
     const isSame = found.spec?.holderIdentity === holderIdentity;
     const note = uid === undefined ? undefined : poolUIDsNote(found, uid);
-    const known = claims.next(pool, notedClaims(found));
+    const known = claims.next(pool, recordedClaims(found));
     const annotations = {
       [POOL_CLAIMS_ANNOTATION]: claimsNote(found, known),
       ...(note !== undefined && { [POOL_UIDS_ANNOTATION]: note }),
@@ -80,7 +80,7 @@ export class PoolLeases {
     const patch = isSame ? mergePatch<Lease>(found, change) : mergePatchIfUnchanged<Lease>(found, change);
     const renewed = await writer.patch('change', leases, ref, patch, { signal }).catch(ignoreNotFound);
     if (renewed !== undefined) claims.noted(pool, known);
-    uids.noted(pool, notedPoolUIDs(found));
+    uids.noted(pool, recordedPoolUIDs(found));
     return undefined;
   }
 }

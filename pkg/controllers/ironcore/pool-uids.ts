@@ -8,14 +8,14 @@ const MOST = 50;
  * UIDs of MachinePools that a Lease was renewed for, oldest first. It begins with the UID of the Lease itself: one that was copied, with a
  * backup of another cluster, says nothing about the pools of this one.
  */
-export function notedPoolUIDs({ metadata }: Pick<Lease, 'metadata'>): readonly string[] {
+export function recordedPoolUIDs({ metadata }: Pick<Lease, 'metadata'>): readonly string[] {
   const [own, ...uids] = metadata.annotations?.[POOL_UIDS_ANNOTATION]?.split(' ') ?? [];
   return own === metadata.uid ? uids : [];
 }
 
 /** The value of the annotation when the Lease is renewed for this pool, too; undefined: it has it already. */
 export function poolUIDsNote(lease: Pick<Lease, 'metadata'>, uid: string): string | undefined {
-  const noted = notedPoolUIDs(lease);
+  const noted = recordedPoolUIDs(lease);
   if (noted.includes(uid)) return undefined;
   return [lease.metadata.uid, ...[...noted, uid].slice(-MOST)].join(' ');
 }

@@ -8,7 +8,7 @@ import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { silentLogger } from '../../log/logger.ts';
 import { CLASS_INDEX, classIndex } from '../../indexes/class-index.ts';
 import { MachineClassController } from './controller.ts';
-import { LONGEST_HOLD_MS, type VMsLeft } from './finalizer-decision.ts';
+import { LONGEST_HOLD_MS, type LeftoverVMs } from './finalizer-decision.ts';
 
 const KEY = 'default/class-1';
 const signal = new AbortController().signal;
@@ -29,7 +29,7 @@ class World {
   readonly classes = new MemoryInformer([held()]);
   readonly machines = new MemoryInformer([machine()], { [CLASS_INDEX]: classIndex });
   readonly events: string[] = [];
-  answer: VMsLeft | Error = 'none';
+  answer: LeftoverVMs | Error = 'none';
   /** For how long VMs of unanswered creations may still appear. */
   lateMs = 0;
   meanwhile: () => void = () => undefined;
@@ -126,7 +126,11 @@ describe('what happens while the provider is asked', () => {
 });
 
 describe('a class that is being deleted', () => {
-  test.each<{ answer: VMsLeft | Error }>([{ answer: 'some' }, { answer: 'unknown' }, { answer: new Error('no list') }])(
+  test.each<{ answer: LeftoverVMs | Error }>([
+    { answer: 'some' },
+    { answer: 'unknown' },
+    { answer: new Error('no list') },
+  ])(
     'stays while the provider says $answer, asks again by itself, and goes after the longest hold',
     async ({ answer }) => {
       const world = new World();

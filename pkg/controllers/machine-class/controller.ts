@@ -14,7 +14,7 @@ import { CLASS_INDEX } from '../../indexes/class-index.ts';
 import { forcedRemovalsOf } from '../vms/forced-removals.ts';
 import type { LateVMs } from '../vms/late-vms.ts';
 import { inUse, releasedUnproven, unconfirmed } from './events.ts';
-import { decideFinalizer, type FinalizerDecision, type VMsLeft } from './finalizer-decision.ts';
+import { decideFinalizer, type FinalizerDecision, type LeftoverVMs } from './finalizer-decision.ts';
 
 export interface MachineClassDeps {
   readonly classes: Lister<MachineClass>;
@@ -25,7 +25,7 @@ export interface MachineClassDeps {
    * Whether a VM list begun after `sinceMs` (monotonic), when the class had no Machine any more, shows VMs of the class
    * without a Machine. What it throws counts as `unknown`.
    */
-  readonly ownerlessVMs: (machineClass: MachineClass, sinceMs: number, signal: AbortSignal) => Promise<VMsLeft>;
+  readonly ownerlessVMs: (machineClass: MachineClass, sinceMs: number, signal: AbortSignal) => Promise<LeftoverVMs>;
   /** VMs that may appear after their Machines are gone. */
   readonly late: Pick<LateVMs, 'leftMs'>;
   /** How far apart two VM lists must be to prove that no VM is left of a Machine that was let go by force. */
@@ -86,7 +86,12 @@ export class MachineClassController {
   }
 
   /** `lateMs`: for how long VMs could still appear when the provider was asked. */
-  #decide(key: string, machineClass: MachineClass, ownerless: VMsLeft | undefined, lateMs: number): FinalizerDecision {
+  #decide(
+    key: string,
+    machineClass: MachineClass,
+    ownerless: LeftoverVMs | undefined,
+    lateMs: number,
+  ): FinalizerDecision {
     const hasMachines = this.#hasMachines(key);
     const sinceMs = hasMachines ? undefined : this.#unusedSince(key, machineClass);
     const empty = this.#unused.get(key)?.empty;
@@ -107,7 +112,7 @@ export class MachineClassController {
     decision: FinalizerDecision,
     key: string,
     machineClass: MachineClass,
-    ownerless: VMsLeft | undefined,
+    ownerless: LeftoverVMs | undefined,
     signal: AbortSignal,
   ): Promise<StepResult> {
     const finalizers = machineClass.metadata.finalizers ?? [];
@@ -150,7 +155,7 @@ export class MachineClassController {
     return true;
   }
 
-  async #ownerlessVMs(machineClass: MachineClass, sinceMs: number, signal: AbortSignal): Promise<VMsLeft> {
+  async #ownerlessVMs(machineClass: MachineClass, sinceMs: number, signal: AbortSignal): Promise<LeftoverVMs> {
     try {
       return await this.#deps.ownerlessVMs(machineClass, sinceMs, signal);
     } catch (err) {
@@ -174,7 +179,7 @@ export class MachineClassController {
   }
 
   /** What a list that began at `atMs` says, for as long as the class has no Machine. */
-  #noteList(key: string, ownerless: VMsLeft, atMs: number): void {
+  #noteList(key: string, ownerless: LeftoverVMs, atMs: number): void {
     const unused = this.#unused.get(key);
     if (unused === undefined) return;
     const isEmpty = ownerless === 'none' && !this.#hasMachines(key);

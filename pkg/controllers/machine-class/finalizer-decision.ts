@@ -4,7 +4,7 @@ import { MINUTE_MS } from '../../clock/clock.ts';
  * What is known of VMs of a class that no Machine owns. `unknown`: no list could be had yet; `unsupported`: the driver
  * cannot list.
  */
-export type VMsLeft = 'none' | 'some' | 'unknown' | 'unsupported';
+export type LeftoverVMs = 'none' | 'some' | 'unknown' | 'unsupported';
 
 export interface ClassState {
   readonly hasMachines: boolean;
@@ -16,7 +16,7 @@ export interface ClassState {
   /** A CreateMachine call of a Machine of it got no answer: its VM may still appear. */
   readonly mayComeLate: boolean;
   /** Undefined before the provider was asked. */
-  readonly ownerless: VMsLeft | undefined;
+  readonly ownerless: LeftoverVMs | undefined;
   /** How long it has been without Machines, in its present state of deletion. */
   readonly waitedMs: number;
   /** How long lists in a row have shown no VM: from the begin of the first to the begin of the last. Undefined when the last one did not. */

@@ -7,7 +7,7 @@ import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../machines/events.ts';
 import type { LateVMs } from '../vms/late-vms.ts';
 import { MachineClassController } from './controller.ts';
-import { isNodeLeft } from './left-node.ts';
+import { hasLeftoverNode } from './leftover-node.ts';
 import { findOwnerlessVMs } from './ownerless-vms.ts';
 import { wakeMachineClasses } from './wake.ts';
 
@@ -22,7 +22,7 @@ export function machineClass(operator: Operator, secrets: SecretContents, late: 
   const looksForLeftOnes = needed.every((name) => controllers.has(name)) && !safety.orphanVMsDryRun;
   const cleansUp = controllers.has('safety.orphan-vms') && !safety.orphanVMsDryRun;
   const hasNodeLeft = (providerID: string): boolean =>
-    looksForLeftOnes && isNodeLeft(providerID, { machines, targets: targets.all() });
+    looksForLeftOnes && hasLeftoverNode(providerID, { machines, targets: targets.all() });
   const ownerlessDeps = { classes, drivers, secrets, reader, namespace, hasNodeLeft, cleansUp };
   const controller = new MachineClassController({
     classes,

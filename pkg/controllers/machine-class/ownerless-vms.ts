@@ -11,7 +11,7 @@ import { machines } from '../../kube/resource.ts';
 import { forcedRemovalsOf, mayBeLeftBy } from '../vms/forced-removals.ts';
 import { isOfNamespace } from '../vms/ownership.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
-import type { VMsLeft } from './finalizer-decision.ts';
+import type { LeftoverVMs } from './finalizer-decision.ts';
 
 /** What is needed to look for VMs that nobody owns. */
 export interface OwnerlessDeps {
@@ -38,7 +38,7 @@ export async function findOwnerlessVMs(
   deps: OwnerlessDeps,
   machineClass: MachineClass,
   signal: AbortSignal,
-): Promise<VMsLeft> {
+): Promise<LeftoverVMs> {
   const { drivers, reader, namespace, hasNodeLeft, cleansUp } = deps;
   const driver = drivers.resolve(machineClass);
   if (driver === undefined) return 'unknown';

@@ -40,7 +40,7 @@ import { Replacements } from './replacements.ts';
 import { resizeSets } from './resize.ts';
 import { rollBack } from './rollback.ts';
 import { createSet, recreate, rollingUpdate, settleMarks, type RolloutPass, type RolloutResult } from './rollout.ts';
-import { takeHandoff, type TakenHandoff } from './scaler-handoff.ts';
+import { takeHandoff, type HandoffResult } from './scaler-handoff.ts';
 import { isScalingEvent, scale, replaceNamed, type ScalingFacts } from './scaling.ts';
 import { EMPTY_SET } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
@@ -127,7 +127,7 @@ export class MachineDeploymentController {
   }
 
   /** The Machines that an autoscaler has chosen are marked before any set shrinks. */
-  async #withHandoff(deployment: MachineDeployment, signal: AbortSignal): Promise<TakenHandoff> {
+  async #withHandoff(deployment: MachineDeployment, signal: AbortSignal): Promise<HandoffResult> {
     const sets = claimedSets(this.#deps, deployment);
     const machines = ownedMachines(this.#deps, deployment);
     return takeHandoff(this.#deps, deployment, { sets, machines }, this.#deps.clock.now(), signal);

@@ -1,6 +1,6 @@
 import type { MachineDeployment, MachineDeploymentCondition } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { toTimestamp, type Clock } from '../../clock/clock.ts';
-import { describeHeldUp, type Outage } from '../../gate/outage.ts';
+import { describeBlockingOutages, type Outage } from '../../gate/outage.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { Writer } from '../../kube/client.ts';
 import { statusPatch } from '../../kube/patch.ts';
@@ -24,7 +24,7 @@ export function conditionsDuring(
   const others = conditions.filter(({ type }) => type !== TYPE);
   if (outages.length === 0) return before === undefined ? undefined : others;
 
-  const message = describeHeldUp(outages);
+  const message = describeBlockingOutages(outages);
   if (before?.status === 'True' && before.message === message) return undefined;
   const now = toTimestamp(nowMs);
   const lastTransitionTime = before?.status === 'True' ? (before.lastTransitionTime ?? now) : now;

@@ -8,7 +8,7 @@ import { mergePatchIfUnchanged, type MergePatch } from '../../kube/patch.ts';
 import { machineDeployments } from '../../kube/resource.ts';
 import { replacing } from '../../kube/merge-change.ts';
 import { revisionNotFound, rolledBack, templateUnchanged } from './events.ts';
-import { isTaintNoted, noteTaint } from './rollout-node-marks.ts';
+import { isTaintRecorded, recordTaint } from './rollout-node-marks.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
 import { rolledBackAnnotations } from './annotation-copies.ts';
 import { revisionOf } from './revision.ts';
@@ -37,7 +37,7 @@ export async function rollBack(pass: RolloutPass): Promise<RolloutResult> {
   }
   const { hasMore, isDone } = await mark(pass, world.machinesOf(target), { taint: false });
   if (hasMore) return { again: true };
-  if (isDone && isTaintNoted(target)) await noteTaint(deps, target, false, signal);
+  if (isDone && isTaintRecorded(target)) await recordTaint(deps, target, false, signal);
   if (equalTemplate(target.spec.template, deployment.spec.template)) {
     await write(deps, deployment, {}, signal);
     deps.recorder.event(templateUnchanged(deployment));

@@ -64,7 +64,7 @@ function missingCandidate(node: Node, wanted: string | false | undefined): strin
 }
 
 /** Notes on the set that its Nodes carry the taint (once per set, as in the original), or no longer. */
-export async function noteTaint(
+export async function recordTaint(
   { writer }: Pick<MachineDeploymentDeps, 'writer'>,
   set: MachineSet,
   isTainted: boolean,
@@ -75,7 +75,7 @@ export async function noteTaint(
 }
 
 /** Whether the Nodes of this set were given the taint. */
-export function isTaintNoted({ metadata }: MachineSet): boolean {
+export function isTaintRecorded({ metadata }: MachineSet): boolean {
   return metadata.annotations?.[PREFER_NO_SCHEDULE_KEY] !== undefined;
 }
 

@@ -8,7 +8,7 @@ import { createNewSet, isFailure } from './create-set.ts';
 import { couldNotMarkNodes } from './events.ts';
 import { ALL_MARKED, bothMarked } from './node-marker.ts';
 import type { Marked, NodeMarker, NodeOfMachine, NodeWrite, Written } from './node-marker.ts';
-import { isTaintNoted, noteTaint, type RolloutMarks } from './rollout-node-marks.ts';
+import { isTaintRecorded, recordTaint, type RolloutMarks } from './rollout-node-marks.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
 import { newSetFor } from './new-set.ts';
 import { created, creationFailed, isComplete, type ProgressingUpdate } from './progressing-condition.ts';
@@ -103,12 +103,12 @@ export async function markNodesOfRollout(
   const hold = deps.holdsScaleDownDuringRollout ? { holdScaleDown: true } : {};
   let marked = ALL_MARKED;
   for (const set of active) {
-    const isDue = taint && !isTaintNoted(set);
+    const isDue = taint && !isTaintRecorded(set);
     const ofSet = await mark(pass, world.machinesOf(set), { ...(isDue ? { taint } : {}), ...onOld, ...hold });
     marked = bothMarked(marked, ofSet);
     if (marked.hasMore) return marked;
     if (!isDue || !ofSet.isDone) continue;
-    await noteTaint(deps, set, true, signal);
+    await recordTaint(deps, set, true, signal);
     // The set is another version now: its size is written by a pass that has seen this one.
     marked = { ...marked, hasMore: true };
   }
@@ -164,6 +164,7 @@ export async function settleMarks(
   const marks = nodeMarksDue({ current, old, stage, replacements, holdsScaleDown });
   const owner = keyOf(world.deployment);
   const marked = reportNews(pass, await pass.marker.markEach(owner, marks, pass.signal));
-  if (newSet !== undefined && marked.isDone && isTaintNoted(newSet)) await noteTaint(deps, newSet, false, pass.signal);
+  if (newSet !== undefined && marked.isDone && isTaintRecorded(newSet))
+    await recordTaint(deps, newSet, false, pass.signal);
   return marked;
 }

@@ -38,11 +38,11 @@ export interface Handoff {
   readonly annotations: Readonly<Record<string, string | null>>;
 }
 
-/** How far a pass came with the autoscaler's list. */
-export interface TakenHandoff {
-  /** As it is now. */
+/** Result of a pass over the autoscaler's list. */
+export interface HandoffResult {
+  /** The current MachineDeployment. */
   readonly deployment: MachineDeployment;
-  /** Every chosen Machine is marked. */
+  /** Whether every selected Machine is marked. */
   readonly isAll: boolean;
 }
 
@@ -111,7 +111,7 @@ export async function takeHandoff(
   { sets, machines: owned }: { readonly sets: readonly MachineSet[]; readonly machines: readonly Machine[] },
   nowMs: number,
   signal: AbortSignal,
-): Promise<TakenHandoff> {
+): Promise<HandoffResult> {
   const byName = new Map(owned.map((machine) => [machine.metadata.name, machine]));
   const { choices, annotations } = readHandoff(deployment, byName, nowMs);
   let current = deployment;

@@ -34,7 +34,7 @@ import { machineSetStatusChange } from './status.ts';
 import { stopRunaway } from './stop.ts';
 import { Swings } from './swing.ts';
 import { pushTemplate } from './template-push.ts';
-import { settleWhenSeen, unseenCreations } from './unseen-creations.ts';
+import { settleWhenObserved, unseenCreations } from './unseen-creations.ts';
 
 /** A set without events is looked at again after this time, in case one was missed; the look writes nothing. */
 const RESYNC_MS = 10 * MINUTE_MS;
@@ -65,7 +65,7 @@ export class MachineSetController {
     this.#deps = deps;
     this.#pace = new StatusPace(deps.clock);
     this.#swings = new Swings(deps);
-    settleWhenSeen(deps);
+    settleWhenObserved(deps);
   }
 
   /** One pass over one set. What it throws is retried with backoff. */

@@ -8,7 +8,7 @@ import { ApiError } from '../../kube/errors.ts';
 import { machines as machineResource } from '../../kube/resource.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import { DELETIONS_A_PASS } from './scale-down.ts';
-import { settleWhenSeen } from './unseen-creations.ts';
+import { settleWhenObserved } from './unseen-creations.ts';
 
 const going = machineSet((s) => {
   s.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
@@ -97,7 +97,7 @@ test('a Machine that cannot be looked for does not count as never made', async (
 
 test('a Machine that came and went settles its creation: it holds nothing back', async () => {
   const deps = new SetWorld([going]);
-  settleWhenSeen(deps);
+  settleWhenObserved(deps);
   const [late] = owned(1);
   deps.expectations.expect(going.metadata.uid, 'm-0');
   if (late !== undefined) deps.machines.put(late);

@@ -6,7 +6,7 @@ import { MINUTE_MS } from '../../clock/clock.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { machines } from '../../kube/resource.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
-import { settleWhenSeen, unseenCreations } from './unseen-creations.ts';
+import { settleWhenObserved, unseenCreations } from './unseen-creations.ts';
 
 const SET = machineSet();
 const { uid } = SET.metadata;
@@ -57,7 +57,7 @@ describe('a Machine that was asked for and that no cache shows', () => {
 
   test('is no longer when it was seen, however briefly', () => {
     const deps = depsOf();
-    settleWhenSeen(deps);
+    settleWhenObserved(deps);
     deps.machines.put(asked);
     deps.machines.remove('default/asked');
 

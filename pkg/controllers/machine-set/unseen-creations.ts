@@ -35,7 +35,7 @@ export async function unseenCreations(
  * From now on a creation is settled as soon as the cache shows its Machine, however briefly: one whose answer was lost may
  * come and go between two passes that look, and would then hold back the deletion of its set.
  */
-export function settleWhenSeen({
+export function settleWhenObserved({
   machines: cache,
   expectations,
 }: Pick<MachineSetDeps, 'machines' | 'expectations'>): void {

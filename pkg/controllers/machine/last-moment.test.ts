@@ -5,7 +5,7 @@ import { machine, machineClass, node, secret, type BuiltMachine } from '../../..
 import { FakeWorld } from '../../../test/fakes/machine-world.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { FORCE_DELETION_LABEL, MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
-import { TurnGivenUpError } from '../../driver/turn-given-up.ts';
+import { TurnAbandonedError } from '../../driver/turn-abandoned.ts';
 import { DriverError } from '../../driver/error.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { hold } from '../machines/replacement-hold.ts';
@@ -112,7 +112,7 @@ test.each([
 
 test('a turn that was given up says nothing about the machine, and comes again', async () => {
   const world = worldOf(unborn);
-  world.driver.nextTurn = Promise.reject(new TurnGivenUpError('the process is stopping'));
+  world.driver.nextTurn = Promise.reject(new TurnAbandonedError('the process is stopping'));
   await world.reconcile();
   await world.settle();
 

@@ -7,7 +7,7 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf, keyBeside } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
-import { seenGauge } from '../../metrics/seen-gauge.ts';
+import { countingGauge } from '../../metrics/counting-gauge.ts';
 import { isUnderMaintenance } from '../machines/maintenance.ts';
 import { isPreserved } from '../replicas/machine-state.ts';
 
@@ -27,14 +27,14 @@ export function poolMetrics(registry: Registry, { machines, machineSets, clock }
     namespace: machine.metadata.namespace ?? '',
     machine_deployment: deploymentOf(machine, machineSets),
   });
-  seenGauge(
+  countingGauge(
     registry,
     'machinist_machines',
     'Machines of a MachineDeployment by phase; a new machine has none.',
     [...LABELS, 'phase'],
     () => machines.list().map((machine) => ({ ...poolOf(machine), phase: phaseOf(machine) })),
   );
-  seenGauge(
+  countingGauge(
     registry,
     'machinist_machines_preserved',
     'Machines of a MachineDeployment that are preserved.',
@@ -45,7 +45,7 @@ export function poolMetrics(registry: Registry, { machines, machineSets, clock }
         .filter((machine) => isPreserved(machine, clock.now()))
         .map(poolOf),
   );
-  seenGauge(
+  countingGauge(
     registry,
     'machinist_machines_in_maintenance',
     'Machines of a MachineDeployment that are in maintenance, entering it, or leaving it.',

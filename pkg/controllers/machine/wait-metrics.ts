@@ -3,7 +3,7 @@ import { Gauge, type Registry } from 'prom-client';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
-import { seenGauge } from '../../metrics/seen-gauge.ts';
+import { countingGauge } from '../../metrics/counting-gauge.ts';
 import type { MachineSteps } from './steps.ts';
 
 /** What the gauges are read from, at each scrape. */
@@ -17,7 +17,7 @@ const CLASS = ['namespace', 'machine_class'] as const;
 
 /** Declares in `registry` what machines wait for that somebody may have to do something about: blocked drains, and failed calls. */
 export function waitMetrics(registry: Registry, { steps, classes, clock }: WaitSource): void {
-  seenGauge(
+  countingGauge(
     registry,
     'machinist_drains_blocked',
     'Drains that do not progress without intervention, by their most important reason: misconfigured-disruption-budget, disruption-budget, error, terminating.',
@@ -38,7 +38,7 @@ export function waitMetrics(registry: Registry, { steps, classes, clock }: WaitS
       for (const [reason, atMs] of next) this.set({ reason }, Math.max(0, atMs - clock.now()) / 1_000);
     },
   });
-  seenGauge(
+  countingGauge(
     registry,
     'machinist_driver_retries_held',
     'Failed driver calls that wait for their retry, by MachineClass and call (create, initialize, status, status-of-deleted, delete).',

@@ -8,7 +8,7 @@ import { isConflict, isNotFound } from '../../kube/errors.ts';
 import { strategicPatch, type StrategicPatch } from '../../kube/patch.ts';
 import { nodes, volumeAttachments } from '../../kube/resource.ts';
 import type { Target } from '../../targets/targets.ts';
-import { goingWith, type MachineIndex } from './node-owner.ts';
+import { nodesRemovedWith, type MachineIndex } from './node-owner.ts';
 
 /** What steps may see and do of the Nodes of a machine's target cluster. */
 export interface NodeAccess {
@@ -85,7 +85,7 @@ function nodesOf(target: Target, machine: Machine, machines: MachineIndex): read
   if (providerID !== '') {
     for (const node of target.nodes.byIndex('providerID', providerID)) found.set(node.metadata.uid, node);
   }
-  return goingWith([...found.values()], machine, machines);
+  return nodesRemovedWith([...found.values()], machine, machines);
 }
 
 async function remove(target: Target, node: Node, signal: AbortSignal): Promise<void> {

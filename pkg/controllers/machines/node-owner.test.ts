@@ -6,7 +6,7 @@ import type { Node } from '../../apis/wire.ts';
 import { Store } from '../../cache/store.ts';
 import { machine, node } from '../../../test/builders.ts';
 import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
-import { belongsTo, isRemovedWith, goingWith, ownNodeOf } from './node-owner.ts';
+import { belongsTo, isRemovedWith, nodesRemovedWith, ownNodeOf } from './node-owner.ts';
 
 const OLD = '2025-12-31T00:00:00Z';
 const YOUNG = '2026-01-02T00:00:00Z';
@@ -282,7 +282,7 @@ describe('a Node n-1 goes with machine m-1', () => {
     const { mine, it } = pairOf(pair);
 
     expect(isRemovedWith(it, mine, known(mine))).toBe(goes);
-    expect(goingWith([it], mine, known(mine))).toEqual(alone ? [it] : []);
+    expect(nodesRemovedWith([it], mine, known(mine))).toEqual(alone ? [it] : []);
   });
 
   test('if it shows its name, and the ID that the machine has recorded is another one, which another machine has too', () => {
@@ -298,15 +298,15 @@ describe('a Node n-1 goes with machine m-1', () => {
       m.spec.providerID = 'sim:///zone/2';
     });
 
-    expect(goingWith([it], mine, known(mine))).toEqual([]);
-    expect(goingWith([it], mine, known(mine, twin))).toEqual([it]);
+    expect(nodesRemovedWith([it], mine, known(mine))).toEqual([]);
+    expect(nodesRemovedWith([it], mine, known(mine, twin))).toEqual([it]);
   });
 
   test('not if another one does, by what the machine has recorded', () => {
     const { mine, it } = pairOf({ what: '', label: 'own', joined: true });
     const own = node((n) => void (n.metadata.name = 'own'));
 
-    expect(goingWith([it, own], mine, known(mine))).toEqual([own]);
+    expect(nodesRemovedWith([it, own], mine, known(mine))).toEqual([own]);
   });
 });
 

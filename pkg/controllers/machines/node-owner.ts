@@ -59,10 +59,10 @@ export function isRemovedWith(node: Node, machine: Machine, machines: MachineInd
 }
 
 /**
- * Those of the Nodes that go with this machine. Where none does, and a Node has joined before, label `node` was changed or removed: then one goes
- * that shows the machine's name, unless it shows another VM. A provider id that another Machine has too says nothing of this one's VM.
+ * The Nodes that are removed with this machine. If there is none although a Node has joined before, label `node` was changed or removed; then
+ * the Node that shows the machine's name is removed, unless it shows another VM. A provider ID that another Machine has too is ignored.
  */
-export function goingWith(found: readonly Node[], machine: Machine, machines: MachineIndex): readonly Node[] {
+export function nodesRemovedWith(found: readonly Node[], machine: Machine, machines: MachineIndex): readonly Node[] {
   const going = found.filter((node) => isRemovedWith(node, machine, machines));
   if (going.length > 0 || !hadNode(machine)) return going;
   return found.filter(

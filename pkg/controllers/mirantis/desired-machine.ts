@@ -57,7 +57,7 @@ export function copiedLabelsOf({ metadata: { labels = {} } }: Pick<KubeObject, '
 }
 
 /** Whether `ours` was made for that very Machine. */
-function isMadeFor(machine: ClusterMachine, ours: Machine): boolean {
+function isCreatedFor(machine: ClusterMachine, ours: Machine): boolean {
   return controllerOf(ours)?.uid === machine.metadata.uid;
 }
 
@@ -69,7 +69,7 @@ export function isOfPool(machine: ClusterMachine): boolean {
 
 /** Whether `machine` and `ours` are one: the first made the second, or shows it as one of a pool. */
 export function areOne(machine: ClusterMachine, ours: Machine): boolean {
-  return isOfPool(machine) ? controllerOf(machine)?.uid === ours.metadata.uid : isMadeFor(machine, ours);
+  return isOfPool(machine) ? controllerOf(machine)?.uid === ours.metadata.uid : isCreatedFor(machine, ours);
 }
 
 /** The MachineClass of a Machine or a pool. Its name is the hash of what it says, so that equal ones share it. */

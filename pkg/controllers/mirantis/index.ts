@@ -12,7 +12,7 @@ import { ClusterController } from './cluster-controller.ts';
 import { MirantisClusters } from './clusters.ts';
 import { ClusterMachineController } from './machine-controller.ts';
 import { mirantisObjectOf, type FrontEndKind } from './keys.ts';
-import { MadeClasses } from './made-classes.ts';
+import { GeneratedClasses } from './generated-classes.ts';
 import { MirantisPoolController } from './pool-controller.ts';
 import { wakeClusterMachines, wakeClusters, wakePools, wakeSettings } from './wake.ts';
 
@@ -25,7 +25,7 @@ export function mirantis(operator: Operator): Controller {
   const { clusterMachines, machinePools, machines, machineSets, machineDeployments, classes, nodes } = caches;
   const { cloudClusters, labelPolicies } = caches;
   const { writer, targets } = operator.under(MANAGER_LEASE);
-  const madeClasses = new MadeClasses({ classes, machines, machineSets, machineDeployments, reader, writer });
+  const madeClasses = new GeneratedClasses({ classes, machines, machineSets, machineDeployments, reader, writer });
   const clusters = new MirantisClusters({ cloudClusters, clusterMachines, machineDeployments, machines });
   const shared = { clusterMachines, machines, clusters, madeClasses, reader, writer, targets, log };
   const recorder = operator.recorder(EVENT_SOURCE);

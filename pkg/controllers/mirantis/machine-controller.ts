@@ -20,7 +20,7 @@ import { concernedTargets } from '../replicas/concerned-targets.ts';
 import type { MirantisClusters } from './clusters.ts';
 import { reportChanges } from './events.ts';
 import { hasFrontEndFinalizer, isRequestRejected, isServed, checkAgain, type Synced } from './front-end.ts';
-import type { MadeClasses } from './made-classes.ts';
+import type { GeneratedClasses } from './generated-classes.ts';
 import { ipAddressOf, providerStatusOf, wrongConditions } from './provider-status.ts';
 import { isDeletionRequested, readProviderValue, type ProviderValue } from './provider-value.ts';
 import type { Problem } from './field-reader.ts';
@@ -43,7 +43,7 @@ export interface ClusterMachineControllerDeps {
   /** Undefined without a target cluster. */
   readonly nodes: Lister<Node> | undefined;
   readonly clusters: Pick<MirantisClusters, 'of' | 'admitsMaintenance'>;
-  readonly madeClasses: MadeClasses;
+  readonly madeClasses: GeneratedClasses;
   /** Live reads: whether a Machine is gone. */
   readonly reader: Reader;
   readonly writer: Writer;

@@ -22,7 +22,7 @@ import { updateOrderFor } from './desired-cluster.ts';
 import type { MirantisClusters } from './clusters.ts';
 import { reportChanges } from './events.ts';
 import { hasFrontEndFinalizer, isRequestRejected, isServed, checkAgain, type Synced } from './front-end.ts';
-import type { MadeClasses } from './made-classes.ts';
+import type { GeneratedClasses } from './generated-classes.ts';
 import { poolStatusOf } from './pool-status.ts';
 import { readPool, type PoolValue } from './pool-value.ts';
 import {
@@ -48,7 +48,7 @@ export interface PoolDeps {
   readonly machineSets: Lister<MachineSet>;
   readonly machines: Lister<Machine>;
   readonly clusters: MirantisClusters;
-  readonly madeClasses: MadeClasses;
+  readonly madeClasses: GeneratedClasses;
   /** Live reads: whether a MachineDeployment is gone. */
   readonly reader: Reader;
   readonly writer: Writer;

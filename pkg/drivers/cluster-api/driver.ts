@@ -27,7 +27,7 @@ import { userDataOf } from '../spec-fields.ts';
 import { reportingFailures } from '../reported-failure.ts';
 import { deletionText, GIVEN_SECRET_PATH, unprovisioned, type Reported } from './failure.ts';
 import type { ServedKind } from './kinds.ts';
-import { classLabelOf, isMadeFor, marksOf, parsePlaceholderID, placeholderID, type Marks } from './marks.ts';
+import { classLabelOf, isCreatedFor, marksOf, parsePlaceholderID, placeholderID, type Marks } from './marks.ts';
 import { expectedNodeName } from './node-name.ts';
 import { cloned, clonedFrom, clusterAPIMachineOf, userDataSecret, userDataSecretName, type Plan } from './objects.ts';
 import { obstacleIn } from './pieces.ts';
@@ -115,7 +115,7 @@ export class ClusterAPIDriver implements Driver {
       if (subject === undefined) throw notFound(identityOf(request, call));
       const world = this.#world(subject.namespace, call);
       const machine = await world.machine(subject.machineName);
-      const vm = machine !== undefined && isMadeFor(machine, subject) ? vmOf(machine) : undefined;
+      const vm = machine !== undefined && isCreatedFor(machine, subject) ? vmOf(machine) : undefined;
       if (vm !== undefined) return vm;
       const pieces = await this.#ours(world, subject, request);
       const [infrastructure] = pieces.filter(({ part }) => part === 'infrastructure');
@@ -256,7 +256,7 @@ export class ClusterAPIDriver implements Driver {
     known?: ClusterAPIMachine,
   ): Promise<readonly ReadPiece[]> {
     const pieces = await world.pieces(subject.machineName, templatesIn(machineClass.providerSpec), known);
-    return pieces.filter(({ object }) => isMadeFor(object, subject));
+    return pieces.filter(({ object }) => isCreatedFor(object, subject));
   }
 
   /** What was made for a machine of a kind that its class named then, and names no more. */
@@ -270,7 +270,7 @@ export class ClusterAPIDriver implements Driver {
     const isNamed = ({ resource: { plural, group } }: ServedKind): boolean => named.includes(`${plural}.${group}`);
     const labels = `${CLUSTER_API_MACHINE_UID_LABEL}=${subject.machineUID}`;
     const found = await this.#kinds.list(subject.namespace, labels, isNamed, signal);
-    return found.map(strayPiece).filter(({ object }) => isMadeFor(object, subject));
+    return found.map(strayPiece).filter(({ object }) => isCreatedFor(object, subject));
   }
 
   /** Everything that is not there yet; the Machine last, since providers begin with it. */
@@ -332,7 +332,7 @@ export class ClusterAPIDriver implements Driver {
     const what = `${resource.kind} ${object.metadata.name}`;
     const there = await world.read(resource, object.metadata.name);
     if (there === undefined || isBeingDeleted(there)) throw inTheWay({ kind: 'going', what });
-    if (!isMadeFor(there, marks)) throw inTheWay({ kind: 'foreign', what });
+    if (!isCreatedFor(there, marks)) throw inTheWay({ kind: 'foreign', what });
     return there;
   }
 

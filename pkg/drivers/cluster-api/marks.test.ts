@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import type { KubeObject } from '../../apis/meta.ts';
-import { classLabelOf, isMadeFor, marked, marksOf, parsePlaceholderID, placeholderID } from './marks.ts';
+import { classLabelOf, isCreatedFor, marked, marksOf, parsePlaceholderID, placeholderID } from './marks.ts';
 
 const marks = { cluster: 'c-1', className: 'small', machineName: 'm-1', machineUID: 'u-1' };
 
@@ -34,7 +34,7 @@ test.each([
     is: false,
   },
 ])('an object $what was made for a machine: $is', ({ machine, made, is }) => {
-  expect(isMadeFor(made, { ...marks, ...machine })).toBe(is);
+  expect(isCreatedFor(made, { ...marks, ...machine })).toBe(is);
 });
 
 test('a class is told by a label, however long its name is', () => {

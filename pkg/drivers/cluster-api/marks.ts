@@ -50,7 +50,7 @@ export function marksOf({ metadata: { labels = {}, annotations = {} } }: KubeObj
 }
 
 /** Whether an object was made for this Machine, and for no other of its name. */
-export function isMadeFor(
+export function isCreatedFor(
   object: KubeObject,
   { cluster, machineName, machineUID }: Pick<Marks, 'cluster' | 'machineName' | 'machineUID'>,
 ): boolean {

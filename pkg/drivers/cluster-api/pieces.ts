@@ -1,6 +1,6 @@
 import { CLUSTER_API_GROUP } from '../../apis/cluster-api/keys.ts';
 import { isBeingDeleted, type KubeObject } from '../../apis/meta.ts';
-import { isMadeFor, type Marks } from './marks.ts';
+import { isCreatedFor, type Marks } from './marks.ts';
 import type { Part } from './removal.ts';
 
 /** An object that has the name of something of a machine. */
@@ -19,7 +19,7 @@ export function obstacleIn(
   pieces: readonly Piece[],
   machine: Pick<Marks, 'cluster' | 'machineName' | 'machineUID'>,
 ): Obstacle | undefined {
-  const foreign = pieces.find(({ object }) => !isMadeFor(object, machine));
+  const foreign = pieces.find(({ object }) => !isCreatedFor(object, machine));
   if (foreign !== undefined) return { kind: 'foreign', what: foreign.what };
   const hasMachine = pieces.some(({ part }) => part === 'machine');
   const going = pieces.find(({ object }) => isBeingDeleted(object) || (!hasMachine && wasOwned(object)));

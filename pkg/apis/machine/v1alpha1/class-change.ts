@@ -5,7 +5,7 @@ import type { Machine } from './machine.ts';
  * What `status.lastOperation.errorCode` says of a failed creation that has made nothing. Without a code the creation waits for its class, or
  * for what that names.
  */
-export const NOTHING_MADE = [
+export const NO_VM_CODES = [
   '',
   'NeverAsked',
   'FinalizerRefused',
@@ -27,5 +27,5 @@ export function mayChangeClass(machine: Machine): boolean {
   if (classNameOf(machine) === '') return true;
   if (providerIDOf(machine) !== '' || !['', 'CrashLoopBackOff'].includes(phaseOf(machine))) return false;
   const { type, state, errorCode = '' } = machine.status?.lastOperation ?? {};
-  return type === 'Create' && state === 'Failed' && NOTHING_MADE.some((code) => code === errorCode);
+  return type === 'Create' && state === 'Failed' && NO_VM_CODES.some((code) => code === errorCode);
 }

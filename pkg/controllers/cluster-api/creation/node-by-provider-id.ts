@@ -10,7 +10,7 @@ import type { Node } from '../../../apis/wire.ts';
 import type { MachinePass, StepDeps } from '../machine-pass.ts';
 import { WHICH_NODE } from '../resolve-node-ref.ts';
 import { contestedNode, type ProviderIDClaim } from '../provider-id-claims.ts';
-import type { SeenNode } from '../seen.ts';
+import type { ObservedNode } from '../observed.ts';
 import { see } from './observe-object.ts';
 
 /** What is asked for Nodes, and for whose they are. */
@@ -50,7 +50,7 @@ export function graceLeftMs(
 export function nodeByProviderID(
   deps: NodeDeps,
   pass: Pick<MachinePass, 'machine' | 'infrastructure' | 'nodeCluster' | 'cluster'>,
-): SeenNode {
+): ObservedNode {
   const { machine, infrastructure, nodeCluster, cluster } = pass;
   const { spec, status } = machine;
   const { providerID = '' } = spec;

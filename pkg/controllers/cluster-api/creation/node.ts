@@ -10,7 +10,7 @@ import { resolveNodeRef, type OtherNodes } from '../resolve-node-ref.ts';
 import { nodePatch } from '../node-patch.ts';
 import { isOutdated } from '../outdated.ts';
 import { contestOf, type ProviderIDClaim } from '../provider-id-claims.ts';
-import type { SeenInfrastructure, SeenNode } from '../seen.ts';
+import type { ObservedInfrastructure, ObservedNode } from '../observed.ts';
 import { graceLeftMs, nodeByProviderID, rivalsOf, type NodeDeps } from './node-by-provider-id.ts';
 
 /** How often what other Machines name is looked at again: when it changes, they are woken, and not this one. */
@@ -64,7 +64,7 @@ export function nodeStep(deps: NodeDeps & Pick<StepDeps, 'synced'>): ClusterAPIM
   };
 }
 
-function interruptibleIn(seen: SeenInfrastructure): boolean | undefined {
+function interruptibleIn(seen: ObservedInfrastructure): boolean | undefined {
   if (seen.kind === 'reading' || seen.kind === 'unknown') return undefined;
   return seen.kind === 'found' && seen.report.interruptible;
 }
@@ -74,7 +74,7 @@ function ignoreApiError(err: unknown): void {
 }
 
 /** What the cache says, but that a Node is gone: a kubelet may have registered it anew. Throws ApiError. */
-async function findNewNode(deps: NodeDeps, pass: MachinePass): Promise<SeenNode> {
+async function findNewNode(deps: NodeDeps, pass: MachinePass): Promise<ObservedNode> {
   const { machine, cluster, nodeCluster, infrastructure, signal } = pass;
   const seen = nodeByProviderID(deps, pass);
   const name = machine.status.nodeRef?.name;
@@ -97,7 +97,7 @@ async function findNewNode(deps: NodeDeps, pass: MachinePass): Promise<SeenNode>
 
 const isUnread = ({ infrastructure: { kind } }: ProviderIDClaim): boolean => kind === 'reading' || kind === 'unknown';
 
-function standOf(infrastructure: SeenInfrastructure): OtherNodes['infrastructure'] {
+function standOf(infrastructure: ObservedInfrastructure): OtherNodes['infrastructure'] {
   if (infrastructure.kind === 'reading' || infrastructure.kind === 'unknown') return 'unknown';
   return infrastructure.kind === 'found' && !isBeingDeleted(infrastructure.external.object) ? 'there' : 'gone';
 }

@@ -9,7 +9,7 @@ import { clusterAPIMachines } from '../../../kube/resource.ts';
 import type { External } from '../externals.ts';
 import type { MachinePass, StepDeps } from '../machine-pass.ts';
 import { adoptionOf } from '../adoption.ts';
-import type { Seen } from '../seen.ts';
+import type { ObservedObject } from '../observed.ts';
 
 /** What objects of providers are looked at with. */
 export type ObserveDeps = Pick<StepDeps, 'externals' | 'servedAs' | 'writer'>;
@@ -23,7 +23,7 @@ export function see<Report>(
   machine: ClusterAPIMachine,
   reference: ContractReference | undefined,
   read: Read<Report>,
-): Seen<Report> {
+): ObservedObject<Report> {
   if (reference === undefined) return { kind: 'none' };
   const found = externals.find(machine, reference);
   if (found.kind !== 'found') return found;
@@ -42,7 +42,7 @@ export async function observeObject<Report>(
   pass: MachinePass,
   reference: ContractReference | undefined,
   read: Read<Report>,
-): Promise<Seen<Report>> {
+): Promise<ObservedObject<Report>> {
   const seen = see(deps, pass.machine, reference, read);
   if (seen.kind !== 'found' || isBeingDeleted(pass.machine)) return seen;
   const external = await own(deps, pass, seen.external);

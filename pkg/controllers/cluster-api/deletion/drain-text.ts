@@ -1,6 +1,6 @@
 import type { Activity } from '../../../activity/activity.ts';
 import type { DrainProgress } from '../../../drain/drain.ts';
-import { isHeldUp, mainHold, mainWait } from '../../../drain/progress-text.ts';
+import { isBlocked, mainHold, mainWait } from '../../../drain/progress-text.ts';
 import { messageOf } from '../../../driver/errno.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import type { EndedDrain, DeletionWait } from '../machine-pass.ts';
@@ -32,5 +32,5 @@ export function eventOf(progress: DrainProgress): DeletionWait['event'] {
   const why = mainHold(progress);
   return why === undefined
     ? undefined
-    : { type: isHeldUp(progress) ? 'Warning' : 'Normal', reason: 'DrainBlocked', why };
+    : { type: isBlocked(progress) ? 'Warning' : 'Normal', reason: 'DrainBlocked', why };
 }

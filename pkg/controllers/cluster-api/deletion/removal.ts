@@ -4,7 +4,7 @@ import { messageOf } from '../../../driver/errno.ts';
 import { ignoreNotFound } from '../../../kube/errors.ts';
 import { next, type StepResult } from '../../../reconcile/result.ts';
 import { targetOf, type MachinePass, type ClusterAPIMachineStep, type StepDeps } from '../machine-pass.ts';
-import type { Seen } from '../seen.ts';
+import type { ObservedObject } from '../observed.ts';
 import { DELETION_RECHECK_MS, waits } from './waits.ts';
 
 /** Deletes an object that the Machine owns, and waits until it is gone. That of somebody else is let alone. */
@@ -12,7 +12,7 @@ export function removal(
   { externals, writer }: Pick<StepDeps, 'externals' | 'writer'>,
   name: string,
   reason: string,
-  of: (pass: MachinePass) => readonly [Seen<unknown>, ContractReference | undefined],
+  of: (pass: MachinePass) => readonly [ObservedObject<unknown>, ContractReference | undefined],
 ): ClusterAPIMachineStep {
   return {
     name,

@@ -7,7 +7,7 @@ import type { Writer } from '../../../kube/client.ts';
 import type { Logger } from '../../../log/logger.ts';
 import { giveUpHint, releaseOf, type Annotated } from '../../vms/orphan-release.ts';
 import {
-  leavePool,
+  markPoolNotServed,
   poolCondition,
   hasCondition,
   writePoolCondition,
@@ -89,7 +89,7 @@ export class HeldClaims {
   /** Nothing is known of its runtime any more: somebody else serves the pool. Throws ApiError. */
   async leave(pool: IronCoreMachinePool, signal: AbortSignal): Promise<void> {
     const { writer, clock } = this.#deps;
-    await leavePool(writer, pool, { type: HELD, what: 'claims were held' }, clock.now(), signal);
+    await markPoolNotServed(writer, pool, { type: HELD, what: 'claims were held' }, clock.now(), signal);
   }
 }
 

@@ -11,7 +11,7 @@ import { NAME_LABEL, MACHINE_NAMESPACE_LABEL } from './keys.ts';
 import { formerPoolHint } from './former-pools.ts';
 import type { KeptWhy, OwnerlessVerdict } from './ownerless.ts';
 import {
-  leavePool,
+  markPoolNotServed,
   poolCondition,
   hasCondition,
   writePoolCondition,
@@ -83,7 +83,7 @@ export class KeptMachines {
   /** Nothing is known of its runtime any more: somebody else serves the pool. Throws ApiError. */
   async leave(pool: IronCoreMachinePool, signal: AbortSignal): Promise<void> {
     const { writer, clock } = this.#deps;
-    await leavePool(writer, pool, { type: KEPT, what: 'machines were kept' }, clock.now(), signal);
+    await markPoolNotServed(writer, pool, { type: KEPT, what: 'machines were kept' }, clock.now(), signal);
   }
 }
 

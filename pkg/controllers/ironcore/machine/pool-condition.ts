@@ -43,8 +43,8 @@ export async function writePoolCondition(
     .catch(ignoreNotFound);
 }
 
-/** The same of one that is no longer known to be so: somebody else serves the pool. `what` was the case here. Throws ApiError. */
-export async function leavePool(
+/** Sets a condition to Unknown when another process serves the pool. `what` was the state until then. Throws ApiError. */
+export async function markPoolNotServed(
   writer: Pick<Writer, 'patch'>,
   pool: IronCoreMachinePool,
   { type, what }: { readonly type: string; readonly what: string },

@@ -5,7 +5,7 @@ import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import {
   claimFrom,
   claimText,
-  givenClaims,
+  grantedClaims,
   isRecordedClaim,
   withClaim,
   type RecordedClaims,
@@ -73,7 +73,7 @@ export class Rivals {
     machines: readonly RuntimeMachine[],
   ): RecordedClaims {
     const known = this.#deps.claims.of(poolName) ?? new Map<string, number>();
-    const given = pool === undefined ? new Map<string, number>() : givenClaims(pool);
+    const given = pool === undefined ? new Map<string, number>() : grantedClaims(pool);
     return machines
       .flatMap((machine) => poolClaimOf(machine) ?? [])
       .filter((claim) => !isRecordedClaim(known, claim) && !isRecordedClaim(given, claim))

@@ -6,7 +6,7 @@ import { requeue, waitFor, type StepResult } from '../../../reconcile/result.ts'
 import type { MachineCopy } from '../../machines/status.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';
 import { accountOf } from '../../../driver/account.ts';
-import { TurnGivenUpError } from '../../../driver/turn-given-up.ts';
+import { TurnAbandonedError } from '../../../driver/turn-abandoned.ts';
 import type { CallFailure, CallInput, Retries } from './retries.ts';
 import type { ActivityResults, MachineActivities } from './results.ts';
 
@@ -227,7 +227,7 @@ export class DriverCalls {
 }
 
 /** The driver's scratch state: what it sent along, or as the code says. */
-export function keepState(machine: MachineCopy, call: RetriedCall, error: DriverError): void {
+export function storeDriverState(machine: MachineCopy, call: RetriedCall, error: DriverError): void {
   const { lastKnownState = '' } = error;
   if (lastKnownState !== '') machine.status.lastKnownState = lastKnownState;
   else if (retryOf(call, error.code).clearsLastKnownState) delete machine.status.lastKnownState;
@@ -252,6 +252,6 @@ function answerOf<T>(
 
 /** Whether it was we who ended a call, at a closed gate or at the end of the process: no fault of the provider. */
 function wasGivenUp(error: unknown): boolean {
-  if (error instanceof GateClosedError || error instanceof TurnGivenUpError) return true;
+  if (error instanceof GateClosedError || error instanceof TurnAbandonedError) return true;
   return DriverError.hasCode(error, 'Canceled') && error.unanswered;
 }

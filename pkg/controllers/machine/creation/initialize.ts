@@ -7,7 +7,7 @@ import { creationTimeoutMsOf } from '../../machines/settings.ts';
 import { BEING_INITIALIZED, INITIALIZE_FAILED } from '../../machines/status-texts.ts';
 import { restartPhase, setFailure } from '../../machines/status.ts';
 import type { Collaborators } from '../collaborators.ts';
-import { keepState } from '../calls/driver-call.ts';
+import { storeDriverState } from '../calls/driver-call.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import type { CallFailure } from '../calls/retries.ts';
 import { afterInitialize } from '../calls/reactions.ts';
@@ -85,7 +85,7 @@ function launchedAtMs({ activities, clock }: Deps, { observed }: MachineContext)
 /** What the provider waits for; from when the VM was there is recorded, so that a restart does not give its time anew. */
 function showProgress(deps: Deps, ctx: MachineContext, error: DriverError): void {
   const { machine, observed } = ctx;
-  keepState(machine, 'initialize', error);
+  storeDriverState(machine, 'initialize', error);
   if (initializingSinceMs(observed) === undefined) {
     const lastUpdateTime = toTimestamp(launchedAtMs(deps, ctx));
     machine.status.currentStatus = { ...machine.status.currentStatus, lastUpdateTime };
@@ -97,7 +97,7 @@ function showProgress(deps: Deps, ctx: MachineContext, error: DriverError): void
 /** The same again is no write and no Event. */
 function showFailure(deps: Deps, ctx: MachineContext, { error }: CallFailure): void {
   const { machine, observed, pass } = ctx;
-  keepState(machine, 'initialize', error);
+  storeDriverState(machine, 'initialize', error);
   const description = `${INITIALIZE_FAILED}${error.message}. Initialize VM Instance`;
   // From here on the time to be initialized is recorded, so that a restart does not give it anew.
   restartPhase(machine, 'CrashLoopBackOff', initializingSinceMs(observed) ?? launchedAtMs(deps, ctx));

@@ -10,7 +10,7 @@ import { creationTimeoutMsOf } from '../../machines/settings.ts';
 import { beginPhase, setFailure } from '../../machines/status.ts';
 import { BEING_CREATED, CREATE_FAILED, INITIALIZE_FAILED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
 import type { Collaborators } from '../collaborators.ts';
-import { keepState, StaleCallError, type MachineCall } from '../calls/driver-call.ts';
+import { storeDriverState, StaleCallError, type MachineCall } from '../calls/driver-call.ts';
 import { requireConfirmed } from '../identity/confirmation.ts';
 import type { Launched, MachineContext, MachineStep, ResolvedClass } from '../context.ts';
 import { afterStatus } from '../calls/reactions.ts';
@@ -203,7 +203,7 @@ function reportPreparation({ clock }: Deps, { machine }: MachineContext, error: 
 
 /** What the provider waits for. A phase that tells of an earlier failure stays until there is a VM; the last operation says that it is over. */
 function showProgress({ clock }: Pick<Deps, 'clock'>, { machine }: MachineContext, error: DriverError): void {
-  keepState(machine, 'create', error);
+  storeDriverState(machine, 'create', error);
   const description = `${BEING_CREATED}${error.detail}`;
   setFailure(machine, { type: 'Create', state: 'Processing', description }, clock.now());
 }
@@ -214,7 +214,7 @@ function showIn(
   { machine, observed, pass }: MachineContext,
 ): MachineCall<'create'>['show'] {
   return ({ error, isOwn }) => {
-    if (isOwn) keepState(machine, 'create', error);
+    if (isOwn) storeDriverState(machine, 'create', error);
     const description = `${CREATE_FAILED}${error.message}`;
     beginPhase(machine, 'CrashLoopBackOff', clock.now());
     setFailure(machine, { type: 'Create', state: 'Failed', errorCode: error.code, description }, clock.now());

@@ -1,4 +1,4 @@
-import { describeHeldUp } from '../../../gate/outage.ts';
+import { describeBlockingOutages } from '../../../gate/outage.ts';
 import { next, requeue } from '../../../reconcile/result.ts';
 import { setOperation } from '../../machines/status.ts';
 import { deletionStageOf, describeStage } from '../../machines/deletion-stage.ts';
@@ -32,7 +32,7 @@ export const awaitTarget = (deps: Deps): MachineStep => ({
       return next;
     }
     if (stage === 'release-finalizer' || deps.activities.get(machine.metadata.uid, 'delete') !== undefined) return next;
-    const description = describeStage(stage, describeHeldUp(held));
+    const description = describeStage(stage, describeBlockingOutages(held));
     const told = { type: 'Delete', state: 'Processing', errorCode: OUTAGE, description } as const;
     setOperation(machine, told, deps.clock.now());
     return requeue(RECHECK_MS, 'the target cluster to be reachable');

@@ -5,7 +5,7 @@ import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { accountOf } from '../../../driver/account.ts';
 import { wasNeverRequested } from '../../machines/status.ts';
 import type { Collaborators } from '../collaborators.ts';
-import { keepState, StaleCallError, type MachineCall } from '../calls/driver-call.ts';
+import { storeDriverState, StaleCallError, type MachineCall } from '../calls/driver-call.ts';
 import type { CallFailure } from '../calls/retries.ts';
 import { isUnresolved } from '../calls/class-resolution.ts';
 import type { MachineContext, MachineStep, ResolvedClass } from '../context.ts';
@@ -100,7 +100,7 @@ function deletionOf(deps: Deps, ctx: MachineContext, resolved: ResolvedClass): M
 
 function show({ cursor }: Deps, ctx: MachineContext, failure: CallFailure): void {
   const { error } = failure;
-  keepState(ctx.machine, 'delete', error);
+  storeDriverState(ctx.machine, 'delete', error);
   if (goesOn(ctx, failure)) return cursor.resume(ctx, 'delete-vm', `The VM is still being deleted: ${error.detail}.`);
   const text = `Cloud provider message - ${error.message}.`;
   // Much the same again is no write and no Event.

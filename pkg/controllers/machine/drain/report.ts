@@ -7,7 +7,7 @@ import type { MachineContext } from '../context.ts';
 import type { ReportedOnce } from '../reported-once.ts';
 import type { PassNotes } from '../pass-notes.ts';
 import { forceAtOf, type DeadlineDeps, type DrainPlan } from './plan.ts';
-import { describeProgress, isHeldUp, reasonOf } from '../../../drain/progress-text.ts';
+import { describeProgress, isBlocked, reasonOf } from '../../../drain/progress-text.ts';
 import type { DrainRecord } from './record.ts';
 
 /** The status tells of a drain's progress at most so often, unless its reason changes. */
@@ -96,7 +96,7 @@ export function reportBlock(
 ): void {
   const { machine, pass } = ctx;
   const { progress, force, startedMs = 0, reasonSinceMs = startedMs } = record ?? {};
-  if (progress === undefined || !isHeldUp(progress)) return;
+  if (progress === undefined || !isBlocked(progress)) return;
   const standsInMs = reasonSinceMs + STANDING_MS - deps.clock.monotonicMs();
   if (standsInMs > 0) return pass.alsoAfter(standsInMs, 'the pods to leave');
   if (!deps.reportedOnce.isNew(machine.metadata.uid, `DrainBlocked ${plan.purpose} ${reasonOf(progress)}`)) return;

@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
 
 import { machine, type BuiltMachine } from '../../../../test/builders.ts';
-import { describeHeldUp } from '../../../gate/outage.ts';
+import { describeBlockingOutages } from '../../../gate/outage.ts';
 import { describeStage } from '../../machines/deletion-stage.ts';
 import { machineConditions } from './conditions.ts';
 import { explain } from './explain.ts';
 
-const OUTAGE = describeHeldUp([{ cluster: 'target', sinceMs: 0, why: 'no answer' }]);
+const OUTAGE = describeBlockingOutages([{ cluster: 'target', sinceMs: 0, why: 'no answer' }]);
 
 const draining = (text: string, labels: Readonly<Record<string, string>> = {}): BuiltMachine =>
   machine((m) => {

@@ -6,7 +6,7 @@ const REASON = 'APIServerUnreachable';
 
 /**
  * The explanation of a machine of which nothing is changed because a cluster does not answer; `outage` says which, in the words of
- * describeHeldUp. Without one, and of a machine that does not wait for its target cluster, the explanation is as it was.
+ * describeBlockingOutages. Without one, and of a machine that does not wait for its target cluster, the explanation is as it was.
  */
 export function withOutage(machine: Machine, outage: string | undefined, explanation: Explanation): Explanation {
   const waitsForNobody =

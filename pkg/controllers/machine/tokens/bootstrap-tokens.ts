@@ -107,7 +107,7 @@ export class BootstrapTokens {
     }
     const taken = await read(target, tokenSecretName(id), signal);
     // Gone again meanwhile: anyone who deleted it may do so once more, the next id is as good.
-    return taken !== undefined && (isOurs(taken, machine) || isMadeFor(taken, machine)) ? taken : undefined;
+    return taken !== undefined && (isOurs(taken, machine) || isCreatedFor(taken, machine)) ? taken : undefined;
   }
 
   async #find(target: TokenTarget, machine: Machine, lifetimeMs: number, signal: AbortSignal): Promise<string> {
@@ -172,7 +172,7 @@ export class BootstrapTokens {
       const secret = await read(target, tokenSecretName(id), signal);
       if (secret === undefined && id !== legacyID) break;
       if (secret === undefined) continue;
-      const isLeft = isMadeFor(secret, machine) && !spare(id);
+      const isLeft = isCreatedFor(secret, machine) && !spare(id);
       if (isOurs(secret, machine) || isLeft) await discard(target, secret.metadata, signal);
     }
   }
@@ -238,7 +238,7 @@ function isLegacy(secret: Secret): boolean {
 }
 
 /** Whether the original made it for this machine, as far as it says. */
-function isMadeFor(secret: Secret, { metadata: { name } }: Machine): boolean {
+function isCreatedFor(secret: Secret, { metadata: { name } }: Machine): boolean {
   const named = LEGACY_DESCRIPTION.exec(decode(secret, 'description'))?.[1] ?? name;
   return isLegacy(secret) && named === name;
 }

@@ -6,7 +6,7 @@ import { ActivityRegistry } from '../../../activity/registry.ts';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { TurnGivenUpError } from '../../../driver/turn-given-up.ts';
+import { TurnAbandonedError } from '../../../driver/turn-abandoned.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { orphanVMMetrics } from './metrics.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
@@ -102,7 +102,7 @@ test.each([
   },
   {
     title: 'whose turn was given up is told of by the next process',
-    options: { failure: new TurnGivenUpError('the process is stopping') },
+    options: { failure: new TurnAbandonedError('the process is stopping') },
     calls: ['delete'],
     told: [],
   },

@@ -4,7 +4,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { TurnGivenUpError } from '../../../driver/turn-given-up.ts';
+import { TurnAbandonedError } from '../../../driver/turn-abandoned.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import type { Logger } from '../../../log/logger.ts';
@@ -109,7 +109,7 @@ export class Collector {
 
   #failed({ vm, access: { machineClass } }: Collection, err: unknown): void {
     const { recorder, metrics, log } = this.#deps;
-    const wasNotSent = err instanceof GateClosedError || err instanceof TurnGivenUpError;
+    const wasNotSent = err instanceof GateClosedError || err instanceof TurnAbandonedError;
     if (wasNotSent || DriverError.hasCode(err, 'Canceled'))
       return log.debug({ ...fieldsOf(vm, machineClass), err }, 'paused the deletion of an orphan VM');
     metrics.orphanVMs.inc({ result: 'failed' });

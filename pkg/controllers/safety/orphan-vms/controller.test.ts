@@ -31,7 +31,7 @@ import { OrphanVMsController } from './controller.ts';
 import { Evidence } from './evidence.ts';
 import { ForgottenMachines } from './forgotten.ts';
 import { LeftBehind } from './left-behind.ts';
-import { LeftNodes } from './left-nodes.ts';
+import { LeftoverNodes } from './leftover-nodes.ts';
 import { dropSettledNotes } from './settled-notes.ts';
 
 const GRACE_MS = 30_000;
@@ -221,7 +221,7 @@ class World {
       blindAccounts: this.blindAccounts,
       missingVMs: this.missingVMs,
       orphans: new Evidence(GRACE_MS),
-      leftNodes: new LeftNodes({ ...left, graceMs: GRACE_MS, isDryRun }),
+      leftNodes: new LeftoverNodes({ ...left, graceMs: GRACE_MS, isDryRun }),
       leftBehind,
       dropSettledNotes: (seen) =>
         this.dropFailure === undefined

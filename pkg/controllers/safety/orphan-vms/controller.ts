@@ -18,7 +18,7 @@ import { mismatchedIDs } from './events.ts';
 import type { Evidence, Snapshot } from './evidence.ts';
 import type { OrphanVMMetrics } from './metrics.ts';
 import type { LeftBehind } from './left-behind.ts';
-import type { LeftNodes } from './left-nodes.ts';
+import type { LeftoverNodes } from './leftover-nodes.ts';
 import type { ForgottenMachines } from './forgotten.ts';
 import type { VMStates } from '../../machines/vm-states.ts';
 import { identify, ownershipOf, type IsListed } from '../../vms/ownership.ts';
@@ -41,7 +41,7 @@ export interface OrphanVMsDeps extends SurveyDeps {
   /** Shared with `vanished`. */
   readonly missingVMs: Evidence;
   readonly orphans: Evidence;
-  readonly leftNodes: Pick<LeftNodes, 'examine' | 'dropBefore' | 'size'>;
+  readonly leftNodes: Pick<LeftoverNodes, 'examine' | 'dropBefore' | 'size'>;
   readonly leftBehind: Pick<LeftBehind, 'clean' | 'settle' | 'size'>;
   /** Takes notes away that have served. */
   readonly dropSettledNotes: (survey: Survey, signal: AbortSignal) => Promise<void>;

@@ -25,7 +25,7 @@ import { OrphanVMsController } from './controller.ts';
 import { Evidence } from './evidence.ts';
 import { ForgottenMachines } from './forgotten.ts';
 import { LeftBehind } from './left-behind.ts';
-import { LeftNodes } from './left-nodes.ts';
+import { LeftoverNodes } from './leftover-nodes.ts';
 import { dropSettledNotes } from './settled-notes.ts';
 import { SilentClasses } from './silent-classes.ts';
 import { StateLists } from './state-lists.ts';
@@ -126,7 +126,7 @@ export function orphanVMs(operator: Operator, share: OrphanVMsShare): Controller
     blindAccounts: new BlindAccounts({ targets, recorder, log, graceMs }),
     missingVMs,
     orphans: new Evidence(graceMs),
-    leftNodes: new LeftNodes({ ...left, graceMs, isDryRun }),
+    leftNodes: new LeftoverNodes({ ...left, graceMs, isDryRun }),
     leftBehind,
     dropSettledNotes: (seen, signal) => dropSettledNotes({ ...left, leftBehind, writer }, seen, signal),
     ownerless,

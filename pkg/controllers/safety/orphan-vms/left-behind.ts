@@ -4,14 +4,14 @@ import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.
 import { accountOf } from '../../../driver/account.ts';
 import type { MachineOrStub } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { TurnGivenUpError } from '../../../driver/turn-given-up.ts';
+import { TurnAbandonedError } from '../../../driver/turn-abandoned.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import type { Logger } from '../../../log/logger.ts';
 import { forcedRemovalsOf, type ForcedRemoval } from '../../vms/forced-removals.ts';
 import type { DeletedMachine } from '../deleted-machines.ts';
 import { cleanedUp, failedToCleanUp } from './events.ts';
-import { presentIn } from './left-nodes.ts';
+import { presentIn } from './leftover-nodes.ts';
 import type { ClassAccess, Survey } from './survey.ts';
 
 /** A note that names its Machine. */
@@ -145,7 +145,7 @@ export class LeftBehind {
   #failed({ removal, access: { machineClass } }: Task, err: unknown): void {
     const { recorder, log } = this.#deps;
     const fields = { ...fieldsOf(removal, machineClass), err };
-    const wasNotSent = err instanceof GateClosedError || err instanceof TurnGivenUpError;
+    const wasNotSent = err instanceof GateClosedError || err instanceof TurnAbandonedError;
     if (wasNotSent || DriverError.hasCode(err, 'Canceled'))
       return log.debug(fields, 'paused the deletion of the remains of a forced removal');
     recorder.event(failedToCleanUp(machineClass, removal.machine, err));

@@ -7,10 +7,10 @@ import type { Logger } from '../../../log/logger.ts';
 import { forcedRemovalsOf, type ForcedRemoval, mayBeLeftBy } from '../../vms/forced-removals.ts';
 import type { DeletedMachines } from '../deleted-machines.ts';
 import type { LeftBehind } from './left-behind.ts';
-import { type LeftNodesDeps, nodesLeftBy, presentIn } from './left-nodes.ts';
+import { type LeftoverNodesDeps, leftoverNodesOf, presentIn } from './leftover-nodes.ts';
 import type { Survey } from './survey.ts';
 
-export interface SettledNotesDeps extends Pick<LeftNodesDeps, 'machines' | 'targets'> {
+export interface SettledNotesDeps extends Pick<LeftoverNodesDeps, 'machines' | 'targets'> {
   readonly gone: Pick<DeletedMachines, 'has'>;
   readonly leftBehind: Pick<LeftBehind, 'isClean'>;
   readonly writer: Pick<Writer, 'patch'>;
@@ -32,7 +32,7 @@ export async function dropSettledNotes(deps: SettledNotesDeps, survey: Survey, s
     if (machine === undefined || !leftBehind.isClean(removal)) return false;
     if (providerID === undefined) return !unowned.some((vm) => mayBeLeftBy(vm, removal));
     if (present.has(providerID) || !gone.has(providerID)) return false;
-    return nodesLeftBy({ name: machine, nodeName: nodeName ?? machine, providerID }, deps).length === 0;
+    return leftoverNodesOf({ name: machine, nodeName: nodeName ?? machine, providerID }, deps).length === 0;
   };
   for (const { machineClass } of survey.lists) {
     const settled = forcedRemovalsOf(machineClass).filter(isSettled);

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machine } from '../../../test/builders.ts';
-import { heldUpBy } from './held-up.ts';
+import { describeBlockingDeletions } from './blocking-deletions.ts';
 
 const NOW_MS = Date.parse('2026-01-01T01:00:00Z');
 const BLOCKED = '1 pod left. Pod default/web-1 is protected by a PodDisruptionBudget: default/web.';
@@ -19,17 +19,19 @@ function deleted(name: string, secondsAgo: number, text = '') {
 }
 
 test('a machine whose deletion takes long is named with what it waits for', () => {
-  expect(heldUpBy([deleted('w-1', 30, BLOCKED)], NOW_MS)).toEqual([`Machine w-1 is being deleted: ${BLOCKED}`]);
+  expect(describeBlockingDeletions([deleted('w-1', 30, BLOCKED)], NOW_MS)).toEqual([
+    `Machine w-1 is being deleted: ${BLOCKED}`,
+  ]);
 });
 
 test('one that is not deleted, or has not been for long, holds nothing up', () => {
   const running = machine((m) => void (m.metadata.name = 'w-1'));
 
-  expect(heldUpBy([running, deleted('w-2', 9, BLOCKED)], NOW_MS)).toEqual([]);
+  expect(describeBlockingDeletions([running, deleted('w-2', 9, BLOCKED)], NOW_MS)).toEqual([]);
 });
 
 test('the oldest three are named, and the rest is counted', () => {
-  const lines = heldUpBy(
+  const lines = describeBlockingDeletions(
     [15, 50, 20, 40, 30].map((ago) => deleted(`w-${ago}`, ago)),
     NOW_MS,
   );

@@ -15,7 +15,7 @@ import type { Read, DesiredServer } from './provider-value.ts';
 import type { Problem } from './field-reader.ts';
 import { classFor, clusterNameOf, MADE_FOR } from './desired-machine.ts';
 
-export interface MadeClassesDeps {
+export interface GeneratedClassesDeps {
   readonly classes: Lister<MachineClass>;
   /** With the index CLASS_INDEX. */
   readonly machines: Lister<Machine>;
@@ -30,10 +30,10 @@ export interface MadeClassesDeps {
  * The MachineClasses that are made of what Machines and pools say and of the settings of their Cluster. Only one pass may run at a time:
  * between making a class and what uses it no other one removes it as unused.
  */
-export class MadeClasses {
-  readonly #deps: MadeClassesDeps;
+export class GeneratedClasses {
+  readonly #deps: GeneratedClassesDeps;
 
-  constructor(deps: MadeClassesDeps) {
+  constructor(deps: GeneratedClassesDeps) {
     this.#deps = deps;
   }
 

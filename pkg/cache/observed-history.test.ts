@@ -12,12 +12,12 @@ import {
   findSetBack,
   type HistoricKind,
   judgeStored,
-  SeenHistory,
+  ObservedHistory,
   requireNotAhead,
   requireNotOlder,
   requireStored,
   samplesOf,
-} from './seen-history.ts';
+} from './observed-history.ts';
 
 const signal = new AbortController().signal;
 
@@ -39,7 +39,7 @@ function kindWith(
     asked,
     resource: machines,
     namespace: 'shoot',
-    history: new SeenHistory(),
+    history: new ObservedHistory(),
     reader: {
       get: () =>
         Promise.resolve().then(() => {
@@ -125,7 +125,7 @@ describe('the last change', () => {
   });
 
   test('is the newest one, in whatever order they come', () => {
-    const history = new SeenHistory();
+    const history = new ObservedHistory();
 
     for (const resourceVersion of ['9', '100', '20'])
       history.changed(version(`at-${resourceVersion}`, 'u', resourceVersion));
@@ -203,7 +203,7 @@ describe('a change that was seen at 50', () => {
   });
 
   test('is an absence when a later list does not show it, and stays what it is when an earlier one does not', () => {
-    const history = new SeenHistory();
+    const history = new ObservedHistory();
     history.changed(version('a', 'u', '50'));
     const before = history.lastChange;
 

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { machine, node } from '../../../test/builders.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
-import { isNodeLeft } from './left-node.ts';
+import { hasLeftoverNode } from './leftover-node.ts';
 
 const OF_NOTE = 'aws:///eu-west-1/i-1';
 
@@ -28,5 +28,5 @@ test.each([
   const machines = new MemoryInformer([machine((m) => void (m.spec.providerID = ofMachine))]);
   const nodes = new MemoryInformer([node((n) => void (n.spec.providerID = ofNode))]);
 
-  expect(isNodeLeft(OF_NOTE, { machines, targets: [{ nodes }] })).toBe(want);
+  expect(hasLeftoverNode(OF_NOTE, { machines, targets: [{ nodes }] })).toBe(want);
 });

@@ -2,13 +2,13 @@ import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp } from '../../../pkg/clock/clock.ts';
 import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
 
-/** A deletion that takes no longer is not worth a line. */
+/** Shorter deletions are not reported. */
 const USUAL_MS = 10_000;
-/** So many are named. */
+/** Number of deletions that are named. */
 const NAMED = 3;
 
-/** Which deletions of machines hold a rollout up, and what each waits for, one in a line; the oldest first. */
-export function heldUpBy(machines: readonly Machine[], nowMs: number): readonly string[] {
+/** The deletions of machines that block a rollout, with what each waits for, one in a line, the oldest first. */
+export function describeBlockingDeletions(machines: readonly Machine[], nowMs: number): readonly string[] {
   const slow = machines.flatMap((machine) => {
     const sinceMs = fromTimestamp(machine.metadata.deletionTimestamp);
     return sinceMs !== undefined && nowMs - sinceMs >= USUAL_MS ? [{ machine, sinceMs }] : [];

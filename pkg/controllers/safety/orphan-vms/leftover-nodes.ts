@@ -12,7 +12,7 @@ import type { DeletedMachine, DeletedMachines } from '../deleted-machines.ts';
 import { Evidence, type Snapshot } from './evidence.ts';
 import type { Survey } from './survey.ts';
 
-export interface LeftNodesDeps {
+export interface LeftoverNodesDeps {
   readonly gone: Pick<DeletedMachines, 'has' | 'addLate'>;
   /** With MACHINE_INDEXES of pkg/indexes. */
   readonly machines: Lister<Machine>;
@@ -28,11 +28,11 @@ export interface LeftNodesDeps {
  * else deleted it, the note on the class still names it: two looks in a row that do not show the VM say that it is gone, and its Node too,
  * unless that is ready: what a list says twice is one source, and a provider that comes back may well list nothing.
  */
-export class LeftNodes {
-  readonly #deps: LeftNodesDeps;
+export class LeftoverNodes {
+  readonly #deps: LeftoverNodesDeps;
   readonly #missing: Evidence;
 
-  constructor(deps: LeftNodesDeps) {
+  constructor(deps: LeftoverNodesDeps) {
     this.#deps = deps;
     this.#missing = new Evidence(deps.graceMs);
   }
@@ -68,7 +68,7 @@ export class LeftNodes {
   /** Whether a Node of it is ready. */
   #works(left: DeletedMachine): boolean {
     const { log } = this.#deps;
-    const ready = nodesLeftBy(left, this.#deps).find(isReady);
+    const ready = leftoverNodesOf(left, this.#deps).find(isReady);
     if (ready === undefined) return false;
     const fields = { node: ready.metadata.name, providerID: left.providerID };
     log.warn(fields, 'kept a node that is ready although the provider does not list its VM');
@@ -83,9 +83,9 @@ export function presentIn({ lists, machines }: Survey): ReadonlySet<string> {
 }
 
 /** The Nodes that no Machine has and that may be what is left of a machine. */
-export function nodesLeftBy(
+export function leftoverNodesOf(
   { name, nodeName, providerID }: DeletedMachine,
-  { machines, targets }: Pick<LeftNodesDeps, 'machines' | 'targets'>,
+  { machines, targets }: Pick<LeftoverNodesDeps, 'machines' | 'targets'>,
 ): readonly Node[] {
   return targets
     .flatMap(({ nodes }) => [

@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 
-/** Declares a gauge of how many things there are with the same labels; `list` gives the labels of each thing at each scrape. */
-export function seenGauge<L extends string>(
+/** Declares a gauge that counts objects with equal labels; `list` returns the labels of each object at each scrape. */
+export function countingGauge<L extends string>(
   registry: Registry,
   name: string,
   help: string,

@@ -4,13 +4,13 @@ import type { Lister } from '../../cache/lister.ts';
 import type { Target } from '../../targets/targets.ts';
 import { isSameVM } from '../machines/same-vm.ts';
 
-export interface LeftNodeDeps {
+export interface LeftoverNodeDeps {
   readonly machines: Pick<Lister<Machine>, 'list'>;
   readonly targets: readonly Pick<Target, 'nodes'>[];
 }
 
 /** Whether a Node shows a VM that no Machine has, in whatever form either writes the provider id. Looks at every Node: for rare questions. */
-export function isNodeLeft(providerID: string, { machines, targets }: LeftNodeDeps): boolean {
+export function hasLeftoverNode(providerID: string, { machines, targets }: LeftoverNodeDeps): boolean {
   const isShown = targets.some(({ nodes }) =>
     nodes.list().some(({ spec }) => isSameVM(spec?.providerID, providerID) === true),
   );

@@ -16,7 +16,7 @@ export interface LastChange {
 }
 
 /** What has been seen of the history of one kind: how far it went, and the last change in it. */
-export class SeenHistory {
+export class ObservedHistory {
   #newest: string | undefined;
   #lastChange: LastChange | undefined;
   #era = 0;
@@ -74,7 +74,7 @@ export interface HistoricKind {
   readonly resource: Resource<KubeObject>;
   readonly namespace: string | undefined;
   readonly reader: Pick<Reader, 'list' | 'get'>;
-  readonly history: SeenHistory;
+  readonly history: ObservedHistory;
 }
 
 /** Reads what the server is at, by quorum. Throws SetBackError when it was further already, ApiError when it does not answer. */
