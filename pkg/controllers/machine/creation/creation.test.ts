@@ -261,6 +261,20 @@ describe('a new machine', () => {
     expect(seen.status?.currentStatus?.phase).toBe('Pending');
   });
 
+  test('does not write its resources again where the definitions of the original have dropped them', async () => {
+    const world = start();
+    const vm = { providerID: 'sim:///m-1', nodeName: 'n-1', addresses: [], capacity: { cpu: '4' } };
+    world.driver.vms.set('m-1', vm);
+    const { machine: seen } = await run(world);
+    const { vmCapacity: _dropped, ...status } = seen.status ?? {};
+    world.machines.put({ ...seen, status, metadata: { ...seen.metadata, resourceVersion: '9000' } });
+    const before = world.writes;
+
+    await run(world);
+
+    expect(world.writes).toBe(before);
+  });
+
   test('shows no more resources than a Node may have', async () => {
     const world = start();
     const capacity = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`r-${i}`, '1']));
