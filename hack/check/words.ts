@@ -18,6 +18,12 @@ const REFUSED: ReadonlyMap<string, string> = new Map([
   ['for as long as', 'until, while'],
   ['all the same', 'anyway'],
   ['at the latest each', 'at least every'],
+  ['tried again', 'retried'],
+  ['less and less often', 'with increasing delays'],
+  ['lets? alone|left alone', 'not touched'],
+  ['for ever', 'forever'],
+  ['mean(?:s|ing)? nothing', 'has no effect'],
+  ['of ours', 'of Machinist'],
 ]);
 
 const PATTERNS = [...REFUSED].map(([word, better]) => ({ pattern: new RegExp(`\\b(?:${word})\\b`, 'i'), better }));

@@ -6,12 +6,11 @@ import { table } from './table.ts';
 export async function driverRulesReference(): Promise<string> {
   return `# Rules of \`machinist driver verify\`
 
-Generated from \`pkg/conformance/rules\`. Each rule tries what one sentence of the
-[contract](../../proto/machine/driver/v1/driver.proto) asks for. [Proving a driver](../development/proving-a-driver.md) says
-how to use them.
+Generated from \`pkg/conformance/rules\`. Each rule tests one sentence of the
+[contract](../../proto/machine/driver/v1/driver.proto). To run the rules, see [verifying a driver](../development/proving-a-driver.md).
 
 ${await table(
-  ['rule', 'the contract', 'needs'],
+  ['rule', 'sentence of the contract', 'requires'],
   RULES.map(({ name, sentence, requires = [] }: Rule) => [`\`${name}\``, sentence, requires.map(code).join(', ')]),
 )}`;
 }

@@ -9,19 +9,19 @@ interface Meaning {
   readonly remedy: string;
 }
 
-/** What users can do about each code. */
+/** Cause and remedy of each code. */
 const MEANINGS: Readonly<Record<Exclude<DriverCode, 'OK'>, Meaning>> = {
   Canceled: {
     cause: 'The call was aborted, for instance because the machine is being deleted.',
-    remedy: 'None: the VM is looked up by name before anything else happens.',
+    remedy: 'None: the next call first searches for the VM by name.',
   },
   Unknown: { cause: 'The driver has no specific error.', remedy: 'Check the log of the driver.' },
   InvalidArgument: {
-    cause: "The class's `providerSpec` or Secret is wrong; the message names the member.",
-    remedy: 'Correct the MachineClass or the Secret: the call is then repeated at once.',
+    cause: 'The `providerSpec` or the Secret of the class is invalid; the message names the field.',
+    remedy: 'Correct the MachineClass or the Secret: the call is then repeated immediately.',
   },
   DeadlineExceeded: {
-    cause: 'The provider did not answer the driver in time.',
+    cause: 'The provider did not respond to the driver in time.',
     remedy: 'None, unless the code persists: then check the status of the provider.',
   },
   NotFound: {
@@ -29,7 +29,7 @@ const MEANINGS: Readonly<Record<Exclude<DriverCode, 'OK'>, Meaning>> = {
     remedy: 'None: the VM is created, or counts as deleted. Only this code means that a VM does not exist.',
   },
   AlreadyExists: {
-    cause: 'Another object of that name exists at the provider.',
+    cause: 'Another object with that name exists at the provider.',
     remedy: 'Remove it at the provider.',
   },
   PermissionDenied: {
@@ -37,8 +37,8 @@ const MEANINGS: Readonly<Record<Exclude<DriverCode, 'OK'>, Meaning>> = {
     remedy: 'Grant the permission in the message, or use other credentials in the Secret.',
   },
   ResourceExhausted: {
-    cause: 'A quota is used up, or the zone has no capacity left.',
-    remedy: 'Raise the quota or use another zone. All machines of the class wait together.',
+    cause: 'A quota is exhausted, or the zone has no capacity left.',
+    remedy: 'Raise the quota or use another zone. All machines of the class wait.',
   },
   FailedPrecondition: {
     cause:
@@ -46,10 +46,10 @@ const MEANINGS: Readonly<Record<Exclude<DriverCode, 'OK'>, Meaning>> = {
     remedy:
       'Follow the message. For tokens, see [restoring](../operations/running.md#restoring-the-control-cluster-from-a-backup).',
   },
-  Aborted: { cause: 'Stopped halfway, or still in progress.', remedy: 'None: the call is retried.' },
+  Aborted: { cause: 'The operation was interrupted, or is still in progress.', remedy: 'None: the call is retried.' },
   OutOfRange: {
     cause: 'Several VMs match one machine.',
-    remedy: 'None: an orphan collection starts at once and removes VMs without a Machine.',
+    remedy: 'None: an orphan collection starts immediately and removes VMs without a Machine.',
   },
   Unimplemented: {
     cause: 'The driver does not implement this method.',
@@ -57,47 +57,47 @@ const MEANINGS: Readonly<Record<Exclude<DriverCode, 'OK'>, Meaning>> = {
   },
   Internal: { cause: 'An error in the driver or the provider.', remedy: 'Check the log of the driver.' },
   Unavailable: {
-    cause:
-      'The provider cannot be reached, or the driver cannot be: it is down, was restarted, or did not answer in time.',
+    cause: 'The provider or the driver is unreachable: it is down, was restarted, or did not respond in time.',
     remedy: 'Check that the driver is running, and that `--driver` has its address.',
   },
   DataLoss: { cause: 'Data is lost permanently.', remedy: 'Delete the machine.' },
-  Unauthenticated: { cause: 'The credentials are not accepted.', remedy: 'Put new credentials into the Secret.' },
+  Unauthenticated: { cause: 'The credentials are not accepted.', remedy: 'Write valid credentials to the Secret.' },
   Uninitialized: {
     cause: 'The provider is creating the VM. This is not a failure: the last operation shows what it is waiting for.',
-    remedy: 'None: the call is repeated every few seconds. If the code persists, check what the last operation names.',
+    remedy:
+      'None: the call is repeated every few seconds. If the code persists, check the cause in the last operation.',
   },
 };
 
-/** What users can do about each reason to wait. */
+/** Cause and remedy of each reason to wait. */
 const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly operation: string }>> = {
   NeverAsked: {
     operation: 'Create, Delete',
     cause:
-      'The MachineClass is missing or of another kind, or no driver is configured for its provider, since the Machine was created: no provider was asked for a VM. A deletion keeps the code.',
+      'Since the Machine was created, the MachineClass has been missing or has another kind, or no driver has been configured for its provider, so no VM was requested. A deletion keeps the code.',
     remedy:
-      'Create the MachineClass, correct `spec.class`, or configure the driver. Such a Machine can be deleted without class and driver.',
+      'Create the MachineClass, correct `spec.class`, or configure the driver. Such a Machine can be deleted without a class and a driver.',
   },
   FinalizerRefused: {
     operation: 'Create',
     cause:
-      'The API server, a policy or a webhook refuses our finalizer since the Machine was created: no provider was asked for a VM.',
+      'Since the Machine was created, the API server, a policy or a webhook has rejected the finalizer of Machinist, so no VM was requested.',
     remedy: 'Correct the policy or webhook; at the creation timeout, the Machine becomes Failed.',
   },
   PreparationFailed: {
     operation: 'Create',
     cause:
-      'The API server refuses what the creation needs beforehand: the Secret of the class, or the bootstrap token.',
+      'The API server rejects a prerequisite of the creation: reading the Secret of the class, or writing the bootstrap token.',
     remedy: 'Allow the request in the message.',
   },
   RecordRefused: {
     operation: 'Create, Delete',
-    cause: 'The API server, a policy or a webhook refuses to record the VM, or to change the finalizer.',
+    cause: 'The API server, a policy or a webhook rejects the record of the VM, or a change of the finalizer.',
     remedy: 'Correct the policy or webhook; use Node names of at most 63 characters.',
   },
   ClusterOutage: {
     operation: 'Delete',
-    cause: 'The API server of the target cluster does not answer, or its cluster was set back.',
+    cause: 'The API server of the target cluster does not respond, or the cluster was restored to an earlier state.',
     remedy: 'Restore the API server; the deletion then continues.',
   },
   ZoneUnhealthy: {
@@ -107,22 +107,22 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
   },
   ReplacementStopped: {
     operation: 'HealthCheck',
-    cause: 'The MachineDeployment allows no replacement.',
+    cause: 'The MachineDeployment allows no replacements.',
     remedy: 'Raise annotation `machine.sapcloud.io/max-replacements`.',
   },
   ReplacementPaced: {
     operation: 'HealthCheck',
-    cause: 'As many machines were replaced within this health timeout as are allowed at once.',
-    remedy: 'Wait, or delete the Machine to have it replaced now.',
+    cause: 'The maximum number of machines was already replaced within this health timeout.',
+    remedy: 'Wait, or delete the Machine to replace it immediately.',
   },
   TooManyReplacements: {
     operation: 'HealthCheck',
-    cause: 'As many others of the MachineDeployment are being replaced as it allows.',
+    cause: 'The maximum number of machines of the MachineDeployment is already being replaced.',
     remedy: 'Wait, or raise annotation `machine.sapcloud.io/max-replacements`.',
   },
   SafetyGrace: {
     operation: 'HealthCheck',
-    cause: 'The state of the clusters is too recent, after a start or an outage.',
+    cause: 'The process became leader, or an outage ended, too recently.',
     remedy: 'None: it ends automatically.',
   },
 };
@@ -145,8 +145,8 @@ The codes that a driver returns when a call fails. The name of the code is in \`
 message of the provider, in \`status.lastOperation.description\`. Numbers are those of the contract (\`proto/machine/driver/v1/driver.proto\`) and of the
 metric label \`error_code\`.
 
-The delay before the call is repeated starts at 5 s (15 s for \`ResourceExhausted\`) and doubles with each failure in a row, up to the values in the last columns;
-it is reduced at random by up to a half, and never shorter than the provider requests. A change of the Machine, its MachineClass or the Secret
+The delay before the call is repeated starts at 5 s (15 s for \`ResourceExhausted\`) and doubles with each consecutive failure, up to the values in the last columns;
+it is reduced at random by up to a half, and is never shorter than the provider requests. A change of the Machine, its MachineClass or the Secret
 ends the delay.
 
 ${await table(
@@ -161,8 +161,8 @@ ${await table(
 )}
 ## Operations that wait
 
-Where no driver was asked, or none has failed, \`status.lastOperation.errorCode\` shows why the operation does not continue. This code determines
-the next steps; the description next to it is for people.
+If no driver call has failed, \`status.lastOperation.errorCode\` shows why the operation does not continue. The next steps depend on this code; the
+description is for display only.
 
 ${await table(
   ['code', 'operation', 'cause', 'remedy'],
