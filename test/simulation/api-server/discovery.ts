@@ -3,6 +3,8 @@ import { apiVersionOf, type Kind } from './kinds.ts';
 
 const VERBS = ['delete', 'get', 'list', 'patch', 'create', 'update', 'watch'];
 const SUBRESOURCE_VERBS = ['get', 'patch', 'update'];
+/** Parts of `/apis/group/version`, the empty one before the first slash among them. */
+const LONGEST = 4;
 /** What the answer to `/version` says of the server. */
 const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.0-simulated', platform: 'none' };
 
@@ -11,6 +13,8 @@ export function discovered(kinds: readonly Kind[], path: string): Members | unde
   if (path === '/version') return VERSION;
   if (path === '/api') return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
   if (path === '/apis') return groupsOf(kinds);
+  // All else is asked for much more often.
+  if (path.split('/', LONGEST + 1).length > LONGEST) return undefined;
   const [, groupVersion] = /^\/(?:api|apis)\/(v1|[^/]+\/[^/]+)$/.exec(path) ?? [];
   const served = kinds.filter((kind) => apiVersionOf(kind) === groupVersion);
   if (served.length > 0) {

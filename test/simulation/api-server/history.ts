@@ -14,14 +14,16 @@ export interface Change {
 export class History {
   #current = new Map<string, StoredObject>();
   #changes: Change[] = [];
+  /** The current ones in their order, until the next change. */
+  #listed: readonly StoredObject[] | undefined;
 
   get(key: string): StoredObject | undefined {
     return this.#current.get(key);
   }
 
   /** Ordered by key, as etcd lists them. */
-  list(): StoredObject[] {
-    return sorted(this.#current);
+  list(): readonly StoredObject[] {
+    return (this.#listed ??= sorted(this.#current));
   }
 
   get size(): number {
@@ -29,6 +31,7 @@ export class History {
   }
 
   add(change: Change): void {
+    this.#listed = undefined;
     const key = keyOf(change.object.metadata);
     if (change.type === 'DELETED') this.#current.delete(key);
     else this.#current.set(key, change.object);
@@ -36,7 +39,7 @@ export class History {
   }
 
   /** As it was after the write of that resourceVersion. */
-  listAt(rv: number): StoredObject[] {
+  listAt(rv: number): readonly StoredObject[] {
     const objects = new Map(this.#current);
     for (let i = this.#changes.length - 1; i >= 0; i--) {
       const { rv: at, object, previous } = this.#changes[i]!;
@@ -62,6 +65,7 @@ export class History {
 
   /** Becomes what a backup has; what happened since never has. */
   restore(backup: ReadonlyMap<string, StoredObject>): void {
+    this.#listed = undefined;
     this.#current = new Map(backup);
     this.#changes = [];
   }

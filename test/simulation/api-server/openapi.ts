@@ -10,6 +10,7 @@ const ROOT = '/openapi/v3';
  * definitions add, and that `fieldValidation` is understood. Undefined for other paths.
  */
 export function openAPIOf(kinds: readonly Kind[], path: string): Members | undefined {
+  if (!path.startsWith(ROOT)) return undefined;
   const byPath = Map.groupBy(kinds, pathOf);
   if (path === ROOT) {
     const paths = [...byPath.keys()].map((one) => [one, { serverRelativeURL: `${ROOT}/${one}` }]);

@@ -11,13 +11,13 @@ const OURS = /\/(pkg|test\/simulation)\//;
 const LOADING = /node:internal\/modules\//;
 
 type AnyFunction = (...given: never[]) => unknown;
-/** Whether the stack of a caller, the nearest first, is to be refused. */
-type Refusal = (stack: readonly string[]) => boolean;
+/** Whether a caller is to be refused, by the files of its stack, the nearest first. */
+type Refusal = (files: readonly string[]) => boolean;
 
 /** Libraries may ask on: none of what they are told comes into a world. */
 const FROM_OURS: Refusal = ([caller = '']) => OURS.test(caller);
 /** What such a call ends with comes when the host likes, whoever asked for it. */
-const FROM_ANYONE: Refusal = (stack) => !stack.some((line) => LOADING.test(line));
+const FROM_ANYONE: Refusal = (files) => !files.some((file) => LOADING.test(file));
 
 let isOpen = false;
 
@@ -62,20 +62,22 @@ function guard(of: object, names: readonly string[], isRefused: Refusal): void {
     const real = members[name]!;
     const guarded = function (this: unknown, ...given: never[]): unknown {
       if (isOpen) return real.apply(this, given);
-      const error = errorOf(`${name} is not the seed's`, isRefused === FROM_OURS ? 1 : 30, guarded);
-      if (isRefused((error.stack ?? '').split('\n').slice(1))) throw error;
+      if (isRefused(filesOf(isRefused === FROM_OURS ? 1 : 30, guarded))) throw new Error(`${name} is not the seed's`);
       return real.apply(this, given);
     };
     members[name] = Object.assign(guarded, real);
   }
 }
 
-/** An error whose stack begins with who called `below`. Only so many of its lines are made: some ask often. */
-function errorOf(message: string, lines: number, below: AnyFunction): Error {
-  const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = lines;
-  const error = new Error(message);
-  Error.captureStackTrace(error, below);
+/** The files of who called `below`, the nearest first. Some ask often: no more is made than is looked at. */
+function filesOf(count: number, below: AnyFunction): readonly string[] {
+  const { stackTraceLimit, prepareStackTrace } = Error;
+  const asked: { stack?: unknown } = {};
+  Error.stackTraceLimit = count;
+  Error.prepareStackTrace = (_error, sites) => sites.map((site) => site.getFileName() ?? '');
+  Error.captureStackTrace(asked, below);
+  const { stack } = asked;
   Error.stackTraceLimit = stackTraceLimit;
-  return error;
+  Error.prepareStackTrace = prepareStackTrace;
+  return stack as readonly string[];
 }

@@ -19,7 +19,7 @@ export class Trace {
 
   add(text: string): void {
     const line = `${(this.#now() / 1_000).toFixed(3)} ${text}`;
-    this.#hash.update(line).update('\n');
+    this.#hash.update(`${line}\n`);
     this.#count += 1;
     this.#all?.push(line);
     this.#latest.push(line);
