@@ -6,6 +6,7 @@ import { guardAgainstHost, withHost } from '../../test/simulation/world/host-gua
 import { FAULT_KINDS, type FaultKind } from '../../test/simulation/world/faults.ts';
 import { run, type RunResult } from '../../test/simulation/world/run.ts';
 import type { ScriptLimits } from '../../test/simulation/world/script.ts';
+import { WORLDS, worldNamed } from '../../test/simulation/worlds/worlds.ts';
 import { shrink } from '../../test/simulation/world/shrink.ts';
 import { flag, number, readOptions, text } from '../options.ts';
 import { firstSeedOf, reportOf } from './fresh.ts';
@@ -20,6 +21,12 @@ const MINUTE_MS = 60_000;
 const options = readOptions(
   'Lets pools of machines live and die in simulated worlds, one for each seed, and looks for broken promises.',
   {
+    world: {
+      placeholder: 'name',
+      description: `what lives in it: ${Object.keys(WORLDS).join(', ')}`,
+      parse: worldNamed,
+      otherwise: 'machines' as const,
+    },
     seed: number('run this seed alone'),
     from: number('the first of several seeds', 1),
     seeds: number('how many seeds; 20 without --minutes'),
@@ -101,11 +108,11 @@ async function runOne(seed: number): Promise<RunResult> {
 
 /** What the command line says of how seeds are run. */
 function asTyped(): ScriptLimits {
-  const { phases, steps, replicas, without } = options;
+  const { world, phases, steps, replicas, without } = options;
   const kinds = without === '' ? [] : without.split(',');
   const unknown = kinds.find((kind) => !(FAULT_KINDS as readonly string[]).includes(kind));
   if (unknown !== undefined) throw new Error(`${unknown} is no kind of faults: ${FAULT_KINDS.join(', ')}`);
-  return { phases, steps, replicas, without: kinds as FaultKind[] };
+  return { world, phases, steps, replicas, without: kinds as FaultKind[] };
 }
 
 function presentCommit(): string {
@@ -114,9 +121,12 @@ function presentCommit(): string {
 }
 
 /** What was found, with all that it takes to see it again. */
-function tell({ seed, findings, trace }: RunResult, { phases, steps, replicas, without = [] }: ScriptLimits): void {
+function tell(
+  { seed, findings, trace }: RunResult,
+  { world, phases, steps, replicas, without = [] }: ScriptLimits,
+): void {
   for (const finding of findings) console.log(`  ${finding}`);
-  const limits = Object.entries({ phases, steps, replicas, without: without.join(',') || undefined }).flatMap(
+  const limits = Object.entries({ world, phases, steps, replicas, without: without.join(',') || undefined }).flatMap(
     ([name, value]) => (value === undefined ? [] : [` --${name} ${value}`]),
   );
   console.log(

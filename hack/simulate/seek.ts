@@ -30,13 +30,13 @@ console.log(JSON.stringify(await seek()));
 clearInterval(keepAlive);
 
 async function seek(): Promise<Sought> {
-  const { mayShow = () => true, shows = /./ } = KNOWN_DEFECTS.find(({ name }) => name === change.name) ?? {};
+  const { world, mayShow = () => true, shows = /./ } = KNOWN_DEFECTS.find(({ name }) => name === change.name) ?? {};
   const isMeant = (finding: string): boolean => shows.test(finding.replace(/^\d+ s: /, ''));
   let runs = 0;
   for (let seed = from; ; seed++) {
-    if (!mayShow(scriptOf(seed))) continue;
+    if (!mayShow(scriptOf(seed, { world }))) continue;
     runs += 1;
-    const { findings } = await run(seed, { endsWithFinding: true });
+    const { findings } = await run(seed, { world, endsWithFinding: true });
     const { user, system } = process.cpuUsage(started);
     const sought = { seeds: seed - from + 1, runs, ms: (user + system) / 1_000 };
     const what = findings.find(isMeant);

@@ -27,7 +27,7 @@ import { CannotStartError } from '../process/lifecycle.ts';
 import type { Target } from '../targets/targets.ts';
 import { answering, type Unavailable, whyUnavailable } from './answer.ts';
 import { CloudProvider } from './cloud-provider.ts';
-import { GrpcServer } from './grpc-server.ts';
+import { GrpcServer, type GrpcServerOptions } from './grpc-server.ts';
 import { NodeGroups } from './groups.ts';
 import { type AnnouncedTemplate, readAnnounced } from './announced.ts';
 import { LearnedShapes } from './learned.ts';
@@ -42,12 +42,19 @@ import { RunningChanges } from './running-changes.ts';
 /** Of names that two processes must not give alike. */
 const EPOCH_DIGITS = 8;
 
+/** A port that is open. */
+export type OpenPort = Pick<GrpcServer, 'address' | 'drop' | 'close'>;
+/** Opens it: simulations have no sockets. */
+export type ListenForAutoscalers = (options: GrpcServerOptions) => Promise<OpenPort>;
+
+const overGrpc: ListenForAutoscalers = (options) => GrpcServer.listen(options);
+
 /** What serves cluster-autoscalers in this process: nothing unless flag `--autoscaler-grpc-address` is set. */
-export function autoscaler(operator: Operator): readonly Service[] {
+export function autoscaler(operator: Operator, listen: ListenForAutoscalers = overGrpc): readonly Service[] {
   const { autoscaler: config } = operator.config;
   if (config === undefined) return [];
   const [target] = operator.under(MANAGER_LEASE).targets.all();
-  return target === undefined ? [] : [new AutoscalerPort(operator, config, target)];
+  return target === undefined ? [] : [new AutoscalerPort(operator, config, target, listen)];
 }
 
 /**
@@ -74,10 +81,11 @@ class AutoscalerPort implements Service {
   readonly #storing = new Set<string>();
   readonly #metrics: ReturnType<typeof autoscalerMetrics>;
   #credentials: ReloadedServerCredentials | undefined;
-  #server: GrpcServer | undefined;
+  readonly #listen: ListenForAutoscalers;
+  #server: OpenPort | undefined;
   #works = false;
 
-  constructor(operator: Operator, config: AutoscalerConfig, ofTarget: Target) {
+  constructor(operator: Operator, config: AutoscalerConfig, ofTarget: Target, listen: ListenForAutoscalers) {
     const { nodes } = ofTarget;
     const { caches, clock, registry } = operator;
     const { targets, writer } = operator.under(MANAGER_LEASE);
@@ -89,6 +97,7 @@ class AutoscalerPort implements Service {
     this.#operator = operator;
     this.#target = ofTarget;
     this.#config = config;
+    this.#listen = listen;
     this.#events = eventsAbout(machineDeployments, operator.recorder(MACHINE_DEPLOYMENT_EVENT_SOURCE));
     const { leader, clusters } = operator.config;
     if (leader.enabled) {
@@ -144,7 +153,7 @@ class AutoscalerPort implements Service {
         log,
       });
       const credentials = this.#credentials ?? ServerCredentials.createInsecure();
-      this.#server = await GrpcServer.listen({ listen, credentials, answer, clock });
+      this.#server = await this.#listen({ listen, credentials, answer, clock });
     } catch (err) {
       const flag = err instanceof TlsFileError ? '--autoscaler-tls-*' : '--autoscaler-grpc-address';
       throw new CannotStartError(`${flag}: ${err instanceof Error ? err.message : String(err)}`, { cause: err });

@@ -1,24 +1,39 @@
 import { expect, jest, test } from '@jest/globals';
 
-import { USER_ACT_NAMES } from '../world/acts.ts';
 import { FAULT_KINDS, type FaultKind, type FaultPlan } from '../world/faults.ts';
 import { run } from '../world/run.ts';
 import { scriptOf } from '../world/script.ts';
+import { WORLDS, type WorldName } from '../worlds/worlds.ts';
 import { CORPUS } from './seeds.ts';
 
 // Seconds of the processor, which a busy host takes long to give: a life is bounded by its own time.
 jest.setTimeout(900_000);
 
-/** Between them they have each kind of world, of trouble, of what a driver does wrong and of what users do. */
-const FIXED = [7, 10, 13, 44, 75];
+/** Between them those of a world have each thing that its users do, and those of machines each kind of trouble and of what a driver does wrong. */
+const FIXED = {
+  machines: [7, 10, 13, 44, 75],
+  autoscaler: [12, 20],
+} as const satisfies Readonly<Record<WorldName, readonly number[]>>;
+const NAMES = Object.keys(FIXED) as WorldName[];
 
-test('the fixed seeds have each kind of trouble, and of what users do', () => {
-  const plans = FIXED.flatMap((seed) => scriptOf(seed).phases.map(({ plan }) => plan));
+function plansOf(world: WorldName): readonly FaultPlan[] {
+  return FIXED[world].flatMap((seed) => scriptOf(seed, { world }).phases.map(({ plan }) => plan));
+}
+
+test('the fixed seeds have each kind of trouble', () => {
+  const plans = plansOf('machines');
   const kinds = FAULT_KINDS.filter((kind) => plans.some((plan) => isIn(kind, plan)));
-  const acts = USER_ACT_NAMES.filter((name) => plans.some((plan) => plan.act > 0 && plan.acts.includes(name)));
 
   expect(kinds).toEqual(FAULT_KINDS);
-  expect(acts).toEqual(USER_ACT_NAMES);
+});
+
+test.each(NAMES)('the fixed seeds of world %s have all that its users do', (world) => {
+  const { acts } = WORLDS[world];
+  const done = plansOf(world)
+    .filter(({ act }) => act > 0)
+    .flatMap((plan) => plan.acts);
+
+  expect(acts.filter((name) => done.includes(name))).toEqual(acts);
 });
 
 function isIn(kind: FaultKind, plan: FaultPlan): boolean {
@@ -26,11 +41,13 @@ function isIn(kind: FaultKind, plan: FaultPlan): boolean {
   return { ...plan, ...plan.rates }[kind] > 0;
 }
 
-test.each(FIXED)('nothing is found in seed %s', async (seed) => {
-  const { findings } = await run(seed);
+for (const world of NAMES) {
+  test.each(FIXED[world])(`nothing is found in seed %s of world ${world}`, async (seed) => {
+    const { findings } = await run(seed, { world });
 
-  expect(findings).toEqual([]);
-});
+    expect(findings).toEqual([]);
+  });
+}
 
 for (const { seed, showed, ...limits } of CORPUS) {
   test(`what was found once is not found again: ${showed}`, async () => {

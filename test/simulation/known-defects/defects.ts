@@ -1,14 +1,16 @@
 import { MUTATIONS } from '../../../hack/mutations/list.ts';
 import type { Mutation } from '../../../hack/mutations/mutation.ts';
-import type { UserAct } from '../world/acts.ts';
 import type { FaultPlan } from '../world/faults.ts';
 import type { Script } from '../world/script.ts';
+import type { WorldName } from '../worlds/worlds.ts';
 
 /** A defect that the program has had, or one of its kind, as a change of the present source. */
 export interface KnownDefect {
   /** By which it is run. */
   readonly name: string;
   readonly change: Pick<Mutation, 'in' | 'from' | 'to' | 'why'>;
+  /** The kind of world that shows it; `machines` unless it is given. */
+  readonly world?: WorldName;
   /** Whether a life with that script can show it at all: others are not run. */
   readonly mayShow: (script: Script) => boolean;
   /** What must be found: whatever else it causes does not count. */
@@ -57,7 +59,7 @@ const all =
     conditions.every((one) => one(script));
 const isHonest = ({ world }: Script): boolean => world.isHonest === true;
 const isLarge = ({ world }: Script): boolean => (world.replicas ?? 0) >= 3;
-const ROLLS: readonly UserAct[] = ['roll', 'rollAgain', 'rollBack', 'pause'];
+const ROLLS: readonly string[] = ['roll', 'rollAgain', 'rollBack', 'pause'];
 /** Nobody changes sizes and strategies: bounds are close. */
 const onlyRolls = ({ phases }: Script): boolean =>
   phases.some(({ plan }) => plan.act > OFTEN && plan.acts.every((act) => ROLLS.includes(act)));
@@ -227,6 +229,54 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     },
     mayShow: all(hasVolumes, acts),
     shows: /volumes were still attached/,
+  },
+  {
+    name: 'repeated-blindly',
+    world: 'autoscaler',
+    change: {
+      in: 'settled',
+      from: "if (fate !== 'unknown' || isRepeatable) return fate;",
+      to: "if (fate !== 'open' || isRepeatable) return 'missed';",
+      why: 'A change of a size whose answer was lost is made again.',
+    },
+    mayShow: all(acts, answersLost),
+    shows: /nobody asked for it|was not done|chosen twice/,
+  },
+  {
+    name: 'decrease-takes-joined',
+    world: 'autoscaler',
+    change: {
+      in: 'victimsOf',
+      from: '!hasNode && !isKeptForInspection(machine, nowMs)',
+      to: '(hasNode || !hasNode) && !isKeptForInspection(machine, nowMs)',
+      why: 'A smaller target size deletes machines that have joined.',
+    },
+    mayShow: acts,
+    shows: /nobody asked for it/,
+  },
+  {
+    name: 'others-go',
+    world: 'autoscaler',
+    change: {
+      in: 'GroupWrites.#send',
+      from: '...(entries.length === 0 ? {} : { metadata: { annotations } })',
+      to: '...(entries.length < Infinity ? {} : { metadata: { annotations } })',
+      why: 'The size falls, and nobody learns which Machines were named.',
+    },
+    mayShow: acts,
+    shows: /although its deletion was accepted|no autoscaler has named/,
+  },
+  {
+    name: 'maximum-ignored',
+    world: 'autoscaler',
+    change: {
+      in: 'decideIncrease',
+      from: 'replicas > group.max ?',
+      to: 'replicas > group.max + 2 ?',
+      why: 'A group grows above its maximum.',
+    },
+    mayShow: acts,
+    shows: /which is not from/,
   },
   row(
     'broken-post-made-again',

@@ -5,7 +5,7 @@ import { type MachinesWorld, pathOf } from './machines-world.ts';
 import { integerIn, oneOf } from './seeded-random.ts';
 
 /** Something that somebody does, or that happens. */
-type Act = (world: MachinesWorld, ledger: Ledger, random: Random) => void;
+export type Act = (world: MachinesWorld, ledger: Ledger, random: Random) => void;
 
 const change =
   (draw: (random: Random) => object): Act =>
@@ -17,8 +17,11 @@ const version = (least: number, most: number): Act =>
     spec: { template: { metadata: { annotations: { version: String(integerIn(random, least, most)) } } } },
   }));
 
+/** What users do, by name. */
+export type ActTable = Readonly<Record<string, Act>>;
+
 /** What users do to a pool. */
-const USER_ACTS = {
+export const USER_ACTS = {
   roll: version(4, 9),
   // Such a set may be there already.
   rollAgain: version(0, 3),
@@ -30,7 +33,7 @@ const USER_ACTS = {
     if (world.machines.length === 0) return;
     deleteMachine(world, ledger, oneOf(random, world.machines).metadata.name);
   },
-} satisfies Readonly<Record<string, Act>>;
+} satisfies ActTable;
 
 /** What happens to machines by itself. */
 const MISHAPS = {
@@ -56,16 +59,22 @@ const MISHAPS = {
     world.trace.add(`the zone, or a part of it, is cut off for a while: ${names.join(' ')}`);
     beUnready(world, names, 'unknown', 60_000 + random() * 800_000);
   },
-} satisfies Readonly<Record<string, Act>>;
+} satisfies ActTable;
 
 /** Names of what users do. */
 export const USER_ACT_NAMES = Object.keys(USER_ACTS) as (keyof typeof USER_ACTS)[];
 /** One of them. */
 export type UserAct = keyof typeof USER_ACTS;
 
-/** A user does one of those things to the pool. */
-export function userAct(names: readonly UserAct[], world: MachinesWorld, ledger: Ledger, random: Random): void {
-  USER_ACTS[oneOf(random, names)](world, ledger, random);
+/** A user does one of those things. */
+export function userAct(
+  table: ActTable,
+  names: readonly string[],
+  world: MachinesWorld,
+  ledger: Ledger,
+  random: Random,
+): void {
+  table[oneOf(random, names)]?.(world, ledger, random);
 }
 
 /** Something happens to a machine. */

@@ -42,6 +42,10 @@ export class Bounds {
     return this.#hasRolled && !this.#hasResized;
   }
 
+  get hasRolled(): boolean {
+    return this.#hasRolled;
+  }
+
   get hasResized(): boolean {
     return this.#hasResized;
   }

@@ -1,6 +1,5 @@
 import type { FaultRule } from '../../../pkg/drivers/sim/faults.ts';
 import type { Random } from '../../../pkg/random/random.ts';
-import { USER_ACT_NAMES, type UserAct } from './acts.ts';
 import { oneOf } from './seeded-random.ts';
 import { FINE, type FaultRates } from './weather.ts';
 
@@ -21,7 +20,7 @@ export interface FaultPlan {
   readonly mishap: number;
   readonly act: number;
   /** What users do, where they do something: with few kinds of acts, little else may happen, and the bounds of it are close. */
-  readonly acts: readonly UserAct[];
+  readonly acts: readonly string[];
   /** How long a step takes on average: hasty users meet what has just begun. */
   readonly stepMs: number;
 }
@@ -76,9 +75,15 @@ const HONEST: ReadonlySet<string> = new Set(['fail', 'fail-after', 'late', 'hang
 export function drawPlan(
   random: Random,
   {
+    acts: known,
     isHonest = false,
     without = [],
-  }: { readonly isHonest?: boolean; readonly without?: readonly FaultKind[] | undefined },
+  }: {
+    /** What users may do. */
+    readonly acts: readonly string[];
+    readonly isHonest?: boolean;
+    readonly without?: readonly FaultKind[] | undefined;
+  },
 ): FaultPlan {
   const rate = (kind: FaultKind, most: number, share = 0.4, denser = DENSER): number => {
     const drawn = random() < share ? random() * most * (random() < DENSE ? denser : 1) : 0;
@@ -98,7 +103,7 @@ export function drawPlan(
   };
   const probability = (): number => random() * 0.2 * (random() < DENSE ? DENSER : 1);
   const driver = DRIVER_FAULTS.filter(() => random() < 0.3).map((rule) => ({ ...rule, probability: probability() }));
-  const acts = USER_ACT_NAMES.filter(() => random() < 0.4);
+  const acts = known.filter(() => random() < 0.4);
   const setBack = rate('setBack', isHonest ? 0 : 0.1, 0.2);
   const mayGoWrong = ({ effect, method }: FaultRule): boolean =>
     isHonest
@@ -116,7 +121,7 @@ export function drawPlan(
     mishap: rate('mishap', 0.4),
     // Without any, each healthy machine that goes is one that nobody asked for.
     act: rate('act', 0.9, 0.7),
-    acts: acts.length > 0 ? acts : [oneOf(random, USER_ACT_NAMES)],
+    acts: acts.length > 0 ? acts : [oneOf(random, known)],
     stepMs: oneOf(random, PACES_MS),
   };
 }

@@ -31,7 +31,7 @@ export class Ledger {
   vmsMade = 0;
   readonly #world: MachinesWorld;
   readonly #bounds = new Bounds();
-  readonly #health: Health;
+  readonly health: Health;
   /** Who has evicted the pod of a volume from a Node, by the name of the attachment. */
   readonly #sentAwayBy = new Map<string, string>();
   /** When DeleteMachine was called last, by the name of the Machine, and when the cluster was set back. */
@@ -47,12 +47,13 @@ export class Ledger {
   /** When the last one was. */
   #givenUpMs = -Infinity;
   readonly #asked = new Set<string>();
+  readonly #named = new Set<string>();
   readonly #doubledSince = new Map<string, number>();
 
   constructor(world: MachinesWorld) {
     this.#world = world;
     this.#bounds.settle(world.pool);
-    this.#health = new Health(world);
+    this.health = new Health(world);
     world.cloud.onEvent((vm, event) => {
       if (event === 'created') this.vmsMade += 1;
       if (event === 'deleted') this.#lookAtVM(vm);
@@ -79,6 +80,11 @@ export class Ledger {
     });
   }
 
+  /** Whether the template has changed since all was as asked for. */
+  get hasRolled(): boolean {
+    return this.#bounds.hasRolled;
+  }
+
   /** The control cluster was set back. */
   setBack(): void {
     this.#bounds.observe(this.#world.pool);
@@ -95,6 +101,15 @@ export class Ledger {
   /** A user is about to delete a Machine, or its Node. */
   askedFor(name: string): void {
     this.#asked.add(name);
+  }
+
+  isAskedFor(name: string): boolean {
+    return this.#asked.has(name);
+  }
+
+  /** An autoscaler named a Machine, and its pool shrinks for it: nothing takes its place. */
+  named(name: string): void {
+    this.#named.add(name);
   }
 
   /** All is as asked for: only what is asked for from now on is a reason for what happens next. */
@@ -135,13 +150,13 @@ export class Ledger {
   #lookAtMachine(before: StoredObject): void {
     const machine = before as unknown as Machine;
     const { name } = machine.metadata;
-    if (this.#asked.has(name) || !this.#health.isHealthy(machine)) return;
+    if (this.#asked.has(name) || this.#named.has(name) || !this.health.isHealthy(machine)) return;
     // What users delete comes on top: nobody has to have seen it yet.
     const left = this.#world.machines.filter((one) => !isGoing(one) || this.#asked.has(one.metadata.name));
     const { fewest, onlyRolls } = this.#bounds;
     // Where only the template has changed, one that has never joined does not take the place of one that works. One that does not may go first.
     const isRolled = onlyRolls && machine.status?.currentStatus?.phase === 'Running';
-    const { length } = isRolled ? left.filter((one) => this.#health.hasJoined(one)) : left;
+    const { length } = isRolled ? left.filter((one) => this.health.hasJoined(one)) : left;
     if (length >= fewest) return;
     this.find(
       `healthy Machine ${name} was deleted although nobody asked for it: ${length} are left of at least ${fewest}`,
@@ -243,7 +258,7 @@ export class Ledger {
   #mustDrain(machine: Machine): boolean {
     const { deletionTimestamp } = machine.metadata;
     const sinceMs = fromTimestamp(deletionTimestamp) ?? this.#world.time.epochMs;
-    return this.#world.time.epochMs - sinceMs < DRAIN_TIMEOUT_MS && this.#health.isReady(machine);
+    return this.#world.time.epochMs - sinceMs < DRAIN_TIMEOUT_MS && this.health.isReady(machine);
   }
 
   /** No Node goes before its Machine, while its VM is there. */

@@ -1,15 +1,10 @@
-import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
-import { toTimestamp } from '../../../pkg/clock/clock.ts';
 import type { Random } from '../../../pkg/random/random.ts';
 import type { Backup } from '../api-server/objects.ts';
-import { deleteMachine, mishap, userAct } from './acts.ts';
-import { leftoversIn } from './at-rest.ts';
 import type { FaultPlan } from './faults.ts';
-import { Ledger } from './ledger.ts';
-import { isAsAsked, type MachinesWorld, POOL, NAMESPACE, pathOf } from './machines-world.ts';
+import type { MachinesWorld } from './machines-world.ts';
+import type { Population } from './population.ts';
 import type { Phase } from './script.ts';
 import { integerIn, seededRandom } from './seeded-random.ts';
-import { untruthsIn } from './statuses.ts';
 import { FINE } from './weather.ts';
 
 const MINUTE_MS = 60_000;
@@ -26,28 +21,28 @@ const QUIET_MS = 4 * MINUTE_MS;
 const JUMP_MS = 3_600_000;
 /** Of each step, that a backup is taken. */
 const BACKUP_RATE = 0.08;
-/** How long somebody waits who then lets forgotten VMs go, and deletes machines that are lost with their zone. */
-const RELEASE_MS = 15 * MINUTE_MS;
 /** How long an end of the process is noticed by what starts it again. */
 const RESTART_MS = 3_000;
 
 /** Each has its own numbers, so that what does not happen changes nothing else. */
 type Streams = Readonly<Record<'time' | 'acts' | 'mishaps' | 'death' | 'pause' | 'jump' | 'backup' | 'outage', Random>>;
 
-/** One life of a pool: phases of trouble, each followed by a calm in which all has to become as asked for. */
+/** One life of a population: phases of trouble, each followed by a calm in which all has to become as asked for. */
 export class Life {
-  readonly ledger: Ledger;
   deaths = 0;
   readonly #world: MachinesWorld;
+  readonly #population: Population;
   readonly #streams: Streams;
   readonly #endsWithFinding: boolean;
   #backup: Backup | undefined;
 
   constructor(
     world: MachinesWorld,
+    population: Population,
     { seed, endsWithFinding }: { readonly seed: number; readonly endsWithFinding: boolean },
   ) {
     this.#world = world;
+    this.#population = population;
     this.#endsWithFinding = endsWithFinding;
     const stream = (name: string): Random => seededRandom(seed, name);
     this.#streams = {
@@ -60,7 +55,6 @@ export class Life {
       backup: stream('backup'),
       outage: stream('outage'),
     };
-    this.ledger = new Ledger(world);
   }
 
   async live(phases: readonly Phase[]): Promise<void> {
@@ -74,7 +68,8 @@ export class Life {
   }
 
   get #isOver(): boolean {
-    return this.ledger.isHopeless || (this.#endsWithFinding && this.ledger.findings.length > 0);
+    const { isHopeless, findings } = this.#population;
+    return isHopeless || (this.#endsWithFinding && findings.length > 0);
   }
 
   async #trouble({ plan, steps }: Phase): Promise<void> {
@@ -89,14 +84,14 @@ export class Life {
     weather.isDown = false;
     simulation.faults.set([]);
     trace.add('calm');
-    if (this.#world.pool?.spec?.paused === true) this.#world.changePool({ spec: { paused: false } });
+    this.#population.calm();
   }
 
   async #step(plan: FaultPlan): Promise<void> {
     const world = this.#world;
     const { acts, mishaps, death, pause, jump, backup, outage, time } = this.#streams;
-    if (acts() < plan.act) userAct(plan.acts, world, this.ledger, acts);
-    if (mishaps() < plan.mishap) mishap(world, this.ledger, mishaps);
+    if (acts() < plan.act) this.#population.act(plan.acts, acts);
+    if (mishaps() < plan.mishap) this.#population.mishap(mishaps);
     if (death() < plan.death) {
       world.death = { ...drawBlow(death), how: death() < 0.5 ? 'before' : 'after' };
     }
@@ -126,40 +121,9 @@ export class Life {
     if (this.#backup === undefined || world.weather.isDown) return;
     world.weather.isDown = true;
     world.restore(this.#backup);
-    this.ledger.setBack();
+    this.#population.setBack();
     world.time.schedule(this.#streams.backup() * 60_000, () => {
       world.weather.isDown = false;
-    });
-  }
-
-  /** VMs whose Machines were forgotten are held until somebody says that they may go. */
-  #releaseForgotten(): void {
-    const world = this.#world;
-    if (!world.hasForgotten) return;
-    const until = toTimestamp(world.time.epochMs + PROGRESS_MS);
-    world.time.schedule(RELEASE_MS, () => {
-      if (world.count('machineclasses') === 0) return;
-      const annotations = { [DELETE_ORPHAN_VMS_UNTIL_ANNOTATION]: until };
-      world.act('PATCH', pathOf('machineclasses', POOL), { metadata: { annotations } });
-      this.ledger.released();
-    });
-  }
-
-  /**
-   * Where nobody looks for VMs, machines that are lost together are taken for those of a zone that comes back, until somebody deletes them, as
-   * the runbook of such zones has it.
-   */
-  #giveUpZone(): void {
-    const world = this.#world;
-    if (!world.isHonest) return;
-    world.time.schedule(RELEASE_MS, () => {
-      const isHeld = world.pool?.status?.conditions?.some(
-        ({ type, status }) => type === 'ReplacementHeld' && status === 'True',
-      );
-      if (isHeld !== true) return;
-      for (const { metadata } of world.machines) {
-        if (world.cloud.named(metadata.name).length === 0) deleteMachine(world, this.ledger, metadata.name);
-      }
     });
   }
 
@@ -173,7 +137,7 @@ export class Life {
         untilMs - world.time.elapsedMs,
         () => this.#isOver || isEnough() || hasEnded() || world.needsStandby,
       );
-      this.ledger.look();
+      this.#population.look();
       if (world.needsStandby) {
         world.needsStandby = false;
         await world.startProcess();
@@ -187,19 +151,18 @@ export class Life {
 
   /** In calm everything becomes as asked for. */
   async #settle(when: string): Promise<boolean> {
+    const population = this.#population;
     const fromMs = this.#world.time.elapsedMs;
-    this.#releaseForgotten();
-    this.#giveUpZone();
-    await this.#advanceBySteps(PROGRESS_MS, () => isAsAsked(this.#world));
+    population.expectProgress(PROGRESS_MS);
+    await this.#advanceBySteps(PROGRESS_MS, () => population.isAsAsked());
     if (this.#isOver) return false;
-    if (!isAsAsked(this.#world)) {
-      this.ledger.find(
-        `${when} the pool is not as asked for within ${PROGRESS_MS / MINUTE_MS} minutes: ${this.#shown()}`,
-      );
+    if (!population.isAsAsked()) {
+      const within = `${PROGRESS_MS / MINUTE_MS} minutes`;
+      population.find(`${when} the pool is not as asked for within ${within}: ${population.shown()}`);
       return false;
     }
     this.#world.trace.add(`as asked for ${when}, after ${this.#world.time.elapsedMs - fromMs} ms`);
-    this.ledger.settle();
+    population.settle();
     return true;
   }
 
@@ -210,54 +173,33 @@ export class Life {
 
   async #rest(phase: number): Promise<void> {
     const world = this.#world;
+    const population = this.#population;
+    const find = (what: string): void => population.find(`at rest after phase ${phase}: ${what}`);
+    population.beginRest();
     await this.#advance(REST_MS);
     if (this.#isOver) return;
-    for (const what of leftoversIn(world)) this.ledger.find(`at rest after phase ${phase}: ${what}`);
+    for (const what of population.leftovers()) find(what);
     const before = world.writes;
     await this.#advance(QUIET_MS);
-    if (world.writes > before) this.ledger.find(`at rest after phase ${phase}: ${world.writes - before} writes`);
-    if (!isAsAsked(world)) this.ledger.find(`at rest after phase ${phase}: the pool is not as asked for any more`);
-    else for (const what of untruthsIn(world)) this.ledger.find(`at rest after phase ${phase}: ${what}`);
+    if (world.writes > before) find(`${world.writes - before} writes`);
+    if (!population.isAsAsked()) find('the pool is not as asked for any more');
+    else for (const what of population.untruths()) find(what);
   }
 
   async #end(): Promise<void> {
     if (this.#isOver) return;
-    const world = this.#world;
-    world.workload?.end();
-    for (const plural of ['machinedeployments', 'machineclasses']) world.act('DELETE', pathOf(plural, POOL), {});
-    world.act('DELETE', `/api/v1/namespaces/${NAMESPACE}/secrets/${POOL}`, {});
-    const kinds = ['machinedeployments', 'machinesets', 'machines', 'machineclasses'];
-    const left = (): string[] => [
-      ...kinds.flatMap((plural) => (world.count(plural) > 0 ? [`${world.count(plural)} ${plural}`] : [])),
-      ...(world.cloud.size > 0 ? [`${world.cloud.size} VMs`] : []),
-      ...(world.nodes.length > 0 ? [`${world.nodes.length} Nodes`] : []),
-    ];
-    await this.#advanceBySteps(END_MS, () => left().length === 0);
-    if (left().length > 0) this.ledger.find(`after the end of the pool there are left: ${left().join(', ')}`);
+    const population = this.#population;
+    population.end();
+    await this.#advanceBySteps(END_MS, () => population.left().length === 0);
+    const left = population.left();
+    if (left.length > 0) population.find(`after the end of the pool there are left: ${left.join(', ')}`);
     await this.#advance(REST_MS);
     if (this.#isOver) return;
-    for (const { identity, pending } of world.running) {
+    for (const { identity, pending } of this.#world.running) {
       if (pending.timers <= MOST_PENDING && pending.requests <= MOST_PENDING) continue;
       const what = `${pending.timers} timers and ${pending.requests} requests`;
-      this.ledger.find(`long after the end of the pool ${identity} still waits for ${what}`);
+      population.find(`long after the end of the pool ${identity} still waits for ${what}`);
     }
-  }
-
-  #shown(): string {
-    const { pool, machines, cloud } = this.#world;
-    const shown = machines.map(({ metadata, spec, status }) => ({
-      name: metadata.name,
-      isDeleted: metadata.deletionTimestamp !== undefined,
-      providerID: spec?.providerID,
-      phase: status?.currentStatus?.phase,
-      last: status?.lastOperation?.description?.slice(0, 160),
-    }));
-    return JSON.stringify({
-      replicas: pool?.spec?.replicas,
-      status: pool?.status?.conditions,
-      vms: cloud.size,
-      machines: shown,
-    });
   }
 }
 

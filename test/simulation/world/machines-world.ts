@@ -42,6 +42,8 @@ export interface MachinesWorldOptions {
   readonly isHonest?: boolean;
   /** How the pool is rolled at first: machine by machine, unless it is given. */
   readonly strategy?: MachineDeploymentStrategy | undefined;
+  /** Annotations of its MachineDeployment. */
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
   /** Nodes register with provider ids of another form than the driver's. */
   readonly otherNodeIDs?: boolean;
   /** Whether the driver makes no second VM for the same Machine. */
@@ -125,6 +127,7 @@ export class MachinesWorld implements AsyncDisposable {
       latencyMs: {},
       isHonest: false,
       strategy: undefined,
+      annotations: undefined,
       otherNodeIDs: false,
       idempotentCreate: true,
       flags: {},
@@ -399,7 +402,7 @@ export class MachinesWorld implements AsyncDisposable {
 
   #furnish(): void {
     const { control, target } = this.servers;
-    const { replicas, strategy } = this.#options;
+    const { replicas, strategy, annotations } = this.#options;
     for (const server of new Set([control, target])) {
       for (const name of ['kube-system', 'kube-node-lease', 'default', NAMESPACE]) {
         server.handle({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name } } });
@@ -428,7 +431,7 @@ export class MachinesWorld implements AsyncDisposable {
     this.act('POST', pathOf('machinedeployments'), {
       apiVersion,
       kind: 'MachineDeployment',
-      metadata,
+      metadata: { ...metadata, ...(annotations && { annotations }) },
       spec: {
         replicas,
         selector: { matchLabels: labels },

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { expect, jest, test } from '@jest/globals';
 
 import { run } from './run.ts';
+import { WORLDS, type WorldName, worldNamed } from '../worlds/worlds.ts';
 import { isAsAsked, MachinesWorld } from './machines-world.ts';
 
 // Seconds of the processor, which a busy host takes long to give: a world is bounded by its own time.
@@ -27,18 +28,28 @@ test.each([{ hasTarget: false }, { hasTarget: true }])(
   },
 );
 
-test('a seed decides all that happens, also while the host has other things to do', async () => {
-  const first = await run(2, { phases: 1, steps: 6, keepsTrace: true });
+const NAMES = Object.keys(WORLDS) as WorldName[];
 
-  const other = new AbortController();
-  const busy = keepBusy(other.signal);
-  const again = await run(2, { phases: 1, steps: 6, keepsTrace: true });
-  other.abort();
-  await busy;
+test.each(NAMES)(
+  'a seed of world %s decides all that happens, also while the host has other things to do',
+  async (world) => {
+    const first = await run(2, { world, phases: 1, steps: 6, keepsTrace: true });
 
-  expect(again.trace.length).toBe(first.trace.length);
-  expect(again.trace.find((line, at) => line !== first.trace[at])).toBeUndefined();
-  expect(again.digest).toBe(first.digest);
+    const other = new AbortController();
+    const busy = keepBusy(other.signal);
+    const again = await run(2, { world, phases: 1, steps: 6, keepsTrace: true });
+    other.abort();
+    await busy;
+
+    expect(again.trace.length).toBe(first.trace.length);
+    expect(again.trace.find((line, at) => line !== first.trace[at])).toBeUndefined();
+    expect(again.digest).toBe(first.digest);
+  },
+);
+
+test('a world that does not exist is refused with those that do', () => {
+  expect(worldNamed('autoscaler')).toBe('autoscaler');
+  expect(() => worldNamed('clouds')).toThrow(`Possible values: ${NAMES.join(', ')}.`);
 });
 
 /** Has the host answer, at moments that nobody knows, until told to end. */

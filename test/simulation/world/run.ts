@@ -1,6 +1,7 @@
 import { Life } from './life.ts';
 import { MachinesWorld } from './machines-world.ts';
 import { scriptOf, type ScriptLimits } from './script.ts';
+import { WORLDS } from '../worlds/worlds.ts';
 
 /** What became of one seed. */
 export interface RunResult {
@@ -25,19 +26,20 @@ export interface RunOptions extends ScriptLimits {
   readonly endsWithFinding?: boolean;
 }
 
-/** Lets a pool live and die in a world of a seed, and tells what must not have happened. */
+/** Lets what lives in a world of a seed live and die, and tells what must not have happened. */
 export async function run(seed: number, options: RunOptions = {}): Promise<RunResult> {
   const { keepsTrace = false, endsWithFinding = false } = options;
   const script = scriptOf(seed, options);
   await using world = await MachinesWorld.create({ ...script.world, keepsTrace });
-  const life = new Life(world, { seed, endsWithFinding });
+  const population = WORLDS[options.world ?? 'machines'].populate(world, seed);
+  const life = new Life(world, population, { seed, endsWithFinding });
   await life.live(script.phases);
   return {
     seed,
-    findings: life.ledger.findings,
+    findings: population.findings,
     virtualMs: world.time.elapsedMs,
     requests: world.requests,
-    vmsMade: life.ledger.vmsMade,
+    vmsMade: population.vmsMade,
     deaths: life.deaths,
     digest: world.trace.digest(),
     trace: keepsTrace ? world.trace.lines : world.trace.latest(SHOWN),

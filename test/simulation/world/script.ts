@@ -3,9 +3,12 @@ import { drawPlan, type FaultKind, type FaultPlan } from './faults.ts';
 import { drawStrategy } from './acts.ts';
 import type { MachinesWorldOptions } from './machines-world.ts';
 import { integerIn, seededRandom } from './seeded-random.ts';
+import { WORLDS, type WorldName } from '../worlds/worlds.ts';
 
 /** By which a life is made simpler than its seed has it. */
 export interface ScriptLimits {
+  /** The kind of world; `machines` unless it is given. */
+  readonly world?: WorldName | undefined;
   /** Phases of trouble at most. */
   readonly phases?: number | undefined;
   /** Steps of each at most. */
@@ -63,7 +66,8 @@ export function scriptOf(seed: number, limits: ScriptLimits = {}): Script {
     otherNodeIDs: random() < 0.2,
     idempotentCreate: random() < 0.6,
   };
-  return { world, phases: phasesOf(seed, isHonest, limits) };
+  const { adapt } = WORLDS[limits.world ?? 'machines'];
+  return { world: adapt(world, seededRandom(seed, 'kind of world')), phases: phasesOf(seed, isHonest, limits) };
 }
 
 function podsOf(random: Random): MachinesWorldOptions['pods'] {
@@ -74,12 +78,18 @@ function podsOf(random: Random): MachinesWorldOptions['pods'] {
 function phasesOf(
   seed: number,
   isHonest: boolean,
-  { phases = Infinity, steps = Infinity, without }: ScriptLimits,
+  { world = 'machines', phases = Infinity, steps = Infinity, without = [] }: ScriptLimits,
 ): Phase[] {
+  const kind = WORLDS[world];
+  const limits = { acts: kind.acts, isHonest, without: [...kind.without, ...without] };
+  const plan = (): FaultPlan => {
+    const drawn = drawPlan(random, limits);
+    return { ...drawn, acts: [...new Set([...drawn.acts, ...kind.usual])] };
+  };
   const random = seededRandom(seed, 'plan');
   const count = Math.min(integerIn(random, 1, 3), phases);
   return Array.from({ length: count }, (_, i) => ({
-    plan: drawPlan(random, { isHonest, without }),
+    plan: plan(),
     steps: Math.min(integerIn(random, 5, 20), steps),
     rests: random() < 0.2 || i === count - 1,
   }));

@@ -2,6 +2,8 @@ import { EventEmitter } from 'node:events';
 
 import type { Dispatcher } from 'undici';
 
+import { autoscaler, type ListenForAutoscalers } from '../../../pkg/autoscaler/index.ts';
+import type { RpcHandler } from '../../../pkg/autoscaler/grpc-server.ts';
 import { configFrom } from '../../../pkg/config/config.ts';
 import { controllers } from '../../../pkg/controllers/index.ts';
 import type { Driver } from '../../../pkg/driver/driver.ts';
@@ -46,6 +48,8 @@ export class SimulatedProcess {
   readonly clock: VirtualClock;
   /** Of a process that has ended by itself. */
   exitCode: number | undefined;
+  /** Answers cluster-autoscalers; undefined: it has no port for them, or not yet. */
+  answer: RpcHandler | undefined;
   readonly #host: Host;
   readonly #connections: readonly Connection[];
 
@@ -88,7 +92,15 @@ export class SimulatedProcess {
       },
     });
     const started = new SimulatedProcess(identity, clock, host, connections);
-    void started.#follow(operator.run(controllers(operator)));
+    const listen: ListenForAutoscalers = ({ answer }) => {
+      started.answer = answer;
+      const close = (): Promise<void> => {
+        started.answer = undefined;
+        return Promise.resolve();
+      };
+      return Promise.resolve({ address: identity, drop: () => undefined, close });
+    };
+    void started.#follow(operator.run(controllers(operator), autoscaler(operator, listen)));
     return started;
   }
 

@@ -1,0 +1,151 @@
+import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import { toTimestamp } from '../../../pkg/clock/clock.ts';
+import type { Random } from '../../../pkg/random/random.ts';
+import { deleteMachine, mishap, USER_ACTS, type ActTable, userAct } from './acts.ts';
+import { leftoversIn } from './at-rest.ts';
+import { Ledger } from './ledger.ts';
+import { isAsAsked, type MachinesWorld, NAMESPACE, pathOf, POOL } from './machines-world.ts';
+import type { Population } from './population.ts';
+import { untruthsIn } from './statuses.ts';
+
+/** How long somebody waits who then lets forgotten VMs go, and deletes machines that are lost with their zone. */
+const RELEASE_MS = 15 * 60_000;
+const KINDS = ['machinedeployments', 'machinesets', 'machines', 'machineclasses'];
+
+/** A MachineDeployment with all that it makes. */
+export class Pool implements Population {
+  readonly ledger: Ledger;
+  protected readonly world: MachinesWorld;
+  readonly #acts: ActTable;
+
+  constructor(world: MachinesWorld, acts: ActTable = USER_ACTS) {
+    this.world = world;
+    this.ledger = new Ledger(world);
+    this.#acts = acts;
+  }
+
+  get findings(): readonly string[] {
+    return this.ledger.findings;
+  }
+
+  get vmsMade(): number {
+    return this.ledger.vmsMade;
+  }
+
+  get isHopeless(): boolean {
+    return this.ledger.isHopeless;
+  }
+
+  find(what: string): void {
+    this.ledger.find(what);
+  }
+
+  act(names: readonly string[], random: Random): void {
+    userAct(this.#acts, names, this.world, this.ledger, random);
+  }
+
+  mishap(random: Random): void {
+    mishap(this.world, this.ledger, random);
+  }
+
+  look(): void {
+    this.ledger.look();
+  }
+
+  setBack(): void {
+    this.ledger.setBack();
+  }
+
+  calm(): void {
+    if (this.world.pool?.spec?.paused === true) this.world.changePool({ spec: { paused: false } });
+  }
+
+  expectProgress(withinMs: number): void {
+    this.#releaseForgotten(withinMs);
+    this.#giveUpZone();
+  }
+
+  isAsAsked(): boolean {
+    return isAsAsked(this.world);
+  }
+
+  settle(): void {
+    this.ledger.settle();
+  }
+
+  beginRest(): void {
+    // Nobody asks anything.
+  }
+
+  leftovers(): readonly string[] {
+    return leftoversIn(this.world);
+  }
+
+  untruths(): readonly string[] {
+    return untruthsIn(this.world);
+  }
+
+  end(): void {
+    const { world } = this;
+    world.workload?.end();
+    for (const plural of ['machinedeployments', 'machineclasses']) world.act('DELETE', pathOf(plural, POOL), {});
+    world.act('DELETE', `/api/v1/namespaces/${NAMESPACE}/secrets/${POOL}`, {});
+  }
+
+  left(): readonly string[] {
+    const { world } = this;
+    return [
+      ...KINDS.flatMap((plural) => (world.count(plural) > 0 ? [`${world.count(plural)} ${plural}`] : [])),
+      ...(world.cloud.size > 0 ? [`${world.cloud.size} VMs`] : []),
+      ...(world.nodes.length > 0 ? [`${world.nodes.length} Nodes`] : []),
+    ];
+  }
+
+  shown(): string {
+    const { pool, machines, cloud } = this.world;
+    const shown = machines.map(({ metadata, spec, status }) => ({
+      name: metadata.name,
+      isDeleted: metadata.deletionTimestamp !== undefined,
+      providerID: spec?.providerID,
+      phase: status?.currentStatus?.phase,
+      last: status?.lastOperation?.description?.slice(0, 160),
+    }));
+    return JSON.stringify({
+      replicas: pool?.spec?.replicas,
+      status: pool?.status?.conditions,
+      vms: cloud.size,
+      machines: shown,
+    });
+  }
+
+  /** VMs whose Machines were forgotten are held until somebody says that they may go. */
+  #releaseForgotten(withinMs: number): void {
+    const { world } = this;
+    if (!world.hasForgotten) return;
+    const until = toTimestamp(world.time.epochMs + withinMs);
+    world.time.schedule(RELEASE_MS, () => {
+      if (world.count('machineclasses') === 0) return;
+      const annotations = { [DELETE_ORPHAN_VMS_UNTIL_ANNOTATION]: until };
+      world.act('PATCH', pathOf('machineclasses', POOL), { metadata: { annotations } });
+      this.ledger.released();
+    });
+  }
+
+  /**
+   * Where nobody looks for VMs, machines that are lost together are taken for those of a zone that comes back, until somebody deletes them, as
+   * the runbook of such zones has it.
+   */
+  #giveUpZone(): void {
+    const { world } = this;
+    if (!world.isHonest) return;
+    world.time.schedule(RELEASE_MS, () => {
+      const isHeld = world.pool?.status?.conditions?.some(
+        ({ type, status }) => type === 'ReplacementHeld' && status === 'True',
+      );
+      if (isHeld !== true) return;
+      for (const { metadata } of world.machines) {
+        if (world.cloud.named(metadata.name).length === 0) deleteMachine(world, this.ledger, metadata.name);
+      }
+    });
+  }
+}

@@ -1,0 +1,26 @@
+import { InvalidArgumentError } from 'commander';
+
+import { USER_ACT_NAMES } from '../world/acts.ts';
+import { Pool } from '../world/pool.ts';
+import { AUTOSCALER } from './autoscaler/autoscaler-world.ts';
+import type { WorldKind } from './kind.ts';
+
+const MACHINES: WorldKind = {
+  acts: USER_ACT_NAMES,
+  usual: [],
+  without: [],
+  adapt: (options) => options,
+  populate: (world) => new Pool(world),
+};
+
+/** All kinds, by what `--world` calls them. */
+export const WORLDS = { machines: MACHINES, autoscaler: AUTOSCALER } satisfies Readonly<Record<string, WorldKind>>;
+
+/** One of their names. */
+export type WorldName = keyof typeof WORLDS;
+
+/** The kind of that name. Throws for others, with those that there are. For commander. */
+export function worldNamed(name: string): WorldName {
+  if (Object.hasOwn(WORLDS, name)) return name as WorldName;
+  throw new InvalidArgumentError(`Possible values: ${Object.keys(WORLDS).join(', ')}.`);
+}
