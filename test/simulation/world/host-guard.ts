@@ -71,13 +71,14 @@ function guard(of: object, names: readonly string[], isRefused: Refusal): void {
 
 /** The files of who called `below`, the nearest first. Some ask often: no more is made than is looked at. */
 function filesOf(count: number, below: AnyFunction): readonly string[] {
-  const { stackTraceLimit, prepareStackTrace } = Error;
+  const { stackTraceLimit } = Error;
+  const prepareStackTrace: unknown = Reflect.get(Error, 'prepareStackTrace');
   const asked: { stack?: unknown } = {};
   Error.stackTraceLimit = count;
   Error.prepareStackTrace = (_error, sites) => sites.map((site) => site.getFileName() ?? '');
   Error.captureStackTrace(asked, below);
   const { stack } = asked;
   Error.stackTraceLimit = stackTraceLimit;
-  Error.prepareStackTrace = prepareStackTrace;
+  Reflect.set(Error, 'prepareStackTrace', prepareStackTrace);
   return stack as readonly string[];
 }
