@@ -243,16 +243,16 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     shows: /nobody asked for it|was not done|chosen twice/,
   },
   {
-    name: 'decrease-takes-joined',
+    name: 'minimum-ignored',
     world: 'autoscaler',
     change: {
-      in: 'victimsOf',
-      from: '!hasNode && !isKeptForInspection(machine, nowMs)',
-      to: '(hasNode || !hasNode) && !isKeptForInspection(machine, nowMs)',
-      why: 'A smaller target size deletes machines that have joined.',
+      in: 'withLess',
+      from: 'machines.length > 0 && left < group.min',
+      to: 'machines.length > 0 && left < group.min - 2',
+      why: 'A group shrinks below its minimum when nodes are named.',
     },
     mayShow: acts,
-    shows: /nobody asked for it/,
+    shows: /which is not from/,
   },
   {
     name: 'others-go',

@@ -48,6 +48,8 @@ export class Requests {
   readonly #asked: Asked[] = [];
   /** Names that were put on the list of Machines that are to go, once each. */
   readonly #listed = new Set<string>();
+  /** Names of Machines whose deletion was accepted. */
+  readonly #accepted = new Set<string>();
   /** Since when Machines run, by name. */
   readonly #runningSinceMs = new Map<string, number>();
   /** By how many the size fell for which no Machine was named. */
@@ -78,6 +80,7 @@ export class Requests {
             : REFUSALS.has(outcome.code)
               ? 'refused'
               : 'unknown';
+      if (asked.state === 'accepted') for (const name of asked.machines) this.#accepted.add(name);
       if (asked.state === 'refused' && asked.isDone) this.#ledger.find(`${describe(asked)} was refused, and was done`);
       const isMissed = asked.state === 'accepted' && asked.kind === 'increase' && !asked.isDone;
       if (isMissed) this.#ledger.find(`${describe(asked)} was accepted, and was not done`);
@@ -92,11 +95,9 @@ export class Requests {
 
   /** What was accepted and is not so, where all is as asked for. */
   undone(): readonly string[] {
-    const names = new Set(this.#world.machines.map(({ metadata }) => metadata.name));
-    const left = this.#asked
-      .filter(({ kind, state }) => kind === 'delete' && state === 'accepted')
-      .flatMap(({ machines }) => machines.filter((name) => names.has(name)));
-    return [...new Set(left)].map((name) => `Machine ${name} is there although its deletion was accepted`);
+    return this.#world.machines
+      .filter(({ metadata }) => this.#accepted.has(metadata.name))
+      .map(({ metadata }) => `Machine ${metadata.name} is there although its deletion was accepted`);
   }
 
   #lookAtSize(pool: MachineDeployment, before: MachineDeployment): void {
