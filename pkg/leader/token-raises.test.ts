@@ -18,4 +18,9 @@ test('who waits for a token above another is answered when it is above, or when 
   raises.end('lost');
   await Promise.all(waiting);
   expect(answers).toEqual(['4 raised', '5 raised', '7 lost']);
+
+  // Who asks anew is not told what was said before.
+  const again = raises.above(7n);
+  raises.raisedTo(8);
+  expect(await again).toBeUndefined();
 });
