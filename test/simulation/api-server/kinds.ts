@@ -102,7 +102,8 @@ const BUILT_IN: readonly Kind[] = [
   }),
 ];
 
-interface Definition {
+/** A CustomResourceDefinition. */
+export interface Definition {
   readonly spec: {
     readonly group: string;
     readonly names: {
@@ -125,7 +126,8 @@ interface Definition {
   };
 }
 
-function custom({ spec }: Definition): Kind[] {
+/** The kinds that a definition adds, one for each version. */
+export function custom({ spec }: Definition): Kind[] {
   const { group, names, scope, versions } = spec;
   const { kind, plural, singular = kind.toLowerCase(), shortNames = [], categories = [] } = names;
   return versions.map(({ name: version, schema, additionalPrinterColumns, subresources = {} }) => {
@@ -152,9 +154,13 @@ function custom({ spec }: Definition): Kind[] {
 
 /** The kinds built in, and those that the definitions in a folder add. */
 export function kindsWith(folder: string): readonly Kind[] {
+  return [...BUILT_IN, ...definitionsIn(folder).flatMap(custom)];
+}
+
+/** The definitions in a folder. */
+export function definitionsIn(folder: string): readonly Definition[] {
   const files = readdirSync(folder).filter((name) => name.endsWith('.yaml'));
-  const definitions = files.map((name) => parse(readFileSync(join(folder, name), 'utf8')) as Definition);
-  return [...BUILT_IN, ...definitions.flatMap(custom)];
+  return files.map((name) => parse(readFileSync(join(folder, name), 'utf8')) as Definition);
 }
 
 /** `apiVersion` of a kind. */

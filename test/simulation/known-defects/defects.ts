@@ -74,6 +74,12 @@ const hasPods = ({ world }: Script): boolean => world.pods !== undefined;
 const makesTwice = ({ world }: Script): boolean => world.idempotentCreate === false;
 const hasOtherIDs = ({ world }: Script): boolean => world.otherNodeIDs === true;
 
+/** Users do all of that in one phase, and often. */
+const doesAll =
+  (...names: readonly string[]) =>
+  ({ phases }: Script): boolean =>
+    phases.some(({ plan }) => plan.act > 0.2 && names.every((name) => plan.acts.includes(name)));
+
 /** Defects that worlds find. */
 export const KNOWN_DEFECTS: readonly KnownDefect[] = [
   {
@@ -240,7 +246,7 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
       why: 'A change of a size whose answer was lost is made again.',
     },
     mayShow: all(acts, answersLost),
-    shows: /nobody asked for it|was not done|chosen twice/,
+    shows: /nobody asked for it|was not done|and was done|chosen twice/,
   },
   {
     name: 'minimum-ignored',
@@ -277,6 +283,30 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     },
     mayShow: acts,
     shows: /which is not from/,
+  },
+  {
+    name: 'hooks-ignored',
+    world: 'cluster-api',
+    change: {
+      in: 'hooks',
+      from: 'if (held.length === 0) return next;',
+      to: 'if (held.length >= 0) return next;',
+      why: 'Hooks of a Machine of Cluster API do not hold its deletion.',
+    },
+    mayShow: doesAll('hook', 'deleteMachine'),
+    shows: /holds it/,
+  },
+  {
+    name: 'pause-ignored',
+    world: 'cluster-api',
+    change: {
+      in: 'ClusterAPIMachineController.reconcile',
+      from: "if (pauses !== '')",
+      to: "if (pauses === 'never')",
+      why: 'A Machine of Cluster API is deleted although it, or its Cluster, is paused.',
+    },
+    mayShow: doesAll('pause', 'deleteMachine'),
+    shows: /holds it/,
   },
   row(
     'broken-post-made-again',

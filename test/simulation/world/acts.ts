@@ -94,7 +94,8 @@ export function drawStrategy(random: Random): MachineDeploymentStrategy {
   return { type: 'RollingUpdate', rollingUpdate };
 }
 
-function beUnready(
+/** Nodes are not ready, or fall silent, for a while. */
+export function beUnready(
   { simulation, cloud, time }: MachinesWorld,
   names: readonly string[],
   readiness: 'not-ready' | 'unknown',

@@ -23,7 +23,8 @@ export function leftoversIn({ machines, nodes, cloud, servers }: MachinesWorld):
   ];
 }
 
-function marksOf({ metadata, spec }: Node): string[] {
+/** What of that a Node has. */
+export function marksOf({ metadata, spec }: Node): string[] {
   return [
     ...(spec?.unschedulable === true ? ['its cordon'] : []),
     ...(spec?.taints ?? []).filter(({ key }) => PASSING.test(key)).map(({ key }) => `taint ${key}`),

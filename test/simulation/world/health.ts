@@ -32,7 +32,12 @@ export class Health {
 
   /** Whether its Node has been ready for a while. */
   isReady({ metadata }: Machine): boolean {
-    const since = this.#since.get(metadata.labels?.['node'] ?? '');
+    return this.isNodeReady(metadata.labels?.['node'] ?? '');
+  }
+
+  /** The same of a Node. */
+  isNodeReady(name: string): boolean {
+    const since = this.#since.get(name);
     return since?.isReady === true && this.#world.time.elapsedMs - since.atMs > RECOVERED_MS;
   }
 

@@ -16,7 +16,7 @@ import { silentLogger } from '../../../pkg/log/logger.ts';
 import { charactersOf, hexOf, type Random, uuidOf } from '../../../pkg/random/random.ts';
 import { type APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts';
 import type { Backup } from '../api-server/objects.ts';
-import { kindsWith } from '../api-server/kinds.ts';
+import { type Kind, kindsWith } from '../api-server/kinds.ts';
 import type { StoredObject } from '../api-server/stored-object.ts';
 import { collectGarbage } from './garbage-collector.ts';
 import { type RequestFault, SimulatedConnection } from './network.ts';
@@ -50,6 +50,10 @@ export interface MachinesWorldOptions {
   readonly idempotentCreate?: boolean;
   /** Flags of its processes beside those that the world needs. */
   readonly flags?: Readonly<Record<string, string>>;
+  /** Kinds that its servers have beside those of the project and those built in. */
+  readonly kinds?: readonly Kind[];
+  /** Puts what else there is into it, before the first process starts; a pool unless it is given. */
+  readonly furnish?: ((world: MachinesWorld) => void) | undefined;
   readonly keepsTrace?: boolean;
   /** Wall time of its beginning; the first moment of 2026 unless it is given. */
   readonly epochMs?: number | undefined;
@@ -131,6 +135,8 @@ export class MachinesWorld implements AsyncDisposable {
       otherNodeIDs: false,
       idempotentCreate: true,
       flags: {},
+      kinds: [],
+      furnish: undefined,
       keepsTrace: false,
       epochMs: undefined,
       ...options,
@@ -346,7 +352,7 @@ export class MachinesWorld implements AsyncDisposable {
 
   #server(random: Random): SimulatedAPIServer {
     const server = new SimulatedAPIServer({
-      kinds: KINDS,
+      kinds: [...KINDS, ...this.#options.kinds],
       nowMs: () => this.time.epochMs,
       uid: () => uuidOf(random),
       suffix: () => charactersOf(random, SUFFIXES, 5),
@@ -402,12 +408,18 @@ export class MachinesWorld implements AsyncDisposable {
 
   #furnish(): void {
     const { control, target } = this.servers;
-    const { replicas, strategy, annotations } = this.#options;
     for (const server of new Set([control, target])) {
       for (const name of ['kube-system', 'kube-node-lease', 'default', NAMESPACE]) {
         server.handle({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name } } });
       }
     }
+    const { furnish } = this.#options;
+    if (furnish === undefined) this.#furnishPool();
+    else furnish(this);
+  }
+
+  #furnishPool(): void {
+    const { replicas, strategy, annotations } = this.#options;
     const metadata = { name: POOL, namespace: NAMESPACE };
     const apiVersion = 'machine.sapcloud.io/v1alpha1';
     const secret = {
@@ -483,7 +495,8 @@ export class MachinesWorld implements AsyncDisposable {
       namespace: NAMESPACE,
       'control-kubeconfig': 'control',
       'target-kubeconfig': this.#options.hasTarget ? 'target' : 'control',
-      driver: 'sim=unix:///nowhere',
+      // Who has no pool has nobody who would know its VMs.
+      ...(this.#options.furnish === undefined ? { driver: 'sim=unix:///nowhere' } : {}),
       'leader-elect': 'true',
       'kube-api-qps': '0',
       'machine-safety-orphan-vms-period': '2m',

@@ -3,6 +3,7 @@ import { InvalidArgumentError } from 'commander';
 import { USER_ACT_NAMES } from '../world/acts.ts';
 import { Pool } from '../world/pool.ts';
 import { AUTOSCALER } from './autoscaler/autoscaler-world.ts';
+import { CLUSTER_API } from './cluster-api/cluster-api-world.ts';
 import type { WorldKind } from './kind.ts';
 
 const MACHINES: WorldKind = {
@@ -14,7 +15,11 @@ const MACHINES: WorldKind = {
 };
 
 /** All kinds, by what `--world` calls them. */
-export const WORLDS = { machines: MACHINES, autoscaler: AUTOSCALER } satisfies Readonly<Record<string, WorldKind>>;
+export const WORLDS = {
+  machines: MACHINES,
+  autoscaler: AUTOSCALER,
+  'cluster-api': CLUSTER_API,
+} satisfies Readonly<Record<string, WorldKind>>;
 
 /** One of their names. */
 export type WorldName = keyof typeof WORLDS;
