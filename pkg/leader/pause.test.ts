@@ -20,6 +20,9 @@ test('a pause ends with its time, or when it is woken', async () => {
 test('who is woken between two pauses does not wait in the next, but in the one after it', async () => {
   const clock = new FakeClock();
   const pause = new Pause(clock);
+  const first = pause.wait(1_000, never);
+  clock.advance(1_000);
+  await first;
   pause.wake();
   await pause.wait(1_000, never);
 

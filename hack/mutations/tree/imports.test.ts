@@ -14,11 +14,11 @@ const IMPORTS = new Imports(
   ]),
 );
 
-test('unit tests of a file: the one of its name, then those nearest to it, then those of other folders', () => {
+test('unit tests of a file: the one of its name, then those nearest to it, of which those of its folder come before others that are nearer', () => {
   expect(IMPORTS.unitTestsOf('pkg/a/a.ts')).toEqual([
     'pkg/a/a.test.ts',
-    'pkg/b/b.test.ts',
     'pkg/a/aa.test.ts',
+    'pkg/b/b.test.ts',
     'pkg/b/c.test.ts',
   ]);
 });

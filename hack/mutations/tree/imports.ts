@@ -17,13 +17,16 @@ export class Imports {
     }
   }
 
-  /** The unit tests that load a file: the one of its name first, then the fewer files lie between the earlier. */
+  /**
+   * The unit tests that load a file: the one of its name first, then the fewer files lie between the earlier. Those of its folder count as
+   * half as far: some are written for it and load it through a world.
+   */
   unitTestsOf(file: string): readonly string[] {
     const tests = [...this.#distances(file)].filter(([one]) => UNIT_TESTS.test(one));
     const own = file.replace(/\.ts$/, '.test.ts');
     const rankOf = ([test, distance]: [string, number]): number => {
       if (test === own) return 0;
-      return path.dirname(test) === path.dirname(file) ? distance : distance + 0.5;
+      return path.dirname(test) === path.dirname(file) ? distance / 2 : distance;
     };
     return tests.toSorted((a, b) => rankOf(a) - rankOf(b) || (a[0] < b[0] ? -1 : 1)).map(([test]) => test);
   }

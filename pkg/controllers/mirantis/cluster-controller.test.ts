@@ -145,6 +145,39 @@ describe('the labels that a Cluster allows', () => {
     expect(world.lcm).toMatchObject({ ready: false, message: 'refused by the API server: no' });
     await world.rest();
     expect(world.lcm).toMatchObject({ ready: true });
+    expect(world.told).toEqual([
+      expect.stringMatching(/^Warning .*: refused by the API server: no$/),
+      'Normal Progress cluster-1: The Cluster is served',
+    ]);
+  });
+
+  test.each([
+    { what: 'is changed', value: cloudCluster({}, allowing({ key: 'b' })), verb: 'patch', intent: 'change' },
+    { what: 'is deleted', value: cloudCluster(), verb: 'delete', intent: 'destroy' },
+  ])('a NodeLabelPolicy $what as it was looked at, and a refusal is told', async ({ value, verb, intent }) => {
+    const world = new World(cloudCluster({}, allowing({ key: 'a' })));
+    await world.rest();
+    const { uid, resourceVersion } = world.policies.get('default/mcc-cluster-1')?.metadata ?? {};
+    world.client.wrote(cloudClusters, value);
+    world.client.failures.push(new ApiError(403, 'Forbidden', 'no'));
+    world.client.writes.splice(0);
+
+    expect(await world.passOfCluster(KEY)).toMatchObject({ kind: 'requeue' });
+
+    expect(world.client.writes[0]).toMatchObject({ verb, intent, uid, resourceVersion });
+    expect(world.lcm).toMatchObject({ ready: false, message: 'refused by the API server: no' });
+  });
+
+  test('are not limited by a NodeLabelPolicy that is going already, which is not deleted again', async () => {
+    const world = new World();
+    const { metadata } = cloudCluster();
+    const owner = { apiVersion: 'v1', kind: 'Cluster', name: 'cluster-1', uid: metadata.uid, controller: true };
+    const going = { name: 'mcc-cluster-1', uid: 'x', finalizers: ['a/b'], deletionTimestamp: 'now' };
+    world.client.wrote(nodeLabelPolicies, { metadata: { ...metadata, ...going, ownerReferences: [owner] }, spec: {} });
+
+    expect(await world.passOfCluster(KEY)).toMatchObject({ kind: 'stop' });
+
+    expect(world.client.writes.map(({ verb }) => verb)).not.toContain('delete');
   });
 });
 
@@ -160,7 +193,11 @@ describe('maintenance of a Cluster', () => {
     world.edit({ maintenance: true });
     await world.passOfCluster(KEY);
     expect(world.cluster?.status?.providerStatus?.maintenance).toBe(false);
+    expect(world.lcm).toMatchObject({ message: 'Maintenance begins when all rollouts are held' });
     await world.rest();
+    expect(world.lcm).toMatchObject({
+      message: 'In maintenance: rollouts are held, and Machines can enter maintenance',
+    });
     expect([world.paused, world.cluster?.status?.providerStatus?.maintenance, world.inMaintenance()]).toEqual([
       true,
       true,
@@ -178,6 +215,26 @@ describe('maintenance of a Cluster', () => {
     world.editMachine({});
     await world.rest();
     expect([world.paused, world.cluster?.status?.providerStatus?.maintenance]).toEqual([false, false]);
+    expect(world.lcm).toMatchObject({ message: 'The Cluster is served' });
+    expect(world.told.filter((text) => text.includes(' cluster-1:'))).toEqual([
+      'Normal Progress cluster-1: The Cluster is served',
+      'Normal Progress cluster-1: Maintenance begins when all rollouts are held',
+      'Normal Progress cluster-1: In maintenance: rollouts are held, and Machines can enter maintenance',
+      'Normal Progress cluster-1: Maintenance ends when these Machines have left it: m-1',
+      'Normal Progress cluster-1: The Cluster is served',
+    ]);
+  });
+
+  test('leaves conditions of others as they are', async () => {
+    const others = [{ type: 'Helm', ready: true, message: 'deployed' }];
+    const world = new World({ ...cloudCluster(), status: { providerStatus: { conditions: others } } });
+
+    await world.passOfCluster(KEY);
+
+    expect(world.cluster?.status?.providerStatus?.conditions).toEqual([
+      expect.objectContaining({ type: 'LCM' }),
+      ...others,
+    ]);
   });
 
   // promise: front-end-mirantis/user-paused-stays-paused

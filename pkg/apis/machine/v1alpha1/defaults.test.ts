@@ -10,7 +10,9 @@ import {
   revisionHistoryLimitOf,
   rollbackRevisionOf,
   templateLabelsOf,
+  vmClassNameOf,
 } from './defaults.ts';
+import { VM_CLASS_ANNOTATION } from './labels.ts';
 import type { MachineDeploymentSpec } from './machine-deployment.ts';
 
 /** A spec in which null stands for absent, as Go writes it. */
@@ -39,6 +41,18 @@ test.each([
   expect(classNameOf({ spec })).toBe(want);
 });
 
+test.each([
+  { recorded: 'class-0', want: 'class-0' },
+  { recorded: '', want: 'class-1' },
+  { recorded: undefined, want: 'class-1' },
+])('the VM of a Machine that has recorded class "$recorded" is of class "$want"', ({ recorded, want }) => {
+  const one = machine((m) => {
+    if (recorded !== undefined) m.metadata.annotations[VM_CLASS_ANNOTATION] = recorded;
+  });
+
+  expect(vmClassNameOf(one)).toBe(want);
+});
+
 test('a set without spec has no replicas', () => {
   expect(replicasOf({})).toBe(0);
   expect(autoPreserveMaxOf({})).toBe(0);
@@ -47,6 +61,7 @@ test('a set without spec has no replicas', () => {
 test.each([
   { limit: 2, want: 2 },
   { limit: 0, want: 0 },
+  { limit: -1, want: 0 },
   { limit: null, want: undefined },
   { limit: undefined, want: undefined },
 ])('a history limit of $limit keeps $want', ({ limit, want }) => {
@@ -55,6 +70,7 @@ test.each([
 
 test.each([
   { seconds: 600, want: 600_000 },
+  { seconds: -1, want: 0 },
   { seconds: null, want: undefined },
   { seconds: undefined, want: undefined },
 ])('a progress deadline of $seconds is $want ms', ({ seconds, want }) => {

@@ -358,6 +358,31 @@ test('a Node that is being deleted, and nobody manages, is not drained for an up
   expect(kept.world.drains.requests).toEqual([]);
 });
 
+/** What was told of its end. */
+const updateEvents = ({ world }: KeptMachine): string[] =>
+  world.events
+    .filter(({ reason }) => reason === 'UpdateFailed' || reason === 'UpdateSucceeded')
+    .map(({ reason, message }) => `${reason}: ${message}`);
+
+test('an update in place that succeeds after its timeout has passed is a success, and nothing else', async () => {
+  const kept = await ready();
+  kept.world.clock.advance(30 * MINUTE);
+  kept.labelNode(UPDATE_RESULT_LABEL, 'successful');
+
+  await kept.pass();
+
+  expect([kept.phase, updateEvents(kept)]).toEqual([
+    'InPlaceUpdateSuccessful',
+    ['UpdateSucceeded: The machine was updated in place.'],
+  ]);
+  expect(kept.machine.status?.lastOperation).toMatchObject({
+    type: 'InPlaceUpdate',
+    state: 'Successful',
+    description: 'Machine m-1 was updated in place successfully',
+  });
+  expect(kept.world.infos).toContain('updated a machine in place');
+});
+
 describe('an update in place that fails', () => {
   test('by its label: says why', async () => {
     const kept = await ready();
@@ -370,6 +395,18 @@ describe('an update in place that fails', () => {
     expect(kept.machine.status?.lastOperation).toMatchObject({ type: 'InPlaceUpdate', state: 'Failed' });
     expect(kept.machine.status?.lastOperation?.description).toContain('no space left');
     expect(explain(kept.machine, kept.world.clock.now()).waitingFor).toContain('update-result=successful');
+    expect(updateEvents(kept)).toEqual(['UpdateFailed: no space left']);
+  });
+
+  test('by its label after its timeout has passed: once, and for the reason of the Node, or for none', async () => {
+    const kept = await ready();
+    kept.world.clock.advance(30 * MINUTE);
+    kept.labelNode(UPDATE_RESULT_LABEL, 'failed');
+
+    await kept.rest();
+
+    expect(updateEvents(kept)).toEqual(['UpdateFailed: The Node reported that the update failed.']);
+    expect(kept.world.warnings).toContainEqual(expect.objectContaining({ message: 'in-place update failed' }));
   });
 
   test('by its timeout, counted from when the Node was drained', async () => {
