@@ -8,6 +8,7 @@ import { errorCodesReference } from './error-codes-reference.ts';
 import { eventsReference } from './events-reference.ts';
 import { flagsReference } from './flags-reference.ts';
 import { kustomizeRoles } from './kustomize-roles.ts';
+import { mcmProviderFiles } from './mcm-provider.ts';
 import { metricsReference } from './metrics-reference.ts';
 import { permissionsReference, roleFilesOf } from './roles.ts';
 
@@ -17,6 +18,7 @@ export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ...crdFiles(),
     ...(await contractFiles()),
+    ...(await mcmProviderFiles()),
     ...roles,
     ...(await kustomizeRoles(roles)),
     ['docs/reference/annotations.md', await annotationsReference()],

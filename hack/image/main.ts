@@ -4,6 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 
 import { BUILT_PACKAGE, CONTRACT, copyExample, LANGUAGES } from '../../cmd/machinist/driver/scaffold.ts';
+import { SHIM_SOURCE } from '../../cmd/machinist/driver/from-mcm-provider.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { buildDriverPackage } from '../driver-package/build.ts';
 import { bundle } from './bundle.ts';
@@ -35,12 +36,13 @@ await Promise.all([
 ]);
 console.log(`wrote ${programs.join(', ')} with ${packages.length} packages to ${folder}`);
 
-/** What `machinist driver new` makes a driver from, where the checkout has it. */
+/** What `machinist driver new` and `from-mcm-provider` make a driver from, where the checkout has it. */
 async function putScaffolds(to: string): Promise<void> {
   for (const example of ['shared', ...LANGUAGES]) {
     await copyExample(path.join(ROOT, 'examples/drivers', example), path.join(to, 'examples/drivers', example));
   }
   await cp(path.join(ROOT, CONTRACT), path.join(to, CONTRACT));
+  await cp(path.join(ROOT, SHIM_SOURCE), path.join(to, SHIM_SOURCE), { recursive: true });
   await buildDriverPackage(path.join(to, BUILT_PACKAGE));
 }
 

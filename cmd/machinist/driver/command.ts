@@ -25,6 +25,20 @@ export interface NewCommandOptions {
   readonly language: Language;
 }
 
+export interface FromMcmProviderOptions {
+  /** The folder to create. */
+  readonly out: string;
+  /** Checkouts: of the provider, and of machine-controller-manager. */
+  readonly source?: string;
+  readonly mcmSource?: string;
+  /** Go imports, `PATH` or `ALIAS=PATH`; empty: those of the table. */
+  readonly import: readonly string[];
+  /** `--constructor`; every object has a member of that name. */
+  readonly expression: string | undefined;
+  readonly provider?: string;
+  readonly build: boolean;
+}
+
 const RULE_MS = 600_000;
 
 /** The subcommand `driver`: for those who write one. Its work is loaded only when it is run. */
@@ -44,6 +58,32 @@ export function driverToolsCommand(): Command {
     .action(async (name: string, options: NewCommandOptions) => {
       const { newDriver } = await import('./new.ts');
       process.exitCode = await newDriver(name, options, ownTerminal());
+    });
+  driver
+    .command('from-mcm-provider')
+    .description('Write and compile a driver that serves a provider of machine-controller-manager.')
+    .addArgument(
+      new Argument(
+        '[module@version]',
+        'Go module of the provider, such as github.com/gardener/machine-controller-manager-provider-aws@v0.28.0',
+      ),
+    )
+    .requiredOption('--out <directory>', 'directory to create')
+    .option('--source <directory>', 'checkout of the provider, instead of its module')
+    .option('--mcm-source <directory>', 'checkout of machine-controller-manager, instead of its module')
+    .option('--import <path>', 'Go import of the constructor, PATH or ALIAS=PATH; may be repeated', collect, [])
+    .option(
+      '--constructor <expression>',
+      'Go expression of type driver.Driver, such as "aws.NewAWSDriver(&cpi.ClientProvider{})"',
+    )
+    .option('--provider <name>', 'value of provider in the MachineClasses that the driver accepts')
+    .option('--no-build', 'write the files without compiling them')
+    .configureHelp({ helpWidth: 110 })
+    .showSuggestionAfterError()
+    .action(async (module: string | undefined, options: FromMcmProviderOptions) => {
+      const { fromMcmProvider } = await import('./from-mcm-provider.ts');
+      const expression = typeof options.constructor === 'string' ? (options.constructor as string) : undefined;
+      process.exitCode = await fromMcmProvider(module, { ...options, expression }, ownTerminal());
     });
   driver
     .command('verify')

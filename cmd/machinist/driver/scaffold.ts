@@ -76,7 +76,8 @@ export function commandsIn(page: string): readonly string[] {
   return /```sh\n([^]*?)\n```/.exec(page)?.[1]?.split('\n') ?? [];
 }
 
-async function requireFree(folder: string): Promise<void> {
+/** Throws CommandError unless nothing, or an empty folder, is there. */
+export async function requireFree(folder: string): Promise<void> {
   const entries = await readdir(folder).catch((err: NodeJS.ErrnoException) => {
     if (err.code === 'ENOENT') return [];
     if (err.code === 'ENOTDIR') throw new CommandError(`${folder} is a file; choose another name, or remove it`);

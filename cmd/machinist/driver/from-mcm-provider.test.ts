@@ -1,0 +1,154 @@
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+
+import type { FromMcmProviderOptions } from './command.ts';
+import { fromMcmProvider } from './from-mcm-provider.ts';
+import { MCM_PROVIDERS } from './mcm-providers.ts';
+
+const AWS = 'github.com/gardener/machine-controller-manager-provider-aws';
+
+let place: string;
+beforeEach(async () => {
+  place = await mkdtemp(path.join(tmpdir(), 'from-mcm-'));
+});
+afterEach(async () => {
+  await rm(place, { recursive: true });
+});
+
+/** Exit code and lines of the command, which writes to `out`. */
+async function run(
+  module: string | undefined,
+  options: Partial<FromMcmProviderOptions> = {},
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Promise<{ readonly code: number; readonly text: string }> {
+  const lines: string[] = [];
+  const say = (line: string): void => void lines.push(line);
+  const all = { out: path.join(place, 'out'), import: [], expression: undefined, build: false, ...options };
+  const code = await fromMcmProvider(module, all, { out: say, err: say, env });
+  return { code, text: lines.join('\n') };
+}
+
+/** A file that the command has written. */
+async function written(file: string): Promise<string> {
+  return await readFile(path.join(place, 'out', file), 'utf8');
+}
+
+/** A PATH whose only command is `go` of a version, or nothing. */
+async function pathWithGo(version: string | undefined): Promise<string> {
+  const bin = await mkdtemp(path.join(tmpdir(), 'go-'));
+  if (version !== undefined) {
+    await writeFile(path.join(bin, 'go'), `#!/bin/sh\necho ${version}\n`);
+    await chmod(path.join(bin, 'go'), 0o755);
+  }
+  return bin;
+}
+
+describe('the driver of a provider of machine-controller-manager', () => {
+  test('is a program of a known provider, with the library beside it and the commands that start it', async () => {
+    const { code, text } = await run(`${AWS}@v0.28.0`);
+
+    expect(code).toBe(0);
+    expect(await written('main.go')).toContain('mcmprovider.Serve(aws.NewAWSDriver(&cpi.ClientProvider{})');
+    expect(await written('go.mod')).toMatch(new RegExp(`${AWS} v0\\.28\\.0[^]*=> "\\./mcm-provider"`));
+    expect(await written('class.yaml')).toContain('provider: AWS\n');
+    expect(await written('secret.yaml')).toContain("providerAccessKeyId: ''\n");
+    expect(await written('Dockerfile')).toContain('USER 65532:65532');
+    expect((await readdir(path.join(place, 'out/mcm-provider'))).filter((file) => file.endsWith('_test.go'))).toEqual(
+      [],
+    );
+    expect(await written('mcm-provider/go.mod')).toContain('module machinist.example/mcm-provider');
+    expect(text).toContain('go mod tidy');
+    expect(text).toContain('--driver=AWS=unix:///tmp/aws.sock');
+  });
+
+  test('can be that of any provider whose constructor is named', async () => {
+    const own = { import: ['acme=/v2/pkg/driver'], expression: 'acme.New()', provider: 'Acme' };
+
+    expect(await run('example.com/mcm-provider-acme@v1.0.0', own)).toMatchObject({ code: 0 });
+
+    const main = await written('main.go');
+    expect(main).toContain('acme "example.com/mcm-provider-acme/v2/pkg/driver"');
+    expect(main).toContain('Serve(acme.New(), mcmprovider.Options{');
+    expect(main).toContain('Provider: "Acme"');
+  });
+
+  test('may import an internal package of its provider, by the name of its module', async () => {
+    const own = {
+      import: ['/pkg/gcp', '/pkg/gcp/internal'],
+      expression: 'gcp.NewGCPPlugin(&internal.PluginSPIImpl{})',
+    };
+
+    expect(await run('example.com/gcp@v1.0.0', own)).toMatchObject({ code: 0 });
+
+    expect(await written('go.mod')).toMatch(/^module example\.com\/gcp\/pkg\/gcp\/gcp-driver$/m);
+  });
+
+  test.each([
+    [undefined, {}, /^error: the module is missing: expected MODULE@VERSION, such as .*, or --source with a checkout$/],
+    [AWS, {}, /^error: "github\S+" is not a module with a version: expected MODULE@VERSION/],
+    [
+      'example.com/other@v1.0.0',
+      {},
+      /^error: example\.com\/other is not a known provider: name .* with --import and --constructor/,
+    ],
+    ['example.com/other@v1.0.0', { expression: 'other.New()' }, /is not a known provider/],
+    [
+      'example.com/Other_@v1.0.0',
+      { import: ['/a'], expression: 'a.New()' },
+      /^error: "other_" is not a valid driver name/,
+    ],
+    [`${AWS}@v1`, { import: ['a=b=c'] }, /^error: --import "a=b=c": expected PATH or ALIAS=PATH/],
+    [undefined, { source: '/nowhere' }, /^error: --source \/nowhere: not a checkout of a provider: ENOENT/],
+  ])(
+    '%s with %j is refused with what is wrong and the remedy, and nothing is created',
+    async (module, options, says) => {
+      const { code, text } = await run(module, options);
+
+      expect(code).toBe(1);
+      expect(text).toMatch(says);
+      expect(await readdir(place)).toEqual([]);
+    },
+  );
+
+  test('is not that of another checkout than the module that is named', async () => {
+    await mkdir(path.join(place, 'source'));
+    await writeFile(path.join(place, 'source/go.mod'), 'module example.com/this\n');
+
+    const { text } = await run('example.com/that', { source: path.join(place, 'source') });
+
+    expect(text).toMatch(/^error: --source \S+ is a checkout of example\.com\/this, not of example\.com\/that$/);
+  });
+
+  test('does not take the place of what is there', async () => {
+    await mkdir(path.join(place, 'out'));
+    await writeFile(path.join(place, 'out/mine'), '');
+
+    expect((await run(`${AWS}@v0.28.0`)).text).toMatch(
+      /^error: \S+out is not empty; choose another name, or remove it$/,
+    );
+    expect(await readdir(path.join(place, 'out'))).toEqual(['mine']);
+  });
+
+  test.each([
+    [undefined, /^error: go is not on the PATH; install Go 1\.26 or newer, or write the files only, with --no-build$/],
+    ['go1.25.3', /^error: go1\.25\.3 is too old; install Go 1\.26 or newer/],
+  ])('is not written where it cannot be compiled, with Go %s', async (version, says) => {
+    const bin = await pathWithGo(version);
+    const { code, text } = await run(`${AWS}@v0.28.0`, { build: true }, { PATH: bin });
+    await rm(bin, { recursive: true });
+
+    expect(code).toBe(1);
+    expect(text).toMatch(says);
+    expect(await readdir(place)).toEqual([]);
+  });
+});
+
+test.each(Object.entries(MCM_PROVIDERS))('the page about providers has a row for %s', async (module, { provider }) => {
+  const page = await readFile(path.resolve(import.meta.dirname, '../../../docs/operations/mcm-providers.md'), 'utf8');
+
+  expect(page).toContain(`\`${module}\``);
+  if (provider !== undefined) expect(page).toContain(`\`${provider}\``);
+});

@@ -1,0 +1,198 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+
+import { messageOf } from '../../../pkg/driver/errno.ts';
+import { CommandError } from '../command-error.ts';
+import { installation } from '../installation.ts';
+import { runForExitCode, type Terminal } from '../terminal.ts';
+import type { FromMcmProviderOptions } from './command.ts';
+import { mcmProgramFiles, type McmProgram, programOf, SHIM_FOLDER } from './mcm-program.ts';
+import { MCM_PROVIDERS, type McmProvider } from './mcm-providers.ts';
+import { requireFree, requireName } from './scaffold.ts';
+
+/** Where a checkout and a bundle have the shim. */
+export const SHIM_SOURCE = 'packages/mcm-provider';
+
+/** The oldest Go that compiles the shim. */
+const GO = [1, 26] as const;
+
+/**
+ * Writes a driver that serves a provider of machine-controller-manager, and compiles it. The folder is there whole and compiled, or not at
+ * all. Resolves with the exit code.
+ */
+export async function fromMcmProvider(
+  given: string | undefined,
+  options: FromMcmProviderOptions,
+  terminal: Terminal,
+): Promise<number> {
+  return await runForExitCode(terminal, async () => {
+    const program = await programFrom(given, options);
+    const out = path.resolve(options.out);
+    await requireFree(out);
+    if (options.build) await requireGo(terminal.env);
+    const aside = path.join(path.dirname(out), `.${path.basename(out)}.${process.pid}.new`);
+    try {
+      await write(aside, program);
+      if (options.build) await compile(aside, program, terminal);
+      await rename(aside, out);
+    } catch (err) {
+      if (err instanceof CommandError) throw err;
+      throw new CommandError(`cannot create ${out}: ${messageOf(err)}`);
+    } finally {
+      await rm(aside, { recursive: true, force: true });
+    }
+    const { provider, name } = program.provider;
+    terminal.out(`created ${options.out}; its README.md explains how to run it. To start it:\n`);
+    if (!options.build)
+      terminal.out(`  (cd ${options.out} && go mod tidy && CGO_ENABLED=0 go build -o ${programOf(program)} .)`);
+    terminal.out(
+      `  ${options.out}/${programOf(program)} --address=unix:///tmp/${name}.sock --state-directory=/tmp/${name}-state`,
+    );
+    terminal.out(`\nand the manager with --driver=${provider ?? name}=unix:///tmp/${name}.sock`);
+  });
+}
+
+/** Throws CommandError, which names the argument or the flag, and the remedy. */
+async function programFrom(given: string | undefined, options: FromMcmProviderOptions): Promise<McmProgram> {
+  const { source, mcmSource } = options;
+  const { module, version } = source === undefined ? splitModule(given) : await checkedOut(source, given);
+  return {
+    provider: providerOf(module, options),
+    module,
+    version,
+    source: source === undefined ? undefined : path.resolve(source),
+    originalSource: mcmSource === undefined ? undefined : path.resolve(mcmSource),
+  };
+}
+
+interface GoModule {
+  readonly module: string;
+  readonly version: string | undefined;
+}
+
+function splitModule(given: string | undefined): GoModule {
+  const [, module, version] = /^([\w./~-]+)@([\w.+-]+)$/.exec(given ?? '') ?? [];
+  if (module === undefined)
+    throw new CommandError(
+      `${given === undefined ? 'the module is missing' : `${JSON.stringify(given)} is not a module with a version`}: expected ` +
+        'MODULE@VERSION, such as github.com/gardener/machine-controller-manager-provider-aws@v0.28.0, or --source with a checkout',
+    );
+  return { module, version };
+}
+
+async function checkedOut(source: string, given: string | undefined): Promise<GoModule> {
+  const file = path.join(source, 'go.mod');
+  const text = await readFile(file, 'utf8').catch((err: unknown) => {
+    throw new CommandError(`--source ${source}: not a checkout of a provider: ${messageOf(err)}`);
+  });
+  const module = /^module\s+"?([^\s"]+)/m.exec(text)?.[1];
+  if (module === undefined) throw new CommandError(`--source ${source}: go.mod names no module`);
+  if (given !== undefined && given.split('@')[0] !== module)
+    throw new CommandError(`--source ${source} is a checkout of ${module}, not of ${given}`);
+  return { module, version: undefined };
+}
+
+function providerOf(module: string, { import: imports, expression, provider }: FromMcmProviderOptions): McmProvider {
+  const [known] = Object.entries(MCM_PROVIDERS).flatMap(([one, entry]) => (one === bare(module) ? [entry] : []));
+  if (known === undefined && (imports.length === 0 || expression === undefined))
+    throw new CommandError(
+      `${module} is not a known provider: name what makes its driver with --import and --constructor, as its ` +
+        'cmd/machine-controller/main.go does it. Known are ' +
+        `${Object.values(MCM_PROVIDERS)
+          .map(({ name }) => name)
+          .join(', ')}`,
+    );
+  const name = known?.name ?? nameOf(module);
+  requireName(name);
+  // With a constructor of its own, what the table has of the other one is of no use.
+  const base: McmProvider =
+    known !== undefined && expression === undefined
+      ? known
+      : {
+          name,
+          imports: [],
+          expression: '',
+          provider: known?.provider,
+          listScope: 'cluster',
+          unimplemented: [],
+          secretKeys: [],
+        };
+  return {
+    ...base,
+    imports: imports.length > 0 ? imports : base.imports,
+    expression: expression ?? base.expression,
+    provider: provider ?? base.provider,
+  };
+}
+
+/** Without the major version of Go modules. */
+function bare(module: string): string {
+  return module.replace(/\/v\d+$/, '');
+}
+
+function nameOf(module: string): string {
+  return path
+    .basename(bare(module))
+    .replace(/^machine-controller-manager-provider-/, '')
+    .toLowerCase();
+}
+
+async function write(folder: string, program: McmProgram): Promise<void> {
+  await mkdir(folder);
+  for (const [file, text] of mcmProgramFiles(program)) await writeFile(path.join(folder, file), text);
+  await cp(path.join(installation(), SHIM_SOURCE), path.join(folder, SHIM_FOLDER), {
+    recursive: true,
+    filter: (file) => !file.endsWith('_test.go'),
+  });
+}
+
+/** Throws CommandError when Go is not there, or too old. */
+async function requireGo(env: Terminal['env']): Promise<void> {
+  const remedy = `install Go ${GO.join('.')} or newer, or write the files only, with --no-build`;
+  const { stdout } = await promisify(execFile)('go', ['env', 'GOVERSION'], { env }).catch(
+    (err: NodeJS.ErrnoException) => {
+      throw new CommandError(
+        err.code === 'ENOENT' ? `go is not on the PATH; ${remedy}` : `go env: ${messageOf(err)}; ${remedy}`,
+      );
+    },
+  );
+  const version = stdout.trim();
+  const [, major, minor] = /^go(\d+)\.(\d+)/.exec(version) ?? [];
+  if (major === undefined) return; // built from source
+  if (Number(major) > GO[0] || (Number(major) === GO[0] && Number(minor) >= GO[1])) return;
+  throw new CommandError(`${version} is too old; ${remedy}`);
+}
+
+async function compile(folder: string, program: McmProgram, { err: say, env }: Terminal): Promise<void> {
+  for (const [what, ...argv] of [
+    ['downloading its modules', 'mod', 'tidy'],
+    ['compiling it, which takes a few minutes the first time', 'build', '-o', programOf(program), '.'],
+  ]) {
+    say(`${what} …`);
+    await go(folder, argv, program, env);
+  }
+}
+
+async function go(
+  folder: string,
+  argv: readonly string[],
+  { module }: McmProgram,
+  given: Terminal['env'],
+): Promise<void> {
+  try {
+    const env = { ...given, CGO_ENABLED: '0', GOWORK: 'off' };
+    await promisify(execFile)('go', argv, { cwd: folder, env, maxBuffer: 64e6 });
+  } catch (err) {
+    const { stderr = '' } = err as { stderr?: string };
+    const lines = stderr
+      .split('\n')
+      .filter((line) => line !== '' && !/^(go: (downloading|finding|found) |# )/.test(line));
+    throw new CommandError(
+      `go ${argv.join(' ')} failed: ${lines.slice(0, 5).join('\n') || messageOf(err)}\n` +
+        `nothing was created; check --import and --constructor against cmd/machine-controller/main.go of ${module}, and use --source ` +
+        'and --mcm-source with checkouts where modules cannot be downloaded',
+    );
+  }
+}

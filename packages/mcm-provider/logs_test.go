@@ -1,0 +1,57 @@
+package mcmprovider
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"k8s.io/klog/v2"
+)
+
+func TestLogLinesHaveNoSecretOfACallThatRuns(t *testing.T) {
+	lines := &bytes.Buffer{}
+	hiding := &secrets{}
+	if err := startLogs(lines, "info", hiding); err != nil {
+		t.Fatal(err)
+	}
+	key := []byte("s3cr3t/access+key")
+	data := map[string][]byte{"key": key, "region": []byte("eu-central-1"), "userData": []byte("#!/bin/sh\njoin --token abcdef.0123456789abcdef")}
+	show := hiding.hide(data)
+	hiding.hide(data)()
+
+	klog.Infof("creating with %s in %s", key, data["region"])
+	klog.ErrorS(errors.New("refused "+string(key)), "failed", "secret", data)
+	slog.Info("bytes", "text", fmt.Sprint(key), "encoded", base64.StdEncoding.EncodeToString(key))
+	slog.Info("a word of the user data: abcdef.0123456789abcdef")
+	klog.V(3).Info("a request")
+	written := lines.String()
+
+	for _, secret := range []string{string(key), "abcdef.0123456789abcdef", strings.Trim(fmt.Sprint(key), "[]"), base64.StdEncoding.EncodeToString(key)} {
+		if strings.Contains(written, secret) {
+			t.Errorf("%s is in %s", secret, written)
+		}
+	}
+	if !strings.Contains(written, "eu-central-1") || strings.Contains(written, "a request") {
+		t.Errorf("%s", written)
+	}
+	show()
+	if len(hiding.pieces) > 0 {
+		t.Errorf("secrets of calls that have ended are kept")
+	}
+}
+
+func TestAFatalLineOfTheProviderIsAPanicOfItsCall(t *testing.T) {
+	if err := startLogs(&bytes.Buffer{}, "error", &secrets{}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if cause := fmt.Sprint(recover()); !strings.Contains(cause, "exit code 255") {
+			t.Errorf("%v", cause)
+		}
+	}()
+	klog.Fatal("cannot continue")
+}

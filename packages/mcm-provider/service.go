@@ -1,0 +1,399 @@
+package mcmprovider
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+
+	"machinist.example/mcm-provider/contract"
+)
+
+// service answers the contract with a provider of the original. What the interface does not promise is added here: fencing, turns, NotFound
+// that can be believed, creations that find the VM that is there.
+type service struct {
+	contract.UnimplementedDriverServiceServer
+	provider driver.Driver
+	options  Options
+	fencing  *Fencing
+	secrets  *secrets
+	turns    turns
+	unheard  unheard
+	pages    pages
+	owners   owners
+
+	mu sync.Mutex
+	// Optional methods that the provider has answered with Unimplemented.
+	missing map[string]bool
+}
+
+// optional methods of the contract. Every provider has them in Go; whether they do something is found out by the first call.
+var optional = []string{"InitializeMachine", "ListMachines", "GetVolumeIDs"}
+
+func (s *service) GetCapabilities(
+	_ context.Context, in *contract.GetCapabilitiesRequest,
+) (*contract.GetCapabilitiesResponse, error) {
+	if !slices.Contains(in.GetContractVersions(), "v1") {
+		failure := failed(contract.Code_CODE_FAILED_PRECONDITION, "this driver implements contract version v1")
+		return &contract.GetCapabilitiesResponse{Failure: failure.contract("")}, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &contract.GetCapabilitiesResponse{
+		ContractVersion: "v1",
+		Name:            s.options.Name,
+		OptionalMethods: slices.DeleteFunc(slices.Clone(optional), func(method string) bool {
+			return s.missing[method] || slices.Contains(s.options.Unimplemented, method)
+		}),
+		IdempotentCreate: s.options.IdempotentCreate,
+		ListScope:        s.options.ListScope.contract(),
+	}, nil
+}
+
+func (s *service) CreateMachine(ctx context.Context, in *contract.CreateMachineRequest) (*contract.CreateMachineResponse, error) {
+	made, err := call(ctx, s, "CreateMachine", in, s.create)
+	failure := whenCreating(s.shown(err, in), made.vm.providerID != "")
+	if failure == nil && made.vm.providerID == "" {
+		failure = failed(contract.Code_CODE_INTERNAL, "the provider returned no provider ID for the VM that it has created")
+	}
+	return &contract.CreateMachineResponse{
+		Failure: failure.contract(made.lastKnownState), Vm: made.vm.contract(), LastKnownState: made.lastKnownState,
+	}, nil
+}
+
+func (s *service) InitializeMachine(
+	ctx context.Context, in *contract.InitializeMachineRequest,
+) (*contract.InitializeMachineResponse, error) {
+	completed, err := call(ctx, s, "InitializeMachine", in, s.initialize)
+	return &contract.InitializeMachineResponse{Failure: s.shown(err, in).contract(""), Vm: completed.vm.contract()}, nil
+}
+
+func (s *service) GetMachineStatus(
+	ctx context.Context, in *contract.GetMachineStatusRequest,
+) (*contract.GetMachineStatusResponse, error) {
+	found, err := call(ctx, s, "GetMachineStatus", in, s.status)
+	failure := s.shown(err, in)
+	if (failure == nil || failure.Code == contract.Code_CODE_UNINITIALIZED) && found.vm.providerID == "" {
+		failure = failed(contract.Code_CODE_INTERNAL, "the provider returned no provider ID for the VM that it has found")
+	}
+	return &contract.GetMachineStatusResponse{Failure: failure.contract(""), Vm: found.vm.contract()}, nil
+}
+
+func (s *service) DeleteMachine(ctx context.Context, in *contract.DeleteMachineRequest) (*contract.DeleteMachineResponse, error) {
+	deleted, err := call(ctx, s, "DeleteMachine", in, s.delete)
+	return &contract.DeleteMachineResponse{
+		Failure: s.shown(err, in).contract(deleted.lastKnownState), LastKnownState: deleted.lastKnownState,
+	}, nil
+}
+
+func (s *service) ListMachines(ctx context.Context, in *contract.ListMachinesRequest) (*contract.ListMachinesResponse, error) {
+	defer s.secrets.hide(in.GetSecretData())()
+	machines, next, err := s.list(ctx, in)
+	return &contract.ListMachinesResponse{
+		Failure: whenListing(s.shown(err, in)).contract(""), Machines: machines, NextPageToken: next,
+	}, nil
+}
+
+func (s *service) GetVolumeIDs(ctx context.Context, in *contract.GetVolumeIDsRequest) (*contract.GetVolumeIDsResponse, error) {
+	ids, err := await(ctx, "GetVolumeIDs", func() {}, func([]string) {}, func(ctx context.Context) ([]string, error) {
+		volumes, err := volumesOf(in.GetVolumeSpecs())
+		if err != nil {
+			return nil, err
+		}
+		response, err := s.provider.GetVolumeIDs(ctx, &driver.GetVolumeIDsRequest{PVSpecs: volumes})
+		if response == nil {
+			return nil, s.note("GetVolumeIDs", err)
+		}
+		return response.VolumeIDs, s.note("GetVolumeIDs", err)
+	})
+	return &contract.GetVolumeIDsResponse{Failure: failureOf(err).contract(""), VolumeIds: ids}, nil
+}
+
+// about is what requests about one machine have in common.
+type about interface {
+	GetCall() *contract.Call
+	GetMachine() *contract.Machine
+	GetMachineClass() *contract.MachineClass
+	GetSecretData() map[string][]byte
+}
+
+// request is what the provider is given.
+type request struct {
+	machine *v1alpha1.Machine
+	class   *v1alpha1.MachineClass
+	secret  map[string][]byte
+}
+
+// outcome of a call about one machine. A provider may return a VM together with an error.
+type outcome struct {
+	vm             vm
+	lastKnownState string
+	// Whether the VM was made by this call, and not found.
+	isMade bool
+}
+
+// call hands a request to the provider when it is the turn of its machine.
+func call(
+	ctx context.Context, s *service, method string, in about, do func(context.Context, *request) (outcome, error),
+) (outcome, error) {
+	machine, oddMachine := machineOf(in.GetMachine())
+	class, oddClass := classOf(in.GetMachineClass())
+	if err := s.accepts(in.GetMachineClass()); err != nil {
+		return outcome{}, err
+	}
+	if machine.Name == "" {
+		return outcome{}, failed(contract.Code_CODE_INVALID_ARGUMENT, "machine.metadata.name is missing")
+	}
+	if odd := cmp.Or(oddMachine, oddClass); odd != nil && (method == "CreateMachine" || method == "InitializeMachine") {
+		return outcome{}, odd
+	}
+	name := in.GetCall().GetCluster() + "/" + machine.Namespace + "/" + machine.Name
+	release, err := s.turns.take(ctx, name, method)
+	if err != nil {
+		return outcome{}, err
+	}
+	// When its turn has come, not before: another manager may have taken over while the call waited.
+	if method != "GetMachineStatus" {
+		if err := s.fencing.Admit(in.GetCall(), machine.Namespace); err != nil {
+			release()
+			return outcome{}, err
+		}
+	}
+	show := s.secrets.hide(in.GetSecretData())
+	late := func(result outcome) {
+		if method == "CreateMachine" && result.vm.providerID != "" {
+			s.unheard.remember(in.GetMachine().GetUid(), result.vm)
+		}
+	}
+	ended := func() {
+		show()
+		release()
+	}
+	ctx = context.WithValue(ctx, clusterKey{}, in.GetCall().GetCluster())
+	result, err := await(ctx, method, ended, late, func(ctx context.Context) (outcome, error) {
+		result, err := do(ctx, &request{machine: machine, class: class, secret: in.GetSecretData()})
+		return result, s.note(method, err)
+	})
+	if err == nil {
+		found := owner{namespace: machine.Namespace}
+		if result.isMade {
+			found.uid = string(machine.UID)
+		}
+		s.owners.note(result.vm.providerID, found)
+	}
+	return result, err
+}
+
+// create looks before it makes anything: the call may be a repeated one, and providers make a VM whenever they are asked for one.
+func (s *service) create(ctx context.Context, in *request) (outcome, error) {
+	found, err := s.find(ctx, in)
+	if failure := failureOf(err); failure == nil || !isNone(failure.Code) {
+		return found, err
+	}
+	response, err := s.provider.CreateMachine(ctx, &driver.CreateMachineRequest{
+		Machine: in.machine, MachineClass: in.class, Secret: secretOf(in.secret),
+	})
+	if response == nil {
+		return outcome{}, err
+	}
+	made := vm{response.ProviderID, response.NodeName, response.Addresses}
+	return outcome{vm: made, lastKnownState: response.LastKnownState, isMade: true}, err
+}
+
+// find is status, or for a provider without GetMachineStatus what its list says.
+func (s *service) find(ctx context.Context, in *request) (outcome, error) {
+	found, err := s.status(ctx, in)
+	if failure := failureOf(err); failure == nil || failure.Code != contract.Code_CODE_UNIMPLEMENTED {
+		return found, err
+	}
+	list, err := s.listAll(ctx, in.class, in.secret)
+	if err != nil {
+		return outcome{}, whenListing(failureOf(err))
+	}
+	ids := []string{}
+	for id, name := range list {
+		if name == in.machine.Name {
+			ids = append(ids, id)
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return outcome{}, failed(contract.Code_CODE_NOT_FOUND, "no VM is listed with the name of the machine")
+	case 1:
+		// The provider without this method, that of OpenStack, names Nodes so.
+		return outcome{vm: vm{providerID: ids[0], nodeName: in.machine.Name}}, nil
+	default:
+		return outcome{}, failed(contract.Code_CODE_OUT_OF_RANGE, "several VMs are listed with the name of the machine: %s",
+			strings.Join(slices.Sorted(slices.Values(ids)), ", "))
+	}
+}
+
+// isNone says whether a machine has no VM yet, as far as the provider can say: one that cannot be asked is not asked.
+func isNone(code contract.Code) bool {
+	return code == contract.Code_CODE_NOT_FOUND || code == contract.Code_CODE_UNIMPLEMENTED
+}
+
+func (s *service) initialize(ctx context.Context, in *request) (outcome, error) {
+	response, err := s.provider.InitializeMachine(ctx, &driver.InitializeMachineRequest{
+		Machine: in.machine, MachineClass: in.class, Secret: secretOf(in.secret),
+	})
+	if response == nil {
+		response = &driver.InitializeMachineResponse{}
+	}
+	completed := vm{response.ProviderID, response.NodeName, response.Addresses}
+	return outcome{vm: completed.or(in.machine)}, err
+}
+
+func (s *service) status(ctx context.Context, in *request) (outcome, error) {
+	response, err := s.provider.GetMachineStatus(ctx, &driver.GetMachineStatusRequest{
+		Machine: in.machine, MachineClass: in.class, Secret: secretOf(in.secret),
+	})
+	if failure := failureOf(err); failure != nil && isNone(failure.Code) {
+		if made, isThere := s.unheard.find(string(in.machine.UID)); isThere {
+			return outcome{vm: made, isMade: true}, nil
+		}
+		return outcome{}, err
+	}
+	if response == nil {
+		response = &driver.GetMachineStatusResponse{}
+	}
+	found := vm{response.ProviderID, response.NodeName, response.Addresses}
+	return outcome{vm: found.or(in.machine)}, err
+}
+
+func (s *service) delete(ctx context.Context, in *request) (outcome, error) {
+	uid := string(in.machine.UID)
+	if made, isThere := s.unheard.find(uid); isThere && in.machine.Spec.ProviderID == "" {
+		in.machine.Spec.ProviderID = made.providerID
+	}
+	response, err := s.provider.DeleteMachine(ctx, &driver.DeleteMachineRequest{
+		Machine: in.machine, MachineClass: in.class, Secret: secretOf(in.secret),
+	})
+	if err == nil {
+		s.unheard.forget(uid)
+		s.owners.forget(in.machine.Spec.ProviderID)
+	}
+	if response == nil {
+		return outcome{}, err
+	}
+	return outcome{lastKnownState: response.LastKnownState}, err
+}
+
+// list returns one page.
+func (s *service) list(ctx context.Context, in *contract.ListMachinesRequest) ([]*contract.ListedMachine, string, error) {
+	if err := s.accepts(in.GetMachineClass()); err != nil {
+		return nil, "", err
+	}
+	class, _ := classOf(in.GetMachineClass())
+	ctx = context.WithValue(ctx, clusterKey{}, in.GetCall().GetCluster())
+	all := func() (map[string]string, error) {
+		none := func(map[string]string) {}
+		return await(ctx, "ListMachines", func() {}, none, func(ctx context.Context) (map[string]string, error) {
+			return s.listAll(ctx, class, in.GetSecretData())
+		})
+	}
+	page, next, err := s.pages.next(in.GetCall().GetCluster()+"/"+class.Namespace+"/"+class.Name, in.GetPageToken(), int(in.GetPageSize()), all)
+	machines := []*contract.ListedMachine{}
+	for _, listed := range page {
+		known := s.owners.of(listed.providerID, class.Namespace)
+		machines = append(machines, &contract.ListedMachine{
+			ProviderId:       listed.providerID,
+			MachineName:      listed.name,
+			MachineUid:       known.uid,
+			MachineNamespace: known.namespace,
+		})
+	}
+	return machines, next, err
+}
+
+func (s *service) listAll(
+	ctx context.Context, class *v1alpha1.MachineClass, secret map[string][]byte,
+) (map[string]string, error) {
+	response, err := s.provider.ListMachines(ctx, &driver.ListMachinesRequest{MachineClass: class, Secret: secretOf(secret)})
+	if response == nil && err == nil {
+		err = failed(contract.Code_CODE_INTERNAL, "the provider returned no list")
+	}
+	if err != nil {
+		return nil, s.note("ListMachines", err)
+	}
+	return response.MachineList, nil
+}
+
+// accepts refuses classes of other providers.
+func (s *service) accepts(given *contract.MachineClass) error {
+	if own := s.options.Provider; own != "" && given.GetProvider() != own {
+		failure := failed(contract.Code_CODE_INVALID_ARGUMENT,
+			"machineClass.provider: this driver serves %q, not %q; correct the class, or --driver of the manager", own, given.GetProvider())
+		failure.Terminal = true
+		return failure
+	}
+	return nil
+}
+
+// note remembers an optional method that the provider does not have: from now on it is not among the capabilities.
+func (s *service) note(method string, err error) error {
+	if failure := failureOf(err); failure != nil && failure.Code == contract.Code_CODE_UNIMPLEMENTED {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.missing == nil {
+			s.missing = map[string]bool{}
+		}
+		s.missing[method] = true
+	}
+	return err
+}
+
+// shown is a failure without what its message repeats of the request's Secret.
+func (s *service) shown(err error, in interface{ GetSecretData() map[string][]byte }) *Failure {
+	failure := failureOf(err)
+	if failure == nil {
+		return nil
+	}
+	clean := *failure
+	clean.Message = strings.TrimSpace(withoutSecrets(failure.Message, piecesOf(in.GetSecretData())))
+	return &clean
+}
+
+// owners remembers which machines VMs were made for, as far as calls have told. A provider lists by the tags of a class only: if two
+// namespaces have classes with the same tags, each would take the VMs of the other for VMs without a Machine.
+type owners struct {
+	mu  sync.Mutex
+	vms map[string]owner
+}
+
+type owner struct{ namespace, uid string }
+
+// note takes a UID only for a VM that was made for it: a provider finds VMs by names, which come back.
+func (o *owners) note(providerID string, found owner) {
+	if providerID == "" {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.vms == nil {
+		o.vms = map[string]owner{}
+	}
+	if found.uid == "" {
+		found.uid = o.vms[providerID].uid
+	}
+	o.vms[providerID] = found
+}
+
+func (o *owners) of(providerID, namespace string) owner {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if known, isKnown := o.vms[providerID]; isKnown {
+		return known
+	}
+	return owner{namespace: namespace}
+}
+
+func (o *owners) forget(providerID string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.vms, providerID)
+}

@@ -1,0 +1,347 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+
+import type { FromMcmProviderOptions } from '../../cmd/machinist/driver/command.ts';
+import { fromMcmProvider } from '../../cmd/machinist/driver/from-mcm-provider.ts';
+import { MCM_PROVIDERS } from '../../cmd/machinist/driver/mcm-providers.ts';
+import { applyManifests, parseManifests } from '../../hack/control-plane/apply.ts';
+import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
+import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
+import { RULES } from '../../pkg/conformance/rules/index.ts';
+import { DriverError } from '../../pkg/driver/error.ts';
+import type { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
+import { InProcessManager } from '../cloud/manager.ts';
+import { acceptedSecret, go, ProviderFaults, writeFolderProvider } from '../drivers/mcm-provider.ts';
+import { NewDriver } from '../drivers/new-driver.ts';
+import { callOf, classOf, connect as connectTo, requestOf, type SecretTexts } from '../drivers/requests.ts';
+import { connect, namespace } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
+
+/*
+ * packages/mcm-provider with a provider that is written as those of machine-controller-manager are. The original's module cannot be
+ * downloaded from every proxy: test/mcm-provider/original has what providers import of it.
+ */
+const BUILD_MS = 600_000;
+const PATIENCE = { timeoutMs: 120_000, intervalMs: 100 };
+const NAME = 'folder-driver';
+const SHIM = 'machinist.example/mcm-provider';
+const CONTROLLERS = 'machine-deployment,machine-set,machine,machine-class,secret,safety.orphan-vms';
+const GROUP = '/apis/machine.sapcloud.io/v1alpha1';
+
+/** As the API server has it. */
+function served(machineClass: MachineClass): MachineClass {
+  return { ...machineClass, metadata: { ...machineClass.metadata, creationTimestamp: '2026-01-01T00:00:00Z' } };
+}
+
+let folder: string;
+let faults: ProviderFaults;
+let secret: SecretTexts;
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'mcm-provider-'));
+  await writeFolderProvider(folder);
+  await go(folder, 'build', '-o', NAME, '.');
+  faults = new ProviderFaults(folder);
+  secret = await acceptedSecret(folder);
+}, BUILD_MS);
+afterAll(() => {
+  rmSync(folder, { recursive: true });
+});
+
+test(
+  'the library passes its own tests and go vet',
+  async () => {
+    expect(await go(folder, 'vet', './...', `${SHIM}/...`)).toBe('');
+    expect(await go(folder, 'test', SHIM)).toMatch(/^ok /m);
+  },
+  BUILD_MS,
+);
+
+describe('a provider of the original that is served as a driver', () => {
+  let driver: NewDriver;
+  let client: GrpcDriver;
+  beforeEach(async () => {
+    rmSync(path.join(folder, 'run'), { recursive: true, force: true });
+    driver = await NewDriver.start(folder);
+    client = connectTo(driver.socket);
+  });
+  afterEach(async () => {
+    await client.close();
+    await driver[Symbol.asyncDispose]();
+  });
+
+  const machineClass = served(classOf(NAME, { size: 'small' }));
+  const request = (name = 'm-1', more = {}) => requestOf(name, machineClass, { secret, ...more });
+  const create = (name = 'm-1', timeoutMs = 60_000) => client.createMachine(request(name), callOf({ timeoutMs }));
+  /** Code and message of what a call fails with. */
+  const failureOf = async (call: Promise<unknown>): Promise<string> =>
+    await call.then(
+      () => 'OK',
+      (err: unknown) => (err instanceof DriverError ? `${err.code}: ${err.message}` : String(err)),
+    );
+
+  test('keeps every rule of the contract, writes no secret to its log, and ends when asked to', async () => {
+    await client.close();
+    const { rules, ...counts } = await driver.verify();
+
+    expect(rules.filter(({ outcome }) => outcome !== 'passed')).toEqual([
+      expect.objectContaining({ name: 'list-of-another-class', outcome: 'not applicable' }),
+    ]);
+    expect(counts).toMatchObject({ passed: RULES.length - 1, failed: 0, notApplicable: 1 });
+    expect(await driver.vms()).toEqual([]);
+    expect(await driver.log()).toContain('creating the VM of');
+    expect(await driver.log()).not.toMatch(/example-token|another-token|#!\/bin\/sh/);
+    await driver.end();
+    expect(await driver.log()).toMatch(/"msg":"stopping"}\n/);
+  });
+
+  test.each([
+    ['panic', 'CreateMachine', /^Internal: .*the provider panicked in CreateMachine: nil map with \[redacted\]/],
+    ['fatal', 'CreateMachine', /^Internal: .*the provider panicked in CreateMachine/],
+    ['image', 'CreateMachine', /^FailedPrecondition: .*image not found/],
+    ['quota', 'CreateMachine', /^ResourceExhausted: .*quota exceeded for \[redacted\]/],
+    ['subnet', 'GetMachineStatus', /^Unknown: .*describing the VM: subnet not found/],
+    ['text', 'GetMachineStatus', /^Unknown: /],
+  ] as const)(
+    'a creation in which the provider answers with %s in %s fails alone, and makes nothing',
+    async (fault, method, says) => {
+      await faults.put(method, fault);
+
+      const failed = await failureOf(create());
+
+      expect(failed).toMatch(says);
+      expect(await driver.vms()).toEqual([]);
+      expect(await driver.log()).not.toContain('example-token');
+      const { providerID } = await create();
+      expect(await driver.vms()).toEqual([providerID]);
+    },
+  );
+
+  test('a text that reads like NotFound is not NotFound for a machine that has its VM', async () => {
+    const { providerID } = await create();
+    const asked = request('m-1', { providerID });
+
+    for (const fault of ['subnet', 'text'] as const) {
+      await faults.put('GetMachineStatus', fault);
+      expect(await failureOf(client.getMachineStatus(asked, callOf()))).toMatch(/^Unknown: /);
+    }
+    await faults.put('GetMachineStatus', 'blind');
+    expect(await failureOf(client.getMachineStatus(asked, callOf()))).toMatch(/^NotFound: /);
+  });
+
+  test('a second creation waits for one that goes on beyond its time, and finds its VM before the cloud shows it', async () => {
+    await faults.put('CreateMachine', 'hang');
+
+    expect(await failureOf(create('m-1', 1_000))).toMatch(/^(Aborted|DeadlineExceeded): /);
+    expect(await failureOf(create('m-1', 1_000))).toMatch(/^(Aborted|DeadlineExceeded): /);
+    const second = create('m-1');
+    await eventually(async () => expect(await faults.isWaiting('CreateMachine')).toBe(false), PATIENCE);
+    await create('m-2'); // another machine waits for nobody
+    await faults.put('GetMachineStatus', 'blind');
+    await faults.endHang('CreateMachine');
+    const { providerID } = await second;
+
+    const vms = await driver.vms();
+    expect(vms.filter((id) => id.includes('/m-1/'))).toEqual([providerID]);
+    expect(vms).toHaveLength(2);
+    expect(await faults.isWaiting('GetMachineStatus')).toBe(false);
+  });
+
+  test('an optional method that the provider does not have is left out of the capabilities from its first call on', async () => {
+    const before = await client.capabilities(AbortSignal.timeout(60_000));
+    await faults.put('ListMachines', 'unimplemented');
+    const failed = await failureOf(client.listMachines({ machineClass, secretData: request().secretData }, callOf()));
+    await client.close();
+    client = connectTo(driver.socket);
+    const after = await client.capabilities(AbortSignal.timeout(60_000));
+
+    expect(failed).toMatch(/^Unimplemented: /);
+    expect(before.listScope).toBe('cluster');
+    const asked = ['InitializeMachine', 'ListMachines', 'GetVolumeIDs'] as const;
+    expect(asked.filter((method) => before.methods.has(method))).toEqual(['ListMachines', 'GetVolumeIDs']);
+    expect(asked.filter((method) => after.methods.has(method))).toEqual(['GetVolumeIDs']);
+  });
+
+  test('an object that the original could not read is made no VM from, but its VM is found and deleted', async () => {
+    const { providerID } = await create();
+    const odd = {
+      ...machineClass,
+      metadata: { ...machineClass.metadata, creationTimestamp: '' },
+    };
+    const asked = requestOf('m-1', odd, { secret, providerID });
+
+    expect(await failureOf(client.createMachine(requestOf('m-2', odd, { secret }), callOf()))).toMatch(
+      /^InvalidArgument: .*machineClass: /,
+    );
+    expect(await client.getMachineStatus(asked, callOf())).toMatchObject({ providerID });
+    await client.deleteMachine(asked, callOf());
+    expect(await driver.vms()).toEqual([]);
+  });
+
+  test('a class of another provider is refused with the member and the remedy, and the provider is not asked', async () => {
+    await faults.put('GetMachineStatus', 'panic');
+
+    const failed = await failureOf(
+      client.createMachine(requestOf('m-1', served(classOf('AWS')), { secret }), callOf()),
+    );
+
+    expect(failed).toMatch(/^InvalidArgument: .*machineClass\.provider: this driver serves "folder-driver", not "AWS"/);
+    expect(await faults.isWaiting('GetMachineStatus')).toBe(true);
+  });
+
+  test('VMs of two namespaces whose classes list alike are told apart', async () => {
+    const { providerID } = await create();
+    const elsewhere = { ...machineClass, metadata: { ...machineClass.metadata, namespace: 'other' } };
+
+    const list = async (of: typeof machineClass) =>
+      await client.listMachines({ machineClass: of, secretData: request().secretData }, callOf());
+
+    expect(await list(machineClass)).toEqual([
+      expect.objectContaining({ providerID, machineName: 'm-1', machineUID: 'u-m-1', machineNamespace: 'shoot' }),
+    ]);
+    expect(await list(elsewhere)).toEqual([]);
+  });
+});
+
+test(
+  'a manager gets one VM for each machine from a provider that panics, hangs, lies and is killed, and leaves none',
+  async () => {
+    rmSync(path.join(folder, 'run'), { recursive: true, force: true });
+    await using ns = await namespace();
+    const connection = connect();
+    await using stack = new AsyncDisposableStack();
+    const api = connection.api();
+    stack.defer(() => api.close());
+    const driver = stack.use(await NewDriver.start(folder));
+    const objects = ['deployment.yaml', 'proof/class.yaml', 'proof/secret.yaml'].flatMap((file) =>
+      parseManifests(
+        readFileSync(path.join(folder, file), 'utf8').replaceAll('namespace: default', `namespace: ${ns.name}`),
+      ),
+    );
+    await applyManifests(api, objects);
+    await faults.put('CreateMachine', 'panic');
+    await faults.put('GetMachineStatus', 'subnet');
+    stack.use(
+      await InProcessManager.start({
+        kubeconfig: await connection.kubeconfigFor({ user: 'admin', groups: ['system:masters'] }),
+        namespace: ns.name,
+        flags: { driver: `${NAME}=unix://${driver.socket}`, controllers: CONTROLLERS },
+      }),
+    );
+    const of = (resource: string, object = ''): string => `${GROUP}/namespaces/${ns.name}/${resource}/${object}`;
+    /** Until there are so many Machines, each with a VM of its own, and no VM besides. */
+    const settled = async (count: number): Promise<void> =>
+      await eventually(async () => {
+        const { items } = await api.send<{ items: readonly Machine[] }>('GET', of('machines'));
+        expect(items.map(({ spec }) => spec.providerID ?? '')).toHaveLength(count);
+        expect(await driver.vms()).toEqual(items.map(({ spec }) => spec.providerID ?? '').toSorted());
+      }, PATIENCE);
+
+    await settled(2);
+    await driver.restart();
+    await faults.put('CreateMachine', 'quota');
+    await api.send('PATCH', of('machinedeployments', NAME), { spec: { replicas: 3 } });
+    await settled(3);
+    await faults.put('DeleteMachine', 'fatal');
+    await api.send('PATCH', of('machinedeployments', NAME), { spec: { replicas: 1 } });
+    await settled(1);
+    for (const one of ['machinedeployments', 'machineclasses']) await api.send('DELETE', of(one, NAME));
+    await settled(0);
+    await eventually(async () => (await api.request(of('machineclasses', NAME))).status === 404, PATIENCE);
+    expect(await driver.log()).not.toContain('example-token');
+  },
+  BUILD_MS,
+);
+
+describe('machinist driver from-mcm-provider', () => {
+  let place: string;
+  beforeEach(() => {
+    place = mkdtempSync(path.join(tmpdir(), 'from-mcm-'));
+  });
+  afterEach(() => {
+    rmSync(place, { recursive: true });
+  });
+
+  /** Exit code and lines of the command. */
+  async function run(
+    module: string | undefined,
+    options: Partial<FromMcmProviderOptions> = {},
+    env: Readonly<Record<string, string | undefined>> = process.env,
+  ): Promise<{ readonly code: number; readonly text: string }> {
+    const lines: string[] = [];
+    const say = (line: string): void => void lines.push(line);
+    const out = path.join(place, 'out');
+    const all = { out, import: [], expression: undefined, build: true, ...options };
+    const code = await fromMcmProvider(module, all, { out: say, err: say, env });
+    return { code, text: lines.join('\n') };
+  }
+
+  const local = {
+    source: '',
+    mcmSource: '',
+    import: ['/pkg/provider'],
+    expression: 'provider.New()',
+    provider: NAME,
+  };
+  beforeAll(() => {
+    local.source = folder;
+    local.mcmSource = path.join(folder, 'original');
+  });
+
+  test(
+    'writes a program that compiles, and serves the provider of a checkout',
+    async () => {
+      const { code, text } = await run(undefined, local);
+      expect({ code, text }).toMatchObject({ code: 0 });
+
+      const program = path.join(place, 'out/folder-driver-driver');
+      const socket = path.join(place, 'driver.sock');
+      expect(text).toContain(`${program} --address=unix:///tmp/folder-driver.sock`);
+      const env = { ...process.env, FOLDER_CLOUD: path.join(place, 'cloud') };
+      const child = spawn(program, [`--address=unix://${socket}`, `--state-directory=${path.join(place, 'state')}`], {
+        env,
+        stdio: 'ignore',
+      });
+      const ended = once(child, 'exit');
+      const client = connectTo(socket);
+      try {
+        await eventually(() => expect(existsSync(socket)).toBe(true), PATIENCE);
+        const made = await client.createMachine(requestOf('m-1', served(classOf(NAME)), { secret }), callOf());
+        expect(made.providerID).toMatch(/^folder-driver:/);
+      } finally {
+        await client.close();
+        child.kill('SIGTERM');
+      }
+      expect(await ended).toEqual([0, null]);
+    },
+    BUILD_MS,
+  );
+
+  test(
+    'a constructor that the module does not have is an error of the compiler, and nothing is created',
+    async () => {
+      const { code, text } = await run(undefined, { ...local, expression: 'provider.NewDriver()' });
+
+      expect(code).toBe(1);
+      expect(text).toMatch(
+        /go build .*undefined: provider\.NewDriver[^]*nothing was created; check --import and --constructor/,
+      );
+      expect(readdirSync(place)).toEqual([]);
+    },
+    BUILD_MS,
+  );
+
+  test('what it writes for each known provider is formatted as gofmt does it', async () => {
+    for (const module of Object.keys(MCM_PROVIDERS)) {
+      const out = path.join(place, path.basename(module));
+      expect(await run(`${module}@v1.2.3`, { out, build: false })).toMatchObject({ code: 0 });
+    }
+    expect(readdirSync(place)).toHaveLength(Object.keys(MCM_PROVIDERS).length);
+    expect(await promisify(execFile)('gofmt', ['-l', place])).toMatchObject({ stdout: '' });
+  });
+});
