@@ -18,6 +18,7 @@ const programs = {
   machinist: ['cmd/machinist/main.ts'],
   test: ['hack/test/main.ts'],
   'test-ironcore': ['hack/ironcore/main.ts'],
+  'test-providers': ['hack/providers/main.ts'],
   check: ['hack/check/main.ts'],
   mutations: ['hack/mutations/main.ts'],
   bench: ['hack/bench/main.ts'],

@@ -17,6 +17,9 @@ export const ONLY_WHEN_NAMED: readonly string[] = [
 /** Files that run only where IronCore's own programs were built: by `npm run test:ironcore`. */
 export const WITH_IRONCORE: readonly string[] = ['test/integration/ironcore-original.test.ts'];
 
+/** Files that run only where the driver of a real provider was made: by `npm run test:providers`. */
+export const WITH_MCM_PROVIDERS: readonly string[] = ['test/integration/mcm-provider-aws.test.ts'];
+
 /** Programs that few files need: they are built for these, and not for every run with a server. */
 const NEEDED_BY: readonly (readonly [ProgramName, readonly string[]])[] = [
   ['kwok', ['test/integration/kwok-driver.test.ts', 'test/e2e/demo.test.ts']],

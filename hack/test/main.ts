@@ -5,7 +5,17 @@ import path from 'node:path';
 
 import { NoOpenStackError, openStackPackages } from '../openstack/packages.ts';
 import { PROGRAMS_VARIABLE } from '../ironcore/programs.ts';
-import { type Level, LEVELS, ONLY_WHEN_NAMED, optionalProgramsOf, type Run, runsOf, WITH_IRONCORE } from './levels.ts';
+import { PROVIDERS_VARIABLE } from '../providers/programs.ts';
+import {
+  type Level,
+  LEVELS,
+  ONLY_WHEN_NAMED,
+  optionalProgramsOf,
+  type Run,
+  runsOf,
+  WITH_IRONCORE,
+  WITH_MCM_PROVIDERS,
+} from './levels.ts';
 import { bundlePrograms } from './programs.ts';
 import { sumUp } from './summary.ts';
 
@@ -29,6 +39,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const leftOut = [
     ...(named.length === 0 ? ONLY_WHEN_NAMED : []),
     ...(process.env[PROGRAMS_VARIABLE] === undefined ? WITH_IRONCORE : []),
+    ...(process.env[PROVIDERS_VARIABLE] === undefined ? WITH_MCM_PROVIDERS : []),
   ].join(' ');
   const jestArguments = argv.slice(named.length);
 

@@ -18,6 +18,8 @@ type Failure struct {
 	// A repeated call with the same machine, class and secret cannot succeed.
 	Terminal     bool
 	HighestToken uint64
+	// The VM exists, and is that of another machine.
+	isForeign bool
 }
 
 func (f *Failure) Error() string { return f.Message }

@@ -9,6 +9,7 @@
 //	objects.go      what the provider is given
 //	failure.go      what its errors mean
 //	turns.go        one call at a time for a machine
+//	owners.go       VMs of other machines are neither shown nor deleted
 //	unheard.go      VMs of creations whose caller had gone
 //	pages.go        lists in pages
 //	logs.go         its log lines, without secrets

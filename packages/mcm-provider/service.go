@@ -123,6 +123,7 @@ type about interface {
 
 // request is what the provider is given.
 type request struct {
+	owner   owner
 	machine *v1alpha1.Machine
 	class   *v1alpha1.MachineClass
 	secret  map[string][]byte
@@ -151,7 +152,8 @@ func call(
 	if odd := cmp.Or(oddMachine, oddClass); odd != nil && (method == "CreateMachine" || method == "InitializeMachine") {
 		return outcome{}, odd
 	}
-	name := in.GetCall().GetCluster() + "/" + machine.Namespace + "/" + machine.Name
+	asked := owner{cluster: in.GetCall().GetCluster(), namespace: machine.Namespace, uid: string(machine.UID)}
+	name := asked.cluster + "/" + asked.namespace + "/" + machine.Name
 	release, err := s.turns.take(ctx, name, method)
 	if err != nil {
 		return outcome{}, err
@@ -175,13 +177,13 @@ func call(
 	}
 	ctx = context.WithValue(ctx, clusterKey{}, in.GetCall().GetCluster())
 	result, err := await(ctx, method, ended, late, func(ctx context.Context) (outcome, error) {
-		result, err := do(ctx, &request{machine: machine, class: class, secret: in.GetSecretData()})
+		result, err := do(ctx, &request{owner: asked, machine: machine, class: class, secret: in.GetSecretData()})
 		return result, s.note(method, err)
 	})
 	if err == nil {
-		found := owner{namespace: machine.Namespace}
-		if result.isMade {
-			found.uid = string(machine.UID)
+		found := asked
+		if !result.isMade {
+			found.uid = ""
 		}
 		s.owners.note(result.vm.providerID, found)
 	}
@@ -191,8 +193,12 @@ func call(
 // create looks before it makes anything: the call may be a repeated one, and providers make a VM whenever they are asked for one.
 func (s *service) create(ctx context.Context, in *request) (outcome, error) {
 	found, err := s.find(ctx, in)
-	if failure := failureOf(err); failure == nil || !isNone(failure.Code) {
+	switch failure := failureOf(err); {
+	case failure == nil || !isNone(failure.Code):
 		return found, err
+	case failure.isForeign:
+		// With a second VM of that name, the provider could tell neither from the other.
+		return outcome{}, failed(contract.Code_CODE_ABORTED, "waiting for the VM of a machine of the same name to be deleted: %s", err)
 	}
 	response, err := s.provider.CreateMachine(ctx, &driver.CreateMachineRequest{
 		Machine: in.machine, MachineClass: in.class, Secret: secretOf(in.secret),
@@ -261,14 +267,20 @@ func (s *service) status(ctx context.Context, in *request) (outcome, error) {
 	if response == nil {
 		response = &driver.GetMachineStatusResponse{}
 	}
-	found := vm{response.ProviderID, response.NodeName, response.Addresses}
-	return outcome{vm: found.or(in.machine)}, err
+	found := vm{response.ProviderID, response.NodeName, response.Addresses}.or(in.machine)
+	if refusal := s.owners.refuse(found.providerID, in.owner); refusal != nil {
+		return outcome{}, refusal
+	}
+	return outcome{vm: found}, err
 }
 
 func (s *service) delete(ctx context.Context, in *request) (outcome, error) {
 	uid := string(in.machine.UID)
 	if made, isThere := s.unheard.find(uid); isThere && in.machine.Spec.ProviderID == "" {
 		in.machine.Spec.ProviderID = made.providerID
+	}
+	if err := s.mayDelete(ctx, in); err != nil {
+		return outcome{}, err
 	}
 	response, err := s.provider.DeleteMachine(ctx, &driver.DeleteMachineRequest{
 		Machine: in.machine, MachineClass: in.class, Secret: secretOf(in.secret),
@@ -281,6 +293,20 @@ func (s *service) delete(ctx context.Context, in *request) (outcome, error) {
 		return outcome{}, err
 	}
 	return outcome{lastKnownState: response.LastKnownState}, err
+}
+
+// mayDelete asks for the VM of a machine without a provider ID first: providers delete all that have its name.
+func (s *service) mayDelete(ctx context.Context, in *request) error {
+	if id := in.machine.Spec.ProviderID; id != "" {
+		return s.owners.refuse(id, in.owner)
+	}
+	response, err := s.provider.GetMachineStatus(ctx, &driver.GetMachineStatusRequest{
+		Machine: in.machine, MachineClass: in.class, Secret: secretOf(in.secret),
+	})
+	if err != nil || response == nil {
+		return nil // what the provider deletes, or cannot find, it says itself
+	}
+	return s.owners.refuse(response.ProviderID, in.owner)
 }
 
 // list returns one page.
@@ -297,9 +323,13 @@ func (s *service) list(ctx context.Context, in *contract.ListMachinesRequest) ([
 		})
 	}
 	page, next, err := s.pages.next(in.GetCall().GetCluster()+"/"+class.Namespace+"/"+class.Name, in.GetPageToken(), int(in.GetPageSize()), all)
+	asked := owner{cluster: in.GetCall().GetCluster(), namespace: class.Namespace}
 	machines := []*contract.ListedMachine{}
 	for _, listed := range page {
-		known := s.owners.of(listed.providerID, class.Namespace)
+		known := s.owners.of(listed.providerID, asked)
+		if known.contradicts(asked) {
+			continue
+		}
 		machines = append(machines, &contract.ListedMachine{
 			ProviderId:       listed.providerID,
 			MachineName:      listed.name,
@@ -356,44 +386,4 @@ func (s *service) shown(err error, in interface{ GetSecretData() map[string][]by
 	clean := *failure
 	clean.Message = strings.TrimSpace(withoutSecrets(failure.Message, piecesOf(in.GetSecretData())))
 	return &clean
-}
-
-// owners remembers which machines VMs were made for, as far as calls have told. A provider lists by the tags of a class only: if two
-// namespaces have classes with the same tags, each would take the VMs of the other for VMs without a Machine.
-type owners struct {
-	mu  sync.Mutex
-	vms map[string]owner
-}
-
-type owner struct{ namespace, uid string }
-
-// note takes a UID only for a VM that was made for it: a provider finds VMs by names, which come back.
-func (o *owners) note(providerID string, found owner) {
-	if providerID == "" {
-		return
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.vms == nil {
-		o.vms = map[string]owner{}
-	}
-	if found.uid == "" {
-		found.uid = o.vms[providerID].uid
-	}
-	o.vms[providerID] = found
-}
-
-func (o *owners) of(providerID, namespace string) owner {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if known, isKnown := o.vms[providerID]; isKnown {
-		return known
-	}
-	return owner{namespace: namespace}
-}
-
-func (o *owners) forget(providerID string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.vms, providerID)
 }

@@ -194,6 +194,18 @@ describe('a provider of the original that is served as a driver', () => {
     expect(await faults.isWaiting('GetMachineStatus')).toBe(true);
   });
 
+  test('a VM is neither shown, nor deleted, nor joined by another one, for a machine of the same name with another UID', async () => {
+    const { providerID } = await create();
+    // As those that find VMs by names alone.
+    const later = { ...request('m-1', { uid: 'u-later' }) };
+    const asked = requestOf('m-1', machineClass, { secret, uid: 'u-later', providerID });
+
+    for (const one of [later, asked])
+      expect(await failureOf(client.getMachineStatus(one, callOf()))).toMatch(/^NotFound: /);
+    expect(await failureOf(client.deleteMachine(asked, callOf()))).toMatch(/^(NotFound: |OK)/);
+    expect(await driver.vms()).toEqual([providerID]);
+  });
+
   test('VMs of two namespaces whose classes list alike are told apart', async () => {
     const { providerID } = await create();
     const elsewhere = { ...machineClass, metadata: { ...machineClass.metadata, namespace: 'other' } };

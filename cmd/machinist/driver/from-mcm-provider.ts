@@ -95,14 +95,14 @@ async function checkedOut(source: string, given: string | undefined): Promise<Go
 }
 
 function providerOf(module: string, { import: imports, expression, provider }: FromMcmProviderOptions): McmProvider {
-  const [known] = Object.entries(MCM_PROVIDERS).flatMap(([one, entry]) => (one === bare(module) ? [entry] : []));
+  const known = new Map(Object.entries(MCM_PROVIDERS)).get(bare(module));
   if (known === undefined && (imports.length === 0 || expression === undefined))
     throw new CommandError(
       `${module} is not a known provider: name what makes its driver with --import and --constructor, as its ` +
         'cmd/machine-controller/main.go does it. Known are ' +
-        `${Object.values(MCM_PROVIDERS)
+        Object.values(MCM_PROVIDERS)
           .map(({ name }) => name)
-          .join(', ')}`,
+          .join(', '),
     );
   const name = known?.name ?? nameOf(module);
   requireName(name);

@@ -2,11 +2,11 @@ import { CommandError } from '../command-error.ts';
 import type { McmProvider } from './mcm-providers.ts';
 
 /** The module of the shim, and the folder of a written driver that holds it. */
-export const SHIM = 'machinist.example/mcm-provider';
+const SHIM = 'machinist.example/mcm-provider';
 /** Folder of the shim in a written driver. */
 export const SHIM_FOLDER = 'mcm-provider';
 /** The module that defines the interface of providers. */
-export const ORIGINAL = 'github.com/gardener/machine-controller-manager';
+const ORIGINAL = 'github.com/gardener/machine-controller-manager';
 const ORIGINAL_VERSION = 'v0.62.0';
 const GO = '1.26';
 

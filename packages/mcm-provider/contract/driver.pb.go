@@ -463,8 +463,11 @@ type VirtualMachine struct {
 	// and is never used again for another VM.
 	ProviderId string `protobuf:"bytes,1,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
 	// Name under which the VM joins as a node.
-	NodeName      string     `protobuf:"bytes,2,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
-	Addresses     []*Address `protobuf:"bytes,3,rep,name=addresses,proto3" json:"addresses,omitempty"`
+	NodeName  string     `protobuf:"bytes,2,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
+	Addresses []*Address `protobuf:"bytes,3,rep,name=addresses,proto3" json:"addresses,omitempty"`
+	// Resources that the provider has given the VM, as quantities of Kubernetes by the names of a node's status.capacity, such as
+	// cpu: "4", memory: "8Gi". Shown to users until the node has joined, nothing is decided by it; empty: not told.
+	Capacity      map[string]string `protobuf:"bytes,4,rep,name=capacity,proto3" json:"capacity,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -516,6 +519,13 @@ func (x *VirtualMachine) GetNodeName() string {
 func (x *VirtualMachine) GetAddresses() []*Address {
 	if x != nil {
 		return x.Addresses
+	}
+	return nil
+}
+
+func (x *VirtualMachine) GetCapacity() map[string]string {
+	if x != nil {
+		return x.Capacity
 	}
 	return nil
 }
@@ -1672,12 +1682,16 @@ const file_machine_driver_v1_driver_proto_rawDesc = "" +
 	"\bprovider\x18\x03 \x01(\tR\bprovider\x12#\n" +
 	"\rprovider_spec\x18\x04 \x01(\fR\fproviderSpec\x12\x12\n" +
 	"\x04json\x18\x05 \x01(\fR\x04jsonJ\x04\b\x06\x10\n" +
-	"\"\x8e\x01\n" +
+	"\"\x98\x02\n" +
 	"\x0eVirtualMachine\x12\x1f\n" +
 	"\vprovider_id\x18\x01 \x01(\tR\n" +
 	"providerId\x12\x1b\n" +
 	"\tnode_name\x18\x02 \x01(\tR\bnodeName\x128\n" +
-	"\taddresses\x18\x03 \x03(\v2\x1a.machine.driver.v1.AddressR\taddressesJ\x04\b\x04\x10\n" +
+	"\taddresses\x18\x03 \x03(\v2\x1a.machine.driver.v1.AddressR\taddresses\x12K\n" +
+	"\bcapacity\x18\x04 \x03(\v2/.machine.driver.v1.VirtualMachine.CapacityEntryR\bcapacity\x1a;\n" +
+	"\rCapacityEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01J\x04\b\x05\x10\n" +
 	"\"7\n" +
 	"\aAddress\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x18\n" +
@@ -1828,7 +1842,7 @@ func file_machine_driver_v1_driver_proto_rawDescGZIP() []byte {
 }
 
 var file_machine_driver_v1_driver_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_machine_driver_v1_driver_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_machine_driver_v1_driver_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_machine_driver_v1_driver_proto_goTypes = []any{
 	(Code)(0),                         // 0: machine.driver.v1.Code
 	(ListScope)(0),                    // 1: machine.driver.v1.ListScope
@@ -1853,69 +1867,71 @@ var file_machine_driver_v1_driver_proto_goTypes = []any{
 	(*ListedMachine)(nil),             // 20: machine.driver.v1.ListedMachine
 	(*GetVolumeIDsRequest)(nil),       // 21: machine.driver.v1.GetVolumeIDsRequest
 	(*GetVolumeIDsResponse)(nil),      // 22: machine.driver.v1.GetVolumeIDsResponse
-	nil,                               // 23: machine.driver.v1.CreateMachineRequest.SecretDataEntry
-	nil,                               // 24: machine.driver.v1.InitializeMachineRequest.SecretDataEntry
-	nil,                               // 25: machine.driver.v1.GetMachineStatusRequest.SecretDataEntry
-	nil,                               // 26: machine.driver.v1.DeleteMachineRequest.SecretDataEntry
-	nil,                               // 27: machine.driver.v1.ListMachinesRequest.SecretDataEntry
-	(*durationpb.Duration)(nil),       // 28: google.protobuf.Duration
+	nil,                               // 23: machine.driver.v1.VirtualMachine.CapacityEntry
+	nil,                               // 24: machine.driver.v1.CreateMachineRequest.SecretDataEntry
+	nil,                               // 25: machine.driver.v1.InitializeMachineRequest.SecretDataEntry
+	nil,                               // 26: machine.driver.v1.GetMachineStatusRequest.SecretDataEntry
+	nil,                               // 27: machine.driver.v1.DeleteMachineRequest.SecretDataEntry
+	nil,                               // 28: machine.driver.v1.ListMachinesRequest.SecretDataEntry
+	(*durationpb.Duration)(nil),       // 29: google.protobuf.Duration
 }
 var file_machine_driver_v1_driver_proto_depIdxs = []int32{
-	28, // 0: machine.driver.v1.Call.timeout:type_name -> google.protobuf.Duration
+	29, // 0: machine.driver.v1.Call.timeout:type_name -> google.protobuf.Duration
 	6,  // 1: machine.driver.v1.VirtualMachine.addresses:type_name -> machine.driver.v1.Address
-	0,  // 2: machine.driver.v1.Failure.code:type_name -> machine.driver.v1.Code
-	28, // 3: machine.driver.v1.Failure.retry_after:type_name -> google.protobuf.Duration
-	7,  // 4: machine.driver.v1.GetCapabilitiesResponse.failure:type_name -> machine.driver.v1.Failure
-	1,  // 5: machine.driver.v1.GetCapabilitiesResponse.list_scope:type_name -> machine.driver.v1.ListScope
-	2,  // 6: machine.driver.v1.CreateMachineRequest.call:type_name -> machine.driver.v1.Call
-	3,  // 7: machine.driver.v1.CreateMachineRequest.machine:type_name -> machine.driver.v1.Machine
-	4,  // 8: machine.driver.v1.CreateMachineRequest.machine_class:type_name -> machine.driver.v1.MachineClass
-	23, // 9: machine.driver.v1.CreateMachineRequest.secret_data:type_name -> machine.driver.v1.CreateMachineRequest.SecretDataEntry
-	7,  // 10: machine.driver.v1.CreateMachineResponse.failure:type_name -> machine.driver.v1.Failure
-	5,  // 11: machine.driver.v1.CreateMachineResponse.vm:type_name -> machine.driver.v1.VirtualMachine
-	2,  // 12: machine.driver.v1.InitializeMachineRequest.call:type_name -> machine.driver.v1.Call
-	3,  // 13: machine.driver.v1.InitializeMachineRequest.machine:type_name -> machine.driver.v1.Machine
-	4,  // 14: machine.driver.v1.InitializeMachineRequest.machine_class:type_name -> machine.driver.v1.MachineClass
-	24, // 15: machine.driver.v1.InitializeMachineRequest.secret_data:type_name -> machine.driver.v1.InitializeMachineRequest.SecretDataEntry
-	7,  // 16: machine.driver.v1.InitializeMachineResponse.failure:type_name -> machine.driver.v1.Failure
-	5,  // 17: machine.driver.v1.InitializeMachineResponse.vm:type_name -> machine.driver.v1.VirtualMachine
-	2,  // 18: machine.driver.v1.GetMachineStatusRequest.call:type_name -> machine.driver.v1.Call
-	3,  // 19: machine.driver.v1.GetMachineStatusRequest.machine:type_name -> machine.driver.v1.Machine
-	4,  // 20: machine.driver.v1.GetMachineStatusRequest.machine_class:type_name -> machine.driver.v1.MachineClass
-	25, // 21: machine.driver.v1.GetMachineStatusRequest.secret_data:type_name -> machine.driver.v1.GetMachineStatusRequest.SecretDataEntry
-	7,  // 22: machine.driver.v1.GetMachineStatusResponse.failure:type_name -> machine.driver.v1.Failure
-	5,  // 23: machine.driver.v1.GetMachineStatusResponse.vm:type_name -> machine.driver.v1.VirtualMachine
-	2,  // 24: machine.driver.v1.DeleteMachineRequest.call:type_name -> machine.driver.v1.Call
-	3,  // 25: machine.driver.v1.DeleteMachineRequest.machine:type_name -> machine.driver.v1.Machine
-	4,  // 26: machine.driver.v1.DeleteMachineRequest.machine_class:type_name -> machine.driver.v1.MachineClass
-	26, // 27: machine.driver.v1.DeleteMachineRequest.secret_data:type_name -> machine.driver.v1.DeleteMachineRequest.SecretDataEntry
-	7,  // 28: machine.driver.v1.DeleteMachineResponse.failure:type_name -> machine.driver.v1.Failure
-	2,  // 29: machine.driver.v1.ListMachinesRequest.call:type_name -> machine.driver.v1.Call
-	4,  // 30: machine.driver.v1.ListMachinesRequest.machine_class:type_name -> machine.driver.v1.MachineClass
-	27, // 31: machine.driver.v1.ListMachinesRequest.secret_data:type_name -> machine.driver.v1.ListMachinesRequest.SecretDataEntry
-	7,  // 32: machine.driver.v1.ListMachinesResponse.failure:type_name -> machine.driver.v1.Failure
-	20, // 33: machine.driver.v1.ListMachinesResponse.machines:type_name -> machine.driver.v1.ListedMachine
-	2,  // 34: machine.driver.v1.GetVolumeIDsRequest.call:type_name -> machine.driver.v1.Call
-	7,  // 35: machine.driver.v1.GetVolumeIDsResponse.failure:type_name -> machine.driver.v1.Failure
-	8,  // 36: machine.driver.v1.DriverService.GetCapabilities:input_type -> machine.driver.v1.GetCapabilitiesRequest
-	10, // 37: machine.driver.v1.DriverService.CreateMachine:input_type -> machine.driver.v1.CreateMachineRequest
-	12, // 38: machine.driver.v1.DriverService.InitializeMachine:input_type -> machine.driver.v1.InitializeMachineRequest
-	14, // 39: machine.driver.v1.DriverService.GetMachineStatus:input_type -> machine.driver.v1.GetMachineStatusRequest
-	16, // 40: machine.driver.v1.DriverService.DeleteMachine:input_type -> machine.driver.v1.DeleteMachineRequest
-	18, // 41: machine.driver.v1.DriverService.ListMachines:input_type -> machine.driver.v1.ListMachinesRequest
-	21, // 42: machine.driver.v1.DriverService.GetVolumeIDs:input_type -> machine.driver.v1.GetVolumeIDsRequest
-	9,  // 43: machine.driver.v1.DriverService.GetCapabilities:output_type -> machine.driver.v1.GetCapabilitiesResponse
-	11, // 44: machine.driver.v1.DriverService.CreateMachine:output_type -> machine.driver.v1.CreateMachineResponse
-	13, // 45: machine.driver.v1.DriverService.InitializeMachine:output_type -> machine.driver.v1.InitializeMachineResponse
-	15, // 46: machine.driver.v1.DriverService.GetMachineStatus:output_type -> machine.driver.v1.GetMachineStatusResponse
-	17, // 47: machine.driver.v1.DriverService.DeleteMachine:output_type -> machine.driver.v1.DeleteMachineResponse
-	19, // 48: machine.driver.v1.DriverService.ListMachines:output_type -> machine.driver.v1.ListMachinesResponse
-	22, // 49: machine.driver.v1.DriverService.GetVolumeIDs:output_type -> machine.driver.v1.GetVolumeIDsResponse
-	43, // [43:50] is the sub-list for method output_type
-	36, // [36:43] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	23, // 2: machine.driver.v1.VirtualMachine.capacity:type_name -> machine.driver.v1.VirtualMachine.CapacityEntry
+	0,  // 3: machine.driver.v1.Failure.code:type_name -> machine.driver.v1.Code
+	29, // 4: machine.driver.v1.Failure.retry_after:type_name -> google.protobuf.Duration
+	7,  // 5: machine.driver.v1.GetCapabilitiesResponse.failure:type_name -> machine.driver.v1.Failure
+	1,  // 6: machine.driver.v1.GetCapabilitiesResponse.list_scope:type_name -> machine.driver.v1.ListScope
+	2,  // 7: machine.driver.v1.CreateMachineRequest.call:type_name -> machine.driver.v1.Call
+	3,  // 8: machine.driver.v1.CreateMachineRequest.machine:type_name -> machine.driver.v1.Machine
+	4,  // 9: machine.driver.v1.CreateMachineRequest.machine_class:type_name -> machine.driver.v1.MachineClass
+	24, // 10: machine.driver.v1.CreateMachineRequest.secret_data:type_name -> machine.driver.v1.CreateMachineRequest.SecretDataEntry
+	7,  // 11: machine.driver.v1.CreateMachineResponse.failure:type_name -> machine.driver.v1.Failure
+	5,  // 12: machine.driver.v1.CreateMachineResponse.vm:type_name -> machine.driver.v1.VirtualMachine
+	2,  // 13: machine.driver.v1.InitializeMachineRequest.call:type_name -> machine.driver.v1.Call
+	3,  // 14: machine.driver.v1.InitializeMachineRequest.machine:type_name -> machine.driver.v1.Machine
+	4,  // 15: machine.driver.v1.InitializeMachineRequest.machine_class:type_name -> machine.driver.v1.MachineClass
+	25, // 16: machine.driver.v1.InitializeMachineRequest.secret_data:type_name -> machine.driver.v1.InitializeMachineRequest.SecretDataEntry
+	7,  // 17: machine.driver.v1.InitializeMachineResponse.failure:type_name -> machine.driver.v1.Failure
+	5,  // 18: machine.driver.v1.InitializeMachineResponse.vm:type_name -> machine.driver.v1.VirtualMachine
+	2,  // 19: machine.driver.v1.GetMachineStatusRequest.call:type_name -> machine.driver.v1.Call
+	3,  // 20: machine.driver.v1.GetMachineStatusRequest.machine:type_name -> machine.driver.v1.Machine
+	4,  // 21: machine.driver.v1.GetMachineStatusRequest.machine_class:type_name -> machine.driver.v1.MachineClass
+	26, // 22: machine.driver.v1.GetMachineStatusRequest.secret_data:type_name -> machine.driver.v1.GetMachineStatusRequest.SecretDataEntry
+	7,  // 23: machine.driver.v1.GetMachineStatusResponse.failure:type_name -> machine.driver.v1.Failure
+	5,  // 24: machine.driver.v1.GetMachineStatusResponse.vm:type_name -> machine.driver.v1.VirtualMachine
+	2,  // 25: machine.driver.v1.DeleteMachineRequest.call:type_name -> machine.driver.v1.Call
+	3,  // 26: machine.driver.v1.DeleteMachineRequest.machine:type_name -> machine.driver.v1.Machine
+	4,  // 27: machine.driver.v1.DeleteMachineRequest.machine_class:type_name -> machine.driver.v1.MachineClass
+	27, // 28: machine.driver.v1.DeleteMachineRequest.secret_data:type_name -> machine.driver.v1.DeleteMachineRequest.SecretDataEntry
+	7,  // 29: machine.driver.v1.DeleteMachineResponse.failure:type_name -> machine.driver.v1.Failure
+	2,  // 30: machine.driver.v1.ListMachinesRequest.call:type_name -> machine.driver.v1.Call
+	4,  // 31: machine.driver.v1.ListMachinesRequest.machine_class:type_name -> machine.driver.v1.MachineClass
+	28, // 32: machine.driver.v1.ListMachinesRequest.secret_data:type_name -> machine.driver.v1.ListMachinesRequest.SecretDataEntry
+	7,  // 33: machine.driver.v1.ListMachinesResponse.failure:type_name -> machine.driver.v1.Failure
+	20, // 34: machine.driver.v1.ListMachinesResponse.machines:type_name -> machine.driver.v1.ListedMachine
+	2,  // 35: machine.driver.v1.GetVolumeIDsRequest.call:type_name -> machine.driver.v1.Call
+	7,  // 36: machine.driver.v1.GetVolumeIDsResponse.failure:type_name -> machine.driver.v1.Failure
+	8,  // 37: machine.driver.v1.DriverService.GetCapabilities:input_type -> machine.driver.v1.GetCapabilitiesRequest
+	10, // 38: machine.driver.v1.DriverService.CreateMachine:input_type -> machine.driver.v1.CreateMachineRequest
+	12, // 39: machine.driver.v1.DriverService.InitializeMachine:input_type -> machine.driver.v1.InitializeMachineRequest
+	14, // 40: machine.driver.v1.DriverService.GetMachineStatus:input_type -> machine.driver.v1.GetMachineStatusRequest
+	16, // 41: machine.driver.v1.DriverService.DeleteMachine:input_type -> machine.driver.v1.DeleteMachineRequest
+	18, // 42: machine.driver.v1.DriverService.ListMachines:input_type -> machine.driver.v1.ListMachinesRequest
+	21, // 43: machine.driver.v1.DriverService.GetVolumeIDs:input_type -> machine.driver.v1.GetVolumeIDsRequest
+	9,  // 44: machine.driver.v1.DriverService.GetCapabilities:output_type -> machine.driver.v1.GetCapabilitiesResponse
+	11, // 45: machine.driver.v1.DriverService.CreateMachine:output_type -> machine.driver.v1.CreateMachineResponse
+	13, // 46: machine.driver.v1.DriverService.InitializeMachine:output_type -> machine.driver.v1.InitializeMachineResponse
+	15, // 47: machine.driver.v1.DriverService.GetMachineStatus:output_type -> machine.driver.v1.GetMachineStatusResponse
+	17, // 48: machine.driver.v1.DriverService.DeleteMachine:output_type -> machine.driver.v1.DeleteMachineResponse
+	19, // 49: machine.driver.v1.DriverService.ListMachines:output_type -> machine.driver.v1.ListMachinesResponse
+	22, // 50: machine.driver.v1.DriverService.GetVolumeIDs:output_type -> machine.driver.v1.GetVolumeIDsResponse
+	44, // [44:51] is the sub-list for method output_type
+	37, // [37:44] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_machine_driver_v1_driver_proto_init() }
@@ -1929,7 +1945,7 @@ func file_machine_driver_v1_driver_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_machine_driver_v1_driver_proto_rawDesc), len(file_machine_driver_v1_driver_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

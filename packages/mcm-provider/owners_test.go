@@ -1,0 +1,154 @@
+package mcmprovider
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
+
+	"machinist.example/mcm-provider/contract"
+)
+
+// byName finds VMs by the names of machines alone, as the public providers do it.
+type byName struct {
+	driver.Driver
+	names   []string
+	deleted []string
+	// Answers GetMachineStatus with Unimplemented.
+	isBlind bool
+}
+
+func (p *byName) CreateMachine(_ context.Context, in *driver.CreateMachineRequest) (*driver.CreateMachineResponse, error) {
+	p.names = append(p.names, in.Machine.Name)
+	return &driver.CreateMachineResponse{ProviderID: "id-" + in.Machine.Name, NodeName: in.Machine.Name}, nil
+}
+
+func (p *byName) GetMachineStatus(_ context.Context, in *driver.GetMachineStatusRequest) (*driver.GetMachineStatusResponse, error) {
+	switch {
+	case p.isBlind:
+		return nil, status.Error(codes.Unimplemented, "not implemented")
+	case !slices.Contains(p.names, in.Machine.Name):
+		return nil, status.Error(codes.NotFound, "none")
+	default:
+		return &driver.GetMachineStatusResponse{ProviderID: "id-" + in.Machine.Name, NodeName: in.Machine.Name}, nil
+	}
+}
+
+func (p *byName) DeleteMachine(_ context.Context, in *driver.DeleteMachineRequest) (*driver.DeleteMachineResponse, error) {
+	p.deleted = append(p.deleted, in.Machine.Name)
+	p.names = slices.DeleteFunc(p.names, func(name string) bool { return name == in.Machine.Name })
+	return &driver.DeleteMachineResponse{}, nil
+}
+
+func (p *byName) ListMachines(context.Context, *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
+	list := map[string]string{}
+	for _, name := range p.names {
+		list["id-"+name] = name
+	}
+	return &driver.ListMachinesResponse{MachineList: list}, nil
+}
+
+func serviceOf(t *testing.T, provider driver.Driver) *service {
+	t.Helper()
+	fencing, err := OpenFencing(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &service{provider: provider, fencing: fencing, secrets: &secrets{}}
+}
+
+func machine(namespace, name, uid, id string) *contract.Machine {
+	return &contract.Machine{Namespace: namespace, Name: name, Uid: uid, ProviderId: id}
+}
+
+func TestTheVMOfAnotherMachineIsNeitherShownNorDeletedNorDoubled(t *testing.T) {
+	provider := &byName{}
+	s := serviceOf(t, provider)
+	ctx := context.Background()
+	in := &contract.Call{Cluster: "c"}
+	if made, _ := s.CreateMachine(ctx, &contract.CreateMachineRequest{Call: in, Machine: machine("n", "m", "1", "")}); made.Failure != nil {
+		t.Fatal(made.Failure)
+	}
+	for name, other := range map[string]*contract.Machine{
+		"with another UID":              machine("n", "m", "2", ""),
+		"with another UID and that ID":  machine("n", "m", "2", "id-m"),
+		"of another namespace":          machine("o", "m", "3", ""),
+		"of another name, with that ID": machine("n", "x", "4", "id-m"),
+	} {
+		if shown, _ := s.GetMachineStatus(ctx, &contract.GetMachineStatusRequest{Call: in, Machine: other}); shown.Failure.GetCode() != contract.Code_CODE_NOT_FOUND {
+			t.Errorf("the machine %s gets %v", name, shown)
+		}
+		if deleted, _ := s.DeleteMachine(ctx, &contract.DeleteMachineRequest{Call: in, Machine: other}); deleted.Failure.GetCode() != contract.Code_CODE_NOT_FOUND {
+			t.Errorf("the deletion of the machine %s: %v", name, deleted)
+		}
+	}
+	made, _ := s.CreateMachine(ctx, &contract.CreateMachineRequest{Call: in, Machine: machine("n", "m", "2", "")})
+	if made.Failure.GetCode() != contract.Code_CODE_ABORTED || !strings.Contains(made.Failure.GetMessage(), "same name") {
+		t.Errorf("a creation beside it: %v", made)
+	}
+	if len(provider.names) != 1 || len(provider.deleted) != 0 {
+		t.Errorf("VMs %v, deleted %v", provider.names, provider.deleted)
+	}
+	own := machine("n", "m", "1", "id-m")
+	if deleted, _ := s.DeleteMachine(ctx, &contract.DeleteMachineRequest{Call: in, Machine: own}); deleted.Failure != nil || len(provider.names) != 0 {
+		t.Errorf("its own deletion: %v, VMs %v", deleted, provider.names)
+	}
+	if made, _ := s.CreateMachine(ctx, &contract.CreateMachineRequest{Call: in, Machine: machine("n", "m", "2", "")}); made.Failure != nil {
+		t.Errorf("a creation after it: %v", made)
+	}
+}
+
+func TestAVMWithoutAMachineIsDeletedByItsID(t *testing.T) {
+	provider := &byName{}
+	s := serviceOf(t, provider)
+	in := &contract.Call{Cluster: "c"}
+	_, _ = s.CreateMachine(context.Background(), &contract.CreateMachineRequest{Call: in, Machine: machine("n", "m", "1", "")})
+	deleted, _ := s.DeleteMachine(context.Background(), &contract.DeleteMachineRequest{Call: in, Machine: machine("n", "m", "", "id-m")})
+	if deleted.Failure != nil || len(provider.names) != 0 {
+		t.Errorf("%v, VMs %v", deleted, provider.names)
+	}
+}
+
+func TestAListHasNoVMOfAnotherNamespaceOrCluster(t *testing.T) {
+	s := serviceOf(t, &byName{names: []string{"made-before-a-restart"}})
+	ctx := context.Background()
+	_, _ = s.CreateMachine(ctx, &contract.CreateMachineRequest{Call: &contract.Call{Cluster: "c"}, Machine: machine("n", "m", "1", "")})
+	list := func(cluster, namespace string) []string {
+		class := &contract.MachineClass{Namespace: namespace, Name: "class"}
+		response, _ := s.ListMachines(ctx, &contract.ListMachinesRequest{Call: &contract.Call{Cluster: cluster}, MachineClass: class})
+		shown := []string{}
+		for _, vm := range response.Machines {
+			shown = append(shown, vm.MachineName+"/"+vm.MachineUid+"/"+vm.MachineNamespace)
+		}
+		return shown
+	}
+	if got := list("c", "n"); !slices.Equal(got, []string{"m/1/n", "made-before-a-restart//n"}) {
+		t.Errorf("its own: %v", got)
+	}
+	for _, other := range [][]string{list("c", "o"), list("d", "n")} {
+		if slices.ContainsFunc(other, func(vm string) bool { return strings.HasPrefix(vm, "m/") }) {
+			t.Errorf("another one: %v", other)
+		}
+	}
+}
+
+func TestAProviderWithoutGetMachineStatusIsAskedForItsListBeforeAVMIsMade(t *testing.T) {
+	provider := &byName{isBlind: true}
+	s := serviceOf(t, provider)
+	ctx := context.Background()
+	in := &contract.CreateMachineRequest{Call: &contract.Call{Cluster: "c"}, Machine: machine("n", "m", "1", "")}
+	first, _ := s.CreateMachine(ctx, in)
+	second, _ := s.CreateMachine(ctx, in)
+	if first.Failure != nil || second.Vm.GetProviderId() != first.Vm.GetProviderId() || len(provider.names) != 1 {
+		t.Errorf("%v, %v, VMs %v", first, second, provider.names)
+	}
+	provider.names = append(provider.names, "m")
+	third, _ := s.CreateMachine(ctx, in)
+	if third.Failure != nil {
+		t.Errorf("names of one ID are one VM: %v", third.Failure)
+	}
+}
