@@ -32,6 +32,7 @@ const OTHERS_FLAGS = [
   'all dry-run field-selector for force-conflicts from-file overwrite patch-file previous replicas server-side show-managed-fields',
   'sort-by type wait help cascade',
   'create-namespace force-conflicts reuse-values set skip-crds take-ownership target values',
+  'mcm metal-kubeconfig no-build',
   'enable-provisioning-requests expander kubeconfig max-node-provision-time max-node-startup-time skip-nodes-with-',
 ].flatMap((line) => line.split(' '));
 const COMMANDS: readonly Command[] = [
