@@ -175,7 +175,15 @@ test('machines of the real provider for AWS come, roll, are replaced and go, wha
   await settled(3, 't3.large');
 
   // Somebody makes an instance with the tags of the cluster; one of another cluster is none of our business.
-  const stray = { ImageId: ami, MinCount: '1', MaxCount: '1', 'TagSpecification.1.ResourceType': 'instance' };
+  const stray = {
+    ImageId: ami,
+    MinCount: '1',
+    MaxCount: '1',
+    'NetworkInterface.1.DeviceIndex': '0',
+    'NetworkInterface.1.SubnetId': subnet,
+    'NetworkInterface.1.DeleteOnTermination': 'true',
+    'TagSpecification.1.ResourceType': 'instance',
+  };
   const tagged = (pairs: readonly (readonly [string, string])[]): Record<string, string> =>
     Object.fromEntries(
       pairs.flatMap(([key, value], index) => [
