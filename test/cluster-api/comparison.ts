@@ -44,6 +44,7 @@ export function normalised(object: KubeObject, own: Readonly<Record<string, stri
     }
     if (typeof value !== 'object' || value === null) return value;
     const members = Object.entries(value).filter(([name]) => !DROPPED.has(name));
+    if (key === 'annotations' && members.length === 0) return undefined;
     return Object.fromEntries(members.map(([name, one]) => [renamed(name), walk(one, name)]));
   };
   return walk(object, '');

@@ -9,6 +9,7 @@ import { applyManifests } from '../../hack/control-plane/apply.ts';
 import { resolveProgram } from '../../hack/control-plane/binaries.ts';
 import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import { CLONED_FROM_NAME_ANNOTATION } from '../../pkg/apis/cluster-api/keys.ts';
+import type { ClusterAPICluster } from '../../pkg/apis/cluster-api/cluster.ts';
 import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
 import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
@@ -236,6 +237,41 @@ test('machines of a real provider become Running and go, with all that belongs t
 async function picture(side: Side, of = 'worker'): Promise<unknown> {
   const name = `${side}-${of}`;
   const objects = await Promise.all([machine(name), devMachine(name), readNode(name)]);
+  return pictureOf(side, objects);
+}
+
+/** Conditions of a Cluster that the core alone writes, of what makes Machines. */
+const OF_THE_CORE = [
+  'ControlPlaneMachinesReady',
+  'ControlPlaneMachinesUpToDate',
+  'Remediating',
+  'RollingOut',
+  'ScalingDown',
+  'ScalingUp',
+  'WorkerMachinesReady',
+  'WorkerMachinesUpToDate',
+  'WorkersAvailable',
+];
+/** Those that say something else of a Cluster that names no control plane. */
+const OF_CONTROL_PLANE = ['Available', 'ControlPlaneAvailable'];
+
+/** A Cluster, without the differences that the page for users lists. */
+async function clusterPicture(side: Side): Promise<unknown> {
+  const name = `${side}-c`;
+  const cluster = await find<ClusterAPICluster>(pathOf(CORE, 'clusters', name));
+  const devCluster = await find<KubeObject>(pathOf(INFRASTRUCTURE, 'devclusters', name));
+  // Each has a port of its own.
+  const port = cluster?.spec?.controlPlaneEndpoint?.port;
+  const [seen, infrastructure] = JSON.parse(
+    JSON.stringify(pictureOf(side, [cluster, devCluster])).replaceAll(`"port":${port}`, '"port":0'),
+  ) as [ClusterAPICluster & { status: Record<string, unknown> }, unknown];
+  const { conditions = [], initialization, controlPlane: _controlPlane, workers: _workers, ...status } = seen.status;
+  const compared = conditions.filter(({ type }) => ![...OF_THE_CORE, ...OF_CONTROL_PLANE].includes(type));
+  const reached = { ...(initialization as object), controlPlaneInitialized: undefined };
+  return [{ ...seen, status: { ...status, conditions: compared, initialization: reached } }, infrastructure];
+}
+
+function pictureOf(side: Side, objects: readonly (KubeObject | undefined)[]): unknown {
   const own = { [side]: 'name', [namespaceOf(side)]: 'namespace' };
   return objects.map((one) => (one === undefined ? undefined : normalised(one, own)));
 }
@@ -244,6 +280,16 @@ async function expectSame(when: string, of = 'worker'): Promise<void> {
   await eventually(
     async () => {
       const [ours, core] = await both((side) => picture(side, of));
+      expect({ when, is: ours }).toEqual({ when, is: core });
+    },
+    { ...PATIENCE, describe: `the same ${when}` },
+  );
+}
+
+async function expectSameCluster(when: string): Promise<void> {
+  await eventually(
+    async () => {
+      const [ours, core] = await both(clusterPicture);
       expect({ when, is: ours }).toEqual({ when, is: core });
     },
     { ...PATIENCE, describe: `the same ${when}` },
@@ -273,6 +319,7 @@ test('what becomes of a Machine is the same as with the core of Cluster API', as
     await says(`${side}-worker`, 'Available', 'True', 'Available');
   });
   await expectSame('after creation');
+  await expectSameCluster('with its Machines');
 
   await both(async (side) => {
     await edit(`${side}-worker`, {

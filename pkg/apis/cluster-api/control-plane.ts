@@ -12,6 +12,8 @@ export interface ControlPlaneReport {
   readonly controlPlaneEndpoint: APIEndpoint | undefined;
   /** Its condition Available, under the newer contract. */
   readonly available: ClusterAPICondition | undefined;
+  /** Its condition Ready, under the older contract. */
+  readonly ready: ClusterAPICondition | undefined;
 }
 
 /** What a control-plane object says under a contract. */
@@ -24,6 +26,12 @@ export function readControlPlane(object: KubeObject, contract: ContractVersion):
       : status['initialized'] === true,
     isExternal: status['externalManagedControlPlane'] === true,
     controlPlaneEndpoint: endpointIn(spec['controlPlaneEndpoint']),
+    ready: reportedCondition(olderConditionsIn(status), 'Ready'),
     available: isNewer ? reportedCondition(status['conditions'], 'Available') : undefined,
   };
+}
+
+/** Where an object of either contract has the conditions of the older one. */
+function olderConditionsIn(status: Readonly<Record<string, unknown>>): unknown {
+  return membersOf(membersOf(status['deprecated'])['v1beta1'])['conditions'] ?? status['conditions'];
 }

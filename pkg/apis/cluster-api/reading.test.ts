@@ -130,6 +130,19 @@ test.each<{ contract: ContractVersion; spec?: object; status?: object; want: obj
     want: { initialized: true, isExternal: true },
   },
   { contract: 'v1beta2', status: { initialized: true }, want: { initialized: false, isExternal: false } },
+  {
+    contract: 'v1beta2',
+    status: {
+      conditions: [{ type: 'Ready', status: 'False', reason: 'Newer' }],
+      deprecated: { v1beta1: { conditions: [{ type: 'Ready', status: 'True' }] } },
+    },
+    want: { ready: { status: 'True' } },
+  },
+  {
+    contract: 'v1beta1',
+    status: { conditions: [{ type: 'Ready', status: 'False', reason: 'R' }] },
+    want: { ready: { status: 'False', reason: 'R' }, available: undefined },
+  },
   { contract: 'v1beta1', status: { initialized: true }, want: { initialized: true } },
   {
     contract: 'v1beta1',

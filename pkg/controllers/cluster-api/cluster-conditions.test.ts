@@ -11,6 +11,7 @@ const REPORT: ControlPlaneReport = {
   isExternal: false,
   controlPlaneEndpoint: undefined,
   available: undefined,
+  ready: undefined,
 };
 const NONE = { kind: 'none', report: undefined } as const;
 

@@ -290,6 +290,39 @@ describe('a Cluster', () => {
     ]);
   });
 
+  test.each([
+    { initialized: false, takes: [] },
+    { initialized: true, takes: [{ host: 'h', port: 6443 }] },
+  ])('takes the endpoint of a control plane that is initialized: $initialized', async ({ initialized, takes }) => {
+    const object = {
+      ...named('p', { ownerReferences: [OWNER], labels: { 'cluster.x-k8s.io/cluster-name': 'c' } }),
+      spec: { controlPlaneEndpoint: { host: 'h', port: 6443 } },
+      status: { initialization: { controlPlaneInitialized: initialized } },
+    };
+    const controlPlane: ExternalLookup = { kind: 'found', object, resource, contract: 'v1beta2' };
+    const written: { spec?: { controlPlaneEndpoint?: object }; status?: object }[] = [];
+
+    await reconcile(
+      { ...named('c', { finalizers: HELD, generation: 7 }), spec: { controlPlaneRef: PLANE } },
+      { controlPlane },
+      (body) => written.push(body as object),
+    );
+
+    expect(written.flatMap(({ spec }) => spec?.controlPlaneEndpoint ?? [])).toEqual(takes);
+    expect(written.at(-1)).toMatchObject({
+      status: {
+        observedGeneration: 7,
+        deprecated: {
+          v1beta1: {
+            conditions: expect.arrayContaining([
+              expect.objectContaining({ type: 'Ready', status: initialized ? 'True' : 'False' }),
+            ]),
+          },
+        },
+      },
+    });
+  });
+
   test('writes no member that the definitions of Cluster API refuse because it is empty', async () => {
     const { spec } = going({ controlPlaneRef: { apiGroup: 'g', kind: 'Plane', name: 'p' } });
     const written: unknown[] = [];

@@ -29,6 +29,8 @@ import {
 import { clusterEventsOf, REFUSED } from './cluster-events.ts';
 import { deprecatedConditions, merged, plain, type ConditionValue } from './conditions.ts';
 import type { Externals } from './externals.ts';
+import { olderClusterConditions } from './older-cluster-conditions.ts';
+import type { OlderConditionValue } from './older-conditions.ts';
 import { graceLeftMs } from './creation/node-by-provider-id.ts';
 import { clusterAPIQueueKeyOf } from './keys.ts';
 import type { NodeClusters } from './node-clusters.ts';
@@ -109,7 +111,8 @@ export class ClusterAPIClusterController {
     const { connection, againMs } = this.#connection(cluster, user, machines.length > 0);
     const facts: ClusterFacts = { cluster, infrastructure, controlPlane, connection, hasControlPlaneNode };
     const told = await this.#takeOver(facts, signal);
-    await this.#report(told, clusterConditions(facts), statusOf(facts), signal);
+    const olderOnes = olderClusterConditions(facts, told.status?.deprecated?.v1beta1?.conditions ?? []);
+    await this.#report(told, clusterConditions(facts), statusOf(facts), signal, olderOnes);
     return againMs === undefined ? stop : requeue(againMs, 'the API server of the Cluster to respond');
   }
 
@@ -295,10 +298,10 @@ export class ClusterAPIClusterController {
     said: readonly ConditionValue[],
     more: Partial<ClusterAPIClusterStatus>,
     signal: AbortSignal,
+    older: readonly OlderConditionValue[] = [],
   ): Promise<void> {
     const { clock, writer } = this.#deps;
     const before = cluster.status ?? {};
-    const older = said.filter(({ type }) => type === 'InfrastructureReady' || type === 'ControlPlaneInitialized');
     const v1beta1 = before.deprecated?.v1beta1;
     const conditions = deprecatedConditions(v1beta1?.conditions ?? [], older, clock.now());
     const after: ClusterAPIClusterStatus = {

@@ -141,19 +141,24 @@ function isWrong({ type, status }: NodeCondition): boolean {
   return type === 'Ready' && status !== 'True';
 }
 
-/** What is wrong, the worst first; what is unknown does not count beside what is well. */
+/** While the machine is being made, it tells how much is done. */
 function readyOf(machine: ClusterAPIMachine, all: readonly DeprecatedCondition[]): readonly OlderConditionValue[] {
   const looked = SUMMED_UP.flatMap((type) => all.find((one) => one.type === type) ?? []);
-  if (looked.length === 0) return [];
-  const worst = Math.min(...looked.map(rankOf));
-  const first = looked.find((one) => rankOf(one) === worst);
-  if (first === undefined || first.status === 'True') return [older('Ready', 'True')];
   const isBeingMade = !isBeingDeleted(machine) && (machine.spec?.providerID ?? '') === '';
   const counts = isBeingMade && looked.every(({ type }) => STEPS.includes(type));
   const done = looked.filter(({ status }) => status === 'True').length;
-  const message = counts ? `${done} of ${STEPS.length} completed` : (first.message ?? '');
+  return olderSummary(looked, counts ? `${done} of ${STEPS.length} completed` : undefined);
+}
+
+/** Ready, as the summary of others: what is wrong, the worst first; what is unknown does not count beside what is well. Without any there is none. */
+export function olderSummary(looked: readonly DeprecatedCondition[], message?: string): readonly OlderConditionValue[] {
+  const worst = Math.min(...looked.map(rankOf));
+  const first = looked.find((one) => rankOf(one) === worst);
+  if (first === undefined) return [];
+  if (first.status === 'True') return [older('Ready', 'True')];
   const { severity, reason = '', status } = first;
-  return [older('Ready', status, reason, { message, ...(severity !== undefined && { severity }) })];
+  const said = message ?? first.message ?? '';
+  return [older('Ready', status, reason, { message: said, ...(severity !== undefined && { severity }) })];
 }
 
 function rankOf({ status, severity = 'Info' }: DeprecatedCondition): number {
