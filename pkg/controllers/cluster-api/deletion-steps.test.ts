@@ -52,7 +52,7 @@ interface World {
   /** Since when the drain has ended. */
   readonly restedMs?: number;
   readonly infrastructureFailure?: ApiError;
-  readonly drained?: 'running' | 'drained' | 'node-gone' | 'none' | 'failed' | BlockedPod['reason'];
+  readonly drained?: 'running' | 'drained' | 'drained-silent' | 'node-gone' | 'none' | 'failed' | BlockedPod['reason'];
   readonly volumes?: readonly string[];
   /** PersistentVolumes of pods that stay. */
   readonly kept?: readonly string[];
@@ -74,6 +74,8 @@ function drainIn(drained: World['drained'], settledAtMs: number): object | undef
       return { state: 'running', sinceMs: 0 };
     case 'failed':
       return { state: 'failed', error: new Error('no rules'), settledAtMs };
+    case 'drained-silent':
+      return endedWith({ kind: 'drained' }, settledAtMs, true);
     case 'drained':
     case 'node-gone':
     case undefined:
@@ -85,8 +87,8 @@ function drainIn(drained: World['drained'], settledAtMs: number): object | undef
   }
 }
 
-function endedWith(outcome: DrainOutcome, settledAtMs: number): object {
-  return { state: 'done', result: { nodeUID: 'drained', isNodeSilent: false, outcome }, settledAtMs };
+function endedWith(outcome: DrainOutcome, settledAtMs: number, isNodeSilent = false): object {
+  return { state: 'done', result: { nodeUID: 'drained', isNodeSilent, outcome }, settledAtMs };
 }
 
 /** What the steps do for a Machine, in order; and what it waits for. */
@@ -699,6 +701,30 @@ describe('a deletion', () => {
     expect(ended.isToldDrained).toBe(isToldDrained);
   });
 
+  // promise: cluster-api/deletion/dead-node-held-up
+  test.each([
+    { ready: 'Unknown', did: ['delete infra'] },
+    { ready: 'True', did: ['drain'] },
+  ])(
+    'of a Node that was drained while its kubelet was silent drains it anew when that answers: $ready',
+    async (row) => {
+      const silent = node((n) => {
+        Object.assign(n.metadata, { name: 'n', uid: 'drained' });
+        Object.assign(n, {
+          spec: { unschedulable: true },
+          status: { conditions: [{ type: 'Ready', status: row.ready }] },
+        });
+      });
+
+      const ended = await run(
+        { drained: 'drained-silent', restedMs: 20_000 },
+        { node: { kind: 'found', node: silent } },
+      );
+
+      expect(ended.did).toEqual(row.did);
+    },
+  );
+
   test.each([
     { what: 'nothing', message: undefined, says: 'Draining Node n' },
     { what: 'what holds it', message: 'Draining Node n: x', says: 'Draining Node n: x' },
@@ -760,6 +786,15 @@ test.each<{ what: string; facts: Partial<Parameters<typeof nodeCareOf>[0]>; care
   {
     what: 'control plane elsewhere, which has no Machines',
     facts: { controlPlane: controlPlaneWith({}, { externalManagedControlPlane: true }), nodeCluster: LOST },
+    care: 'cared-for',
+  },
+  {
+    what: 'control plane elsewhere, whose Cluster had Machines of one before',
+    facts: {
+      controlPlane: controlPlaneWith({}, { externalManagedControlPlane: true }),
+      cluster: object('c', { annotations: { 'cluster-api.machine.sapcloud.io/had-control-plane': 'true' } }),
+      nodeCluster: LOST,
+    },
     care: 'cared-for',
   },
   { what: 'control-plane Machine that stays', facts: { machines: [ofControlPlane()] }, care: 'cared-for' },

@@ -144,6 +144,27 @@ describe('disks of a machine in OpenStack', () => {
     expect(attached()).toContain('v-1');
   });
 
+  test('are one each: what a late request made beside them stays while a server may use it', async () => {
+    cloud.volumes = ['v-1', 'v-2'].map((id) => volumeOf(id, { description: OF_DISKS[1] ?? '', size: 5 }));
+    cloud.answer = (request) => {
+      if (request.startsWith('POST compute'))
+        cloud.volumes = cloud.volumes.map((one) => (one.id === 'v-2' ? { ...one, status: 'reserved' } : one));
+      return undefined;
+    };
+
+    await create();
+
+    expect(cloud.askedFor('DELETE volumev3 /volumes/v-2')).toEqual([]);
+  });
+
+  test('hold a creation that would use one that Cinder fails to delete, and say so at once', async () => {
+    cloud.volumes = [volumeOf('v-1', { description: OF_DISKS[1] ?? '', size: 5, status: 'error_deleting' })];
+
+    const ended = await create();
+
+    expect(ended).toMatchObject({ reason: { code: 'Internal', detail: expect.stringContaining('volume v-1') } });
+  });
+
   test('are made again for a class that has changed its mind about their size', async () => {
     cloud.volumes = [volumeOf('v-1', { description: OF_DISKS[1] ?? '', size: 4 })];
 

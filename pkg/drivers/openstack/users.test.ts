@@ -100,6 +100,17 @@ describe('a machine that is deleted', () => {
     expect(present()).toEqual(before);
   });
 
+  test('does not have a server deleted for good that Nova keeps, and that was taken out of its hands', async () => {
+    cloud.servers = [serverOf('s-1', { ...LOST_ITS_TAG, status: 'SOFT_DELETED' } as unknown as Partial<Server>)];
+    belongings('s-1');
+    const before = present();
+
+    await remove();
+
+    expect(present()).toEqual(before);
+    expect(cloud.asked.filter((request) => !request.startsWith('GET'))).toEqual([]);
+  });
+
   test('takes with it what a server used that is no more, and asks for each server once', async () => {
     belongings('s-1');
     cloud.volumes = cloud.volumes.map((one) => ({ ...one, status: 'available' }));
@@ -109,6 +120,17 @@ describe('a machine that is deleted', () => {
     expect(ended.status).toBe('fulfilled');
     expect(present()).toEqual({ servers: [], ports: [], floatingips: [], volumes: [] });
     expect(cloud.askedFor('GET compute /servers/s-1')).toHaveLength(1);
+  });
+
+  test('has no server deleted for good that runs, which another process may just have made for it', async () => {
+    cloud.servers = [serverOf('s-1')];
+    belongings('s-1');
+    const before = present();
+
+    await remove();
+
+    expect(present()).toEqual(before);
+    expect(cloud.asked.filter((request) => !request.startsWith('GET'))).toEqual([]);
   });
 
   test('takes with it what its own server uses', async () => {
@@ -337,6 +359,23 @@ describe('a machine with a floating IP', () => {
 
     expect(ended).toMatchObject({ status: 'rejected', reason: { code: 'InvalidArgument' } });
     expect(present()).toEqual({ servers: [], ports: [], floatingips: [], volumes: [] });
+  });
+
+  test.each([
+    { port: 'p-9', code: 'FailedPrecondition' },
+    { port: null, code: undefined },
+  ])('that its class gives is not taken from port $port', async ({ port, code }) => {
+    cloud.floatingips = [{ id: 'f-1', floating_ip_address: '172.24.4.9', port_id: port, description: '' }];
+    const { floatingIP: _allocated, ...rest } = CLASS;
+    const given = parseProviderSpec({
+      spec: { ...rest, floatingIP: { networkName: 'outside', address: '172.24.4.9' } },
+    });
+
+    const ended = await create(DEFAULT_OPENSTACK_SETTINGS.answerMs, given);
+
+    expect(ended).toMatchObject(code === undefined ? { status: 'fulfilled' } : { reason: { code } });
+    expect(cloud.floatingips).toMatchObject([{ port_id: port ?? cloud.ports[0]?.id }]);
+    expect(cloud.servers).toHaveLength(code === undefined ? 1 : 0);
   });
 
   test('takes one that was allocated before, and releases what was allocated twice', async () => {

@@ -21,7 +21,12 @@ function targetWith(...names: readonly string[]): Target {
 /** One run of the step while these are attached, and those of them stay with their Pods; `calls` counts the look at the Pods. */
 async function run(
   attached: readonly string[],
-  { kept = [], seconds, sinceMs = 0 }: { kept?: readonly string[]; seconds?: number; sinceMs?: number } = {},
+  {
+    kept = [],
+    seconds,
+    sinceMs = 0,
+    ready = 'True',
+  }: { kept?: readonly string[]; seconds?: number; sinceMs?: number; ready?: string } = {},
 ) {
   const clock = new FakeClock();
   clock.advance(Date.parse(NOW) - clock.now());
@@ -41,7 +46,10 @@ async function run(
       spec: { clusterName: 'c', deletion: { nodeVolumeDetachTimeoutSeconds: seconds } },
       status: { deletion: { waitForNodeVolumeDetachStartTime } },
     },
-    node: { kind: 'found', node: node() },
+    node: {
+      kind: 'found',
+      node: node((n) => void Object.assign(n, { status: { conditions: [{ type: 'Ready', status: ready }] } })),
+    },
     nodeCluster: { kind: 'reached', target: targetWith(...attached), identity: undefined },
     infrastructure: { kind: 'found', external: { object: { metadata: {} } } },
     observed: {},
@@ -59,6 +67,15 @@ async function run(
 describe('volumes that are attached', () => {
   test('end the step at once when there are none, without a look at the Pods', async () => {
     expect(await run([])).toMatchObject({ kind: 'next', succeeded: ['VolumeDetachSucceeded True'], calls: 0 });
+  });
+
+  // promise: cluster-api/deletion/dead-node-held-up
+  test('of a Node whose kubelet is silent are not waited for: nobody takes them off', async () => {
+    expect(await run(['a'], { ready: 'Unknown' })).toMatchObject({
+      kind: 'next',
+      succeeded: ['VolumeDetachSucceeded True'],
+      calls: 0,
+    });
   });
 
   test('of Pods that stay are not waited for', async () => {
