@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
+import type { ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
 import type { ControlPlaneReport } from '../../apis/cluster-api/control-plane.ts';
 import { clusterConditions, isInitialized, isProvisioned, type ClusterFacts } from './cluster-conditions.ts';
 
@@ -112,7 +113,7 @@ const PROBE_BEFORE = { type: 'RemoteConnectionProbe', status: 'True', reason: 'P
 const READY = { type: 'Available', status: 'True', reason: 'Available', message: '' } as const;
 
 // promise: cluster-api/clusters/available-connection
-test.each<{ what: string; more: Partial<ClusterFacts>; before?: 'True'; probe: string; available: string }>([
+test.each<{ what: string; more: Partial<ClusterFacts>; before?: object; probe: string; available: string }>([
   { what: 'is in the target cluster', more: {}, probe: 'True ProbeSucceeded', available: 'True Available' },
   {
     what: 'is reached',
@@ -134,21 +135,28 @@ test.each<{ what: string; more: Partial<ClusterFacts>; before?: 'True'; probe: s
   },
   {
     what: 'was reached a moment ago',
-    before: 'True',
+    before: PROBE_BEFORE,
     more: { connection: { kind: 'unreachable', why: 'w', isOver: false } },
     probe: 'True ProbeSucceeded',
     available: 'True Available',
   },
   {
+    what: 'was not asked a moment ago, without Machines',
+    before: { ...PROBE_BEFORE, status: 'Unknown', reason: 'NotProbed' },
+    more: { connection: { kind: 'unreachable', why: 'w', isOver: false } },
+    probe: 'False ProbeFailed',
+    available: 'False NotAvailable',
+  },
+  {
     what: 'was reached long ago',
-    before: 'True',
+    before: PROBE_BEFORE,
     more: { connection: { kind: 'unreachable', why: 'w', isOver: true } },
     probe: 'False ProbeFailed',
     available: 'False NotAvailable',
   },
 ])('a Cluster whose API server $what says $probe, $available', ({ more, before, probe, available }) => {
   const given = facts({}, more);
-  const conditions = before === undefined ? [] : [{ ...PROBE_BEFORE, lastTransitionTime: '' }];
+  const conditions = before === undefined ? [] : [{ ...before, lastTransitionTime: '' } as ClusterAPICondition];
   const told = clusterConditions({ ...given, cluster: { ...given.cluster, status: { conditions } } });
   const of = (type: string) => told.find((one) => one.type === type);
 

@@ -29,6 +29,7 @@ const condition = (status: 'True' | 'False', reason: string, message = '') =>
 test.each<{
   what: string;
   given: Partial<ClusterFacts>;
+  wasProvisioned?: boolean;
   before?: readonly DeprecatedCondition[];
   says: readonly string[];
 }>([
@@ -84,7 +85,8 @@ test.each<{
     says: ['ControlPlaneInitialized False WaitingForControlPlaneProviderInitialized', 'Ready False Upgrading'],
   },
   {
-    what: 'whose infrastructure is missing waits for it',
+    what: 'whose infrastructure is missing, and was there, waits for it',
+    wasProvisioned: true,
     given: { infrastructure: { kind: 'absent', report: undefined }, controlPlane: NONE },
     says: [
       'InfrastructureReady False WaitingForInfrastructure',
@@ -92,7 +94,7 @@ test.each<{
       'Ready False WaitingForInfrastructure',
     ],
   },
-])('under the older contract, a Cluster that $what', ({ given, before = [], says }) => {
+])('under the older contract, a Cluster that $what', ({ given, wasProvisioned = false, before = [], says }) => {
   const facts: ClusterFacts = {
     cluster: {
       metadata: { name: 'c', namespace: 'ns', uid: 'u', resourceVersion: '1', creationTimestamp: '' },
@@ -100,6 +102,7 @@ test.each<{
         ...(given.infrastructure?.kind !== 'none' && { infrastructureRef: reference('Sim') }),
         ...(given.controlPlane?.kind !== 'none' && { controlPlaneRef: reference('Plane') }),
       },
+      ...(wasProvisioned && { status: { initialization: { infrastructureProvisioned: true } } }),
     },
     infrastructure: NONE,
     controlPlane: NONE,

@@ -39,6 +39,13 @@ test.each<{
   { what: 'whose MachineDeployment cannot be read', sets: set('1'), deployments: UNKNOWN, names: 2, want: undefined },
   { what: 'of an older revision', sets: set('9'), deployments: deployment('10'), names: 2, want: true },
   { what: 'of this revision', sets: set('10'), deployments: deployment('10'), names: 2, want: false },
+  {
+    what: 'of a newer one, as the cache has it',
+    sets: set('11'),
+    deployments: deployment('10'),
+    names: 2,
+    want: false,
+  },
   { what: 'of the time before revisions', sets: set(), deployments: deployment('1'), names: 2, want: true },
   { what: 'of no number', sets: set('x'), deployments: deployment('1'), names: 2, want: undefined },
 ])(

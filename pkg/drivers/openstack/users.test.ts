@@ -5,7 +5,7 @@ import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { FakeOpenStack } from '../../../test/fakes/fake-openstack.ts';
 import { silentLogger } from '../../log/logger.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
-import { Creation } from './creation.ts';
+import { buildFailure, Creation } from './creation.ts';
 import { deleteServers, type DeletionDeps } from './deletion.ts';
 import { ownerText } from './intent.ts';
 import { metadataOf } from './ownership.ts';
@@ -157,6 +157,22 @@ describe('a machine that is deleted', () => {
     await remove({ servers: cloud.servers.slice(0, 1) });
 
     expect(idsOf(cloud.floatingips)).toEqual(isLeft ? ['f-1'] : []);
+  });
+
+  test('without a Machine takes its port along, and leaves one that somebody has added to its server', async () => {
+    cloud.servers = [serverOf('s-1')];
+    belongings('s-1');
+    cloud.volumes = [];
+    const byHand = { device_id: 's-1', description: 'by hand', network_id: 'n-1', fixed_ips: [], name: 'by-hand' };
+    cloud.ports = [...cloud.ports, { ...byHand, id: 'p-2' }];
+    const orphan = { ...machine, uid: undefined, providerID: 'openstack:///region/s-1' };
+
+    const ended = await remove({ machine: orphan, servers: cloud.servers });
+
+    expect(ended.status).toBe('fulfilled');
+    expect(cloud.servers).toEqual([]);
+    expect(idsOf(cloud.ports)).toEqual(['p-2']);
+    expect(cloud.floatingips).toEqual([]);
   });
 
   test('frees a disk that is reserved for a server which is no more', async () => {
@@ -388,6 +404,38 @@ describe('a machine with a floating IP', () => {
   });
 });
 
+describe('a machine whose server fails to be built', () => {
+  const failed = { status: 'ERROR', 'OS-SRV-USG:launched_at': null } as const;
+  const FAULT = 'No valid host was found.';
+
+  test.each([
+    { answers: true, code: 'ResourceExhausted' },
+    { answers: false, code: 'Unavailable' },
+  ])('for want of a host, while what is asked for hosts answers: $answers, fails as $code', async (row) => {
+    const made = { ...serverOf('s-1'), ...failed, fault: { message: FAULT } };
+    cloud.servers = [made];
+    const { cloud: known } = { cloud: cloud.cloud() };
+    known.session.doesSchedulingAnswer = async () => await Promise.resolve(row.answers);
+
+    const error = await buildFailure(known, spec, made, new AbortController().signal);
+
+    expect(error.code).toBe(row.code);
+    expect(error.detail).toContain(FAULT);
+  });
+
+  test('but has come to life since it was listed is taken', async () => {
+    cloud.answer = (request) => {
+      if (!request.startsWith('GET compute /servers/detail') || cloud.servers.length === 0) return undefined;
+      return { status: 200, headers: {}, body: { servers: cloud.servers.map((one) => ({ ...one, ...failed })) } };
+    };
+
+    const ended = await create();
+
+    expect(ended).toMatchObject({ status: 'fulfilled', value: { id: 'server-4' } });
+    expect(cloud.servers).toHaveLength(1);
+  });
+});
+
 describe('a machine in a cloud with a slow Neutron', () => {
   const tooSlow = {
     code: 'Unavailable',
@@ -407,6 +455,21 @@ describe('a machine in a cloud with a slow Neutron', () => {
     };
 
     expect(await create(answerMs)).toMatchObject(want);
+  });
+
+  test('and whose port somebody else writes to meanwhile is made all the same', async () => {
+    let conflicts = 0;
+    cloud.answer = (request) =>
+      /^PUT network \/ports\/[^/]+$/.test(request) && conflicts++ === 0
+        ? {
+            status: 412,
+            headers: {},
+            body: { NeutronError: { type: 'RevisionNumberConstraintFailed', message: 'no' } },
+          }
+        : undefined;
+
+    expect((await create()).status).toBe('fulfilled');
+    expect(conflicts).toBeGreaterThan(1);
   });
 
   test('and without tags for ports is made all the same', async () => {
