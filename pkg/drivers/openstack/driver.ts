@@ -45,6 +45,8 @@ export interface OpenStackDriverDeps {
   readonly log: Logger;
   /** Nobody is told without it. */
   readonly observe?: ObserveRequest;
+  /** Without it, what the keys of Secrets open. */
+  readonly clouds?: Pick<Clouds, 'open' | 'close'>;
 }
 
 /** What Nova takes, encoded. */
@@ -64,13 +66,13 @@ const CAPABILITIES: Capabilities = {
  */
 export class OpenStackDriver implements Driver {
   readonly #deps: OpenStackDriverDeps;
-  readonly #clouds: Clouds;
+  readonly #clouds: Pick<Clouds, 'open' | 'close'>;
   readonly #turns = new Turns();
   readonly #tenure: Tenure;
 
   constructor(deps: OpenStackDriverDeps) {
     this.#deps = deps;
-    this.#clouds = new Clouds(deps.clock, deps.settings, deps.observe);
+    this.#clouds = deps.clouds ?? new Clouds(deps.clock, deps.settings, deps.observe);
     this.#tenure = new Tenure(deps.clock);
   }
 
