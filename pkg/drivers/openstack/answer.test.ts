@@ -24,7 +24,12 @@ test.each([
   ...['AddressPairAndPortSecurityRequired', 'PortSecurityPortHasSecurityGroup', 'IpAddressAlreadyAllocated'].map(
     (type) => ({ status: 409, body: neutron(type), code: 'FailedPrecondition' }),
   ),
-  ...['AddressPairMatches', 'MacAddressInUse', 'PortInUseAsTrunkParent'].map((type) => ({
+  ...[
+    'AddressPairMatches',
+    'MacAddressInUse',
+    'PortInUseAsTrunkParent',
+    'IpAddressGenerationFailureNoMatchingSubnet',
+  ].map((type) => ({
     status: 409,
     body: neutron(type),
     code: 'FailedPrecondition',

@@ -35,11 +35,11 @@ export function errorOf(answer: Answer, what: string): DriverError {
 }
 
 /**
- * Of Neutron: port security is off, an address or a MAC is somebody else's, a port carries a trunk. Of Nova: the server is locked. None of
- * these passes by itself.
+ * Of Neutron: port security is off, an address or a MAC is somebody else's, no subnet is for ports of machines, a port carries a trunk. Of Nova:
+ * the server is locked. None of these passes by itself.
  */
 const NEEDS_SOMEBODY = {
-  type: /PortSecurity|AddressPair|IpAddressAlreadyAllocated|MacAddressInUse|Trunk/,
+  type: /PortSecurity|AddressPair|IpAddressAlreadyAllocated|NoMatchingSubnet|MacAddressInUse|Trunk/,
   words: /\bis locked\b/i,
 };
 
