@@ -245,6 +245,52 @@ test.each<{
   },
 );
 
+// promise: cluster-api/contracts-providers/addresses-failure-domain-follow
+test.each([
+  { was: true, isProvisioned: true, wanted: 'az-2' },
+  { was: true, isProvisioned: false, wanted: 'az-2' },
+  { was: false, isProvisioned: true, wanted: 'az-2' },
+  { was: false, isProvisioned: false, wanted: undefined },
+])('a Machine that was provisioned ($was) follows an object that is ($isProvisioned)', async (row) => {
+  const one = machine('m');
+  const observed = { ...one, status: { initialization: { infrastructureProvisioned: row.was } } };
+  const controller = {
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'Machine',
+    name: 'm',
+    uid: 'uid-of-m',
+    controller: true,
+  };
+  const metadata = {
+    ...machine('i').metadata,
+    ownerReferences: [controller],
+    labels: { 'cluster.x-k8s.io/cluster-name': 'c' },
+  };
+  const object = {
+    metadata,
+    spec: { providerID: ID, failureDomain: 'az-2' },
+    status: { initialization: { provisioned: row.isProvisioned } },
+  };
+  const find = () => ({ kind: 'found', object, resource: clusterAPIMachines, contract: 'v1beta2' });
+  const writer = { patch: () => Promise.resolve(object) };
+  const deps = { ...depsOf([observed]), externals: { find }, writer } as unknown as StepDeps;
+  const pass = {
+    machine: structuredClone(observed),
+    cluster,
+    problems: [],
+    again: [],
+    events: [],
+  } as unknown as MachinePass;
+
+  await creationSteps(deps)
+    .find(({ name }) => name === 'infrastructure')
+    ?.run(pass);
+
+  expect(pass.infrastructure.kind).toBe('found');
+  expect(pass.machine.spec.failureDomain).toBe(row.wanted);
+  expect(pass.machine.status.initialization?.infrastructureProvisioned).toBe(row.was || row.isProvisioned);
+});
+
 test('what a Node says of its system is followed', async () => {
   const one = { ...machine('m', 'n'), status: { nodeRef: { name: 'n' }, nodeInfo: { kubeletVersion: 'v1.33.0' } } };
   const going = { ...one, metadata: { ...one.metadata, deletionTimestamp: 'now' } };
