@@ -35,7 +35,7 @@ export class FakeOpenStack {
   /** The bodies of requests that make something, by the kind of what they make. */
   readonly bodies: { readonly path: string; readonly body: Fields }[] = [];
   /** Answers in the place of a service, or happens before it; undefined: the service answers. */
-  answer: (request: string, body: unknown) => Answer | undefined = () => undefined;
+  answer: (request: string, body: unknown, headers: ServiceRequest['headers']) => Answer | undefined = () => undefined;
   /** What is lost of a request: it never arrives, its answer does not, or it arrives a minute later. */
   loses: (request: string) => 'request' | 'answer' | 'late' | undefined = () => undefined;
   /** The status that Nova gives a server that is deleted; undefined: it is gone. */
@@ -72,21 +72,22 @@ export class FakeOpenStack {
     return this.asked.filter((request) => request.startsWith(start));
   }
 
-  #send({ service, method, path, body }: ServiceRequest): Answer {
+  #send({ service, method, path, body, headers }: ServiceRequest): Answer {
     const request = `${method} ${service} ${path}`;
     this.asked.push(request);
     const lost = this.loses(request);
-    if (lost === 'late') this.clock.schedule(LATE_MS, () => void this.#serve(service, method, path, body));
-    const answer = lost === 'request' || lost === 'late' ? undefined : this.#serve(service, method, path, body);
+    if (lost === 'late') this.clock.schedule(LATE_MS, () => void this.#serve(service, method, path, body, headers));
+    const answer =
+      lost === 'request' || lost === 'late' ? undefined : this.#serve(service, method, path, body, headers);
     if (lost !== undefined || answer === undefined) throw new NoAnswerError(`no answer to ${request}`, true);
     return answer;
   }
 
-  #serve(service: string, method: string, path: string, body: unknown): Answer {
+  #serve(service: string, method: string, path: string, body: unknown, headers: ServiceRequest['headers']): Answer {
     const request = `${method} ${service} ${path}`;
     const { pathname, searchParams: query } = new URL(path, 'http://cloud');
     if (method === 'POST') this.bodies.push({ path: pathname, body: (body ?? {}) as Fields });
-    const told = this.answer(request, body);
+    const told = this.answer(request, body, headers);
     if (told !== undefined) return told;
     const [, kind = '', id = '', action = ''] = pathname.split('/');
     if (service === 'compute' && pathname === '/') return ok({ version: { version: '2.93' } });
@@ -145,7 +146,7 @@ export class FakeOpenStack {
     const id = `${kind.slice(0, -1)}-${++this.#made}`;
     const more: Readonly<Partial<Record<Kind, Fields>>> = {
       servers: { status: 'ACTIVE', created: '2026-01-01T00:00:00Z', addresses: {}, 'OS-SRV-USG:launched_at': 'x' },
-      ports: { device_id: '', fixed_ips: [{ ip_address: '10.0.0.7' }], tags: [] },
+      ports: { device_id: '', revision_number: 7, fixed_ips: [{ ip_address: '10.0.0.7' }], tags: [] },
       floatingips: { floating_ip_address: `172.24.4.${this.#made}` },
       volumes: { status: 'available' },
     };

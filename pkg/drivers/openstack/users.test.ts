@@ -5,6 +5,7 @@ import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { FakeOpenStack } from '../../../test/fakes/fake-openstack.ts';
 import { silentLogger } from '../../log/logger.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
+import type { Answer } from './answer.ts';
 import { buildFailure, Creation } from './creation.ts';
 import { deleteServers, type DeletionDeps } from './deletion.ts';
 import { ownerText } from './intent.ts';
@@ -459,7 +460,13 @@ describe('a machine in a cloud with a slow Neutron', () => {
 
   test('and whose port somebody else writes to meanwhile is made all the same', async () => {
     let conflicts = 0;
-    cloud.answer = (request) =>
+    const conditions: unknown[] = [];
+    cloud.answer = (request, body, headers = {}) => {
+      // What is noted for others to see must not be written over what they have noted meanwhile.
+      if (JSON.stringify(body ?? '').includes(' sent=')) conditions.push(headers['if-match']);
+      return conflictOnce(request);
+    };
+    const conflictOnce = (request: string): Answer | undefined =>
       /^PUT network \/ports\/[^/]+$/.test(request) && conflicts++ === 0
         ? {
             status: 412,
@@ -470,6 +477,7 @@ describe('a machine in a cloud with a slow Neutron', () => {
 
     expect((await create()).status).toBe('fulfilled');
     expect(conflicts).toBeGreaterThan(1);
+    expect(conditions).toEqual(Array(3).fill('revision_number=7'));
   });
 
   test('and without tags for ports is made all the same', async () => {
