@@ -9,8 +9,8 @@ interface Options {
 
 const DESCRIPTION = `A driver that runs kubelets on this host as machines (Linux, no root required).
 
-The userData of the Secret is the kubeconfig, as YAML or JSON, with which a kubelet requests its own certificate;
-write its token as <<BOOTSTRAP_TOKEN>>. Machines outlive the driver, which finds them again when it starts.`;
+The userData of the Secret is the kubeconfig, as YAML or JSON, with which a kubelet requests its certificate.
+Write its token as <<BOOTSTRAP_TOKEN>>. Machines outlive the driver, which finds them again when it starts.`;
 
 /** Runs the local driver until SIGTERM; its machines run on. */
 export async function runLocalDriver(argv: readonly string[]): Promise<void> {

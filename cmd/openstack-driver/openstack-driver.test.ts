@@ -25,6 +25,18 @@ test('the page says which flags are required', () => {
   expect(new Set(Array.from(rows, ([, name]) => name))).toEqual(new Set(required));
 });
 
+test.each([
+  { flag: '--page-size', why: 'a whole number of at least 1' },
+  { flag: '--answer-timeout', why: 'a duration longer than 0' },
+  { flag: '--build-timeout', why: 'a duration longer than 0' },
+])('$flag cannot be 0', ({ flag, why }) => {
+  const command = openStackDriverCommand()
+    .exitOverride()
+    .configureOutput({ writeErr: () => {} });
+
+  expect(() => command.parse([flag, '0'], { from: 'user' })).toThrow(`Expected ${why}`);
+});
+
 /** Rows of a table of the page: the names in the first column, which may stand for each other, and what the second one says. */
 function rowsUnder(title: string): readonly { readonly names: readonly string[]; readonly required: string }[] {
   const [, section = ''] = new RegExp(`^## ${title}$([^]*?)^## `, 'm').exec(readFileSync(PAGE, 'utf8')) ?? [];

@@ -18,11 +18,11 @@ const LIVES_EVERY_MS = 500;
 const options = readOptions(
   'Runs Machinist in a simulation that kubectl can reach: API server, cloud and Nodes exist in this process only.',
   {
-    machines: number('how many machines there are at first', 3),
-    pace: number('how many times as fast as the host the time of the simulation goes by; at least 1', 1),
+    machines: number('initial number of machines of the MachineDeployment', 3),
+    pace: number('speed of its time, relative to the host; at least 1', 1),
     port: number('port of the API server on loopback; 0: a free one', 0),
-    seed: number('what decides names and the order of what happens at one moment', 1),
-    directory: text('folder of the kubeconfig, which is made, and removed at the end', '.playground'),
+    seed: number('determines names and the order of simultaneous events', 1),
+    directory: text('folder of the kubeconfig, created at the start and removed at the end', '.playground'),
   },
 );
 
@@ -94,12 +94,12 @@ In another terminal, in the same folder:
   kubectl get mcd,mcs,mc,nodes
   kubectl describe machine
   kubectl scale mcd ${POOL} --replicas=${machines + 2}
-  kubectl delete machine NAME             drained, deleted, replaced
+  kubectl delete machine NAME             drains, deletes and replaces it
   kubectl get events --watch
   kubectl patch mcd ${POOL} --type=merge -p '{"spec":{"template":{"metadata":{"annotations":{"try":"2"}}}}}'
-                                          rolls out another version, one machine at a time
+                                          replaces all machines, one at a time
   npm run -s machinist -- rollout status ${POOL}
 
-Ctrl-C ends it, and nothing is left.
+Ctrl-C ends the simulation and removes everything.
 `;
 }

@@ -55,9 +55,22 @@ export function durationMs(text: string): number {
   return ms;
 }
 
+/** Parses a Go duration longer than 0 into milliseconds. For commander. */
+export function positiveDurationMs(text: string): number {
+  const ms = durationMs(text);
+  if (ms === 0) throw new InvalidArgumentError('Expected a duration longer than 0, such as 5s or 1m30s.');
+  return ms;
+}
+
 /** Parses a whole number of at least 0. For commander. */
 export function count(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Expected a whole number of at least 0.');
+  return Number(text);
+}
+
+/** Parses a whole number of at least 1. For commander. */
+export function atLeastOne(text: string): number {
+  if (!/^0*[1-9]\d*$/.test(text)) throw new InvalidArgumentError('Expected a whole number of at least 1.');
   return Number(text);
 }
 

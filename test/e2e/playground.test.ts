@@ -87,7 +87,7 @@ describe('the playground', () => {
   beforeAll(async () => {
     directory = mkdtempSync(path.join(tmpdir(), 'machinist-playground-shared-'));
     program = playground(directory, '--machines', '2', '--pace', '4');
-    await program.says('Ctrl-C ends it', UP_MS);
+    await program.says('Ctrl-C ends the simulation', UP_MS);
   });
   afterAll(async () => {
     await program[Symbol.asyncDispose]();
