@@ -165,7 +165,7 @@ test('every annotation that people set has a rule, or is known to need none', ()
     ...Object.values(ANNOTATION_RULES).flatMap((rules) => rules.map(({ key }) => key)),
     ...Object.values(WITHOUT_RULE).flat(),
   ];
-  const set = KEYS.filter(({ heading }) => heading.endsWith('annotations that people and their tools set'));
+  const set = KEYS.filter(({ heading }) => heading.endsWith('annotations that users and tools set'));
 
   expect([...new Set(known)].toSorted()).toEqual(set.map(({ key }) => key).toSorted());
 });
