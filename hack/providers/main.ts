@@ -1,8 +1,9 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 
 import { fromMcmProvider } from '../../cmd/machinist/driver/from-mcm-provider.ts';
+import { ORIGINAL } from '../../cmd/machinist/driver/mcm-program.ts';
 import { ownTerminal } from '../../cmd/machinist/terminal.ts';
 import { cacheDirectory } from '../control-plane/user-directories.ts';
 import { readOptions, text } from '../options.ts';
@@ -41,11 +42,29 @@ async function main(): Promise<number> {
     stdio: 'inherit',
     env: {
       ...process.env,
-      [PROVIDERS_VARIABLE]: `${name}=${path.join(out, `${name}-driver`)}`,
+      [PROVIDERS_VARIABLE]: [
+        `${name}=${path.join(out, `${name}-driver`)}`,
+        `${name}.machine-controller=${original(source, mcm, path.join(out, 'machine-controller'))}`,
+        `machine-controller-manager=${original(mcm, mcm, path.join(out, 'machine-controller-manager'))}`,
+      ].join(','),
       [MOTO_VARIABLE]: pythonWithMoto(cache),
     },
   });
   return await new Promise((resolve) => child.on('exit', (status) => resolve(status ?? 1)));
+}
+
+/** Compiles `cmd/<name of the file>` of a checkout, with machine-controller-manager from its own. Neither is written to. */
+function original(checkout: string, mcm: string, file: string): string {
+  console.error(`compiling ${path.basename(file)} of ${checkout} …`);
+  const modules = `${file}.mod`;
+  for (const kind of ['mod', 'sum'])
+    copyFileSync(path.join(checkout, `go.${kind}`), path.join(path.dirname(file), `${path.basename(file)}.${kind}`));
+  const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=mod', GOWORK: 'off' };
+  const go = (...argv: readonly string[]): unknown =>
+    execFileSync('go', argv, { cwd: checkout, stdio: 'inherit', env });
+  if (checkout !== mcm) go('mod', 'edit', `-replace=${ORIGINAL}=${path.resolve(mcm)}`, modules);
+  go('build', '-trimpath', `-modfile=${modules}`, '-o', file, `./cmd/${path.basename(file)}`);
+  return file;
 }
 
 function revisionOf(checkout: string): string {

@@ -6,7 +6,7 @@ const SHIM = 'machinist.example/mcm-provider';
 /** Folder of the shim in a written driver. */
 export const SHIM_FOLDER = 'mcm-provider';
 /** The module that defines the interface of providers. */
-const ORIGINAL = 'github.com/gardener/machine-controller-manager';
+export const ORIGINAL = 'github.com/gardener/machine-controller-manager';
 const ORIGINAL_VERSION = 'v0.62.0';
 const GO = '1.26';
 
