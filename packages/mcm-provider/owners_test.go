@@ -152,3 +152,40 @@ func TestAProviderWithoutGetMachineStatusIsAskedForItsListBeforeAVMIsMade(t *tes
 		t.Errorf("names of one ID are one VM: %v", third.Failure)
 	}
 }
+
+// stuck lists until it is told to end, whatever its context says.
+type stuck struct {
+	driver.Driver
+	calls chan struct{}
+	end   chan struct{}
+}
+
+func (p *stuck) ListMachines(context.Context, *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
+	p.calls <- struct{}{}
+	<-p.end
+	return &driver.ListMachinesResponse{}, nil
+}
+
+func TestAListThatDoesNotEndIsNotStartedAgain(t *testing.T) {
+	provider := &stuck{calls: make(chan struct{}, 2), end: make(chan struct{})}
+	s := serviceOf(t, provider)
+	list := func(ctx context.Context) *contract.ListMachinesResponse {
+		response, _ := s.ListMachines(ctx, &contract.ListMachinesRequest{MachineClass: &contract.MachineClass{Name: "class"}})
+		return response
+	}
+	first, giveUp := context.WithCancel(context.Background())
+	given := make(chan *contract.ListMachinesResponse)
+	go func() { given <- list(first) }()
+	<-provider.calls
+	giveUp()
+	if got := <-given; got.Failure.GetCode() != contract.Code_CODE_ABORTED {
+		t.Errorf("the list that was given up: %v", got)
+	}
+	if got := list(first); got.Failure.GetCode() != contract.Code_CODE_ABORTED || len(provider.calls) > 0 {
+		t.Errorf("the next one: %v, started %d times", got, len(provider.calls))
+	}
+	close(provider.end)
+	if got := list(context.Background()); got.Failure != nil {
+		t.Errorf("after its end: %v", got)
+	}
+}

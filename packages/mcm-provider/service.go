@@ -22,9 +22,11 @@ type service struct {
 	fencing  *Fencing
 	secrets  *secrets
 	turns    turns
-	unheard  unheard
-	pages    pages
-	owners   owners
+	// One list of a class at a time, for the same reason.
+	lists   turns
+	unheard unheard
+	pages   pages
+	owners  owners
 
 	mu sync.Mutex
 	// Optional methods that the provider has answered with Unimplemented.
@@ -316,13 +318,18 @@ func (s *service) list(ctx context.Context, in *contract.ListMachinesRequest) ([
 	}
 	class, _ := classOf(in.GetMachineClass())
 	ctx = context.WithValue(ctx, clusterKey{}, in.GetCall().GetCluster())
+	name := in.GetCall().GetCluster() + "/" + class.Namespace + "/" + class.Name
 	all := func() (map[string]string, error) {
+		release, err := s.lists.take(ctx, name, "ListMachines")
+		if err != nil {
+			return nil, err
+		}
 		none := func(map[string]string) {}
-		return await(ctx, "ListMachines", func() {}, none, func(ctx context.Context) (map[string]string, error) {
+		return await(ctx, "ListMachines", release, none, func(ctx context.Context) (map[string]string, error) {
 			return s.listAll(ctx, class, in.GetSecretData())
 		})
 	}
-	page, next, err := s.pages.next(in.GetCall().GetCluster()+"/"+class.Namespace+"/"+class.Name, in.GetPageToken(), int(in.GetPageSize()), all)
+	page, next, err := s.pages.next(name, in.GetPageToken(), int(in.GetPageSize()), all)
 	asked := owner{cluster: in.GetCall().GetCluster(), namespace: class.Namespace}
 	machines := []*contract.ListedMachine{}
 	for _, listed := range page {

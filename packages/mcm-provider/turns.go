@@ -28,7 +28,7 @@ type turn struct {
 	since      time.Time
 }
 
-// take waits until no other call for the machine runs. It returns Aborted when the time of the call has passed before that.
+// take waits until no other call for the machine, or whatever the turn is about, runs. It returns Aborted when the time of the call has passed before that.
 func (t *turns) take(ctx context.Context, machine, method string) (release func(), _ error) {
 	mine := t.enter(machine)
 	select {
@@ -45,7 +45,7 @@ func (t *turns) take(ctx context.Context, machine, method string) (release func(
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		return nil, failed(contract.Code_CODE_ABORTED,
-			"%s of this machine has been running for %s and must end first; the provider has not returned from it",
+			"%s has been running for %s and must end first; the provider has not returned from it",
 			mine.method, time.Since(mine.since).Round(time.Second))
 	}
 }

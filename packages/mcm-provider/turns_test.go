@@ -27,7 +27,7 @@ func TestACallThatIgnoresItsContextHoldsTheTurnOfItsMachineAlone(t *testing.T) {
 	cancel()
 
 	_, refused := all.take(over, "a", "DeleteMachine")
-	if codeIn(refused) != contract.Code_CODE_ABORTED || !strings.Contains(refused.Error(), "CreateMachine of this machine has been running") {
+	if codeIn(refused) != contract.Code_CODE_ABORTED || !strings.Contains(refused.Error(), "CreateMachine has been running") {
 		t.Errorf("the second call of machine a: %v", refused)
 	}
 	other, err := all.take(context.Background(), "b", "CreateMachine")

@@ -1,10 +1,9 @@
+import { deepEqual } from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-
-import { expect } from '@jest/globals';
 
 import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, type Manifest } from '../../hack/control-plane/apply.ts';
@@ -197,11 +196,12 @@ export class AwsFleet implements AsyncDisposable {
   async settled(count: number, type: string): Promise<void> {
     await eventually(async () => {
       const items = await this.machines();
-      expect(items.map(({ status }) => status?.currentStatus?.phase)).toEqual(Array(count).fill('Available'));
+      const phases = items.map(({ status }) => status?.currentStatus?.phase);
+      deepEqual(phases, Array(count).fill('Available'));
       const ids = items.map(({ spec }) => spec.providerID?.split('/').at(-1) ?? '').toSorted();
       const instances = await this.ec2.instances();
-      expect(instances.map(({ id }) => id).toSorted()).toEqual(ids);
-      expect(new Set(instances.map((one) => one.type))).toEqual(new Set(count === 0 ? [] : [type]));
+      deepEqual(instances.map(({ id }) => id).toSorted(), ids);
+      deepEqual(new Set(instances.map((one) => one.type)), new Set(count === 0 ? [] : [type]));
     }, PATIENCE);
   }
 
@@ -226,8 +226,7 @@ export class AwsFleet implements AsyncDisposable {
       await this.#api.send('DELETE', this.#path(kind, name));
     await eventually(async () => {
       const { status } = await this.#api.request(this.#path('machineclasses', 'large'));
-      expect(status).toBe(404);
-      expect(await this.ec2.instances()).toEqual([]);
+      deepEqual([status, await this.ec2.instances()], [404, []]);
     }, PATIENCE);
   }
 
