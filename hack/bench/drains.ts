@@ -13,9 +13,9 @@ import { WORKLOAD } from './workload.ts';
  * without and with blocked drains beside it, with the default number of workers (50).
  */
 const { blocked, created, rounds } = readOptions('Measures whether blocked drains slow down creations.', {
-  blocked: number('drains that cannot go on', 200),
-  created: number('machines that are created beside them', 100),
-  rounds: number('how often, without and with them', 3),
+  blocked: number('drains that are blocked', 200),
+  created: number('machines created at the same time', 100),
+  rounds: number('rounds, each without and with blocked drains', 3),
 });
 const BASE = '/apis/machine.sapcloud.io/v1alpha1/namespaces/machinist';
 const PODS = '/api/v1/namespaces/machinist/pods';

@@ -21,10 +21,10 @@ import { scale, WORKLOAD } from './workload.ts';
 const { nodes, machines, burners, built } = readOptions(
   'Measures how late Leases are renewed while many objects arrive.',
   {
-    nodes: number('Nodes that arrive', 10_000),
-    machines: number('machines that are created meanwhile', 200),
-    burners: number('processes that want the CPU too', 0),
-    built: text('folder with compiled programs to run, as `npm run build` makes them; the sources otherwise'),
+    nodes: number('Nodes created', 10_000),
+    machines: number('machines created at the same time', 200),
+    burners: number('processes that compete for the CPU', 0),
+    built: text('folder with programs of `npm run build` to run; the sources by default'),
   },
 );
 const PADDING = 'x'.repeat(4_000);

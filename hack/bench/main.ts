@@ -19,17 +19,20 @@ const options = readOptions(
   {
     machines: number('machines', 500),
     scenarios: text(
-      `which, separated by commas:\n${SCENARIOS.map(({ name, description }) => `  ${name}: ${description}`).join('\n')}\n`,
+      `scenarios, separated by commas:\n${SCENARIOS.map(({ name, description }) => `  ${name}: ${description}`).join('\n')}\n`,
       SCENARIOS.map(({ name }) => name).join(','),
     ),
-    credentials: text('of the manager: service-account as in a cluster, or user as in the demo', 'service-account'),
-    json: text('file for the result'),
-    compare: text('file with an earlier result, to compare with'),
-    ceiling: number('1: measure what the API server can do at most, too; 0: leave it out', 1),
-    built: text('folder with compiled programs to run, as `npm run build` makes them; the sources otherwise'),
-    managerFlags: text('flags for the Node of the manager; those of the manifests otherwise', MANIFEST_FLAGS),
-    driverFlags: text('flags for the Node of the driver', DRIVER_IMAGE_FLAGS),
-    logs: text('folder for logs; a new one otherwise'),
+    credentials: text(
+      'credentials of the manager: service-account as in a cluster, or user as in the demo',
+      'service-account',
+    ),
+    json: text('file to write the result to'),
+    compare: text('file with an earlier result to compare with'),
+    ceiling: number('1: also measure the maximum of the API server; 0: skip it', 1),
+    built: text('folder with programs of `npm run build` to run; the sources by default'),
+    managerFlags: text('Node flags of the manager; those of the manifests by default', MANIFEST_FLAGS),
+    driverFlags: text('Node flags of the driver', DRIVER_IMAGE_FLAGS),
+    logs: text('folder for logs; a new one by default'),
   },
 );
 const earlier = options.compare === undefined ? undefined : readRun(options.compare);

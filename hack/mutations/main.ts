@@ -37,16 +37,16 @@ const FILES_A_PART_IN_TIME = 4;
 
 const options = readOptions('Changes the source in small ways, in a copy, and says which changes no test notices.', {
   files: positionals('FILE', 'every mutant that the tool makes of these files; the rows of the list otherwise'),
-  all: flag('every mutant of all files, and every row of the unit level; takes a night'),
-  changed: flag('the mutants of functions that have changed'),
+  all: flag('run every mutant of all files, and every row of the unit level; takes a night'),
+  changed: flag('run the mutants of changed functions'),
   base: text(
     'since when they have changed; otherwise since the main branch, on which it is the commit before, or 30 with --seconds',
   ),
-  level: text('only rows of this level: unit, integration or faults'),
-  sample: number('only so many rows, of the unit level'),
-  seconds: number('end after so many; what is left is chosen by the seed'),
-  seed: text('what a sample is chosen by; the present commit otherwise'),
-  match: text('only rows whose function or reason contains this', ''),
+  level: text('run only rows of this level: unit, integration or faults'),
+  sample: number('number of rows of the unit level to sample'),
+  seconds: number('end after this many seconds; the seed selects what is run'),
+  seed: text('seed that selects a sample; the current commit by default'),
+  match: text('run only rows whose function or reason contains this text', ''),
 });
 
 /** What is tried, part after part. */

@@ -16,10 +16,10 @@ import { GC_FLAGS, growthIn, type Sample, takeSample } from './sample.ts';
  * it does not come to rest (an event was missed), or when heap or descriptors have grown.
  */
 const options = readOptions('Random life of machines while connections to the API server are cut.', {
-  minutes: number('how long', 60),
-  machines: number('machines at most', 30),
-  seed: text('what happens by', 'soak'),
-  logs: text('folder for logs; a new one otherwise'),
+  minutes: number('minutes to run', 60),
+  machines: number('maximum number of machines', 30),
+  seed: text('seed of the random actions', 'soak'),
+  logs: text('folder for logs; a new one by default'),
 });
 const { machines: most, seed } = options;
 const untilMs = performance.now() + options.minutes * 60_000;
