@@ -4,7 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 
 import { BUILT_PACKAGE, CONTRACT, copyExample, LANGUAGES } from '../../cmd/machinist/driver/scaffold.ts';
-import { SHIM_SOURCE } from '../../cmd/machinist/driver/from-mcm-provider.ts';
+import { copyLibrary, SHIM_SOURCE } from '../../cmd/machinist/driver/from-mcm-provider.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { buildDriverPackage } from '../driver-package/build.ts';
 import { bundle } from './bundle.ts';
@@ -42,7 +42,7 @@ async function putScaffolds(to: string): Promise<void> {
     await copyExample(path.join(ROOT, 'examples/drivers', example), path.join(to, 'examples/drivers', example));
   }
   await cp(path.join(ROOT, CONTRACT), path.join(to, CONTRACT));
-  await cp(path.join(ROOT, SHIM_SOURCE), path.join(to, SHIM_SOURCE), { recursive: true });
+  await copyLibrary(ROOT, path.join(to, SHIM_SOURCE));
   await buildDriverPackage(path.join(to, BUILT_PACKAGE));
 }
 

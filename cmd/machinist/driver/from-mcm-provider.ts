@@ -142,10 +142,12 @@ function nameOf(module: string): string {
 async function write(folder: string, program: McmProgram): Promise<void> {
   await mkdir(folder);
   for (const [file, text] of mcmProgramFiles(program)) await writeFile(path.join(folder, file), text);
-  await cp(path.join(installation(), SHIM_SOURCE), path.join(folder, SHIM_FOLDER), {
-    recursive: true,
-    filter: (file) => !file.endsWith('_test.go'),
-  });
+  await copyLibrary(installation(), path.join(folder, SHIM_FOLDER));
+}
+
+/** Copies the library of a checkout or a bundle, without its tests. */
+export async function copyLibrary(root: string, to: string): Promise<void> {
+  await cp(path.join(root, SHIM_SOURCE), to, { recursive: true, filter: (file) => !file.endsWith('_test.go') });
 }
 
 /** Throws CommandError when Go is not there, or too old. */

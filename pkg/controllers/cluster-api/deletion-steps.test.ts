@@ -289,6 +289,13 @@ test.each([
   expect((await run({}, { node: UNREACHABLE, conditions })).waits).toBe(waits);
 });
 
+test('a deletion that begins while objects are still being read waits for the cluster of its Node as for a drain afterwards', async () => {
+  const first = await run({}, { infrastructure: { kind: 'reading' } });
+  const conditions = [{ type: 'Deleting', status: 'True', reason: first.waits, message: first.says }];
+
+  expect((await run({}, { node: UNREACHABLE, conditions })).waits).toBe('DrainingNode');
+});
+
 test('what a deletion waits for is told as before while objects are still being read', async () => {
   const said = { type: 'Deleting', status: 'True', reason: 'DrainingNode', message: 'Draining Node n: x' };
 
@@ -753,15 +760,15 @@ describe('a deletion', () => {
   });
 
   // promise: machines-cluster-api/drain-left-out-because
-  test.each([{ seen: { kind: 'reading' } as const }, { seen: { kind: 'unknown', problem: 'p' } as const }])(
-    'nothing is begun while it cannot be told what there is: $seen',
-    async ({ seen }) => {
-      for (const change of [{ infrastructure: seen }, { bootstrap: seen }]) {
-        const ended = await run({ drained: 'none', gone: ALL_GONE }, change);
-        expect(ended).toMatchObject({ did: [], waits: 'WaitingForInfrastructureDeletion', isHeld: true });
-      }
-    },
-  );
+  test.each([
+    { seen: { kind: 'reading' } as const, waits: 'DrainingNode' },
+    { seen: { kind: 'unknown', problem: 'p' } as const, waits: 'WaitingForInfrastructureDeletion' },
+  ])('nothing is begun while it cannot be told what there is: $seen', async ({ seen, waits }) => {
+    for (const change of [{ infrastructure: seen }, { bootstrap: seen }]) {
+      const ended = await run({ drained: 'none', gone: ALL_GONE }, change);
+      expect(ended).toMatchObject({ did: [], waits, isHeld: true });
+    }
+  });
 });
 
 const HOME: NodeCluster = { kind: 'reached', target: {} as Target, identity: undefined };

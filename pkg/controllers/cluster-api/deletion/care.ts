@@ -2,7 +2,7 @@ import { isBeingDeleted, keyBeside } from '../../../apis/meta.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { ClusterAPIMachineStep, StepDeps } from '../machine-pass.ts';
 import { nodeCareOf } from './node-care.ts';
-import { lastDeletingCondition, waits } from './waits.ts';
+import { DRAINING, lastDeletingCondition, waits } from './waits.ts';
 
 /** Finds out whether the Node is drained and deleted; see nodeCareOf. */
 export function careStep({ machines, externals }: Pick<StepDeps, 'machines' | 'externals'>): ClusterAPIMachineStep {
@@ -15,7 +15,7 @@ export function careStep({ machines, externals }: Pick<StepDeps, 'machines' | 'e
       if (controlPlane?.kind === 'reading' && !isBeingDeleted(cluster)) {
         const said = lastDeletingCondition(pass);
         const reading = `Unknown whether ${reference?.kind} ${reference?.name} exists: reading it`;
-        return waits(pass, said?.reason ?? 'DrainingNode', said?.message ?? reading);
+        return waits(pass, said?.reason ?? DRAINING, said?.message ?? reading);
       }
       const { name } = cluster.metadata;
       const ofCluster = machines

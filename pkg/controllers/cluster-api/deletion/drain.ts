@@ -21,6 +21,7 @@ import { awaitCluster, mayHaveNode, type UnreachedStep } from './reachable.ts';
 import {
   isOver,
   DELETION_RECHECK_MS,
+  DRAINING,
   notedWhileWaiting,
   OF_INFRASTRUCTURE,
   lastDeletingCondition,
@@ -35,7 +36,7 @@ const SOON_MS = 5_000;
 const DRAIN_ROUND_MS = 600_000;
 
 const UNREACHED: UnreachedStep = {
-  reason: 'DrainingNode',
+  reason: DRAINING,
   startTime: 'nodeDrainStartTime',
   timeout: 'nodeDrainTimeoutSeconds',
 };
@@ -129,7 +130,7 @@ export function drainStep({
             ? reportedBefore(pass, name)
             : `Draining Node ${name}: ${describeRemainingPods(progress)}`;
         const event = progress && eventOf(progress);
-        return waits(pass, 'DrainingNode', said, { againMs: DELETION_RECHECK_MS, event });
+        return waits(pass, DRAINING, said, { againMs: DELETION_RECHECK_MS, event });
       }
       const stands = activity?.state === 'done' ? standOf(activity.result, node) : undefined;
       if (stands === 'empty') {
@@ -144,13 +145,13 @@ export function drainStep({
         if (restMs > 0) {
           const [why, event] = stands === 'open' ? [ONCE_MORE, undefined] : describeDrainEnd(activity);
           pass.again.push({ afterMs: restMs, waitingFor: 'the next drain retry' });
-          return waits(pass, 'DrainingNode', `Draining Node ${name}${why}`, { event });
+          return waits(pass, DRAINING, `Draining Node ${name}${why}`, { event });
         }
         drains.forget(uid, 'drain');
       }
       begin(pass, target, node, leftMs);
       const said = stands === 'open' ? `Draining Node ${name}${ONCE_MORE}` : reportedBefore(pass, name);
-      return waits(pass, 'DrainingNode', said, { againMs: DELETION_RECHECK_MS });
+      return waits(pass, DRAINING, said, { againMs: DELETION_RECHECK_MS });
     },
   };
   return notedWhileWaiting(step, SUCCEEDED, 'Draining');
@@ -187,7 +188,7 @@ function restMsAfter(activity: EndedActivity, node: Node): number {
 function reportedBefore(pass: MachinePass, name: string): string {
   const text = `Draining Node ${name}`;
   const said = lastDeletingCondition(pass);
-  if (said?.reason !== 'DrainingNode') return text;
+  if (said?.reason !== DRAINING) return text;
   return [':', ONCE_MORE].some((more) => said.message.startsWith(`${text}${more}`)) ? said.message : text;
 }
 

@@ -1,6 +1,6 @@
 import { next } from '../../../reconcile/result.ts';
 import type { ClusterAPIMachineStep } from '../machine-pass.ts';
-import { OF_INFRASTRUCTURE, lastDeletingCondition, waits, waitsForFacts } from './waits.ts';
+import { DRAINING, OF_INFRASTRUCTURE, lastDeletingCondition, waits, waitsForFacts } from './waits.ts';
 
 /** Nothing is begun while it cannot be told what there is: a drain that is left out cannot be made up for. */
 export const located: ClusterAPIMachineStep = {
@@ -16,10 +16,11 @@ export const located: ClusterAPIMachineStep = {
       if (seen.kind === 'unknown') {
         return waitsForFacts(pass, OF_INFRASTRUCTURE, `Unknown whether ${what} exists: ${seen.problem}`);
       }
-      // A manager that has just begun to watch a kind knows nothing new: what was said last stands.
+      // A manager that has just begun to watch a kind knows nothing new: what was said last stands. At the beginning of a deletion that is
+      // nothing, and a reason of what comes after the drain would stay until the drain begins.
       const said = lastDeletingCondition(pass);
       const reading = `Unknown whether ${what} exists: reading it`;
-      return waits(pass, said?.reason ?? OF_INFRASTRUCTURE, said?.message ?? reading);
+      return waits(pass, said?.reason ?? DRAINING, said?.message ?? reading);
     }
     return next;
   },

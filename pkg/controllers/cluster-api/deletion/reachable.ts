@@ -2,7 +2,7 @@ import { conditionOf } from '../../../apis/cluster-api/condition.ts';
 import { EXCLUDE_DETACH_ANNOTATION, EXCLUDE_DRAIN_ANNOTATION } from '../../../apis/cluster-api/keys.ts';
 import { next, type StepResult } from '../../../reconcile/result.ts';
 import type { MachinePass, ClusterAPIMachineStep } from '../machine-pass.ts';
-import { isOver, started, timeLeftMs, waitsForFacts, type StartTime } from './waits.ts';
+import { DRAINING, isOver, started, timeLeftMs, waitsForFacts, type StartTime } from './waits.ts';
 
 /** What ends the wait of who knows it already. */
 const LET_GO = `To delete the Machine and its VM without a drain, set annotations ${EXCLUDE_DRAIN_ANNOTATION} and ${EXCLUDE_DETACH_ANNOTATION}`;
@@ -18,7 +18,7 @@ export const decided: ClusterAPIMachineStep = {
       (one) => annotations?.[one] !== undefined,
     );
     if (isLetGo || node.kind !== 'undecided') return next;
-    return waitsForFacts(pass, 'DrainingNode', `Waiting until its Node is known: ${node.problem}. ${LET_GO}`);
+    return waitsForFacts(pass, DRAINING, `Waiting until its Node is known: ${node.problem}. ${LET_GO}`);
   },
 };
 

@@ -8,6 +8,9 @@ import { older } from '../older-conditions.ts';
 /** How often a drain or volumes that are still attached are looked at again. */
 export const DELETION_RECHECK_MS = 20_000;
 
+/** Reason until the Node is empty. */
+export const DRAINING = 'DrainingNode';
+
 /** Reason while volumes are not off the Node. */
 export const OF_VOLUMES = 'WaitingForVolumeDetach';
 
