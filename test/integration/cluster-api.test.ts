@@ -817,7 +817,13 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     await running('witness');
     await says('witness', 'Available', 'True', 'Available');
     expect(await versions()).toEqual(before);
-    const settled = await read('witness');
+    // Its provider ID was written just now, and what its status says of that comes after it.
+    const settled = await eventually(async () => {
+      const one = await read('witness');
+      const { conditions = [] } = one.status ?? {};
+      expect(new Set(conditions.map((told) => told.observedGeneration))).toEqual(new Set([one.metadata.generation]));
+      return one;
+    }, PATIENCE);
     await sim.set(SIM_MACHINE, 'witness', { metadata: { labels: { touched: 'yes' } } });
     const { metadata } = await read(name);
     await edit(name, { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } });
