@@ -821,7 +821,9 @@ describe.each(DIALECTS)('where $version is served', (served) => {
     const settled = await eventually(async () => {
       const one = await read('witness');
       const { conditions = [] } = one.status ?? {};
-      expect(new Set(conditions.map((told) => told.observedGeneration))).toEqual(new Set([one.metadata.generation]));
+      expect(new Set(conditions.map(({ observedGeneration }) => observedGeneration))).toEqual(
+        new Set([one.metadata.generation]),
+      );
       return one;
     }, PATIENCE);
     await sim.set(SIM_MACHINE, 'witness', { metadata: { labels: { touched: 'yes' } } });
