@@ -70,20 +70,14 @@ func plain(text string) string { return machineCode.ReplaceAllString(text, "$1")
 // whenCreating corrects what a status means as the result of a creation. An image or a network that does not exist is not a VM that does
 // not exist, and a VM that has not been initialized is one only if it is named.
 func whenCreating(failure *Failure, hasVM bool) *Failure {
-	switch {
-	case failure == nil:
-		return nil
-	case failure.Code == contract.Code_CODE_NOT_FOUND:
-		return failed(contract.Code_CODE_FAILED_PRECONDITION, "%s", failure.Message)
-	case failure.Code == contract.Code_CODE_UNINITIALIZED && !hasVM:
+	if failure != nil && failure.Code == contract.Code_CODE_UNINITIALIZED && !hasVM {
 		return failed(contract.Code_CODE_INTERNAL, "%s", failure.Message)
-	default:
-		return failure
 	}
+	return notTheVM(failure)
 }
 
-// whenListing: a list of which something was not found is not an empty one.
-func whenListing(failure *Failure) *Failure {
+// notTheVM corrects NotFound of a call that looks for no VM: a list of which something was not found is not an empty one.
+func notTheVM(failure *Failure) *Failure {
 	if failure != nil && failure.Code == contract.Code_CODE_NOT_FOUND {
 		return failed(contract.Code_CODE_FAILED_PRECONDITION, "%s", failure.Message)
 	}

@@ -42,7 +42,7 @@ func TestFailures(t *testing.T) {
 
 func TestWhatIsMissingIsNotTheVM(t *testing.T) {
 	missing := failureOf(status.Error(codes.NotFound, "image not found"))
-	for name, got := range map[string]*Failure{"of a creation": whenCreating(missing, false), "of a list": whenListing(missing)} {
+	for name, got := range map[string]*Failure{"of a creation": whenCreating(missing, false), "of a list": notTheVM(missing)} {
 		if got.Code != contract.Code_CODE_FAILED_PRECONDITION || got.Message != "image not found" {
 			t.Errorf("%s: %s %q", name, got.Code, got.Message)
 		}

@@ -96,7 +96,7 @@ func (s *service) ListMachines(ctx context.Context, in *contract.ListMachinesReq
 	defer s.secrets.hide(in.GetSecretData())()
 	machines, next, err := s.list(ctx, in)
 	return &contract.ListMachinesResponse{
-		Failure: whenListing(s.shown(err, in)).contract(""), Machines: machines, NextPageToken: next,
+		Failure: notTheVM(s.shown(err, in)).contract(""), Machines: machines, NextPageToken: next,
 	}, nil
 }
 
@@ -220,7 +220,7 @@ func (s *service) find(ctx context.Context, in *request) (outcome, error) {
 	}
 	list, err := s.listAll(ctx, in.class, in.secret)
 	if err != nil {
-		return outcome{}, whenListing(failureOf(err))
+		return outcome{}, notTheVM(failureOf(err))
 	}
 	ids := []string{}
 	for id, name := range list {
@@ -302,13 +302,11 @@ func (s *service) mayDelete(ctx context.Context, in *request) error {
 	if id := in.machine.Spec.ProviderID; id != "" {
 		return s.owners.refuse(id, in.owner)
 	}
-	response, err := s.provider.GetMachineStatus(ctx, &driver.GetMachineStatusRequest{
-		Machine: in.machine, MachineClass: in.class, Secret: secretOf(in.secret),
-	})
-	if err != nil || response == nil {
-		return nil // what the provider deletes, or cannot find, it says itself
+	_, err := s.status(ctx, in)
+	if failure := failureOf(err); failure != nil && failure.isForeign {
+		return failure
 	}
-	return s.owners.refuse(response.ProviderID, in.owner)
+	return nil // what the provider deletes, or cannot find, it says itself
 }
 
 // list returns one page.

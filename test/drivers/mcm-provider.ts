@@ -3,10 +3,9 @@ import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
-const ROOT = path.resolve(import.meta.dirname, '../..');
+import { GO_ENVIRONMENT } from './go-environment.ts';
 
-/** As etcd is built, whose gRPC it is: that one is compiled once. */
-const GO = { CGO_ENABLED: '0', GOFLAGS: '-trimpath', GOTOOLCHAIN: 'local', GOWORK: 'off' };
+const ROOT = path.resolve(import.meta.dirname, '../..');
 
 /** What the provider of the tests does instead of answering, once. */
 export type ProviderFault =
@@ -28,7 +27,7 @@ export async function writeFolderProvider(folder: string): Promise<void> {
 export async function go(folder: string, ...argv: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)('go', argv, {
     cwd: folder,
-    env: { ...process.env, ...GO },
+    env: { ...process.env, ...GO_ENVIRONMENT },
     maxBuffer: 64e6,
   });
   return stdout;

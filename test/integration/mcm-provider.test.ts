@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -10,17 +10,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { FromMcmProviderOptions } from '../../cmd/machinist/driver/command.ts';
 import { fromMcmProvider } from '../../cmd/machinist/driver/from-mcm-provider.ts';
 import { MCM_PROVIDERS } from '../../cmd/machinist/driver/mcm-providers.ts';
-import { applyManifests, parseManifests } from '../../hack/control-plane/apply.ts';
 import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
-import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import { RULES } from '../../pkg/conformance/rules/index.ts';
 import { DriverError } from '../../pkg/driver/error.ts';
 import type { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
-import { InProcessManager } from '../cloud/manager.ts';
+import { DriverFleet } from '../drivers/driver-fleet.ts';
 import { acceptedSecret, go, ProviderFaults, writeFolderProvider } from '../drivers/mcm-provider.ts';
 import { NewDriver } from '../drivers/new-driver.ts';
 import { callOf, classOf, connect as connectTo, requestOf, type SecretTexts } from '../drivers/requests.ts';
-import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 
 /*
@@ -31,8 +28,6 @@ const BUILD_MS = 600_000;
 const PATIENCE = { timeoutMs: 120_000, intervalMs: 100 };
 const NAME = 'folder-driver';
 const SHIM = 'machinist.example/mcm-provider';
-const CONTROLLERS = 'machine-deployment,machine-set,machine,machine-class,secret,safety.orphan-vms';
-const GROUP = '/apis/machine.sapcloud.io/v1alpha1';
 
 /** As the API server has it. */
 function served(machineClass: MachineClass): MachineClass {
@@ -224,47 +219,20 @@ test(
   'a manager gets one VM for each machine from a provider that panics, hangs, lies and is killed, and leaves none',
   async () => {
     rmSync(path.join(folder, 'run'), { recursive: true, force: true });
-    await using ns = await namespace();
-    const connection = connect();
-    await using stack = new AsyncDisposableStack();
-    const api = connection.api();
-    stack.defer(() => api.close());
-    const driver = stack.use(await NewDriver.start(folder));
-    const objects = ['deployment.yaml', 'proof/class.yaml', 'proof/secret.yaml'].flatMap((file) =>
-      parseManifests(
-        readFileSync(path.join(folder, file), 'utf8').replaceAll('namespace: default', `namespace: ${ns.name}`),
-      ),
-    );
-    await applyManifests(api, objects);
+    await using driver = await NewDriver.start(folder);
     await faults.put('CreateMachine', 'panic');
     await faults.put('GetMachineStatus', 'subnet');
-    stack.use(
-      await InProcessManager.start({
-        kubeconfig: await connection.kubeconfigFor({ user: 'admin', groups: ['system:masters'] }),
-        namespace: ns.name,
-        flags: { driver: `${NAME}=unix://${driver.socket}`, controllers: CONTROLLERS },
-      }),
-    );
-    const of = (resource: string, object = ''): string => `${GROUP}/namespaces/${ns.name}/${resource}/${object}`;
-    /** Until there are so many Machines, each with a VM of its own, and no VM besides. */
-    const settled = async (count: number): Promise<void> =>
-      await eventually(async () => {
-        const { items } = await api.send<{ items: readonly Machine[] }>('GET', of('machines'));
-        expect(items.map(({ spec }) => spec.providerID ?? '')).toHaveLength(count);
-        expect(await driver.vms()).toEqual(items.map(({ spec }) => spec.providerID ?? '').toSorted());
-      }, PATIENCE);
+    await using fleet = await DriverFleet.start(driver, NAME, folder);
 
-    await settled(2);
+    await fleet.settled(2);
     await driver.restart();
     await faults.put('CreateMachine', 'quota');
-    await api.send('PATCH', of('machinedeployments', NAME), { spec: { replicas: 3 } });
-    await settled(3);
+    await fleet.scale(3);
+    await fleet.settled(3);
     await faults.put('DeleteMachine', 'fatal');
-    await api.send('PATCH', of('machinedeployments', NAME), { spec: { replicas: 1 } });
-    await settled(1);
-    for (const one of ['machinedeployments', 'machineclasses']) await api.send('DELETE', of(one, NAME));
-    await settled(0);
-    await eventually(async () => (await api.request(of('machineclasses', NAME))).status === 404, PATIENCE);
+    await fleet.scale(1);
+    await fleet.settled(1);
+    await fleet.remove();
     expect(await driver.log()).not.toContain('example-token');
   },
   BUILD_MS,

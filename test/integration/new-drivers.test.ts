@@ -15,36 +15,30 @@ import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import { applyManifests, parseManifests } from '../../hack/control-plane/apply.ts';
 import { withLock } from '../../hack/control-plane/build-lock.ts';
 import { createPki, type PkiFiles } from '../../hack/control-plane/pki.ts';
 import { freePort } from '../../hack/control-plane/ports.ts';
 import { cacheDirectory } from '../../hack/control-plane/user-directories.ts';
-import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { RULES } from '../../pkg/conformance/rules/index.ts';
 import { DriverError } from '../../pkg/driver/error.ts';
 import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';
 import { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
-import { InProcessManager } from '../cloud/manager.ts';
+import { DriverFleet } from '../drivers/driver-fleet.ts';
+import { GO_ENVIRONMENT } from '../drivers/go-environment.ts';
 import { NewDriver, write } from '../drivers/new-driver.ts';
 import { callOf, classOf, connect as connectTo, requestOf } from '../drivers/requests.ts';
-import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 
 const BUF = path.resolve(import.meta.dirname, '../../node_modules/.bin');
 /** A driver is built, and its packages are downloaded, the first time. */
 const BUILD_MS = 600_000;
 const PATIENCE = { timeoutMs: 120_000, intervalMs: 100 };
-/** All but those that look at every Node: others share the cluster. */
-const CONTROLLERS = 'machine-deployment,machine-set,machine,machine-class,secret,safety.orphan-vms';
-const GROUP = '/apis/machine.sapcloud.io/v1alpha1';
 
 /** What a language's tools are given, so that they find what they have downloaded and compiled before. */
 const ENVIRONMENTS = {
-  // As etcd is built, whose gRPC it is: that one is compiled once.
-  go: { CGO_ENABLED: '0', GOFLAGS: '-trimpath', GOTOOLCHAIN: 'local', GOWORK: 'off' },
+  go: GO_ENVIRONMENT,
   python: { PIP_DISABLE_PIP_VERSION_CHECK: '1' },
 } as const;
 
@@ -186,47 +180,16 @@ describe.each(lack === undefined ? (['go', 'python'] as const) : (['go'] as cons
     });
 
     test('makes the machines of a manager, and no other VMs, also when it is killed in between', async () => {
-      await using ns = await namespace();
-      const connection = connect();
-      await using stack = new AsyncDisposableStack();
-      const api = connection.api();
-      stack.defer(() => api.close());
-      const driver = stack.use(await NewDriver.start(folder));
-      const objects = ['deployment.yaml', 'proof/class.yaml', 'proof/secret.yaml'].flatMap((file) =>
-        parseManifests(
-          readFileSync(path.join(folder, file), 'utf8').replaceAll('namespace: default', `namespace: ${ns.name}`),
-        ),
-      );
-      await applyManifests(api, objects);
-      stack.use(
-        await InProcessManager.start({
-          kubeconfig: await connection.kubeconfigFor({ user: 'admin', groups: ['system:masters'] }),
-          namespace: ns.name,
-          flags: { driver: `${name}=unix://${driver.socket}`, controllers: CONTROLLERS },
-        }),
-      );
-      const of = (resource: string, object = ''): string => `${GROUP}/namespaces/${ns.name}/${resource}/${object}`;
-      const machines = async (): Promise<readonly Machine[]> => {
-        const { items } = await api.send<{ items: readonly Machine[] }>('GET', of('machines'));
-        return items;
-      };
-      /** Until there are so many Machines, each with a VM of its own, and no VM besides. */
-      const settled = async (count: number): Promise<void> =>
-        await eventually(async () => {
-          const ids = (await machines()).map(({ spec }) => spec.providerID ?? '').toSorted();
-          expect(ids).toHaveLength(count);
-          expect(await driver.vms()).toEqual(ids);
-        }, PATIENCE);
+      await using driver = await NewDriver.start(folder);
+      await using fleet = await DriverFleet.start(driver, name, folder);
 
-      await settled(2);
+      await fleet.settled(2);
       await driver.restart();
-      await api.send('PATCH', of('machinedeployments', name), { spec: { replicas: 3 } });
-      await settled(3);
-      await api.send('PATCH', of('machinedeployments', name), { spec: { replicas: 1 } });
-      await settled(1);
-      for (const one of ['machinedeployments', 'machineclasses']) await api.send('DELETE', of(one, name));
-      await settled(0);
-      await eventually(async () => (await api.request(of('machineclasses', name))).status === 404, PATIENCE);
+      await fleet.scale(3);
+      await fleet.settled(3);
+      await fleet.scale(1);
+      await fleet.settled(1);
+      await fleet.remove();
     });
   },
 );

@@ -8,15 +8,12 @@ import { CommandError } from '../command-error.ts';
 import { installation } from '../installation.ts';
 import { runForExitCode, type Terminal } from '../terminal.ts';
 import type { FromMcmProviderOptions } from './command.ts';
-import { mcmProgramFiles, type McmProgram, programOf, SHIM_FOLDER } from './mcm-program.ts';
+import { mcmProgramFiles, type McmProgram, OLDEST_GO, programOf, SHIM_FOLDER } from './mcm-program.ts';
 import { MCM_PROVIDERS, type McmProvider } from './mcm-providers.ts';
 import { requireFree, requireName } from './scaffold.ts';
 
 /** Where a checkout and a bundle have the shim. */
 export const SHIM_SOURCE = 'packages/mcm-provider';
-
-/** The oldest Go that compiles the shim. */
-const GO = [1, 26] as const;
 
 /**
  * Writes a driver that serves a provider of machine-controller-manager, and compiles it. The folder is there whole and compiled, or not at
@@ -152,7 +149,7 @@ export async function copyLibrary(root: string, to: string): Promise<void> {
 
 /** Throws CommandError when Go is not there, or too old. */
 async function requireGo(env: Terminal['env']): Promise<void> {
-  const remedy = `install Go ${GO.join('.')} or newer, or write the files only, with --no-build`;
+  const remedy = `install Go ${OLDEST_GO} or newer, or write the files only, with --no-build`;
   const { stdout } = await promisify(execFile)('go', ['env', 'GOVERSION'], { env }).catch(
     (err: NodeJS.ErrnoException) => {
       throw new CommandError(
@@ -163,7 +160,8 @@ async function requireGo(env: Terminal['env']): Promise<void> {
   const version = stdout.trim();
   const [, major, minor] = /^go(\d+)\.(\d+)/.exec(version) ?? [];
   if (major === undefined) return; // built from source
-  if (Number(major) > GO[0] || (Number(major) === GO[0] && Number(minor) >= GO[1])) return;
+  const [oldestMajor = 0, oldestMinor = 0] = OLDEST_GO.split('.').map(Number);
+  if (Number(major) > oldestMajor || (Number(major) === oldestMajor && Number(minor) >= oldestMinor)) return;
   throw new CommandError(`${version} is too old; ${remedy}`);
 }
 

@@ -8,7 +8,8 @@ export const SHIM_FOLDER = 'mcm-provider';
 /** The module that defines the interface of providers. */
 export const ORIGINAL = 'github.com/gardener/machine-controller-manager';
 const ORIGINAL_VERSION = 'v0.62.0';
-const GO = '1.26';
+/** The oldest Go that compiles the library. */
+export const OLDEST_GO = '1.26';
 
 /** A driver to write. */
 export interface McmProgram {
@@ -150,7 +151,7 @@ function modFile(program: McmProgram): string {
   ];
   return `module ${moduleOf(program)}
 
-go ${GO}.0
+go ${OLDEST_GO}.0
 
 require (
 \t${ORIGINAL} ${ORIGINAL_VERSION}
@@ -168,7 +169,7 @@ function dockerfile(program: McmProgram): string {
     ? '# The checkouts that go.mod names are not in the build context: run "go mod vendor" first.\n'
     : '';
   return `# A static binary without a shell, for uid 65532 and a read-only root file system.
-${vendored}FROM golang:${GO} AS build
+${vendored}FROM golang:${OLDEST_GO} AS build
 WORKDIR /src
 COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -ldflags=-s -o /driver .
