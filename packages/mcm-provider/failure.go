@@ -20,6 +20,8 @@ type Failure struct {
 	HighestToken uint64
 	// The VM exists, and is that of another machine.
 	isForeign bool
+	// The time of the call has passed while the provider worked: what it has done by then is not known.
+	isCutShort bool
 }
 
 func (f *Failure) Error() string { return f.Message }
@@ -62,7 +64,17 @@ func codeOf(code codes.Code) contract.Code {
 	return number
 }
 
-var machineCode = regexp.MustCompile(`machine codes error: code = \[[A-Za-z]+\] message = \[(.*)\]`)
+// cutShort marks a failure of a call whose time had passed while the provider worked.
+func cutShort(err error) *Failure {
+	failure := failed(contract.Code_CODE_ABORTED, "the provider returned no provider ID")
+	if given := failureOf(err); given != nil {
+		*failure = *given
+	}
+	failure.isCutShort = true
+	return failure
+}
+
+var machineCode = regexp.MustCompile(`(?s)machine codes error: code = \[[A-Za-z]+\] message = \[(.*)\]`)
 
 // plain takes the frame of a status out of a text: `machine codes error: code = [Internal] message = [no such AMI]` is `no such AMI`.
 func plain(text string) string { return machineCode.ReplaceAllString(text, "$1") }

@@ -1,6 +1,7 @@
 package mcmprovider
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -28,7 +29,9 @@ func startLogs(to io.Writer, level string, secrets *secrets) error {
 			case slog.KindString:
 				attribute.Value = slog.StringValue(secrets.clean(attribute.Value.String()))
 			case slog.KindAny:
-				if text := fmt.Sprint(attribute.Value.Any()); secrets.clean(text) != text {
+				value := attribute.Value.Any()
+				text, written := fmt.Sprint(value), asWritten(value)
+				if secrets.clean(text) != text || secrets.clean(written) != written {
 					attribute.Value = slog.StringValue(secrets.clean(text))
 				}
 			}
@@ -39,6 +42,17 @@ func startLogs(to io.Writer, level string, secrets *secrets) error {
 	klog.OsExit = func(code int) { panic("the provider ended with klog, exit code " + strconv.Itoa(code)) }
 	var klogLevel klog.Level
 	return klogLevel.Set(strconv.Itoa(verbosity[level]))
+}
+
+// asWritten is a value as the handler writes it: it follows pointers, of which text shows only the address.
+func asWritten(value any) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = "" // the handler writes as much
+		}
+	}()
+	written, _ := json.Marshal(value)
+	return string(written)
 }
 
 // secrets of the calls that run.

@@ -12,6 +12,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
+type unwritable struct{}
+
+func (unwritable) MarshalJSON() ([]byte, error) { panic("a defect") }
+
 func TestLogLinesHaveNoSecretOfACallThatRuns(t *testing.T) {
 	lines := &bytes.Buffer{}
 	hiding := &secrets{}
@@ -27,6 +31,10 @@ func TestLogLinesHaveNoSecretOfACallThatRuns(t *testing.T) {
 	klog.ErrorS(errors.New("refused "+string(key)), "failed", "secret", data)
 	slog.Info("bytes", "text", fmt.Sprint(key), "encoded", base64.StdEncoding.EncodeToString(key))
 	slog.Info("a word of the user data: abcdef.0123456789abcdef")
+	klog.InfoS("a pointer to it", "request", &struct {
+		Of *struct{ Data map[string][]byte }
+	}{&struct{ Data map[string][]byte }{data}})
+	klog.InfoS("a value that cannot be written", "request", unwritable{})
 	klog.V(3).Info("a request")
 	written := lines.String()
 
@@ -34,6 +42,9 @@ func TestLogLinesHaveNoSecretOfACallThatRuns(t *testing.T) {
 		if strings.Contains(written, secret) {
 			t.Errorf("%s is in %s", secret, written)
 		}
+	}
+	if !strings.Contains(written, "a pointer to it") || !strings.Contains(written, "cannot be written") {
+		t.Errorf("lines are missing in %s", written)
 	}
 	if !strings.Contains(written, "eu-central-1") || strings.Contains(written, "a request") {
 		t.Errorf("%s", written)

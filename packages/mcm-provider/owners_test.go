@@ -20,6 +20,8 @@ type byName struct {
 	deleted []string
 	// Answers GetMachineStatus with Unimplemented.
 	isBlind bool
+	// Answers DeleteMachine with NotFound.
+	isGone bool
 }
 
 func (p *byName) CreateMachine(_ context.Context, in *driver.CreateMachineRequest) (*driver.CreateMachineResponse, error) {
@@ -39,6 +41,9 @@ func (p *byName) GetMachineStatus(_ context.Context, in *driver.GetMachineStatus
 }
 
 func (p *byName) DeleteMachine(_ context.Context, in *driver.DeleteMachineRequest) (*driver.DeleteMachineResponse, error) {
+	if p.isGone {
+		return nil, status.Error(codes.NotFound, "none")
+	}
 	p.deleted = append(p.deleted, in.Machine.Name)
 	p.names = slices.DeleteFunc(p.names, func(name string) bool { return name == in.Machine.Name })
 	return &driver.DeleteMachineResponse{}, nil
@@ -102,6 +107,27 @@ func TestTheVMOfAnotherMachineIsNeitherShownNorDeletedNorDoubled(t *testing.T) {
 	}
 }
 
+func TestTheVMOfAnotherMachineIsNotInitialized(t *testing.T) {
+	s := serviceOf(t, &byName{})
+	in := &contract.Call{Cluster: "c"}
+	_, _ = s.CreateMachine(context.Background(), &contract.CreateMachineRequest{Call: in, Machine: machine("n", "m", "1", "")})
+	other := &contract.InitializeMachineRequest{Call: in, Machine: machine("o", "m", "2", "id-m")}
+	if got, _ := s.InitializeMachine(context.Background(), other); got.Failure.GetCode() != contract.Code_CODE_NOT_FOUND {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestAVMThatIsGoneIsThatOfNoMachine(t *testing.T) {
+	provider := &byName{isGone: true}
+	s := serviceOf(t, provider)
+	in := &contract.Call{Cluster: "c"}
+	_, _ = s.CreateMachine(context.Background(), &contract.CreateMachineRequest{Call: in, Machine: machine("n", "m", "1", "")})
+	gone, _ := s.DeleteMachine(context.Background(), &contract.DeleteMachineRequest{Call: in, Machine: machine("n", "m", "1", "id-m")})
+	if gone.Failure.GetCode() != contract.Code_CODE_NOT_FOUND || len(s.owners.vms) > 0 {
+		t.Errorf("%v, remembered %v", gone, s.owners.vms)
+	}
+}
+
 func TestAVMWithoutAMachineIsDeletedByItsID(t *testing.T) {
 	provider := &byName{}
 	s := serviceOf(t, provider)
@@ -150,6 +176,30 @@ func TestAProviderWithoutGetMachineStatusIsAskedForItsListBeforeAVMIsMade(t *tes
 	third, _ := s.CreateMachine(ctx, in)
 	if third.Failure != nil {
 		t.Errorf("names of one ID are one VM: %v", third.Failure)
+	}
+}
+
+func TestAListThatIsGivenUpShowsNoSecretWhileItGoesOn(t *testing.T) {
+	provider := &stuck{calls: make(chan struct{}, 2), end: make(chan struct{})}
+	s := serviceOf(t, provider)
+	ctx, giveUp := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		secret := map[string][]byte{"password": []byte("of-the-account")}
+		_, _ = s.ListMachines(ctx, &contract.ListMachinesRequest{MachineClass: &contract.MachineClass{Name: "class"}, SecretData: secret})
+		close(ended)
+	}()
+	<-provider.calls
+	giveUp()
+	<-ended
+	if got := s.secrets.clean("of-the-account"); got != hidden {
+		t.Errorf("%s is shown", got)
+	}
+	close(provider.end)
+	release, _ := s.lists.take(context.Background(), "//class", "ListMachines")
+	release()
+	if got := s.secrets.clean("of-the-account"); got == hidden {
+		t.Error("it is kept longer than needed")
 	}
 }
 

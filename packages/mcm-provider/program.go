@@ -95,7 +95,7 @@ func serve(
 	if err != nil {
 		return fmt.Errorf("--state-directory: %w", err)
 	}
-	provider, err := newProvider(terminated)
+	provider, err := guarded(terminated, "its constructor", newProvider)
 	if err != nil {
 		return err
 	}
@@ -162,14 +162,14 @@ func measured(ctx context.Context, request any, info *grpc.UnaryServerInfo, hand
 	serving.WithLabelValues(method).Inc()
 	defer serving.WithLabelValues(method).Dec()
 	response, err := handle(ctx, request)
-	served.WithLabelValues(method, resultOf(ctx, response)).Observe(time.Since(started).Seconds())
+	served.WithLabelValues(method, resultOf(ctx, response, err)).Observe(time.Since(started).Seconds())
 	return response, err
 }
 
-func resultOf(ctx context.Context, response any) string {
+func resultOf(ctx context.Context, response any, err error) string {
 	answered, isAnswer := response.(interface{ GetFailure() *contract.Failure })
 	switch {
-	case ctx.Err() != nil || !isAnswer:
+	case ctx.Err() != nil || err != nil || !isAnswer:
 		return "none"
 	case answered.GetFailure() == nil:
 		return "OK"
@@ -187,6 +187,13 @@ func nameOf(code contract.Code) string {
 	return name.String()
 }
 
+func checkMetricsAddress(address string) error {
+	if host, _, err := net.SplitHostPort(address); err != nil || net.ParseIP(host) == nil {
+		return fmt.Errorf("%q: expected IP:PORT, such as 0.0.0.0:9090", address)
+	}
+	return nil
+}
+
 // serveMetrics serves what the provider registers with Prometheus, and the calls of this program.
 func serveMetrics(address string) (*http.Server, error) {
 	for _, metric := range []prometheus.Collector{serving, served} {
@@ -194,8 +201,8 @@ func serveMetrics(address string) (*http.Server, error) {
 			return nil, err
 		}
 	}
-	if host, _, err := net.SplitHostPort(address); err != nil || net.ParseIP(host) == nil {
-		return nil, fmt.Errorf("%q: expected IP:PORT, such as 0.0.0.0:9090", address)
+	if err := checkMetricsAddress(address); err != nil {
+		return nil, err
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"sync"
 
+	grpccodes "google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 
@@ -58,6 +61,10 @@ func (s *service) GetCapabilities(
 
 func (s *service) CreateMachine(ctx context.Context, in *contract.CreateMachineRequest) (*contract.CreateMachineResponse, error) {
 	made, err := call(ctx, s, "CreateMachine", in, s.create)
+	if failure := s.shown(err, in); failure != nil && failure.isCutShort {
+		// By the contract, this status and no failure says that a VM may have been made.
+		return nil, grpcstatus.Error(grpccodes.Aborted, failure.Message)
+	}
 	failure := whenCreating(s.shown(err, in), made.vm.providerID != "")
 	if failure == nil && made.vm.providerID == "" {
 		failure = failed(contract.Code_CODE_INTERNAL, "the provider returned no provider ID for the VM that it has created")
@@ -93,7 +100,6 @@ func (s *service) DeleteMachine(ctx context.Context, in *contract.DeleteMachineR
 }
 
 func (s *service) ListMachines(ctx context.Context, in *contract.ListMachinesRequest) (*contract.ListMachinesResponse, error) {
-	defer s.secrets.hide(in.GetSecretData())()
 	machines, next, err := s.list(ctx, in)
 	return &contract.ListMachinesResponse{
 		Failure: notTheVM(s.shown(err, in)).contract(""), Machines: machines, NextPageToken: next,
@@ -101,7 +107,7 @@ func (s *service) ListMachines(ctx context.Context, in *contract.ListMachinesReq
 }
 
 func (s *service) GetVolumeIDs(ctx context.Context, in *contract.GetVolumeIDsRequest) (*contract.GetVolumeIDsResponse, error) {
-	ids, err := await(ctx, "GetVolumeIDs", func() {}, func([]string) {}, func(ctx context.Context) ([]string, error) {
+	ids, err := await(ctx, "GetVolumeIDs", func() {}, func([]string, error) {}, func(ctx context.Context) ([]string, error) {
 		volumes, err := volumesOf(in.GetVolumeSpecs())
 		if err != nil {
 			return nil, err
@@ -137,6 +143,8 @@ type outcome struct {
 	lastKnownState string
 	// Whether the VM was made by this call, and not found.
 	isMade bool
+	// Whether the provider was asked to make a VM.
+	isAsked bool
 }
 
 // call hands a request to the provider when it is the turn of its machine.
@@ -168,9 +176,9 @@ func call(
 		}
 	}
 	show := s.secrets.hide(in.GetSecretData())
-	late := func(result outcome) {
-		if method == "CreateMachine" && result.vm.providerID != "" {
-			s.unheard.remember(in.GetMachine().GetUid(), result.vm)
+	late := func(result outcome, err error) {
+		if result.isAsked {
+			s.noteUnheard(in, result, err)
 		}
 	}
 	ended := func() {
@@ -178,18 +186,42 @@ func call(
 		release()
 	}
 	ctx = context.WithValue(ctx, clusterKey{}, in.GetCall().GetCluster())
-	result, err := await(ctx, method, ended, late, func(ctx context.Context) (outcome, error) {
+	return await(ctx, method, ended, late, func(ctx context.Context) (outcome, error) {
 		result, err := do(ctx, &request{owner: asked, machine: machine, class: class, secret: in.GetSecretData()})
+		s.noteOwner(asked, result, err)
+		if result.isAsked && !isMachine(result, err) && ctx.Err() != nil {
+			s.noteUnheard(in, result, err)
+			err = cutShort(err)
+		}
 		return result, s.note(method, err)
 	})
-	if err == nil {
-		found := asked
-		if !result.isMade {
-			found.uid = ""
-		}
-		s.owners.note(result.vm.providerID, found)
+}
+
+// noteUnheard remembers what a creation has made whose time had passed before the provider returned.
+func (s *service) noteUnheard(in about, result outcome, err error) {
+	uid := in.GetMachine().GetUid()
+	switch {
+	case isMachine(result, err):
+		s.unheard.remember(uid, result.vm)
+	case !s.options.IdempotentCreate:
+		s.unheard.remember(uid, vm{})
 	}
-	return result, err
+}
+
+// isMachine says whether a creation has made a VM, as the provider returned it.
+func isMachine(made outcome, err error) bool {
+	failure := failureOf(err)
+	return made.vm.providerID != "" && (failure == nil || failure.Code == contract.Code_CODE_UNINITIALIZED)
+}
+
+// noteOwner remembers for which machine a VM was made, also if nobody hears of it.
+func (s *service) noteOwner(asked owner, result outcome, err error) {
+	switch {
+	case result.isMade && isMachine(result, err):
+		s.owners.note(result.vm.providerID, asked)
+	case err == nil:
+		s.owners.note(result.vm.providerID, owner{cluster: asked.cluster, namespace: asked.namespace})
+	}
 }
 
 // create looks before it makes anything: the call may be a repeated one, and providers make a VM whenever they are asked for one.
@@ -202,14 +234,21 @@ func (s *service) create(ctx context.Context, in *request) (outcome, error) {
 		// With a second VM of that name, the provider could tell neither from the other.
 		return outcome{}, failed(contract.Code_CODE_ABORTED, "waiting for the VM of a machine of the same name to be deleted: %s", err)
 	}
+	if s.unheard.isInDoubt(string(in.machine.UID)) {
+		return outcome{}, failed(contract.Code_CODE_ABORTED,
+			"waiting for the VM of an earlier CreateMachine to appear, whose time had passed before the provider returned")
+	}
+	if ctx.Err() != nil {
+		return outcome{}, failed(contract.Code_CODE_ABORTED, "the time of the call has passed before the provider was asked for a VM")
+	}
 	response, err := s.provider.CreateMachine(ctx, &driver.CreateMachineRequest{
 		Machine: in.machine, MachineClass: in.class, Secret: secretOf(in.secret),
 	})
 	if response == nil {
-		return outcome{}, err
+		return outcome{isAsked: true}, err
 	}
 	made := vm{response.ProviderID, response.NodeName, response.Addresses}
-	return outcome{vm: made, lastKnownState: response.LastKnownState, isMade: true}, err
+	return outcome{vm: made, lastKnownState: response.LastKnownState, isMade: true, isAsked: true}, err
 }
 
 // find is status, or for a provider without GetMachineStatus what its list says.
@@ -246,6 +285,9 @@ func isNone(code contract.Code) bool {
 }
 
 func (s *service) initialize(ctx context.Context, in *request) (outcome, error) {
+	if refusal := s.owners.refuse(in.machine.Spec.ProviderID, in.owner); refusal != nil {
+		return outcome{}, refusal
+	}
 	response, err := s.provider.InitializeMachine(ctx, &driver.InitializeMachineRequest{
 		Machine: in.machine, MachineClass: in.class, Secret: secretOf(in.secret),
 	})
@@ -287,7 +329,13 @@ func (s *service) delete(ctx context.Context, in *request) (outcome, error) {
 	response, err := s.provider.DeleteMachine(ctx, &driver.DeleteMachineRequest{
 		Machine: in.machine, MachineClass: in.class, Secret: secretOf(in.secret),
 	})
-	if err == nil {
+	failure := failureOf(err)
+	isGone := failure == nil || failure.Code == contract.Code_CODE_NOT_FOUND
+	if _, isThere := s.unheard.find(uid); isThere && failure != nil && isGone {
+		isGone = false
+		err = failed(contract.Code_CODE_ABORTED, "waiting for the cloud to show the VM, which was made after its call had been given up")
+	}
+	if isGone {
 		s.unheard.forget(uid)
 		s.owners.forget(in.machine.Spec.ProviderID)
 	}
@@ -322,8 +370,13 @@ func (s *service) list(ctx context.Context, in *contract.ListMachinesRequest) ([
 		if err != nil {
 			return nil, err
 		}
-		none := func(map[string]string) {}
-		return await(ctx, "ListMachines", release, none, func(ctx context.Context) (map[string]string, error) {
+		show := s.secrets.hide(in.GetSecretData())
+		ended := func() {
+			show()
+			release()
+		}
+		none := func(map[string]string, error) {}
+		return await(ctx, "ListMachines", ended, none, func(ctx context.Context) (map[string]string, error) {
 			return s.listAll(ctx, class, in.GetSecretData())
 		})
 	}

@@ -28,7 +28,8 @@ type turn struct {
 	since      time.Time
 }
 
-// take waits until no other call for the machine, or whatever the turn is about, runs. It returns Aborted when the time of the call has passed before that.
+// take waits until no other call for the machine, or whatever the turn is about, runs. It returns Aborted when the time of the call has
+// passed before that.
 func (t *turns) take(ctx context.Context, machine, method string) (release func(), _ error) {
 	mine := t.enter(machine)
 	select {
@@ -74,9 +75,10 @@ func (t *turns) leave(machine string, mine *turn) {
 }
 
 // await runs a call of the provider and returns its result, or Aborted when the time of the call has passed. The call then goes on until the
-// provider returns; its result goes to `late`, and only after that the turn ends. A panic is a failure of this call, and ends no other one.
+// provider returns; what it returns goes to `late`, and only after that the turn ends. A panic is a failure of this call, and ends no other
+// one.
 func await[T any](
-	ctx context.Context, method string, release func(), late func(T), call func(context.Context) (T, error),
+	ctx context.Context, method string, release func(), late func(T, error), call func(context.Context) (T, error),
 ) (T, error) {
 	type result struct {
 		value T
@@ -88,11 +90,10 @@ func await[T any](
 	go func() {
 		defer release()
 		value, err := guarded(ctx, method, call)
-		switch {
-		case isSettled.CompareAndSwap(false, true):
+		if isSettled.CompareAndSwap(false, true) {
 			ended <- result{value, err}
-		case err == nil:
-			late(value)
+		} else {
+			late(value, err)
 		}
 	}()
 	select {
@@ -104,8 +105,8 @@ func await[T any](
 			return got.value, got.err
 		}
 		var none T
-		return none, failed(contract.Code_CODE_ABORTED,
-			"the provider did not return from %s in time; what it has begun is found by the next call", method)
+		return none, cutShort(failed(contract.Code_CODE_ABORTED,
+			"the provider did not return from %s in time; what it has begun is found by the next call", method))
 	}
 }
 

@@ -3,6 +3,7 @@ package mcmprovider
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -51,7 +52,7 @@ func TestWhatIsMadeAfterItsCallerHasGoneIsReportedBeforeTheTurnEnds(t *testing.T
 	returns := make(chan struct{})
 	ctx, cancel := context.WithCancel(context.Background())
 	release := func() { steps <- "released" }
-	late := func(value string) { steps <- "late " + value }
+	late := func(value string, err error) { steps <- fmt.Sprint("late ", value, " ", err) }
 	call := func(context.Context) (string, error) {
 		<-returns
 		return "made", nil
@@ -63,13 +64,13 @@ func TestWhatIsMadeAfterItsCallerHasGoneIsReportedBeforeTheTurnEnds(t *testing.T
 		t.Errorf("the caller who has gone gets %v", err)
 	}
 	close(returns)
-	if first, second := <-steps, <-steps; first != "late made" || second != "released" {
+	if first, second := <-steps, <-steps; first != "late made <nil>" || second != "released" {
 		t.Errorf("%s, %s", first, second)
 	}
 }
 
 func TestAnAnswerInTimeIsNotLate(t *testing.T) {
-	late := func(string) { t.Error("an answer that was heard is late") }
+	late := func(string, error) { t.Error("an answer that was heard is late") }
 	call := func(context.Context) (string, error) { return "made", nil }
 	if value, err := await(context.Background(), "CreateMachine", func() {}, late, call); value != "made" || err != nil {
 		t.Errorf("%s, %v", value, err)
@@ -79,7 +80,7 @@ func TestAnAnswerInTimeIsNotLate(t *testing.T) {
 func TestAPanicIsAFailureOfItsCall(t *testing.T) {
 	isReleased := make(chan struct{})
 	call := func(context.Context) (string, error) { panic(errors.New("nil map")) }
-	_, err := await(context.Background(), "CreateMachine", func() { close(isReleased) }, func(string) {}, call)
+	_, err := await(context.Background(), "CreateMachine", func() { close(isReleased) }, func(string, error) {}, call)
 	if codeIn(err) != contract.Code_CODE_INTERNAL || err.Error() != "the provider panicked in CreateMachine: nil map" {
 		t.Errorf("%v", err)
 	}

@@ -9,7 +9,17 @@ const ROOT = path.resolve(import.meta.dirname, '../..');
 
 /** What the provider of the tests does instead of answering, once. */
 export type ProviderFault =
-  'panic' | 'fatal' | 'hang' | 'subnet' | 'text' | 'image' | 'blind' | 'unimplemented' | 'quota';
+  | 'panic'
+  | 'fatal'
+  | 'hang'
+  | 'subnet'
+  | 'text'
+  | 'image'
+  | 'blind'
+  | 'several'
+  | 'uninitialized'
+  | 'unimplemented'
+  | 'quota';
 
 /** Puts the provider of test/mcm-provider, the library that serves it, and the scripts of a new driver into a folder. */
 export async function writeFolderProvider(folder: string): Promise<void> {

@@ -56,9 +56,9 @@ describe('the driver of a provider of machine-controller-manager', () => {
     expect(await written('class.yaml')).toContain('provider: AWS\n');
     expect(await written('secret.yaml')).toContain("providerAccessKeyId: ''\n");
     expect(await written('Dockerfile')).toContain('USER 65532:65532');
-    expect((await readdir(path.join(place, 'out/mcm-provider'))).filter((file) => file.endsWith('_test.go'))).toEqual(
-      [],
-    );
+    const library = await readdir(path.join(place, 'out/mcm-provider'));
+    expect(library).toContain('service.go');
+    expect(library.filter((file) => /_test\.go$|testdata/.test(file))).toEqual([]);
     expect(await written('mcm-provider/go.mod')).toContain('module machinist.example/mcm-provider');
     expect(text).toContain('go mod tidy');
     expect(text).toContain('--driver=AWS=unix:///tmp/aws.sock');
@@ -96,12 +96,12 @@ describe('the driver of a provider of machine-controller-manager', () => {
     ],
     ['example.com/other@v1.0.0', { expression: 'other.New()' }, /is not a known provider/],
     [
-      'example.com/Other_@v1.0.0',
-      { import: ['/a'], expression: 'a.New()' },
-      /^error: "other_" is not a valid driver name/,
+      'example.com/other@v1.0.0',
+      { import: ['/a'], expression: 'a.New()', provider: 'A"B' },
+      /^error: --provider "A\\"B": expected letters, digits, /,
     ],
     [`${AWS}@v1`, { import: ['a=b=c'] }, /^error: --import "a=b=c": expected PATH or ALIAS=PATH/],
-    [undefined, { source: '/nowhere' }, /^error: --source \/nowhere: not a checkout of a provider: ENOENT/],
+    [undefined, { source: '/nowhere' }, /^error: --source \/nowhere: not a checkout of a Go module: ENOENT/],
   ])(
     '%s with %j is refused with what is wrong and the remedy, and nothing is created',
     async (module, options, says) => {
@@ -112,6 +112,47 @@ describe('the driver of a provider of machine-controller-manager', () => {
       expect(await readdir(place)).toEqual([]);
     },
   );
+
+  test.each([
+    ['example.com/Other_@v1.0.0', 'other'],
+    ['example.com/machine-controller-manager-provider-my_Cloud.v2/v3@v3.0.0', 'my-cloud-v2'],
+    ['example.com/2048@v1.0.0', 'provider'],
+    [`example.com/${'a'.repeat(49)}-${'b'.repeat(20)}@v1.0.0`, 'a'.repeat(49)],
+  ])('of %s has the name %s', async (module, name) => {
+    const own = { import: ['/a'], expression: 'a.New()', provider: '1.0' };
+
+    expect(await run(module, own)).toMatchObject({ code: 0 });
+
+    expect(await written('main.go')).toContain(`Name:     "${name}"`);
+    expect(await written('.gitignore')).toBe(`${name}-driver\n`);
+    expect(await written('class.yaml')).toMatch(new RegExp(`name: ${name}\n[^]*provider: "1\\.0"\n`));
+  });
+
+  test('of a checkout has the version that goes with the path of its module, and the paths of the checkouts as Go finds them', async () => {
+    const source = path.join(place, 'the source');
+    const mcm = path.join(place, 'mcm');
+    await Promise.all([mkdir(source), mkdir(mcm)]);
+    await writeFile(path.join(source, 'go.mod'), 'module example.com/this/v3\n');
+    await writeFile(path.join(mcm, 'go.mod'), 'module github.com/gardener/machine-controller-manager\n');
+    const own = { import: ['/a'], expression: 'a.New()', mcmSource: mcm };
+
+    expect(await run(undefined, { ...own, source: path.relative(process.cwd(), source) })).toMatchObject({ code: 0 });
+
+    const mod = await written('go.mod');
+    expect(mod).toContain('\texample.com/this/v3 v3.0.0\n');
+    expect(mod).toContain(`replace example.com/this/v3 => "${source}"\n`);
+    expect(mod).toContain(`replace github.com/gardener/machine-controller-manager => "${mcm}"\n`);
+    expect(await written('main.go')).toContain('"example.com/this/v3/a"');
+    expect(await written('Dockerfile')).toContain('run "go mod vendor" first');
+  });
+
+  test('is not made with another checkout than that of machine-controller-manager', async () => {
+    await writeFile(path.join(place, 'go.mod'), 'module example.com/this\n');
+
+    expect((await run(`${AWS}@v0.28.0`, { mcmSource: place })).text).toMatch(
+      /^error: --mcm-source \S+ is a checkout of example\.com\/this, not of github\.com\/gardener\/machine-controller-manager$/,
+    );
+  });
 
   test('is not that of another checkout than the module that is named', async () => {
     await mkdir(path.join(place, 'source'));

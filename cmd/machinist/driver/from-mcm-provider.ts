@@ -8,12 +8,15 @@ import { CommandError } from '../command-error.ts';
 import { installation } from '../installation.ts';
 import { runForExitCode, type Terminal } from '../terminal.ts';
 import type { FromMcmProviderOptions } from './command.ts';
-import { mcmProgramFiles, type McmProgram, OLDEST_GO, programOf, SHIM_FOLDER } from './mcm-program.ts';
+import { mcmProgramFiles, type McmProgram, OLDEST_GO, ORIGINAL, programOf, SHIM_FOLDER } from './mcm-program.ts';
 import { MCM_PROVIDERS, type McmProvider } from './mcm-providers.ts';
-import { requireFree, requireName } from './scaffold.ts';
+import { requireFree } from './scaffold.ts';
 
 /** Where a checkout and a bundle have the shim. */
 export const SHIM_SOURCE = 'packages/mcm-provider';
+
+/** So that what is made of a name is a label of Kubernetes. */
+const LONGEST_NAME = 50;
 
 /**
  * Writes a driver that serves a provider of machine-controller-manager, and compiles it. The folder is there whole and compiled, or not at
@@ -54,7 +57,8 @@ export async function fromMcmProvider(
 /** Throws CommandError, which names the argument or the flag, and the remedy. */
 async function programFrom(given: string | undefined, options: FromMcmProviderOptions): Promise<McmProgram> {
   const { source, mcmSource } = options;
-  const { module, version } = source === undefined ? splitModule(given) : await checkedOut(source, given);
+  const { module, version } = source === undefined ? splitModule(given) : await checkedOut('--source', source, given);
+  if (mcmSource !== undefined) await checkedOut('--mcm-source', mcmSource, ORIGINAL);
   return {
     provider: providerOf(module, options),
     module,
@@ -79,15 +83,16 @@ function splitModule(given: string | undefined): GoModule {
   return { module, version };
 }
 
-async function checkedOut(source: string, given: string | undefined): Promise<GoModule> {
-  const file = path.join(source, 'go.mod');
+/** What the go.mod of a checkout says; `wanted` is what it should be one of, if that is known. */
+async function checkedOut(flag: string, folder: string, wanted: string | undefined): Promise<GoModule> {
+  const file = path.join(folder, 'go.mod');
   const text = await readFile(file, 'utf8').catch((err: unknown) => {
-    throw new CommandError(`--source ${source}: not a checkout of a provider: ${messageOf(err)}`);
+    throw new CommandError(`${flag} ${folder}: not a checkout of a Go module: ${messageOf(err)}`);
   });
   const module = /^module\s+"?([^\s"]+)/m.exec(text)?.[1];
-  if (module === undefined) throw new CommandError(`--source ${source}: go.mod names no module`);
-  if (given !== undefined && given.split('@')[0] !== module)
-    throw new CommandError(`--source ${source} is a checkout of ${module}, not of ${given}`);
+  if (module === undefined) throw new CommandError(`${flag} ${folder}: go.mod names no module`);
+  if (wanted !== undefined && wanted.split('@')[0] !== module)
+    throw new CommandError(`${flag} ${folder} is a checkout of ${module}, not of ${wanted}`);
   return { module, version: undefined };
 }
 
@@ -101,14 +106,16 @@ function providerOf(module: string, { import: imports, expression, provider }: F
           .map(({ name }) => name)
           .join(', '),
     );
-  const name = known?.name ?? nameOf(module);
-  requireName(name);
+  if (provider !== undefined && !/^[A-Za-z0-9][\w.-]*$/.test(provider))
+    throw new CommandError(
+      `--provider ${JSON.stringify(provider)}: expected letters, digits, dots, dashes and underscores, such as AWS`,
+    );
   // With a constructor of its own, what the table has of the other one is of no use.
   const base: McmProvider =
     known !== undefined && expression === undefined
       ? known
       : {
-          name,
+          name: known?.name ?? nameOf(module),
           imports: [],
           expression: '',
           provider: known?.provider,
@@ -129,11 +136,17 @@ function bare(module: string): string {
   return module.replace(/\/v\d+$/, '');
 }
 
+/** What names a program, a folder and objects of Kubernetes. */
 function nameOf(module: string): string {
-  return path
+  const name = path
     .basename(bare(module))
     .replace(/^machine-controller-manager-provider-/, '')
-    .toLowerCase();
+    .toLowerCase()
+    .replaceAll(/[^a-z\d]+/g, '-')
+    .replace(/^[^a-z]+/, '')
+    .slice(0, LONGEST_NAME)
+    .replace(/-$/, '');
+  return name === '' ? 'provider' : name;
 }
 
 async function write(folder: string, program: McmProgram): Promise<void> {
@@ -144,7 +157,8 @@ async function write(folder: string, program: McmProgram): Promise<void> {
 
 /** Copies the library of a checkout or a bundle, without its tests. */
 export async function copyLibrary(root: string, to: string): Promise<void> {
-  await cp(path.join(root, SHIM_SOURCE), to, { recursive: true, filter: (file) => !file.endsWith('_test.go') });
+  const isTest = (file: string): boolean => file.endsWith('_test.go') || path.basename(file) === 'testdata';
+  await cp(path.join(root, SHIM_SOURCE), to, { recursive: true, filter: (file) => !isTest(file) });
 }
 
 /** Throws CommandError when Go is not there, or too old. */

@@ -143,7 +143,7 @@ function moduleOf(program: McmProgram): string {
 }
 
 function modFile(program: McmProgram): string {
-  const { module, version = 'v0.0.0', source, originalSource } = program;
+  const { module, version = unversioned(module), source, originalSource } = program;
   const replaced = [
     [SHIM, `./${SHIM_FOLDER}`],
     ...(source === undefined ? [] : [[module, source]]),
@@ -161,6 +161,11 @@ require (
 
 ${replaced.map(([from, to]) => `replace ${from} => ${JSON.stringify(to)}`).join('\n')}
 `;
+}
+
+/** A version that may stand beside a module which is replaced: its major version is in the path of the module. */
+function unversioned(module: string): string {
+  return `v${/\/v(\d+)$/.exec(module)?.[1] ?? '0'}.0.0`;
 }
 
 function dockerfile(program: McmProgram): string {
@@ -188,12 +193,19 @@ kind: MachineClass
 metadata:
   name: ${program.provider.name}
   namespace: default
-provider: ${program.provider.provider ?? program.provider.name}
+provider: ${yamlOf(program.provider.provider ?? program.provider.name)}
 providerSpec: {}
 secretRef:
   name: ${program.provider.name}
   namespace: default
 `;
+}
+
+/** Quoted where YAML could take it for something else than a text. */
+function yamlOf(text: string): string {
+  return /^[A-Za-z][\w-]*$/.test(text) && !/^(true|false|yes|no|on|off|y|n|null)$/i.test(text)
+    ? text
+    : JSON.stringify(text);
 }
 
 function secretFile({ provider }: McmProgram): string {

@@ -111,10 +111,10 @@ func bounded(ctx context.Context, request any, info *grpc.UnaryServerInfo, handl
 	defer cancel()
 	started := time.Now()
 	response, err := handle(ctx, request)
-	code := contract.Code_CODE_OK
-	if answered, ok := response.(interface{ GetFailure() *contract.Failure }); ok {
-		code = answered.GetFailure().GetCode()
+	code := "none"
+	if answered, ok := response.(interface{ GetFailure() *contract.Failure }); ok && err == nil {
+		code = answered.GetFailure().GetCode().String()
 	}
-	slog.Info("answered", "method", info.FullMethod, "code", code.String(), "ms", time.Since(started).Milliseconds())
+	slog.Info("answered", "method", info.FullMethod, "code", code, "ms", time.Since(started).Milliseconds())
 	return response, err
 }

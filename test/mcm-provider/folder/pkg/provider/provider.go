@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -21,6 +23,10 @@ import (
 
 	mcmprovider "machinist.example/mcm-provider"
 )
+
+var creations = prometheus.NewCounter(prometheus.CounterOpts{Name: "folder_creations_total", Help: "VMs asked for."})
+
+func init() { prometheus.MustRegister(creations) }
 
 // Provider implements the interface of the original, as naively as its providers: CreateMachine makes a VM each time it is called.
 type Provider struct{ Cloud *Cloud }
@@ -35,6 +41,7 @@ func New() driver.Driver {
 }
 
 func (p *Provider) CreateMachine(ctx context.Context, in *driver.CreateMachineRequest) (*driver.CreateMachineResponse, error) {
+	creations.Inc()
 	klog.Infof("creating the VM of %s with %s", in.Machine.Name, in.Secret.Data["userData"])
 	ends, err := p.fault(ctx, "CreateMachine", in.Secret.Data)
 	if err != nil {
@@ -53,7 +60,12 @@ func (p *Provider) CreateMachine(ctx context.Context, in *driver.CreateMachineRe
 	if err := p.Cloud.Create(ends, string(in.Secret.Data["token"]), made); err != nil {
 		return nil, statusOf(err)
 	}
-	return &driver.CreateMachineResponse{ProviderID: id, NodeName: machine.Name, LastKnownState: "made"}, nil
+	state := "made"
+	if before := machine.Status.LastKnownState; before != "" {
+		state += " after " + before
+	}
+	addresses := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}}
+	return &driver.CreateMachineResponse{ProviderID: id, NodeName: machine.Name, LastKnownState: state, Addresses: addresses}, nil
 }
 
 func (p *Provider) InitializeMachine(ctx context.Context, in *driver.InitializeMachineRequest) (*driver.InitializeMachineResponse, error) {
@@ -65,6 +77,9 @@ func (p *Provider) InitializeMachine(ctx context.Context, in *driver.InitializeM
 
 func (p *Provider) GetMachineStatus(ctx context.Context, in *driver.GetMachineStatusRequest) (*driver.GetMachineStatusResponse, error) {
 	ends, err := p.fault(ctx, "GetMachineStatus", in.Secret.Data)
+	if own, isOwn := err.(*status.Status); isOwn && own.Code() == codes.Uninitialized {
+		return &driver.GetMachineStatusResponse{ProviderID: "folder-driver:///" + in.Machine.Name, NodeName: in.Machine.Name}, err
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -203,6 +218,10 @@ func (p *Provider) fault(ctx context.Context, method string, secret map[string][
 		return ctx, status.Error(codes.NotFound, "image not found")
 	case "blind": // does not show what exists
 		return ctx, status.Error(codes.NotFound, "not visible yet")
+	case "several":
+		return ctx, status.Error(codes.OutOfRange, "two VMs")
+	case "uninitialized":
+		return ctx, status.Error(codes.Uninitialized, "source check is on")
 	case "unimplemented":
 		return ctx, status.Error(codes.Unimplemented, "no such method")
 	case "quota":
