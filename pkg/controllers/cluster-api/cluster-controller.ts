@@ -10,12 +10,12 @@ import { controllerOf, isBeingDeleted, keyOf, refOf, type KubeObject } from '../
 import type { Lister } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
-import { CONTROL } from '../../gate/gate.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import { ApiError, ignoreNotFound, isConflict } from '../../kube/errors.ts';
 import { replacing } from '../../kube/merge-change.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { clusterAPIClusters, clusterAPIMachines, type Resource } from '../../kube/resource.ts';
+import { Finalizer } from '../../reconcile/finalizer.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.ts';
 import {
   clusterConditions,
@@ -72,9 +72,11 @@ const RECHECK_MS = 5_000;
  */
 export class ClusterAPIClusterController {
   readonly #deps: ClusterControllerDeps;
+  readonly #finalizer: Finalizer<ClusterAPICluster>;
 
   constructor(deps: ClusterControllerDeps) {
     this.#deps = deps;
+    this.#finalizer = new Finalizer(deps.writer, clusterAPIClusters, CLUSTER_FINALIZER);
   }
 
   /** One pass over one Cluster. What it throws is retried with back-off. */
@@ -82,7 +84,7 @@ export class ClusterAPIClusterController {
     const { clusters, externals, nodeClusters, isServed } = this.#deps;
     const cluster = clusters.get(key);
     const user = clusterAPIQueueKeyOf('Cluster', key);
-    const isDone = cluster !== undefined && isBeingDeleted(cluster) && !isHeld(cluster);
+    const isDone = cluster !== undefined && isBeingDeleted(cluster) && !this.#finalizer.holds(cluster);
     if (cluster === undefined || isDone || !isServed(cluster)) {
       externals.drop(user);
       nodeClusters.drop(user);
@@ -98,10 +100,8 @@ export class ClusterAPIClusterController {
       nodeClusters.drop(user);
       return await this.#delete(cluster, signal);
     }
-    if (!isHeld(cluster)) {
-      const finalizers = [...(cluster.metadata.finalizers ?? []), CLUSTER_FINALIZER];
-      const patch = mergePatchIfUnchanged(cluster, { metadata: { finalizers } });
-      await this.#deps.writer.patch('change', clusterAPIClusters, refOf(cluster), patch, { signal });
+    if (!this.#finalizer.holds(cluster)) {
+      await this.#finalizer.add(cluster, signal);
       return requeue(0, 'the finalizer to be recorded');
     }
     const infrastructure = await this.#own(cluster, infrastructureRef, readClusterInfrastructure, signal);
@@ -204,11 +204,7 @@ export class ClusterAPIClusterController {
     if (ofInfrastructure !== undefined) return ofInfrastructure;
     const unseen = await this.#liveMachinesOf(cluster, signal);
     if (unseen.length > 0) return await this.#waitsFor(cluster, unseen, signal);
-    const finalizers = (cluster.metadata.finalizers ?? []).filter((one) => one !== CLUSTER_FINALIZER);
-    const patch = mergePatchIfUnchanged(cluster, { metadata: { finalizers } });
-    await writer
-      .patch('destroy', clusterAPIClusters, refOf(cluster), patch, { signal, clusters: [CONTROL] })
-      .catch(ignoreNotFound);
+    await this.#finalizer.remove(cluster, signal, 'destroy').catch(ignoreNotFound);
     return stop;
   }
 
@@ -352,8 +348,4 @@ function statusOf(facts: ClusterFacts): Partial<ClusterAPIClusterStatus> {
       failureDomains: infrastructure.report.failureDomains,
     }),
   };
-}
-
-function isHeld({ metadata }: ClusterAPICluster): boolean {
-  return metadata.finalizers?.includes(CLUSTER_FINALIZER) === true;
 }

@@ -2,6 +2,7 @@ import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
 import { conditionOf, type ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
 import { CLUSTER_FINALIZER, HAD_KUBECONFIG_ANNOTATION, KUBECONFIG_SECRET_SUFFIX } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
+import { hasFinalizer } from '../../apis/finalizers.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import { notReconciled, sentence, type ClusterAPIExplanation } from './explain.ts';
@@ -48,7 +49,7 @@ function stand(cluster: ClusterAPICluster, around: AroundCluster): ClusterStatem
       since: paused?.lastTransitionTime,
     };
   }
-  const isHeld = metadata.finalizers?.includes(CLUSTER_FINALIZER) === true;
+  const isHeld = hasFinalizer({ metadata }, CLUSTER_FINALIZER);
   if (!isHeld && !isBeingDeleted(cluster))
     return { ...notReconciled('Cluster', metadata), since: metadata.creationTimestamp };
   if (isBeingDeleted(cluster)) return deleting(cluster);

@@ -2,6 +2,7 @@ import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
 import type { ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
 import { DELETION_HOOK, CLUSTER_API_MACHINE_FINALIZER, WATCH_FILTER_LABEL } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../../apis/cluster-api/machine.ts';
+import { hasFinalizer } from '../../apis/finalizers.ts';
 import { isBeingDeleted, type KubeObject } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 
@@ -95,7 +96,7 @@ function stand(machine: ClusterAPIMachine, cluster: ClusterLookup): MachineState
       since: find('Ready')?.lastTransitionTime ?? metadata.creationTimestamp,
     };
   }
-  const isHeld = metadata.finalizers?.includes(CLUSTER_API_MACHINE_FINALIZER) === true;
+  const isHeld = hasFinalizer({ metadata }, CLUSTER_API_MACHINE_FINALIZER);
   if (!isHeld && !isBeingDeleted(machine)) {
     return { ...notReconciled('Machine', metadata), since: metadata.creationTimestamp };
   }

@@ -15,6 +15,7 @@ import type {
   ClusterAPIMachineStatus,
   DeprecatedCondition,
 } from '../../apis/cluster-api/machine.ts';
+import { withFinalizer, hasFinalizer } from '../../apis/finalizers.ts';
 import { isBeingDeleted, keyBeside, keyOf, refOf } from '../../apis/meta.ts';
 import { toTimestamp } from '../../clock/clock.ts';
 import type { Lister } from '../../cache/lister.ts';
@@ -98,7 +99,7 @@ export class ClusterAPIMachineController {
     if (pauses !== '') return await this.#reportPaused(observed, pauses, signal);
     if (cluster === undefined) return await this.#reportAlone(observed, machine, signal);
     if (!isBeingDeleted(observed) && !isHeld(observed)) {
-      machine.metadata.finalizers = [...(machine.metadata.finalizers ?? []), CLUSTER_API_MACHINE_FINALIZER];
+      machine.metadata.finalizers = withFinalizer(machine, CLUSTER_API_MACHINE_FINALIZER);
       this.#adopt(machine, cluster);
       await this.#writeMain(observed, machine, signal);
       return requeue(0, 'the finalizer to be recorded');
@@ -315,8 +316,8 @@ function pausesOf({ metadata }: ClusterAPIMachine, cluster: ClusterAPICluster | 
   ].join(', ');
 }
 
-function isHeld({ metadata }: ClusterAPIMachine): boolean {
-  return metadata.finalizers?.includes(CLUSTER_API_MACHINE_FINALIZER) === true;
+function isHeld(machine: ClusterAPIMachine): boolean {
+  return hasFinalizer(machine, CLUSTER_API_MACHINE_FINALIZER);
 }
 
 function workingCopy(observed: ClusterAPIMachine): WorkingMachine {

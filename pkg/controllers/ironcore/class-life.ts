@@ -1,12 +1,12 @@
 import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
 import { MACHINE_CLASS_FINALIZER, type IronCoreMachineClass } from '../../apis/ironcore/machine-class.ts';
-import { isBeingDeleted, keyOf, refOf } from '../../apis/meta.ts';
+import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import { ignoreNotFound } from '../../kube/errors.ts';
-import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { ironCoreMachineClasses, ironCoreMachines } from '../../kube/resource.ts';
+import { Finalizer } from '../../reconcile/finalizer.ts';
 import { stop, waitFor, type StepResult } from '../../reconcile/result.ts';
 
 export interface ClassLifeDeps {
@@ -23,11 +23,13 @@ const MOST_NAMED = 5;
 /** Keeps a class until the last Machine of it is gone. */
 export class ClassLife {
   readonly #deps: ClassLifeDeps;
+  readonly #finalizer: Finalizer<IronCoreMachineClass>;
   /** Classes whose deletion was said to wait. */
   readonly #reported = new Set<string>();
 
   constructor(deps: ClassLifeDeps) {
     this.#deps = deps;
+    this.#finalizer = new Finalizer(deps.writer, ironCoreMachineClasses, MACHINE_CLASS_FINALIZER);
   }
 
   /** One pass over one class. What it throws is retried with back-off. */
@@ -35,25 +37,19 @@ export class ClassLife {
     const { classes, machines, reader } = this.#deps;
     const found = classes.get(name);
     if (found === undefined) return stop;
-    const { finalizers = [], uid } = found.metadata;
-    const isHeld = finalizers.includes(MACHINE_CLASS_FINALIZER);
     if (!isBeingDeleted(found)) {
-      if (!isHeld) await this.#write(found, [...finalizers, MACHINE_CLASS_FINALIZER], signal);
+      await this.#finalizer.add(found, signal).catch(ignoreNotFound);
       return stop;
     }
-    if (!isHeld) return stop;
+    if (!this.#finalizer.holds(found)) return stop;
     const users = machines.byIndex('class', name);
     if (users.length > 0) return this.#waits(found, users);
     // The cache may not have heard of the newest.
     const { items } = await reader.list(ironCoreMachines, { signal });
     const live = items.filter(({ spec }) => spec.machineClassRef.name === name);
     if (live.length > 0) return this.#waits(found, live);
-    await this.#write(
-      found,
-      finalizers.filter((one) => one !== MACHINE_CLASS_FINALIZER),
-      signal,
-    );
-    this.#reported.delete(uid);
+    await this.#finalizer.remove(found, signal).catch(ignoreNotFound);
+    this.#reported.delete(found.metadata.uid);
     return stop;
   }
 
@@ -67,11 +63,5 @@ export class ClassLife {
       this.#deps.recorder.event({ object: found, type: 'Warning', reason: 'InUse', message });
     this.#reported.add(uid);
     return waitFor(message);
-  }
-
-  async #write(found: IronCoreMachineClass, finalizers: string[], signal: AbortSignal): Promise<void> {
-    const patch = mergePatchIfUnchanged(found, { metadata: { finalizers } });
-    const { writer } = this.#deps;
-    await writer.patch('change', ironCoreMachineClasses, refOf(found), patch, { signal }).catch(ignoreNotFound);
   }
 }

@@ -1,3 +1,4 @@
+import { withoutFinalizer, withFinalizer, hasFinalizer } from '../../apis/finalizers.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
@@ -97,7 +98,7 @@ export class MachineClassController {
     const empty = this.#unused.get(key)?.empty;
     return decideFinalizer({
       hasMachines,
-      isHeld: machineClass.metadata.finalizers?.includes(MACHINE_FINALIZER) ?? false,
+      isHeld: hasFinalizer(machineClass, MACHINE_FINALIZER),
       isDeleting: isBeingDeleted(machineClass),
       isUnconfirmed: isUnconfirmed(machineClass),
       mayComeLate: lateMs > 0,
@@ -115,8 +116,6 @@ export class MachineClassController {
     ownerless: LeftoverVMs | undefined,
     signal: AbortSignal,
   ): Promise<StepResult> {
-    const finalizers = machineClass.metadata.finalizers ?? [];
-    const others = finalizers.filter((finalizer) => finalizer !== MACHINE_FINALIZER);
     if (decision === 'leave') return isBeingDeleted(machineClass) ? this.#waitForMachines(key, machineClass) : stop;
     if (decision === 'ask') return requeue(0, 'the latest version of the class');
     if (decision === 'wait') {
@@ -133,7 +132,8 @@ export class MachineClassController {
       const event = releasedUnproven(machineClass, ownerless === 'some', Math.round(waitedMs / MINUTE_MS));
       this.#deps.recorder.event(event);
     }
-    await this.#write(machineClass, decision === 'add' ? [...finalizers, MACHINE_FINALIZER] : others, signal);
+    const next = decision === 'add' ? withFinalizer : withoutFinalizer;
+    await this.#write(machineClass, next(machineClass, MACHINE_FINALIZER), signal);
     return stop;
   }
 

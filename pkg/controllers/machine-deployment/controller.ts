@@ -8,6 +8,7 @@ import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import { MINUTE_MS } from '../../clock/clock.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { machineDeployments, machineSets } from '../../kube/resource.ts';
+import { Finalizer } from '../../reconcile/finalizer.ts';
 import { requeue, stop, type StepResult } from '../../reconcile/result.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import { invalidAnnotation, invalidSpec } from '../replicas/events.ts';
@@ -73,12 +74,14 @@ const NOTHING_IN_PLACE: Unsupported = {
 /** Keeps the Machines of each MachineDeployment at its number and rolls them to its template. */
 export class MachineDeploymentController {
   readonly #deps: MachineDeploymentDeps;
+  readonly #finalizer: Finalizer<MachineDeployment>;
   readonly #pace: StatusPace;
   readonly #marker: NodeMarker;
   readonly #replacements: Replacements;
 
   constructor(deps: MachineDeploymentDeps) {
     this.#deps = deps;
+    this.#finalizer = new Finalizer(deps.writer, machineDeployments, MACHINE_FINALIZER);
     this.#marker = new NodeMarker(deps);
     this.#replacements = new Replacements(deps);
     this.#pace = new StatusPace(deps.clock);
@@ -101,7 +104,7 @@ export class MachineDeploymentController {
     const errors = validateMachineDeployment(cached);
     if (errors.length > 0) return this.#reject(key, cached, describeFieldErrors(errors), signal);
 
-    const deployment = await this.#withBrake(key, await this.#withFinalizer(cached, signal), signal);
+    const deployment = await this.#withBrake(key, await this.#finalizer.add(cached, signal), signal);
     await claimSets(this.#deps, deployment, signal);
     await labelAdoptedSets(this.#deps, deployment, signal);
     const marked = await this.#withHandoff(deployment, signal);
@@ -110,13 +113,6 @@ export class MachineDeploymentController {
       ? await this.#act(await this.#withNewSetInStep(marked.deployment, signal), signal)
       : { isRollout: false, again: true };
     return this.#report(key, deployment, await this.#settleMarks(deployment, acted, replacements, signal), signal);
-  }
-
-  async #withFinalizer(deployment: MachineDeployment, signal: AbortSignal): Promise<MachineDeployment> {
-    const finalizers = deployment.metadata.finalizers ?? [];
-    if (finalizers.includes(MACHINE_FINALIZER)) return deployment;
-    const patch = mergePatchIfUnchanged(deployment, { metadata: { finalizers: [...finalizers, MACHINE_FINALIZER] } });
-    return this.#deps.writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
   }
 
   /** Whatever goes wrong, what it creates is bounded. */
@@ -278,7 +274,7 @@ export class MachineDeploymentController {
   }
 
   async #delete(key: string, deployment: MachineDeployment, signal: AbortSignal): Promise<StepResult> {
-    if (!(deployment.metadata.finalizers ?? []).includes(MACHINE_FINALIZER)) return stop;
+    if (!this.#finalizer.holds(deployment)) return stop;
     const result = await finishDeploymentDeletion(this.#deps, deployment, signal);
     if (result.kind === 'next') return stop;
     const waitMs = await this.#writeStatus(key, deployment, undefined, { isRollout: false }, signal);

@@ -1,9 +1,10 @@
+import { hasFinalizer } from '../../apis/finalizers.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import { isNotFound } from '../../kube/errors.ts';
-import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machineDeployments, machineSets } from '../../kube/resource.ts';
+import { Finalizer } from '../../reconcile/finalizer.ts';
 import { next, waitFor, type StepResult } from '../../reconcile/result.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
@@ -25,8 +26,7 @@ export async function finishDeploymentDeletion(
   deployment: MachineDeployment,
   signal: AbortSignal,
 ): Promise<StepResult> {
-  const finalizers = deployment.metadata.finalizers ?? [];
-  if (finalizers.includes(ORPHAN_FINALIZER)) return waitFor('its machine sets to be orphaned');
+  if (hasFinalizer(deployment, ORPHAN_FINALIZER)) return waitFor('its machine sets to be orphaned');
 
   const sets = claimedSets(deps, deployment);
   if (sets.length > 0) {
@@ -43,8 +43,6 @@ export async function finishDeploymentDeletion(
     });
     return waitFor('its machine sets to be deleted');
   }
-  const rest = finalizers.filter((finalizer) => finalizer !== MACHINE_FINALIZER);
-  const patch = mergePatchIfUnchanged(deployment, { metadata: { finalizers: rest } });
-  await deps.writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
+  await new Finalizer(deps.writer, machineDeployments, MACHINE_FINALIZER).remove(deployment, signal);
   return next;
 }

@@ -1,3 +1,4 @@
+import { hasFinalizer } from '../../apis/finalizers.ts';
 import { nodeNameOf, phaseOf, revisionHistoryLimitOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
@@ -121,7 +122,7 @@ export async function markNodesOfRollout(
 function isHeldAsItJoins({ holdsJoiningNodes, targets }: MachineDeploymentDeps, machine: Machine): boolean {
   const node = targets.of(machine)?.nodes.get(nodeNameOf(machine));
   return (
-    holdsJoiningNodes && phaseOf(machine) === 'Pending' && node?.metadata.finalizers?.includes(NODE_FINALIZER) !== true
+    holdsJoiningNodes && phaseOf(machine) === 'Pending' && (node === undefined || !hasFinalizer(node, NODE_FINALIZER))
   );
 }
 

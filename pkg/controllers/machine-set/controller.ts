@@ -12,8 +12,9 @@ import type { Node } from '../../apis/wire.ts';
 import { fromTimestamp, MINUTE_MS } from '../../clock/clock.ts';
 import { messageOf } from '../../driver/errno.ts';
 import { GateClosedError } from '../../gate/gate.ts';
-import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
+import { statusPatch } from '../../kube/patch.ts';
 import { machineSets } from '../../kube/resource.ts';
+import { Finalizer } from '../../reconcile/finalizer.ts';
 import { requeue, stop, type StepResult } from '../../reconcile/result.ts';
 import { isUnfreezeRequested, setFreeze } from '../replicas/freeze-marks.ts';
 import { preserveFailed } from './auto-preserve.ts';
@@ -56,6 +57,7 @@ interface Managed {
 /** Keeps as many Machines alive as each MachineSet asks for. */
 export class MachineSetController {
   readonly #deps: MachineSetDeps;
+  readonly #finalizer: Finalizer<MachineSet>;
   readonly #pace: StatusPace;
   readonly #swings: Swings;
   /** Sets that have been seen: a key tells of no UID any more once its set is gone. */
@@ -63,6 +65,7 @@ export class MachineSetController {
 
   constructor(deps: MachineSetDeps) {
     this.#deps = deps;
+    this.#finalizer = new Finalizer(deps.writer, machineSets, MACHINE_FINALIZER);
     this.#pace = new StatusPace(deps.clock);
     this.#swings = new Swings(deps);
     settleWhenObserved(deps);
@@ -82,7 +85,7 @@ export class MachineSetController {
     const errors = validateMachineSet(cached);
     if (errors.length > 0) return this.#reject(key, cached, describeFieldErrors(errors), signal);
 
-    const set = await withoutRolloutNotes(this.#deps, await this.#withFinalizer(cached, signal), signal);
+    const set = await withoutRolloutNotes(this.#deps, await this.#finalizer.add(cached, signal), signal);
     await claimMachines(this.#deps, set, signal);
     await pushTemplate(this.#deps, set, claimedMachines(this.#deps, set), signal);
     const nodeOf = (machine: Machine): Node | 'missing' | undefined => this.#nodeOf(machine);
@@ -101,13 +104,6 @@ export class MachineSetController {
     }
     if (uid === undefined) this.#uids.delete(key);
     else this.#uids.set(key, uid);
-  }
-
-  async #withFinalizer(set: MachineSet, signal: AbortSignal): Promise<MachineSet> {
-    const finalizers = set.metadata.finalizers ?? [];
-    if (finalizers.includes(MACHINE_FINALIZER)) return set;
-    const patch = mergePatchIfUnchanged(set, { metadata: { finalizers: [...finalizers, MACHINE_FINALIZER] } });
-    return this.#deps.writer.patch('change', machineSets, refOf(set), patch, { signal });
   }
 
   async #manageReplicas(key: string, set: MachineSet, signal: AbortSignal): Promise<Managed> {
@@ -187,7 +183,7 @@ export class MachineSetController {
   }
 
   async #delete(key: string, set: MachineSet, signal: AbortSignal): Promise<StepResult> {
-    if (!(set.metadata.finalizers ?? []).includes(MACHINE_FINALIZER)) return stop;
+    if (!this.#finalizer.holds(set)) return stop;
     const [deletion] = await Promise.allSettled([finishSetDeletion(this.#deps, set, signal)]);
     const isGone = deletion.status === 'fulfilled' && deletion.value.kind === 'next';
     const waitMs = isGone ? undefined : await this.#writeStatus(key, set, undefined, undefined, signal);

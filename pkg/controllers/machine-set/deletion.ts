@@ -1,8 +1,9 @@
+import { hasFinalizer } from '../../apis/finalizers.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { isBeingDeleted, refOf } from '../../apis/meta.ts';
-import { mergePatchIfUnchanged } from '../../kube/patch.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
 import { machineSets } from '../../kube/resource.ts';
+import { Finalizer } from '../../reconcile/finalizer.ts';
 import { next, requeue, waitFor, type StepResult } from '../../reconcile/result.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { claimedMachines } from './claim.ts';
@@ -25,8 +26,7 @@ export async function finishSetDeletion(
   set: MachineSet,
   signal: AbortSignal,
 ): Promise<StepResult> {
-  const finalizers = set.metadata.finalizers ?? [];
-  if (finalizers.includes(ORPHAN_FINALIZER)) return waitFor('its machines to be orphaned');
+  if (hasFinalizer(set, ORPHAN_FINALIZER)) return waitFor('its machines to be orphaned');
 
   const claimed = claimedMachines(deps, set);
   if (claimed.length > 0) {
@@ -42,8 +42,6 @@ export async function finishSetDeletion(
   // A live look may have found one.
   if (claimedMachines(deps, set).length > 0) return requeue(0, 'its machines to be deleted');
 
-  const rest = finalizers.filter((finalizer) => finalizer !== MACHINE_FINALIZER);
-  const patch = mergePatchIfUnchanged(set, { metadata: { finalizers: rest } });
-  await deps.writer.patch('change', machineSets, refOf(set), patch, { signal });
+  await new Finalizer(deps.writer, machineSets, MACHINE_FINALIZER).remove(set, signal);
   return next;
 }

@@ -1,3 +1,4 @@
+import { hasFinalizer } from '../../apis/finalizers.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import {
@@ -55,7 +56,7 @@ export function machineAccess({ reader, writer, targets, clock }: Deps): Machine
       if (name === '') return false;
       const ref = { namespace: metadata.namespace ?? '', name };
       const machineClass = await reader.get(machineClasses, ref, { signal }).catch(ignoreNotFound);
-      return machineClass?.metadata.finalizers?.includes(MACHINE_FINALIZER) ?? false;
+      return machineClass !== undefined && hasFinalizer(machineClass, MACHINE_FINALIZER);
     },
 
     deleteMachine: (machine, signal) => remove(machine, { uid: machine.metadata.uid }, signal),

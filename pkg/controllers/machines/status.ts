@@ -1,3 +1,4 @@
+import { hasFinalizer } from '../../apis/finalizers.ts';
 import { phaseOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { LastOperation, Machine, MachineStatus } from '../../apis/machine/v1alpha1/machine.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
@@ -26,8 +27,8 @@ export function copyOf(machine: Machine): MachineCopy {
 }
 
 /** Whether our finalizer holds the Machine: none without it has a VM that was asked for by us. */
-export function hasMachineFinalizer({ metadata }: Pick<Machine, 'metadata'>): boolean {
-  return metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
+export function hasMachineFinalizer(machine: Pick<Machine, 'metadata'>): boolean {
+  return hasFinalizer(machine, MACHINE_FINALIZER);
 }
 
 /** Whether a VM is still to be made or found: nothing was confirmed, or the last attempt failed. */

@@ -10,16 +10,17 @@ import type { Lister } from '../../cache/lister.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import { ignoreNotFound, isAlreadyExists } from '../../kube/errors.ts';
-import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch } from '../../kube/patch.ts';
+import { mergePatch, statusPatch, type MergePatch } from '../../kube/patch.ts';
 import { clusterMachines, machines } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
+import { Finalizer } from '../../reconcile/finalizer.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.ts';
 import type { Targets } from '../../targets/targets.ts';
 import { isMaintenanceRequested } from '../machines/maintenance.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import type { MirantisClusters } from './clusters.ts';
 import { reportChanges } from './events.ts';
-import { hasFrontEndFinalizer, isRequestRejected, isServed, checkAgain, type Synced } from './front-end.ts';
+import { isRequestRejected, isServed, checkAgain, type Synced } from './front-end.ts';
 import type { GeneratedClasses } from './generated-classes.ts';
 import { ipAddressOf, providerStatusOf, wrongConditions } from './provider-status.ts';
 import { isDeletionRequested, readProviderValue, type ProviderValue } from './provider-value.ts';
@@ -64,9 +65,11 @@ export interface ClusterMachineControllerDeps {
  */
 export class ClusterMachineController {
   readonly #deps: ClusterMachineControllerDeps;
+  readonly #finalizer: Finalizer<ClusterMachine>;
 
   constructor(deps: ClusterMachineControllerDeps) {
     this.#deps = deps;
+    this.#finalizer = new Finalizer(deps.writer, clusterMachines, FRONT_END_FINALIZER);
   }
 
   /** One pass over one Machine. What it throws is retried with back-off. */
@@ -75,7 +78,7 @@ export class ClusterMachineController {
     if (machine === undefined) return stop;
     const ours = this.#oursOf(machine);
     if (isBeingDeleted(machine))
-      return hasFrontEndFinalizer(machine) ? await this.#finish(machine, ours, signal) : stop;
+      return this.#finalizer.holds(machine) ? await this.#finish(machine, ours, signal) : stop;
     if (!isServed(machine)) return stop;
     if (ours === undefined && hasHadItsMachine(machine)) return await this.#follow(machine, signal);
 
@@ -139,10 +142,8 @@ export class ClusterMachineController {
     const wanted = await this.#deps.madeClasses.usedBy(machine, value.server, signal);
     if (wanted.value === undefined)
       return { object: machine, problems: wanted.problems, again: checkAgain('settings') };
-    if (!hasFrontEndFinalizer(machine)) {
-      const finalizers = [...(machine.metadata.finalizers ?? []), FRONT_END_FINALIZER];
-      const patch = mergePatchIfUnchanged(machine, { metadata: { finalizers } });
-      const held = await writer.patch('change', clusterMachines, refOf(machine), patch, { signal });
+    if (!this.#finalizer.holds(machine)) {
+      const held = await this.#finalizer.add(machine, signal);
       return { object: held, problems: [], again: requeue(0, 'the cache to show the finalizer') };
     }
     const problems = await this.#deps.madeClasses.provide(wanted.value, signal);
@@ -251,9 +252,7 @@ export class ClusterMachineController {
     if (ours === undefined) {
       if (!(await this.#isGone(machine, signal))) return checkAgain('the cache to show its Machine');
       await this.#deps.madeClasses.removeUnused(machine.metadata.namespace, signal);
-      const finalizers = (machine.metadata.finalizers ?? []).filter((one) => one !== FRONT_END_FINALIZER);
-      const patch = mergePatchIfUnchanged(machine, { metadata: { finalizers } });
-      await writer.patch('change', clusterMachines, refOf(machine), patch, { signal });
+      await this.#finalizer.remove(machine, signal);
       return stop;
     }
     const { value, problems = [] } = readProviderValue(machine);

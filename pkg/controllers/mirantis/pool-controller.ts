@@ -1,3 +1,4 @@
+import { hasFinalizer } from '../../apis/finalizers.ts';
 import { FRONT_END_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
@@ -14,6 +15,7 @@ import { ignoreAlreadyExists, ignoreNotFound, isAlreadyExists } from '../../kube
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { clusterMachines, machineDeployments, machinePools } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
+import { Finalizer } from '../../reconcile/finalizer.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.ts';
 import type { Targets } from '../../targets/targets.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
@@ -21,7 +23,7 @@ import { readCluster } from './cluster-value.ts';
 import { updateOrderFor } from './desired-cluster.ts';
 import type { MirantisClusters } from './clusters.ts';
 import { reportChanges } from './events.ts';
-import { hasFrontEndFinalizer, isRequestRejected, isServed, checkAgain, type Synced } from './front-end.ts';
+import { isRequestRejected, isServed, checkAgain, type Synced } from './front-end.ts';
 import type { GeneratedClasses } from './generated-classes.ts';
 import { poolStatusOf } from './pool-status.ts';
 import { readPool, type PoolValue } from './pool-value.ts';
@@ -71,16 +73,18 @@ const ORPHAN_FINALIZER = 'orphan';
  */
 export class MirantisPoolController {
   readonly #deps: PoolDeps;
+  readonly #finalizer: Finalizer<MachinePool>;
 
   constructor(deps: PoolDeps) {
     this.#deps = deps;
+    this.#finalizer = new Finalizer(deps.writer, machinePools, FRONT_END_FINALIZER);
   }
 
   /** One pass over one pool. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
     const pool = this.#deps.machinePools.get(key);
     if (pool === undefined) return stop;
-    if (isBeingDeleted(pool)) return hasFrontEndFinalizer(pool) ? await this.#finish(pool, signal) : stop;
+    if (isBeingDeleted(pool)) return this.#finalizer.holds(pool) ? await this.#finish(pool, signal) : stop;
     if (!isServed(pool)) return stop;
 
     const { value, problems } = readPool(pool);
@@ -119,10 +123,8 @@ export class MirantisPoolController {
       const problem = `metadata.name: a MachineDeployment has this name and belongs to another owner; choose another name`;
       return { object: pool, problems: [problem], again: checkAgain('the other MachineDeployment to be deleted') };
     }
-    if (!hasFrontEndFinalizer(pool)) {
-      const finalizers = [...(pool.metadata.finalizers ?? []), FRONT_END_FINALIZER];
-      const patch = mergePatchIfUnchanged(pool, { metadata: { finalizers } });
-      const held = await writer.patch('change', machinePools, refOf(pool), patch, { signal });
+    if (!this.#finalizer.holds(pool)) {
+      const held = await this.#finalizer.add(pool, signal);
       return { object: held, problems: [], again: requeue(0, 'the cache to show the finalizer') };
     }
     if (named !== undefined) {
@@ -230,8 +232,7 @@ export class MirantisPoolController {
   /** DELETE of it is DELETE of its MachineDeployment, and so of its Machines; the finalizer goes when that is gone. */
   async #finish(pool: MachinePool, signal: AbortSignal): Promise<StepResult> {
     const { madeClasses, reader, writer, targets } = this.#deps;
-    const { finalizers = [] } = pool.metadata;
-    if (finalizers.includes(ORPHAN_FINALIZER)) return waitFor('its MachineDeployment to be orphaned');
+    if (hasFinalizer(pool, ORPHAN_FINALIZER)) return waitFor('its MachineDeployment to be orphaned');
     const ours = this.#oursOf(pool);
     if (ours !== undefined) {
       if (!isBeingDeleted(ours)) {
@@ -247,9 +248,7 @@ export class MirantisPoolController {
       return checkAgain('the cache to show its MachineDeployment');
     }
     await madeClasses.removeUnused(pool.metadata.namespace, signal);
-    const rest = finalizers.filter((one) => one !== FRONT_END_FINALIZER);
-    const patch = mergePatchIfUnchanged(pool, { metadata: { finalizers: rest } });
-    await writer.patch('change', machinePools, refOf(pool), patch, { signal });
+    await this.#finalizer.remove(pool, signal);
     return stop;
   }
 

@@ -1,8 +1,8 @@
+import { hasFinalizer } from '../../apis/finalizers.ts';
 import { ROLE_BINDING_FINALIZER, SECRET_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted, type KubeObject } from '../../apis/meta.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
-import { mergePatchIfUnchanged } from '../../kube/patch.ts';
 import {
   kindOf,
   machineClasses,
@@ -14,6 +14,7 @@ import {
 } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
 import { MACHINES_ROLE_BINDING } from '../../preflight/roles/machinist.ts';
+import { Finalizer } from '../../reconcile/finalizer.ts';
 import { requeue, stop, type StepResult, waitFor } from '../../reconcile/result.ts';
 
 export interface RoleBindingDeps extends Pick<
@@ -48,17 +49,18 @@ const RECHECK_MS = 5_000;
  */
 export class RoleBindingController {
   readonly #deps: RoleBindingDeps;
+  readonly #finalizer: Finalizer<KubeObject>;
 
   constructor(deps: RoleBindingDeps) {
     this.#deps = deps;
+    this.#finalizer = new Finalizer(deps.writer, roleBindings, ROLE_BINDING_FINALIZER);
   }
 
   /** One pass over one RoleBinding. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
     const binding = this.#deps.roleBindings.get(key);
     if (binding === undefined || !isBeingDeleted(binding)) return stop;
-    const finalizers = binding.metadata.finalizers ?? [];
-    if (!finalizers.includes(ROLE_BINDING_FINALIZER)) return stop;
+    if (!this.#finalizer.holds(binding)) return stop;
 
     const known = this.#left();
     if (known !== undefined) return waitFor(`the last ${known} to be removed`);
@@ -68,10 +70,7 @@ export class RoleBindingController {
     const other = this.#otherHeld(binding);
     if (other !== undefined) return waitFor(`RoleBinding ${other} to be removed`);
 
-    const { namespace = '', name } = binding.metadata;
-    const others = finalizers.filter((finalizer) => finalizer !== ROLE_BINDING_FINALIZER);
-    const patch = mergePatchIfUnchanged(binding, { metadata: { finalizers: others } });
-    await this.#deps.writer.patch('change', roleBindings, { namespace, name }, patch, { signal });
+    await this.#finalizer.remove(binding, signal);
     this.#deps.log.info({ key }, 'released role binding: its namespace is empty');
     return stop;
   }
@@ -82,7 +81,7 @@ export class RoleBindingController {
     const held = this.#deps.roleBindings
       .list()
       .filter((one) => one.metadata.name !== metadata.name && one.metadata.namespace === metadata.namespace)
-      .find((one) => one.metadata.finalizers?.includes(ROLE_BINDING_FINALIZER));
+      .find((one) => hasFinalizer(one, ROLE_BINDING_FINALIZER));
     return held?.metadata.name;
   }
 
@@ -92,7 +91,7 @@ export class RoleBindingController {
     const kept = [deployments, sets, all, classes].findIndex((cache) => cache.list().length > 0);
     const kind = KINDS[kept];
     if (kind !== undefined) return kindOf(kind);
-    return secrets.list().some(({ metadata }) => metadata.finalizers?.includes(SECRET_FINALIZER))
+    return secrets.list().some((secret) => hasFinalizer(secret, SECRET_FINALIZER))
       ? 'Secret of a MachineClass'
       : undefined;
   }

@@ -1,19 +1,21 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { capital } from '../../../apis/capital.ts';
+import { withFinalizer } from '../../../apis/finalizers.ts';
 import type { IronCoreMachine, IronCoreMachineStatus } from '../../../apis/ironcore/machine.ts';
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import { isBeingDeleted, keyOf, refOf } from '../../../apis/meta.ts';
 import { CREATION_SENT_ANNOTATION, CREATION_SENT_TO_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Lister } from '../../../cache/lister.ts';
 import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
-import { CONTROL, GateClosedError } from '../../../gate/gate.ts';
+import { GateClosedError } from '../../../gate/gate.ts';
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
 import type { RuntimeMachine, DesiredRuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { ApiError, ignoreNotFound, isDenial } from '../../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged, type MergePatch } from '../../../kube/patch.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
+import { Finalizer } from '../../../reconcile/finalizer.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { PoolClaims } from '../pool-claims.ts';
 import type { ServedPools } from '../served-pools.ts';
@@ -90,6 +92,7 @@ interface RuntimeObservation {
  */
 export class IronCoreMachineController {
   readonly #deps: IronCoreMachineControllerDeps;
+  readonly #finalizer: Finalizer<IronCoreMachine>;
   readonly #uncertainty: Uncertainty;
   readonly #missing: MissingMachines;
   readonly #classes: RuntimeClasses;
@@ -100,6 +103,7 @@ export class IronCoreMachineController {
 
   constructor(deps: IronCoreMachineControllerDeps) {
     this.#deps = deps;
+    this.#finalizer = new Finalizer(deps.writer, ironCoreMachines, IRONCORE_MACHINE_FINALIZER);
     this.#uncertainty = new Uncertainty(deps);
     this.#missing = new MissingMachines(deps);
     this.#classes = new RuntimeClasses(deps.clock);
@@ -116,7 +120,7 @@ export class IronCoreMachineController {
     const runtime = runtimes.get(poolName);
     if (observed === undefined || runtime === undefined) return stop;
     if (!served.has(poolName)) return waitFor('the pool to be served by this process');
-    const isHeld = observed.metadata.finalizers?.includes(IRONCORE_MACHINE_FINALIZER) === true;
+    const isHeld = this.#finalizer.holds(observed);
     const left = leftToOthers(observed, this.#deps.watchFilter);
     if (left !== undefined) {
       if (isBeingDeleted(observed) && isHeld)
@@ -141,21 +145,22 @@ export class IronCoreMachineController {
 
   /** Adds the finalizer, and devices to volumes that have none, and takes off that a look is asked for. Says whether there was something to do. */
   async #prepare(observed: IronCoreMachine, signal: AbortSignal): Promise<boolean> {
-    const { finalizers = [], annotations } = observed.metadata;
+    const { annotations } = observed.metadata;
     const volumes = withDevices(observed.spec.volumes ?? []);
-    const isHeld = finalizers.includes(IRONCORE_MACHINE_FINALIZER);
+    const isHeld = this.#finalizer.holds(observed);
     const isComplete = volumes === undefined || isDeepStrictEqual(volumes, observed.spec.volumes);
     const isAskedFor = annotations?.[REQUESTED_AT_ANNOTATION] !== undefined;
     if (isHeld && isComplete && !isAskedFor) return false;
     const metadata = {
-      ...(!isHeld && { finalizers: [...finalizers, IRONCORE_MACHINE_FINALIZER] }),
+      ...(!isHeld && { finalizers: withFinalizer(observed, IRONCORE_MACHINE_FINALIZER) }),
       ...(isAskedFor && { annotations: { [REQUESTED_AT_ANNOTATION]: null } }),
     };
     const change: MergePatch<IronCoreMachine> = {
       ...((!isHeld || isAskedFor) && { metadata }),
       ...(!isComplete && { spec: { volumes } }),
     };
-    await this.#write(observed, change, signal);
+    const patch = mergePatchIfUnchanged(observed, change);
+    await this.#deps.writer.patch('change', ironCoreMachines, refOf(observed), patch, { signal }).catch(ignoreNotFound);
     return true;
   }
 
@@ -529,10 +534,9 @@ export class IronCoreMachineController {
 
   /** Nothing is left at the runtime: what was used is free again, and the Machine may go. */
   async #finish({ observed, signal }: Pass): Promise<StepResult> {
-    const { uid, finalizers = [] } = observed.metadata;
+    const { uid } = observed.metadata;
     await this.#claiming.releaseAll(observed, signal);
-    const left = finalizers.filter((one) => one !== IRONCORE_MACHINE_FINALIZER);
-    await this.#write(observed, { metadata: { finalizers: left } }, signal, 'destroy');
+    await this.#finalizer.remove(observed, signal, 'destroy').catch(ignoreNotFound);
     this.#uncertainty.forget(uid);
     this.#rechecks.release(uid);
     this.#rechecks.resume(uid);
@@ -545,19 +549,6 @@ export class IronCoreMachineController {
     more: Partial<IronCoreMachineStatus> = {},
   ): Promise<void> {
     await this.#reports.report(observed, said, signal, more);
-  }
-
-  async #write(
-    observed: IronCoreMachine,
-    change: MergePatch<IronCoreMachine>,
-    signal: AbortSignal,
-    intent: 'change' | 'destroy' = 'change',
-  ): Promise<void> {
-    const clusters = intent === 'destroy' ? [CONTROL] : [];
-    const patch = mergePatchIfUnchanged(observed, change);
-    await this.#deps.writer
-      .patch(intent, ironCoreMachines, refOf(observed), patch, { signal, clusters })
-      .catch(ignoreNotFound);
   }
 }
 

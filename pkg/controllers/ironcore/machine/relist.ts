@@ -1,3 +1,4 @@
+import { hasFinalizer } from '../../../apis/finalizers.ts';
 import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import { keyOf } from '../../../apis/meta.ts';
@@ -353,7 +354,7 @@ function isNamed({ metadata: { labels } }: RuntimeMachine): boolean {
 
 /** One whose finalizer was taken away while it was being deleted goes without its machine. */
 function isHeld({ metadata }: IronCoreMachine): boolean {
-  return metadata.deletionTimestamp === undefined || metadata.finalizers?.includes(IRONCORE_MACHINE_FINALIZER) === true;
+  return metadata.deletionTimestamp === undefined || hasFinalizer({ metadata }, IRONCORE_MACHINE_FINALIZER);
 }
 
 /** All that a status shows of a machine. */

@@ -1,5 +1,7 @@
+import { withFinalizer } from '../../../apis/finalizers.ts';
 import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
+import { hasMachineFinalizer } from '../../machines/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { noVMWasRequested } from '../calls/no-vm-requested.ts';
@@ -16,11 +18,10 @@ export const finalizer = (deps: Deps, timeout: MachineStep): MachineStep => ({
 
   async run(ctx) {
     const { machine, observed } = ctx;
-    const finalizers = machine.metadata.finalizers ?? [];
-    if (finalizers.includes(MACHINE_FINALIZER)) return next;
+    if (hasMachineFinalizer(machine)) return next;
     const result = noVMWasRequested(deps.activities, observed) ? await timeout.run(ctx) : next;
     if (result.kind !== 'next') return result;
-    machine.metadata.finalizers = [...finalizers, MACHINE_FINALIZER];
+    machine.metadata.finalizers = withFinalizer(machine, MACHINE_FINALIZER);
     return waitFor('the finalizer to be recorded');
   },
 });

@@ -1,3 +1,4 @@
+import { hasFinalizer } from '../../../apis/finalizers.ts';
 import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { describeFieldErrors, validateMachineClass } from '../../../apis/machine/v1alpha1/validation.ts';
@@ -45,7 +46,7 @@ export const resolve = (deps: Deps): MachineStep => ({
       else report(deps, ctx, problem ?? '');
       return waitFor('the MachineClass or its Secret to be corrected');
     }
-    if (resolved.machineClass.metadata.finalizers?.includes(MACHINE_FINALIZER) !== true) {
+    if (!hasFinalizer(resolved.machineClass, MACHINE_FINALIZER)) {
       return unprotected(deps, ctx, resolved);
     }
     if (wasNeverRequested(ctx.observed)) return beginToAsk(deps, ctx);

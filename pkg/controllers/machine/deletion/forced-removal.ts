@@ -1,3 +1,4 @@
+import { withoutFinalizer, hasFinalizer } from '../../../apis/finalizers.ts';
 import { nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { FORCED_DELETION_SINCE_ANNOTATION, MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import { formatDuration } from '../../../apis/duration.ts';
@@ -67,8 +68,8 @@ function sinceMsOf({ clock }: ForcedRemovalDeps, { machine }: MachineContext): n
 }
 
 async function obstacleTo({ driver, machineClass }: ResolvedClass, signal: AbortSignal): Promise<string | undefined> {
-  const { name, finalizers } = machineClass.metadata;
-  if (finalizers?.includes(MACHINE_FINALIZER) !== true)
+  const { name } = machineClass.metadata;
+  if (!hasFinalizer(machineClass, MACHINE_FINALIZER))
     return `Not removing the Machine: MachineClass ${name} is being deleted and is needed to find the VM.`;
   // One that does not answer is taken for one that lists, as nearly all do.
   const methods = await driver.capabilities(signal).then(
@@ -103,7 +104,7 @@ function release(
   const providerID = providerIDOf(machine);
   const { name } = machineClass.metadata;
   const vm = providerID === '' ? 'The VM of the machine (provider ID unknown)' : `VM ${providerID}`;
-  machine.metadata.finalizers = (machine.metadata.finalizers ?? []).filter((one) => one !== MACHINE_FINALIZER);
+  machine.metadata.finalizers = withoutFinalizer(machine, MACHINE_FINALIZER);
   pass.event(
     'ForcedRemoval',
     `${vm} was not deleted within ${formatDuration(settings.forcedDeletionTimeoutMs)}; removing the Machine anyway. The VM may still exist. ` +

@@ -2,11 +2,10 @@ import {
   DELETION_POLICY_IN_FORCE_ANNOTATION,
   DRAIN_SINCE_ANNOTATION,
   FORCED_DELETION_SINCE_ANNOTATION,
-  MACHINE_FINALIZER,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
-import { beginPhase, wasNeverRequested } from '../../machines/status.ts';
+import { beginPhase, wasNeverRequested, hasMachineFinalizer } from '../../machines/status.ts';
 import { deletionStageOf } from '../../machines/deletion-stage.ts';
 import type { Collaborators } from '../collaborators.ts';
 import { noVMWasRequested } from '../calls/no-vm-requested.ts';
@@ -23,7 +22,7 @@ export const markTerminating = (deps: Deps): MachineStep => ({
 
   async run(ctx) {
     const { machine } = ctx;
-    if (machine.metadata.finalizers?.includes(MACHINE_FINALIZER) !== true) return waitFor('other finalizers');
+    if (!hasMachineFinalizer(machine)) return waitFor('other finalizers');
     if (deletionStageOf(machine) !== undefined) return next;
 
     forgetFormerDeletion(machine);

@@ -1,3 +1,4 @@
+import { withoutFinalizer } from '../../../apis/finalizers.ts';
 import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import { waitFor } from '../../../reconcile/result.ts';
 import type { MachineStep } from '../context.ts';
@@ -7,7 +8,7 @@ export const releaseFinalizer: MachineStep = {
   name: 'release-finalizer',
 
   run({ machine, pass, log }) {
-    machine.metadata.finalizers = (machine.metadata.finalizers ?? []).filter((name) => name !== MACHINE_FINALIZER);
+    machine.metadata.finalizers = withoutFinalizer(machine, MACHINE_FINALIZER);
     pass.afterWrite(() => log.info({}, 'machine deleted'), 'record');
     return waitFor('the object to be removed');
   },

@@ -11,6 +11,7 @@ import { holdOf, type Hold, type HoldKind } from '../../machines/replacement-hol
 import { describeConditions } from '../../machines/node-health.ts';
 import { BEING_CREATED, BEING_INITIALIZED, CREATE_FAILED } from '../../machines/status-texts.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
+import { hasMachineFinalizer } from '../../machines/status.ts';
 import { explainInPlace } from './in-place.ts';
 import { HEALTHY, type MachineExplanation, type Explanation } from './explanation.ts';
 import { withMaintenance } from './maintenance.ts';
@@ -112,7 +113,7 @@ function explainCrashLoop(machine: Machine): Explanation {
   }
   if (code === 'RecordRefused' || code === 'FinalizerRefused') {
     // One that may have a VM is not given up without our finalizer: its deletion would leave the VM behind.
-    const ends = code === 'FinalizerRefused' || machine.metadata.finalizers?.includes(MACHINE_FINALIZER) === true;
+    const ends = code === 'FinalizerRefused' || hasMachineFinalizer(machine);
     const next = ends ? 'The attempt is retried; at the creation timeout the machine becomes Failed.' : REPEATED;
     return explanation('RecordRefused', description, ALLOWED, next);
   }

@@ -1,3 +1,4 @@
+import { hasFinalizer } from '../../../apis/finalizers.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { NODE_FINALIZER, NOT_MANAGED_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
@@ -15,7 +16,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
  */
 export function wasUnprotected(node: Node, machine: Machine, machines: MachineIndex, protectedForMs: number): boolean {
   if (!isManaged(node) || isBeingDeleted(machine) || !isRemovedWith(node, machine, machines)) return false;
-  if (node.metadata.finalizers?.includes(NODE_FINALIZER) !== true) return true;
+  if (!hasFinalizer(node, NODE_FINALIZER)) return true;
   return !isBeingDeleted(node) && protectedForMs < REQUEST_TIMEOUT_MS;
 }
 

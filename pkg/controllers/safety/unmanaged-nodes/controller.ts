@@ -1,3 +1,4 @@
+import { hasFinalizer } from '../../../apis/finalizers.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import {
   NODE_FINALIZER,
@@ -78,7 +79,7 @@ export class UnmanagedNodesController {
       machines: owners,
       isLeftOver: left !== undefined,
       isMarked: metadata.annotations?.[NOT_MANAGED_ANNOTATION] !== undefined,
-      hasFinalizer: metadata.finalizers?.includes(NODE_FINALIZER) === true,
+      hasFinalizer: hasFinalizer({ metadata }, NODE_FINALIZER),
       unownedForMs: this.#unownedFor(key, metadata.uid, owners),
     };
     const verdict = decideOnNode(facts, creationTimeoutMs);

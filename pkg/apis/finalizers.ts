@@ -1,0 +1,20 @@
+import type { ObjectMeta } from './meta.ts';
+
+/** What these functions read of an object. */
+interface Finalized {
+  readonly metadata: Pick<ObjectMeta, 'finalizers'>;
+}
+
+export function hasFinalizer({ metadata }: Finalized, finalizer: string): boolean {
+  return metadata.finalizers?.includes(finalizer) === true;
+}
+
+/** The finalizers of an object, with this one as the last if it is missing. */
+export function withFinalizer({ metadata: { finalizers = [] } }: Finalized, finalizer: string): string[] {
+  return finalizers.includes(finalizer) ? [...finalizers] : [...finalizers, finalizer];
+}
+
+/** The finalizers of an object without this one; those of others stay, in their order. */
+export function withoutFinalizer({ metadata: { finalizers = [] } }: Finalized, finalizer: string): string[] {
+  return finalizers.filter((other) => other !== finalizer);
+}
