@@ -4,6 +4,7 @@ import { toTimestamp, type Clock } from '../clock/clock.ts';
 import { ApiError, isNotFound } from '../kube/errors.ts';
 import { mergePatchIfUnchanged, strategicPatch, type Patch } from '../kube/patch.ts';
 import { nodes } from '../kube/resource.ts';
+import { conditionOf } from '../reconcile/conditions.ts';
 import type { Barrier, DrainCondition, DrainRequest } from './drain.ts';
 import { cachedNode, readNode } from './node.ts';
 
@@ -27,7 +28,7 @@ export function raiseBarrier(request: DrainRequest, clock: Clock, signal: AbortS
 }
 
 function conditionPatch(node: Node, wanted: DrainCondition, clock: Clock): Patch | undefined {
-  const present = node.status?.conditions?.find(({ type }) => type === wanted.type);
+  const present = conditionOf(node.status?.conditions, wanted.type);
   if (present?.status === wanted.status) return undefined;
   const now = toTimestamp(clock.now());
   const condition = { ...wanted, lastTransitionTime: now, lastHeartbeatTime: now };

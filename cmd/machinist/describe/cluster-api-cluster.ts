@@ -1,5 +1,5 @@
 import type { ClusterAPICluster } from '../../../pkg/apis/cluster-api/cluster.ts';
-import { conditionOf as findCondition } from '../../../pkg/apis/cluster-api/condition.ts';
+import { conditionOf as findCondition } from '../../../pkg/reconcile/conditions.ts';
 import type { ContractReference } from '../../../pkg/apis/cluster-api/contract.ts';
 import { HAD_KUBECONFIG_ANNOTATION, KUBECONFIG_SECRET_SUFFIX } from '../../../pkg/apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../../pkg/apis/cluster-api/machine.ts';
@@ -124,7 +124,7 @@ function machineOf(machine: ClusterAPIMachine): DescribedMachine {
     name: metadata.name,
     phase: status?.phase ?? '',
     ...optionalMember('node', status?.nodeRef?.name),
-    ready: findCondition(machine, 'Ready')?.status ?? 'Unknown',
+    ready: findCondition(machine.status?.conditions, 'Ready')?.status ?? 'Unknown',
   };
 }
 

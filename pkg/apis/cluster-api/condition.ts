@@ -10,14 +10,6 @@ export interface ClusterAPICondition {
   readonly observedGeneration?: number;
 }
 
-/** The condition of that type in the status of an object that we read as its definition has it; undefined: it has none. */
-export function conditionOf(
-  { status }: { readonly status?: { readonly conditions?: readonly ClusterAPICondition[] | undefined } | undefined },
-  wanted: string,
-): ClusterAPICondition | undefined {
-  return status?.conditions?.find(({ type }) => type === wanted);
-}
-
 /** Of a condition of the older contract that gives none. */
 export const NO_REASON = 'NoReasonReported';
 /** What the API server takes for one: a word. */

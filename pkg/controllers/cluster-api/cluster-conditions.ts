@@ -1,8 +1,9 @@
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
-import { conditionOf, NO_REASON, type ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
+import { NO_REASON, type ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
 import type { ContractReference } from '../../apis/cluster-api/contract.ts';
 import type { ControlPlaneReport } from '../../apis/cluster-api/control-plane.ts';
 import type { ClusterInfrastructureReport } from '../../apis/cluster-api/infrastructure.ts';
+import { conditionOf } from '../../reconcile/conditions.ts';
 import { mirrored, plain, summary, type ConditionValue } from './conditions.ts';
 import type { ExternalLookup } from './externals.ts';
 
@@ -126,7 +127,7 @@ function remoteConnectionProbe({ cluster, connection }: ClusterFacts): Condition
     case 'unused':
       return plain(type, 'Unknown', NOT_PROBED, 'The Cluster has no Machines, so that its API server is not asked');
     case 'unreachable': {
-      const said = connection.isOver ? undefined : conditionOf(cluster, type);
+      const said = connection.isOver ? undefined : conditionOf(cluster.status?.conditions, type);
       const before = said?.reason === NOT_PROBED ? undefined : said;
       return before ?? plain(type, 'False', 'ProbeFailed', connection.why);
     }
@@ -158,7 +159,7 @@ function controlPlaneAvailable(facts: ClusterFacts): ConditionValue {
     case 'reading':
     case 'unknown':
       return (
-        (controlPlane.kind === 'reading' ? conditionOf(cluster, type) : undefined) ??
+        (controlPlane.kind === 'reading' ? conditionOf(cluster.status?.conditions, type) : undefined) ??
         plain(type, 'Unknown', 'InternalError', controlPlane.problem ?? `Reading ${what}`)
       );
   }
@@ -180,7 +181,7 @@ function infrastructureReady(facts: ClusterFacts): ConditionValue {
   const { ready } = infrastructure.report ?? {};
   if (ready !== undefined) return mirrored(ready, type);
   // A manager that has just begun to watch a kind knows nothing new about its objects: what was said last stands.
-  const said = infrastructure.kind === 'reading' ? conditionOf(cluster, type) : undefined;
+  const said = infrastructure.kind === 'reading' ? conditionOf(cluster.status?.conditions, type) : undefined;
   if (said !== undefined) return said;
   if (infrastructure.kind === 'unknown') return plain(type, 'Unknown', 'InternalError', infrastructure.problem);
   if (infrastructure.kind === 'absent') {
@@ -202,7 +203,7 @@ function controlPlaneInitialized(facts: ClusterFacts): ConditionValue {
     return plain(type, 'Unknown', 'ObjectDoesNotExist', `${NO_TOPOLOGY} spec.controlPlaneRef`);
   }
   const what = nameOf(controlPlaneRef);
-  const said = controlPlane.kind === 'reading' ? conditionOf(cluster, type) : undefined;
+  const said = controlPlane.kind === 'reading' ? conditionOf(cluster.status?.conditions, type) : undefined;
   if (said !== undefined) return said;
   if (controlPlane.kind === 'absent') {
     return plain(type, 'Unknown', 'ObjectDoesNotExist', `${what} ${MISSING} spec.controlPlaneRef`);

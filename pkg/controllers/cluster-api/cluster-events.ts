@@ -1,5 +1,5 @@
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
-import { conditionOf } from '../../apis/cluster-api/condition.ts';
+import { conditionOf } from '../../reconcile/conditions.ts';
 import type { PassEvent } from './machine-pass.ts';
 
 /** Reasons of Events about Clusters, and of which types they are. */
@@ -28,7 +28,8 @@ export const REFUSED = 'Cannot delete ';
 
 /** What is to be told of a Cluster after its status was written: what it has reached, and what it waits for, once for each change of the reason. */
 export function clusterEventsOf(before: ClusterAPICluster, after: ClusterAPICluster): readonly PassEvent[] {
-  const isPaused = (cluster: ClusterAPICluster): boolean => conditionOf(cluster, 'Paused')?.status === 'True';
+  const isPaused = (cluster: ClusterAPICluster): boolean =>
+    conditionOf(cluster.status?.conditions, 'Paused')?.status === 'True';
   return [
     ...(isPaused(after) && !isPaused(before)
       ? [normal('Paused', 'The Cluster and its Machines are not reconciled or deleted')]
@@ -40,7 +41,7 @@ export function clusterEventsOf(before: ClusterAPICluster, after: ClusterAPIClus
 }
 
 function infrastructureNews(before: ClusterAPICluster, after: ClusterAPICluster): readonly PassEvent[] {
-  const [was, now] = [before, after].map((one) => conditionOf(one, 'InfrastructureReady'));
+  const [was, now] = [before, after].map((one) => conditionOf(one.status?.conditions, 'InfrastructureReady'));
   if (now === undefined || now.status === 'True' || after.metadata.deletionTimestamp !== undefined) return [];
   if (was?.reason === now.reason && was.status !== 'True') return [];
   const message = now.message === '' ? now.reason : `${now.reason}: ${now.message}`;
@@ -65,7 +66,7 @@ function reached(before: ClusterAPICluster, { spec, status }: ClusterAPICluster)
 
 /** Once for each reason, and once more when what it waits for is refused. */
 function deletionNews(before: ClusterAPICluster, after: ClusterAPICluster): readonly PassEvent[] {
-  const [was, now] = [before, after].map((one) => conditionOf(one, 'Deleting'));
+  const [was, now] = [before, after].map((one) => conditionOf(one.status?.conditions, 'Deleting'));
   const reason = DELETION_REASONS.find((one) => one === now?.reason);
   if (now?.status !== 'True' || reason === undefined) return [];
   const isRefused = now.message.startsWith(REFUSED);

@@ -2,7 +2,8 @@ import { NO_REASON, type ClusterAPICondition } from '../../apis/cluster-api/cond
 import type { ConditionStatus } from '../../apis/machine/v1alpha1/phases.ts';
 import type { ClusterAPIMachine, ClusterAPIPhase, DeprecatedCondition } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
-import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
+import { fromTimestamp } from '../../clock/clock.ts';
+import { dated, conditionOf } from '../../reconcile/conditions.ts';
 import type { DataSecretTrouble } from './data-secrets.ts';
 import type { ObservedObject, ObservedBootstrap, ObservedInfrastructure, ObservedNode } from './observed.ts';
 
@@ -51,7 +52,7 @@ export function clusterAPIMachineConditions(facts: MachineFacts, nowMs: number):
     plain('Paused', 'False', 'NotPaused'),
   ];
   const ready = readyOf(facts, [...before.filter(({ type }) => said.every((one) => one.type !== type)), ...said]);
-  const readySince = dated(before, ready, nowMs);
+  const readySince = dated(ready, before, nowMs);
   return merged(before, [...said, ready, availableOf(facts.machine, readySince, nowMs)], nowMs, metadata.generation);
 }
 
@@ -61,7 +62,7 @@ function whileReading(
   { kind }: ObservedObject<unknown>,
   before: readonly ClusterAPICondition[],
 ): ConditionValue {
-  return (kind === 'reading' ? before.find(({ type }) => type === said.type) : undefined) ?? said;
+  return (kind === 'reading' ? conditionOf(before, said.type) : undefined) ?? said;
 }
 
 /** When condition Available becomes True by itself, from now; undefined: it does not. */
@@ -82,8 +83,9 @@ export function merged(
 ): readonly ClusterAPICondition[] {
   const kept = before.filter(({ type }) => said.every((one) => one.type !== type));
   const ours = said.map((one): ClusterAPICondition => {
-    const condition = dated(before, one, nowMs);
-    return generation === undefined ? condition : { ...condition, observedGeneration: generation };
+    const { type, status, reason, message } = one;
+    const short = { type, status, reason, message: message.slice(0, LONGEST_MESSAGE) };
+    return { ...dated(short, before, nowMs), ...(generation !== undefined && { observedGeneration: generation }) };
   });
   return [...kept, ...ours].toSorted((a, b) => (a.type < b.type ? -1 : 1));
 }
@@ -95,17 +97,15 @@ export function deprecatedConditions(
   nowMs: number,
 ): readonly DeprecatedCondition[] {
   const ours = said.map(({ type, status, reason, message, severity = 'Info' }): DeprecatedCondition => {
-    const known = before.find((one) => one.type === type);
-    const isSame = known?.status === status && known.lastTransitionTime !== undefined;
-    return {
+    const current = {
       type,
       status,
       // No member may be empty.
       ...(status === 'False' && { severity }),
       ...(status !== 'True' && reason !== '' && { reason }),
       ...(status !== 'True' && message !== '' && { message: message.slice(0, LONGEST_MESSAGE) }),
-      lastTransitionTime: isSame ? (known.lastTransitionTime ?? '') : toTimestamp(nowMs),
     };
+    return dated(current, before, nowMs);
   });
   const kept = before.filter(({ type }) => ours.every((one) => one.type !== type));
   return [...kept, ...ours].toSorted((a, b) => (a.type < b.type ? -1 : 1));
@@ -305,15 +305,6 @@ function availableOf({ spec }: ClusterAPIMachine, ready: ClusterAPICondition, no
 function leftMs(ready: ClusterAPICondition | undefined, seconds: number, nowMs: number): number {
   const sinceMs = fromTimestamp(ready?.lastTransitionTime) ?? nowMs;
   return Math.max(0, sinceMs + seconds * 1_000 - nowMs);
-}
-
-function dated(before: readonly ClusterAPICondition[], said: ConditionValue, nowMs: number): ClusterAPICondition {
-  const known = before.find(({ type }) => type === said.type);
-  const isSame = known?.status === said.status && fromTimestamp(known.lastTransitionTime) !== undefined;
-  const since = isSame ? known.lastTransitionTime : undefined;
-  const { type, status, reason, message } = said;
-  const short = message.slice(0, LONGEST_MESSAGE);
-  return { type, status, reason, message: short, lastTransitionTime: since ?? toTimestamp(nowMs) };
 }
 
 /** What an object of a provider reports, as another condition: one that is True, and gives no reason, has the reason of all that is well. */

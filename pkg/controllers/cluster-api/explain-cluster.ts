@@ -1,10 +1,11 @@
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
-import { conditionOf, type ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
+import type { ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
 import { CLUSTER_FINALIZER, HAD_KUBECONFIG_ANNOTATION, KUBECONFIG_SECRET_SUFFIX } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { hasFinalizer } from '../../apis/finalizers.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
+import { conditionOf } from '../../reconcile/conditions.ts';
 import { notReconciled, sentence, type ClusterAPIExplanation } from './explain.ts';
 
 /** What is known beside a Cluster; unknown: who asks may not read it. */
@@ -38,7 +39,7 @@ export function explainClusterAPICluster(
 
 function stand(cluster: ClusterAPICluster, around: AroundCluster): ClusterStatement {
   const { metadata } = cluster;
-  const paused = conditionOf(cluster, 'Paused');
+  const paused = conditionOf(cluster.status?.conditions, 'Paused');
   if (cluster.spec?.paused === true || paused?.status === 'True') {
     return {
       reason: 'Paused',
@@ -58,7 +59,7 @@ function stand(cluster: ClusterAPICluster, around: AroundCluster): ClusterStatem
 
 function deleting(cluster: ClusterAPICluster): ClusterStatement {
   const { deletionTimestamp, finalizers = [] } = cluster.metadata;
-  const condition = conditionOf(cluster, 'Deleting');
+  const condition = conditionOf(cluster.status?.conditions, 'Deleting');
   const isTold = condition?.status === 'True';
   const message = isTold && condition.message !== '' ? condition.message : 'Cluster is being deleted';
   const held = finalizers.length === 0 ? undefined : `finalizers ${finalizers.join(', ')}`;
@@ -97,7 +98,7 @@ function waiting(cluster: ClusterAPICluster): ClusterStatement | undefined {
     ],
     ['ControlPlaneInitialized', 'Bootstrap providers of workers may wait for it.'],
   ] as const) {
-    const condition = conditionOf(cluster, type);
+    const condition = conditionOf(cluster.status?.conditions, type);
     if (condition?.status !== 'True') return missing(type, condition, nextStep);
   }
   return undefined;
@@ -121,7 +122,7 @@ function provisioned(cluster: ClusterAPICluster, { machines }: AroundCluster): C
     message: `Cluster is provisioned${counts}.`,
     waitingFor: undefined,
     nextStep: 'Nothing.',
-    since: conditionOf(cluster, 'InfrastructureReady')?.lastTransitionTime,
+    since: conditionOf(cluster.status?.conditions, 'InfrastructureReady')?.lastTransitionTime,
   };
 }
 

@@ -25,6 +25,7 @@ import { ApiError, ignoreNotFound, isConflict } from '../../kube/errors.ts';
 import { replacing } from '../../kube/merge-change.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch } from '../../kube/patch.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../../kube/resource.ts';
+import { conditionOf } from '../../reconcile/conditions.ts';
 import { requeue, runSteps, stop, type StepResult } from '../../reconcile/result.ts';
 import {
   availableInMs,
@@ -268,12 +269,7 @@ export class ClusterAPIMachineController {
     const paused = plain('Paused', 'True', 'Paused', pauses);
     const before = observed.status?.conditions ?? [];
     const conditions = merged(before, [paused], this.#deps.clock.now(), observed.metadata.generation);
-    if (
-      isDeepStrictEqual(
-        before.find(({ type }) => type === 'Paused'),
-        conditions.find(({ type }) => type === 'Paused'),
-      )
-    ) {
+    if (isDeepStrictEqual(conditionOf(before, 'Paused'), conditionOf(conditions, 'Paused'))) {
       return stop;
     }
     const patch = statusPatch(observed, { conditions });
@@ -291,7 +287,7 @@ export class ClusterAPIMachineController {
     const said = plain('Ready', 'False', 'NotReady', `* Problem: ${message}`);
     const before = observed.status?.conditions ?? [];
     machine.status.conditions = merged(before, [said], this.#deps.clock.now(), observed.metadata.generation);
-    const isNews = before.find(({ type }) => type === 'Ready')?.message !== said.message;
+    const isNews = conditionOf(before, 'Ready')?.message !== said.message;
     await this.#writeStatus(observed, machine, observed, signal);
     if (isNews) this.#deps.recorder.event({ object: observed, type: 'Warning', reason: 'Problem', message });
     return stop;

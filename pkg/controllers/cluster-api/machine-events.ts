@@ -1,6 +1,7 @@
-import { conditionOf, type ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
+import type { ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
+import { conditionOf } from '../../reconcile/conditions.ts';
 import type { PassEvent, DeletionWait } from './machine-pass.ts';
 
 /** By condition, the Event that tells why it is not True. */
@@ -34,11 +35,11 @@ export function machineEventsOf(
   after: ClusterAPIMachine,
   { problems, deleting }: { readonly problems: readonly string[]; readonly deleting: DeletionWait | undefined },
 ): readonly PassEvent[] {
-  const told = conditionOf(before, 'Ready')?.message ?? '';
+  const told = conditionOf(before.status?.conditions, 'Ready')?.message ?? '';
   const news = problems.filter((problem) => !told.includes(problem)).join('; ');
   return [
     ...Object.entries(EVENTS).flatMap(([type, event]) => waitsFor(before, after, type, event, problems) ?? []),
-    ...heldUp(conditionOf(before, 'Deleting'), deleting),
+    ...heldUp(conditionOf(before.status?.conditions, 'Deleting'), deleting),
     ...(news === '' ? [] : [{ type: 'Warning', reason: 'Problem', message: news } as const]),
   ];
 }
@@ -50,10 +51,11 @@ function waitsFor(
   event: string,
   problems: readonly string[],
 ): PassEvent | undefined {
-  const now = conditionOf(after, type);
+  const now = conditionOf(after.status?.conditions, type);
   if (now === undefined || now.status === 'True' || now.reason === UNTOLD || isBeingDeleted(after)) return undefined;
   if (type === 'NodeReady' && !OF_NODES.includes(now.reason)) return undefined;
-  if (problems.includes(now.message) || conditionOf(before, type)?.reason === now.reason) return undefined;
+  if (problems.includes(now.message) || conditionOf(before.status?.conditions, type)?.reason === now.reason)
+    return undefined;
   const message = now.message === '' ? now.reason : `${now.reason}: ${now.message}`;
   const hasNone = type === 'NodeReady' && after.status?.nodeRef === undefined;
   return { type: TROUBLE.includes(now.reason) ? 'Warning' : 'Normal', reason: hasNone ? NO_NODE : event, message };

@@ -1,6 +1,6 @@
-import { conditionOf } from '../../apis/cluster-api/condition.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
+import { conditionOf } from '../../reconcile/conditions.ts';
 import type { ObservedInfrastructure, ObservedNode } from './observed.ts';
 
 /** A Machine that names a provider ID, and its infrastructure. */
@@ -58,7 +58,7 @@ export function contestOf(own: ProviderIDClaim, rival: ProviderIDClaim): string 
   const [a, b] = [own, rival].map(nameOf);
   const { providerID } = own.machine.spec ?? {};
   const start = `Machines ${a} and ${b} have the same provider ID ${providerID}`;
-  const said = conditionOf(own.machine, 'NodeReady')?.message;
+  const said = conditionOf(own.machine.status?.conditions, 'NodeReady')?.message;
   const isReading = [own, rival].some(({ infrastructure }) => infrastructure.kind === 'reading');
   // A manager that has just begun to watch a kind knows nothing new: it would tell of both again whenever it starts.
   if (isReading && said?.startsWith(start) === true) return said;

@@ -4,6 +4,7 @@ import type { IronCoreCondition } from '../../apis/ironcore/reference.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import { IRONCORE_SCHEDULER_LEASE } from '../../leader/names.ts';
+import { conditionOf } from '../../reconcile/conditions.ts';
 import { scheduledCondition } from './scheduled-condition.ts';
 
 export interface IronCoreExplanation {
@@ -93,7 +94,7 @@ function deleting(
 ): MachineSituation['reported'] {
   const held = (metadata.finalizers ?? []).join(', ');
   const state = shownState(status?.state ?? '');
-  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  const ready = conditionOf(status?.conditions, 'Ready');
   const hindrance = HINDRANCES.get(ready?.reason ?? '');
   if (lost === undefined && ready !== undefined && hindrance !== undefined) {
     return { reason: ready.reason, message: `The Machine is being deleted. ${sentence(ready.message)}`, ...hindrance };
@@ -174,7 +175,7 @@ function shownState(state: string): string {
 }
 
 function readySince({ status }: IronCoreMachine): string | undefined {
-  return status?.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime;
+  return conditionOf(status?.conditions, 'Ready')?.lastTransitionTime;
 }
 
 function sinceOf(pool: CachedPool): string | undefined {

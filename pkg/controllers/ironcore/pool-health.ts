@@ -2,11 +2,12 @@ import { POOL_LEASE_NAMESPACE, readyCondition, type IronCoreMachinePool } from '
 import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import type { Lease } from '../../apis/wire.ts';
 import type { Lister } from '../../cache/lister.ts';
-import { toTimestamp, type Clock } from '../../clock/clock.ts';
+import { type Clock } from '../../clock/clock.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import { ignoreNotFound } from '../../kube/errors.ts';
 import { statusPatch } from '../../kube/patch.ts';
 import { ironCoreMachinePools, leases } from '../../kube/resource.ts';
+import { dated, withCondition } from '../../reconcile/conditions.ts';
 import { requeue, stop, type StepResult } from '../../reconcile/result.ts';
 import { listenTo, LONGEST_SILENCE_MS, type PoolSilence } from './pool-silence.ts';
 
@@ -77,10 +78,10 @@ export class PoolHealth {
       reason: 'MachinePoolStatusUnknown',
       message: `the Lease of the pool has not been renewed for ${LONGEST_SILENCE_MS / 1_000} s`,
       ...(pool.metadata.generation !== undefined && { observedGeneration: pool.metadata.generation }),
-      lastTransitionTime: toTimestamp(clock.now()),
     } as const;
-    const others = (pool.status?.conditions ?? []).filter(({ type }) => type !== unknown.type);
-    const patch = statusPatch(pool, { conditions: [...others, unknown] });
+    const { conditions } = pool.status ?? {};
+    const current = dated(unknown, conditions, clock.now());
+    const patch = statusPatch(pool, { conditions: withCondition(conditions, current) });
     await writer.patch('change', ironCoreMachinePools, refOf(pool), patch, { signal }).catch(ignoreNotFound);
   }
 }

@@ -88,7 +88,7 @@ test.each([
 
   const after = poolStatus({ pool: pool({ conditions }), probe, classes, machines: [] }, NOW_MS);
 
-  expect(after.conditions).toMatchObject([other, { type: 'Ready', lastTransitionTime: since }]);
+  expect(after.conditions).toMatchObject([{ type: 'Ready', lastTransitionTime: since }, other]);
 });
 
 test('what was said once is not said anew', () => {

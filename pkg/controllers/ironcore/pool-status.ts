@@ -2,12 +2,11 @@ import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
 import type { IronCoreMachineClass } from '../../apis/ironcore/machine-class.ts';
 import {
   capacityKey,
-  readyCondition,
   type IronCoreMachinePool,
   type IronCoreMachinePoolStatus,
 } from '../../apis/ironcore/machine-pool.ts';
-import { toTimestamp } from '../../clock/clock.ts';
 import type { RuntimeClass } from '../../ironcore-runtime/runtime.ts';
+import { dated, withCondition } from '../../reconcile/conditions.ts';
 import { runtimeClassFor } from './runtime-class.ts';
 
 /** What a runtime answered when it was last asked, or why it did not; or why nothing is to be made there although it does. */
@@ -25,7 +24,7 @@ export interface PoolFacts {
 /** The status of a pool; what others have put there stays. Of a runtime that does not answer it is the capacity as it was. */
 export function poolStatus(facts: PoolFacts, nowMs: number): IronCoreMachinePoolStatus {
   const { pool, probe } = facts;
-  const conditions = [...(pool.status?.conditions ?? []).filter(({ type }) => type !== 'Ready'), ready(facts, nowMs)];
+  const conditions = withCondition(pool.status?.conditions, ready(facts, nowMs));
   // Of a machinepoollet that served it before: nobody answers there any more.
   const { addresses: _addresses, daemonEndpoints: _endpoints, ...others } = pool.status ?? {};
   const base = { ...others, conditions };
@@ -68,13 +67,7 @@ function ready(
     'why' in probe
       ? ({ status: 'False', reason: probe.reason, message: probe.why } as const)
       : ({ status: 'True', reason: 'HeartbeatReceived', message: 'The runtime answers' } as const);
-  const before = readyCondition(pool);
-  const since = before?.status === said.status ? before.lastTransitionTime : undefined;
   const { generation } = pool.metadata;
-  return {
-    type: 'Ready',
-    ...said,
-    ...(generation !== undefined && { observedGeneration: generation }),
-    lastTransitionTime: since ?? toTimestamp(nowMs),
-  };
+  const current = { type: 'Ready', ...said, ...(generation !== undefined && { observedGeneration: generation }) };
+  return dated(current, pool.status?.conditions, nowMs);
 }

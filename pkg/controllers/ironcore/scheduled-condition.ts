@@ -2,13 +2,13 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
 import type { IronCoreCondition } from '../../apis/ironcore/reference.ts';
-import { toTimestamp } from '../../clock/clock.ts';
+import { dated, conditionOf, withCondition } from '../../reconcile/conditions.ts';
 
 const TYPE = 'Scheduled';
 
 /** Whether a Machine has a pool, as its condition says it; undefined: it says nothing. */
 export function scheduledCondition({ status }: IronCoreMachine): IronCoreCondition | undefined {
-  return status?.conditions?.find(({ type }) => type === TYPE);
+  return conditionOf(status?.conditions, TYPE);
 }
 
 export type ScheduledConditionValue = Omit<IronCoreCondition, 'type' | 'lastTransitionTime'>;
@@ -35,9 +35,7 @@ export function withScheduled(
   said: ScheduledConditionValue,
   nowMs: number,
 ): readonly IronCoreCondition[] | undefined {
-  const before = scheduledCondition(machine);
-  const { lastTransitionTime } = before?.status === said.status ? before : {};
-  const condition = { type: TYPE, ...said, lastTransitionTime: lastTransitionTime ?? toTimestamp(nowMs) };
-  if (isDeepStrictEqual(before, condition)) return undefined;
-  return [...(machine.status?.conditions ?? []).filter(({ type }) => type !== TYPE), condition];
+  const { conditions } = machine.status ?? {};
+  const current = dated({ type: TYPE, ...said }, conditions, nowMs);
+  return isDeepStrictEqual(conditionOf(conditions, TYPE), current) ? undefined : withCondition(conditions, current);
 }

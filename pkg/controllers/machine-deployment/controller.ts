@@ -8,6 +8,7 @@ import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import { MINUTE_MS } from '../../clock/clock.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { machineDeployments, machineSets } from '../../kube/resource.ts';
+import { conditionOf } from '../../reconcile/conditions.ts';
 import { Finalizer } from '../../reconcile/finalizer.ts';
 import { requeue, stop, type StepResult } from '../../reconcile/result.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
@@ -322,7 +323,7 @@ export class MachineDeploymentController {
     const { conditions } = deployment.status ?? {};
     const annotations = invalidAnnotation(deployment, 'MachineDeployment', conditions);
     if (annotations !== undefined) this.#deps.recorder.event(annotations);
-    const told = conditions?.find(({ type }) => type === 'InvalidSpec')?.message;
+    const told = conditionOf(conditions, 'InvalidSpec')?.message;
     if (message === undefined || message === told) return;
     this.#deps.recorder.event(invalidSpec(deployment, message));
     if (hasEmptySelector(deployment)) this.#deps.recorder.event(selectsAll(deployment));

@@ -5,6 +5,7 @@ import type { Lister } from '../../cache/lister.ts';
 import type { Writer } from '../../kube/client.ts';
 import { statusPatch } from '../../kube/patch.ts';
 import { machineDeployments } from '../../kube/resource.ts';
+import { withoutCondition, conditionOf, withCondition, dated } from '../../reconcile/conditions.ts';
 
 const TYPE = 'APIServerUnreachable';
 const REASON = 'NoAnswerToProbes';
@@ -20,15 +21,13 @@ export function conditionsDuring(
   conditions: readonly MachineDeploymentCondition[],
   nowMs: number,
 ): MachineDeploymentCondition[] | undefined {
-  const before = conditions.find(({ type }) => type === TYPE);
-  const others = conditions.filter(({ type }) => type !== TYPE);
-  if (outages.length === 0) return before === undefined ? undefined : others;
+  const before = conditionOf(conditions, TYPE);
+  if (outages.length === 0) return before === undefined ? undefined : withoutCondition(conditions, TYPE);
 
   const message = describeBlockingOutages(outages);
   if (before?.status === 'True' && before.message === message) return undefined;
-  const now = toTimestamp(nowMs);
-  const lastTransitionTime = before?.status === 'True' ? (before.lastTransitionTime ?? now) : now;
-  return [...others, { type: TYPE, status: 'True', reason: REASON, message, lastUpdateTime: now, lastTransitionTime }];
+  const current = { type: TYPE, status: 'True', reason: REASON, message, lastUpdateTime: toTimestamp(nowMs) } as const;
+  return withCondition(conditions, dated(current, conditions, nowMs));
 }
 
 export interface OutageConditionDeps {

@@ -6,6 +6,7 @@ import type {
 import { progressDeadlineMsOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import { messageOf } from '../../driver/errno.ts';
+import { conditionOf } from '../../reconcile/conditions.ts';
 
 /** What of condition `Progressing` is decided anew in a pass; cluster-autoscalers read these very reasons. */
 export type ProgressingUpdate = Pick<MachineDeploymentCondition, 'status' | 'reason' | 'message'> & {
@@ -39,7 +40,7 @@ const DEADLINE_SLACK_MS = 1_000;
 
 /** The present condition `Progressing`. */
 function progressingOf(deployment: MachineDeployment): MachineDeploymentCondition | undefined {
-  return deployment.status?.conditions?.find(({ type }) => type === 'Progressing');
+  return conditionOf(deployment.status?.conditions, 'Progressing');
 }
 
 /** Every desired Machine is of the new template and available, and no other exists. */

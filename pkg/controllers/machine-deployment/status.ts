@@ -6,6 +6,7 @@ import type {
 } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
+import { withoutCondition, conditionOf, dated, withCondition } from '../../reconcile/conditions.ts';
 import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
 import { REPLACEMENT_HELD, replacementHold } from '../machines/replacement-held-condition.ts';
 import { countMachines, LISTED_FAILED_MACHINES, type MachineCounts } from '../replicas/machine-state.ts';
@@ -84,17 +85,17 @@ function conditionsOf(
     condition: Omit<MachineDeploymentCondition, 'type'> | undefined,
     refresh = false,
   ): void => {
-    conditions = withCondition(conditions, type, condition, refresh, facts.nowMs);
+    conditions = changed(conditions, type, condition, refresh, facts.nowMs);
   };
   const { invalid, unsupported } = facts;
   const wrong = invalidAnnotations('MachineDeployment', deployment);
-  const wrongBefore = conditions.find(({ type }) => type === INVALID_ANNOTATION)?.message;
+  const wrongBefore = conditionOf(conditions, INVALID_ANNOTATION)?.message;
   set(
     INVALID_ANNOTATION,
     wrong === undefined ? undefined : { status: 'True', reason: 'UnknownValue', message: wrong },
     wrong !== wrongBefore,
   );
-  const told = conditions.find(({ type }) => type === 'InvalidSpec')?.message;
+  const told = conditionOf(conditions, 'InvalidSpec')?.message;
   if (invalid !== undefined) {
     set('InvalidSpec', { status: 'True', reason: 'ValidationFailed', message: invalid }, told !== invalid);
     return conditions;
@@ -112,10 +113,10 @@ function conditionsOf(
   }
   set('ReplicaFailure', replicaFailure(sets));
   const held = replacementHold(sets.flatMap(({ machines }) => machines));
-  const heldBefore = conditions.find(({ type }) => type === REPLACEMENT_HELD)?.message;
+  const heldBefore = conditionOf(conditions, REPLACEMENT_HELD)?.message;
   set(REPLACEMENT_HELD, held && { status: 'True', ...held }, held?.message !== heldBefore);
   const refused = nodeSyncRefusal(sets.flatMap(({ machines }) => machines));
-  const refusedBefore = conditions.find(({ type }) => type === NODE_SYNC_REFUSED)?.message;
+  const refusedBefore = conditionOf(conditions, NODE_SYNC_REFUSED)?.message;
   set(NODE_SYNC_REFUSED, refused && { status: 'True', ...refused }, refused?.message !== refusedBefore);
   return conditions;
 }
@@ -135,9 +136,7 @@ function availability(
 
 /** The failure of the new set, or of the first set that has one. */
 function replicaFailure(sets: readonly OwnedSet[]): Omit<MachineDeploymentCondition, 'type'> | undefined {
-  const failures = sets.map(({ set }) =>
-    set.status?.machineSetCondition?.find(({ type }) => type === 'ReplicaFailure'),
-  );
+  const failures = sets.map(({ set }) => conditionOf(set.status?.machineSetCondition, 'ReplicaFailure'));
   const failure = failures.find((condition) => condition !== undefined);
   if (failure === undefined) return undefined;
   const { status, reason, message } = failure;
@@ -149,20 +148,17 @@ function replicaFailure(sets: readonly OwnedSet[]): Omit<MachineDeploymentCondit
 }
 
 /** Equal status and reason change nothing, unless `refresh`; an equal status keeps its lastTransitionTime. */
-function withCondition(
+function changed(
   conditions: readonly MachineDeploymentCondition[],
   type: string,
   wanted: Omit<MachineDeploymentCondition, 'type'> | undefined,
   refresh: boolean,
   nowMs: number,
 ): MachineDeploymentCondition[] {
-  const before = conditions.find((condition) => condition.type === type);
-  if (wanted === undefined) return conditions.filter((condition) => condition.type !== type);
+  const before = conditionOf(conditions, type);
+  if (wanted === undefined) return withoutCondition(conditions, type);
   if (before?.status === wanted.status && before.reason === wanted.reason && !refresh) return [...conditions];
 
-  const now = toTimestamp(nowMs);
-  const since = before?.status === wanted.status ? before.lastTransitionTime : undefined;
-  const condition = { type, ...wanted, lastUpdateTime: now, lastTransitionTime: since ?? now };
-  if (before === undefined) return [...conditions, condition];
-  return conditions.map((other) => (other.type === type ? condition : other));
+  const current = { type, ...wanted, lastUpdateTime: toTimestamp(nowMs) };
+  return withCondition(conditions, dated(current, conditions, nowMs));
 }

@@ -10,6 +10,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf, isBeingDeleted, keyOf } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
 import type { Caches } from '../../operator/caches.ts';
+import { conditionOf } from '../../reconcile/conditions.ts';
 import type { Targets } from '../../targets/targets.ts';
 import type { Queue } from '../../workqueue/queue.ts';
 import { concerns } from './update-order.ts';
@@ -100,5 +101,5 @@ function isUpdatedAlike(old: Node, current: Node): boolean {
 
 function inPlaceReason({ status }: Machine | Node): string | undefined {
   const conditions: readonly { type: string; reason?: string }[] = status?.conditions ?? [];
-  return conditions.find(({ type }) => type === 'InPlaceUpdate')?.reason;
+  return conditionOf(conditions, 'InPlaceUpdate')?.reason;
 }

@@ -14,6 +14,7 @@ import { messageOf } from '../../driver/errno.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { statusPatch } from '../../kube/patch.ts';
 import { machineSets } from '../../kube/resource.ts';
+import { conditionOf } from '../../reconcile/conditions.ts';
 import { Finalizer } from '../../reconcile/finalizer.ts';
 import { requeue, stop, type StepResult } from '../../reconcile/result.ts';
 import { isUnfreezeRequested, setFreeze } from '../replicas/freeze-marks.ts';
@@ -221,7 +222,7 @@ export class MachineSetController {
     const { machineSetCondition: before = [] } = set.status ?? {};
     const annotations = invalidAnnotation(set, 'MachineSet', before);
     if (annotations !== undefined) this.#deps.recorder.event(annotations);
-    const told = before.find(({ type }) => type === 'InvalidSpec')?.message;
+    const told = conditionOf(before, 'InvalidSpec')?.message;
     if (invalid !== undefined && invalid !== told) this.#deps.recorder.event(invalidSpec(set, invalid));
     return undefined;
   }

@@ -6,6 +6,7 @@ import { controllerOf } from '../../apis/meta.ts';
 import { shortText } from '../../apis/short-text.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
 import type { MergePatch } from '../../kube/patch.ts';
+import { dated, conditionOf } from '../../reconcile/conditions.ts';
 import { INVALID_ANNOTATION, invalidAnnotations } from '../replicas/invalid-annotations.ts';
 import { countMachines, isPreservedFailed, LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
 import { isEmpty, statusChange } from '../replicas/status-change.ts';
@@ -96,9 +97,7 @@ function conditionsOf(facts: MachineSetStatusFacts, failedCount: number): Machin
 
   return [
     ...stored.filter(({ type }) => !ours.has(type)),
-    ...wanted
-      .filter((condition) => condition !== undefined)
-      .map((condition) => keepTime(stored, condition, facts.nowMs)),
+    ...wanted.filter((condition) => condition !== undefined).map((condition) => dated(condition, stored, facts.nowMs)),
   ].toSorted((a, b) => position(stored, a.type) - position(stored, b.type));
 }
 
@@ -113,7 +112,7 @@ const OWN_CONDITIONS = [
 
 function replicaFailure({ set, machines, failure }: MachineSetStatusFacts): MachineSetCondition | undefined {
   if (failure === undefined) return undefined;
-  const before = set.status?.machineSetCondition?.find(({ type }) => type === 'ReplicaFailure');
+  const before = conditionOf(set.status?.machineSetCondition, 'ReplicaFailure');
   if (before !== undefined) return before; // the first error is told until there is none
   const surplus = machines.length - (set.spec.replicas ?? 0);
   const reason = surplus < 0 ? 'FailedCreate' : surplus > 0 ? 'FailedDelete' : '';
@@ -141,16 +140,6 @@ function truncation(failedCount: number): MachineSetCondition | undefined {
 function refusal({ machines }: MachineSetStatusFacts): MachineSetCondition | undefined {
   const refused = nodeSyncRefusal(machines);
   return refused && { type: NODE_SYNC_REFUSED, status: 'True', ...refused };
-}
-
-function keepTime(
-  stored: readonly MachineSetCondition[],
-  condition: MachineSetCondition,
-  nowMs: number,
-): MachineSetCondition {
-  const before = stored.find(({ type }) => type === condition.type);
-  const since = before?.status === condition.status ? before.lastTransitionTime : undefined;
-  return { ...condition, lastTransitionTime: since ?? toTimestamp(nowMs) };
 }
 
 function position(stored: readonly MachineSetCondition[], type: string): number {

@@ -5,6 +5,7 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine, MachineCondition } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
+import { conditionOf } from '../../reconcile/conditions.ts';
 import { problemWith, type AnnotationRule } from './annotation-rule.ts';
 import { frontEndField } from './front-end-field.ts';
 import { describeHooks, hooksOf } from './hooks.ts';
@@ -78,7 +79,7 @@ export interface ReportedMaintenance extends Pick<MachineCondition, 'status'> {
 export function maintenanceOf(machine: Pick<Machine, 'metadata' | 'status'>): ReportedMaintenance | undefined {
   const { metadata, status } = machine;
   const { [MAINTENANCE_SINCE_ANNOTATION]: since, [MAINTENANCE_NODE_ANNOTATION]: emptied } = metadata.annotations ?? {};
-  const mirrored = status?.conditions?.find(({ type }) => type === MAINTENANCE);
+  const mirrored = conditionOf(status?.conditions, MAINTENANCE);
   if (since === undefined) {
     const wrong = problemWith(MAINTENANCE_RULE, machine, 'the Machine');
     if (wrong !== undefined) return told('InvalidValue', wrong);

@@ -1,5 +1,6 @@
 import type { Node, NodeCondition } from '../../apis/wire.ts';
 import { toTimestamp, type Clock } from '../../clock/clock.ts';
+import { dated, conditionOf } from '../../reconcile/conditions.ts';
 import type { NodeAccess } from './node-access.ts';
 
 export interface DesiredCondition {
@@ -10,7 +11,7 @@ export interface DesiredCondition {
 }
 
 export function nodeConditionOf(node: Node, type: string): NodeCondition | undefined {
-  return node.status?.conditions?.find((condition) => condition.type === type);
+  return conditionOf(node.status?.conditions, type);
 }
 
 /**
@@ -27,8 +28,8 @@ function conditionChange(
   const isSameReason = (old?.reason ?? '') === wanted.reason;
   const hasTurned = old?.status !== wanted.status || (turnsWithReason && !isSameReason);
   if (!hasTurned && isSameReason && (old?.message ?? '') === wanted.message) return undefined;
-  const now = toTimestamp(nowMs);
-  return { ...wanted, lastHeartbeatTime: now, lastTransitionTime: hasTurned ? now : (old?.lastTransitionTime ?? now) };
+  const recorded = hasTurned ? [] : node.status?.conditions;
+  return { ...dated(wanted, recorded, nowMs), lastHeartbeatTime: toTimestamp(nowMs) };
 }
 
 /** Has a Node say so; false when it does already. */

@@ -3,6 +3,7 @@ import {
   PREPARE_DELETION_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine, MachineCondition } from '../../apis/machine/v1alpha1/machine.ts';
+import { conditionOf } from '../../reconcile/conditions.ts';
 
 /** Type of the condition of a Machine whose deletion is prepared, or the preparation of which is being undone. */
 export const DELETION_PREPARED = 'DeletionPrepared';
@@ -30,7 +31,7 @@ export function isUnderPreparation(machine: Pick<Machine, 'metadata'>): boolean 
 
 /** What was told of the preparation when the status was last written. For display. */
 export function preparationShownBy({ status }: Pick<Machine, 'status'>): MachineCondition | undefined {
-  return status?.machineConditions?.find(({ type }) => type === DELETION_PREPARED);
+  return conditionOf(status?.machineConditions, DELETION_PREPARED);
 }
 
 /** Whether an annotation's text is one of its values. */

@@ -10,6 +10,7 @@ import {
 import { quantityAsNumber } from '../../apis/quantity.ts';
 import type { Node } from '../../apis/wire.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
+import { conditionOf } from '../../reconcile/conditions.ts';
 import { policySettingOf } from '../machines/deletion-policy.ts';
 import { maintenanceOf } from '../machines/maintenance.ts';
 import { refusedFor } from '../machines/node-refusal.ts';
@@ -67,7 +68,7 @@ function instanceStateOf(
   providerID: string,
   phase: string,
 ): NonNullable<ProviderStatus['providerInstanceState']> {
-  const state = status?.machineConditions?.find(({ type }) => type === VM_STATE)?.reason;
+  const state = conditionOf(status?.machineConditions, VM_STATE)?.reason;
   const id = providerID.slice(providerID.lastIndexOf('/') + 1);
   return { id, ready: isUp(phase), ...(state === undefined ? {} : { state }) };
 }
@@ -171,7 +172,7 @@ function waysOut(ours: Machine, phase: string | undefined): string {
 }
 
 function kubelet(ours: Machine | undefined): ProviderCondition {
-  const ready = ours?.status?.conditions?.find(({ type }) => type === 'Ready');
+  const ready = conditionOf(ours?.status?.conditions, 'Ready');
   if (ready === undefined) return { type: 'Kubelet', ready: false, message: 'There is no Node yet' };
   const why = ready.status === 'True' || !ready.message ? '' : `: ${ready.message}`;
   return {

@@ -3,6 +3,7 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { messageOf } from '../../driver/errno.ts';
 import type { EventType } from '../../events/correlator.ts';
+import { conditionOf } from '../../reconcile/conditions.ts';
 import { INVALID_ANNOTATION, invalidAnnotations, type AnnotatedKind } from './invalid-annotations.ts';
 
 export interface ObjectEvent<T extends KubeObject> {
@@ -48,7 +49,7 @@ export function invalidAnnotation<T extends KubeObject>(
   before: readonly { readonly type: string; readonly message?: string }[] = [],
 ): ObjectEvent<T> | undefined {
   const message = invalidAnnotations(kind, object);
-  const told = before.find(({ type }) => type === INVALID_ANNOTATION)?.message;
+  const told = conditionOf(before, INVALID_ANNOTATION)?.message;
   if (message === undefined || message === told) return undefined;
   return { object, type: 'Warning', reason: INVALID_ANNOTATION, message };
 }

@@ -7,6 +7,7 @@ import { toTimestamp } from '../../clock/clock.ts';
 import type { Writer } from '../../kube/client.ts';
 import { mergePatchIfUnchanged, statusPatch, type Patch } from '../../kube/patch.ts';
 import { machineDeployments, machineSets, type Resource } from '../../kube/resource.ts';
+import { withoutCondition, conditionOf, withCondition } from '../../reconcile/conditions.ts';
 import { CREATION_LIMIT_REACHED, isStopped } from './creation-brake.ts';
 
 /** What the API shows of a freeze; Machines are held back by the label alone. */
@@ -34,7 +35,7 @@ export function isFreezeMarked({ isLabelled, hasCondition }: FreezeMarks): boole
 
 /** Why a set is frozen, as its condition says it; undefined without one. */
 export function freezeMessageOf({ status }: MachineSet): string | undefined {
-  return status?.machineSetCondition?.find(({ type }) => type === 'Frozen')?.message;
+  return conditionOf(status?.machineSetCondition, 'Frozen')?.message;
 }
 
 /** Whether somebody asks for the object to be unfrozen; any value does. */
@@ -92,13 +93,13 @@ function freezing<T extends Freezable, C extends Condition>(kind: FreezeKind<T, 
       const stored = conditionsOf(object);
       // A freeze that is there already is reported anew only when no number ends it.
       const isSaid = cause.reason !== CREATION_LIMIT_REACHED && isFrozen(stored);
-      const conditions = [...stored.filter(isAnother), frozen(cause, toTimestamp(nowMs))];
+      const conditions = withCondition(stored, frozen(cause, toTimestamp(nowMs)));
       const base = isSaid ? object : await send(writer, object, replace(object, conditions), signal);
       await label(writer, base, signal);
     },
     label,
     async unfreeze(writer, object, signal) {
-      const others = conditionsOf(object).filter(isAnother);
+      const others = withoutCondition(conditionsOf(object), 'Frozen');
       const conditions = others.length === 0 ? null : others;
       const base = isFrozen(conditionsOf(object))
         ? await send(writer, object, replace(object, conditions), signal)
@@ -123,10 +124,6 @@ export const deploymentFreeze: Freezing<MachineDeployment> = freezing({
   replace: (deployment, conditions) => statusPatch(deployment, { conditions }),
 });
 
-function isAnother({ type }: { readonly type: string }): boolean {
-  return type !== 'Frozen';
-}
-
 function isFrozen(conditions: readonly { readonly type: string }[]): boolean {
-  return !conditions.every(isAnother);
+  return conditionOf(conditions, 'Frozen') !== undefined;
 }

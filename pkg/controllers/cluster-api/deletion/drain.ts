@@ -1,10 +1,10 @@
-import { conditionOf } from '../../../apis/cluster-api/condition.ts';
 import { EXCLUDE_DRAIN_ANNOTATION } from '../../../apis/cluster-api/keys.ts';
 import type { Node } from '../../../apis/wire.ts';
 import type { DrainProgress, DrainRequest } from '../../../drain/drain.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { ignoreNotFound } from '../../../kube/errors.ts';
 import { nodes } from '../../../kube/resource.ts';
+import { conditionOf } from '../../../reconcile/conditions.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { Target } from '../../../targets/targets.ts';
 import {
@@ -195,7 +195,7 @@ function reportedBefore(pass: MachinePass, name: string): string {
 /** Whether that was told, and what comes after it is tried again. */
 function isKnownToBeDrained({ observed }: MachinePass): boolean {
   if (observed.status?.deletion?.waitForNodeVolumeDetachStartTime !== undefined) return true;
-  return conditionOf(observed, 'Deleting')?.reason === OF_INFRASTRUCTURE;
+  return conditionOf(observed.status?.conditions, 'Deleting')?.reason === OF_INFRASTRUCTURE;
 }
 
 /**

@@ -1,6 +1,6 @@
-import { conditionOf } from '../../../apis/cluster-api/condition.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
+import { conditionOf } from '../../../reconcile/conditions.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { DrainedMachine } from '../../machines/pod-rules.ts';
 import type { MachinePass, ClusterAPIMachineStep } from '../machine-pass.ts';
@@ -27,11 +27,11 @@ export function drainedMachine({ machine, cluster }: MachinePass): DrainedMachin
 export function isTooLate({ infrastructure, machine, observed }: MachinePass): boolean {
   if (machine.status.deletion?.waitForPreTerminateHookStartTime !== undefined) return true;
   // The older version stores no such time.
-  if (conditionOf(observed, 'Deleting')?.reason === OF_PRE_TERMINATE) return true;
+  if (conditionOf(observed.status?.conditions, 'Deleting')?.reason === OF_PRE_TERMINATE) return true;
   return infrastructure.kind !== 'found' || isBeingDeleted(infrastructure.external.object);
 }
 
 /** Whether the kubelet of a Node does not answer: nobody ends its Pods, and nobody takes its volumes off. */
 export function isUnreachable({ status }: Node): boolean {
-  return status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'Unknown';
+  return conditionOf(status?.conditions, 'Ready')?.status === 'Unknown';
 }

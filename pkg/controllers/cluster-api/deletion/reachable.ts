@@ -1,5 +1,5 @@
-import { conditionOf } from '../../../apis/cluster-api/condition.ts';
 import { EXCLUDE_DETACH_ANNOTATION, EXCLUDE_DRAIN_ANNOTATION } from '../../../apis/cluster-api/keys.ts';
+import { conditionOf } from '../../../reconcile/conditions.ts';
 import { next, type StepResult } from '../../../reconcile/result.ts';
 import type { MachinePass, ClusterAPIMachineStep } from '../machine-pass.ts';
 import { DRAINING, isOver, started, timeLeftMs, waitsForFacts, type StartTime } from './waits.ts';
@@ -25,7 +25,10 @@ export const decided: ClusterAPIMachineStep = {
 /** Whether there is a Node, as far as is known; where the API server of its cluster has never answered anybody, none has joined. */
 export function mayHaveNode({ node, machine, cluster }: MachinePass): boolean {
   if (node.kind !== 'unreachable') return node.kind === 'found';
-  return machine.status.nodeRef !== undefined || conditionOf(cluster, 'ControlPlaneInitialized')?.status !== 'False';
+  return (
+    machine.status.nodeRef !== undefined ||
+    conditionOf(cluster.status?.conditions, 'ControlPlaneInitialized')?.status !== 'False'
+  );
 }
 
 /** How a step waits for the cluster of a Node. */

@@ -1,6 +1,7 @@
-import { conditionOf, type ClusterAPICondition } from '../../../apis/cluster-api/condition.ts';
+import type { ClusterAPICondition } from '../../../apis/cluster-api/condition.ts';
 import type { ClusterAPIMachineStatus } from '../../../apis/cluster-api/machine.ts';
 import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
+import { conditionOf } from '../../../reconcile/conditions.ts';
 import { waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { MachinePass, ClusterAPIMachineStep, DeletionWait } from '../machine-pass.ts';
 import { older } from '../older-conditions.ts';
@@ -77,7 +78,7 @@ export function waitsForFacts(
 
 /** What condition Deleting has said of the deletion. */
 export function lastDeletingCondition({ observed }: MachinePass): ClusterAPICondition | undefined {
-  const said = conditionOf(observed, 'Deleting');
+  const said = conditionOf(observed.status?.conditions, 'Deleting');
   return said?.status === 'True' ? said : undefined;
 }
 

@@ -5,14 +5,9 @@ import type { Clock } from '../../../clock/clock.ts';
 import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { Writer } from '../../../kube/client.ts';
 import type { Logger } from '../../../log/logger.ts';
+import { conditionOf } from '../../../reconcile/conditions.ts';
 import { giveUpHint, releaseOf, type Annotated } from '../../vms/orphan-release.ts';
-import {
-  markPoolNotServed,
-  poolCondition,
-  hasCondition,
-  writePoolCondition,
-  type PoolConditionValue,
-} from './pool-condition.ts';
+import { markPoolNotServed, hasCondition, writePoolCondition, type PoolConditionValue } from './pool-condition.ts';
 
 export interface HeldClaimsDeps {
   readonly writer: Pick<Writer, 'patch'>;
@@ -55,7 +50,7 @@ export class HeldClaims {
   async report(pool: IronCoreMachinePool, held: readonly HeldClaim[], signal: AbortSignal): Promise<void> {
     const { writer, recorder, clock, log } = this.#deps;
     const isHeld = held.length > 0;
-    if (!isHeld && poolCondition(pool, HELD) === undefined) return;
+    if (!isHeld && conditionOf(pool.status?.conditions, HELD) === undefined) return;
     const nowMs = clock.now();
     const release = releaseOf(pool, nowMs, GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION);
     const { name } = pool.metadata;

@@ -6,17 +6,12 @@ import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import type { Writer } from '../../../kube/client.ts';
 import type { Logger } from '../../../log/logger.ts';
 import type { IronCoreMetrics } from '../../../metrics/ironcore.ts';
+import { conditionOf } from '../../../reconcile/conditions.ts';
 import { releaseHint, type Release } from '../../vms/orphan-release.ts';
 import { NAME_LABEL, MACHINE_NAMESPACE_LABEL } from './keys.ts';
 import { formerPoolHint } from './former-pools.ts';
 import type { KeptWhy, OwnerlessVerdict } from './ownerless.ts';
-import {
-  markPoolNotServed,
-  poolCondition,
-  hasCondition,
-  writePoolCondition,
-  type PoolConditionValue,
-} from './pool-condition.ts';
+import { markPoolNotServed, hasCondition, writePoolCondition, type PoolConditionValue } from './pool-condition.ts';
 
 export interface KeptMachinesDeps {
   readonly writer: Pick<Writer, 'patch'>;
@@ -60,7 +55,7 @@ export class KeptMachines {
     const kept = [...verdict.kept, ...former].toSorted(byName);
     const why = verdict.why ?? (former.length > 0 ? 'FormerPool' : undefined);
     metrics.kept.set({ pool: name }, kept.length);
-    if (why === undefined && poolCondition(pool, KEPT) === undefined) return;
+    if (why === undefined && conditionOf(pool.status?.conditions, KEPT) === undefined) return;
     const hints = [
       ...(former.length > 0 ? [formerPoolHint(pool, former)] : []),
       ...(release === 'given'

@@ -1,16 +1,11 @@
 import type { IronCoreMachinePool, IronCoreMachinePoolStatus } from '../../../apis/ironcore/machine-pool.ts';
 import type { IronCoreCondition } from '../../../apis/ironcore/reference.ts';
 import { refOf } from '../../../apis/meta.ts';
-import { toTimestamp } from '../../../clock/clock.ts';
 import type { Writer } from '../../../kube/client.ts';
 import { ignoreNotFound } from '../../../kube/errors.ts';
 import { statusPatch } from '../../../kube/patch.ts';
 import { ironCoreMachinePools } from '../../../kube/resource.ts';
-
-/** What a MachinePool says under this type of condition. */
-export function poolCondition({ status }: IronCoreMachinePool, type: string): IronCoreCondition | undefined {
-  return status?.conditions?.find((one) => one.type === type);
-}
+import { dated, conditionOf, withCondition } from '../../../reconcile/conditions.ts';
 
 /** A condition without its time. */
 export type PoolConditionValue = Omit<IronCoreCondition, 'lastTransitionTime'>;
@@ -20,7 +15,7 @@ export function hasCondition(
   pool: IronCoreMachinePool,
   { type, status, reason, message }: PoolConditionValue,
 ): boolean {
-  const before = poolCondition(pool, type);
+  const before = conditionOf(pool.status?.conditions, type);
   return before?.status === status && before.reason === reason && before.message === message;
 }
 
@@ -33,11 +28,8 @@ export async function writePoolCondition(
   signal: AbortSignal,
 ): Promise<void> {
   if (hasCondition(pool, said)) return;
-  const before = poolCondition(pool, said.type);
-  const since = before?.status === said.status ? before.lastTransitionTime : undefined;
-  const after = { ...said, lastTransitionTime: since ?? toTimestamp(nowMs) };
-  const others = (pool.status?.conditions ?? []).filter(({ type }) => type !== said.type);
-  const status: IronCoreMachinePoolStatus = { conditions: [...others, after] };
+  const { conditions } = pool.status ?? {};
+  const status: IronCoreMachinePoolStatus = { conditions: withCondition(conditions, dated(said, conditions, nowMs)) };
   await writer
     .patch('change', ironCoreMachinePools, refOf(pool), statusPatch(pool, status), { signal })
     .catch(ignoreNotFound);
@@ -51,7 +43,7 @@ export async function markPoolNotServed(
   nowMs: number,
   signal: AbortSignal,
 ): Promise<void> {
-  const before = poolCondition(pool, type);
+  const before = conditionOf(pool.status?.conditions, type);
   if (before?.status !== 'True') return;
   const message = `This process no longer serves the pool; until then, ${what}. ${before.message}`;
   await writePoolCondition(writer, pool, { type, status: 'Unknown', reason: 'NotServed', message }, nowMs, signal);

@@ -11,6 +11,7 @@ import { replacing } from '../../../kube/merge-change.ts';
 import { statusPatch } from '../../../kube/patch.ts';
 import { ironCoreMachines } from '../../../kube/resource.ts';
 import { isEqualInGo } from '../../../kube/zero-values.ts';
+import { conditionOf } from '../../../reconcile/conditions.ts';
 import { runtimeIDOf } from './runtime-id.ts';
 import { ironCoreStatusOf, runtimeStateName, type MachineStatusFacts } from './status.ts';
 
@@ -49,7 +50,7 @@ export class Reports {
     if (change === null || Object.keys(change).length === 0) return;
     const patch = statusPatch(current, change);
     await writer.patch('change', ironCoreMachines, refOf(current), patch, { signal }).catch(ignoreNotFound);
-    const [was, is] = [current.status, after].map((status) => status?.conditions?.find(({ type }) => type === 'Ready'));
+    const [was, is] = [current.status, after].map((status) => conditionOf(status?.conditions, 'Ready'));
     const isWorth =
       said.waits !== undefined && said.waits.length > 0 ? said.seen === undefined : said.problem !== undefined;
     if (isWorth && is !== undefined && was?.message !== is.message) {

@@ -10,6 +10,7 @@ import type { IronCoreCondition } from '../../../apis/ironcore/reference.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 import { MachineState, VolumeState } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
+import { dated } from '../../../reconcile/conditions.ts';
 import type { Wait } from './decision.ts';
 import { MACHINE_GENERATION, RUNTIME_GENERATION } from './keys.ts';
 
@@ -83,7 +84,7 @@ export function ironCoreStatusOf(
       waits,
     ),
   ];
-  return { ...status, conditions: mergedConditions(before.conditions ?? [], conditions, now) };
+  return { ...status, conditions: mergedConditions(before.conditions ?? [], conditions, nowMs) };
 }
 
 function shownBy(machine: IronCoreMachine, { metadata, status }: RuntimeMachine, now: string): IronCoreMachineStatus {
@@ -196,13 +197,8 @@ function attachedCondition(
 function mergedConditions(
   before: readonly IronCoreCondition[],
   ours: readonly Plain[],
-  now: string,
+  nowMs: number,
 ): readonly IronCoreCondition[] {
   const foreign = before.filter(({ type }) => !OURS.includes(type));
-  const merged = ours.map((one) => {
-    const old = before.find(({ type }) => type === one.type);
-    const since = old?.status === one.status ? (old.lastTransitionTime ?? now) : now;
-    return { ...one, lastTransitionTime: since };
-  });
-  return [...foreign, ...merged];
+  return [...foreign, ...ours.map((one) => dated(one, before, nowMs))];
 }

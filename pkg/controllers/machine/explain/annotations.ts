@@ -1,5 +1,5 @@
 import type { MachineCondition } from '../../../apis/machine/v1alpha1/machine.ts';
-import { toTimestamp } from '../../../clock/clock.ts';
+import { withoutCondition, conditionOf, withCondition, dated } from '../../../reconcile/conditions.ts';
 import { next } from '../../../reconcile/result.ts';
 import { INVALID_ANNOTATION, invalidAnnotations } from '../../replicas/invalid-annotations.ts';
 import type { Collaborators } from '../collaborators.ts';
@@ -33,14 +33,15 @@ function tell({ clock, machines, lastReported }: Own, ctx: MachineContext): void
   const node = namedNode(ctx, machines);
   const ofNode = typeof node === 'object' ? invalidAnnotations('Node', node, `Node ${node.metadata.name}`) : undefined;
   const problems = [invalidAnnotations('Machine', machine), ofNode].filter((one) => one !== undefined);
-  const conditions = machine.status.machineConditions ?? [];
-  const told = conditions.find(({ type }) => type === INVALID_ANNOTATION);
+  const { machineConditions } = machine.status;
   const text = problems.length === 0 ? undefined : problems.join(' ');
   if (text === undefined) lastReported.delete(uid);
-  if (text === told?.message) return;
+  if (text === conditionOf(machineConditions, INVALID_ANNOTATION)?.message) return;
 
-  const others = conditions.filter((one) => one !== told);
-  machine.status.machineConditions = text === undefined ? others : [...others, saying(text, told, clock.now())];
+  machine.status.machineConditions =
+    text === undefined
+      ? withoutCondition(machineConditions, INVALID_ANNOTATION)
+      : withCondition(machineConditions, dated(saying(text), machineConditions, clock.now()));
   if (text === undefined || lastReported.get(uid) === text) return;
   pass.event(INVALID_ANNOTATION, text);
   pass.afterWrite(() => {
@@ -49,7 +50,6 @@ function tell({ clock, machines, lastReported }: Own, ctx: MachineContext): void
   });
 }
 
-function saying(message: string, before: MachineCondition | undefined, nowMs: number): MachineCondition {
-  const lastTransitionTime = before?.lastTransitionTime ?? toTimestamp(nowMs);
-  return { type: INVALID_ANNOTATION, status: 'True', reason: 'UnknownValue', message, lastTransitionTime };
+function saying(message: string): Omit<MachineCondition, 'lastTransitionTime'> {
+  return { type: INVALID_ANNOTATION, status: 'True', reason: 'UnknownValue', message };
 }

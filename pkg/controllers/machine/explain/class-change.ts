@@ -1,7 +1,7 @@
 import { classNameOf, providerIDOf, vmClassNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
-import { toTimestamp } from '../../../clock/clock.ts';
+import { withoutCondition, conditionOf, withCondition, dated } from '../../../reconcile/conditions.ts';
 import { next } from '../../../reconcile/result.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
@@ -31,19 +31,18 @@ export const classChange = (collaborators: Deps): MachineStep => {
 
 function show({ clock, reported }: Own, { machine, pass, log }: MachineContext): void {
   const { uid } = machine.metadata;
-  const conditions = machine.status.machineConditions ?? [];
-  const shown = conditions.find(({ type }) => type === CLASS_CHANGE_IGNORED);
-  const others = conditions.filter((one) => one !== shown);
+  const { machineConditions } = machine.status;
+  const shown = conditionOf(machineConditions, CLASS_CHANGE_IGNORED);
   const message = ignoredChangeOf(machine);
   if (message === undefined) {
     reported.delete(uid);
-    if (shown !== undefined) machine.status.machineConditions = others;
+    if (shown !== undefined)
+      machine.status.machineConditions = withoutCondition(machineConditions, CLASS_CHANGE_IGNORED);
     return;
   }
   if (message === shown?.message || message === reported.get(uid)) return;
-  const lastTransitionTime = shown?.lastTransitionTime ?? toTimestamp(clock.now());
   const current = { type: CLASS_CHANGE_IGNORED, status: 'True', reason: 'VMOfAnotherClass', message } as const;
-  machine.status.machineConditions = [...others, { ...current, lastTransitionTime }];
+  machine.status.machineConditions = withCondition(machineConditions, dated(current, machineConditions, clock.now()));
   pass.event(CLASS_CHANGE_IGNORED, message);
   pass.afterWrite(() => {
     reported.set(uid, message);

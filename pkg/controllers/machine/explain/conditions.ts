@@ -3,7 +3,7 @@ import { MACHINE_CONDITION_TYPES, type MachineConditionType } from '../../../api
 import type { Machine, MachineCondition } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { ConditionStatus } from '../../../apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
-import { toTimestamp } from '../../../clock/clock.ts';
+import { dated, conditionOf } from '../../../reconcile/conditions.ts';
 import { deletionStageOf, hasReached, textOfStage } from '../../machines/deletion-stage.ts';
 import { MAINTENANCE, maintenanceOf } from '../../machines/maintenance.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
@@ -46,21 +46,16 @@ export function machineConditions(machine: Machine, nowMs: number, recordRefused
   if (refused !== undefined) conditions.push(condition(NODE_SYNC_REFUSED, 'True', 'Refused', refused));
   const refusal = recordRefused ?? recordedRefusalOf(machine);
   if (refusal !== undefined) conditions.push(condition(RECORD_REFUSED, 'True', 'Refused', refusal));
-  const known = new Map((machine.status?.machineConditions ?? []).map((old) => [old.type, old]));
-  const others = [...known.values()].filter(
+  const recorded = machine.status?.machineConditions ?? [];
+  const others = recorded.filter(
     ({ type }) => REPORTED_BY_STEPS.has(type) && !(type === VM_DELETION_REQUESTED && isBeingDeleted(machine)),
   );
-  const told = conditions.map((current) => {
-    const old = known.get(current.type);
-    const turnedAt = old?.status === current.status ? old.lastTransitionTime : undefined;
-    return { ...current, lastTransitionTime: turnedAt ?? toTimestamp(nowMs) };
-  });
-  return [...told, ...others];
+  return [...conditions.map((current) => dated(current, recorded, nowMs)), ...others];
 }
 
 /** Whether the conditions of a machine say of its maintenance what is to be said after a pass. That it is over is no news where nothing was said. */
 export function showsMaintenanceOf({ status }: Machine, after: Machine): boolean {
-  const shown = status?.machineConditions?.find(({ type }) => type === MAINTENANCE);
+  const shown = conditionOf(status?.machineConditions, MAINTENANCE);
   const wanted = maintenanceOf(after);
   if (wanted === undefined) return true;
   if (shown === undefined) return wanted.reason === 'NotInMaintenance';
@@ -69,7 +64,7 @@ export function showsMaintenanceOf({ status }: Machine, after: Machine): boolean
 
 /** What the API server refused to record when the status was last written; undefined when nothing. */
 export function refusalShownBy({ status }: Machine): string | undefined {
-  return status?.machineConditions?.find(({ type }) => type === RECORD_REFUSED)?.message;
+  return conditionOf(status?.machineConditions, RECORD_REFUSED)?.message;
 }
 
 /** What the last operation says that the API server refuses to record; undefined when it says nothing of that, or that is over. */
@@ -107,7 +102,7 @@ function vanishedVM({ status }: Machine): MachineCondition | undefined {
 
 /** Whether the conditions still say that the VM exists which has vanished: whoever finds that writes no conditions. */
 export function hidesVanishedVM({ status }: Machine, after: Machine): boolean {
-  const shown = status?.machineConditions?.find(({ type }) => type === 'VMCreated');
+  const shown = conditionOf(status?.machineConditions, 'VMCreated');
   return shown?.status === 'True' && vanishedVM(after) !== undefined;
 }
 

@@ -6,6 +6,7 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../apis/meta.ts';
+import { conditionOf } from '../../../reconcile/conditions.ts';
 import { textOfStage } from '../../machines/deletion-stage.ts';
 import { IN_PLACE_UPDATE } from '../in-place/reason.ts';
 import type { Explanation } from './explanation.ts';
@@ -43,7 +44,7 @@ export function explainInPlace(machine: Machine): Explanation | undefined {
 }
 
 function explainRunning(machine: Machine): Explanation | undefined {
-  const reason = machine.status?.conditions?.find(({ type }) => type === IN_PLACE_UPDATE)?.reason;
+  const reason = conditionOf(machine.status?.conditions, IN_PLACE_UPDATE)?.reason;
   const { type, description = '' } = machine.status?.lastOperation ?? {};
   const node = nodeNameOf(machine);
   if (reason === 'CandidateForUpdate') {

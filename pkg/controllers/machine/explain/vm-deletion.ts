@@ -1,6 +1,6 @@
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { toTimestamp } from '../../../clock/clock.ts';
+import type { Machine, MachineCondition } from '../../../apis/machine/v1alpha1/machine.ts';
+import { dated, conditionOf, withCondition, withoutCondition } from '../../../reconcile/conditions.ts';
 import { next } from '../../../reconcile/result.ts';
 import { VM_DELETION_REQUESTED } from '../../machines/vm-states.ts';
 import type { Collaborators } from '../collaborators.ts';
@@ -44,8 +44,8 @@ export function withVMDeletion(machine: Machine, explanation: Explanation): Expl
     : { ...explanation, message: told };
 }
 
-function shownBy({ status }: Machine): { readonly reason?: string; readonly message?: string } | undefined {
-  return status?.machineConditions?.find(({ type }) => type === VM_DELETION_REQUESTED);
+function shownBy({ status }: Machine): MachineCondition | undefined {
+  return conditionOf(status?.machineConditions, VM_DELETION_REQUESTED);
 }
 
 function show({ clock, vmStates, reported }: Own, { machine, pass, log }: MachineContext): void {
@@ -54,17 +54,18 @@ function show({ clock, vmStates, reported }: Own, { machine, pass, log }: Machin
   const listed = providerID === '' ? undefined : vmStates.get(providerID);
   if (listed === undefined) return;
   const shown = shownBy(machine);
-  const others = (machine.status.machineConditions ?? []).filter(({ type }) => type !== VM_DELETION_REQUESTED);
+  const { machineConditions } = machine.status;
   const { deletion } = listed;
   if (deletion === undefined) {
     reported.delete(uid);
-    if (shown !== undefined) machine.status.machineConditions = others;
+    if (shown !== undefined)
+      machine.status.machineConditions = withoutCondition(machineConditions, VM_DELETION_REQUESTED);
     return;
   }
   const message = `The deletion of VM ${providerID} was requested at the provider: ${deletion}. The VM is kept until this Machine is deleted.`;
   if (message === shown?.message || message === reported.get(uid)) return;
   const current = { type: VM_DELETION_REQUESTED, status: 'True', reason: 'DeletionRequested', message } as const;
-  machine.status.machineConditions = [...others, { ...current, lastTransitionTime: toTimestamp(clock.now()) }];
+  machine.status.machineConditions = withCondition(machineConditions, dated(current, machineConditions, clock.now()));
   pass.event('VMDeletionRequested', `${message} ${REMEDY}`);
   pass.afterWrite(() => {
     reported.set(uid, message);

@@ -1,5 +1,5 @@
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import { toTimestamp } from '../../../clock/clock.ts';
+import { dated, conditionOf, withCondition } from '../../../reconcile/conditions.ts';
 import { next } from '../../../reconcile/result.ts';
 import { VM_STATE } from '../../machines/vm-states.ts';
 import type { Collaborators } from '../collaborators.ts';
@@ -27,12 +27,12 @@ function show({ clock, vmStates, written }: Own, { machine, pass }: MachineConte
   const { uid } = machine.metadata;
   const providerID = providerIDOf(machine);
   const state = providerID === '' ? undefined : vmStates.get(providerID)?.state;
-  const conditions = machine.status.machineConditions ?? [];
-  const shown = conditions.find(({ type }) => type === VM_STATE);
+  const { machineConditions } = machine.status;
+  const shown = conditionOf(machineConditions, VM_STATE);
   if (state === undefined || state === shown?.reason || state === written.get(uid)) return;
-  const others = conditions.filter((one) => one !== shown);
   const message = `The provider lists VM ${providerID} in state ${state}.`;
   const current = { type: VM_STATE, status: 'True', reason: state, message } as const;
-  machine.status.machineConditions = [...others, { ...current, lastTransitionTime: toTimestamp(clock.now()) }];
+  // Its reason is what it is about: the state has lasted since then.
+  machine.status.machineConditions = withCondition(machineConditions, dated(current, [], clock.now()));
   pass.afterWrite(() => void written.set(uid, state));
 }

@@ -8,6 +8,7 @@ import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
 import { ApiError, isConflict } from '../../../kube/errors.ts';
+import { withoutCondition, conditionOf, withCondition, dated } from '../../../reconcile/conditions.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { requestedPolicy, skipsDrain, type DeletionPolicy } from '../../machines/deletion-policy.ts';
 import { describeHooks, hooksOf } from '../../machines/hooks.ts';
@@ -296,19 +297,14 @@ function show(
   message = '',
 ): void {
   if (phase !== 'completed') completed.delete(machine.metadata.uid);
-  const before = machine.status.machineConditions ?? [];
-  const old = before.find(({ type }) => type === DELETION_PREPARED);
-  const others = before.filter(({ type }) => type !== DELETION_PREPARED);
+  const { machineConditions } = machine.status;
+  const shown = conditionOf(machineConditions, DELETION_PREPARED);
   if (phase === undefined) {
-    if (old !== undefined) machine.status.machineConditions = others;
+    if (shown !== undefined) machine.status.machineConditions = withoutCondition(machineConditions, DELETION_PREPARED);
     return;
   }
   const status = phase === 'completed' ? 'True' : 'False';
-  if (old?.reason === phase && old.message === message) return;
-  const turnedAt = old?.status === status ? old.lastTransitionTime : undefined;
-  const lastTransitionTime = turnedAt ?? toTimestamp(clock.now());
-  machine.status.machineConditions = [
-    ...others,
-    { type: DELETION_PREPARED, status, reason: phase, message, lastTransitionTime },
-  ];
+  if (shown?.reason === phase && shown.message === message) return;
+  const current = { type: DELETION_PREPARED, status, reason: phase, message } as const;
+  machine.status.machineConditions = withCondition(machineConditions, dated(current, machineConditions, clock.now()));
 }
