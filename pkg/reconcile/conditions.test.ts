@@ -34,7 +34,9 @@ test('a condition takes the place of the former one of its type, and a new one i
     ...conditions,
     { type: 'C', status: 'False' },
   ]);
-  expect(withCondition(undefined, { type: 'C', status: 'False' })).toEqual([{ type: 'C', status: 'False' }]);
+  expect(withCondition<{ type: string; status: string }>(undefined, { type: 'C', status: 'False' })).toEqual([
+    { type: 'C', status: 'False' },
+  ]);
 });
 
 test('a condition is found and removed by its type', () => {
