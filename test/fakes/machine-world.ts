@@ -19,7 +19,7 @@ import type { TokenAccess } from '../../pkg/controllers/machine/tokens/bootstrap
 import type { ActivityResults } from '../../pkg/controllers/machine/calls/results.ts';
 import type { MachineContext, MachineStep } from '../../pkg/controllers/machine/context.ts';
 import { MachineController } from '../../pkg/controllers/machine/controller.ts';
-import { PassNotes } from '../../pkg/controllers/machine/pass-notes.ts';
+import { MachineNotes } from '../../pkg/controllers/machine/machine-notes.ts';
 import type { MachineStepsDeps } from '../../pkg/controllers/machine/collaborators.ts';
 import { machineSteps, type MachineSteps } from '../../pkg/controllers/machine/steps.ts';
 import type { MachineEvent } from '../../pkg/controllers/machines/events.ts';
@@ -210,7 +210,7 @@ export class FakeWorld {
   }
 
   /** A pass over a Machine. */
-  context(observed: Machine, pass = new PassNotes()): MachineContext {
+  context(observed: Machine, pass = new MachineNotes()): MachineContext {
     return {
       key: keyOf(observed),
       observed,

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { node } from '../../../test/builders.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { eventsOf } from '../../../test/fakes/notes.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { NODE_CLUSTER_ANNOTATION } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
@@ -9,6 +10,8 @@ import type { Node } from '../../apis/wire.ts';
 import { CLUSTER_API_MACHINE_INDEXES, NODE_INDEXES } from '../../indexes/machine-indexes.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { clusterAPIMachines } from '../../kube/resource.ts';
+import { PassNotes } from '../../reconcile/object-pass/pass-notes.ts';
+import { stop } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
 import { trimNode } from '../../targets/trim.ts';
 import { creationSteps } from './creation-steps.ts';
@@ -99,8 +102,8 @@ test.each<{
 );
 
 test.each([
-  { what: 'cannot be read yet, which wakes others only', kind: 'reading', again: [20_000] },
-  { what: 'is there', kind: 'found', again: [] },
+  { what: 'cannot be read yet, which wakes others only', kind: 'reading', result: { afterMs: 20_000 } },
+  { what: 'is there', kind: 'found', result: stop },
 ])('a Machine looks again by itself when the infrastructure of another with its provider ID $what', async (world) => {
   const [one, other] = [machine('m', 'n'), machine('other')];
   const object = { ...machine('i'), spec: { providerID: ID } };
@@ -110,15 +113,14 @@ test.each([
     infrastructure: ABSENT,
     nodeCluster: { kind: 'reached', target: withNode, identity: undefined },
     cluster,
-    again: [],
-    events: [],
+    notes: new PassNotes(),
   } as unknown as MachinePass;
   const deps = { ...depsOf([one, other]), externals } as unknown as StepDeps;
   await creationSteps(deps)
     .find(({ name }) => name === 'node')
     ?.run(pass);
 
-  expect(pass.again.map(({ afterMs }) => afterMs)).toEqual(world.again);
+  expect(pass.notes.resultOf(stop)).toMatchObject(world.result);
 });
 
 test('of several Machines with a provider ID the same one is named, whichever was written last', () => {
@@ -167,8 +169,7 @@ test.each<{ what: string; live: Node | ApiError; clusterGoes?: boolean; want: ob
     nodeCluster: { kind: 'reached', target: { ...empty, reader }, identity: undefined },
     cluster: of,
     problems: [],
-    again: [],
-    events: [],
+    notes: new PassNotes(),
   } as unknown as MachinePass;
   const step = creationSteps(depsOf([one])).find(({ name }) => name === 'node');
   await Promise.allSettled([step?.run(pass)]);
@@ -233,15 +234,14 @@ test.each<{
       nodeCluster,
       cluster,
       problems: [],
-      again: [],
-      events: [],
+      notes: new PassNotes(),
     } as unknown as MachinePass;
     await creationSteps(depsOf([one, ...copies]))
       .find(({ name }) => name === 'node')
       ?.run(pass);
 
     expect([pass.node.kind, pass.machine.status.nodeRef?.name]).toEqual([kind, nodeRef]);
-    expect(pass.events.map(({ message }) => message)).toEqual(told);
+    expect(eventsOf(pass.notes).map(({ message }) => message)).toEqual(told);
   },
 );
 
@@ -278,8 +278,7 @@ test.each([
     machine: structuredClone(observed),
     cluster,
     problems: [],
-    again: [],
-    events: [],
+    notes: new PassNotes(),
   } as unknown as MachinePass;
 
   await creationSteps(deps)
@@ -303,8 +302,7 @@ test('what a Node says of its system is followed', async () => {
     infrastructure: ABSENT,
     nodeCluster: reached(target(trimNode(upgraded))),
     cluster,
-    again: [],
-    events: [],
+    notes: new PassNotes(),
   } as unknown as MachinePass;
   await creationSteps(depsOf([going]))
     .find(({ name }) => name === 'node')
@@ -344,8 +342,7 @@ test.each([
     nodeCluster: { kind: 'reached', target: { ...target(joined), writer, reader }, identity: undefined },
     cluster,
     problems: [],
-    again: [],
-    events: [],
+    notes: new PassNotes(),
   } as unknown as MachinePass;
 
   await creationSteps(depsOf([going]))

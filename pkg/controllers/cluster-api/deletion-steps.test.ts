@@ -2,11 +2,13 @@ import { describe, expect, test } from '@jest/globals';
 
 import { node } from '../../../test/builders.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { eventsOf } from '../../../test/fakes/notes.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Node, VolumeAttachment } from '../../apis/wire.ts';
 import type { BlockedPod, DrainOutcome } from '../../drain/drain.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { providerResource } from '../../kube/resource.ts';
+import { PassNotes } from '../../reconcile/object-pass/pass-notes.ts';
 import { runSteps } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
 import { deletionSteps } from './deletion-steps.ts';
@@ -194,8 +196,8 @@ async function run(
     older: [],
     deleting: undefined,
     problems: [],
-    events: [],
-    again: [],
+    failures: [],
+    notes: new PassNotes(),
     ...change,
   };
   const steps = deletionSteps(deps);
@@ -206,13 +208,14 @@ async function run(
   }
   const [ended] = await Promise.allSettled([runSteps(steps, pass)]);
   if (ended.status === 'rejected' && ended.reason !== infrastructureFailure) throw ended.reason;
-  did.push(...pass.events.flatMap((one) => (one.reason === 'SuccessfulDrainNode' ? [] : [`tell ${one.reason}`])));
+  const events = eventsOf(pass.notes);
+  did.push(...events.flatMap((one) => (one.reason === 'SuccessfulDrainNode' ? [] : [`tell ${one.reason}`])));
   const { reason, message, event } = pass.deleting ?? {};
   return {
     did,
     waits: reason,
     says: message,
-    isToldDrained: pass.events.some((one) => one.reason === 'SuccessfulDrainNode') || undefined,
+    isToldDrained: events.some((one) => one.reason === 'SuccessfulDrainNode') || undefined,
     told: event && `${event.type} ${event.reason}`,
     isHeld: machine.metadata.finalizers?.length === 1,
   };
@@ -677,12 +680,12 @@ describe('a deletion', () => {
   ])('that leaves a Node of $what says who deletes it', async ({ finalizers, type, says }) => {
     const labels = { 'node.gardener.cloud/machine-name': 'ours' };
     const left = node((n) => void Object.assign(n.metadata, { name: 'n', labels, finalizers }));
-    const events: MachinePass['events'] = [];
+    const notes: MachinePass['notes'] = new PassNotes();
     const cluster = object('c', { deletionTimestamp: START });
 
-    await run({ gone: ALL_GONE }, { ...OVER, cluster, events, node: { kind: 'found', node: left } });
+    await run({ gone: ALL_GONE }, { ...OVER, cluster, notes, node: { kind: 'found', node: left } });
 
-    expect(events).toEqual([{ type, reason: 'NodeLeft', message: expect.stringMatching(says) }]);
+    expect(eventsOf(notes)).toEqual([{ type, reason: 'NodeLeft', message: expect.stringMatching(says) }]);
   });
 
   test('is tried again while the Node resists and there is time', async () => {

@@ -20,12 +20,18 @@ import { isBeingDeleted, keyBeside, keyOf, refOf } from '../../apis/meta.ts';
 import { toTimestamp } from '../../clock/clock.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
-import { CONTROL, GateClosedError } from '../../gate/gate.ts';
+import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError, ignoreNotFound, isConflict } from '../../kube/errors.ts';
 import { replacing } from '../../kube/merge-change.ts';
-import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch } from '../../kube/patch.ts';
+import { mergePatch, mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../../kube/resource.ts';
 import { conditionOf } from '../../reconcile/conditions.ts';
+import type { FieldPath } from '../../reconcile/object-pass/owned-fields.ts';
+import { changedFields } from '../../reconcile/object-pass/owned-fields.ts';
+import { patchOf } from '../../reconcile/object-pass/owned-fields.ts';
+import { PassNotes } from '../../reconcile/object-pass/pass-notes.ts';
+import { isRelease, writeRecord } from '../../reconcile/object-pass/record.ts';
+import { runPass } from '../../reconcile/object-pass/run-pass.ts';
 import { requeue, runSteps, stop, type StepResult } from '../../reconcile/result.ts';
 import {
   availableInMs,
@@ -55,6 +61,21 @@ export interface ClusterAPIMachineControllerDeps extends StepDeps {
   readonly isServed: (object: ClusterAPIMachine) => boolean;
 }
 
+const RECORD = { resource: clusterAPIMachines, finalizer: CLUSTER_API_MACHINE_FINALIZER };
+
+/** What this controller owns outside of the status. */
+const OWNED_FIELDS: readonly FieldPath[] = [
+  ['metadata', 'finalizers'],
+  ['metadata', 'ownerReferences'],
+  ['metadata', 'annotations', NODE_CLUSTER_ANNOTATION],
+  ['metadata', 'labels', CLUSTER_NAME_LABEL],
+  ['spec', 'providerID'],
+  ['spec', 'version'],
+  ['spec', 'deletion', 'nodeDeletionTimeoutSeconds'],
+  ['spec', 'failureDomain'],
+  ['spec', 'bootstrap', 'dataSecretName'],
+];
+
 /** When what was refused is tried again. */
 const AGAIN_MS = 20_000;
 
@@ -79,7 +100,7 @@ export class ClusterAPIMachineController {
 
   /** One pass over one Machine. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
-    const { machines, clusters, externals, nodeClusters, drains, isServed, clock } = this.#deps;
+    const { machines, clusters, externals, nodeClusters, drains, isServed } = this.#deps;
     const observed = machines.get(key);
     const user = clusterAPIQueueKeyOf('Machine', key);
     drains.forgetAll(user, observed?.metadata.uid);
@@ -102,7 +123,7 @@ export class ClusterAPIMachineController {
     if (!isBeingDeleted(observed) && !isHeld(observed)) {
       machine.metadata.finalizers = withFinalizer(machine, CLUSTER_API_MACHINE_FINALIZER);
       this.#adopt(machine, cluster);
-      await this.#writeMain(observed, machine, signal);
+      await this.#writeRecord(observed, machine, signal);
       return requeue(0, 'the finalizer to be recorded');
     }
     this.#adopt(machine, cluster);
@@ -125,24 +146,15 @@ export class ClusterAPIMachineController {
       older: [],
       deleting: undefined,
       problems: [],
-      events: [],
-      again: refusal === undefined ? [] : [{ afterMs: AGAIN_MS, waitingFor: refusal.why }],
+      failures: [],
+      notes: new PassNotes(),
     };
-    const failures = await this.#run(pass);
-    // It says nothing about the Machine: the next pass sees what has changed, or may write again.
-    for (const err of failures) if (isConflict(err) || err instanceof GateClosedError) throw err;
-    this.#compare(pass);
-    pass.problems.push(...failures.map((err) => (err instanceof Error ? err.message : String(err))));
-    machine.status.conditions = clusterAPIMachineConditions(pass, clock.now());
-    const older = machine.status.deprecated?.v1beta1?.conditions ?? [];
-    showOlder(machine, deprecatedConditions(older, olderConditions(pass, pass.older, older), clock.now()));
-    await this.#write(pass);
-    if (failures.length === 1) throw failures[0];
-    if (failures.length > 1) throw new AggregateError(failures, failures.map(String).join('; '));
-    const availableMs = availableInMs(machine, clock.now());
-    if (availableMs !== undefined) pass.again.push({ afterMs: availableMs, waitingFor: 'minReadySeconds' });
-    const [soonest] = pass.again.toSorted((a, b) => a.afterMs - b.afterMs);
-    return soonest === undefined ? stop : requeue(soonest.afterMs, soonest.waitingFor);
+    if (refusal !== undefined) pass.notes.alsoAfter(AGAIN_MS, refusal.why);
+    return await runPass(
+      pass.notes,
+      () => this.#run(pass),
+      () => this.#finish(pass),
+    );
   }
 
   /**
@@ -193,7 +205,7 @@ export class ClusterAPIMachineController {
     const compared = upToDateOf(machine, (reference) => externals.find(machine, reference), clock.now());
     pass.upToDate = compared?.said;
     if (compared?.changesInMs !== undefined) {
-      pass.again.push({ afterMs: compared.changesInMs, waitingFor: 'rollout.after of its MachineDeployment' });
+      pass.notes.alsoAfter(compared.changesInMs, 'rollout.after of its MachineDeployment');
     }
   }
 
@@ -207,43 +219,58 @@ export class ClusterAPIMachineController {
   }
 
   /** Runs the steps: those of creation all, those of deletion one after the other. What they throw is gathered. */
-  async #run(pass: MachinePass): Promise<readonly unknown[]> {
-    const failures: unknown[] = [];
-    for (const step of this.#creation) {
-      const [ended] = await Promise.allSettled([runSteps([step], pass)]);
+  async #run(pass: MachinePass): Promise<StepResult> {
+    const { failures } = pass;
+    const attempt = async (steps: readonly ClusterAPIMachineStep[]): Promise<void> => {
+      const [ended] = await Promise.allSettled([runSteps(steps, pass)]);
       if (ended.status === 'rejected') failures.push(ended.reason);
-    }
-    if (!isBeingDeleted(pass.machine) || failures.length > 0) return failures;
-    const [ended] = await Promise.allSettled([runSteps(this.#deletion, pass)]);
-    return ended.status === 'rejected' ? [ended.reason] : [];
+    };
+    for (const step of this.#creation) await attempt([step]);
+    if (isBeingDeleted(pass.machine) && failures.length === 0) await attempt(this.#deletion);
+    if (failures.length === 1) throw failures[0];
+    if (failures.length > 1) throw new AggregateError(failures, failures.map(String).join('; '));
+    return stop;
+  }
+
+  /** Says in conditions what the steps have found, and writes. */
+  async #finish(pass: MachinePass): Promise<void> {
+    const { machine, failures, notes } = pass;
+    const { clock } = this.#deps;
+    // It says nothing about the Machine: the next pass sees what has changed, or may write again.
+    for (const err of failures) if (isConflict(err) || err instanceof GateClosedError) throw err;
+    this.#compare(pass);
+    pass.problems.push(...failures.map((err) => (err instanceof Error ? err.message : String(err))));
+    machine.status.conditions = clusterAPIMachineConditions(pass, clock.now());
+    const older = machine.status.deprecated?.v1beta1?.conditions ?? [];
+    showOlder(machine, deprecatedConditions(older, olderConditions(pass, pass.older, older), clock.now()));
+    await this.#write(pass);
+    const availableMs = availableInMs(machine, clock.now());
+    if (availableMs !== undefined) notes.alsoAfter(availableMs, 'minReadySeconds');
   }
 
   async #write(pass: MachinePass): Promise<void> {
-    const { observed, machine, signal } = pass;
-    const isReleased = isBeingDeleted(observed) && !isHeld(machine);
-    const written = await this.#writeMain(observed, machine, signal);
-    if (written === undefined) return;
-    if (!isReleased) await this.#writeStatus(observed, machine, written, signal);
-    const { deleting } = pass;
+    const { observed, machine, signal, deleting, notes } = pass;
+    const { recorder } = this.#deps;
+    const isReleased = isRelease(CLUSTER_API_MACHINE_FINALIZER, observed, machine);
+    const written = await this.#writeRecord(observed, machine, signal);
+    if (written === undefined && !isReleased) return;
+    if (written !== undefined && !isReleased) await this.#writeStatus(observed, machine, written, signal);
     const problems = [...pass.problems, ...problemsIn(pass)];
     const news = isReleased ? [] : machineEventsOf(observed, machine, { problems, deleting });
-    for (const told of [...pass.events, ...news]) this.#deps.recorder.event({ object: observed, ...told });
+    notes.complete((event) => recorder.event({ object: observed, ...event }));
+    for (const event of news) recorder.event({ object: observed, ...event });
   }
 
-  /** What is outside of the status; undefined: the Machine is gone. To let go of it destroys. */
-  async #writeMain(
+  /** What is outside of the status; undefined: the Machine is gone. */
+  async #writeRecord(
     observed: ClusterAPIMachine,
     machine: WorkingMachine,
     signal: AbortSignal,
   ): Promise<ClusterAPIMachine | undefined> {
-    const change = mainChange(observed, machine);
-    if (change === undefined) return observed;
-    const intent = isHeld(observed) && !isHeld(machine) ? 'destroy' : 'change';
-    const clusters = intent === 'destroy' ? [CONTROL] : [];
-    const patch = mergePatchIfUnchanged(observed, change);
-    return await this.#deps.writer
-      .patch(intent, clusterAPIMachines, refOf(observed), patch, { signal, clusters })
-      .catch(ignoreNotFound);
+    const changed = changedFields(observed, machine, OWNED_FIELDS);
+    const patch =
+      changed.length === 0 ? undefined : mergePatchIfUnchanged(observed, patchOf<ClusterAPIMachine>(machine, changed));
+    return await writeRecord(this.#deps.writer, RECORD, { observed, after: machine, patch }, signal);
   }
 
   async #writeStatus(
@@ -319,43 +346,6 @@ function isHeld(machine: ClusterAPIMachine): boolean {
 function workingCopy(observed: ClusterAPIMachine): WorkingMachine {
   const copy = structuredClone(observed);
   return { ...copy, spec: copy.spec ?? {}, status: copy.status ?? {} };
-}
-
-/** What a pass changed of the fields that we own outside of the status; undefined: nothing. */
-function mainChange(before: ClusterAPIMachine, after: WorkingMachine): MergePatch<ClusterAPIMachine> | undefined {
-  const metadata: MergePatch<ClusterAPIMachine['metadata']> = {};
-  const { finalizers = [], ownerReferences = [], labels } = after.metadata;
-  if (!isDeepStrictEqual(finalizers, before.metadata.finalizers ?? [])) metadata.finalizers = finalizers;
-  if (!isDeepStrictEqual(ownerReferences, before.metadata.ownerReferences ?? []))
-    metadata.ownerReferences = ownerReferences;
-  const nodeCluster = after.metadata.annotations?.[NODE_CLUSTER_ANNOTATION];
-  if (nodeCluster !== undefined && nodeCluster !== before.metadata.annotations?.[NODE_CLUSTER_ANNOTATION]) {
-    metadata.annotations = { [NODE_CLUSTER_ANNOTATION]: nodeCluster };
-  }
-  const cluster = labels?.[CLUSTER_NAME_LABEL];
-  if (cluster !== undefined && cluster !== before.metadata.labels?.[CLUSTER_NAME_LABEL]) {
-    metadata.labels = { [CLUSTER_NAME_LABEL]: cluster };
-  }
-  const { providerID, failureDomain, version, bootstrap, deletion } = after.spec;
-  const nodeDeletionTimeoutSeconds = deletion?.nodeDeletionTimeoutSeconds;
-  const spec: MergePatch<NonNullable<ClusterAPIMachine['spec']>> = {
-    ...(providerID !== undefined && providerID !== before.spec?.providerID && { providerID }),
-    ...(version !== undefined && version !== before.spec?.version && { version }),
-    ...(nodeDeletionTimeoutSeconds !== undefined &&
-      nodeDeletionTimeoutSeconds !== before.spec?.deletion?.nodeDeletionTimeoutSeconds && {
-        deletion: { nodeDeletionTimeoutSeconds },
-      }),
-    ...(failureDomain !== undefined && failureDomain !== before.spec?.failureDomain && { failureDomain }),
-    ...(bootstrap?.dataSecretName !== undefined &&
-      bootstrap.dataSecretName !== before.spec?.bootstrap?.dataSecretName && {
-        bootstrap: { dataSecretName: bootstrap.dataSecretName },
-      }),
-  };
-  const change = {
-    ...(Object.keys(metadata).length > 0 && { metadata }),
-    ...(Object.keys(spec).length > 0 && { spec }),
-  };
-  return Object.keys(change).length === 0 ? undefined : change;
 }
 
 /** What somebody has to look at, of what the pass has found. */

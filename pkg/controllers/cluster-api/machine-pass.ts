@@ -9,6 +9,7 @@ import type { ActivityRegistry } from '../../activity/registry.ts';
 import type { Drain, DrainOutcome } from '../../drain/drain.ts';
 import type { KeptVolumes } from '../../drain/kept-volumes.ts';
 import type { DrainRules } from '../machines/drain-rules.ts';
+import type { PassNotes } from '../../reconcile/object-pass/pass-notes.ts';
 import type { StepResult } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
 import type { NodeCare } from './deletion/node-care.ts';
@@ -92,9 +93,10 @@ export interface MachinePass {
   readonly older: OlderConditionValue[];
   deleting: DeletionWait | undefined;
   readonly problems: string[];
-  readonly events: PassEvent[];
-  /** When to run again although nothing wakes the pass. */
-  readonly again: { readonly afterMs: number; readonly waitingFor: string }[];
+  /** What steps have thrown. */
+  readonly failures: unknown[];
+  /** Events to record, and when to run again although nothing wakes the pass. */
+  readonly notes: PassNotes<PassEvent>;
 }
 
 /** The cluster of the Node, while what is known of it is of the present. */

@@ -28,7 +28,7 @@ import type { IdentityClaims } from './identity/identity-claims.ts';
 import type { MachineAccess } from './machine-access.ts';
 import type { MachineMetrics } from './metrics.ts';
 import type { LostNodes } from './node/lost-nodes.ts';
-import type { ReportedOnce } from './reported-once.ts';
+import type { ReportedOnce } from '../../reconcile/reported-once.ts';
 import type { BootstrapTokens } from './tokens/bootstrap-tokens.ts';
 import type { MachineTokens } from './tokens/machine-tokens.ts';
 

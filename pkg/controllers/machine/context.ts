@@ -5,7 +5,7 @@ import type { Logger } from '../../log/logger.ts';
 import type { Step } from '../../reconcile/result.ts';
 import type { NodeAccess } from '../machines/node-access.ts';
 import type { MachineCopy } from '../machines/status.ts';
-import type { PassNotes } from './pass-notes.ts';
+import type { MachineNotes } from './machine-notes.ts';
 
 /** The class of a machine, and what a call about its VM needs. */
 export interface ResolvedClass {
@@ -43,7 +43,7 @@ export interface MachineContext {
   readonly machine: MachineCopy;
   readonly signal: AbortSignal;
   readonly log: Logger;
-  readonly pass: PassNotes;
+  readonly pass: MachineNotes;
   /** Those of its target cluster; undefined without one. */
   readonly nodes: NodeAccess | undefined;
   /** Found by step `resolve`. */

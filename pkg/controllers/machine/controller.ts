@@ -5,13 +5,13 @@ import type { Lister } from '../../cache/lister.ts';
 import type { Outage } from '../../gate/outage.ts';
 import type { Logger } from '../../log/logger.ts';
 import type { Random } from '../../random/random.ts';
-import { stop, type StepResult } from '../../reconcile/result.ts';
+import { runSteps, stop, type StepResult } from '../../reconcile/result.ts';
 import type { NodeAccess } from '../machines/node-access.ts';
 import { copyOf } from '../machines/status.ts';
 import type { MachineActivities } from './calls/results.ts';
 import type { MachineContext } from './context.ts';
-import { PassNotes } from './pass-notes.ts';
-import { runPass } from './pass.ts';
+import { MachineNotes } from './machine-notes.ts';
+import { runPass } from '../../reconcile/object-pass/run-pass.ts';
 import { PassWrites, type PassWritesDeps } from './record/pass-writes.ts';
 import { RefusedRecords } from './record/refused-record.ts';
 import type { MachineSteps } from './steps.ts';
@@ -49,7 +49,9 @@ export class MachineController {
 
     try {
       const list = isBeingDeleted(observed) ? steps.deletion : steps.creation;
-      return await runPass(list, this.#context(key, observed, signal, log), this.#writes);
+      const ctx = this.#context(key, observed, signal, log);
+      const run = () => runSteps(list, ctx, () => (ctx.pass.steps += 1));
+      return await runPass(ctx.pass, run, () => this.#writes.write(ctx));
     } finally {
       // Machines may vanish during a pass; what it noted for one afterwards nobody would ever ask for.
       const uid = machines.get(key)?.metadata.uid;
@@ -74,6 +76,6 @@ export class MachineController {
 
   #context(key: string, observed: Machine, signal: AbortSignal, log: Logger): MachineContext {
     const nodes = this.#deps.nodesOf(observed);
-    return { key, observed, machine: copyOf(observed), signal, log, pass: new PassNotes(), nodes };
+    return { key, observed, machine: copyOf(observed), signal, log, pass: new MachineNotes(), nodes };
   }
 }

@@ -13,7 +13,7 @@ import { copyOf, type MachineCopy } from '../machines/status.ts';
 import { machineStatusChange } from '../machines/status-change.ts';
 import type { MachineStep } from './context.ts';
 import { legacyTokenID, tokenID } from './tokens/token-id.ts';
-import { mainPatch, writeRecord, writeStatus } from './record/write.ts';
+import { recordPatch, writeMachineRecord, writeStatus } from './record/write.ts';
 
 /*
  * What is done deliberately otherwise than in the original, one test a departure, named by it. Details of each are tested beside
@@ -93,11 +93,11 @@ describe('unlike the original:', () => {
     await run(world);
     const after = current(world);
 
-    expect(mainPatch(after, after, false)).toBeUndefined();
+    expect(recordPatch(after, after, false)).toBeUndefined();
     expect(machineStatusChange(after, after)).toBeUndefined();
-    expect(Object.keys(mainPatch(before, after, false)?.body as object).toSorted()).toEqual(['metadata', 'spec']);
-    expect(mainPatch(before, after, false)?.body).toMatchObject({ spec: { providerID: 'sim:///m-1' } });
-    expect(JSON.stringify(mainPatch(before, after, false)?.body)).not.toContain('"class"');
+    expect(Object.keys(recordPatch(before, after, false)?.body as object).toSorted()).toEqual(['metadata', 'spec']);
+    expect(recordPatch(before, after, false)?.body).toMatchObject({ spec: { providerID: 'sim:///m-1' } });
+    expect(JSON.stringify(recordPatch(before, after, false)?.body)).not.toContain('"class"');
   });
 
   test('the last look before a machine fails by health timeout is live, at Machine and Node', async () => {
@@ -257,7 +257,7 @@ describe('unlike the original:', () => {
       change(copy);
       const ctx = world.context(observed, { intent } as never);
       const writer = { patch: note } as Writer;
-      const base = await writeRecord(writer, { ...ctx, machine: copy });
+      const base = await writeMachineRecord(writer, { ...ctx, machine: copy });
       if (base !== undefined)
         await writeStatus({ writer, clock: world.clock }, { ...ctx, machine: copy }, base, undefined);
     };

@@ -16,7 +16,7 @@ import { next } from '../../reconcile/result.ts';
 import { copyOf } from '../machines/status.ts';
 import type { MachineContext, MachineStep } from './context.ts';
 import { DeletionCursor } from './deletion/cursor.ts';
-import { PassNotes } from './pass-notes.ts';
+import { MachineNotes } from './machine-notes.ts';
 import { MachineTokens } from './tokens/machine-tokens.ts';
 
 /**
@@ -117,9 +117,9 @@ describe('what was written of a deletion is as good as a live look', () => {
     const cursor = new DeletionCursor({ ...world.deps, readMachine });
     const write = (observed: Machine, by: DeletionCursor): Machine => {
       const copy = copyOf(observed);
-      const pass = new PassNotes();
+      const pass = new MachineNotes();
       by.advance({ observed, machine: copy, pass } as MachineContext, 'delete-vm', 'Drain successful.');
-      if (isWritten) pass.complete(copy, () => undefined);
+      if (isWritten) pass.complete(() => undefined);
       return copy;
     };
     const written = write(before, isTakenOver ? new DeletionCursor({ ...world.deps, readMachine }) : cursor);
@@ -468,7 +468,7 @@ test.each([
     }),
   );
   const own = machine((m) => void (m.metadata.name = 'pool-abcdf'));
-  using pass = new PassNotes();
+  using pass = new MachineNotes();
   const asked: boolean[] = [];
   const ctx = world.context(own, pass);
   // Three of the last five characters make an id: both machines have the same.

@@ -21,16 +21,13 @@ export function nodeStep(deps: NodeDeps & Pick<StepDeps, 'synced'>): ClusterAPIM
   return {
     name: 'node',
     async run(pass) {
-      const { machine, events, signal, nodeCluster } = pass;
+      const { machine, notes, signal, nodeCluster } = pass;
       pass.node = await findNewNode(deps, pass);
       if (pass.node.kind === 'unreachable' && !pass.node.isOver) {
-        pass.again.push({ afterMs: graceLeftMs(deps, pass), waitingFor: 'the cluster of its Node to respond' });
+        pass.notes.alsoAfter(graceLeftMs(deps, pass), 'the cluster of its Node to respond');
       }
       if (pass.node.kind === 'undecided' && rivalsOf(deps, machine).some(isUnread)) {
-        pass.again.push({
-          afterMs: RECHECK_MS,
-          waitingFor: 'the references of the other Machine with the same provider ID',
-        });
+        pass.notes.alsoAfter(RECHECK_MS, 'the references of the other Machine with the same provider ID');
       }
       if (pass.node.kind !== 'found' || nodeCluster.kind !== 'reached') return next;
       const { target, identity } = nodeCluster;
@@ -42,7 +39,7 @@ export function nodeStep(deps: NodeDeps & Pick<StepDeps, 'synced'>): ClusterAPIM
       if (before !== name) {
         machine.status.nodeRef = { name };
         const why = before === undefined ? '' : `: ${before} no longer exists, and it has the provider ID`;
-        events.push({ type: 'Normal', reason: 'SuccessfulSetNodeRef', message: `The Node is ${name}${why}` });
+        notes.record({ type: 'Normal', reason: 'SuccessfulSetNodeRef', message: `The Node is ${name}${why}` });
       }
       const { nodeInfo } = pass.node.node.status ?? {};
       if (nodeInfo !== undefined) machine.status.nodeInfo = { ...nodeInfo };

@@ -2,6 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 
 import { node } from '../../../../test/builders.ts';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
+import { PassNotes } from '../../../reconcile/object-pass/pass-notes.ts';
+import { stop } from '../../../reconcile/result.ts';
 import type { Target } from '../../../targets/targets.ts';
 import type { MachinePass, StepDeps } from '../machine-pass.ts';
 import { attachedVolumes, detachStep } from './detach-volumes.ts';
@@ -57,11 +59,11 @@ async function run(
     care: 'cared-for',
     signal: new AbortController().signal,
     older: [],
-    again: [],
+    notes: new PassNotes(),
   } as unknown as MachinePass;
   const result = await step.run(pass);
   const succeeded = pass.older.map(({ type, status }) => `${type} ${status}`);
-  return { kind: result.kind, again: pass.again, says: pass.deleting?.message, succeeded, calls };
+  return { kind: result.kind, again: pass.notes.resultOf(stop), says: pass.deleting?.message, succeeded, calls };
 }
 
 describe('volumes that are attached', () => {
@@ -89,7 +91,7 @@ describe('volumes that are attached', () => {
     expect(await run(['a', 'b', 'c', 'd', 'e', 'f'])).toMatchObject({
       kind: 'stop',
       says: 'Waiting for volumes to be detached: a, b, c, d, e',
-      again: [{ afterMs: 20_000 }],
+      again: { afterMs: 20_000 },
       succeeded: ['VolumeDetachSucceeded False'],
     });
   });
@@ -99,14 +101,14 @@ describe('volumes that are attached', () => {
     { what: 'little of the timeout is left', seconds: 60, sinceMs: 55_000, afterMs: 5_000 },
     { what: 'there is no timeout', seconds: 0, sinceMs: 55_000, afterMs: 20_000 },
   ])('are looked at again after $afterMs ms when $what', async ({ seconds, sinceMs, afterMs }) => {
-    expect((await run(['a'], { seconds, sinceMs })).again).toMatchObject([{ afterMs }]);
+    expect((await run(['a'], { seconds, sinceMs })).again).toMatchObject({ afterMs });
   });
 
   test('are waited for no longer than the timeout', async () => {
     expect(await run(['a'], { seconds: 60, sinceMs: 60_000 })).toMatchObject({
       kind: 'next',
       succeeded: [],
-      again: [],
+      again: stop,
     });
   });
 });

@@ -67,7 +67,7 @@ export function detachStep({
       if (isOver(since, seconds, clock.now())) return next;
       const limit =
         seconds === undefined || seconds === 0 ? DELETION_RECHECK_MS : timeLeftMs(since, seconds, clock.now());
-      pass.again.push({ afterMs: Math.min(limit, DELETION_RECHECK_MS), waitingFor: 'volumes to be detached' });
+      pass.notes.alsoAfter(Math.min(limit, DELETION_RECHECK_MS), 'volumes to be detached');
       const message = `Waiting for volumes to be detached: ${volumes.slice(0, 5).join(', ')}`;
       return waits(pass, OF_VOLUMES, message, { event: { type: 'Normal', reason: OF_VOLUMES } });
     },

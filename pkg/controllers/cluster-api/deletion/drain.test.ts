@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import { node } from '../../../../test/builders.ts';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
+import { PassNotes } from '../../../reconcile/object-pass/pass-notes.ts';
 import type { MachinePass, StepDeps } from '../machine-pass.ts';
 import { drainStep } from './drain.ts';
 
@@ -43,8 +44,7 @@ test.each([
       observed: {},
       cluster: { metadata: {} },
       older: [],
-      events: [],
-      again: [],
+      notes: new PassNotes(),
     } as unknown as MachinePass;
 
     await drainStep(deps).run(pass);

@@ -118,7 +118,7 @@ export function drainStep({
       const { node } = pass.node;
       const { name } = node.metadata;
       const leftMs = seconds === undefined || seconds === 0 ? undefined : timeLeftMs(since, seconds, clock.now());
-      if (leftMs !== undefined) pass.again.push({ afterMs: leftMs, waitingFor: 'the drain timeout' });
+      if (leftMs !== undefined) pass.notes.alsoAfter(leftMs, 'the drain timeout');
       if (activity?.state === 'running') {
         const own = running.get(uid);
         // What it has begun goes on in the cluster; it ends, and the next one takes up what there is.
@@ -136,7 +136,7 @@ export function drainStep({
       if (stands === 'empty') {
         pass.older.push(older(SUCCEEDED, 'True'));
         if (!isKnownToBeDrained(pass)) {
-          pass.events.push({ type: 'Normal', reason: 'SuccessfulDrainNode', message: `Node ${name} is drained` });
+          pass.notes.record({ type: 'Normal', reason: 'SuccessfulDrainNode', message: `Node ${name} is drained` });
         }
         return next;
       }
@@ -144,7 +144,7 @@ export function drainStep({
         const restMs = activity.settledAtMs + restMsAfter(activity, node) - clock.monotonicMs();
         if (restMs > 0) {
           const [why, event] = stands === 'open' ? [ONCE_MORE, undefined] : describeDrainEnd(activity);
-          pass.again.push({ afterMs: restMs, waitingFor: 'the next drain retry' });
+          pass.notes.alsoAfter(restMs, 'the next drain retry');
           return waits(pass, DRAINING, `Draining Node ${name}${why}`, { event });
         }
         drains.forget(uid, 'drain');

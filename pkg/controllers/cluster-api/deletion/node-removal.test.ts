@@ -2,8 +2,10 @@ import { expect, test } from '@jest/globals';
 
 import { node } from '../../../../test/builders.ts';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
+import { eventsOf } from '../../../../test/fakes/notes.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
+import { PassNotes } from '../../../reconcile/object-pass/pass-notes.ts';
 import type { Target } from '../../../targets/targets.ts';
 import type { MachinePass } from '../machine-pass.ts';
 import { nodeRemoval } from './node-removal.ts';
@@ -43,15 +45,14 @@ class World {
       node: { kind: 'found', node: node((n) => void Object.assign(n.metadata, { name: 'n', uid: 'uid-n' })) },
       nodeCluster: { kind: 'reached', target, identity: undefined },
       signal: new AbortController().signal,
-      events: [],
-      again: [],
+      notes: new PassNotes(),
       older: [],
     } as unknown as MachinePass;
     const went = await Promise.resolve(this.#step.run(pass)).then(
       ({ kind }) => kind,
       (err: unknown) => String(err),
     );
-    return { went, says: pass.deleting?.message, told: pass.events.map(({ message }) => message) };
+    return { went, says: pass.deleting?.message, told: eventsOf(pass.notes).map(({ message }) => message) };
   }
 }
 

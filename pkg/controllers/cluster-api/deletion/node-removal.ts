@@ -14,10 +14,10 @@ const TRY_AGAIN_MS = 2_000;
 export function nodeRemoval({ clock }: Pick<StepDeps, 'clock'>): ClusterAPIMachineStep {
   /** Since when (monotonic) it has been tried in vain, by the UID of the Machine. */
   const tried = new Map<string, number>();
-  const goOn = ({ machine, events }: MachinePass, name: string, why: string): StepResult => {
+  const goOn = ({ machine, notes }: MachinePass, name: string, why: string): StepResult => {
     tried.delete(machine.metadata.uid);
     const message = `Node ${name} could not be deleted and is kept: ${why}`;
-    events.push({ type: 'Warning', reason: 'FailedDeleteNode', message });
+    notes.record({ type: 'Warning', reason: 'FailedDeleteNode', message });
     return next;
   };
   const isInVain = ({ machine: { metadata, spec } }: MachinePass): boolean => {

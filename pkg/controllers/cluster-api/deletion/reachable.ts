@@ -49,7 +49,7 @@ export function awaitCluster(
   const seconds = pass.machine.spec.deletion?.[timeout] ?? 0;
   const since = started(pass, startTime, nowMs);
   if (isOver(since, seconds, nowMs)) return next;
-  if (seconds > 0) pass.again.push({ afterMs: timeLeftMs(since, seconds, nowMs), waitingFor: timeout });
+  if (seconds > 0) pass.notes.alsoAfter(timeLeftMs(since, seconds, nowMs), timeout);
   const ends =
     seconds > 0 ? `The deletion continues ${seconds} s after ${since} (${timeout})` : `To end the wait, set ${timeout}`;
   const event = { type: 'Warning', reason: 'DrainBlocked', why: OF_CLUSTER } as const;

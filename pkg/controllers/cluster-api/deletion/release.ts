@@ -9,10 +9,10 @@ import type { ClusterAPIMachineStep, PassEvent } from '../machine-pass.ts';
 /** Lets go of the Machine. A Node in the target cluster of the manager does not go with a Cluster that is deleted, and is told of. */
 export const release: ClusterAPIMachineStep = {
   name: 'release',
-  run({ machine, cluster, node, nodeCluster, events }) {
+  run({ machine, cluster, node, nodeCluster, notes }) {
     machine.metadata.finalizers = withoutFinalizer(machine, CLUSTER_API_MACHINE_FINALIZER);
     const isAtHome = nodeCluster.kind === 'reached' && nodeCluster.identity === undefined;
-    if (node.kind === 'found' && isAtHome && isBeingDeleted(cluster)) events.push(leftNode(node.node, cluster));
+    if (node.kind === 'found' && isAtHome && isBeingDeleted(cluster)) notes.record(leftNode(node.node, cluster));
     return next;
   },
 };

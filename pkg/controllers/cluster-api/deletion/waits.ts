@@ -58,7 +58,7 @@ export function waits(
   { againMs, event }: { readonly againMs?: number; readonly event?: DeletionWait['event'] } = {},
 ): StepResult {
   pass.deleting = { reason, message, ...(event !== undefined && { event }) };
-  if (againMs !== undefined) pass.again.push({ afterMs: againMs, waitingFor: message });
+  if (againMs !== undefined) pass.notes.alsoAfter(againMs, message);
   return waitFor(message);
 }
 

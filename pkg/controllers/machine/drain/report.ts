@@ -4,8 +4,8 @@ import type { Clock } from '../../../clock/clock.ts';
 import { describeStage } from '../../machines/deletion-stage.ts';
 import { setOperation } from '../../machines/status.ts';
 import type { MachineContext } from '../context.ts';
-import type { ReportedOnce } from '../reported-once.ts';
-import type { PassNotes } from '../pass-notes.ts';
+import type { ReportedOnce } from '../../../reconcile/reported-once.ts';
+import type { MachineNotes } from '../machine-notes.ts';
 import { forceAtOf, type DeadlineDeps, type DrainPlan } from './plan.ts';
 import { describeProgress, isBlocked, reasonOf } from '../../../drain/progress-text.ts';
 import type { DrainRecord } from './record.ts';
@@ -68,7 +68,7 @@ interface RunningDrain {
 /** Says somewhere which pods a running drain waits for and why, when it is time to. */
 export function reportDrainProgress(
   { clock }: { readonly clock: Clock },
-  pass: Pick<PassNotes, 'alsoAfter' | 'afterWrite'>,
+  pass: Pick<MachineNotes, 'alsoAfter' | 'afterWrite'>,
   { record, isLate }: RunningDrain,
   { isSaid, say }: { readonly isSaid: (text: string) => boolean; readonly say: (text: string) => void },
 ): void {

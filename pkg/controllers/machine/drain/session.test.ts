@@ -7,7 +7,7 @@ import { FORCE_DRAIN_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { DrainOutcome } from '../../../drain/drain.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
-import { ReportedOnce } from '../reported-once.ts';
+import { ReportedOnce } from '../../../reconcile/reported-once.ts';
 import type { DrainPlan } from './plan.ts';
 import { Drains } from './session.ts';
 import { ApiError } from '../../../kube/errors.ts';
@@ -80,7 +80,7 @@ class Session {
     const ctx = this.context;
     const state = await run(ctx);
     await this.world.settle();
-    ctx.pass.complete(this.one, ({ reason, message }) => void this.events.push(`${reason}: ${message}`));
+    ctx.pass.complete(({ reason, message }) => void this.events.push(`${reason}: ${message}`));
     const result = ctx.pass.resultOf({ kind: 'stop' });
     return { ...state, afterMs: result.kind === 'requeue' ? result.afterMs : undefined };
   }

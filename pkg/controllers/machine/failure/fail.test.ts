@@ -6,7 +6,7 @@ import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { GateClosedError, type Gate } from '../../../gate/gate.ts';
 import { copyOf } from '../../machines/status.ts';
 import type { MachineContext } from '../context.ts';
-import { PassNotes } from '../pass-notes.ts';
+import { MachineNotes } from '../machine-notes.ts';
 import { becomeFailed } from './fail.ts';
 
 /** A pass over a machine with, or without, a target cluster; `admit` is the gate. */
@@ -14,7 +14,7 @@ function contextWith(admit: Gate['admit'], cluster: string | undefined) {
   const ctx = {
     machine: copyOf(machine()),
     nodes: cluster === undefined ? undefined : { cluster },
-    pass: new PassNotes(),
+    pass: new MachineNotes(),
     signal: new AbortController().signal,
   } as unknown as MachineContext; // what becomes of a machine that fails needs no more of a pass
   const counted: string[] = [];
@@ -37,7 +37,7 @@ test.each([
     await becomeFailed(deps, ctx, 'health-timeout');
 
     expect(counted).toEqual([]);
-    ctx.pass.complete(ctx.machine, () => undefined);
+    ctx.pass.complete(() => undefined);
     expect(counted).toEqual(['health-timeout']);
     expect(asked).toEqual(['destroy', want, 'Running']);
     expect(phaseOf(ctx.machine)).toBe('Failed');

@@ -4,9 +4,8 @@ import type { Writer } from '../../../kube/client.ts';
 import type { MachineEvent, MachineEventSink } from '../../machines/events.ts';
 import { isWorthReporting } from '../../machines/node-refusal.ts';
 import type { MachineContext } from '../context.ts';
-import type { PassWriter } from '../pass.ts';
 import type { RefusedRecords } from './refused-record.ts';
-import { writeRecord, writeStatus } from './write.ts';
+import { writeMachineRecord, writeStatus } from './write.ts';
 
 export interface PassWritesDeps {
   readonly writer: Writer;
@@ -16,7 +15,7 @@ export interface PassWritesDeps {
 }
 
 /** The end of a pass: at most one patch of the Machine and one of its status, each only when something changed; then its Events. */
-export class PassWrites implements PassWriter {
+export class PassWrites {
   readonly #deps: PassWritesDeps;
 
   constructor(deps: PassWritesDeps) {
@@ -27,7 +26,7 @@ export class PassWrites implements PassWriter {
     const { writer, refused } = this.#deps;
     let base: Machine | undefined;
     try {
-      base = await writeRecord(writer, ctx);
+      base = await writeMachineRecord(writer, ctx);
     } catch (err) {
       const instead = isWorthReporting(err) ? refused.withoutRecord(ctx, err) : undefined;
       if (instead === undefined) throw err;
@@ -48,6 +47,6 @@ export class PassWrites implements PassWriter {
       if (event !== undefined) report(event);
       throw err;
     }
-    ctx.pass.complete(ctx.machine, report);
+    ctx.pass.complete((event) => report({ ...event, object: ctx.machine }));
   }
 }

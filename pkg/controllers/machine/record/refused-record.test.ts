@@ -15,7 +15,7 @@ import { ApiError } from '../../../kube/errors.ts';
 import { stop } from '../../../reconcile/result.ts';
 import type { MachineCopy } from '../../machines/status.ts';
 import { refusalShownBy } from '../explain/conditions.ts';
-import { PassNotes } from '../pass-notes.ts';
+import { MachineNotes } from '../machine-notes.ts';
 import { RefusedRecords } from './refused-record.ts';
 
 const KEY = 'default/m-1';
@@ -27,7 +27,7 @@ type Observed = (m: ReturnType<typeof machine>) => void;
 /** What is left of passes over `observed` each of which changed the copy as `change` says, and was refused with `err`. */
 function refused(
   observed: Observed,
-  change: (copy: MachineCopy, pass: PassNotes) => void,
+  change: (copy: MachineCopy, pass: MachineNotes) => void,
   errors: readonly ApiError[] = [REFUSED],
 ) {
   const world = new FakeWorld();
@@ -39,14 +39,14 @@ function refused(
   world.machines.put(before);
   let last: unknown;
   const left = errors.map((err) => {
-    const pass = new PassNotes();
+    const pass = new MachineNotes();
     const ctx = world.context(before, pass);
     change(ctx.machine, pass);
     const instead = records.withoutRecord(ctx, err);
     if (instead === undefined) return undefined;
     const { ctx: told, ...rest } = instead;
     const events: string[] = [];
-    told.pass.complete(told.machine, ({ reason, message }) => events.push(`${reason}: ${message}`));
+    told.pass.complete(({ reason, message }) => events.push(`${reason}: ${message}`));
     last = told.pass.resultOf(stop);
     return { ...rest, machine: told.machine, events };
   });
@@ -59,11 +59,11 @@ function refusing(steps?: number) {
   const records = new RefusedRecords(world);
   const before = machine();
   const pass = (ran = 0): number => {
-    const ctx = world.context(before, new PassNotes());
+    const ctx = world.context(before, new MachineNotes());
     ctx.pass.steps = ran;
     ctx.machine.metadata.labels = { [NODE_LABEL]: 'n-2' };
     records.withoutRecord(ctx, REFUSED);
-    ctx.pass.complete(ctx.machine, () => undefined);
+    ctx.pass.complete(() => undefined);
     const result = ctx.pass.resultOf(stop);
     return result.kind === 'requeue' ? result.afterMs : Infinity;
   };
@@ -267,7 +267,7 @@ describe('a record that the API server refuses', () => {
         Object.assign(m, before);
         if (isDeletion) m.metadata = { ...m.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
       });
-      const ctx = world.context(observed, new PassNotes());
+      const ctx = world.context(observed, new MachineNotes());
       ctx.pass.steps = steps;
       if (phase !== undefined) ctx.machine.status.currentStatus = { phase };
       if (records) ctx.machine.metadata.labels = { [NODE_LABEL]: 'n-3' };
@@ -334,7 +334,7 @@ describe('a record that the API server refuses', () => {
       m.status.currentStatus.preserveExpiryTime = '2025-12-31T00:00:00Z';
     });
     world.machines.put(observed);
-    using pass = new PassNotes();
+    using pass = new MachineNotes();
     const ctx = world.context(observed, pass);
     for (const step of world.creation.filter(({ name }) => name === 'preservation')) await step.run(ctx);
     expect(ctx.machine.status.currentStatus?.preserveExpiryTime).toBeUndefined();
@@ -343,7 +343,7 @@ describe('a record that the API server refuses', () => {
 
     expect(instead?.ctx.machine.status.currentStatus?.preserveExpiryTime).toBe('2025-12-31T00:00:00Z');
     const reasons: string[] = [];
-    pass.complete(ctx.machine, ({ reason }) => reasons.push(reason));
+    pass.complete(({ reason }) => reasons.push(reason));
     expect(reasons).toEqual(['RecordRefused']);
   });
 });

@@ -23,9 +23,9 @@ import type { MachineActivities } from '../calls/results.ts';
 import { refusalShownBy } from '../explain/conditions.ts';
 import type { MachineContext } from '../context.ts';
 import { refusedSinceMs } from '../creation/waiting-since.ts';
-import { ReportedOnce } from '../reported-once.ts';
-import { PassNotes } from '../pass-notes.ts';
-import { changesOf, isRelease } from './write.ts';
+import { ReportedOnce } from '../../../reconcile/reported-once.ts';
+import { MachineNotes } from '../machine-notes.ts';
+import { changesOf, isMachineRelease } from './write.ts';
 import type { Random } from '../../../random/random.ts';
 
 /** When a machine that goes on without its record tries again to have it written, whatever else happens. */
@@ -95,7 +95,7 @@ export class RefusedRecords {
     // A webhook that does not work fails again.
     if (!isNodeChangeRefused(err) && this.#reportedOnce.isNew(observed.metadata.uid, 'recording failed'))
       return undefined;
-    if (isRelease(observed, machine)) return this.#held(ctx, err);
+    if (isMachineRelease(observed, machine)) return this.#held(ctx, err);
     return isBeingCreated(observed) && !isBeingDeleted(observed) && isNeededForVM(ctx)
       ? this.#waiting(ctx, err)
       : this.#ongoing(ctx, err);
@@ -135,7 +135,7 @@ export class RefusedRecords {
     const { observed } = ctx;
     const copy = copyOf(observed);
     // What else the pass noted comes about with its record.
-    const told = { ...ctx, machine: copy, pass: new PassNotes() };
+    const told = { ...ctx, machine: copy, pass: new MachineNotes() };
     if (!hasMachineFinalizer(observed) && noVMWasRequested(this.#activities, observed)) {
       beginPhase(copy, 'CrashLoopBackOff', this.#clock.now());
       return this.#fails(told, { type: 'Create', errorCode: 'FinalizerRefused', description: describe(ctx, err) });

@@ -10,8 +10,8 @@ import { machines } from '../../../kube/resource.ts';
 import { copyOf, type MachineCopy } from '../../machines/status.ts';
 import { machineStatusChange } from '../../machines/status-change.ts';
 import type { MachineContext } from '../context.ts';
-import { PassNotes } from '../pass-notes.ts';
-import { mainPatch, writeRecord, writeStatus } from './write.ts';
+import { MachineNotes } from '../machine-notes.ts';
+import { recordPatch, writeMachineRecord, writeStatus } from './write.ts';
 
 const before = machine((m) => {
   m.metadata.uid = 'u1';
@@ -27,7 +27,7 @@ function change(apply: (copy: MachineCopy) => void): MachineCopy {
 
 describe('what a pass writes', () => {
   test('is nothing when it changed nothing', () => {
-    expect(mainPatch(before, copyOf(before), false)).toBeUndefined();
+    expect(recordPatch(before, copyOf(before), false)).toBeUndefined();
     expect(machineStatusChange(before, copyOf(before))).toBeUndefined();
   });
 
@@ -38,7 +38,7 @@ describe('what a pass writes', () => {
       copy.spec.healthTimeout = '1m';
     });
 
-    expect(mainPatch(before, after, false)).toEqual({
+    expect(recordPatch(before, after, false)).toEqual({
       type: 'merge',
       body: { metadata: { labels: { node: 'n-2' }, uid: 'u1' }, spec: { providerID: 'sim:///n-2' } },
       base: before,
@@ -50,7 +50,7 @@ describe('what a pass writes', () => {
       copy.metadata.finalizers = ['machine.sapcloud.io/machine-controller-manager'];
     });
 
-    expect(mainPatch(before, after, false)?.body).toEqual({
+    expect(recordPatch(before, after, false)?.body).toEqual({
       metadata: { finalizers: ['machine.sapcloud.io/machine-controller-manager'], uid: 'u1', resourceVersion: '7' },
     });
   });
@@ -60,7 +60,7 @@ describe('what a pass writes', () => {
       copy.metadata.annotations = { 'machinepriority.machine.sapcloud.io': '3' };
     });
 
-    expect(mainPatch(before, after, true)?.body).toEqual({
+    expect(recordPatch(before, after, true)?.body).toEqual({
       metadata: { annotations: { 'machinepriority.machine.sapcloud.io': '3' }, uid: 'u1', resourceVersion: '7' },
     });
   });
@@ -84,7 +84,7 @@ describe('what a pass writes', () => {
       if (now === undefined) delete after.spec.providerID;
       else after.spec.providerID = now;
 
-      const body = JSON.stringify(mainPatch(owned, after, false)?.body);
+      const body = JSON.stringify(recordPatch(owned, after, false)?.body);
 
       expect(body).toContain('"node":"n-3"');
       expect(body.includes('"managedFields":[{}]')).toBe(ends);
@@ -122,19 +122,19 @@ describe('what a pass writes', () => {
 /** Writes what `apply` does to a Machine, and returns what was asked for. */
 async function written(
   observed: Machine,
-  apply: (copy: MachineCopy, pass: PassNotes) => void,
+  apply: (copy: MachineCopy, pass: MachineNotes) => void,
   failures: readonly unknown[] = [],
 ) {
   const client = new MemoryClient();
   client.put(machines, observed);
   client.failures.push(...failures);
-  using pass = new PassNotes();
+  using pass = new MachineNotes();
   const copy = copyOf(observed);
   apply(copy, pass);
   const signal = new AbortController().signal;
   const nodes = { cluster: 'target' } as MachineContext['nodes'];
   const ctx = { observed, machine: copy, pass, signal, nodes };
-  const base = await writeRecord(client, ctx);
+  const base = await writeMachineRecord(client, ctx);
   if (base !== undefined) await writeStatus({ writer: client, clock: new FakeClock() }, ctx, base, undefined);
   return client.writes;
 }

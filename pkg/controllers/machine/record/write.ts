@@ -1,7 +1,5 @@
-import { isDeepStrictEqual } from 'node:util';
-
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { controllerOf, isBeingDeleted, refOf, type ObjectMeta } from '../../../apis/meta.ts';
+import { controllerOf, refOf } from '../../../apis/meta.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import { concernedClusters } from '../../../driver/concerned-clusters.ts';
 import type { Writer } from '../../../kube/client.ts';
@@ -22,10 +20,12 @@ import {
   PRIORITY_ANNOTATION,
   VM_CLASS_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
-import { CONTROL } from '../../../gate/gate.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch, type Patch } from '../../../kube/patch.ts';
 import { machines } from '../../../kube/resource.ts';
-import { hasMachineFinalizer } from '../../machines/status.ts';
+import type { FieldPath } from '../../../reconcile/object-pass/owned-fields.ts';
+import { patchOf } from '../../../reconcile/object-pass/owned-fields.ts';
+import { changedFields } from '../../../reconcile/object-pass/owned-fields.ts';
+import { writeRecord, isRelease } from '../../../reconcile/object-pass/record.ts';
 import { machineStatusChange } from '../../machines/status-change.ts';
 import { refusedFor } from '../../machines/node-refusal.ts';
 import {
@@ -37,47 +37,47 @@ import {
 } from '../explain/conditions.ts';
 import type { MachineContext } from '../context.ts';
 
-/** Annotations that the machine controller owns. */
-const OWNED_ANNOTATIONS = [
-  PRIORITY_ANNOTATION,
-  CREATION_SENT_ANNOTATION,
-  DRAIN_SINCE_ANNOTATION,
-  DELETION_POLICY_IN_FORCE_ANNOTATION,
-  DELETION_PREPARATION_SINCE_ANNOTATION,
-  FORCED_DELETION_SINCE_ANNOTATION,
-  MAINTENANCE_NODE_ANNOTATION,
-  MAINTENANCE_SINCE_ANNOTATION,
-  NODE_SYNC_REFUSED_ANNOTATION,
-  PRESERVE_ANNOTATION,
-  LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
-  VM_CLASS_ANNOTATION,
-] as const;
+const RECORD = { resource: machines, finalizer: MACHINE_FINALIZER };
 
-type Values = Readonly<Record<string, string>>;
+const FINALIZERS = ['metadata', 'finalizers'];
+
+const annotation = (key: string): FieldPath => ['metadata', 'annotations', key];
+
+/** What users ask for may change at any moment: only what was seen is taken away. */
+const REQUESTS = [PRESERVE_ANNOTATION, DELETION_PREPARATION_SINCE_ANNOTATION].map(annotation);
+
+/** Fields that are written only to the version that they follow from. */
+const STRICT_FIELDS: ReadonlySet<FieldPath> = new Set([FINALIZERS, ...REQUESTS]);
+
+/** What the machine controller owns outside of the status. */
+const OWNED_FIELDS: readonly FieldPath[] = [
+  ['metadata', 'labels', NODE_LABEL],
+  ...[
+    PRIORITY_ANNOTATION,
+    CREATION_SENT_ANNOTATION,
+    DRAIN_SINCE_ANNOTATION,
+    DELETION_POLICY_IN_FORCE_ANNOTATION,
+    FORCED_DELETION_SINCE_ANNOTATION,
+    MAINTENANCE_NODE_ANNOTATION,
+    MAINTENANCE_SINCE_ANNOTATION,
+    NODE_SYNC_REFUSED_ANNOTATION,
+    LAST_APPLIED_NODE_PRESERVE_ANNOTATION,
+    VM_CLASS_ANNOTATION,
+  ].map(annotation),
+  ...REQUESTS,
+  FINALIZERS,
+  ['spec', 'providerID'],
+];
 
 type Written = Pick<MachineContext, 'observed' | 'machine' | 'pass' | 'signal' | 'nodes'>;
 
-/**
- * Writes what a pass has changed outside of the status: the record of the machine. Returns what its status goes on top of, so that both
- * fail when anybody else wrote meanwhile; undefined when the Machine is gone, or goes with this very write. To let go of a
- * Machine destroys, also when finalizers of others keep it; only the control cluster is asked for a sign of life then, because
- * nothing is left in the target cluster. Throws ApiError and GateClosedError.
- */
-export async function writeRecord(
+/** What is recorded of Machines outside of their status. Throws as writeRecord does. */
+export async function writeMachineRecord(
   writer: Writer,
   { observed, machine, signal }: Pick<Written, 'observed' | 'machine' | 'signal'>,
 ): Promise<Machine | undefined> {
-  const main = mainPatch(observed, machine, hasNews(observed, machine, undefined));
-  if (main === undefined) return observed;
-  const intent = isRelease(observed, machine) ? 'destroy' : 'change';
-  const clusters = intent === 'destroy' ? [CONTROL] : [];
-  try {
-    const written = await writer.patch(intent, machines, refOf(observed), main, { signal, clusters });
-    return isBeingDeleted(observed) && machine.metadata.finalizers?.length === 0 ? undefined : written;
-  } catch (err) {
-    if (isNotFound(err)) return undefined;
-    throw err;
-  }
+  const patch = recordPatch(observed, machine, hasNews(observed, machine, undefined));
+  return await writeRecord(writer, RECORD, { observed, after: machine, patch }, signal);
 }
 
 /**
@@ -112,24 +112,20 @@ function hasNews(before: Machine, after: Machine, refusal: string | undefined): 
 }
 
 /** Whether a pass takes our finalizer from a Machine that is being deleted. */
-export function isRelease(before: Machine, after: Machine): boolean {
-  return isBeingDeleted(before) && hasMachineFinalizer(before) && !hasMachineFinalizer(after);
+export function isMachineRelease(before: Machine, after: Machine): boolean {
+  return isRelease(MACHINE_FINALIZER, before, after);
 }
 
 /**
  * The patch of what a pass changed outside of the status; undefined when nothing did. Fails (409) on a Machine that has changed since it was
  * read when the finalizers changed, or when `strict`.
  */
-export function mainPatch(before: Machine, after: Machine, strict: boolean): Patch | undefined {
-  const change = mainChange(before, after);
-  const { finalizers, annotations } = change.metadata ?? {};
-  if (Object.keys(change).length === 0) return undefined;
+export function recordPatch(before: Machine, after: Machine, strict: boolean): Patch | undefined {
+  const changed = changedFields(before, after, OWNED_FIELDS);
+  if (changed.length === 0) return undefined;
+  const change = patchOf<Machine>(after, changed);
   if (endsFieldTracking(before, change)) change.metadata = { ...change.metadata, managedFields: [{}] };
-  // What a user asks for may change at any moment: only what was seen is taken away.
-  const requestChanged = [PRESERVE_ANNOTATION, DELETION_PREPARATION_SINCE_ANNOTATION].some(
-    (key) => key in (annotations ?? {}),
-  );
-  return finalizers !== undefined || requestChanged || strict
+  return strict || changed.some((field) => STRICT_FIELDS.has(field))
     ? mergePatchIfUnchanged(before, change)
     : mergePatch(before, change);
 }
@@ -144,40 +140,20 @@ function endsFieldTracking(before: Machine, { spec }: MergePatch<Machine>): bool
   return typeof spec?.providerID === 'string' && controllerOf(before)?.kind === 'MachineSet';
 }
 
-/** What a pass changed of the fields that we own outside of the status: label `node`, the annotations, finalizers and provider id. */
-function mainChange(before: Machine, after: Machine): MergePatch<Machine> {
-  const metadata: MergePatch<ObjectMeta> = {};
-  const { labels, annotations, finalizers = [] } = after.metadata;
-  if (labels?.[NODE_LABEL] !== before.metadata.labels?.[NODE_LABEL]) {
-    metadata.labels = { [NODE_LABEL]: labels?.[NODE_LABEL] ?? null };
-  }
-  const annotated = changedOf(OWNED_ANNOTATIONS, before.metadata.annotations, annotations);
-  if (annotated !== undefined) metadata.annotations = annotated;
-  if (!isDeepStrictEqual(finalizers, before.metadata.finalizers ?? [])) metadata.finalizers = finalizers;
-
-  const change: MergePatch<Machine> = {};
-  if (Object.keys(metadata).length > 0) change.metadata = metadata;
-  if (after.spec.providerID !== before.spec?.providerID) change.spec = { providerID: after.spec.providerID ?? null };
-  return change;
-}
-
 /** What a pass changed outside of the status, by name. */
 export function changesOf(before: Machine, after: Machine): readonly string[] {
-  const { metadata, spec } = mainChange(before, after);
-  return [
-    ...Object.keys(metadata?.labels ?? {}).map((key) => `label ${key}`),
-    ...Object.keys(metadata?.annotations ?? {}).map((key) => `annotation ${key}`),
-    ...(metadata?.finalizers === undefined ? [] : [`finalizer ${MACHINE_FINALIZER}`]),
-    ...Object.keys(spec ?? {}).map((key) => `field spec.${key}`),
-  ];
+  return changedFields(before, after, OWNED_FIELDS).map(nameOfField);
 }
 
-/** The owned keys that differ, null for those that went; undefined when none does. */
-function changedOf(
-  owned: readonly string[],
-  before: Values | undefined,
-  after: Values | undefined,
-): Record<string, string | null> | undefined {
-  const changed = owned.filter((key) => before?.[key] !== after?.[key]);
-  return changed.length === 0 ? undefined : Object.fromEntries(changed.map((key) => [key, after?.[key] ?? null]));
+function nameOfField([root = '', member = '', key = '']: FieldPath): string {
+  switch (member) {
+    case 'labels':
+      return `label ${key}`;
+    case 'annotations':
+      return `annotation ${key}`;
+    case 'finalizers':
+      return `finalizer ${MACHINE_FINALIZER}`;
+    default:
+      return `field ${root}.${member}`;
+  }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { next, requeue, stop, waitFor } from '../../reconcile/result.ts';
+import { next, requeue, stop, waitFor } from '../result.ts';
 import { PassNotes } from './pass-notes.ts';
 
 test.each([
@@ -20,7 +20,7 @@ test.each([
   { title: 'a timer though it ended', timers: [10], result: next, want: { kind: 'requeue', afterMs: 10 } },
   { title: 'nothing', timers: [], result: waitFor('x'), want: { kind: 'stop' } },
 ])('a pass comes back for $title', ({ timers, result, want }) => {
-  using pass = new PassNotes();
+  using pass = new PassNotes<never>();
   for (const afterMs of timers) pass.alsoAfter(afterMs, 'a deadline');
 
   expect(pass.resultOf(result)).toMatchObject(want);

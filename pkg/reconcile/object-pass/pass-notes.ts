@@ -1,22 +1,20 @@
-import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Intent } from '../../gate/gate.ts';
-import { requeue, type StepResult } from '../../reconcile/result.ts';
-import { MACHINE_EVENTS, type MachineEvent, type MachineEventReason } from '../machines/events.ts';
+import { requeue, type StepResult } from '../result.ts';
 
 /** What a note needs to be true: the status that the pass writes, or also its record, which is what it changed outside of the status. */
 type Needs = 'status' | 'record';
 
-/** What the steps of one pass note down for its end: Events and metrics count only once the Machine was written. */
-export class PassNotes {
+/** What the steps of one pass note down for its end: Events and metrics count only once the object was written. */
+export class PassNotes<Event> {
   #timer: { readonly afterMs: number; readonly waitingFor: string } | undefined;
-  #events: { readonly event: Omit<MachineEvent, 'object'>; readonly needs: Needs }[] = [];
+  #events: { readonly event: Event; readonly needs: Needs }[] = [];
   #afterWrite: { readonly run: () => void; readonly needs: Needs }[] = [];
   readonly #undo: (() => void)[] = [];
   readonly #afterwards: (() => Promise<void>)[] = [];
   readonly #held: Disposable[] = [];
   /** How many steps have run. */
   steps = 0;
-  /** What the write of the status means; `destroy` for phase Failed. */
+  /** What the write of the status means; `destroy` where others act on it, such as phase Failed of a Machine. */
   intent: Intent = 'change';
 
   /** Run again after `afterMs` at the latest, whatever ends this pass. The soonest wins. */
@@ -24,12 +22,12 @@ export class PassNotes {
     if (this.#timer === undefined || afterMs < this.#timer.afterMs) this.#timer = { afterMs, waitingFor };
   }
 
-  /** An Event to tell when the Machine was written. */
-  event(reason: MachineEventReason, message: string, needs: Needs = 'status'): void {
-    this.#events.push({ event: { type: MACHINE_EVENTS[reason], reason, message }, needs });
+  /** An Event to record when the object was written. */
+  record(event: Event, needs: Needs = 'status'): void {
+    this.#events.push({ event, needs });
   }
 
-  /** Something to do when the Machine was written; it must not throw. */
+  /** Something to do when the object was written; it must not throw. */
   afterWrite(run: () => void, needs: Needs = 'status'): void {
     this.#afterWrite.push({ run, needs });
   }
@@ -46,7 +44,7 @@ export class PassNotes {
     this.#afterWrite = this.#afterWrite.filter(({ needs }) => needs === 'status');
   }
 
-  /** What is awaited when the Machine was written, because it must not stand before that. What it throws ends the pass with that error. */
+  /** What is awaited when the object was written, because it must not stand before that. What it throws ends the pass with that error. */
   afterwards(run: () => Promise<void>): void {
     this.#afterwards.push(run);
   }
@@ -66,10 +64,10 @@ export class PassNotes {
     for (const held of this.#held) held[Symbol.dispose]();
   }
 
-  /** The Machine was written, or needed no write. */
-  complete(machine: Machine, report: (event: MachineEvent) => void): void {
+  /** The object was written, or needed no write. */
+  complete(report: (event: Event) => void): void {
     for (const { run } of this.#afterWrite) run();
-    for (const { event } of this.#events) report({ ...event, object: machine });
+    for (const { event } of this.#events) report(event);
   }
 
   /** The result of the pass, with the soonest timer. */
