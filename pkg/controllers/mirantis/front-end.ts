@@ -1,4 +1,3 @@
-import { FRONT_END_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { PROVIDER_LABEL } from '../../apis/mirantis/machine.ts';
 import { ApiError } from '../../kube/errors.ts';
@@ -21,11 +20,6 @@ export interface Synced<T> {
 /** Whether an object is of the provider that is served. */
 export function isServed({ metadata: { labels } }: KubeObject): boolean {
   return labels?.[PROVIDER_LABEL] === SERVED_PROVIDER;
-}
-
-/** Whether our finalizer keeps an object until what was made for it is gone. */
-export function hasFrontEndFinalizer({ metadata }: KubeObject): boolean {
-  return metadata.finalizers?.includes(FRONT_END_FINALIZER) === true;
 }
 
 /** Whether the API server, or a webhook, refuses what an object asks for, or the webhook does not work: that is told on the object. */
