@@ -131,10 +131,10 @@ export const SAFETY: readonly Mutation[] = [
     why: 'A class is let go with VMs that nobody owns.',
   },
   {
-    in: 'SecretController.reconcile',
-    from: 'finalizers.filter((finalizer) => finalizer !== SECRET_FINALIZER)',
+    in: 'withoutFinalizer',
+    from: 'finalizers.filter((other) => other !== finalizer)',
     to: '[]',
-    why: 'A Secret that is let go loses the finalizers of others.',
+    why: 'An object that is released loses the finalizers of others.',
   },
   {
     in: 'secretIndex',
