@@ -91,7 +91,13 @@ test('every file and folder of the source that a page names is there', async () 
 });
 
 /** Where the pictures of the ways look for a file that they name. */
-const WAYS_FROM = ['', 'pkg/reconcile', 'pkg/controllers', 'pkg/controllers/machine', 'pkg/controllers/machine-deployment'];
+const WAYS_FROM = [
+  '',
+  'pkg/reconcile',
+  'pkg/controllers',
+  'pkg/controllers/machine',
+  'pkg/controllers/machine-deployment',
+];
 
 test.each([
   { way: 'One pass', least: 4 },

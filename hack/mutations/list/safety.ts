@@ -131,12 +131,6 @@ export const SAFETY: readonly Mutation[] = [
     why: 'A class is let go with VMs that nobody owns.',
   },
   {
-    in: 'withoutFinalizer',
-    from: 'finalizers.filter((other) => other !== finalizer)',
-    to: '[]',
-    why: 'An object that is released loses the finalizers of others.',
-  },
-  {
     in: 'secretIndex',
     from: 'secretRef, machineClass.credentialsSecretRef',
     to: 'credentialsSecretRef, machineClass.secretRef',
