@@ -73,7 +73,7 @@ async function answer(
   } catch (err) {
     if (response.headersSent) return void response.destroy();
     const failure = err instanceof Failure ? err : new Failure(500, 'InternalError', String(err));
-    send(response, failure.code, failure.status);
+    send(response, failure.code, failure.body);
   }
 }
 
@@ -118,9 +118,10 @@ async function textOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-function send(response: ServerResponse, code: number, body: object): void {
-  response.writeHead(code, { 'content-type': 'application/json' });
-  response.end(JSON.stringify(body));
+function send(response: ServerResponse, code: number, body: object | string): void {
+  const isText = typeof body === 'string';
+  response.writeHead(code, { 'content-type': isText ? 'text/plain; charset=utf-8' : 'application/json' });
+  response.end(isText ? body : JSON.stringify(body));
 }
 
 function follow(watch: Watch, representation: Representation, response: ServerResponse): void {

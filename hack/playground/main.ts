@@ -78,7 +78,7 @@ function refuse(why: string): number {
 /** A manager that has ended, such as one whose Lease somebody took, is started again, as a Deployment does it. */
 function restartWhenEnded(world: MachinesWorld): void {
   const each = (): void => {
-    if (world.running.length === 0) void world.startProcess();
+    if (world.processes.running.length === 0) void world.processes.start();
     world.time.schedule(LIVES_EVERY_MS, each);
   };
   world.time.schedule(LIVES_EVERY_MS, each);

@@ -1,3 +1,5 @@
+import type { WorldName } from '../../test/simulation/worlds/worlds.ts';
+
 /** Digits of a commit that make a seed: as many as leave it an exact number with room to count on. */
 const DIGITS = 7;
 
@@ -8,13 +10,30 @@ export function firstSeedOf(commit: string): number {
   return seed;
 }
 
+/** Worlds take their turns, those more often in which more can happen. */
+const TURNS: readonly WorldName[] = ['machines', 'autoscaler', 'ironcore', 'machines', 'cluster-api'];
+
+/** The world of a seed of a commit. */
+export function worldOf(seed: number): WorldName {
+  return TURNS[seed % TURNS.length]!;
+}
+
+/** A fresh seed, and the world in which it was run. */
+export interface FreshSeed {
+  readonly seed: number;
+  readonly world: WorldName;
+}
+
 /** What is said at the end of a run of fresh seeds. */
-export function reportOf(run: readonly number[], failed: readonly number[], commit: string): readonly string[] {
-  const seeds = run.length === 0 ? 'none' : `${run[0]} to ${run.at(-1)}`;
-  if (failed.length === 0) return [`fresh seeds of ${commit}: ${run.length} (${seeds}), none broke a promise`];
+export function reportOf(run: readonly FreshSeed[], failed: readonly FreshSeed[], commit: string): readonly string[] {
+  const seeds = run.length === 0 ? 'none' : `${run[0]?.seed} to ${run.at(-1)?.seed}`;
+  const counts = Map.groupBy(run, ({ world }) => world);
+  const worlds = [...counts].map(([world, all]) => `${all.length} of ${world}`).join(', ');
+  const what = `${run.length} (${seeds}${worlds === '' ? '' : `: ${worlds}`})`;
+  if (failed.length === 0) return [`fresh seeds of ${commit}: ${what}, none broke a promise`];
   return [
-    `!!! FRESH SEEDS of ${commit}: ${failed.length} of ${run.length} (${seeds}) BROKE A PROMISE: ${failed.join(', ')}`,
+    `!!! FRESH SEEDS of ${commit}: ${failed.length} of ${what} BROKE A PROMISE: ${failed.map(({ seed }) => seed).join(', ')}`,
     '!!! The change need not be the reason, and is not refused for it: run them on the commit before, too.',
-    ...failed.map((seed) => `!!!   npm run simulate -- --seed ${seed} --shrink 60`),
+    ...failed.map(({ seed, world }) => `!!!   npm run simulate -- --seed ${seed} --world ${world} --shrink 60`),
   ];
 }

@@ -6,10 +6,10 @@ import { guardAgainstHost, withHost } from '../../test/simulation/world/host-gua
 import { FAULT_KINDS, type FaultKind } from '../../test/simulation/world/faults.ts';
 import { run, type RunResult } from '../../test/simulation/world/run.ts';
 import type { ScriptLimits } from '../../test/simulation/world/script.ts';
-import { WORLDS, worldNamed } from '../../test/simulation/worlds/worlds.ts';
+import { WORLDS, type WorldName, worldNamed } from '../../test/simulation/worlds/worlds.ts';
 import { shrink } from '../../test/simulation/world/shrink.ts';
 import { flag, number, readOptions, text } from '../options.ts';
-import { firstSeedOf, reportOf } from './fresh.ts';
+import { firstSeedOf, reportOf, worldOf } from './fresh.ts';
 import { seekKnownDefects } from './known-defects.ts';
 
 /** Seeds that are run when nobody says how many. */
@@ -23,15 +23,17 @@ const options = readOptions(
   {
     world: {
       placeholder: 'name',
-      description: `the world to simulate: ${Object.keys(WORLDS).join(', ')}`,
+      description: `the world to simulate: ${Object.keys(WORLDS).join(', ')}; machines by default, with --fresh all in turn`,
       parse: worldNamed,
-      otherwise: 'machines' as const,
+      otherwise: undefined as WorldName | undefined,
     },
     seed: number('seed to run'),
     from: number('first of several seeds', 1),
     seeds: number('number of seeds; 20 without --minutes'),
     minutes: number('minutes to run seeds for'),
-    fresh: flag('run seeds derived from the current commit; findings are reported, but do not fail the run'),
+    fresh: flag(
+      'run seeds derived from the current commit, in all worlds; findings are reported, but do not fail the run',
+    ),
     phases: number('maximum number of phases with faults'),
     steps: number('maximum number of steps of a phase'),
     replicas: number('maximum number of replicas at the start'),
@@ -58,8 +60,11 @@ async function main(): Promise<boolean> {
   const count = seed === undefined ? (options.seeds ?? (minutes === undefined ? SEEDS : Infinity)) : 1;
   const untilMs = minutes === undefined ? Infinity : startedMs + minutes * MINUTE_MS;
   const first = seed ?? (fresh ? firstSeedOf(commit) : from);
-  const results: RunResult[] = [];
-  for (let next = first; next < first + count && performance.now() < untilMs; next++) results.push(await runOne(next));
+  const results: (RunResult & { readonly world: WorldName })[] = [];
+  for (let next = first; next < first + count && performance.now() < untilMs; next++) {
+    const world = options.world ?? (fresh ? worldOf(next) : 'machines');
+    results.push({ ...(await runOne(next, world)), world });
+  }
   // Of the processor: whatever else runs on this host.
   const { user, system } = process.cpuUsage(startedCPU);
   const spentMs = (user + system) / 1_000;
@@ -70,9 +75,7 @@ async function main(): Promise<boolean> {
       `${(virtualMs / MINUTE_MS / (spentMs / MINUTE_MS) / 60).toFixed(1)} virtual hours a minute of processor`,
   );
   if (!fresh) return found.length === 0;
-  const seeds = results.map((result) => result.seed);
-  const failed = found.map((result) => result.seed);
-  for (const line of reportOf(seeds, failed, commit)) console.log(line);
+  for (const line of reportOf(results, found, commit)) console.log(line);
   return true;
 }
 
@@ -86,13 +89,13 @@ async function knownDefects(): Promise<boolean> {
   return missed.length === 0;
 }
 
-async function runOne(seed: number): Promise<RunResult> {
+async function runOne(seed: number, world: WorldName): Promise<RunResult> {
   const startedMs = performance.now();
-  const result = await run(seed, { ...asTyped(), keepsTrace: options.trace !== undefined });
+  const result = await run(seed, { ...asTyped(), world, keepsTrace: options.trace !== undefined });
   const { findings, virtualMs, requests, vmsMade, deaths, digest } = result;
   const verdict = findings.length === 0 ? 'ok' : 'FAILED';
   console.log(
-    `seed ${seed}: ${verdict}; ${(virtualMs / MINUTE_MS).toFixed(0)} virtual minutes in ` +
+    `seed ${seed} of ${world}: ${verdict}; ${(virtualMs / MINUTE_MS).toFixed(0)} virtual minutes in ` +
       `${((performance.now() - startedMs) / 1_000).toFixed(1)} s, ${requests} requests, ${vmsMade} VMs, ${deaths} deaths; ` +
       `trace ${digest.slice(0, 12)}`,
   );
@@ -100,19 +103,19 @@ async function runOne(seed: number): Promise<RunResult> {
   if (trace !== undefined) withHost(() => writeFileSync(trace, `${result.trace.join('\n')}\n`));
   if (findings.length === 0) return result;
   const untilMs = performance.now() + options.shrink * 1_000;
-  const runWith = (simpler: ScriptLimits): Promise<RunResult> => run(seed, { ...asTyped(), ...simpler });
+  const runWith = (simpler: ScriptLimits): Promise<RunResult> => run(seed, { ...asTyped(), world, ...simpler });
   const simpler = await shrink(result, { runWith, mayGoOn: () => performance.now() < untilMs });
-  tell(simpler.result, { ...asTyped(), ...simpler.options });
+  tell(simpler.result, { ...asTyped(), world, ...simpler.options });
   return result;
 }
 
 /** What the command line says of how seeds are run. */
 function asTyped(): ScriptLimits {
-  const { world, phases, steps, replicas, without } = options;
+  const { phases, steps, replicas, without } = options;
   const kinds = without === '' ? [] : without.split(',');
   const unknown = kinds.find((kind) => !(FAULT_KINDS as readonly string[]).includes(kind));
   if (unknown !== undefined) throw new Error(`${unknown} is no kind of faults: ${FAULT_KINDS.join(', ')}`);
-  return { world, phases, steps, replicas, without: kinds as FaultKind[] };
+  return { phases, steps, replicas, without: kinds as FaultKind[] };
 }
 
 function presentCommit(): string {

@@ -44,6 +44,7 @@ import type { Service } from './service.ts';
 import { StartCheck } from './start-check.ts';
 import { Work } from './work.ts';
 import { WorkloadClusters } from './workload-clusters.ts';
+import type { RuntimeHooks } from './runtimes.ts';
 import { type Random, secureRandom } from '../random/random.ts';
 import type { OpenDispatcher } from '../kube/dispatchers.ts';
 import type { OpenEndpoint } from '../kube/endpoint.ts';
@@ -61,7 +62,7 @@ export interface OperatorOptions {
 }
 
 /** For tests, benchmarks and simulations. */
-export interface OperatorHooks extends DriverHooks {
+export interface OperatorHooks extends DriverHooks, RuntimeHooks {
   readonly onRequest?: (record: RequestRecord) => void;
   readonly intercept?: Interceptor;
   /** Leases are renewed by the event loop and the clock of all else, not in a thread of their own: for clocks that jump. */
@@ -388,7 +389,7 @@ export class Operator {
         clock,
         log,
         metrics: this.metrics.ironCore,
-        intercept: hooks?.interceptDriver,
+        hooks,
       },
       intercept: hooks?.intercept,
       gate: hooks?.gate,

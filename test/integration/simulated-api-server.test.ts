@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Agent, request } from 'undici';
 
+import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
 import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import { namespace, privateControlPlane, type TestNamespace } from '../env/environment.ts';
 import type { APIRequest } from '../simulation/api-server/api-server.ts';
@@ -37,6 +39,9 @@ beforeAll(async () => {
   plane = await privateControlPlane({
     extraArguments: { 'kube-controller-manager': [`--controllers=${controllers}`] },
   });
+  const api = plane.connection.api();
+  await applyManifests(api, readManifests(join(import.meta.dirname, '../../crds/ironcore')));
+  await api.close();
   own = await namespace(plane.connection);
   agent = new Agent({ connect: { ca: plane.connection.ca } });
   const where = { namespace: own.name, prefix: `sim-${randomBytes(3).toString('hex')}-` };

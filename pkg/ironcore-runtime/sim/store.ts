@@ -35,7 +35,7 @@ const HABITS: Habits = {
 
 /** The machines of a runtime, and what it has room for. Refuses as runtimes do; everything else is up to whoever holds it. */
 export class MachineStore {
-  readonly habits: Habits = { ...HABITS };
+  readonly habits: Habits;
   /** Room for machines by class. */
   readonly quantities = new Map<string, bigint>();
   /** Machines that there ever were. */
@@ -43,6 +43,15 @@ export class MachineStore {
   readonly #machines = new Map<string, RuntimeMachine>();
   /** Of the machine that is made next, in nanoseconds: in 2026, and each is younger than the one before. */
   #createdAt = 1_767_225_600_000_000_000n;
+  readonly #newID: () => string;
+
+  constructor({
+    newID = randomUUID,
+    habits = {},
+  }: { readonly newID?: () => string; readonly habits?: Partial<Habits> } = {}) {
+    this.#newID = newID;
+    this.habits = { ...HABITS, ...habits };
+  }
 
   all(): RuntimeMachine[] {
     return [...this.#machines.values()];
@@ -155,9 +164,9 @@ export class MachineStore {
     this.#changed(machine);
   }
 
-  /** All that was begun ends: what is deleted is gone, what is attached is so, and statuses are about the present specs. */
-  settle(): void {
-    for (const machine of this.all()) {
+  /** All that was begun with these machines ends: what is deleted is gone, what is attached is so, and statuses are about the present specs. */
+  settle(machines: readonly RuntimeMachine[] = this.all()): void {
+    for (const machine of machines) {
       if (machine.metadata.deletedAt !== 0n) this.#machines.delete(machine.metadata.id);
       this.#attach(machine);
       machine.status.observedGeneration = machine.metadata.generation;
@@ -188,7 +197,7 @@ export class MachineStore {
   #add(asked: Machine & Pick<RuntimeMachine, 'metadata' | 'spec'>): RuntimeMachine {
     this.#createdAt += 1_000_000n;
     this.made += 1;
-    const id = randomUUID();
+    const id = this.#newID();
     const metadata = { ...asked.metadata, id, generation: 1n, createdAt: this.#createdAt, deletedAt: 0n };
     const { status } = Machine.fromPartial({ status: { state: this.habits.stateAtFirst } });
     if (status === undefined) throw new Error('a partial status is whole');

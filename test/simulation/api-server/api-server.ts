@@ -39,9 +39,9 @@ export interface APIRequest {
   readonly accept?: string | undefined;
 }
 
-/** What is answered: an object, or a stream of events. */
+/** What is answered: an object, a text where nothing is served, or a stream of events. */
 export type APIAnswer =
-  | { readonly code: number; readonly body: object }
+  | { readonly code: number; readonly body: object | string }
   | { readonly code: 200; readonly watch: Watch; readonly representation: Representation };
 
 const SERVER_SIDE_APPLY = 'application/apply-patch+yaml';
@@ -81,7 +81,7 @@ export class SimulatedAPIServer {
     try {
       return this.#answer(request);
     } catch (err) {
-      if (err instanceof Failure) return { code: err.code, body: err.status };
+      if (err instanceof Failure) return { code: err.code, body: err.body };
       throw err;
     }
   }
@@ -99,7 +99,10 @@ export class SimulatedAPIServer {
     if (route.subresource === 'scale' && route.kind.scale !== undefined) return this.#scale(route, request);
     if (route.subresource === 'eviction' && route.kind.plural === 'pods') return this.#evict(route, request);
     if (isOfKubelet(route)) throw notSimulated(`${route.subresource} of ${route.kind.plural}`);
-    if (route.subresource !== undefined && !(route.subresource === 'status' && route.kind.hasStatus)) throw notServed();
+    if (route.subresource !== undefined && !(route.subresource === 'status' && route.kind.hasStatus)) {
+      // Whoever serves definitions finds no such object; of built-in kinds there is no such path.
+      throw route.kind.schema === undefined ? notServed() : notFound(route.kind, route.name);
+    }
     return this.#object(route, request, query);
   }
 

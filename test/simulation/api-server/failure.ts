@@ -53,6 +53,18 @@ export class Failure extends Error {
       code,
     };
   }
+
+  /** What is answered: a Status, or else a text. */
+  get body(): object | string {
+    return this.status;
+  }
+}
+
+/** No such path: no handler of Kubernetes sees the request, and so nobody writes a Status. */
+class NotServed extends Failure {
+  override get body(): string {
+    return '404 page not found\n';
+  }
 }
 
 /** `machines.machine.sapcloud.io`, as texts name a resource. */
@@ -68,8 +80,7 @@ export const notFound = (kind: Kind, name: string): Failure =>
   new Failure(404, 'NotFound', `${qualified(kind)} "${name}" not found`, { details: detailsOf(kind, name) });
 
 /** No such path. */
-export const notServed = (): Failure =>
-  new Failure(404, 'NotFound', 'the server could not find the requested resource', { details: {} });
+export const notServed = (): Failure => new NotServed(404, '', '404 page not found');
 
 export const alreadyExists = (kind: Kind, name: string): Failure =>
   new Failure(409, 'AlreadyExists', `${qualified(kind)} "${name}" already exists`, { details: detailsOf(kind, name) });

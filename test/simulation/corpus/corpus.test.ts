@@ -14,6 +14,7 @@ const FIXED = {
   machines: [7, 10, 13, 44, 75],
   autoscaler: [12, 20],
   'cluster-api': [3, 4],
+  ironcore: [9, 12],
 } as const satisfies Readonly<Record<WorldName, readonly number[]>>;
 const NAMES = Object.keys(FIXED) as WorldName[];
 

@@ -80,6 +80,10 @@ const doesAll =
   ({ phases }: Script): boolean =>
     phases.some(({ plan }) => plan.act > 0.2 && names.every((name) => plan.acts.includes(name)));
 
+/** A restore forgets what users have made meanwhile. */
+const forgets = ({ phases }: Script): boolean =>
+  phases.some(({ plan }) => plan.setBack > 0.05 && plan.act > 0.2 && plan.acts.includes('make'));
+
 /** Defects that worlds find. */
 export const KNOWN_DEFECTS: readonly KnownDefect[] = [
   {
@@ -308,6 +312,81 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     mayShow: doesAll('pause', 'deleteMachine'),
     shows: /holds it/,
   },
+  {
+    name: 'machine-outlives-machine',
+    world: 'ironcore',
+    change: {
+      in: 'decideDeletion',
+      from: 'if (existing.length > 0) {',
+      to: 'if (existing.some(isLeft)) {',
+      why: 'A Machine of IronCore goes as soon as its machine was told to go.',
+    },
+    mayShow: acts,
+    shows: /has gone before its machine|was given back although/,
+  },
+  {
+    name: 'missing-believed',
+    world: 'ironcore',
+    change: {
+      in: 'MissingMachines.#isBelieved',
+      from: "if (note === 'none') return wasGoing",
+      to: "if (note === 'none') return isMany !== wasGoing || wasGoing",
+      why: 'Machines that a runtime without its state does not show are made again.',
+    },
+    mayShow: mishaps,
+    shows: /is there for the same Machine|has gone before its machine/,
+  },
+  {
+    name: 'places-not-counted',
+    world: 'ironcore',
+    change: {
+      in: 'PlacesTaken.seen',
+      from: 'if (machinePoolRef === undefined) return;',
+      to: 'if (machinePoolRef !== undefined || machineClassRef === undefined) return;',
+      why: 'Machines that are in a pool are not counted there after a restart.',
+    },
+    mayShow: all(deaths, doesAll('make', 'room')),
+    shows: /was placed in/,
+  },
+  {
+    name: 'toleration-ignored',
+    world: 'ironcore',
+    change: {
+      in: 'drivingOut',
+      from: '!tolerated([taint], tolerations)',
+      to: '!tolerated([taint], tolerations?.slice(1))',
+      why: 'Machines are evicted although they tolerate the taint.',
+    },
+    mayShow: doesAll('taint', 'make'),
+    shows: /although nobody asked for it/,
+  },
+  {
+    name: 'forgotten-machines-deleted',
+    world: 'ironcore',
+    change: {
+      in: 'Departures.has',
+      from: 'return this.#seen.get(uid) !== undefined',
+      to: "return this.#seen.get(uid) !== undefined || uid !== ''",
+      why: 'Machines at runtimes whose Machine a restore has forgotten are deleted.',
+    },
+    mayShow: forgets,
+    shows: /was only forgotten/,
+  },
+  {
+    name: 'late-cache-detaches',
+    world: 'ironcore',
+    change: {
+      in: 'IronCoreMachineController.#isCurrent',
+      from: 'live?.metadata.uid === observed.metadata.uid &&',
+      to: "observed.metadata.uid !== '' ||",
+      why: 'What a late cache does not show is taken from a machine.',
+    },
+    mayShow: all(
+      happens(({ rates }) => rates.watchLagMs / 60_000),
+      doesAll('attach', 'detach'),
+    ),
+    shows: /although its Machine (names it|is to be)/,
+  },
   row(
     'broken-post-made-again',
     'A connection that broke counts as "surely not created", and the Machine is made twice.',
@@ -412,13 +491,47 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
   ),
   row('waits-for-replacement', 'A machine waits forever after another replacement.', all(isLarge, mishaps), STUCK),
   row('late-node-stays', 'The Node of a machine whose VM went after it stays.', acts, /Node .* belongs to no Machine/),
+  row(
+    'creation-repeated',
+    'A creation without an answer is repeated at once: two machines.',
+    acts,
+    /is there for the same Machine/,
+    'ironcore',
+  ),
+  row(
+    'claim-freed-while-attached',
+    'A volume is given to another Machine while it is still attached.',
+    doesAll('attach', 'detach'),
+    /was given back although|is used by machine/,
+    'ironcore',
+  ),
+  row(
+    'lost-state-ends-deletions',
+    'A runtime that lost its state has every deletion ended.',
+    all(acts, mishaps),
+    /has gone before its machine|is there for the same Machine/,
+    'ironcore',
+  ),
+  row(
+    'place-given-twice',
+    'A machine whose binding has no answer has its place given to another.',
+    all(answersLost, doesAll('make', 'room')),
+    /was placed in/,
+    'ironcore',
+  ),
 ];
 
 /** The row of the list of mutations that says so. */
-function row(name: string, why: string, mayShow: KnownDefect['mayShow'], shows: RegExp): KnownDefect {
+function row(
+  name: string,
+  why: string,
+  mayShow: KnownDefect['mayShow'],
+  shows: RegExp,
+  world?: WorldName,
+): KnownDefect {
   const found = MUTATIONS.filter((one) => one.why === why);
   const [change] = found;
   if (change === undefined || found.length > 1)
     throw new Error(`${found.length} rows of hack/mutations/list say: ${why}`);
-  return { name, change, mayShow, shows };
+  return { name, change, mayShow, shows, ...(world && { world }) };
 }

@@ -1,5 +1,6 @@
 import { BUILT_IN_ROWS } from './built-in-rows.ts';
 import { DELETION_ROWS } from './deletion-rows.ts';
+import { IRONCORE_ROWS } from './ironcore-rows.ts';
 import { LIST_ROWS } from './list-rows.ts';
 import { METADATA_ROWS } from './metadata-rows.ts';
 import type { Row } from './row.ts';
@@ -12,6 +13,7 @@ export const ROWS: readonly Row[] = [
   ...DELETION_ROWS,
   ...SCHEMA_ROWS,
   ...BUILT_IN_ROWS,
+  ...IRONCORE_ROWS,
   ...KUBECTL_ROWS,
   ...LIST_ROWS,
   ...TABLE_ROWS,

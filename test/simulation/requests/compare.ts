@@ -36,7 +36,7 @@ export class Asked {
 
   /** Whether a row is about a kind that is built in. */
   isBuiltIn(row: Row): boolean {
-    return !row.request(this.#given).path.startsWith('/apis/machine.sapcloud.io/');
+    return !/^\/apis\/(machine\.sapcloud\.io|\w+\.ironcore\.dev)\//.test(row.request(this.#given).path);
   }
 }
 

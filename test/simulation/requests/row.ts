@@ -35,15 +35,27 @@ const ROOTS: Readonly<Record<string, string>> = {
   volumeattachments: '/apis/storage.k8s.io/v1',
   poddisruptionbudgets: '/apis/policy/v1',
 };
-const CLUSTER_SCOPED: ReadonlySet<string> = new Set(['nodes', 'namespaces', 'persistentvolumes', 'volumeattachments']);
+const CLUSTER_SCOPED: ReadonlySet<string> = new Set([
+  'nodes',
+  'namespaces',
+  'persistentvolumes',
+  'volumeattachments',
+  'machineclasses.compute.ironcore.dev',
+  'machinepools.compute.ironcore.dev',
+]);
 
-/** Path of a collection, an object (`machines/a`) or a subresource (`machines/a/status`). Names of cluster-scoped ones get the prefix. */
+/**
+ * Path of a collection, an object (`machines/a`) or a subresource (`machines/a/status`), of another group of `v1alpha1` with its name
+ * (`machines.compute.ironcore.dev/a`). Names of cluster-scoped ones get the prefix.
+ */
 export function pathOf({ namespace, prefix }: Given, what: string): string {
-  const [plural = '', name, subresource] = what.split('/');
-  const isClusterScoped = CLUSTER_SCOPED.has(plural);
+  const [resource = '', name, subresource] = what.split('/');
+  const [plural = '', ...group] = resource.split('.');
+  const isClusterScoped = CLUSTER_SCOPED.has(resource);
   const scope = isClusterScoped ? '' : `/namespaces/${namespace}`;
   const object = name === undefined ? '' : `/${isClusterScoped ? prefix : ''}${name}`;
-  return `${ROOTS[plural] ?? GROUP}${scope}/${plural}${object}${subresource === undefined ? '' : `/${subresource}`}`;
+  const root = group.length > 0 ? `/apis/${group.join('.')}/v1alpha1` : (ROOTS[plural] ?? GROUP);
+  return `${root}${scope}/${plural}${object}${subresource === undefined ? '' : `/${subresource}`}`;
 }
 
 type Body = object | undefined | ((given: Given) => unknown);

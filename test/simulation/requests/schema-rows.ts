@@ -203,12 +203,7 @@ export const SCHEMA_ROWS: readonly Row[] = [
     }),
     { kept: SHOWN },
   ),
-  merge(
-    'a class has no status of its own',
-    'machineclasses/c/status',
-    { status: {} },
-    { kept: { what: 'body', why: 'a page without a Status' } },
-  ),
+  merge('a class has no status of its own', 'machineclasses/c/status', { status: {} }),
   merge('a provider spec counts for the generation', 'machineclasses/c', { providerSpec: { zone: 'b' } }),
   merge('labels do not', 'machineclasses/c', { metadata: { labels: { a: 'b' } } }),
 
@@ -233,7 +228,7 @@ export const SCHEMA_ROWS: readonly Row[] = [
     spec: { replicas: 6 },
   }),
   get('what was scaled', 'machinesets/s'),
-  get('a kind without scale', 'machines/timed/scale', { kept: { what: 'body', why: 'a page without a Status' } }),
+  get('a kind without scale', 'machines/timed/scale'),
   merge('the status of a set', 'machinesets/s/status', { status: { replicas: 3, readyReplicas: 2 } }),
   get('a scale that shows it', 'machinesets/s/scale'),
   merge(

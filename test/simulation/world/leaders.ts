@@ -1,5 +1,5 @@
 import type { Lease } from '../../../pkg/apis/wire.ts';
-import type { MachinesWorld } from './machines-world.ts';
+import { type MachinesWorld, NAMESPACE } from './machines-world.ts';
 
 interface Holder {
   readonly identity: string;
@@ -20,7 +20,8 @@ export class Leaders {
   /** `find` is told when a Lease is taken from a process that had not lost it. */
   constructor(world: MachinesWorld, find: (what: string) => void) {
     world.servers.control.objects.onChange(({ plural }, { object }) => {
-      if (plural !== 'leases') return;
+      // Those of other namespaces are no Leases to lead by.
+      if (plural !== 'leases' || object.metadata.namespace !== NAMESPACE) return;
       const { name } = object.metadata;
       const nowMs = world.time.elapsedMs;
       const { holderIdentity: identity = '', leaseDurationSeconds = 0 } = (object as unknown as Lease).spec ?? {};
@@ -41,6 +42,12 @@ export class Leaders {
       });
     });
     world.servers.control.objects.onRestore(() => this.#holders.clear());
+  }
+
+  /** Whether somebody else holds a Lease at the moment. */
+  isHeldByAnother(lease: string, identity: string): boolean {
+    const { identity: holder = '' } = this.#holders.get(lease) ?? {};
+    return holder !== '' && holder !== identity;
   }
 
   /** Whether others had taken all Leases when a process sent something. */

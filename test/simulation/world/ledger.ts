@@ -67,7 +67,7 @@ export class Ledger {
       else this.#lookAtFailure(object as unknown as Machine, previous as unknown as Machine);
     });
     const leaders = new Leaders(world, (what) => this.find(what));
-    world.onRequest(({ identity, method, path, sentAtMs }) => {
+    world.processes.onRequest(({ identity, method, path, sentAtMs }) => {
       if (leaders.hadLost(identity, sentAtMs))
         this.find(`${identity} asked for a change after another process led: ${method} ${path}`);
       if (path.endsWith('/eviction')) this.#noteEviction(path, identity);
@@ -88,7 +88,7 @@ export class Ledger {
   /** The control cluster was set back. */
   setBack(): void {
     this.#bounds.observe(this.#world.pool);
-    this.#ledBefore = this.#world.process;
+    this.#ledBefore = this.#world.processes.leader;
     this.#isSetBack = true;
     this.#setBackMs = this.#world.time.elapsedMs;
   }
@@ -126,13 +126,13 @@ export class Ledger {
 
   /** Whether nothing else can be learned from this world: something goes round in it. */
   get isHopeless(): boolean {
-    return this.#world.mostInASecond > MOST_REQUESTS_A_SECOND;
+    return this.#world.processes.mostInASecond > MOST_REQUESTS_A_SECOND;
   }
 
   /** To be called now and then: looks at what takes too long. */
   look(): void {
-    const { cloud, time, mostInASecond } = this.#world;
-    if (this.isHopeless) this.find(`${mostInASecond} requests were sent within a second`);
+    const { cloud, time, processes } = this.#world;
+    if (this.isHopeless) this.find(`${processes.mostInASecond} requests were sent within a second`);
     const counts = new Map<string, number>();
     for (const { machineName } of cloud.all()) counts.set(machineName, (counts.get(machineName) ?? 0) + 1);
     for (const name of this.#doubledSince.keys()) if ((counts.get(name) ?? 0) < 2) this.#doubledSince.delete(name);
@@ -215,8 +215,8 @@ export class Ledger {
     // A call that was under way when the cluster was set back cannot be taken back.
     const calledMs = this.#calledMs.get(machineName) ?? Infinity;
     if (calledMs < this.#setBackMs && this.#world.time.elapsedMs - calledMs < CALL_MS) return;
-    const { forgotten, process } = this.#world;
-    if (process === this.#ledBefore && machineUID !== undefined && forgotten.has(machineUID)) {
+    const { forgotten, processes } = this.#world;
+    if (processes.leader === this.#ledBefore && machineUID !== undefined && forgotten.has(machineUID)) {
       this.find(`VM ${providerID} was deleted although its Machine ${machineName} was only forgotten`);
     }
     const machine = this.#machineOf(machineName);
@@ -226,7 +226,7 @@ export class Ledger {
       if (left.length > 0) this.find(`VM ${providerID} was deleted although ${left.length} pods were still on it`);
       const attached = this.#world.workload?.volumes.attachments.filter(
         ({ spec, metadata: { name } }) =>
-          spec.nodeName === node && this.#sentAwayBy.get(name) === this.#world.process.identity,
+          spec.nodeName === node && this.#sentAwayBy.get(name) === this.#world.processes.leader.identity,
       );
       if (attached !== undefined && attached.length > 0) {
         this.find(`VM ${providerID} was deleted although ${attached.length} volumes were still attached to it`);

@@ -78,8 +78,8 @@ export class Life {
     weather.rates = plan.rates;
     simulation.faults.set(plan.driver);
     for (let i = 0; i < steps && !this.#isOver; i++) await this.#step(plan);
-    this.#world.death = undefined;
-    this.#world.pause = undefined;
+    this.#world.processes.death = undefined;
+    this.#world.processes.pause = undefined;
     weather.rates = FINE;
     weather.isDown = false;
     simulation.faults.set([]);
@@ -93,10 +93,11 @@ export class Life {
     if (acts() < plan.act) this.#population.act(plan.acts, acts);
     if (mishaps() < plan.mishap) this.#population.mishap(mishaps);
     if (death() < plan.death) {
-      world.death = { ...drawBlow(death), how: death() < 0.5 ? 'before' : 'after' };
+      world.processes.death = { ...drawBlow(death), how: death() < 0.5 ? 'before' : 'after' };
     }
     // Perhaps longer than its Leases last.
-    if (pause() < plan.pause) world.pause = { ...drawBlow(pause), how: pause() * 2 * world.leaseDurationMs };
+    if (pause() < plan.pause)
+      world.processes.pause = { ...drawBlow(pause), how: pause() * 2 * world.processes.leaseDurationMs };
     if (jump() < plan.jump) this.#jump();
     if (this.#backup === undefined || backup() < BACKUP_RATE) this.#backup = world.servers.control.objects.backup();
     if (backup() < plan.setBack) this.#setBack();
@@ -113,7 +114,7 @@ export class Life {
   #jump(): void {
     const ms = (this.#streams.jump() - 0.5) * 2 * JUMP_MS;
     this.#world.trace.add(`the clock of the host jumps by ${Math.round(ms)} ms`);
-    this.#world.process.clock.jump(ms);
+    this.#world.processes.leader.clock.jump(ms);
   }
 
   #setBack(): void {
@@ -131,21 +132,21 @@ export class Life {
   async #advance(ms: number, isEnough: () => boolean = () => false): Promise<void> {
     const world = this.#world;
     const untilMs = world.time.elapsedMs + ms;
-    const hasEnded = (): boolean => world.running.length === 0;
+    const hasEnded = (): boolean => world.processes.running.length === 0;
     while (world.time.elapsedMs < untilMs && !isEnough() && !this.#isOver) {
       await world.time.advance(
         untilMs - world.time.elapsedMs,
-        () => this.#isOver || isEnough() || hasEnded() || world.needsStandby,
+        () => this.#isOver || isEnough() || hasEnded() || world.processes.needsStandby,
       );
       this.#population.look();
-      if (world.needsStandby) {
-        world.needsStandby = false;
-        await world.startProcess();
+      if (world.processes.needsStandby) {
+        world.processes.needsStandby = false;
+        await world.processes.start();
       }
       if (!hasEnded()) continue;
       this.deaths += 1;
       await world.time.advance(RESTART_MS);
-      await world.startProcess();
+      await world.processes.start();
     }
   }
 
@@ -179,9 +180,9 @@ export class Life {
     await this.#advance(REST_MS);
     if (this.#isOver) return;
     for (const what of population.leftovers()) find(what);
-    const before = world.writes;
+    const before = world.processes.writes;
     await this.#advance(QUIET_MS);
-    if (world.writes > before) find(`${world.writes - before} writes`);
+    if (world.processes.writes > before) find(`${world.processes.writes - before} writes`);
     if (!population.isAsAsked()) find('the pool is not as asked for any more');
     else for (const what of population.untruths()) find(what);
   }
@@ -195,7 +196,7 @@ export class Life {
     if (left.length > 0) population.find(`after the end of the pool there are left: ${left.join(', ')}`);
     await this.#advance(REST_MS);
     if (this.#isOver) return;
-    for (const { identity, pending } of this.#world.running) {
+    for (const { identity, pending } of this.#world.processes.running) {
       if (pending.timers <= MOST_PENDING && pending.requests <= MOST_PENDING) continue;
       const what = `${pending.timers} timers and ${pending.requests} requests`;
       population.find(`long after the end of the pool ${identity} still waits for ${what}`);

@@ -6,22 +6,20 @@ import type {
   MachineDeployment,
   MachineDeploymentStrategy,
 } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
-import { fixedEndpoint } from '../../../hack/control-plane/fixed-endpoint.ts';
-import { parseDuration } from '../../../pkg/apis/duration.ts';
 import type { Lease, Node } from '../../../pkg/apis/wire.ts';
-import type { Driver, DriverCall, MachineRequest } from '../../../pkg/driver/driver.ts';
 import { Simulation } from '../../../pkg/drivers/sim/simulation.ts';
-import type { Endpoint } from '../../../pkg/kube/endpoint.ts';
+import type { IronCoreRuntime } from '../../../pkg/ironcore-runtime/runtime.ts';
 import { silentLogger } from '../../../pkg/log/logger.ts';
-import { charactersOf, hexOf, type Random, uuidOf } from '../../../pkg/random/random.ts';
-import { type APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts';
+import { charactersOf, type Random, uuidOf } from '../../../pkg/random/random.ts';
+import { SimulatedAPIServer } from '../api-server/api-server.ts';
 import type { Backup } from '../api-server/objects.ts';
 import { type Kind, kindsWith } from '../api-server/kinds.ts';
 import type { StoredObject } from '../api-server/stored-object.ts';
 import { collectGarbage } from './garbage-collector.ts';
-import { type RequestFault, SimulatedConnection } from './network.ts';
+import { SimulatedConnection } from './network.ts';
+import { type Caller, type ClusterName, endpointOf, Processes, type Servers } from './processes.ts';
 import { integerIn, seededRandom } from './seeded-random.ts';
-import { SimulatedProcess } from './simulated-process.ts';
+import type { Flags } from './simulated-process.ts';
 import { Trace } from './trace.ts';
 import { cleanTokens } from './token-cleaner.ts';
 import { VirtualClock, VirtualTime } from './virtual-clock.ts';
@@ -49,11 +47,13 @@ export interface MachinesWorldOptions {
   /** Whether the driver makes no second VM for the same Machine. */
   readonly idempotentCreate?: boolean;
   /** Flags of its processes beside those that the world needs. */
-  readonly flags?: Readonly<Record<string, string>>;
+  readonly flags?: Flags;
   /** Kinds that its servers have beside those of the project and those built in. */
   readonly kinds?: readonly Kind[];
   /** Puts what else there is into it, before the first process starts; a pool unless it is given. */
   readonly furnish?: ((world: MachinesWorld) => void) | undefined;
+  /** The way of a process to the runtime of a pool of IronCore, where its flags name such pools. */
+  readonly openRuntime?: ((world: MachinesWorld, caller: Caller, pool: string) => IronCoreRuntime) | undefined;
   readonly keepsTrace?: boolean;
   /** Wall time of its beginning; the first moment of 2026 unless it is given. */
   readonly epochMs?: number | undefined;
@@ -73,23 +73,6 @@ const NODE_UNKNOWN_MS = 45_000;
 const CLOUD_CONTROLLER_MS = 60_000;
 const MERGE_PATCH = 'application/merge-patch+json';
 
-/** A change that a process has asked for, of which it is not sure that it was done; reports are none. */
-export interface ProcessRequest {
-  readonly identity: string;
-  readonly method: string;
-  readonly path: string;
-  readonly sentAtMs: number;
-}
-
-/** What happens to the leading process at one of its requests from now on: any, or one for a change, of a server or of the driver. */
-export interface Blow<T> {
-  after: number;
-  readonly countsChanges: boolean;
-  readonly how: T;
-}
-
-type ClusterName = 'control' | 'target';
-
 /**
  * A pool of machines in a world of its own: API servers in memory, the simulated cloud with the kubelets of its VMs, and processes of the
  * program. Time, randomness and the order of what happens are the seed's.
@@ -99,29 +82,16 @@ export class MachinesWorld implements AsyncDisposable {
   readonly trace: Trace;
   /** Of the processes' ways to the API servers; that of the kubelets is always fine. */
   readonly weather: SeededWeather;
-  readonly servers: Readonly<Record<ClusterName, SimulatedAPIServer>>;
-  /** The process dies at its request of that number from now on: before the server has it, or before its answer arrives. */
-  death: Blow<'before' | 'after'> | undefined;
-  /** The same, when it stands still for so many milliseconds; see `needsStandby`. */
-  pause: Blow<number> | undefined;
-  /** A process stands still, and no other one waits to take its place. */
-  needsStandby = false;
-  /** How often a process wrote what is no Event and no Lease. */
-  writes = 0;
-  requests = 0;
-  /** The most that all processes sent within one second. */
-  mostInASecond = 0;
-  #second = { number: 0, requests: 0 };
+  readonly servers: Servers;
+  /** The program. */
+  readonly processes: Processes;
   /** UIDs of Machines that had VMs and were forgotten when the control cluster was set back. */
   forgotten: ReadonlySet<string> = new Set();
   /** Whether any Machines were forgotten then, also such as were just being created. */
   hasForgotten = false;
-  #processes: SimulatedProcess[] = [];
-  #starts = 0;
   #cloud: Simulation | undefined;
   readonly #options: Required<MachinesWorldOptions>;
   #workload: Workload | undefined;
-  #onRequest: (request: ProcessRequest) => void = () => undefined;
 
   private constructor(options: MachinesWorldOptions) {
     this.#options = {
@@ -137,6 +107,7 @@ export class MachinesWorld implements AsyncDisposable {
       flags: {},
       kinds: [],
       furnish: undefined,
+      openRuntime: undefined,
       keepsTrace: false,
       epochMs: undefined,
       ...options,
@@ -147,6 +118,20 @@ export class MachinesWorld implements AsyncDisposable {
     this.weather = new SeededWeather(seededRandom(seed, 'weather'));
     const control = this.#server(seededRandom(seed, 'control cluster'));
     this.servers = { control, target: hasTarget ? this.#server(seededRandom(seed, 'target cluster')) : control };
+    const { time, trace, weather, servers } = this;
+    const { openRuntime } = this.#options;
+    this.processes = new Processes({
+      seed,
+      time,
+      trace,
+      weather,
+      servers,
+      flags: this.#flags(),
+      simulation: () => this.simulation,
+      holders: () =>
+        new Set((this.#list('control', 'leases') as readonly Lease[]).map(({ spec }) => spec?.holderIdentity)),
+      openRuntime: openRuntime && ((caller, pool) => openRuntime(this, caller, pool)),
+    });
   }
 
   /** A world with a pool that is asked for, and a first process. */
@@ -160,7 +145,7 @@ export class MachinesWorld implements AsyncDisposable {
       world.#workload = new Workload({ ...pods, server: servers.target, time, random });
     }
     await world.#openCloud();
-    await world.startProcess();
+    await world.processes.start();
     return world;
   }
 
@@ -171,69 +156,6 @@ export class MachinesWorld implements AsyncDisposable {
   get simulation(): Simulation {
     if (this.#cloud === undefined) throw new Error('the cloud is not open yet');
     return this.#cloud;
-  }
-
-  /** The process that leads, or else the newest, which may have ended. */
-  get process(): SimulatedProcess {
-    const leases = this.#list('control', 'leases') as readonly Lease[];
-    const holders = new Set(leases.map(({ spec }) => spec?.holderIdentity));
-    const process = this.running.find(({ identity }) => holders.has(identity)) ?? this.#processes.at(-1);
-    if (process === undefined) throw new Error('no process was started yet');
-    return process;
-  }
-
-  /** Processes that have not ended; they may stand still. */
-  get running(): readonly SimulatedProcess[] {
-    return this.#processes.filter(({ clock, exitCode }) => !clock.isDead && exitCode === undefined);
-  }
-
-  /** Starts a process; those before go on unless they were killed. */
-  async startProcess(): Promise<SimulatedProcess> {
-    const { seed } = this.#options;
-    this.#starts += 1;
-    const clock = new VirtualClock(this.time);
-    const name = `process ${this.#starts}`;
-    const random = seededRandom(seed, name);
-    const identity = `manager-${hexOf(random, 6)}`;
-    const started = await SimulatedProcess.start({
-      flags: this.#flags(),
-      clock,
-      identity,
-      random,
-      driver: fenced(this.simulation, (method, machine) => {
-        const sentAtMs = this.time.elapsedMs;
-        this.trace.add(`${name} driver ${method} ${machine}`);
-        this.#onRequest({ identity, method, path: machine, sentAtMs });
-        return this.#strike(clock, `${method} ${machine}`, true);
-      }),
-      openEndpoint: endpointOf,
-      told: (text) => this.trace.add(`${name} log ${text}`),
-      openDispatcher: (server) =>
-        new SimulatedConnection({
-          time: this.time,
-          clock,
-          server: this.servers[clusterAt(server)],
-          weather: this.weather,
-          observer: {
-            asked: (request) => {
-              this.requests += 1;
-              this.#countInSecond();
-              return this.#strike(clock, `${request.method} ${request.path}`, isChange(request));
-            },
-            answered: (request, code, fate, sentAtMs) =>
-              this.#answered({ name, identity }, request, { code, fate, sentAtMs }),
-          },
-        }),
-    });
-    this.#processes = [...this.running, started];
-    this.trace.add(`${name} started`);
-    return started;
-  }
-
-  /** The process dies, without any last word. */
-  kill(): void {
-    this.trace.add(`process ${this.process.identity} died`);
-    this.process.kill();
   }
 
   /** The control cluster goes on from a backup: its servers are away for a while, and Nodes without a VM are noticed after it. */
@@ -302,21 +224,6 @@ export class MachinesWorld implements AsyncDisposable {
     return this.#workload;
   }
 
-  /** Told of each change that a process asks for, of servers and of the driver. One listener only. */
-  onRequest(listener: (request: ProcessRequest) => void): void {
-    this.#onRequest = listener;
-  }
-
-  /** Whether its processes lead by Leases, so that another one may be started beside the first. */
-  get elects(): boolean {
-    return this.#flags()['leader-elect'] === 'true';
-  }
-
-  /** After how much silence of a leader another one takes its place. */
-  get leaseDurationMs(): number {
-    return parseDuration(this.#flags()['leader-elect-lease-duration'] ?? '15s') ?? 0;
-  }
-
   get isHonest(): boolean {
     return this.#options.isHonest;
   }
@@ -339,7 +246,7 @@ export class MachinesWorld implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const process of this.running) process.kill();
+    this.processes.kill();
     await this.#cloud?.[Symbol.asyncDispose]();
   }
 
@@ -361,49 +268,6 @@ export class MachinesWorld implements AsyncDisposable {
     collectGarbage(server, this.time);
     cleanTokens(server, this.time);
     return server;
-  }
-
-  /** Lets what is in store for the leader happen at a request of a process; false: it died before. */
-  #strike(clock: VirtualClock, what: string, isOfChange: boolean): boolean {
-    if (this.death === undefined && this.pause === undefined) return true;
-    if (clock !== this.process.clock) return true;
-    const isDue = (blow: Blow<unknown> | undefined): boolean =>
-      blow !== undefined && (isOfChange || !blow.countsChanges) && (blow.after -= 1) <= 0;
-    if (isDue(this.pause)) this.#standStill(clock, this.pause!.how, what);
-    if (!isDue(this.death)) return true;
-    const { how } = this.death!;
-    this.death = undefined;
-    this.trace.add(`death ${how} ${what}`);
-    this.kill();
-    return how === 'after';
-  }
-
-  #standStill(clock: VirtualClock, forMs: number, what: string): void {
-    this.pause = undefined;
-    this.trace.add(`the process stands still for ${Math.round(forMs)} ms after ${what}`);
-    clock.pause();
-    this.time.schedule(forMs, () => clock.resume());
-    this.needsStandby = this.elects && !this.running.some((process) => !process.clock.isPaused);
-  }
-
-  #countInSecond(): void {
-    const number = Math.floor(this.time.elapsedMs / 1_000);
-    if (this.#second.number !== number) this.#second = { number, requests: 0 };
-    this.#second.requests += 1;
-    this.mostInASecond = Math.max(this.mostInASecond, this.#second.requests);
-  }
-
-  #answered(
-    { name, identity }: { readonly name: string; readonly identity: string },
-    { method, path, body }: APIRequest,
-    { code, fate, sentAtMs }: { readonly code: number; readonly fate: RequestFault; readonly sentAtMs: number },
-  ): void {
-    if (isChange({ method, path })) {
-      if (code >= 200 && code < 300) this.writes += 1;
-      this.#onRequest({ identity, method, path, sentAtMs });
-    }
-    const sent = body === undefined ? '' : ` ${JSON.stringify(body)}`;
-    this.trace.add(`${name} ${method} ${path}${sent} ${code} ${fate}`);
   }
 
   #furnish(): void {
@@ -490,7 +354,7 @@ export class MachinesWorld implements AsyncDisposable {
     });
   }
 
-  #flags(): Record<string, string> {
+  #flags(): Flags {
     return {
       namespace: NAMESPACE,
       'control-kubeconfig': 'control',
@@ -504,50 +368,6 @@ export class MachinesWorld implements AsyncDisposable {
       ...this.#options.flags,
     };
   }
-}
-
-/** The way to a cluster, whose name is in place of the path of a kubeconfig. */
-const endpointOf = (cluster: string): Endpoint => fixedEndpoint(`http://${cluster}`, {});
-
-/** The driver behind the guard that those of other processes have. `asked` is told of calls that change something. */
-function fenced({ driver, fencing }: Simulation, asked: (method: string, machine: string) => boolean): Driver {
-  const admit = (
-    method: string,
-    { machine: { metadata } }: MachineRequest,
-    { cluster, fencingToken }: DriverCall,
-  ): Promise<void> => {
-    // Who died before has asked for nothing.
-    if (!asked(method, metadata.name)) return new Promise(() => undefined);
-    return fencing.admit(cluster, metadata.namespace ?? '', fencingToken);
-  };
-  return {
-    capabilities: (signal) => driver.capabilities(signal),
-    createMachine: async (request, call) => {
-      await admit('CreateMachine', request, call);
-      return driver.createMachine(request, call);
-    },
-    initializeMachine: async (request, call) => {
-      await admit('InitializeMachine', request, call);
-      return driver.initializeMachine(request, call);
-    },
-    getMachineStatus: (request, call) => driver.getMachineStatus(request, call),
-    deleteMachine: async (request, call) => {
-      await admit('DeleteMachine', request, call);
-      return driver.deleteMachine(request, call);
-    },
-    listMachines: (request, call) => driver.listMachines(request, call),
-    getVolumeIDs: (specs, call) => driver.getVolumeIDs(specs, call),
-    close: () => Promise.resolve(),
-  };
-}
-
-/** Events, Leases and questions for permissions are none. */
-function isChange({ method, path }: Pick<APIRequest, 'method' | 'path'>): boolean {
-  return method !== 'GET' && !/\/(events|leases|selfsubject[a-z]+reviews)(\/|$|\?)/.test(path);
-}
-
-function clusterAt(server: string): ClusterName {
-  return new URL(server).hostname === 'target' ? 'target' : 'control';
 }
 
 /** Path of the project's objects. */

@@ -170,7 +170,7 @@ class Exchange {
     if ('watch' in answer) return this.#watch(answer.watch, answer.representation, request);
     if (fate === 'answer-lost') return this.#break();
     const { code, body } = fate === 'failed-500' ? refusal('refused-500') : answer;
-    const text = JSON.stringify(body);
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
     this.#later(() => this.#answer(code, text), time.elapsedMs + weather.latencyMs());
   }
 

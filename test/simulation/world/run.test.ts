@@ -22,9 +22,9 @@ test.each([{ hasTarget: false }, { hasTarget: true }])(
     expect(isAsAsked(world)).toBe(true);
 
     await world.time.advance(120_000);
-    const { writes } = world;
+    const { writes } = world.processes;
     await world.time.advance(600_000);
-    expect(world.writes).toBe(writes);
+    expect(world.processes.writes).toBe(writes);
   },
 );
 

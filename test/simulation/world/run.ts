@@ -38,7 +38,7 @@ export async function run(seed: number, options: RunOptions = {}): Promise<RunRe
     seed,
     findings: population.findings,
     virtualMs: world.time.elapsedMs,
-    requests: world.requests,
+    requests: world.processes.requests,
     vmsMade: population.vmsMade,
     deaths: life.deaths,
     digest: world.trace.digest(),

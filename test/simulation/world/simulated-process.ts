@@ -7,6 +7,7 @@ import type { RpcHandler } from '../../../pkg/autoscaler/grpc-server.ts';
 import { configFrom } from '../../../pkg/config/config.ts';
 import { controllers } from '../../../pkg/controllers/index.ts';
 import type { Driver } from '../../../pkg/driver/driver.ts';
+import type { IronCoreRuntime } from '../../../pkg/ironcore-runtime/runtime.ts';
 import type { OpenEndpoint } from '../../../pkg/kube/endpoint.ts';
 import type { LogFields, Logger } from '../../../pkg/log/logger.ts';
 import { Operator } from '../../../pkg/operator/operator.ts';
@@ -16,14 +17,18 @@ import type { VirtualClock } from './virtual-clock.ts';
 /** Connections to a server, and how many of their requests have not ended. */
 export type Connection = Dispatcher & { readonly open: number };
 
+/** Flags by name; some may be given several times. */
+export type Flags = Readonly<Record<string, string | readonly string[]>>;
+
 /** What a process of the program runs with. */
 export interface ProcessParts {
-  readonly flags: Readonly<Record<string, string>>;
+  readonly flags: Flags;
   readonly clock: VirtualClock;
   /** By which it holds Leases. */
   readonly identity: string;
   readonly random: Random;
   readonly driver: Driver;
+  readonly openRuntime?: ((pool: string) => IronCoreRuntime) | undefined;
   readonly openDispatcher: (server: string) => Connection;
   readonly openEndpoint: OpenEndpoint;
   /** Told of its log, from info on. */
@@ -71,7 +76,10 @@ export class SimulatedProcess {
     const host = new Host();
     const connections: Connection[] = [];
     const operator = await Operator.open({
-      config: configFrom('machinist run', new Map(Object.entries(parts.flags).map(([name, value]) => [name, [value]]))),
+      config: configFrom(
+        'machinist run',
+        new Map(Object.entries(parts.flags).map(([name, given]) => [name, [given].flat()])),
+      ),
       identity,
       version: 'simulation',
       env: {},
@@ -87,6 +95,7 @@ export class SimulatedProcess {
         },
         openEndpoint,
         openDriver: () => mortal(parts.driver, clock),
+        ...(parts.openRuntime && { openRuntime: parts.openRuntime }),
         leasesInMainThread: true,
         servesHealth: false,
       },

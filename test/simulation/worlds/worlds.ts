@@ -4,6 +4,7 @@ import { USER_ACT_NAMES } from '../world/acts.ts';
 import { Pool } from '../world/pool.ts';
 import { AUTOSCALER } from './autoscaler/autoscaler-world.ts';
 import { CLUSTER_API } from './cluster-api/cluster-api-world.ts';
+import { IRONCORE } from './ironcore/ironcore-world.ts';
 import type { WorldKind } from './kind.ts';
 
 const MACHINES: WorldKind = {
@@ -19,6 +20,7 @@ export const WORLDS = {
   machines: MACHINES,
   autoscaler: AUTOSCALER,
   'cluster-api': CLUSTER_API,
+  ironcore: IRONCORE,
 } satisfies Readonly<Record<string, WorldKind>>;
 
 /** One of their names. */

@@ -1,5 +1,6 @@
 import { equal, isMembers } from '../json.ts';
 import { parseDuration } from '../../../../pkg/apis/duration.ts';
+import { quantityAsNumber } from '../../../../pkg/apis/quantity.ts';
 import { type Token, tokensOf } from './tokens.ts';
 
 /** What names stand for. */
@@ -24,12 +25,20 @@ export class Optional {
 
 /**
  * Compiles an expression of the Common Expression Language, as far as rules of this project's definitions use it: numbers are integers,
- * and `all` is the only macro beside `has`. Throws for anything else.
+ * and macros are `has`, `all`, `exists` and `exists_one`. Throws for anything else.
  */
 export function compile(source: string): Expression {
   const parser = new Parser(tokensOf(source));
   return parser.whole();
 }
+
+type Macro = (items: readonly unknown[], test: (item: unknown) => boolean) => boolean;
+
+const MACROS: ReadonlyMap<string, Macro> = new Map<string, Macro>([
+  ['all', (items, test) => items.every(test)],
+  ['exists', (items, test) => items.some(test)],
+  ['exists_one', (items, test) => items.filter(test).length === 1],
+]);
 
 class Parser {
   readonly #tokens: readonly Token[];
@@ -124,12 +133,13 @@ class Parser {
   }
 
   #method(of: Expression, name: string): Expression {
-    if (name === 'all') {
+    const macro = MACROS.get(name);
+    if (macro !== undefined) {
       const each = this.#name();
       this.#expect(',');
       const test = this.#conditional();
       this.#expect(')');
-      return (scope) => itemsOf(of(scope)).every((item) => test({ ...scope, [each]: item }) === true);
+      return (scope) => macro(itemsOf(of(scope), name), (item) => test({ ...scope, [each]: item }) === true);
     }
     const given = this.#arguments();
     return (scope) =>
@@ -241,10 +251,10 @@ function optionalMemberOf(value: unknown, name: string): Optional {
   return new Optional(isMembers(inner) && Object.hasOwn(inner, name) ? inner[name] : undefined);
 }
 
-function itemsOf(value: unknown): unknown[] {
+function itemsOf(value: unknown, macro: string): unknown[] {
   if (Array.isArray(value)) return value as unknown[];
   if (isMembers(value)) return Object.keys(value);
-  throw new RuleError('no such overload: all');
+  throw new RuleError(`no such overload: ${macro}`);
 }
 
 function called(name: string, value: unknown, given: readonly unknown[] = []): unknown {
@@ -261,6 +271,16 @@ function called(name: string, value: unknown, given: readonly unknown[] = []): u
     case 'matches':
       if (typeof value !== 'string') throw new RuleError('no such overload: matches');
       return new RegExp(String(given[0]), 'u').test(value);
+    case 'contains':
+      return String(value).includes(String(given[0]));
+    case 'string':
+      return String(value);
+    case 'int':
+      return Number(value);
+    case 'quantity':
+      return quantityOf(value);
+    case 'isGreaterThan':
+      return (value as number) > (given[0] as number);
     case 'duration':
       return durationOf(value);
     default:
@@ -272,4 +292,10 @@ function durationOf(value: unknown): number {
   const ns = parseDuration(String(value));
   if (ns === undefined) throw new RuleError('invalid duration');
   return ns;
+}
+
+function quantityOf(value: unknown): number {
+  const number = quantityAsNumber(String(value));
+  if (number === undefined) throw new RuleError('invalid quantity');
+  return number;
 }

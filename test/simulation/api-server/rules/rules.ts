@@ -1,5 +1,5 @@
 import type { Cause } from '../failure.ts';
-import { equal } from '../json.ts';
+import { equal, isMembers } from '../json.ts';
 import type { Rule, Schema } from '../schema/schema.ts';
 import { compile, type Expression, Optional } from './expression.ts';
 
@@ -38,6 +38,11 @@ function causeOf(
     case 'FieldValueForbidden':
       return { reason, message: `Forbidden: ${text}`, field: path || '<nil>' };
     default:
-      return { reason, message: `Invalid value: ${JSON.stringify(value)}: ${text}`, field: path || '<nil>' };
+      return { reason, message: `Invalid value: ${shown(value)}: ${text}`, field: path || '<nil>' };
   }
+}
+
+/** What an object holds is not shown. */
+function shown(value: unknown): string {
+  return isMembers(value) ? '"object"' : JSON.stringify(value);
 }

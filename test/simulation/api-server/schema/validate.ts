@@ -25,7 +25,8 @@ export function validate(value: unknown, old: unknown, schema: Schema, field = '
         })
       : [];
   // Rules are looked at only where the rest is as it should be.
-  return inner.length > 0 ? inner : [...missing(value, schema, field), ...rulesBroken(value, old, schema, field)];
+  const all = [...inner, ...duplicates(value, schema, field)];
+  return all.length > 0 ? all : [...missing(value, schema, field), ...rulesBroken(value, old, schema, field)];
 }
 
 function childOf(field: string, name: string, { properties }: Schema): string {
@@ -41,6 +42,21 @@ function matching(old: unknown, item: unknown, schema: Schema): unknown {
   const isSame = (other: unknown): boolean =>
     isMembers(other) && isMembers(item) && keys.every((key) => equal(other[key], item[key]));
   return (old as unknown[]).find(isSame);
+}
+
+/** Entries of a list that have the keys of an earlier one. */
+function duplicates(value: unknown, schema: Schema, field: string): Cause[] {
+  const keys = schema['x-kubernetes-list-map-keys'];
+  if (!Array.isArray(value) || schema['x-kubernetes-list-type'] !== 'map' || keys === undefined) return [];
+  const known = new Set<string>();
+  return value.flatMap((item, i) => {
+    const key = JSON.stringify(keys.map((name) => (isMembers(item) ? item[name] : undefined)));
+    if (!known.has(key)) {
+      known.add(key);
+      return [];
+    }
+    return [{ reason: 'FieldValueDuplicate', message: `Duplicate value: ${key}`, field: `${field}[${i}]` }];
+  });
 }
 
 function missing(value: unknown, { required = [] }: Schema, field: string): Cause[] {

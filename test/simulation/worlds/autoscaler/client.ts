@@ -23,9 +23,9 @@ export class AutoscalerClient {
 
   /** What a call comes to; undefined when no answer came in time. One that reached the wrong process is made again elsewhere. */
   async call<M extends RpcName>(method: M, request: RpcRequest<M>): Promise<RpcOutcome<M> | undefined> {
-    const first = Math.floor(this.#random() * this.#world.running.length);
+    const first = Math.floor(this.#random() * this.#world.processes.running.length);
     for (let attempt = 1; ; attempt++) {
-      const { running } = this.#world;
+      const { running } = this.#world.processes;
       const outcome = await this.#attempt(running[(first + attempt) % running.length], method, request);
       const isElsewhere = outcome !== undefined && 'code' in outcome && NOT_LEADING.test(outcome.message);
       if (!isElsewhere || attempt === ATTEMPTS) return outcome;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 
 import { contractLabel, definitionNameOf } from '../../../../pkg/apis/cluster-api/contract.ts';
 import { CLUSTER_API_VERSIONED, INFRASTRUCTURE_GROUP } from '../../../../pkg/apis/cluster-api/keys.ts';
-import { custom, type Definition, definitionsIn, type Kind } from '../../api-server/kinds.ts';
+import { custom, type Definition, definitionsIn, type Kind, withoutColumns } from '../../api-server/kinds.ts';
 import { NAMESPACE } from '../../world/machines-world.ts';
 
 /** The Cluster of the world. */
@@ -22,13 +22,6 @@ function open(
 ): Definition {
   const schema = { openAPIV3Schema: { type: 'object', properties: { spec: OPEN, status: OPEN } } } as const;
   return { spec: { group, names, scope, versions: [{ name: version, subresources: { status: {} }, schema }] } };
-}
-
-/** Nobody looks at tables here. */
-function withoutColumns({ spec }: Definition): Definition {
-  return {
-    spec: { ...spec, versions: spec.versions.map((version) => ({ ...version, additionalPrinterColumns: [] })) },
-  };
 }
 
 const SIM_MACHINES = open(

@@ -44,7 +44,7 @@ export class MachineLedger {
       else this.#noteMachine(object, previous);
     });
     const leaders = new Leaders(world, (what) => this.find(what));
-    world.onRequest(({ identity, method, path, sentAtMs }) => {
+    world.processes.onRequest(({ identity, method, path, sentAtMs }) => {
       if (leaders.hadLost(identity, sentAtMs))
         this.find(`${identity} asked for a change after another process led: ${method} ${path}`);
     });
@@ -61,11 +61,11 @@ export class MachineLedger {
   }
 
   get isHopeless(): boolean {
-    return this.#world.mostInASecond > MOST_REQUESTS_A_SECOND;
+    return this.#world.processes.mostInASecond > MOST_REQUESTS_A_SECOND;
   }
 
   look(): void {
-    if (this.isHopeless) this.find(`${this.#world.mostInASecond} requests were sent within a second`);
+    if (this.isHopeless) this.find(`${this.#world.processes.mostInASecond} requests were sent within a second`);
   }
 
   /** Its creator is about to delete the infrastructure of a Machine that is gone. */

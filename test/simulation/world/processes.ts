@@ -1,0 +1,255 @@
+import { fixedEndpoint } from '../../../hack/control-plane/fixed-endpoint.ts';
+import { parseDuration } from '../../../pkg/apis/duration.ts';
+import type { Driver, DriverCall, MachineRequest } from '../../../pkg/driver/driver.ts';
+import type { Simulation } from '../../../pkg/drivers/sim/simulation.ts';
+import type { IronCoreRuntime } from '../../../pkg/ironcore-runtime/runtime.ts';
+import type { Endpoint } from '../../../pkg/kube/endpoint.ts';
+import { hexOf } from '../../../pkg/random/random.ts';
+import type { APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts';
+import { type RequestFault, SimulatedConnection } from './network.ts';
+import { seededRandom } from './seeded-random.ts';
+import { type Flags, SimulatedProcess } from './simulated-process.ts';
+import type { Trace } from './trace.ts';
+import { VirtualClock, type VirtualTime } from './virtual-clock.ts';
+import type { Weather } from './network.ts';
+
+/** The clusters of a world by name; the second may be the first. */
+export type ClusterName = 'control' | 'target';
+export type Servers = Readonly<Record<ClusterName, SimulatedAPIServer>>;
+
+/** A change that a process has asked for, of which it is not sure that it was done; reports are none. */
+export interface ProcessRequest {
+  readonly identity: string;
+  readonly method: string;
+  readonly path: string;
+  readonly sentAtMs: number;
+}
+
+/** What happens to the leading process at one of its requests from now on: any, or one for a change, of a server or of the driver. */
+export interface Blow<T> {
+  after: number;
+  readonly countsChanges: boolean;
+  readonly how: T;
+}
+
+/** A process, as those see it that it calls. */
+export interface Caller {
+  readonly name: string;
+  readonly identity: string;
+  readonly clock: VirtualClock;
+  /** Is told of a call, and whether it is for a change; false: the process dies before it is sent. */
+  asked(method: string, of: string, isOfChange: boolean): boolean;
+}
+
+/** What processes run in. */
+export interface ProcessesParts {
+  readonly seed: number;
+  readonly time: VirtualTime;
+  readonly trace: Trace;
+  readonly weather: Weather;
+  readonly servers: Servers;
+  readonly flags: Flags;
+  /** The cloud that they call by the driver. */
+  readonly simulation: () => Simulation;
+  /** Identities by which Leases are held. */
+  readonly holders: () => ReadonlySet<string | undefined>;
+  /** The way of a process to the runtime of a pool of IronCore. */
+  readonly openRuntime: ((caller: Caller, pool: string) => IronCoreRuntime) | undefined;
+}
+
+/** The processes of the program in a world, what they ask for, and what happens to them. */
+export class Processes {
+  /** The leading process dies at one of its requests: before the server has it, or before its answer arrives. */
+  death: Blow<'before' | 'after'> | undefined;
+  /** The same, when it stands still for so many milliseconds; see `needsStandby`. */
+  pause: Blow<number> | undefined;
+  /** A process stands still, and no other one waits to take its place. */
+  needsStandby = false;
+  /** How often a process wrote what is no Event and no Lease. */
+  writes = 0;
+  requests = 0;
+  /** The most that all processes sent within one second. */
+  mostInASecond = 0;
+  readonly #parts: ProcessesParts;
+  #second = { number: 0, requests: 0 };
+  #all: SimulatedProcess[] = [];
+  #starts = 0;
+  #onRequest: (request: ProcessRequest) => void = () => undefined;
+
+  constructor(parts: ProcessesParts) {
+    this.#parts = parts;
+  }
+
+  /** The process that leads, or else the newest, which may have ended. */
+  get leader(): SimulatedProcess {
+    const holders = this.#parts.holders();
+    const process = this.running.find(({ identity }) => holders.has(identity)) ?? this.#all.at(-1);
+    if (process === undefined) throw new Error('no process was started yet');
+    return process;
+  }
+
+  /** Processes that have not ended; they may stand still. */
+  get running(): readonly SimulatedProcess[] {
+    return this.#all.filter(({ clock, exitCode }) => !clock.isDead && exitCode === undefined);
+  }
+
+  /** Whether they lead by Leases, so that another one may be started beside the first. */
+  get elects(): boolean {
+    return this.#parts.flags['leader-elect'] === 'true';
+  }
+
+  /** After how much silence of a leader another one takes its place. */
+  get leaseDurationMs(): number {
+    const { 'leader-elect-lease-duration': duration } = this.#parts.flags;
+    return parseDuration(typeof duration === 'string' ? duration : '15s') ?? 0;
+  }
+
+  /** Told of each change that a process asks for, of servers and of providers. One listener only. */
+  onRequest(listener: (request: ProcessRequest) => void): void {
+    this.#onRequest = listener;
+  }
+
+  /** Starts a process; those before go on unless they were killed. */
+  async start(): Promise<SimulatedProcess> {
+    const { seed, time, trace, servers, weather, flags, simulation, openRuntime } = this.#parts;
+    this.#starts += 1;
+    const clock = new VirtualClock(time);
+    const name = `process ${this.#starts}`;
+    const random = seededRandom(seed, name);
+    const identity = `manager-${hexOf(random, 6)}`;
+    const caller: Caller = {
+      name,
+      identity,
+      clock,
+      asked: (method, of, isOfChange) => {
+        if (isOfChange) this.#onRequest({ identity, method, path: of, sentAtMs: time.elapsedMs });
+        return this.#strike(clock, `${method} ${of}`, isOfChange);
+      },
+    };
+    const started = await SimulatedProcess.start({
+      flags,
+      clock,
+      identity,
+      random,
+      driver: fenced(simulation(), (method, machine) => {
+        trace.add(`${name} driver ${method} ${machine}`);
+        return caller.asked(method, machine, true);
+      }),
+      openRuntime: openRuntime && ((pool) => openRuntime(caller, pool)),
+      openEndpoint: endpointOf,
+      told: (text) => trace.add(`${name} log ${text}`),
+      openDispatcher: (server) =>
+        new SimulatedConnection({
+          time,
+          clock,
+          server: servers[clusterAt(server)],
+          weather,
+          observer: {
+            asked: (request) => {
+              this.requests += 1;
+              this.#countInSecond();
+              return this.#strike(clock, `${request.method} ${request.path}`, isChange(request));
+            },
+            answered: (request, code, fate, sentAtMs) =>
+              this.#answered({ name, identity }, request, { code, fate, sentAtMs }),
+          },
+        }),
+    });
+    this.#all = [...this.running, started];
+    trace.add(`${name} started`);
+    return started;
+  }
+
+  /** All of them die, without any last word. */
+  kill(): void {
+    for (const process of this.running) process.kill();
+  }
+
+  /** Lets what is in store for the leader happen at a request of a process; false: it died before. */
+  #strike(clock: VirtualClock, what: string, isOfChange: boolean): boolean {
+    if (this.death === undefined && this.pause === undefined) return true;
+    if (clock !== this.leader.clock) return true;
+    const isDue = (blow: Blow<unknown> | undefined): boolean =>
+      blow !== undefined && (isOfChange || !blow.countsChanges) && (blow.after -= 1) <= 0;
+    if (isDue(this.pause)) this.#standStill(clock, this.pause!.how, what);
+    if (!isDue(this.death)) return true;
+    const { how } = this.death!;
+    this.death = undefined;
+    this.#parts.trace.add(`death ${how} ${what}`);
+    this.#parts.trace.add(`process ${this.leader.identity} died`);
+    this.leader.kill();
+    return how === 'after';
+  }
+
+  #standStill(clock: VirtualClock, forMs: number, what: string): void {
+    this.pause = undefined;
+    this.#parts.trace.add(`the process stands still for ${Math.round(forMs)} ms after ${what}`);
+    clock.pause();
+    this.#parts.time.schedule(forMs, () => clock.resume());
+    this.needsStandby = this.elects && !this.running.some((process) => !process.clock.isPaused);
+  }
+
+  #countInSecond(): void {
+    const number = Math.floor(this.#parts.time.elapsedMs / 1_000);
+    if (this.#second.number !== number) this.#second = { number, requests: 0 };
+    this.#second.requests += 1;
+    this.mostInASecond = Math.max(this.mostInASecond, this.#second.requests);
+  }
+
+  #answered(
+    { name, identity }: { readonly name: string; readonly identity: string },
+    { method, path, body }: APIRequest,
+    { code, fate, sentAtMs }: { readonly code: number; readonly fate: RequestFault; readonly sentAtMs: number },
+  ): void {
+    if (isChange({ method, path })) {
+      if (code >= 200 && code < 300) this.writes += 1;
+      this.#onRequest({ identity, method, path, sentAtMs });
+    }
+    const sent = body === undefined ? '' : ` ${JSON.stringify(body)}`;
+    this.#parts.trace.add(`${name} ${method} ${path}${sent} ${code} ${fate}`);
+  }
+}
+
+/** The way to a cluster, whose name is in place of the path of a kubeconfig. */
+export const endpointOf = (cluster: string): Endpoint => fixedEndpoint(`http://${cluster}`, {});
+
+/** Events, Leases and questions for permissions are none. */
+function isChange({ method, path }: Pick<APIRequest, 'method' | 'path'>): boolean {
+  return method !== 'GET' && !/\/(events|leases|selfsubject[a-z]+reviews)(\/|$|\?)/.test(path);
+}
+
+function clusterAt(server: string): ClusterName {
+  return new URL(server).hostname === 'target' ? 'target' : 'control';
+}
+
+/** The driver behind the guard that those of other processes have. `asked` is told of calls that change something. */
+function fenced({ driver, fencing }: Simulation, asked: (method: string, machine: string) => boolean): Driver {
+  const admit = (
+    method: string,
+    { machine: { metadata } }: MachineRequest,
+    { cluster, fencingToken }: DriverCall,
+  ): Promise<void> => {
+    // Who died before has asked for nothing.
+    if (!asked(method, metadata.name)) return new Promise(() => undefined);
+    return fencing.admit(cluster, metadata.namespace ?? '', fencingToken);
+  };
+  return {
+    capabilities: (signal) => driver.capabilities(signal),
+    createMachine: async (request, call) => {
+      await admit('CreateMachine', request, call);
+      return driver.createMachine(request, call);
+    },
+    initializeMachine: async (request, call) => {
+      await admit('InitializeMachine', request, call);
+      return driver.initializeMachine(request, call);
+    },
+    getMachineStatus: (request, call) => driver.getMachineStatus(request, call),
+    deleteMachine: async (request, call) => {
+      await admit('DeleteMachine', request, call);
+      return driver.deleteMachine(request, call);
+    },
+    listMachines: (request, call) => driver.listMachines(request, call),
+    getVolumeIDs: (specs, call) => driver.getVolumeIDs(specs, call),
+    close: () => Promise.resolve(),
+  };
+}
