@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
+import { SAMPLE_VARIABLE } from '../test/sample.ts';
 import { sumUp, type Total } from '../test/summary.ts';
 import { levelOf } from './mutation.ts';
 import { apply } from './tree/edit.ts';
@@ -52,7 +53,9 @@ function run(root: string, { above }: Trial, signal: AbortSignal): Promise<Total
   const argv = [path.join(root, 'hack/test/main.ts'), levelOf({ above: { file } }), file];
   if (only !== undefined) argv.push('-t', only);
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, argv, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], signal });
+    // The row of a table that notices it may be any of them.
+    const env = { ...process.env, [SAMPLE_VARIABLE]: 'all' };
+    const child = spawn(process.execPath, argv, { cwd: root, env, stdio: ['ignore', 'pipe', 'inherit'], signal });
     let said = '';
     child.stdout.on('data', (text) => (said += String(text)));
     child.on('error', reject);

@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 
+import { presentCommit } from '../commit.ts';
 import { flag, number, positionals, readOptions, text } from '../options.ts';
 import { defaultBase, readChanges, type Base } from './changes.ts';
 import { Compiler } from './compiler.ts';
@@ -130,16 +130,7 @@ function keyOf({ file, edit }: Trial): string {
 }
 
 function seed(): string {
-  return options.seed ?? commit();
-}
-
-/** Another sample with each commit, the same again for one commit. */
-function commit(): string {
-  try {
-    return execFileSync('git', ['rev-parse', '--short=12', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim();
-  } catch {
-    return new Date().toISOString().slice(0, 10); // no checkout of git, only its files
-  }
+  return options.seed ?? presentCommit(root);
 }
 
 function tell({ trial, kind, detail }: Verdict): void {

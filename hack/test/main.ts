@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
+import { presentCommit } from '../commit.ts';
 import { NoOpenStackError, openStackPackages } from '../openstack/packages.ts';
 import { PROGRAMS_VARIABLE } from '../ironcore/programs.ts';
 import { PROVIDERS_VARIABLE } from '../providers/programs.ts';
@@ -16,12 +17,14 @@ import {
   WITH_IRONCORE,
   WITH_MCM_PROVIDERS,
 } from './levels.ts';
+import { SAMPLE_VARIABLE } from './sample.ts';
 import { bundlePrograms } from './programs.ts';
 import { sumUp } from './summary.ts';
 
 /**
- * The test command: `main.ts [level] [jest arguments…]`. Builds the control plane when a level needs it, runs the levels in as few jests
- * as they allow, and prints the sum as the last line. Exit code 1 when anything failed or nothing ran.
+ * The test command: `main.ts [level] [--all-rows] [jest arguments…]`. Builds the control plane when a level needs it, runs the levels in as
+ * few jests as they allow, and prints the sum as the last line. Exit code 1 when anything failed or nothing ran. Of tables that something
+ * cheaper explores, the commit decides which rows are run, unless all are asked for: see sample.ts.
  */
 const root = path.resolve(import.meta.dirname, '../..');
 
@@ -30,6 +33,9 @@ const root = path.resolve(import.meta.dirname, '../..');
  * has one processor, since several files run side by side anyway: passing work from one to the other takes a quarter of etcd's CPU time.
  */
 const FRUGAL = { GOGC: '400', GOMAXPROCS: '1' };
+
+/** Takes every row of every table. */
+const ALL_ROWS = '--all-rows';
 
 async function main(argv: readonly string[]): Promise<number> {
   const named = LEVELS.filter((level) => level === argv[0]);
@@ -41,7 +47,8 @@ async function main(argv: readonly string[]): Promise<number> {
     ...(process.env[PROGRAMS_VARIABLE] === undefined ? WITH_IRONCORE : []),
     ...(process.env[PROVIDERS_VARIABLE] === undefined ? WITH_MCM_PROVIDERS : []),
   ].join(' ');
-  const jestArguments = argv.slice(named.length);
+  const jestArguments = argv.slice(named.length).filter((argument) => argument !== ALL_ROWS);
+  const sample = argv.includes(ALL_ROWS) ? 'all' : (process.env[SAMPLE_VARIABLE] ?? presentCommit(root));
 
   const directory = mkdtempSync(path.join(tmpdir(), 'machinist-tests-'));
   const summary = path.join(directory, 'summary');
@@ -60,6 +67,7 @@ async function main(argv: readonly string[]): Promise<number> {
           MACHINIST_TEST_SUMMARY: summary,
           MACHINIST_TEST_PROGRAMS: programs,
           MACHINIST_TEST_LEFT_OUT: leftOut,
+          [SAMPLE_VARIABLE]: sample,
         }),
       );
     const total = sumUp(readFileSync(summary, { encoding: 'utf8', flag: 'a+' }));

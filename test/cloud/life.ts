@@ -18,8 +18,9 @@ export interface Life {
   readonly point: Point;
   /** The n-th mutation; undefined when there were fewer. */
   readonly hit: string | undefined;
-  /** Mutations of the first incarnation. */
+  /** Mutations of the first incarnation, and what they were. */
   readonly mutations: number;
+  readonly texts: readonly string[];
   /** Why the pool did not come to its end; undefined when it did. */
   readonly failure: string | undefined;
   /** VMs ever made, and machines that had two at once. */
@@ -53,6 +54,7 @@ export async function liveThrough(site: Site, plan: Plan, n: number, point: Poin
     point,
     hit: crash.texts[n - 1],
     mutations: crash.texts.length,
+    texts: crash.texts,
     failure,
     vmsCreated: created.length,
     doubled: [...doubled],

@@ -11,6 +11,8 @@ import type { Site } from './site.ts';
 /** A fault, and what may come of it at most. */
 export interface FaultRow {
   readonly what: string;
+  /** Of rows that resemble one another, a sample has one; without it a row is in each sample. */
+  readonly kind?: string;
   /** What goes wrong at the provider all the time. */
   readonly faults?: SimCloudOptions['faults'];
   /** Goes wrong beside the work, until it resolves or the work is over. */

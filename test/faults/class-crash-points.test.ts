@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import PQueue from 'p-queue';
 
+import { choiceOf } from '../../hack/test/sample.ts';
 import { MACHINE_FINALIZER } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Driver, MachineRequest } from '../../pkg/driver/driver.ts';
 import type { FaultRule } from '../../pkg/drivers/sim/faults.ts';
@@ -17,9 +18,9 @@ import { eventually } from '../expect/eventually.ts';
  * The MachineClass changes under a machine that is being created, and the manager dies at every one of its mutations, or loses its answer.
  * Either the machine comes to name a class of another account, whose provider knows nothing of its VM; the API server has the original's
  * definitions, which allow that. Or the class is corrected while a call with its former content is about to fail.
- * MACHINIST_CRASH_POINTS=all walks every n; without it, a sample.
+ * MACHINIST_TEST_SAMPLE=all walks every n; without it, a sample.
  */
-const EVERY = process.env['MACHINIST_CRASH_POINTS'] === 'all';
+const EVERY = choiceOf(process.env).how === 'all';
 const SWITCH_STEP = 3;
 /** Of lives of two machines. */
 const CORRECTION_STEP = 9;

@@ -123,7 +123,10 @@ export function controlClusterRows(machines: number, awayMs: number): readonly F
       what: 'the MachineClass vanishes',
       disturb: during(machines, awayMs, (trial) => takeAway(trial, classes(trial))),
     },
-    { what: 'the Secret vanishes', disturb: during(machines, awayMs, (trial) => takeAway(trial, secrets(trial))) },
+    {
+      what: 'the Secret vanishes',
+      disturb: during(machines, awayMs, (trial) => takeAway(trial, secrets(trial))),
+    },
     {
       what: 'ten thousand Events a minute are written',
       disturb: async (trial, over) => {
@@ -134,12 +137,14 @@ export function controlClusterRows(machines: number, awayMs: number): readonly F
     { what: 'the clock of the host is an hour behind', run: { clock: behind() } },
     {
       what: 'the API server answers in four seconds',
+      kind: 'delay',
       answersAfterMs: 4_000,
       mostMachines: 2,
       flags: { 'leader-elect': 'true' },
     },
     {
       what: 'the driver stands still',
+      kind: 'delay',
       // Instead of ten minutes.
       run: { hooks: { driverMutationTimeoutMs: 4_000 } },
       disturb: during(machines, awayMs, ({ cloud }) => {
@@ -149,6 +154,7 @@ export function controlClusterRows(machines: number, awayMs: number): readonly F
     },
     {
       what: 'a creation that is repeated makes a second VM, and answers are lost',
+      kind: 'delay',
       capabilities: { idempotentCreate: false },
       faults: [
         { method: 'CreateMachine', effect: 'late', delayMs: 8_000, times: 3 },

@@ -9,7 +9,8 @@ import {
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import { MAINTENANCE } from '../../pkg/controllers/machines/maintenance.ts';
 import { hasPreparationBegun, preparationShownBy } from '../../pkg/controllers/machines/prepared-deletion.ts';
-import { CrashPoint, hitAt, type Point, POINTS } from '../cloud/crash-point.ts';
+import { CrashPoint, hitAt, type Point } from '../cloud/crash-point.ts';
+import { crashTable } from '../cloud/crash-table.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';
 import { SimulatedCloud } from '../cloud/sim-cloud.ts';
@@ -17,21 +18,20 @@ import { Site } from '../cloud/site.ts';
 import { Succession } from '../cloud/succession.ts';
 import { Workload } from '../cloud/workload.ts';
 import { eventually } from '../expect/eventually.ts';
+import { sampled } from '../expect/sampled.ts';
 
 /*
  * The manager dies at every one of its mutations of a drain and a deletion, or loses its answer: two pods are evicted, a third one
  * with its volume, the VM goes, the Node goes; or the same by force. Anyone who comes next ends it, in the same order. The same through
  * a maintenance: two pods are evicted, and then the Node is given back. And through a deletion that is prepared, and one that is aborted; and
  * through a removal by force, whose VM is found and deleted when the provider works again.
- * MACHINIST_CRASH_POINTS=all walks every n; without it, a sample.
+ * A drain is hit at each mutation in simulated worlds, too: test/crash-points. MACHINIST_TEST_SAMPLE=all walks every n, otherwise the commit
+ * chooses which.
  */
-const EVERY = process.env['MACHINIST_CRASH_POINTS'] === 'all';
 /** Lives at a time: they mostly wait. */
 const CONCURRENCY = 6;
-const SAMPLE_STEP = 5;
-const MAINTENANCE_STEP = 6;
-const PREPARATION_STEP = 8;
-const FORCED_STEP = 6;
+/** Mutations at which something goes wrong, of each life, in a sample. */
+const LIVES = 6;
 /** Of a manager that lets machines go by force soon, and finds their VMs soon. */
 const FORCED = {
   'forced-deletion-timeout': '1s',
@@ -56,8 +56,9 @@ interface End {
   readonly n: number;
   readonly hit: string | undefined;
   readonly failure: string | undefined;
-  /** Mutations of the first manager. */
+  /** Mutations of the first manager, and what they were. */
   readonly mutations: number;
+  readonly ofFirst: readonly string[];
   /** Pods and volumes that were still at the Node when the VM was deleted. */
   readonly early: readonly string[];
   /** Pods that were deleted, not evicted. */
@@ -119,7 +120,7 @@ async function endWith(force: boolean, n: number, point: Point): Promise<End> {
   const texts = [...crash.texts, ...after.texts];
   const killed = texts.filter((text) => text.startsWith('DELETE pods'));
   early.push(...(await leftAt(workload, nodeName)));
-  return { n, hit: crash.texts[n - 1], failure, mutations: crash.texts.length, early, killed };
+  return { n, hit: crash.texts[n - 1], failure, mutations: crash.texts.length, ofFirst: crash.texts, early, killed };
 }
 
 /** A maintenance with one fault in it. */
@@ -177,7 +178,7 @@ async function withFault(
   );
   const texts = [...crash.texts, ...after.texts];
   const killed = texts.filter((text) => text.startsWith('DELETE pods'));
-  return { n, hit: crash.texts[n - 1], failure, mutations: crash.texts.length, killed, texts };
+  return { n, hit: crash.texts[n - 1], failure, mutations: crash.texts.length, ofFirst: crash.texts, killed, texts };
 }
 
 /** Takes an undisturbed machine into maintenance and back, while the n-th mutation from there on goes wrong. */
@@ -270,22 +271,35 @@ async function leftAt(workload: Workload, nodeName: string): Promise<string[]> {
   return [...pods, ...attachments].map(({ metadata }) => metadata.name);
 }
 
-describe('a manager that dies or loses an answer at its n-th mutation', () => {
-  test.each(
-    [false, true].flatMap((force) =>
-      POINTS.map((point, i) => ({ how: force ? 'a deletion by force' : 'a deletion', force, point, first: 1 + i })),
+/** A life without a fault, and one for each mutation of that at which something goes wrong in this run. */
+async function walk<T extends End | Maintenance>(
+  name: string,
+  live: (n: number, point: Point) => Promise<T>,
+  { kinds = false }: { readonly kinds?: boolean } = {},
+): Promise<{ readonly all: readonly T[]; readonly hit: readonly T[] }> {
+  const undisturbed = await live(0, 'before');
+  const queue = new PQueue({ concurrency: CONCURRENCY });
+  const rows = sampled(crashTable(name, undisturbed.ofFirst, { least: LIVES, kinds }));
+  const hit = await queue.addAll(
+    rows.map(
+      ({ n, point }) =>
+        () =>
+          hitAt(n, (at) => live(at, point)),
     ),
-  )(
-    'leaves nothing of $how, and takes no VM from under pods or volumes: $point each mutation',
-    async ({ force, point, first }) => {
-      const { mutations, ...undisturbed } = await endWith(force, 0, point);
-      const queue = new PQueue({ concurrency: CONCURRENCY });
-      const ends: Promise<End>[] = [];
-      for (let n = EVERY ? 1 : first; n <= mutations; n += EVERY ? 1 : SAMPLE_STEP) {
-        ends.push(queue.add(() => hitAt(n, (at) => endWith(force, at, point))));
-      }
-      const hit = await Promise.all(ends);
-      const all = [undisturbed, ...hit];
+  );
+  return { all: [undisturbed, ...hit], hit };
+}
+
+describe('a manager that dies or loses an answer at its n-th mutation', () => {
+  test.each([
+    { how: 'a deletion', force: false },
+    { how: 'a deletion by force', force: true },
+  ])(
+    'leaves nothing of $how, and takes no VM from under pods or volumes',
+    async ({ how, force }) => {
+      const { all, hit } = await walk(`crash points of ${how}`, (n, point) => endWith(force, n, point), {
+        kinds: true,
+      });
 
       expect(all.filter(({ failure, early }) => failure !== undefined || early.length > 0)).toEqual([]);
       expect(all.filter(({ killed }) => killed.length > 0 !== force)).toEqual([]);
@@ -295,17 +309,8 @@ describe('a manager that dies or loses an answer at its n-th mutation', () => {
   );
 
   // promise: maintenance/manager-dies-loses-answer
-  test('ends a maintenance that was begun, and gives the Node back as it was: at each mutation', async () => {
-    const { mutations, ...undisturbed } = await maintainWith(0, 'before');
-    const queue = new PQueue({ concurrency: CONCURRENCY });
-    const rounds: Promise<Maintenance>[] = [];
-    for (const [i, point] of POINTS.entries()) {
-      for (let n = EVERY ? 1 : 1 + 2 * i; n <= mutations; n += EVERY ? 1 : MAINTENANCE_STEP) {
-        rounds.push(queue.add(() => hitAt(n, (at) => maintainWith(at, point))));
-      }
-    }
-    const hit = await Promise.all(rounds);
-    const all = [undisturbed, ...hit];
+  test('ends a maintenance that was begun, and gives the Node back as it was', async () => {
+    const { all, hit } = await walk('crash points of a maintenance', maintainWith);
 
     expect(
       all.filter(
@@ -317,40 +322,27 @@ describe('a manager that dies or loses an answer at its n-th mutation', () => {
   }, 900_000);
 
   // promise: deletion-policies/manager-dies-loses-answer
-  test('lets a machine go by force once its class notes that, and leaves neither VM nor Node: at each mutation', async () => {
-    const { mutations, ...undisturbed } = await forceWith(0, 'before');
-    const queue = new PQueue({ concurrency: CONCURRENCY });
-    const rounds: Promise<Maintenance>[] = [];
-    for (const [i, point] of POINTS.entries()) {
-      for (let n = EVERY ? 1 : 1 + 2 * i; n <= mutations; n += EVERY ? 1 : FORCED_STEP) {
-        rounds.push(queue.add(() => hitAt(n, (at) => forceWith(at, point))));
-      }
-    }
-    const hit = await Promise.all(rounds);
+  test('lets a machine go by force once its class notes that, and leaves neither VM nor Node', async () => {
+    const { all, hit } = await walk('crash points of a removal by force', forceWith);
 
-    const isWrong = ({ failure, early, killed }: Omit<Maintenance, 'mutations'>): boolean =>
+    const isWrong = ({ failure, early, killed }: Maintenance): boolean =>
       failure !== undefined || [...early, ...killed].length > 0;
-    expect([undisturbed, ...hit].filter(isWrong)).toEqual([]);
+    expect(all.filter(isWrong)).toEqual([]);
     expect(hit.filter((one) => one.hit === undefined)).toEqual([]);
   }, 900_000);
 
   // promise: deletions-aborted/manager-dies-loses-answer
-  test.each([{ isAborted: false }, { isAborted: true }])(
-    'ends a prepared deletion that was begun, or its abort, as a whole (abort: $isAborted): at each mutation',
-    async ({ isAborted }) => {
-      const { mutations, ...undisturbed } = await prepareWith(isAborted, 0, 'before');
-      const queue = new PQueue({ concurrency: CONCURRENCY });
-      const rounds: Promise<Maintenance>[] = [];
-      for (const [i, point] of POINTS.entries()) {
-        for (let n = EVERY ? 1 : 1 + i; n <= mutations; n += EVERY ? 1 : PREPARATION_STEP) {
-          rounds.push(queue.add(() => hitAt(n, (at) => prepareWith(isAborted, at, point))));
-        }
-      }
-      const hit = await Promise.all(rounds);
+  test.each([
+    { how: 'prepared deletion', isAborted: false },
+    { how: 'prepared deletion that is aborted', isAborted: true },
+  ])(
+    'ends a $how that was begun, as a whole',
+    async ({ how, isAborted }) => {
+      const { all, hit } = await walk(`crash points of a ${how}`, (n, point) => prepareWith(isAborted, n, point));
 
-      const isWrong = ({ failure, early, killed, left }: Omit<Maintenance, 'mutations'>): boolean =>
+      const isWrong = ({ failure, early, killed, left }: Maintenance): boolean =>
         failure !== undefined || [...early, ...killed, ...left].length > 0;
-      expect([undisturbed, ...hit].filter(isWrong)).toEqual([]);
+      expect(all.filter(isWrong)).toEqual([]);
       expect(hit.filter((one) => one.hit === undefined)).toEqual([]);
     },
     900_000,

@@ -11,6 +11,7 @@ import { type ControlPlane, startControlPlane } from '../../hack/control-plane/c
 import type { IronCoreMachine, IronCoreMachineSpec } from '../../pkg/apis/ironcore/machine.ts';
 import type { IronCoreNetworkInterface } from '../../pkg/apis/ironcore/network-interface.ts';
 import type { IronCoreVolume } from '../../pkg/apis/ironcore/volume.ts';
+import { choiceOf } from '../../hack/test/sample.ts';
 import { CREATION_SENT_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { List } from '../../pkg/apis/meta.ts';
 import type { Event } from '../../pkg/apis/wire.ts';
@@ -30,7 +31,7 @@ import { grant } from './shipped-roles.ts';
 const ROOT = path.join(import.meta.dirname, '../..');
 const CLASS = 'machineclass-sample';
 const POOL = 'pool-sample';
-const EVERY = process.env['MACHINIST_CRASH_POINTS'] === 'all';
+const EVERY = choiceOf(process.env).how === 'all';
 
 let plane: ControlPlane;
 let api: Api;
@@ -672,7 +673,7 @@ test('a pool with a provider ID, a watch filter and a downward API serves the Ma
 
 /*
  * The process dies at one of its mutations, or loses its answer, while a Machine with a volume and a network interface comes, is switched
- * off, and goes. Whoever comes next ends it. MACHINIST_CRASH_POINTS=all walks all points of each; without it, a sample.
+ * off, and goes. Whoever comes next ends it. MACHINIST_TEST_SAMPLE=all walks all points of each; without it, a sample.
  */
 describe('whatever the process dies of', () => {
   const all = Array.from({ length: 17 }, (_, i) => i + 1).flatMap((n) => POINTS.map((point) => ({ n, point })));
