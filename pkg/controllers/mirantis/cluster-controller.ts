@@ -13,7 +13,8 @@ import { stop, type StepResult } from '../../reconcile/result.ts';
 import { readAllowedLabels, readCluster } from './cluster-value.ts';
 import { policyFor, policyNameOf } from './desired-cluster.ts';
 import { type MirantisClusters } from './clusters.ts';
-import { reportChanges } from './events.ts';
+import { reportableChanges } from './events.ts';
+import { runFrontEndPass, type FrontEndKind, type FrontEndStatus } from './front-end-pass.ts';
 import { isRequestRejected, isServed, checkAgain } from './front-end.ts';
 import { listed } from './listed.ts';
 import type { Problem } from './field-reader.ts';
@@ -34,18 +35,22 @@ export interface ClusterDeps {
  */
 export class ClusterController {
   readonly #deps: ClusterDeps;
+  readonly #kind: FrontEndKind<CloudCluster>;
 
   constructor(deps: ClusterDeps) {
     this.#deps = deps;
+    const statusOf = this.#statusOf.bind(this);
+    this.#kind = { ...deps, resource: cloudClusters, owned: [], statusOf };
   }
 
   /** One pass over one Cluster. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
     const cluster = this.#deps.cloudClusters.get(key);
     if (cluster === undefined || isBeingDeleted(cluster) || !isServed(cluster)) return stop;
-    const problems = [...(readCluster(cluster).problems ?? []), ...(await this.#limitLabels(cluster, signal))];
-    await this.#report(cluster, problems, signal);
-    return problems.length > 0 ? checkAgain('the problems to be corrected') : stop;
+    return await runFrontEndPass(this.#kind, cluster, signal, async () => {
+      const problems = [...(readCluster(cluster).problems ?? []), ...(await this.#limitLabels(cluster, signal))];
+      return problems.length === 0 ? {} : { problems, again: checkAgain('the problems to be corrected') };
+    });
   }
 
   /** Its NodeLabelPolicy; the problems say why labels are limited otherwise. */
@@ -100,8 +105,8 @@ export class ClusterController {
     await writer.patch('change', nodeLabelPolicies, refOf(known), patch, { signal });
   }
 
-  async #report(cluster: CloudCluster, problems: readonly Problem[], signal: AbortSignal): Promise<void> {
-    const { clusters, recorder, writer } = this.#deps;
+  #statusOf(cluster: CloudCluster, problems: readonly Problem[]): FrontEndStatus | undefined {
+    const { clusters } = this.#deps;
     const isHeld = clusters.holdsRollouts(cluster);
     const maintenance = isHeld && clusters.areRolloutsHeld(cluster);
     const left = isHeld && readCluster(cluster).value?.maintenance === false ? clusters.inMaintenance(cluster) : [];
@@ -120,9 +125,11 @@ export class ClusterController {
     const conditions = [{ type: 'LCM', ready: problems.length === 0, message }, ...others];
     const after: CloudClusterStatus = { maintenance, conditions };
     const change = changeOfStatus(before, after);
-    if (change === undefined) return;
-    const patch = statusPatch(cluster, { providerStatus: change });
-    await writer.patch('change', cloudClusters, refOf(cluster), patch, { signal });
-    reportChanges(recorder, cluster, before?.conditions, conditions, new Set(problems.length > 0 ? ['LCM'] : []));
+    if (change === undefined) return undefined;
+    const wrong = new Set(problems.length > 0 ? ['LCM'] : []);
+    return {
+      patch: statusPatch(cluster, { providerStatus: change }),
+      events: reportableChanges(before?.conditions, conditions, wrong),
+    };
   }
 }

@@ -1,6 +1,4 @@
-import type { KubeObject } from '../../apis/meta.ts';
 import type { ProviderCondition } from '../../apis/mirantis/machine.ts';
-import type { ObjectEvents } from '../../events/event-sink.ts';
 import { listed } from './listed.ts';
 
 /** Reasons of the Events of the front end, by the condition that has changed; of LCM that of a problem and any other. */
@@ -13,7 +11,8 @@ export const EVENT_REASONS = {
 
 type ReportedType = keyof typeof EVENT_REASONS;
 
-interface ReportedChange {
+/** What is reported of a condition that has changed. */
+export interface ReportedChange {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly message: string;
@@ -34,15 +33,6 @@ export function reportableChanges(
     const tone = wrong.has(type) ? 'Warning' : 'Normal';
     return [{ type: tone, reason: EVENT_REASONS[type][tone], message }];
   });
-}
-
-/** Reports what has changed of an object's conditions, once that was written. */
-export function reportChanges<T extends KubeObject>(
-  recorder: ObjectEvents<T>,
-  object: T,
-  ...change: Parameters<typeof reportableChanges>
-): void {
-  for (const told of reportableChanges(...change)) recorder.event({ object, ...told });
 }
 
 function isTelling(type: string): type is ReportedType {

@@ -2,20 +2,11 @@ import type { KubeObject } from '../../apis/meta.ts';
 import { PROVIDER_LABEL } from '../../apis/mirantis/machine.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { requeue, type StepResult } from '../../reconcile/result.ts';
-import type { Problem } from './field-reader.ts';
 
 /** The provider whose objects are served; those of others are left alone. */
 export const SERVED_PROVIDER = 'openstack';
 /** What is not watched is looked at again so often, when something is wrong or missing. */
 const RECHECK_MS = 5_000;
-
-/** How far a pass has come: the object as it was written last, and what keeps it from going on. */
-export interface Synced<T> {
-  readonly object: T;
-  readonly problems: readonly Problem[];
-  /** Undefined: something that is watched will wake the pass. */
-  readonly again?: StepResult;
-}
 
 /** Whether an object is of the provider that is served. */
 export function isServed({ metadata: { labels } }: KubeObject): boolean {

@@ -3,9 +3,11 @@ import { describe, expect, test } from '@jest/globals';
 import { clusterMachine, clusterSettings } from '../../../test/cluster-machine.ts';
 import { FrontEndWorld, going } from '../../../test/front-end-world.ts';
 import type { ClusterMachine } from '../../apis/mirantis/machine.ts';
+import { ApiError } from '../../kube/errors.ts';
 import { clusterMachines, configMaps, machines } from '../../kube/resource.ts';
 
 const KEY = 'default/m-1';
+const REGION_EU = { 'kaas.mirantis.com/region': 'eu' };
 
 /** The front end over one Machine. */
 class World extends FrontEndWorld {
@@ -116,6 +118,36 @@ test('a Machine of that name that belongs to somebody else is neither changed no
   expect(world.machines.get(KEY)?.metadata).toEqual(other);
 });
 
+test('a deletion of its Machine that is refused is a problem of the object, and is tried again', async () => {
+  const world = new World();
+  await world.settle();
+  if (world.front !== undefined) world.client.wrote(clusterMachines, going(world.front));
+  world.client.failures.push(new ApiError(403, 'Forbidden', 'denied by policy'));
+
+  expect(await world.pass()).toMatchObject({ kind: 'requeue' });
+
+  expect(world.front?.status?.providerStatus?.conditions).toContainEqual({
+    type: 'LCM',
+    ready: false,
+    message: 'refused by the API server: denied by policy',
+  });
+  await world.settle();
+  expect([world.front, world.machines.list()]).toEqual([undefined, []]);
+});
+
+test('a pass that fails leaves the problems that the object shows', async () => {
+  const world = new World(clusterMachine({}, { labels: { ...clusterMachine().metadata.labels, ...REGION_EU } }));
+  world.client.put(configMaps, clusterSettings({ labelledRegion: 'us' }));
+  await world.pass();
+  const shown = world.front?.status;
+  world.client.readFailure = new ApiError(503, 'ServiceUnavailable', 'away');
+
+  await expect(world.pass()).rejects.toThrow('away');
+
+  expect(shown?.providerStatus?.conditions).toContainEqual(expect.objectContaining({ type: 'LCM', ready: false }));
+  expect(world.front?.status).toEqual(shown);
+});
+
 test.each([
   { what: 'another provider', labels: { 'kaas.mirantis.com/provider': 'aws' } },
   { what: 'no provider', labels: undefined },
@@ -128,7 +160,7 @@ test.each([
 });
 
 test('a region that is not that of the Cluster makes nothing, and says so', async () => {
-  const labels = { ...clusterMachine().metadata.labels, 'kaas.mirantis.com/region': 'eu' };
+  const labels = { ...clusterMachine().metadata.labels, ...REGION_EU };
   const world = new World(clusterMachine({}, { labels }));
   world.client.put(configMaps, clusterSettings({ labelledRegion: 'us' }));
 

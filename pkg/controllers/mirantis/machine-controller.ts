@@ -1,3 +1,4 @@
+import { withFinalizer } from '../../apis/finalizers.ts';
 import { FRONT_END_FINALIZER, MADE_MACHINE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import { mayChangeClass } from '../../apis/machine/v1alpha1/class-change.ts';
 import { classNameOf, nodeNameOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
@@ -9,18 +10,21 @@ import type { Node } from '../../apis/wire.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
-import { ignoreNotFound, isAlreadyExists } from '../../kube/errors.ts';
+import { ignoreNotFound, ignoreAlreadyExists } from '../../kube/errors.ts';
 import { mergePatch, statusPatch, type MergePatch } from '../../kube/patch.ts';
 import { clusterMachines, machines } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
 import { Finalizer } from '../../reconcile/finalizer.ts';
+import type { FieldPath } from '../../reconcile/object-pass/owned-fields.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.ts';
 import type { Targets } from '../../targets/targets.ts';
 import { isMaintenanceRequested } from '../machines/maintenance.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import type { MirantisClusters } from './clusters.ts';
-import { reportChanges } from './events.ts';
-import { isRequestRejected, isServed, checkAgain, type Synced } from './front-end.ts';
+import { reportableChanges } from './events.ts';
+import type { FrontEndKind, FrontEndPass, FrontEndOutcome, FrontEndStatus } from './front-end-pass.ts';
+import { runFrontEndPass } from './front-end-pass.ts';
+import { isServed, checkAgain } from './front-end.ts';
 import type { GeneratedClasses } from './generated-classes.ts';
 import { ipAddressOf, providerStatusOf, wrongConditions } from './provider-status.ts';
 import { isDeletionRequested, readProviderValue, type ProviderValue } from './provider-value.ts';
@@ -53,6 +57,14 @@ export interface ClusterMachineControllerDeps {
   readonly log: Logger;
 }
 
+type Pass = FrontEndPass<ClusterMachine>;
+
+const OWNED_FIELDS: readonly FieldPath[] = [
+  ['metadata', 'finalizers'],
+  ['metadata', 'annotations', MADE_MACHINE_ANNOTATION],
+  ['metadata', 'annotations', FLOATING_IP_ANNOTATION],
+];
+
 /**
  * Makes of each Machine of Mirantis Container Cloud a Machine of ours, and tells what becomes of it.
  *
@@ -66,10 +78,13 @@ export interface ClusterMachineControllerDeps {
 export class ClusterMachineController {
   readonly #deps: ClusterMachineControllerDeps;
   readonly #finalizer: Finalizer<ClusterMachine>;
+  readonly #kind: FrontEndKind<ClusterMachine>;
 
   constructor(deps: ClusterMachineControllerDeps) {
     this.#deps = deps;
     this.#finalizer = new Finalizer(deps.writer, clusterMachines, FRONT_END_FINALIZER);
+    const statusOf = this.#statusOf.bind(this);
+    this.#kind = { ...deps, resource: clusterMachines, owned: OWNED_FIELDS, statusOf };
   }
 
   /** One pass over one Machine. What it throws is retried with back-off. */
@@ -82,15 +97,9 @@ export class ClusterMachineController {
     if (!isServed(machine)) return stop;
     if (ours === undefined && hasHadItsMachine(machine)) return await this.#follow(machine, signal);
 
-    const { value, problems } = readProviderValue(machine);
-    const admitted = value && this.#admitted(machine, ours, value);
-    const synced =
-      admitted === undefined
-        ? { object: machine, problems: problems ?? [] }
-        : await this.#sync(machine, ours, admitted.value, signal);
-    await this.#report({ ...synced, problems: [...synced.problems, ...(admitted?.problems ?? [])] }, signal);
+    const result = await runFrontEndPass(this.#kind, machine, signal, (pass) => this.#sync(pass, ours));
     await this.#deps.madeClasses.removeUnused(machine.metadata.namespace, signal);
-    return synced.again ?? stop;
+    return result;
   }
 
   #oursOf(machine: ClusterMachine): Machine | undefined {
@@ -115,94 +124,60 @@ export class ClusterMachineController {
     return { value: { ...value, maintenance: false }, problems: [problem] };
   }
 
-  /** Makes our Machine, or has it follow. What the API server refuses is a problem of the object. */
-  async #sync(
-    machine: ClusterMachine,
-    ours: Machine | undefined,
-    value: ProviderValue,
-    signal: AbortSignal,
-  ): Promise<Synced<ClusterMachine>> {
-    try {
-      return ours === undefined
-        ? await this.#make(machine, value, signal)
-        : await this.#update(machine, ours, value, signal);
-    } catch (err) {
-      if (!isRequestRejected(err)) throw err;
-      const problem = `refused by the API server: ${err.message}`;
-      return { object: machine, problems: [problem], again: checkAgain('the API server to accept the update') };
-    }
+  /** Makes our Machine, or has it follow. */
+  async #sync(pass: Pass, ours: Machine | undefined): Promise<FrontEndOutcome> {
+    const { value, problems } = readProviderValue(pass.observed);
+    if (value === undefined) return { problems };
+    const admitted = this.#admitted(pass.observed, ours, value);
+    const synced = await (ours === undefined
+      ? this.#make(pass, admitted.value)
+      : this.#update(pass, ours, admitted.value));
+    return { ...synced, problems: [...(synced.problems ?? []), ...admitted.problems] };
   }
 
-  async #make(machine: ClusterMachine, value: ProviderValue, signal: AbortSignal): Promise<Synced<ClusterMachine>> {
-    const { machines: known, writer, log } = this.#deps;
-    if (known.get(keyOf(machine)) !== undefined) {
+  async #make({ observed, object, signal }: Pass, value: ProviderValue): Promise<FrontEndOutcome> {
+    const { machines: known, madeClasses, writer, log } = this.#deps;
+    if (known.get(keyOf(observed)) !== undefined) {
       const problem = `metadata.name: a Machine of machine.sapcloud.io has this name and belongs to another owner; choose another name`;
-      return { object: machine, problems: [problem], again: checkAgain('the other Machine to be deleted') };
+      return { problems: [problem], again: checkAgain('the other Machine to be deleted') };
     }
-    const wanted = await this.#deps.madeClasses.usedBy(machine, value.server, signal);
-    if (wanted.value === undefined)
-      return { object: machine, problems: wanted.problems, again: checkAgain('settings') };
-    if (!this.#finalizer.holds(machine)) {
-      const held = await this.#finalizer.add(machine, signal);
-      return { object: held, problems: [], again: requeue(0, 'the cache to show the finalizer') };
+    const wanted = await madeClasses.usedBy(observed, value.server, signal);
+    if (wanted.value === undefined) return { problems: wanted.problems, again: checkAgain('settings') };
+    if (!this.#finalizer.holds(observed)) {
+      object.metadata.finalizers = withFinalizer(observed, FRONT_END_FINALIZER);
+      return { again: requeue(0, 'the cache to show the finalizer') };
     }
-    const problems = await this.#deps.madeClasses.provide(wanted.value, signal);
-    if (problems.length > 0) return { object: machine, problems, again: checkAgain('the class to be deleted') };
-    try {
-      const made = await writer.create('create', machines, desiredMachine(machine, value, wanted.value.metadata.name), {
-        signal,
-      });
-      log.info({ machine: keyOf(made) }, 'created machine for a machine of cluster.k8s.io');
-      return { object: await this.#note(machine, made, signal), problems: [] };
-    } catch (err) {
-      if (!isAlreadyExists(err)) throw err;
-      return { object: machine, problems: [], again: checkAgain('the cache to show the Machine of its name') };
-    }
+    const problems = await madeClasses.provide(wanted.value, signal);
+    if (problems.length > 0) return { problems, again: checkAgain('the class to be deleted') };
+    const ours = desiredMachine(observed, value, wanted.value.metadata.name);
+    const made = await writer.create('create', machines, ours, { signal }).catch(ignoreAlreadyExists);
+    if (made === undefined) return { again: checkAgain('the cache to show the Machine of its name') };
+    log.info({ machine: keyOf(made) }, 'created machine for a machine of cluster.k8s.io');
+    this.#note(object, made);
+    return {};
   }
 
-  async #update(
-    machine: ClusterMachine,
-    ours: Machine,
-    value: ProviderValue,
-    signal: AbortSignal,
-  ): Promise<Synced<ClusterMachine>> {
-    const noted = await this.#note(machine, ours, signal);
-    if (isOfPool(machine)) return await this.#passOn(noted, ours, value, signal);
+  async #update({ observed, object, signal }: Pass, ours: Machine, value: ProviderValue): Promise<FrontEndOutcome> {
+    this.#note(object, ours);
     const hasServer = providerIDOf(ours) !== '' || isBeingDeleted(ours);
-    const fit = hasServer ? this.#fixed(ours, value) : await this.#follows(machine, ours, value, signal);
-    const className = fit.className ?? classNameOf(ours);
-    const change = changeFor(ours, value, className);
-    if (change !== undefined) {
-      const patch = mergePatch(ours, change);
-      await this.#deps.writer.patch('change', machines, refOf(ours), patch, { signal });
-    }
-    const isWaiting = !hasServer && fit.problems.length > 0;
-    return { object: noted, problems: fit.problems, ...(isWaiting && { again: checkAgain('settings') }) };
-  }
-
-  /** What is asked of a Machine of a pool alone; the rest is its pool's. */
-  async #passOn(
-    machine: ClusterMachine,
-    ours: Machine,
-    value: ProviderValue,
-    signal: AbortSignal,
-  ): Promise<Synced<ClusterMachine>> {
-    const change = changeOfPooled(ours, value);
+    const isPooled = isOfPool(observed);
+    const { className, problems } =
+      isPooled || hasServer ? this.#fixed(ours, value, isPooled) : await this.#follows(observed, ours, value, signal);
+    const change = isPooled ? changeOfPooled(ours, value) : changeFor(ours, value, className ?? classNameOf(ours));
     if (change !== undefined) {
       await this.#deps.writer.patch('change', machines, refOf(ours), mergePatch(ours, change), { signal });
     }
-    const changed = this.#changedFields(ours, value);
-    const problem = `${changed}: the server still has the former value; the rollout of the pool replaces it`;
-    return { object: machine, problems: changed === '' ? [] : [problem] };
+    const isWaiting = !isPooled && !hasServer && problems.length > 0;
+    return { problems, ...(isWaiting && { again: checkAgain('settings') }) };
   }
 
-  /** Of a machine that has a server no class can change; what is asked for in vain is named. */
-  #fixed(ours: Machine, value: ProviderValue): ClassFit {
+  /** Of a machine that has a server no class can change, and that of a pool is its pool's: what is asked for in vain is named. */
+  #fixed(ours: Machine, value: ProviderValue, isPooled: boolean): ClassFit {
     const changed = this.#changedFields(ours, value);
-    if (changed === '') return { problems: [] };
-    return {
-      problems: [`${changed}: cannot be changed once the server exists; change it back, or create another Machine`],
-    };
+    const why = isPooled
+      ? 'the server still has the former value; the rollout of the pool replaces it'
+      : 'cannot be changed once the server exists; change it back, or create another Machine';
+    return { problems: changed === '' ? [] : [`${changed}: ${why}`] };
   }
 
   /** Fields that say something else than the class of our Machine; empty: none. */
@@ -222,19 +197,13 @@ export class ClusterMachineController {
   }
 
   /** Remembers which Machine was made: when that one is gone, this one goes too. Shows its floating IP. */
-  async #note(machine: ClusterMachine, ours: Machine, signal: AbortSignal): Promise<ClusterMachine> {
-    const { annotations = {} } = machine.metadata;
+  #note(object: ClusterMachine, ours: Machine): void {
     const floating = ipAddressOf({ ours, node: this.#nodeOf(ours) }, 'ExternalIP');
-    const note = `${noteOf(machine)}${ours.metadata.uid}`;
-    const isNew = annotations[MADE_MACHINE_ANNOTATION] !== note;
-    const isMoved = floating !== undefined && annotations[FLOATING_IP_ANNOTATION] !== floating;
-    if (!isNew && !isMoved) return machine;
-    const change = {
-      ...(isNew && { [MADE_MACHINE_ANNOTATION]: note }),
-      ...(isMoved && { [FLOATING_IP_ANNOTATION]: floating }),
+    object.metadata.annotations = {
+      ...object.metadata.annotations,
+      [MADE_MACHINE_ANNOTATION]: `${noteOf(object)}${ours.metadata.uid}`,
+      ...(floating !== undefined && { [FLOATING_IP_ANNOTATION]: floating }),
     };
-    const patch = mergePatch(machine, { metadata: { annotations: change } });
-    return await this.#deps.writer.patch('change', clusterMachines, refOf(machine), patch, { signal });
   }
 
   /** Its Machine was asked to go and is gone, or somebody has deleted it: it goes too, unless that was taken back in time. */
@@ -255,19 +224,20 @@ export class ClusterMachineController {
       await this.#finalizer.remove(machine, signal);
       return stop;
     }
-    const { value, problems = [] } = readProviderValue(machine);
-    // Before the deletion: it goes by the policy that is wanted now.
-    const change = value === undefined ? undefined : changeOf(machine, ours, value);
-    const current =
-      change === undefined
-        ? ours
-        : await writer.patch('change', machines, refOf(ours), mergePatch(ours, change), { signal });
-    if (!isBeingDeleted(current)) {
-      const clusters = concernedTargets(targets, [ours]);
-      await writer.delete('destroy', machines, refOf(ours), { uid: ours.metadata.uid }, { signal, clusters });
-    }
-    await this.#report({ object: machine, problems }, signal);
-    return waitFor('its Machine to be gone');
+    return await runFrontEndPass(this.#kind, machine, signal, async () => {
+      const { value, problems = [] } = readProviderValue(machine);
+      // Before the deletion: it goes by the policy that is wanted now.
+      const change = value === undefined ? undefined : changeOf(machine, ours, value);
+      const current =
+        change === undefined
+          ? ours
+          : await writer.patch('change', machines, refOf(ours), mergePatch(ours, change), { signal });
+      if (!isBeingDeleted(current)) {
+        const clusters = concernedTargets(targets, [ours]);
+        await writer.delete('destroy', machines, refOf(ours), { uid: ours.metadata.uid }, { signal, clusters });
+      }
+      return { problems, again: waitFor('its Machine to be gone') };
+    });
   }
 
   /** Whether the API server itself shows no Machine of it. */
@@ -276,7 +246,7 @@ export class ClusterMachineController {
     return named === undefined || !areOne(machine, named);
   }
 
-  async #report({ object: machine, problems }: Synced<ClusterMachine>, signal: AbortSignal): Promise<void> {
+  #statusOf(machine: ClusterMachine, problems: readonly Problem[]): FrontEndStatus | undefined {
     const ours = this.#oursOf(machine);
     const { namespace, name } = machine.metadata;
     const cluster = clusterNameOf(machine);
@@ -290,13 +260,14 @@ export class ClusterMachineController {
       problems,
       upgradeIndex: shownUpgradeIndexes(siblings).get(name),
     };
+    const { providerStatus: before } = machine.status ?? {};
     const after = providerStatusOf(known);
-    const change = changeOfStatus(machine.status?.providerStatus, after);
-    if (change === undefined) return;
-    const patch = statusPatch(machine, { providerStatus: change });
-    await this.#deps.writer.patch('change', clusterMachines, refOf(machine), patch, { signal });
-    const { conditions } = machine.status?.providerStatus ?? {};
-    reportChanges(this.#deps.recorder, machine, conditions, after.conditions, wrongConditions(known));
+    const change = changeOfStatus(before, after);
+    if (change === undefined) return undefined;
+    return {
+      patch: statusPatch(machine, { providerStatus: change }),
+      events: reportableChanges(before?.conditions, after.conditions, wrongConditions(known)),
+    };
   }
 
   #nodeOf(ours: Machine): Node | undefined {

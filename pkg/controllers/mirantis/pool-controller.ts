@@ -1,4 +1,4 @@
-import { hasFinalizer } from '../../apis/finalizers.ts';
+import { hasFinalizer, withFinalizer } from '../../apis/finalizers.ts';
 import { FRONT_END_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
@@ -11,19 +11,22 @@ import type { Lister } from '../../cache/lister.ts';
 import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
-import { ignoreAlreadyExists, ignoreNotFound, isAlreadyExists } from '../../kube/errors.ts';
+import { ignoreAlreadyExists, ignoreNotFound } from '../../kube/errors.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { clusterMachines, machineDeployments, machinePools } from '../../kube/resource.ts';
 import type { Logger } from '../../log/logger.ts';
 import { Finalizer } from '../../reconcile/finalizer.ts';
+import type { FieldPath } from '../../reconcile/object-pass/owned-fields.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.ts';
 import type { Targets } from '../../targets/targets.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import { readCluster } from './cluster-value.ts';
 import { updateOrderFor } from './desired-cluster.ts';
 import type { MirantisClusters } from './clusters.ts';
-import { reportChanges } from './events.ts';
-import { isRequestRejected, isServed, checkAgain, type Synced } from './front-end.ts';
+import { reportableChanges } from './events.ts';
+import type { FrontEndKind, FrontEndPass, FrontEndOutcome, FrontEndStatus } from './front-end-pass.ts';
+import { runFrontEndPass } from './front-end-pass.ts';
+import { isRequestRejected, isServed, checkAgain } from './front-end.ts';
 import type { GeneratedClasses } from './generated-classes.ts';
 import { poolStatusOf } from './pool-status.ts';
 import { readPool, type PoolValue } from './pool-value.ts';
@@ -62,6 +65,13 @@ export interface PoolDeps {
 /** The garbage collector's promise to take the owner references away, so that dependents stay (`--cascade=orphan`). */
 const ORPHAN_FINALIZER = 'orphan';
 
+type Pass = FrontEndPass<MachinePool>;
+
+const OWNED_FIELDS: readonly FieldPath[] = [
+  ['metadata', 'finalizers'],
+  ['spec', 'replicas'],
+];
+
 /**
  * Makes of each MachinePool a MachineDeployment of its name, and shows each of its Machines as one of their API.
  *
@@ -74,10 +84,13 @@ const ORPHAN_FINALIZER = 'orphan';
 export class MirantisPoolController {
   readonly #deps: PoolDeps;
   readonly #finalizer: Finalizer<MachinePool>;
+  readonly #kind: FrontEndKind<MachinePool>;
 
   constructor(deps: PoolDeps) {
     this.#deps = deps;
     this.#finalizer = new Finalizer(deps.writer, machinePools, FRONT_END_FINALIZER);
+    const statusOf = this.#statusOf.bind(this);
+    this.#kind = { ...deps, resource: machinePools, owned: OWNED_FIELDS, statusOf };
   }
 
   /** One pass over one pool. What it throws is retried with back-off. */
@@ -87,11 +100,9 @@ export class MirantisPoolController {
     if (isBeingDeleted(pool)) return this.#finalizer.holds(pool) ? await this.#finish(pool, signal) : stop;
     if (!isServed(pool)) return stop;
 
-    const { value, problems } = readPool(pool);
-    const synced = value === undefined ? { object: pool, problems } : await this.#sync(pool, value, signal);
-    await this.#report(synced, signal);
+    const result = await runFrontEndPass(this.#kind, pool, signal, (pass) => this.#sync(pass));
     await this.#deps.madeClasses.removeUnused(pool.metadata.namespace, signal);
-    return synced.again ?? stop;
+    return result;
   }
 
   #oursOf(pool: MachinePool): MachineDeployment | undefined {
@@ -99,77 +110,64 @@ export class MirantisPoolController {
     return named !== undefined && claimOn(pool, named) === 'ours' ? named : undefined;
   }
 
-  /** Makes the MachineDeployment, or has it follow, and its Machines be shown. What the API server refuses is a problem of the pool. */
-  async #sync(pool: MachinePool, value: PoolValue, signal: AbortSignal): Promise<Synced<MachinePool>> {
-    try {
-      const ours = this.#oursOf(pool);
-      if (ours === undefined) return await this.#make(pool, value, signal);
-      const followed = await this.#update(pool, ours, value, signal);
-      const shown = await this.#showMembers(followed.object, ours, signal);
-      const again =
-        followed.again ?? (shown.length > 0 ? checkAgain('the API server to accept the update') : undefined);
-      return { object: followed.object, problems: [...followed.problems, ...shown], ...(again && { again }) };
-    } catch (err) {
-      if (!isRequestRejected(err)) throw err;
-      const problem = `refused by the API server: ${err.message}`;
-      return { object: pool, problems: [problem], again: checkAgain('the API server to accept the update') };
-    }
+  /** Makes the MachineDeployment, or has it follow, and its Machines be shown. */
+  async #sync(pass: Pass): Promise<FrontEndOutcome> {
+    const { observed, signal } = pass;
+    const { value, problems } = readPool(observed);
+    if (value === undefined) return { problems };
+    const ours = this.#oursOf(observed);
+    if (ours === undefined) return await this.#make(pass, value);
+    const followed = await this.#update(pass, ours, value);
+    const shown = await this.#showMembers(observed, ours, signal);
+    const again = followed.again ?? (shown.length > 0 ? checkAgain('the API server to accept the update') : undefined);
+    return { problems: [...(followed.problems ?? []), ...shown], ...(again && { again }) };
   }
 
-  async #make(pool: MachinePool, value: PoolValue, signal: AbortSignal): Promise<Synced<MachinePool>> {
+  async #make({ observed: pool, object, signal }: Pass, value: PoolValue): Promise<FrontEndOutcome> {
     const { machineDeployments: known, madeClasses, writer, log } = this.#deps;
     const named = known.get(keyOf(pool));
     if (named !== undefined && claimOn(pool, named) === 'foreign') {
       const problem = `metadata.name: a MachineDeployment has this name and belongs to another owner; choose another name`;
-      return { object: pool, problems: [problem], again: checkAgain('the other MachineDeployment to be deleted') };
+      return { problems: [problem], again: checkAgain('the other MachineDeployment to be deleted') };
     }
     if (!this.#finalizer.holds(pool)) {
-      const held = await this.#finalizer.add(pool, signal);
-      return { object: held, problems: [], again: requeue(0, 'the cache to show the finalizer') };
+      object.metadata.finalizers = withFinalizer(pool, FRONT_END_FINALIZER);
+      return { again: requeue(0, 'the cache to show the finalizer') };
     }
     if (named !== undefined) {
-      const { ownerReferences = [] } = named.metadata;
-      const patch = mergePatchIfUnchanged(named, {
-        metadata: { ownerReferences: [...ownerReferences, ownerReferenceOf(pool)] },
-      });
+      const ownerReferences = [...(named.metadata.ownerReferences ?? []), ownerReferenceOf(pool)];
+      const patch = mergePatchIfUnchanged(named, { metadata: { ownerReferences } });
       await writer.patch('change', machineDeployments, refOf(named), patch, { signal });
       log.info({ machineDeployment: keyOf(named) }, 'adopted machine deployment for a pool');
-      return { object: pool, problems: [], again: requeue(0, 'the cache to show the adoption') };
+      return { again: requeue(0, 'the cache to show the adoption') };
     }
     const wanted = await madeClasses.usedBy(pool, value.machine.server, signal);
-    if (wanted.value === undefined)
-      return { object: pool, problems: wanted.problems, again: checkAgain('settings of the Cluster') };
+    if (wanted.value === undefined) return { problems: wanted.problems, again: checkAgain('settings of the Cluster') };
     const problems = await madeClasses.provide(wanted.value, signal);
-    if (problems.length > 0) return { object: pool, problems, again: checkAgain('the class to be deleted') };
-    const wantedDeployment = deploymentFor(pool, value, wanted.value.metadata.name);
-    try {
-      await writer.create('create', machineDeployments, wantedDeployment, { signal });
-      log.info({ machineDeployment: keyOf(pool) }, 'created machine deployment for a pool');
-      return { object: pool, problems: [] };
-    } catch (err) {
-      if (!isAlreadyExists(err)) throw err;
-      return { object: pool, problems: [], again: checkAgain('the cache to show the MachineDeployment of its name') };
-    }
+    if (problems.length > 0) return { problems, again: checkAgain('the class to be deleted') };
+    const ours = deploymentFor(pool, value, wanted.value.metadata.name);
+    const made = await writer.create('create', machineDeployments, ours, { signal }).catch(ignoreAlreadyExists);
+    if (made === undefined) return { again: checkAgain('the cache to show the MachineDeployment of its name') };
+    log.info({ machineDeployment: keyOf(pool) }, 'created machine deployment for a pool');
+    return {};
   }
 
   async #update(
-    pool: MachinePool,
+    { observed: pool, object, signal }: Pass,
     ours: MachineDeployment,
     value: PoolValue,
-    signal: AbortSignal,
-  ): Promise<Synced<MachinePool>> {
+  ): Promise<FrontEndOutcome> {
     const { madeClasses, writer } = this.#deps;
-    if (isBeingDeleted(ours)) return { object: pool, problems: [] };
+    if (isBeingDeleted(ours)) return {};
     const moved = movedLabels(pool, ours);
     if (moved.length > 0) {
       const problem = `metadata.labels: ${moved.join(', ')} cannot be changed; change it back, or create another pool`;
-      return { object: pool, problems: [problem] };
+      return { problems: [problem] };
     }
     const { report } = replicasPlan(ours, value.replicas);
     if (report !== undefined) {
-      const patch = mergePatchIfUnchanged(pool, { spec: { replicas: report } });
-      const reported = await writer.patch('change', machinePools, refOf(pool), patch, { signal });
-      return { object: reported, problems: [], again: requeue(0, 'the cache to show its own replicas') };
+      object.spec = { ...object.spec, replicas: report };
+      return { again: requeue(0, 'the cache to show its own replicas') };
     }
     const wanted = await madeClasses.usedBy(pool, value.machine.server, signal);
     const problems = wanted.problems ?? (await madeClasses.provide(wanted.value, signal));
@@ -182,7 +180,7 @@ export class MirantisPoolController {
       const patch = mergePatchIfUnchanged(ours, change);
       await writer.patch('change', machineDeployments, refOf(ours), patch, { signal });
     }
-    return { object: pool, problems, ...(problems.length > 0 && { again: checkAgain('settings of the Cluster') }) };
+    return { problems, ...(problems.length > 0 && { again: checkAgain('settings of the Cluster') }) };
   }
 
   /** What the Cluster of a pool says about its rollouts. Without a Cluster they go on, unless nobody knows whether there is one. */
@@ -235,13 +233,14 @@ export class MirantisPoolController {
     if (hasFinalizer(pool, ORPHAN_FINALIZER)) return waitFor('its MachineDeployment to be orphaned');
     const ours = this.#oursOf(pool);
     if (ours !== undefined) {
-      if (!isBeingDeleted(ours)) {
-        const clusters = concernedTargets(targets, this.#machinesOf(ours));
-        const { uid } = ours.metadata;
-        await writer.delete('destroy', machineDeployments, refOf(ours), { uid }, { signal, clusters });
-      }
-      await this.#report({ object: pool, problems: [] }, signal);
-      return waitFor('its MachineDeployment to be gone');
+      return await runFrontEndPass(this.#kind, pool, signal, async () => {
+        if (!isBeingDeleted(ours)) {
+          const clusters = concernedTargets(targets, this.#machinesOf(ours));
+          const { uid } = ours.metadata;
+          await writer.delete('destroy', machineDeployments, refOf(ours), { uid }, { signal, clusters });
+        }
+        return { again: waitFor('its MachineDeployment to be gone') };
+      });
     }
     const live = await reader.get(machineDeployments, refOf(pool), { signal }).catch(ignoreNotFound);
     if (live !== undefined && claimOn(pool, live) === 'ours') {
@@ -252,14 +251,14 @@ export class MirantisPoolController {
     return stop;
   }
 
-  async #report({ object: pool, problems }: Synced<MachinePool>, signal: AbortSignal): Promise<void> {
-    const status = poolStatusOf({ pool, deployment: this.#oursOf(pool), problems });
-    const change = changeOfStatus(pool.status, status);
-    if (change === undefined) return;
-    await this.#deps.writer.patch('change', machinePools, refOf(pool), statusPatch(pool, change), { signal });
+  #statusOf(pool: MachinePool, problems: readonly Problem[]): FrontEndStatus | undefined {
+    const after = poolStatusOf({ pool, deployment: this.#oursOf(pool), problems });
+    const change = changeOfStatus(pool.status, after);
+    if (change === undefined) return undefined;
     const wrong = new Set(problems.length > 0 ? ['LCM'] : []);
-    reportChanges(this.#deps.recorder, pool, pool.status?.conditions, status.conditions, wrong);
+    return {
+      patch: statusPatch(pool, change),
+      events: reportableChanges(pool.status?.conditions, after.conditions, wrong),
+    };
   }
 }
-
-/** One of this name that the cache does not show yet. */
