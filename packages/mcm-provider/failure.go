@@ -50,7 +50,7 @@ func failureOf(err error) *Failure {
 		code = contract.Code_CODE_UNKNOWN
 	}
 	if isOwn {
-		return failed(code, "%s", own.Message())
+		return failed(code, "%s", plain(own.Message()))
 	}
 	return failed(code, "%s", plain(err.Error()))
 }

@@ -23,6 +23,8 @@ func TestFailures(t *testing.T) {
 		"NotFound in another error is not":              {fmt.Errorf("reading the subnet: %w", notFound), contract.Code_CODE_UNKNOWN, "reading the subnet: no such VM"},
 		"NotFound in a text is not":                     {errors.New(notFound.Error()), contract.Code_CODE_UNKNOWN, notFound.Error()},
 		"another code in another error is":              {fmt.Errorf("two: %w", status.Error(codes.Unavailable, "away")), contract.Code_CODE_UNAVAILABLE, "two: away"},
+		"a text of several lines loses its frame":       {fmt.Errorf("two: %w", status.Error(codes.Internal, "a\nb")), contract.Code_CODE_INTERNAL, "two: a\nb"},
+		"a status in the text of one loses its frame":   {status.Error(codes.Internal, status.Error(codes.Internal, "no region").Error()), contract.Code_CODE_INTERNAL, "no region"},
 		"an error that says OK is one":                  {status.Error(codes.OK, "odd"), contract.Code_CODE_UNKNOWN, "odd"},
 		"a code that the contract lacks is Unknown":     {status.Error(codes.Code(99), "odd"), contract.Code_CODE_UNKNOWN, "odd"},
 		"Uninitialized has its own number":              {status.Error(codes.Uninitialized, "wait"), contract.Code_CODE_UNINITIALIZED, "wait"},

@@ -22,6 +22,9 @@ func startLogs(to io.Writer, level string, secrets *secrets) error {
 	if err := least.UnmarshalText([]byte(level)); err != nil {
 		return err
 	}
+	if least <= slog.LevelInfo {
+		least = slog.Level(-verbosity[level]) // which is that of klog.V
+	}
 	slog.SetDefault(slog.New(slog.NewJSONHandler(to, &slog.HandlerOptions{
 		Level: least,
 		ReplaceAttr: func(_ []string, attribute slog.Attr) slog.Attr {
@@ -30,6 +33,9 @@ func startLogs(to io.Writer, level string, secrets *secrets) error {
 				attribute.Value = slog.StringValue(secrets.clean(attribute.Value.String()))
 			case slog.KindAny:
 				value := attribute.Value.Any()
+				if written, isLevel := value.(slog.Level); isLevel {
+					return slog.String(attribute.Key, levelOf(written).String())
+				}
 				text, written := fmt.Sprint(value), asWritten(value)
 				if secrets.clean(text) != text || secrets.clean(written) != written {
 					attribute.Value = slog.StringValue(secrets.clean(text))
@@ -42,6 +48,18 @@ func startLogs(to io.Writer, level string, secrets *secrets) error {
 	klog.OsExit = func(code int) { panic("the provider ended with klog, exit code " + strconv.Itoa(code)) }
 	var klogLevel klog.Level
 	return klogLevel.Set(strconv.Itoa(verbosity[level]))
+}
+
+// levelOf rounds a level of klog.V to one of this program.
+func levelOf(level slog.Level) slog.Level {
+	switch {
+	case level <= slog.LevelDebug:
+		return slog.LevelDebug
+	case level < slog.LevelInfo:
+		return slog.LevelInfo
+	default:
+		return level
+	}
 }
 
 // asWritten is a value as the handler writes it: it follows pointers, of which text shows only the address.

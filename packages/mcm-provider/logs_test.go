@@ -35,6 +35,7 @@ func TestLogLinesHaveNoSecretOfACallThatRuns(t *testing.T) {
 		Of *struct{ Data map[string][]byte }
 	}{&struct{ Data map[string][]byte }{data}})
 	klog.InfoS("a value that cannot be written", "request", unwritable{})
+	klog.V(2).Info("a step")
 	klog.V(3).Info("a request")
 	written := lines.String()
 
@@ -46,12 +47,30 @@ func TestLogLinesHaveNoSecretOfACallThatRuns(t *testing.T) {
 	if !strings.Contains(written, "a pointer to it") || !strings.Contains(written, "cannot be written") {
 		t.Errorf("lines are missing in %s", written)
 	}
+	if !strings.Contains(written, `"level":"INFO","msg":"a step"`) {
+		t.Errorf("a line of the provider is missing, or has another level, in %s", written)
+	}
 	if !strings.Contains(written, "eu-central-1") || strings.Contains(written, "a request") {
 		t.Errorf("%s", written)
 	}
 	show()
 	if len(hiding.pieces) > 0 {
 		t.Errorf("secrets of calls that have ended are kept")
+	}
+}
+
+func TestWithDebugTheProviderWritesALineAboutEachRequest(t *testing.T) {
+	lines := &bytes.Buffer{}
+	if err := startLogs(lines, "debug", &secrets{}); err != nil {
+		t.Fatal(err)
+	}
+	klog.V(3).Info("a request")
+	klog.V(5).Info("a detail")
+	klog.V(6).Info("a byte")
+	for line, want := range map[string]bool{`"INFO","msg":"a request"`: true, `"DEBUG","msg":"a detail"`: true, "a byte": false} {
+		if strings.Contains(lines.String(), line) != want {
+			t.Errorf("%s in %s", line, lines)
+		}
 	}
 }
 

@@ -57,6 +57,9 @@ type Options struct {
 	// IdempotentCreate says that a creation that is repeated at once never makes a second VM, because the provider uses a token or a unique
 	// name at the cloud. The public providers do not. Without it, the manager waits two minutes after a creation without an answer.
 	IdempotentCreate bool
+	// FindsByID says that GetMachineStatus finds VMs by their IDs alone. The VM of a machine without a provider ID is then looked for in the
+	// list, before one is made or deleted.
+	FindsByID bool
 	// Unimplemented names optional methods of the contract that the provider answers with Unimplemented. Others that it does not have are
 	// found out by their first call.
 	Unimplemented []string

@@ -107,6 +107,19 @@ func TestTheVMOfAnotherMachineIsNeitherShownNorDeletedNorDoubled(t *testing.T) {
 	}
 }
 
+func TestAVMThatWasMadeHereAndFoundAgainIsStillThatOfItsMachine(t *testing.T) {
+	s := serviceOf(t, &byName{})
+	ctx := context.Background()
+	_, _ = s.CreateMachine(ctx, creation("1"))
+	status := func(uid string) contract.Code {
+		found, _ := s.GetMachineStatus(ctx, &contract.GetMachineStatusRequest{Call: anywhere, Machine: machine("n", "m", uid, "id-m")})
+		return found.Failure.GetCode()
+	}
+	if own, other := status("1"), status("2"); own != contract.Code_CODE_OK || other != contract.Code_CODE_NOT_FOUND {
+		t.Errorf("%s, %s", own, other)
+	}
+}
+
 func TestTheVMOfAnotherMachineIsNotInitialized(t *testing.T) {
 	s := serviceOf(t, &byName{})
 	in := &contract.Call{Cluster: "c"}
@@ -200,6 +213,53 @@ func TestAListThatIsGivenUpShowsNoSecretWhileItGoesOn(t *testing.T) {
 	release()
 	if got := s.secrets.clean("of-the-account"); got == hidden {
 		t.Error("it is kept longer than needed")
+	}
+}
+
+// byID finds VMs by their IDs alone, and deletes by the names of machines those that it is not told.
+type byID struct{ byName }
+
+func (p *byID) GetMachineStatus(ctx context.Context, in *driver.GetMachineStatusRequest) (*driver.GetMachineStatusResponse, error) {
+	if in.Machine.Spec.ProviderID == "" {
+		return nil, status.Error(codes.NotFound, "machine does not have a ProviderID yet")
+	}
+	return p.byName.GetMachineStatus(ctx, in)
+}
+
+func TestVMsThatAProviderFindsByIDAloneAreLookedForInItsList(t *testing.T) {
+	provider := &byID{}
+	s := serviceOf(t, provider)
+	s.options.FindsByID = true
+	ctx := context.Background()
+	for range 2 {
+		if made, _ := s.CreateMachine(ctx, creation("1")); made.GetVm().GetProviderId() != "id-m" || len(provider.names) != 1 {
+			t.Errorf("%v, VMs %v", made, provider.names)
+		}
+	}
+	found, _ := s.GetMachineStatus(ctx, &contract.GetMachineStatusRequest{Call: anywhere, Machine: machine("n", "m", "1", "")})
+	if found.GetVm().GetProviderId() != "id-m" {
+		t.Errorf("its status: %v", found)
+	}
+	foreign := deletion("2")
+	foreign.Machine.Namespace = "o"
+	if deleted, _ := s.DeleteMachine(ctx, foreign); deleted.Failure.GetCode() != contract.Code_CODE_NOT_FOUND || len(provider.names) != 1 {
+		t.Errorf("the deletion of another machine of its name: %v, VMs %v", deleted, provider.names)
+	}
+	if deleted, _ := s.DeleteMachine(ctx, deletion("1")); deleted.Failure != nil || len(provider.names) > 0 || len(s.owners.vms) > 0 {
+		t.Errorf("its deletion: %v, VMs %v", deleted, provider.names)
+	}
+	if deleted, _ := s.DeleteMachine(ctx, deletion("1")); deleted.Failure != nil {
+		t.Errorf("its deletion once more: %v", deleted)
+	}
+}
+
+func TestAVMIsNotDeletedByItsNameWhileTheListCannotBeRead(t *testing.T) {
+	provider := &scripted{errors: map[string]error{"ListMachines": status.Error(codes.Unavailable, "away")}}
+	s := serviceOf(t, provider)
+	s.options.FindsByID = true
+	deleted, _ := s.DeleteMachine(context.Background(), deletion("1"))
+	if deleted.Failure.GetCode() != contract.Code_CODE_UNAVAILABLE || slices.Contains(provider.asked, "DeleteMachine") {
+		t.Errorf("%v, asked for %v", deleted, provider.asked)
 	}
 }
 

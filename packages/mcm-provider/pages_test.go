@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 )
 
 func idsOf(vms []listed) []string {
@@ -37,6 +38,26 @@ func TestAPageAfterARestartContinuesWhereTheLastOneEnded(t *testing.T) {
 	rest, end, err := (&pages{}).next("class", token, 0, all)
 	if got := idsOf(rest); !slices.Equal(got, []string{"b", "c"}) || end != "" || err != nil {
 		t.Errorf("%v, then %q, %v", got, end, err)
+	}
+}
+
+func TestTheRestOfAListIsNotKeptForLong(t *testing.T) {
+	reads := 0
+	all := func() (map[string]string, error) {
+		reads++
+		return map[string]string{"a": "m1", "b": "m2"}, nil
+	}
+	several := &pages{}
+	_, token, _ := several.next("class", "", 1, all)
+	old := page{"class", token}
+	several.rests[old] = rest{vms: several.rests[old].vms, at: time.Now().Add(-restTime - time.Second)}
+	_, _, _ = several.next("other", "", 1, all)
+	if _, isKept := several.rests[old]; isKept {
+		t.Error("it is kept")
+	}
+	several.rests[old] = rest{at: time.Now().Add(-restTime - time.Second)}
+	if late, _, _ := several.next("class", token, 1, all); !slices.Equal(idsOf(late), []string{"b"}) || reads != 3 {
+		t.Errorf("%v after reading %d times", idsOf(late), reads)
 	}
 }
 

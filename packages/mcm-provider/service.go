@@ -257,9 +257,18 @@ func (s *service) find(ctx context.Context, in *request) (outcome, error) {
 	if failure := failureOf(err); failure == nil || failure.Code != contract.Code_CODE_UNIMPLEMENTED {
 		return found, err
 	}
+	listed, err := s.listed(ctx, in)
+	if err != nil {
+		return outcome{}, err
+	}
+	return outcome{vm: vm{providerID: listed.ProviderID, nodeName: listed.NodeName}}, nil
+}
+
+// listed is the VM that is listed with the name of the machine.
+func (s *service) listed(ctx context.Context, in *request) (*driver.GetMachineStatusResponse, error) {
 	list, err := s.listAll(ctx, in.class, in.secret)
 	if err != nil {
-		return outcome{}, notTheVM(failureOf(err))
+		return nil, notTheVM(failureOf(err))
 	}
 	ids := []string{}
 	for id, name := range list {
@@ -269,12 +278,12 @@ func (s *service) find(ctx context.Context, in *request) (outcome, error) {
 	}
 	switch len(ids) {
 	case 0:
-		return outcome{}, failed(contract.Code_CODE_NOT_FOUND, "no VM is listed with the name of the machine")
+		return nil, failed(contract.Code_CODE_NOT_FOUND, "no VM is listed with the name of the machine")
 	case 1:
-		// The provider without this method, that of OpenStack, names Nodes so.
-		return outcome{vm: vm{providerID: ids[0], nodeName: in.machine.Name}}, nil
+		// The providers of which this is asked name Nodes so.
+		return &driver.GetMachineStatusResponse{ProviderID: ids[0], NodeName: in.machine.Name}, nil
 	default:
-		return outcome{}, failed(contract.Code_CODE_OUT_OF_RANGE, "several VMs are listed with the name of the machine: %s",
+		return nil, failed(contract.Code_CODE_OUT_OF_RANGE, "several VMs are listed with the name of the machine: %s",
 			strings.Join(slices.Sorted(slices.Values(ids)), ", "))
 	}
 }
@@ -298,10 +307,18 @@ func (s *service) initialize(ctx context.Context, in *request) (outcome, error) 
 	return outcome{vm: completed.or(in.machine)}, err
 }
 
-func (s *service) status(ctx context.Context, in *request) (outcome, error) {
-	response, err := s.provider.GetMachineStatus(ctx, &driver.GetMachineStatusRequest{
+// asked is what the provider says of the VM of a machine.
+func (s *service) asked(ctx context.Context, in *request) (*driver.GetMachineStatusResponse, error) {
+	if s.options.FindsByID && in.machine.Spec.ProviderID == "" {
+		return s.listed(ctx, in)
+	}
+	return s.provider.GetMachineStatus(ctx, &driver.GetMachineStatusRequest{
 		Machine: in.machine, MachineClass: in.class, Secret: secretOf(in.secret),
 	})
+}
+
+func (s *service) status(ctx context.Context, in *request) (outcome, error) {
+	response, err := s.asked(ctx, in)
 	if failure := failureOf(err); failure != nil && isNone(failure.Code) {
 		if made, isThere := s.unheard.find(string(in.machine.UID)); isThere {
 			return outcome{vm: made, isMade: true}, nil
@@ -350,11 +367,17 @@ func (s *service) mayDelete(ctx context.Context, in *request) error {
 	if id := in.machine.Spec.ProviderID; id != "" {
 		return s.owners.refuse(id, in.owner)
 	}
-	_, err := s.status(ctx, in)
-	if failure := failureOf(err); failure != nil && failure.isForeign {
+	found, err := s.status(ctx, in)
+	failure := failureOf(err)
+	switch {
+	case failure != nil && failure.isForeign:
 		return failure
+	case !s.options.FindsByID || failure != nil && failure.Code == contract.Code_CODE_NOT_FOUND:
+		return nil // what the provider deletes, or cannot find, it says itself
+	default:
+		in.machine.Spec.ProviderID = found.vm.providerID
+		return err
 	}
-	return nil // what the provider deletes, or cannot find, it says itself
 }
 
 // list returns one page.

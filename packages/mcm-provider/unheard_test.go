@@ -21,6 +21,8 @@ type slow struct {
 	asked   chan struct{}
 	answers chan answer
 	shows   bool
+	// The provider ID with which a VM was deleted.
+	deletedID string
 }
 
 type answer struct {
@@ -48,6 +50,7 @@ func (p *slow) DeleteMachine(ctx context.Context, in *driver.DeleteMachineReques
 	if !p.shows {
 		return nil, status.Error(codes.NotFound, "not visible")
 	}
+	p.deletedID = in.Machine.Spec.ProviderID
 	return p.byName.DeleteMachine(ctx, in)
 }
 
@@ -96,13 +99,26 @@ func TestAVMOfACreationThatWasGivenUpIsThatOfTheNextOneAndIsDeletedOnceItShows(t
 				t.Errorf("its deletion before it shows: %v", deleted)
 			}
 			provider.shows = true
-			if deleted, _ := s.DeleteMachine(context.Background(), deletion("1")); deleted.Failure != nil {
-				t.Errorf("its deletion: %v", deleted)
+			if deleted, _ := s.DeleteMachine(context.Background(), deletion("1")); deleted.Failure != nil || provider.deletedID != "id-m" {
+				t.Errorf("its deletion: %v, of %q", deleted, provider.deletedID)
 			}
 			if _, isThere := s.unheard.find("1"); isThere {
 				t.Error("it is remembered after its deletion")
 			}
 		})
+	}
+}
+
+func TestAVMThatTheCloudHasNotShownForLongIsNotThere(t *testing.T) {
+	remembered := &unheard{}
+	remembered.remember("1", vm{providerID: "id-m"})
+	remembered.vms["1"] = unheardVM{made: vm{providerID: "id-m"}, at: time.Now().Add(-settlingTime - time.Second)}
+	if _, isThere := remembered.find("1"); isThere {
+		t.Error("it is found")
+	}
+	remembered.remember("2", vm{})
+	if len(remembered.vms) != 1 {
+		t.Errorf("it is kept: %v", remembered.vms)
 	}
 }
 

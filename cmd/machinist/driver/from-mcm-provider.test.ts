@@ -55,13 +55,56 @@ describe('the driver of a provider of machine-controller-manager', () => {
     expect(await written('go.mod')).toMatch(new RegExp(`${AWS} v0\\.28\\.0[^]*=> "\\./mcm-provider"`));
     expect(await written('class.yaml')).toContain('provider: AWS\n');
     expect(await written('secret.yaml')).toContain("providerAccessKeyId: ''\n");
-    expect(await written('Dockerfile')).toContain('USER 65532:65532');
+    expect(await written('secret.yaml')).toContain('  userData: |\n');
+    expect(await written('class.yaml')).toMatch(/secretRef:\n {2}name: aws\n/);
+    expect(await written('Dockerfile')).toMatch(/CGO_ENABLED=0 go build [^]*USER 65532:65532\n/);
+    expect(await written('Dockerfile')).not.toContain('go mod vendor');
     const library = await readdir(path.join(place, 'out/mcm-provider'));
     expect(library).toContain('service.go');
     expect(library.filter((file) => /_test\.go$|testdata/.test(file))).toEqual([]);
     expect(await written('mcm-provider/go.mod')).toContain('module machinist.example/mcm-provider');
     expect(text).toContain('go mod tidy');
     expect(text).toContain('--driver=AWS=unix:///tmp/aws.sock');
+  });
+
+  test.each([
+    [
+      'ironcore-dev/machine-controller-manager-provider-ironcore-metal',
+      [
+        '"flag"',
+        'kubeconfig := ""',
+        'Flags: func(set *flag.FlagSet) {',
+        'func(ctx context.Context) (driver.Driver, error)',
+        'return metal.NewDriver(access, namespace, policy), nil',
+        'os.Exit(mcmprovider.ServeNew(provider, options))',
+      ],
+      [],
+    ],
+    [
+      'gardener/machine-controller-manager-provider-openstack',
+      [
+        'func(_ context.Context) (driver.Driver, error)',
+        '"k8s.io/apimachinery/pkg/runtime"',
+        'install.AddToScheme(scheme)',
+      ],
+      ['"flag"'],
+    ],
+    [
+      'gardener/machine-controller-manager-provider-vsphere',
+      ['Serve(mcmprovider.Complete(vsphere.NewVspherePlugin()),'],
+      ['"context"', 'ListScope', 'FindsByID'],
+    ],
+    [
+      'stackitcloud/machine-controller-manager-provider-stackit',
+      ['mcmprovider.ListScopeClass', 'FindsByID:     true', '[]string{"InitializeMachine", "GetVolumeIDs"}'],
+      ['Complete'],
+    ],
+  ])('of %s is made as its own main does it', async (module, has, lacks) => {
+    expect(await run(`github.com/${module}@v1.0.0`)).toMatchObject({ code: 0 });
+
+    const main = await written('main.go');
+    for (const line of has) expect(main).toContain(line);
+    for (const line of lacks) expect(main).not.toContain(line);
   });
 
   test('can be that of any provider whose constructor is named', async () => {
@@ -73,6 +116,17 @@ describe('the driver of a provider of machine-controller-manager', () => {
     expect(main).toContain('acme "example.com/mcm-provider-acme/v2/pkg/driver"');
     expect(main).toContain('Serve(acme.New(), mcmprovider.Options{');
     expect(main).toContain('Provider: "Acme"');
+  });
+
+  test('of a known provider with another constructor has nothing of what goes with its own', async () => {
+    const own = { import: ['fake=/pkg/fake'], expression: 'fake.New()' };
+
+    expect(await run('github.com/gardener/machine-controller-manager-provider-openstack@v1.0.0', own)).toMatchObject({
+      code: 0,
+    });
+
+    expect(await written('main.go')).toMatch(/\tos\.Exit\(mcmprovider\.Serve\(fake\.New\(\), [^]*"OpenStack"/);
+    expect(await written('main.go')).not.toMatch(/install|runtime/);
   });
 
   test('may import an internal package of its provider, by the name of its module', async () => {
@@ -134,6 +188,7 @@ describe('the driver of a provider of machine-controller-manager', () => {
     await Promise.all([mkdir(source), mkdir(mcm)]);
     await writeFile(path.join(source, 'go.mod'), 'module example.com/this/v3\n');
     await writeFile(path.join(mcm, 'go.mod'), 'module github.com/gardener/machine-controller-manager\n');
+    await writeFile(path.join(source, 'go.sum'), 'example.com/rare v1.0.0 h1:abc=\n');
     const own = { import: ['/a'], expression: 'a.New()', mcmSource: mcm };
 
     expect(await run(undefined, { ...own, source: path.relative(process.cwd(), source) })).toMatchObject({ code: 0 });
@@ -143,6 +198,7 @@ describe('the driver of a provider of machine-controller-manager', () => {
     expect(mod).toContain(`replace example.com/this/v3 => "${source}"\n`);
     expect(mod).toContain(`replace github.com/gardener/machine-controller-manager => "${mcm}"\n`);
     expect(await written('main.go')).toContain('"example.com/this/v3/a"');
+    expect(await written('go.sum')).toMatch(/^example\.com\/rare v1\.0\.0 h1:abc=\n[^]*google\.golang\.org\/grpc /);
     expect(await written('Dockerfile')).toContain('run "go mod vendor" first');
   });
 
@@ -161,6 +217,16 @@ describe('the driver of a provider of machine-controller-manager', () => {
     const { text } = await run('example.com/that', { source: path.join(place, 'source') });
 
     expect(text).toMatch(/^error: --source \S+ is a checkout of example\.com\/this, not of example\.com\/that$/);
+  });
+
+  test('names the versions that the library was compiled with', async () => {
+    const library = await readFile(path.resolve(import.meta.dirname, '../../../packages/mcm-provider/go.mod'), 'utf8');
+
+    await run(`${AWS}@v0.28.0`);
+
+    const mod = await written('go.mod');
+    for (const line of [/^go \S+$/m, /gardener\/machine-controller-manager v\S+$/m])
+      expect(line.exec(mod)?.[0]).toBe(line.exec(library)?.[0]);
   });
 
   test('does not take the place of what is there', async () => {
@@ -187,9 +253,19 @@ describe('the driver of a provider of machine-controller-manager', () => {
   });
 });
 
-test.each(Object.entries(MCM_PROVIDERS))('the page about providers has a row for %s', async (module, { provider }) => {
-  const page = await readFile(path.resolve(import.meta.dirname, '../../../docs/operations/mcm-providers.md'), 'utf8');
+test.each(Object.entries(MCM_PROVIDERS))(
+  'the page about providers has a row for %s',
+  async (module, { provider, listScope }) => {
+    const page = await readFile(path.resolve(import.meta.dirname, '../../../docs/operations/mcm-providers.md'), 'utf8');
 
-  expect(page).toContain(`\`${module}\``);
-  expect(page).toContain(provider === undefined ? ' any ' : `\`${provider}\``);
-});
+    const [, , accepts = '', lists = ''] =
+      page
+        .split('\n')
+        .find((line) => line.startsWith(`| \`${module}\``))
+        ?.split('|')
+        .map((cell) => cell.trim()) ?? [];
+    expect(accepts).toBe(provider === undefined ? 'any' : `\`${provider}\``);
+    // By tags or labels of the class, which classes may share: that is no list of one class.
+    expect(/^the class/.test(lists) ? 'class' : 'cluster').toBe(listScope);
+  },
+);

@@ -152,7 +152,23 @@ function nameOf(module: string): string {
 async function write(folder: string, program: McmProgram): Promise<void> {
   await mkdir(folder);
   for (const [file, text] of mcmProgramFiles(program)) await writeFile(path.join(folder, file), text);
-  await copyLibrary(installation(), path.join(folder, SHIM_FOLDER));
+  const library = path.join(folder, SHIM_FOLDER);
+  await copyLibrary(installation(), library);
+  await writeFile(path.join(folder, 'go.sum'), await checksums([library, program.source, program.originalSource]));
+}
+
+/** What checkouts say of their modules, so that Go need not ask the checksum database, which does not have all of them. */
+async function checksums(folders: readonly (string | undefined)[]): Promise<string> {
+  const texts = await Promise.all(
+    folders.map(async (folder) =>
+      folder === undefined ? '' : await readFile(path.join(folder, 'go.sum'), 'utf8').catch(() => ''),
+    ),
+  );
+  const lines = new Set(texts.flatMap((text) => text.split('\n')).filter((line) => line !== ''));
+  return [...lines]
+    .toSorted()
+    .map((line) => `${line}\n`)
+    .join('');
 }
 
 /** Copies the library of a checkout or a bundle, without its tests. */

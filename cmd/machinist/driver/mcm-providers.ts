@@ -18,6 +18,8 @@ export interface McmProvider {
   readonly provider: string | undefined;
   /** What ListMachines returns. */
   readonly listScope: 'class' | 'cluster';
+  /** Whether GetMachineStatus finds nothing for a machine without a provider ID. */
+  readonly findsByID?: boolean;
   /** Optional methods of the contract that it answers with Unimplemented. */
   readonly unimplemented: readonly OptionalMethod[];
   /** Keys of its Secret, beside `userData`. */
@@ -104,6 +106,7 @@ export const MCM_PROVIDERS: Readonly<Record<string, McmProvider>> = {
     isOlder: true,
     provider: 'EquinixMetal',
     listScope: 'cluster',
+    findsByID: true,
     unimplemented: ['InitializeMachine', 'GetVolumeIDs'],
     secretKeys: ['apiToken'],
   },
@@ -137,6 +140,7 @@ export const MCM_PROVIDERS: Readonly<Record<string, McmProvider>> = {
     expression: 'stackit.NewProvider(&spi.PluginSPIImpl{})',
     provider: 'stackit',
     listScope: 'class',
+    findsByID: true,
     unimplemented: ['InitializeMachine', 'GetVolumeIDs'],
     secretKeys: ['project-id', 'serviceaccount.json'],
   },
