@@ -34,8 +34,13 @@ export class DriverFleet implements AsyncDisposable {
     this.#stack = stack;
   }
 
-  /** Applies what is in the folder of the driver called `name`, and starts a manager. */
-  static async start(driver: NewDriver, name: string, folder: string): Promise<DriverFleet> {
+  /** Applies what is in the folder of the driver called `name`, and starts a manager, with these flags besides. */
+  static async start(
+    driver: NewDriver,
+    name: string,
+    folder: string,
+    flags: Readonly<Record<string, string>> = {},
+  ): Promise<DriverFleet> {
     const stack = new AsyncDisposableStack();
     const own = stack.use(await namespace()).name;
     const connection = connect();
@@ -51,7 +56,7 @@ export class DriverFleet implements AsyncDisposable {
       await InProcessManager.start({
         kubeconfig: await connection.kubeconfigFor({ user: 'admin', groups: ['system:masters'] }),
         namespace: own,
-        flags: { driver: `${name}=unix://${driver.socket}`, controllers: CONTROLLERS },
+        flags: { driver: `${name}=unix://${driver.socket}`, controllers: CONTROLLERS, ...flags },
       }),
     );
     return new DriverFleet(driver, { name, namespace: own, api, stack });

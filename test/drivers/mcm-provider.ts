@@ -17,6 +17,8 @@ export type ProviderFault =
   | 'image'
   | 'blind'
   | 'several'
+  | 'twice'
+  | 'lie'
   | 'uninitialized'
   | 'unimplemented'
   | 'quota';

@@ -278,13 +278,16 @@ test("a driver's socket is its user's alone; it serves its metrics and the provi
 });
 
 test(
-  'a manager gets one VM for each machine from a provider that panics, hangs, lies and is killed, and leaves none',
+  'a manager gets one VM for each machine from a provider that panics, makes two, lies, hangs and is killed, and leaves none',
   async () => {
     rmSync(path.join(folder, 'run'), { recursive: true, force: true });
     await using driver = await NewDriver.start(folder);
     await faults.put('CreateMachine', 'panic');
     await faults.put('GetMachineStatus', 'subnet');
-    await using fleet = await DriverFleet.start(driver, NAME, folder);
+    await using fleet = await DriverFleet.start(driver, NAME, folder, {
+      'machine-safety-orphan-vms-period': '2s',
+      'machine-safety-orphan-vms-grace': '2s',
+    });
 
     await fleet.settled(2);
     await driver.restart();
@@ -294,7 +297,18 @@ test(
     await faults.put('DeleteMachine', 'fatal');
     await fleet.scale(1);
     await fleet.settled(1);
-    await fleet.remove();
+    await faults.put('GetMachineStatus', 'lie');
+    await fleet.scale(2);
+    await fleet.settled(2);
+    expect(await driver.log()).toMatch(/"method":"[^"]*GetMachineStatus","code":"CODE_NOT_FOUND"/);
+    await faults.put('CreateMachine', 'twice');
+    await fleet.scale(3);
+    await fleet.settled(3);
+    await faults.put('DeleteMachine', 'hang');
+    const removed = fleet.remove();
+    await eventually(async () => expect(await driver.log()).toMatch(/DeleteMachine","code":"CODE_ABORTED"/), PATIENCE);
+    await faults.endHang('DeleteMachine');
+    await removed;
     expect(await driver.log()).not.toContain('example-token');
   },
   BUILD_MS,
