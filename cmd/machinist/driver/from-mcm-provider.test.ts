@@ -266,6 +266,6 @@ test.each(Object.entries(MCM_PROVIDERS))(
         .map((cell) => cell.trim()) ?? [];
     expect(accepts).toBe(provider === undefined ? 'any' : `\`${provider}\``);
     // By tags or labels of the class, which classes may share: that is no list of one class.
-    expect(/^the class/.test(lists) ? 'class' : 'cluster').toBe(listScope);
+    expect(lists.startsWith('the class') ? 'class' : 'cluster').toBe(listScope);
   },
 );
