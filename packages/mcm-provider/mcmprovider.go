@@ -60,6 +60,10 @@ type Options struct {
 	// FindsByID says that GetMachineStatus finds VMs by their IDs alone. The VM of a machine without a provider ID is then looked for in the
 	// list, before one is made or deleted.
 	FindsByID bool
+	// CompletesCreations says that CreateMachine finds a VM that has the name of the machine, and does what an earlier call for it has not
+	// done any more. Without GetMachineStatus, nothing else says whether a VM is complete: where it is only listed, CreateMachine is called
+	// again.
+	CompletesCreations bool
 	// Unimplemented names optional methods of the contract that the provider answers with Unimplemented. Others that it does not have are
 	// found out by their first call.
 	Unimplemented []string

@@ -192,6 +192,34 @@ func TestAProviderWithoutGetMachineStatusIsAskedForItsListBeforeAVMIsMade(t *tes
 	}
 }
 
+func TestAVMThatIsOnlyListedIsCompletedByAProviderThatDoesSo(t *testing.T) {
+	for _, completes := range []bool{false, true} {
+		provider := &byName{isBlind: true, names: []string{"m"}}
+		s := serviceOf(t, provider)
+		s.options.CompletesCreations = completes
+		in := &contract.CreateMachineRequest{Call: &contract.Call{Cluster: "c"}, Machine: machine("n", "m", "1", "")}
+		got, _ := s.CreateMachine(context.Background(), in)
+		if asked := len(provider.names) == 2; got.Vm.GetProviderId() != "id-m" || asked != completes {
+			t.Errorf("%v: %v, asked %v", completes, got, asked)
+		}
+		if known := s.owners.vms["id-m"]; known.uid != "" {
+			t.Errorf("a VM that was found is taken for one that was made for %q", known.uid)
+		}
+	}
+}
+
+func TestAVMThatIsListedForAnotherMachineIsNotTaken(t *testing.T) {
+	provider := &byName{isBlind: true}
+	s := serviceOf(t, provider)
+	s.options.CompletesCreations = true
+	ctx, in := context.Background(), &contract.Call{Cluster: "c"}
+	_, _ = s.CreateMachine(ctx, &contract.CreateMachineRequest{Call: in, Machine: machine("n", "m", "1", "")})
+	got, _ := s.CreateMachine(ctx, &contract.CreateMachineRequest{Call: in, Machine: machine("n", "m", "2", "")})
+	if got.Failure.GetCode() != contract.Code_CODE_ABORTED || len(provider.names) != 1 {
+		t.Errorf("%v, VMs %v", got, provider.names)
+	}
+}
+
 func TestAListThatIsGivenUpShowsNoSecretWhileItGoesOn(t *testing.T) {
 	provider := &stuck{calls: make(chan struct{}, 2), end: make(chan struct{})}
 	s := serviceOf(t, provider)

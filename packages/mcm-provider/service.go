@@ -145,6 +145,8 @@ type outcome struct {
 	isMade bool
 	// Whether the provider was asked to make a VM.
 	isAsked bool
+	// Whether the VM is known from the list alone, which does not say whether it is complete.
+	isListed bool
 }
 
 // call hands a request to the provider when it is the turn of its machine.
@@ -227,14 +229,16 @@ func (s *service) noteOwner(asked owner, result outcome, err error) {
 // create looks before it makes anything: the call may be a repeated one, and providers make a VM whenever they are asked for one.
 func (s *service) create(ctx context.Context, in *request) (outcome, error) {
 	found, err := s.find(ctx, in)
+	isIncomplete := err == nil && found.isListed && s.options.CompletesCreations
 	switch failure := failureOf(err); {
+	case isIncomplete:
 	case failure == nil || !isNone(failure.Code):
 		return found, err
 	case failure.isForeign:
 		// With a second VM of that name, the provider could tell neither from the other.
 		return outcome{}, failed(contract.Code_CODE_ABORTED, "waiting for the VM of a machine of the same name to be deleted: %s", err)
 	}
-	if s.unheard.isInDoubt(string(in.machine.UID)) {
+	if !isIncomplete && s.unheard.isInDoubt(string(in.machine.UID)) {
 		return outcome{}, failed(contract.Code_CODE_ABORTED,
 			"waiting for the VM of an earlier CreateMachine to appear, whose time had passed before the provider returned")
 	}
@@ -248,7 +252,7 @@ func (s *service) create(ctx context.Context, in *request) (outcome, error) {
 		return outcome{isAsked: true}, err
 	}
 	made := vm{response.ProviderID, response.NodeName, response.Addresses}
-	return outcome{vm: made, lastKnownState: response.LastKnownState, isMade: true, isAsked: true}, err
+	return outcome{vm: made, lastKnownState: response.LastKnownState, isMade: !isIncomplete, isAsked: true}, err
 }
 
 // find is status, or for a provider without GetMachineStatus what its list says.
@@ -261,7 +265,10 @@ func (s *service) find(ctx context.Context, in *request) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	return outcome{vm: vm{providerID: listed.ProviderID, nodeName: listed.NodeName}}, nil
+	if refusal := s.owners.refuse(listed.ProviderID, in.owner); refusal != nil {
+		return outcome{}, refusal
+	}
+	return outcome{vm: vm{providerID: listed.ProviderID, nodeName: listed.NodeName}, isListed: true}, nil
 }
 
 // listed is the VM that is listed with the name of the machine.

@@ -31,7 +31,7 @@ export const NOT_RUN: readonly (readonly [words: RegExp, why: string])[] = [
   [/^machinist delete machine .*--abort/, 'only while a deletion is prepared; prepared-deletion.test.ts aborts one'],
   [/^machinist driver verify/, 'test/integration/driver-contract.test.ts runs it'],
   [
-    /^machinist driver from-mcm-provider|^docker build .*aws-driver/,
+    /^machinist driver from-mcm-provider|^git clone .*gardener|^aws-driver\/aws-driver|^docker build .*aws-driver/,
     'needs modules that not every proxy has; test/integration/mcm-provider.test.ts takes checkouts',
   ],
   [/^machinist run(?!.*--help)/, 'does not end; test/e2e starts it'],

@@ -36,11 +36,11 @@ async function written(file: string): Promise<string> {
   return await readFile(path.join(place, 'out', file), 'utf8');
 }
 
-/** A PATH whose only command is `go` of a version, or nothing. */
-async function pathWithGo(version: string | undefined): Promise<string> {
+/** A PATH whose only command is `go` of a version, or nothing. The command `fails` of it fails. */
+async function pathWithGo(version: string | undefined, fails = ''): Promise<string> {
   const bin = await mkdtemp(path.join(tmpdir(), 'go-'));
   if (version !== undefined) {
-    await writeFile(path.join(bin, 'go'), `#!/bin/sh\necho ${version}\n`);
+    await writeFile(path.join(bin, 'go'), `#!/bin/sh\necho ${version}\n[ "$1" != "${fails}" ]\n`);
     await chmod(path.join(bin, 'go'), 0o755);
   }
   return bin;
@@ -127,6 +127,16 @@ describe('the driver of a provider of machine-controller-manager', () => {
 
     expect(await written('main.go')).toMatch(/\tos\.Exit\(mcmprovider\.Serve\(fake\.New\(\), [^]*"OpenStack"/);
     expect(await written('main.go')).not.toMatch(/install|runtime/);
+  });
+
+  test('says of its provider what the library must know', async () => {
+    const openstack = 'github.com/gardener/machine-controller-manager-provider-openstack@v0.26.0';
+
+    expect(await run(openstack, {})).toMatchObject({ code: 0 });
+
+    const main = await written('main.go');
+    expect(main).toContain('CompletesCreations: true,\n');
+    expect(main).toContain('Unimplemented:      []string{"InitializeMachine"},\n');
   });
 
   test('may import an internal package of its provider, by the name of its module', async () => {
@@ -244,6 +254,25 @@ describe('the driver of a provider of machine-controller-manager', () => {
     ['go1.25.3', /^error: go1\.25\.3 is too old; install Go 1\.26 or newer/],
   ])('is not written where it cannot be compiled, with Go %s', async (version, says) => {
     const bin = await pathWithGo(version);
+    const { code, text } = await run(`${AWS}@v0.28.0`, { build: true }, { PATH: bin });
+    await rm(bin, { recursive: true });
+
+    expect(code).toBe(1);
+    expect(text).toMatch(says);
+    expect(await readdir(place)).toEqual([]);
+  });
+
+  test.each([
+    [
+      'mod',
+      /^error: go mod tidy failed: [^]*nothing was created; use --source and --mcm-source with checkouts where /m,
+    ],
+    [
+      'build',
+      /^error: go build .* failed: [^]*nothing was created; check --import and --constructor against \S+ of \S+$/m,
+    ],
+  ])('whose go %s fails is not there, with what can be done about it', async (command, says) => {
+    const bin = await pathWithGo('go1.26.0', command);
     const { code, text } = await run(`${AWS}@v0.28.0`, { build: true }, { PATH: bin });
     await rm(bin, { recursive: true });
 

@@ -220,9 +220,15 @@ async function go(
       .split('\n')
       .filter((line) => line !== '' && !/^(go: (downloading|finding|found) |# )/.test(line));
     throw new CommandError(
-      `go ${argv.join(' ')} failed: ${lines.slice(0, 5).join('\n') || messageOf(err)}\n` +
-        `nothing was created; check --import and --constructor against cmd/machine-controller/main.go of ${module}, and use --source ` +
-        'and --mcm-source with checkouts where modules cannot be downloaded',
+      `go ${argv.join(' ')} failed: ${lines.slice(0, 5).join('\n') || messageOf(err)}\nnothing was created; ${remedyOf(argv, module)}`,
     );
   }
+}
+
+/** Modules are read first, and compiled once they are there. */
+function remedyOf(argv: readonly string[], module: string): string {
+  const check = `check --import and --constructor against cmd/machine-controller/main.go of ${module}`;
+  return argv[0] === 'build'
+    ? check
+    : `use --source and --mcm-source with checkouts where modules cannot be downloaded, or ${check} where a package is not found`;
 }

@@ -101,12 +101,20 @@ function made({ expression, isOlder = false }: McmProvider): string {
 }
 
 /** Members of mcmprovider.Options, aligned as gofmt does it. */
-function optionsOf({ name, provider, listScope, findsByID = false, unimplemented }: McmProvider): readonly string[] {
+function optionsOf({
+  name,
+  provider,
+  listScope,
+  findsByID = false,
+  completesCreations = false,
+  unimplemented,
+}: McmProvider): readonly string[] {
   const members: readonly (readonly [string, string])[] = [
     ['Name:', `"${name}"`],
     ...(provider === undefined ? [] : [['Provider:', `"${provider}"`] as const]),
     ...(listScope === 'cluster' ? [] : [['ListScope:', 'mcmprovider.ListScopeClass'] as const]),
     ...(findsByID ? [['FindsByID:', 'true'] as const] : []),
+    ...(completesCreations ? [['CompletesCreations:', 'true'] as const] : []),
     ...(unimplemented.length === 0
       ? []
       : [['Unimplemented:', `[]string{${unimplemented.map((method) => `"${method}"`).join(', ')}}`] as const]),

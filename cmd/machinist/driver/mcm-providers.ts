@@ -20,6 +20,8 @@ export interface McmProvider {
   readonly listScope: 'class' | 'cluster';
   /** Whether GetMachineStatus finds nothing for a machine without a provider ID. */
   readonly findsByID?: boolean;
+  /** Whether CreateMachine completes a VM of the machine that it finds. */
+  readonly completesCreations?: boolean;
   /** Optional methods of the contract that it answers with Unimplemented. */
   readonly unimplemented: readonly OptionalMethod[];
   /** Keys of its Secret, beside `userData`. */
@@ -86,6 +88,7 @@ export const MCM_PROVIDERS: Readonly<Record<string, McmProvider>> = {
     expression: 'openstack.NewOpenstackDriver(decoder)',
     provider: 'OpenStack',
     listScope: 'cluster',
+    completesCreations: true,
     unimplemented: ['InitializeMachine'],
     secretKeys: ['authURL', 'domainName', 'tenantName', 'username', 'password'],
   },
