@@ -11,13 +11,10 @@ import { WITH_MCM_PROVIDERS } from '../test/levels.ts';
 import { MOTO_VARIABLE, MOTO_VERSION, PROVIDERS_VARIABLE } from './programs.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
-/** Providers for which there is a simulator of their cloud. */
-const TESTED = ['aws'];
-
 /**
  * Makes the driver of a real provider from checkouts of its sources and of machine-controller-manager, as `machinist driver
  * from-mcm-provider` does it, and runs the tests that need it. Nothing is written to the checkouts, and nothing of them is kept but the
- * driver and the simulator, in the user's cache.
+ * programs and the simulator, in the user's cache.
  */
 async function main(): Promise<number> {
   const { mcm, provider } = readOptions('Tests with real providers of machine-controller-manager.', {
@@ -25,8 +22,10 @@ async function main(): Promise<number> {
     provider: text('NAME=DIR: a provider and a checkout of it, such as aws=DIR'),
   });
   const [name = '', source] = (provider ?? '').split('=');
-  if (mcm === undefined || source === undefined || !TESTED.includes(name)) {
-    console.error(`Name the checkouts: --mcm DIR --provider NAME=DIR, with NAME one of: ${TESTED.join(', ')}`);
+  const tests = new Map(Object.entries(WITH_MCM_PROVIDERS)).get(name);
+  if (mcm === undefined || source === undefined || tests === undefined) {
+    const names = Object.keys(WITH_MCM_PROVIDERS).join(', ');
+    console.error(`Name the checkouts: --mcm DIR --provider NAME=DIR, with NAME one of: ${names}`);
     return 2;
   }
   const cache = cacheDirectory(process.env);
@@ -36,8 +35,8 @@ async function main(): Promise<number> {
   const options = { out, source, mcmSource: mcm, import: [], expression: undefined, build: true };
   const code = await fromMcmProvider(undefined, options, ownTerminal());
   if (code !== 0) return code;
-  console.error(`${name}: ${revisionOf(source)}; machine-controller-manager: ${revisionOf(mcm)}; moto ${MOTO_VERSION}`);
-  const child = spawn(process.execPath, [path.join(ROOT, 'hack/test/main.ts'), 'integration', ...WITH_MCM_PROVIDERS], {
+  console.error(`${name}: ${revisionOf(source)}; machine-controller-manager: ${revisionOf(mcm)}`);
+  const child = spawn(process.execPath, [path.join(ROOT, 'hack/test/main.ts'), tests.level, ...tests.files], {
     cwd: ROOT,
     stdio: 'inherit',
     env: {
@@ -47,7 +46,7 @@ async function main(): Promise<number> {
         `${name}.machine-controller=${original(source, mcm, path.join(out, 'machine-controller'))}`,
         `machine-controller-manager=${original(mcm, mcm, path.join(out, 'machine-controller-manager'))}`,
       ].join(','),
-      [MOTO_VARIABLE]: pythonWithMoto(cache),
+      ...(name === 'aws' ? { [MOTO_VARIABLE]: pythonWithMoto(cache) } : {}),
     },
   });
   return await new Promise((resolve) => child.on('exit', (status) => resolve(status ?? 1)));

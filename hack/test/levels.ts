@@ -17,8 +17,20 @@ export const ONLY_WHEN_NAMED: readonly string[] = [
 /** Files that run only where IronCore's own programs were built: by `npm run test:ironcore`. */
 export const WITH_IRONCORE: readonly string[] = ['test/integration/ironcore-original.test.ts'];
 
-/** Files that run only where the driver of a real provider was made: by `npm run test:providers`. */
-export const WITH_MCM_PROVIDERS: readonly string[] = ['test/integration/mcm-provider-aws.test.ts'];
+/** Tests with a real provider of machine-controller-manager. */
+export interface ProviderTests {
+  readonly level: Level;
+  readonly files: readonly string[];
+}
+
+/** By providers; they run only where the driver of the provider was made: by `npm run test:providers`. */
+export const WITH_MCM_PROVIDERS: Readonly<Record<'aws' | 'openstack', ProviderTests>> = {
+  aws: {
+    level: 'integration',
+    files: ['test/integration/mcm-provider-aws.test.ts', 'test/integration/mcm-provider-migration.test.ts'],
+  },
+  openstack: { level: 'openstack', files: ['test/openstack/mcm-provider.test.ts'] },
+};
 
 /** Programs that few files need: they are built for these, and not for every run with a server. */
 const NEEDED_BY: readonly (readonly [ProgramName, readonly string[]])[] = [

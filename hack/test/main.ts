@@ -45,7 +45,9 @@ async function main(argv: readonly string[]): Promise<number> {
   const leftOut = [
     ...(named.length === 0 ? ONLY_WHEN_NAMED : []),
     ...(process.env[PROGRAMS_VARIABLE] === undefined ? WITH_IRONCORE : []),
-    ...(process.env[PROVIDERS_VARIABLE] === undefined ? WITH_MCM_PROVIDERS : []),
+    ...(process.env[PROVIDERS_VARIABLE] === undefined
+      ? Object.values(WITH_MCM_PROVIDERS).flatMap(({ files }) => files)
+      : []),
   ].join(' ');
   const jestArguments = argv.slice(named.length).filter((argument) => argument !== ALL_ROWS);
   const sample = argv.includes(ALL_ROWS) ? 'all' : (process.env[SAMPLE_VARIABLE] ?? presentCommit(root));

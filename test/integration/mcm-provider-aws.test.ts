@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 
-import { AwsFleet, KEYS } from '../cloud/aws-fleet.ts';
+import { AwsCloud, KEYS, tagsOf } from '../cloud/aws-cloud.ts';
+import { ProviderFleet } from '../cloud/provider-fleet.ts';
 import { eventually } from '../expect/eventually.ts';
 
 /* The real provider for AWS of machine-controller-manager, served by packages/mcm-provider. EC2 is played by moto. */
@@ -20,8 +21,9 @@ function tagged(pairs: Readonly<Record<string, string>>): Record<string, string>
 test(
   'machines of the real provider for AWS come, roll, are replaced and go, whatever is killed, and nothing is left of them',
   async () => {
-    await using fleet = await AwsFleet.open();
-    const { ec2 } = fleet;
+    await using cloud = await AwsCloud.start();
+    await using fleet = await ProviderFleet.open(cloud);
+    const { ec2 } = cloud;
     await fleet.startDriver();
 
     // Wrong credentials: said in the provider's words, and nothing is made.
@@ -33,14 +35,14 @@ test(
     }, PATIENCE);
     expect(await ec2.instances()).toEqual([]);
     await fleet.putSecret(KEYS);
-    await fleet.settled(3, 't3.small');
+    await fleet.settled(3, 'small');
 
     // A roll, in the middle of which the driver and the manager are killed.
-    await fleet.roll('large', 't3.large');
+    await fleet.roll();
     await Promise.all([fleet.driver.end('SIGKILL'), manager.end('SIGKILL')]);
     await fleet.startDriver();
     manager = await fleet.startManager();
-    await fleet.settled(3, 't3.large');
+    await fleet.settled(3, 'large');
 
     // An instance is terminated by somebody else.
     const [victim] = await ec2.instances();
@@ -49,7 +51,7 @@ test(
       async () => (await fleet.machines()).every(({ metadata }) => metadata.name !== victim?.name),
       PATIENCE,
     );
-    await fleet.settled(3, 't3.large');
+    await fleet.settled(3, 'large');
 
     // Somebody makes an instance with the tags of the cluster; one of another cluster is none of our business.
     const stray = {
@@ -61,7 +63,7 @@ test(
       'NetworkInterface.1.DeleteOnTermination': 'true',
       'TagSpecification.1.ResourceType': 'instance',
     };
-    await ec2.call('RunInstances', { ...stray, ...tagged({ Name: 'stray', ...fleet.tags }) });
+    await ec2.call('RunInstances', { ...stray, ...tagged({ Name: 'stray', ...tagsOf(fleet.namespace) }) });
     await ec2.call('RunInstances', { ...stray, ...tagged({ Name: 'foreign', 'kubernetes.io/cluster/other': '1' }) });
     await fleet.scale(6);
     await eventually(async () => {
@@ -72,55 +74,14 @@ test(
     }, PATIENCE);
     const foreign = (await ec2.instances()).find(({ name }) => name === 'foreign');
     await ec2.call('TerminateInstances', { 'InstanceId.1': foreign?.id ?? '' });
-    await fleet.settled(6, 't3.large');
+    await fleet.settled(6, 'large');
 
     await fleet.scale(0);
-    await fleet.settled(0, '');
+    await fleet.settled(0, 'large');
     await fleet.remove();
     expect(await ec2.leftovers()).toEqual([]);
     expect(fleet.driver.log).not.toContain(KEYS.providerSecretAccessKey);
     expect(manager.output).not.toContain(KEYS.providerSecretAccessKey);
-  },
-  TEST_MS,
-);
-
-test(
-  "a fleet of the original's machine-controller is taken over in the middle of a roll, and given back, without a VM more or less",
-  async () => {
-    await using fleet = await AwsFleet.open();
-    const { ec2 } = fleet;
-    const ids = async (): Promise<readonly string[]> => (await ec2.instances()).map(({ id }) => id).toSorted();
-    await fleet.apply(KEYS);
-    let endOriginal = await fleet.startOriginal();
-    await fleet.settled(3, 't3.small');
-
-    await endOriginal();
-    const before = await ids();
-    await fleet.startDriver();
-    let manager = await fleet.startManager();
-    await fleet.settled(3, 't3.small');
-    expect(await ids()).toEqual(before);
-    await manager.end('SIGTERM');
-
-    endOriginal = await fleet.startOriginal();
-    await fleet.roll('large', 't3.large');
-    await endOriginal();
-    manager = await fleet.startManager();
-    await fleet.settled(3, 't3.large');
-    const rolled = await ids();
-
-    await manager.end('SIGTERM');
-    endOriginal = await fleet.startOriginal();
-    await fleet.scale(4);
-    await fleet.settled(4, 't3.large');
-    expect(await ids()).toEqual(expect.arrayContaining([...rolled]));
-    await fleet.scale(2);
-    await endOriginal();
-    await fleet.startManager();
-    await fleet.settled(2, 't3.large');
-
-    await fleet.remove();
-    expect(await ec2.leftovers()).toEqual([]);
   },
   TEST_MS,
 );

@@ -12,6 +12,7 @@ export interface SeenServer {
     Record<string, readonly { readonly addr: string; readonly 'OS-EXT-IPS:type': string }[]>
   >;
   readonly tags: readonly string[];
+  readonly flavor: { readonly original_name: string };
 }
 
 /** A port, as much of it as tests look at. */
