@@ -6,6 +6,8 @@ import { readControlPlane } from '../../apis/cluster-api/control-plane.ts';
 import { readClusterInfrastructure } from '../../apis/cluster-api/infrastructure.ts';
 import { CLUSTER_FINALIZER, CLUSTER_NAME_LABEL, PAUSED_ANNOTATION } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
+import { copyOfObject } from '../../apis/copy.ts';
+import { withFinalizer, withoutFinalizer, hasFinalizer } from '../../apis/finalizers.ts';
 import { controllerOf, isBeingDeleted, keyOf, refOf, type KubeObject } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
@@ -15,7 +17,10 @@ import { ApiError, ignoreNotFound, isConflict } from '../../kube/errors.ts';
 import { replacing } from '../../kube/merge-change.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { clusterAPIClusters, clusterAPIMachines, type Resource } from '../../kube/resource.ts';
-import { Finalizer } from '../../reconcile/finalizer.ts';
+import { changedFields, patchOf, type FieldPath } from '../../reconcile/object-pass/owned-fields.ts';
+import { PassNotes } from '../../reconcile/object-pass/pass-notes.ts';
+import { writeRecord } from '../../reconcile/object-pass/record.ts';
+import { runPass } from '../../reconcile/object-pass/run-pass.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../reconcile/result.ts';
 import {
   clusterConditions,
@@ -58,6 +63,29 @@ interface Removal {
   readonly remove: () => Promise<unknown>;
 }
 
+/** One pass over one Cluster: it changes the copy, and says what its status shows. */
+interface ClusterPass {
+  readonly cluster: ClusterAPICluster;
+  readonly user: string;
+  readonly signal: AbortSignal;
+  /** Undefined: the status stays as it is. */
+  said:
+    | {
+        readonly conditions: readonly ConditionValue[];
+        readonly status?: Partial<ClusterAPIClusterStatus>;
+        readonly older?: readonly OlderConditionValue[];
+      }
+    | undefined;
+}
+
+const RECORD = { resource: clusterAPIClusters, finalizer: CLUSTER_FINALIZER };
+
+/** What this controller owns outside of the status. */
+const OWNED_FIELDS: readonly FieldPath[] = [
+  ['metadata', 'finalizers'],
+  ['spec', 'controlPlaneEndpoint'],
+];
+
 /** Reasons of condition Deleting while an object that the Cluster names is deleted. */
 const CONTROL_PLANE = 'WaitingForControlPlaneDeletion';
 const INFRASTRUCTURE = 'WaitingForInfrastructureDeletion';
@@ -72,11 +100,9 @@ const RECHECK_MS = 5_000;
  */
 export class ClusterAPIClusterController {
   readonly #deps: ClusterControllerDeps;
-  readonly #finalizer: Finalizer<ClusterAPICluster>;
 
   constructor(deps: ClusterControllerDeps) {
     this.#deps = deps;
-    this.#finalizer = new Finalizer(deps.writer, clusterAPIClusters, CLUSTER_FINALIZER);
   }
 
   /** One pass over one Cluster. What it throws is retried with back-off. */
@@ -84,7 +110,7 @@ export class ClusterAPIClusterController {
     const { clusters, externals, nodeClusters, isServed } = this.#deps;
     const cluster = clusters.get(key);
     const user = clusterAPIQueueKeyOf('Cluster', key);
-    const isDone = cluster !== undefined && isBeingDeleted(cluster) && !this.#finalizer.holds(cluster);
+    const isDone = cluster !== undefined && isBeingDeleted(cluster) && !hasFinalizer(cluster, CLUSTER_FINALIZER);
     if (cluster === undefined || isDone || !isServed(cluster)) {
       externals.drop(user);
       nodeClusters.drop(user);
@@ -92,16 +118,27 @@ export class ClusterAPIClusterController {
     }
     const { infrastructureRef, controlPlaneRef } = cluster.spec ?? {};
     externals.use(user, cluster, [infrastructureRef ?? [], controlPlaneRef ?? []].flat());
-    if (cluster.spec?.paused === true || cluster.metadata.annotations?.[PAUSED_ANNOTATION] !== undefined) {
-      await this.#report(cluster, [plain('Paused', 'True', 'Paused', 'The Cluster is paused')], {}, signal);
+    const pass: ClusterPass = { cluster: copyOfObject(cluster), user, signal, said: undefined };
+    return await runPass(
+      new PassNotes(),
+      () => this.#run(pass),
+      () => this.#write(cluster, pass),
+    );
+  }
+
+  async #run(pass: ClusterPass): Promise<StepResult> {
+    const { cluster, user, signal } = pass;
+    const { infrastructureRef, controlPlaneRef, paused } = cluster.spec ?? {};
+    if (paused === true || cluster.metadata.annotations?.[PAUSED_ANNOTATION] !== undefined) {
+      pass.said = { conditions: [plain('Paused', 'True', 'Paused', 'The Cluster is paused')] };
       return stop;
     }
     if (isBeingDeleted(cluster)) {
-      nodeClusters.drop(user);
-      return await this.#delete(cluster, signal);
+      this.#deps.nodeClusters.drop(user);
+      return await this.#delete(pass);
     }
-    if (!this.#finalizer.holds(cluster)) {
-      await this.#finalizer.add(cluster, signal);
+    if (!hasFinalizer(cluster, CLUSTER_FINALIZER)) {
+      cluster.metadata.finalizers = withFinalizer(cluster, CLUSTER_FINALIZER);
       return requeue(0, 'the finalizer to be recorded');
     }
     const infrastructure = await this.#own(cluster, infrastructureRef, readClusterInfrastructure, signal);
@@ -110,9 +147,10 @@ export class ClusterAPIClusterController {
     const hasControlPlaneNode = machines.some((one) => isOfControlPlane(one) && one.status?.nodeRef !== undefined);
     const { connection, againMs } = this.#connection(cluster, user, machines.length > 0);
     const facts: ClusterFacts = { cluster, infrastructure, controlPlane, connection, hasControlPlaneNode };
-    const told = await this.#takeOver(facts, signal);
-    const olderOnes = olderClusterConditions(facts, told.status?.deprecated?.v1beta1?.conditions ?? []);
-    await this.#report(told, clusterConditions(facts), statusOf(facts), signal, olderOnes);
+    const known = cluster.status?.deprecated?.v1beta1?.conditions ?? [];
+    const older = olderClusterConditions(facts, known);
+    pass.said = { conditions: clusterConditions(facts), status: statusOf(facts), older };
+    takeOver(facts);
     return againMs === undefined ? stop : requeue(againMs, 'the API server of the Cluster to respond');
   }
 
@@ -165,23 +203,12 @@ export class ClusterAPIClusterController {
     return { kind: 'found', report: read(owned, contract) };
   }
 
-  /** The endpoint of the control plane, where infrastructure or control plane choose it. */
-  async #takeOver(facts: ClusterFacts, signal: AbortSignal): Promise<ClusterAPICluster> {
-    const { cluster, infrastructure, controlPlane } = facts;
-    const controlPlaneEndpoint =
-      (infrastructure.report?.provisioned === true ? infrastructure.report.controlPlaneEndpoint : undefined) ??
-      (isInitialized(facts) ? controlPlane.report?.controlPlaneEndpoint : undefined);
-    const known = cluster.spec?.controlPlaneEndpoint?.host ?? '';
-    if (controlPlaneEndpoint === undefined || known !== '') return cluster;
-    const patch = mergePatchIfUnchanged(cluster, { spec: { controlPlaneEndpoint } });
-    return await this.#deps.writer.patch('change', clusterAPIClusters, refOf(cluster), patch, { signal });
-  }
-
   /**
    * First its Machines, those with it that are no one else's being asked to go; then its control plane, which takes its own Machines along; then
    * its infrastructure.
    */
-  async #delete(cluster: ClusterAPICluster, signal: AbortSignal): Promise<StepResult> {
+  async #delete(pass: ClusterPass): Promise<StepResult> {
+    const { cluster, signal } = pass;
     const { writer } = this.#deps;
     const { infrastructureRef, controlPlaneRef } = cluster.spec ?? {};
     const machines = this.#machinesOf(cluster);
@@ -193,18 +220,18 @@ export class ClusterAPIClusterController {
         const remove = () => writer.delete('destroy', clusterAPIMachines, refOf(machine), { uid }, { signal });
         return { what: `Machine ${name}`, remove };
       });
-    await this.#remove(cluster, 'WaitingForWorkersDeletion', asked, signal);
+    await this.#remove(pass, 'WaitingForWorkersDeletion', asked);
     const workers = machines.filter((one) => controlPlaneRef === undefined || !isOfControlPlane(one));
-    if (workers.length > 0) return await this.#waitsFor(cluster, workers, signal);
+    if (workers.length > 0) return waitsFor(pass, workers);
     const isWorker = (one: ClusterAPIMachine): boolean => !isOfControlPlane(one);
-    const ofControlPlane = await this.#deleteNamed(cluster, controlPlaneRef, CONTROL_PLANE, isWorker, signal);
+    const ofControlPlane = await this.#deleteNamed(pass, controlPlaneRef, CONTROL_PLANE, isWorker);
     if (ofControlPlane !== undefined) return ofControlPlane;
-    if (machines.length > 0) return await this.#waitsFor(cluster, machines, signal);
-    const ofInfrastructure = await this.#deleteNamed(cluster, infrastructureRef, INFRASTRUCTURE, () => true, signal);
+    if (machines.length > 0) return waitsFor(pass, machines);
+    const ofInfrastructure = await this.#deleteNamed(pass, infrastructureRef, INFRASTRUCTURE, () => true);
     if (ofInfrastructure !== undefined) return ofInfrastructure;
     const unseen = await this.#liveMachinesOf(cluster, signal);
-    if (unseen.length > 0) return await this.#waitsFor(cluster, unseen, signal);
-    await this.#finalizer.remove(cluster, signal, 'destroy').catch(ignoreNotFound);
+    if (unseen.length > 0) return waitsFor(pass, unseen);
+    cluster.metadata.finalizers = withoutFinalizer(cluster, CLUSTER_FINALIZER);
     return stop;
   }
 
@@ -213,30 +240,30 @@ export class ClusterAPIClusterController {
    * wait for.
    */
   async #deleteNamed(
-    cluster: ClusterAPICluster,
+    pass: ClusterPass,
     reference: ContractReference | undefined,
     reason: string,
     before: (machine: ClusterAPIMachine) => boolean,
-    signal: AbortSignal,
   ): Promise<StepResult | undefined> {
+    const { cluster, signal } = pass;
     const { writer, externals } = this.#deps;
     if (reference === undefined) return undefined;
     const found = externals.find(cluster, reference);
     const what = `${reference.kind} ${reference.name}`;
     if (found.kind === 'unknown' || found.kind === 'reading') {
       const why = found.kind === 'unknown' ? found.problem : 'loading is still in progress';
-      return await this.#waits(cluster, reason, `Unknown whether ${what} exists: ${why}`, signal);
+      return waits(pass, reason, `Unknown whether ${what} exists: ${why}`);
     }
     if (found.kind === 'found' && !isOwnedBy(found.object, cluster)) return undefined;
     if (found.kind === 'found' && !isBeingDeleted(found.object)) {
       const unseen = (await this.#liveMachinesOf(cluster, signal)).filter(before);
-      if (unseen.length > 0) return await this.#waitsFor(cluster, unseen, signal);
+      if (unseen.length > 0) return waitsFor(pass, unseen);
       const { resource, object } = found;
       const remove = () => writer.delete('destroy', resource, refOf(object), { uid: object.metadata.uid }, { signal });
-      await this.#remove(cluster, reason, [{ what, remove }], signal);
+      await this.#remove(pass, reason, [{ what, remove }]);
     }
     if (await externals.isGone(cluster, reference, signal)) return undefined;
-    await this.#waits(cluster, reason, `Waiting for ${what} to be deleted`, signal);
+    waits(pass, reason, `Waiting for ${what} to be deleted`);
     return requeue(RECHECK_MS, `${what} to be gone`);
   }
 
@@ -244,12 +271,7 @@ export class ClusterAPIClusterController {
    * Deletes objects, each whatever the API server says of the others. What the API server, or a webhook, refuses is said by the Cluster before it is tried
    * again.
    */
-  async #remove(
-    cluster: ClusterAPICluster,
-    reason: string,
-    removals: readonly Removal[],
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #remove(pass: ClusterPass, reason: string, removals: readonly Removal[]): Promise<void> {
     const failures: unknown[] = [];
     const refusals: string[] = [];
     for (const { what, remove } of removals) {
@@ -265,55 +287,35 @@ export class ClusterAPIClusterController {
     // The cache puts last what has changed: the same is said as long as the same is refused.
     const [refusal] = refusals.toSorted();
     const more = refusals.length > 1 ? `; and ${refusals.length - 1} more` : '';
-    if (refusal !== undefined) await this.#waits(cluster, reason, `${REFUSED}${refusal}${more}`, signal);
+    if (refusal !== undefined) waits(pass, reason, `${REFUSED}${refusal}${more}`);
     if (failures.length === 1) throw failures[0];
     if (failures.length > 1) throw new AggregateError(failures, failures.map(String).join('; '));
   }
 
-  async #waitsFor(
-    cluster: ClusterAPICluster,
-    machines: readonly ClusterAPIMachine[],
-    signal: AbortSignal,
-  ): Promise<StepResult> {
-    const names = machines.map(({ metadata }) => metadata.name).toSorted();
-    const more = names.length > 5 ? ` and ${names.length - 5} more` : '';
-    const message = `Waiting for Machines to be deleted: ${names.slice(0, 5).join(', ')}${more}`;
-    await this.#waits(cluster, 'WaitingForWorkersDeletion', message, signal);
-    return requeue(RECHECK_MS, message);
-  }
-
-  async #waits(cluster: ClusterAPICluster, reason: string, message: string, signal: AbortSignal): Promise<StepResult> {
-    const said = [plain('Deleting', 'True', reason, message), notAvailable(message)];
-    await this.#report(cluster, said, { phase: 'Deleting' }, signal);
-    return waitFor(message);
-  }
-
-  /** Writes what has changed of the status; conditions that are not said stay. */
-  async #report(
-    cluster: ClusterAPICluster,
-    said: readonly ConditionValue[],
-    more: Partial<ClusterAPIClusterStatus>,
-    signal: AbortSignal,
-    older: readonly OlderConditionValue[] = [],
-  ): Promise<void> {
-    const { clock, writer } = this.#deps;
-    const before = cluster.status ?? {};
+  /** Writes what has changed; conditions that are not said stay. */
+  async #write(observed: ClusterAPICluster, { cluster, said, signal }: ClusterPass): Promise<void> {
+    const { clock, writer, recorder } = this.#deps;
+    const changed = changedFields(observed, cluster, OWNED_FIELDS);
+    const patch =
+      changed.length === 0 ? undefined : mergePatchIfUnchanged(observed, patchOf<ClusterAPICluster>(cluster, changed));
+    const base = await writeRecord(writer, RECORD, { observed, after: cluster, patch }, signal);
+    if (base === undefined || said === undefined) return;
+    const { conditions, status, older = [] } = said;
+    const before = base.status ?? {};
     const v1beta1 = before.deprecated?.v1beta1;
-    const conditions = deprecatedConditions(v1beta1?.conditions ?? [], older, clock.now());
+    const olderOnes = deprecatedConditions(v1beta1?.conditions ?? [], older, clock.now());
     const after: ClusterAPIClusterStatus = {
       ...before,
-      ...more,
-      conditions: merged(before.conditions ?? [], said, clock.now(), cluster.metadata.generation),
-      observedGeneration: cluster.metadata.generation ?? 0,
-      ...(older.length > 0 && { deprecated: { ...before.deprecated, v1beta1: { ...v1beta1, conditions } } }),
+      ...status,
+      conditions: merged(before.conditions ?? [], conditions, clock.now(), base.metadata.generation),
+      observedGeneration: base.metadata.generation ?? 0,
+      ...(older.length > 0 && { deprecated: { ...before.deprecated, v1beta1: { ...v1beta1, conditions: olderOnes } } }),
     };
     if (isDeepStrictEqual(before, after)) return;
     const change = replacing<ClusterAPIClusterStatus>(before, after);
     if (change === null) return;
-    await writer.patch('change', clusterAPIClusters, refOf(cluster), statusPatch(cluster, change), { signal });
-    for (const told of clusterEventsOf(cluster, { ...cluster, status: after })) {
-      this.#deps.recorder.event({ object: cluster, ...told });
-    }
+    await writer.patch('change', clusterAPIClusters, refOf(base), statusPatch(base, change), { signal });
+    for (const event of clusterEventsOf(base, { ...base, status: after })) recorder.event({ object: base, ...event });
   }
 
   /**
@@ -330,6 +332,30 @@ export class ClusterAPIClusterController {
     const named = this.#deps.machines.byIndex('cluster', metadata.name);
     return named.filter((machine) => machine.metadata.namespace === metadata.namespace);
   }
+}
+
+/** The endpoint of the control plane, where infrastructure or control plane choose it. */
+function takeOver(facts: ClusterFacts): void {
+  const { cluster, infrastructure, controlPlane } = facts;
+  const controlPlaneEndpoint =
+    (infrastructure.report?.provisioned === true ? infrastructure.report.controlPlaneEndpoint : undefined) ??
+    (isInitialized(facts) ? controlPlane.report?.controlPlaneEndpoint : undefined);
+  const known = cluster.spec?.controlPlaneEndpoint?.host ?? '';
+  if (controlPlaneEndpoint !== undefined && known === '') cluster.spec = { ...cluster.spec, controlPlaneEndpoint };
+}
+
+function waitsFor(pass: ClusterPass, machines: readonly ClusterAPIMachine[]): StepResult {
+  const names = machines.map(({ metadata }) => metadata.name).toSorted();
+  const more = names.length > 5 ? ` and ${names.length - 5} more` : '';
+  const message = `Waiting for Machines to be deleted: ${names.slice(0, 5).join(', ')}${more}`;
+  waits(pass, 'WaitingForWorkersDeletion', message);
+  return requeue(RECHECK_MS, message);
+}
+
+function waits(pass: ClusterPass, reason: string, message: string): StepResult {
+  const conditions = [plain('Deleting', 'True', reason, message), notAvailable(message)];
+  pass.said = { conditions, status: { phase: 'Deleting' } };
+  return waitFor(message);
 }
 
 function statusOf(facts: ClusterFacts): Partial<ClusterAPIClusterStatus> {

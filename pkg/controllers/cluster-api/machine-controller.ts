@@ -15,6 +15,7 @@ import type {
   ClusterAPIMachineStatus,
   DeprecatedCondition,
 } from '../../apis/cluster-api/machine.ts';
+import { copyOfObject } from '../../apis/copy.ts';
 import { withFinalizer, hasFinalizer } from '../../apis/finalizers.ts';
 import { isBeingDeleted, keyBeside, keyOf, refOf } from '../../apis/meta.ts';
 import { toTimestamp } from '../../clock/clock.ts';
@@ -344,7 +345,7 @@ function isHeld(machine: ClusterAPIMachine): boolean {
 }
 
 function workingCopy(observed: ClusterAPIMachine): WorkingMachine {
-  const copy = structuredClone(observed);
+  const copy = copyOfObject(observed);
   return { ...copy, spec: copy.spec ?? {}, status: copy.status ?? {} };
 }
 

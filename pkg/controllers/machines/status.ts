@@ -1,3 +1,4 @@
+import { copyOfObject } from '../../apis/copy.ts';
 import { hasFinalizer } from '../../apis/finalizers.ts';
 import { phaseOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { LastOperation, Machine, MachineStatus } from '../../apis/machine/v1alpha1/machine.ts';
@@ -21,8 +22,7 @@ const NEVER_ASKED: ReadonlySet<string | undefined> = new Set<OperationCode>(['Ne
 
 /** A copy of a cached Machine for one pass. The CRD makes neither spec nor status mandatory; the copy has both. */
 export function copyOf(machine: Machine): MachineCopy {
-  // Cheaper than structuredClone, and a Machine is nothing but JSON.
-  const { spec, status, ...rest } = JSON.parse(JSON.stringify(machine)) as Partial<Machine> & Pick<Machine, 'metadata'>;
+  const { spec, status, ...rest }: Partial<Machine> & Pick<Machine, 'metadata'> = copyOfObject(machine);
   return { ...rest, spec: spec ?? {}, status: status ?? {} };
 }
 

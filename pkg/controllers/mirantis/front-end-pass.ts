@@ -1,3 +1,4 @@
+import { copyOfObject } from '../../apis/copy.ts';
 import { FRONT_END_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { refOf, type KubeObject } from '../../apis/meta.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
@@ -57,7 +58,7 @@ export async function runFrontEndPass<T extends KubeObject>(
   run: (pass: FrontEndPass<T>) => Promise<FrontEndOutcome>,
 ): Promise<StepResult> {
   const { writer, recorder, resource, owned, statusOf } = kind;
-  const object = structuredClone(observed);
+  const object = copyOfObject(observed);
   const notes = new PassNotes<ReportedChange>();
   let outcome: FrontEndOutcome | undefined;
 
