@@ -95,6 +95,11 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
     cause: 'The API server, a policy or a webhook rejects the record of the VM, or a change of the finalizer.',
     remedy: 'Correct the policy or webhook; use Node names of at most 63 characters.',
   },
+  WaitingForHooks: {
+    operation: 'Delete',
+    cause: 'Annotations of others hold up the drain, or the deletion of the VM. The description names them.',
+    remedy: 'Wait for their owners to remove them, or remove them.',
+  },
   ClusterOutage: {
     operation: 'Delete',
     cause: 'The API server of the target cluster does not respond, or the cluster was restored to an earlier state.',

@@ -12,9 +12,6 @@ const PREFIXES = {
   termination: [PRE_TERMINATE_HOOK_PREFIX],
 } as const;
 
-/** Says in the status that hooks are waited for. */
-const WAITING = 'Waiting for hooks: ';
-
 /**
  * The hooks of a Machine that hold something up, in order: annotations that others put there, whatever their value, and take away when they
  * are ready.
@@ -28,9 +25,5 @@ export function hooksOf({ metadata }: Pick<Machine, 'metadata'>, purpose: keyof 
 }
 
 export function describeHooks(hooks: readonly string[]): string {
-  return `${WAITING}${hooks.join(', ')}.`;
-}
-
-export function isHooksText(text: string): boolean {
-  return text.startsWith(WAITING);
+  return `Waiting for hooks: ${hooks.join(', ')}.`;
 }

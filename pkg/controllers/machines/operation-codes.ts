@@ -8,6 +8,7 @@ export const OPERATION_CODES = [
   'FinalizerRefused',
   'PreparationFailed',
   'RecordRefused',
+  'WaitingForHooks',
   'ClusterOutage',
   'ZoneUnhealthy',
   'ReplacementStopped',

@@ -36,6 +36,13 @@ function beginDeletion(world: FakeWorld): void {
   world.machines.put({ ...rest, metadata: { ...metadata, deletionTimestamp, resourceVersion: '9000' } });
 }
 
+/** Annotations are what they are now. */
+function annotate(world: FakeWorld, annotations: Record<string, string>): void {
+  const { metadata, ...rest } = current(world) as Machine;
+  const resourceVersion = `${metadata.resourceVersion}0`;
+  world.machines.put({ ...rest, metadata: { ...metadata, annotations, resourceVersion } });
+}
+
 /** Passes over the deletion of the machine, until nothing more happens; whether it is gone. */
 async function isGoneAfterDeletion(world: FakeWorld): Promise<boolean> {
   beginDeletion(world);
@@ -58,6 +65,19 @@ describe('a machine of a provider without driver', () => {
     expect(current(world)?.status?.lastOperation?.errorCode).toBe('NeverAsked');
 
     expect(await isGoneAfterDeletion(world)).toBe(true);
+  });
+
+  test('whose deletion waited for hooks goes without it all the same', async () => {
+    const world = start();
+    await world.reconcile();
+    annotate(world, { 'pre-drain.hook.machine.sapcloud.io/backup': '' });
+
+    expect(await isGoneAfterDeletion(world)).toBe(false);
+    expect(current(world)?.status?.lastOperation?.description).toContain('Waiting for hooks');
+    annotate(world, {});
+
+    expect(await isGoneAfterDeletion(world)).toBe(true);
+    expect(world.driver.calls).toEqual([]);
   });
 
   test.each([

@@ -1,11 +1,11 @@
 import { DRAIN_SINCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
-import { next, waitFor } from '../../../reconcile/result.ts';
-import { deletionStageOf, describeStage } from '../../machines/deletion-stage.ts';
-import { describeHooks, hooksOf, isHooksText } from '../../machines/hooks.ts';
-import { setOperation } from '../../machines/status.ts';
+import { next } from '../../../reconcile/result.ts';
+import { deletionStageOf } from '../../machines/deletion-stage.ts';
+import { hooksOf } from '../../machines/hooks.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
+import { continueAfterHooks, waitForHooks } from './hooks-wait.ts';
 
 type Deps = Pick<Collaborators, 'clock' | 'reportedOnce' | 'drains'>;
 
@@ -18,27 +18,19 @@ export const drainHooks = (deps: Deps): MachineStep => ({
   name: 'drain-hooks',
 
   run(ctx) {
-    const { machine, pass } = ctx;
-    const { clock, drains, reportedOnce } = deps;
+    const { machine } = ctx;
+    const { clock, drains } = deps;
     const stage = deletionStageOf(machine);
     if (stage !== 'vm-status' && stage !== 'drain') return next;
-    const say = (text: string): void => {
-      const description = describeStage(stage, text);
-      setOperation(machine, { type: 'Delete', state: 'Processing', description }, clock.now());
-    };
 
     const hooks = hooksOf(machine, 'deletion');
     if (hooks.length > 0) {
-      const text = describeHooks(hooks);
       drains.end(ctx);
-      say(text);
-      if (reportedOnce.isNew(machine.metadata.uid, text)) pass.event('WaitingForHooks', text);
-      return waitFor('the hooks to be removed');
+      return waitForHooks(deps, ctx, stage, hooks);
     }
-    if (!isHooksText(machine.status.lastOperation?.description ?? '')) return next;
-    const since = { [DRAIN_SINCE_ANNOTATION]: toTimestamp(clock.now()) };
-    machine.metadata.annotations = { ...machine.metadata.annotations, ...since };
-    say('');
-    return next;
+    return continueAfterHooks(deps, ctx, stage, () => {
+      const since = { [DRAIN_SINCE_ANNOTATION]: toTimestamp(clock.now()) };
+      machine.metadata.annotations = { ...machine.metadata.annotations, ...since };
+    });
   },
 });

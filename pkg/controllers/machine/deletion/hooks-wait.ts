@@ -1,0 +1,37 @@
+import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import { describeStage, type DeletionStage } from '../../machines/deletion-stage.ts';
+import { describeHooks } from '../../machines/hooks.ts';
+import { setOperation, wasNeverRequested } from '../../machines/status.ts';
+import type { Collaborators } from '../collaborators.ts';
+import type { MachineContext } from '../context.ts';
+
+type Deps = Pick<Collaborators, 'clock' | 'reportedOnce'>;
+
+/** Ends the pass until the hooks are removed. The code of the last operation records the wait for whoever continues. */
+export function waitForHooks(
+  { clock, reportedOnce }: Deps,
+  { machine, pass }: MachineContext,
+  stage: DeletionStage,
+  hooks: readonly string[],
+): StepResult {
+  const text = describeHooks(hooks);
+  // That no provider was asked is not to be forgotten: such a machine has nothing whose time would be given back.
+  const errorCode = wasNeverRequested(machine) ? 'NeverAsked' : 'WaitingForHooks';
+  const description = describeStage(stage, text);
+  setOperation(machine, { type: 'Delete', state: 'Processing', errorCode, description }, clock.now());
+  if (reportedOnce.isNew(machine.metadata.uid, text)) pass.event('WaitingForHooks', text);
+  return waitFor('the hooks to be removed');
+}
+
+/** Continues with a stage whose hooks are removed. `ended` runs if the deletion has waited for them. */
+export function continueAfterHooks(
+  { clock }: Pick<Deps, 'clock'>,
+  { machine }: MachineContext,
+  stage: DeletionStage,
+  ended: () => void = () => undefined,
+): StepResult {
+  if (machine.status.lastOperation?.errorCode !== 'WaitingForHooks') return next;
+  ended();
+  setOperation(machine, { type: 'Delete', state: 'Processing', description: describeStage(stage, '') }, clock.now());
+  return next;
+}
