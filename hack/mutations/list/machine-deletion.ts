@@ -73,14 +73,14 @@ export const MACHINE_DELETION: readonly Mutation[] = [
   },
   {
     in: 'drainHooks',
-    from: '> 0) {',
-    to: "> 0 && machine.metadata.labels?.['force-deletion'] === undefined) {",
+    from: 'hooks.length > 0',
+    to: "hooks.length > 0 && ctx.machine.metadata.labels?.['force-deletion'] === undefined",
     why: 'A forced deletion overrules hooks.',
   },
   {
     in: 'terminationHooks',
-    from: '> 0) {',
-    to: "> 0 && machine.metadata.labels?.['force-deletion'] === undefined) {",
+    from: 'hooks.length > 0',
+    to: "hooks.length > 0 && ctx.machine.metadata.labels?.['force-deletion'] === undefined",
     why: 'A forced deletion overrules hooks.',
   },
   {
