@@ -47,6 +47,11 @@ export function wasNeverRequested({ spec, status }: Pick<Machine, 'spec' | 'stat
   return isTold && providerIDOf({ spec }) === '' && NEVER_ASKED.has(errorCode);
 }
 
+/** The code of an operation of a deletion: that no provider was asked is never forgotten, whatever else is to be said. */
+export function codeInDeletion(machine: Pick<Machine, 'spec' | 'status'>, code: OperationCode): OperationCode {
+  return wasNeverRequested(machine) ? 'NeverAsked' : code;
+}
+
 /**
  * Begins a phase now, unless the machine is in it already. A preservation survives, `timeoutActive` is told only of a
  * Pending machine that has a Node to wait for.

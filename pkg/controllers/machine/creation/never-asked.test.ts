@@ -80,6 +80,18 @@ describe('a machine of a provider without driver', () => {
     expect(world.driver.calls).toEqual([]);
   });
 
+  test('whose deletion waited for the end of an outage goes without it all the same', async () => {
+    const world = start();
+    await world.reconcile();
+    world.outages = [{ cluster: 'target', sinceMs: 0, why: 'no answer' }];
+
+    expect(await isGoneAfterDeletion(world)).toBe(false);
+    expect(current(world)?.status?.lastOperation?.description).toContain('no answer');
+    world.outages = [];
+
+    expect(await isGoneAfterDeletion(world)).toBe(true);
+  });
+
   test.each([
     { what: 'before that', trustedForMs: 0 },
     { what: 'as it began', trustedForMs: MINUTE },

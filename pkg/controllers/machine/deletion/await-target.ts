@@ -1,6 +1,6 @@
 import { describeBlockingOutages } from '../../../gate/outage.ts';
 import { next, requeue } from '../../../reconcile/result.ts';
-import { setOperation } from '../../machines/status.ts';
+import { codeInDeletion, setOperation } from '../../machines/status.ts';
 import { deletionStageOf, describeStage } from '../../machines/deletion-stage.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
@@ -33,7 +33,8 @@ export const awaitTarget = (deps: Deps): MachineStep => ({
     }
     if (stage === 'release-finalizer' || deps.activities.get(machine.metadata.uid, 'delete') !== undefined) return next;
     const description = describeStage(stage, describeBlockingOutages(held));
-    const told = { type: 'Delete', state: 'Processing', errorCode: OUTAGE, description } as const;
+    const errorCode = codeInDeletion(machine, OUTAGE);
+    const told = { type: 'Delete', state: 'Processing', errorCode, description } as const;
     setOperation(machine, told, deps.clock.now());
     return requeue(RECHECK_MS, 'the target cluster to be reachable');
   },

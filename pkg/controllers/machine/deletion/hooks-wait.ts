@@ -1,7 +1,7 @@
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { describeStage, type DeletionStage } from '../../machines/deletion-stage.ts';
 import { describeHooks } from '../../machines/hooks.ts';
-import { setOperation, wasNeverRequested } from '../../machines/status.ts';
+import { codeInDeletion, setOperation } from '../../machines/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
 
@@ -15,9 +15,9 @@ export function waitForHooks(
   hooks: readonly string[],
 ): StepResult {
   const text = describeHooks(hooks);
-  // That no provider was asked is not to be forgotten: such a machine has nothing whose time would be given back.
-  const errorCode = wasNeverRequested(machine) ? 'NeverAsked' : 'WaitingForHooks';
   const description = describeStage(stage, text);
+  // Without a VM there is no time to be given back to its drain.
+  const errorCode = codeInDeletion(machine, 'WaitingForHooks');
   setOperation(machine, { type: 'Delete', state: 'Processing', errorCode, description }, clock.now());
   if (reportedOnce.isNew(machine.metadata.uid, text)) pass.event('WaitingForHooks', text);
   return waitFor('the hooks to be removed');
