@@ -13,6 +13,8 @@ export interface FaultRow {
   readonly what: string;
   /** Of rows that resemble one another, a sample has one; without it a row is in each sample. */
   readonly kind?: string;
+  /** Whether it is in no sample, because it takes minutes. */
+  readonly takesMinutes?: true;
   /** What goes wrong at the provider all the time. */
   readonly faults?: SimCloudOptions['faults'];
   /** Goes wrong beside the work, until it resolves or the work is over. */

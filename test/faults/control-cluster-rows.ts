@@ -137,7 +137,7 @@ export function controlClusterRows(machines: number, awayMs: number): readonly F
     { what: 'the clock of the host is an hour behind', run: { clock: behind() } },
     {
       what: 'the API server answers in four seconds',
-      kind: 'delay',
+      takesMinutes: true,
       answersAfterMs: 4_000,
       mostMachines: 2,
       flags: { 'leader-elect': 'true' },

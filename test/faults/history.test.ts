@@ -10,6 +10,7 @@ import { QUICK, SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';
 import { identitiesOf } from '../cloud/trial.ts';
 import { eventually } from '../expect/eventually.ts';
+import { sampled } from '../expect/sampled.ts';
 import { FaultProxy } from '../proxy/fault-proxy.ts';
 
 /*
@@ -70,6 +71,8 @@ async function touchSets(namespace: string): Promise<void> {
 
 interface Row {
   readonly what: string;
+  /** Of which simulated worlds have many. */
+  readonly kind?: string;
   readonly flags?: Readonly<Record<string, string>>;
   /** Others write so much, before the manager reaches the server again, that its revision is higher than ever. */
   readonly pushes?: true;
@@ -78,12 +81,19 @@ interface Row {
 }
 
 const ROWS: readonly Row[] = [
-  { what: 'a manager goes on' },
+  { what: 'a manager goes on', kind: 'set back' },
   { what: 'others write much before the manager is back', pushes: true },
-  { what: 'a leader goes on', flags: { 'leader-elect': 'true' }, mayEnd: true },
+  { what: 'a leader goes on', kind: 'set back', flags: { 'leader-elect': 'true' }, mayEnd: true },
 ];
 
-test.each(ROWS)(
+test.each(
+  sampled({
+    name: 'histories that go back',
+    rows: ROWS,
+    nameOf: ({ what }) => what,
+    kindsOf: ({ what, kind = what }) => [kind],
+  }),
+)(
   'Machines of a backup keep their VMs when etcd is set back to it: $what',
   async ({ what, flags = {}, pushes, mayEnd }) => {
     await using proxy = await FaultProxy.start(site.plane.url);
