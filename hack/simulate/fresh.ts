@@ -11,7 +11,7 @@ export function firstSeedOf(commit: string): number {
 }
 
 /** Worlds take their turns, those more often in which more can happen. */
-const TURNS: readonly WorldName[] = ['machines', 'autoscaler', 'ironcore', 'machines', 'cluster-api'];
+const TURNS: readonly WorldName[] = ['machines', 'autoscaler', 'ironcore', 'machines', 'cluster-api', 'mirantis'];
 
 /** The world of a seed of a commit. */
 export function worldOf(seed: number): WorldName {

@@ -40,7 +40,9 @@ beforeAll(async () => {
     extraArguments: { 'kube-controller-manager': [`--controllers=${controllers}`] },
   });
   const api = plane.connection.api();
-  await applyManifests(api, readManifests(join(import.meta.dirname, '../../crds/ironcore')));
+  for (const folder of ['ironcore', 'mirantis']) {
+    await applyManifests(api, readManifests(join(import.meta.dirname, '../../crds', folder)));
+  }
   await api.close();
   own = await namespace(plane.connection);
   agent = new Agent({ connect: { ca: plane.connection.ca } });

@@ -15,6 +15,7 @@ const FIXED = {
   autoscaler: [12, 20],
   'cluster-api': [3, 4],
   ironcore: [9, 12],
+  mirantis: [6, 11],
 } as const satisfies Readonly<Record<WorldName, readonly number[]>>;
 const NAMES = Object.keys(FIXED) as WorldName[];
 

@@ -2,6 +2,7 @@ import { BUILT_IN_ROWS } from './built-in-rows.ts';
 import { DELETION_ROWS } from './deletion-rows.ts';
 import { IRONCORE_ROWS } from './ironcore-rows.ts';
 import { LIST_ROWS } from './list-rows.ts';
+import { MIRANTIS_ROWS } from './mirantis-rows.ts';
 import { METADATA_ROWS } from './metadata-rows.ts';
 import type { Row } from './row.ts';
 import { KUBECTL_ROWS, TABLE_ROWS } from './kubectl-rows.ts';
@@ -14,6 +15,7 @@ export const ROWS: readonly Row[] = [
   ...SCHEMA_ROWS,
   ...BUILT_IN_ROWS,
   ...IRONCORE_ROWS,
+  ...MIRANTIS_ROWS,
   ...KUBECTL_ROWS,
   ...LIST_ROWS,
   ...TABLE_ROWS,

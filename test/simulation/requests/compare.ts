@@ -36,7 +36,9 @@ export class Asked {
 
   /** Whether a row is about a kind that is built in. */
   isBuiltIn(row: Row): boolean {
-    return !/^\/apis\/(machine\.sapcloud\.io|\w+\.ironcore\.dev)\//.test(row.request(this.#given).path);
+    return !/^\/apis\/(machine\.sapcloud\.io|\w+\.ironcore\.dev|cluster\.k8s\.io|kaas\.mirantis\.com)\//.test(
+      row.request(this.#given).path,
+    );
   }
 }
 

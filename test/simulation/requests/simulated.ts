@@ -4,13 +4,14 @@ import { SimulatedAPIServer, type APIRequest } from '../api-server/api-server.ts
 import { kindsWith } from '../api-server/kinds.ts';
 import type { Watch } from '../api-server/watch.ts';
 import { IRONCORE_KINDS } from '../worlds/ironcore/kinds.ts';
+import { MIRANTIS_KINDS } from '../worlds/mirantis/kinds.ts';
 import type { Answer } from './compare.ts';
 
 /** A simulated server of its own, in which a namespace exists. */
 export function simulatedServer(namespace: string): SimulatedAPIServer {
   let made = 0;
   const server = new SimulatedAPIServer({
-    kinds: [...kindsWith(join(import.meta.dirname, '../../../crds')), ...IRONCORE_KINDS],
+    kinds: [...kindsWith(join(import.meta.dirname, '../../../crds')), ...IRONCORE_KINDS, ...MIRANTIS_KINDS],
     nowMs: () => Date.now(),
     uid: () => `11111111-0000-4000-8000-${String(++made).padStart(12, '0')}`,
     suffix: () => 'abcde',

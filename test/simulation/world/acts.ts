@@ -5,7 +5,7 @@ import { type MachinesWorld, pathOf } from './machines-world.ts';
 import { integerIn, oneOf } from './seeded-random.ts';
 
 /** Something that somebody does, or that happens. */
-export type Act = (world: MachinesWorld, ledger: Ledger, random: Random) => void;
+export type Act = (world: MachinesWorld, ledger: Pick<Ledger, 'askedFor'>, random: Random) => void;
 
 const change =
   (draw: (random: Random) => object): Act =>
@@ -81,7 +81,7 @@ export function userAct(
 export const mishap: Act = (world, ledger, random) => oneOf(random, Object.values(MISHAPS))(world, ledger, random);
 
 /** A user deletes a Machine. */
-export function deleteMachine(world: MachinesWorld, ledger: Ledger, name: string): void {
+export function deleteMachine(world: MachinesWorld, ledger: Pick<Ledger, 'askedFor'>, name: string): void {
   ledger.askedFor(name);
   world.act('DELETE', pathOf('machines', name), {});
 }

@@ -52,6 +52,8 @@ export interface MachinesWorldOptions {
   readonly kinds?: readonly Kind[];
   /** Puts what else there is into it, before the first process starts; a pool unless it is given. */
   readonly furnish?: ((world: MachinesWorld) => void) | undefined;
+  /** What the simulated cloud takes in place of the provider spec of a class; the same, unless it is given. */
+  readonly simulatedSpec?: (providerSpec: unknown) => unknown;
   /** The way of a process to the runtime of a pool of IronCore, where its flags name such pools. */
   readonly openRuntime?: ((world: MachinesWorld, caller: Caller, pool: string) => IronCoreRuntime) | undefined;
   readonly keepsTrace?: boolean;
@@ -107,6 +109,7 @@ export class MachinesWorld implements AsyncDisposable {
       flags: {},
       kinds: [],
       furnish: undefined,
+      simulatedSpec: (providerSpec) => providerSpec,
       openRuntime: undefined,
       keepsTrace: false,
       epochMs: undefined,
@@ -119,7 +122,7 @@ export class MachinesWorld implements AsyncDisposable {
     const control = this.#server(seededRandom(seed, 'control cluster'));
     this.servers = { control, target: hasTarget ? this.#server(seededRandom(seed, 'target cluster')) : control };
     const { time, trace, weather, servers } = this;
-    const { openRuntime } = this.#options;
+    const { openRuntime, simulatedSpec } = this.#options;
     this.processes = new Processes({
       seed,
       time,
@@ -128,6 +131,7 @@ export class MachinesWorld implements AsyncDisposable {
       servers,
       flags: this.#flags(),
       simulation: () => this.simulation,
+      simulatedSpec,
       holders: () =>
         new Set((this.#list('control', 'leases') as readonly Lease[]).map(({ spec }) => spec?.holderIdentity)),
       openRuntime: openRuntime && ((caller, pool) => openRuntime(this, caller, pool)),
@@ -189,6 +193,8 @@ export class MachinesWorld implements AsyncDisposable {
       if (this.cloud.named(name).length > 0) return;
       if (machine === undefined) void this.simulation.nodes?.remove(name).catch(() => undefined);
       else if (machine.spec?.providerID === undefined) this.#dropNode(name);
+      // Its kubelet was on the VM, also where another machine takes the VM for its own.
+      else void this.simulation.nodes?.setReadiness(name, 'unknown').catch(() => undefined);
     });
   }
 

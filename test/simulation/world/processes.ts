@@ -51,6 +51,8 @@ export interface ProcessesParts {
   readonly flags: Flags;
   /** The cloud that they call by the driver. */
   readonly simulation: () => Simulation;
+  /** What the cloud takes in place of the provider spec of a class. */
+  readonly simulatedSpec: (providerSpec: unknown) => unknown;
   /** Identities by which Leases are held. */
   readonly holders: () => ReadonlySet<string | undefined>;
   /** The way of a process to the runtime of a pool of IronCore. */
@@ -111,7 +113,7 @@ export class Processes {
 
   /** Starts a process; those before go on unless they were killed. */
   async start(): Promise<SimulatedProcess> {
-    const { seed, time, trace, servers, weather, flags, simulation, openRuntime } = this.#parts;
+    const { seed, time, trace, servers, weather, flags, simulation, simulatedSpec, openRuntime } = this.#parts;
     this.#starts += 1;
     const clock = new VirtualClock(time);
     const name = `process ${this.#starts}`;
@@ -131,7 +133,7 @@ export class Processes {
       clock,
       identity,
       random,
-      driver: fenced(simulation(), (method, machine) => {
+      driver: fenced(simulation(), simulatedSpec, (method, machine) => {
         trace.add(`${name} driver ${method} ${machine}`);
         return caller.asked(method, machine, true);
       }),
@@ -223,7 +225,11 @@ function clusterAt(server: string): ClusterName {
 }
 
 /** The driver behind the guard that those of other processes have. `asked` is told of calls that change something. */
-function fenced({ driver, fencing }: Simulation, asked: (method: string, machine: string) => boolean): Driver {
+function fenced(
+  { driver, fencing }: Simulation,
+  simulatedSpec: ProcessesParts['simulatedSpec'],
+  asked: (method: string, machine: string) => boolean,
+): Driver {
   const admit = (
     method: string,
     { machine: { metadata } }: MachineRequest,
@@ -237,7 +243,9 @@ function fenced({ driver, fencing }: Simulation, asked: (method: string, machine
     capabilities: (signal) => driver.capabilities(signal),
     createMachine: async (request, call) => {
       await admit('CreateMachine', request, call);
-      return driver.createMachine(request, call);
+      const { machineClass } = request;
+      const providerSpec = simulatedSpec(machineClass.providerSpec);
+      return driver.createMachine({ ...request, machineClass: { ...machineClass, providerSpec } }, call);
     },
     initializeMachine: async (request, call) => {
       await admit('InitializeMachine', request, call);

@@ -3,6 +3,7 @@ import { drawPlan, type FaultKind, type FaultPlan } from './faults.ts';
 import { drawStrategy } from './acts.ts';
 import type { MachinesWorldOptions } from './machines-world.ts';
 import { integerIn, seededRandom } from './seeded-random.ts';
+import type { WorldKind } from '../worlds/kind.ts';
 import { WORLDS, type WorldName } from '../worlds/worlds.ts';
 
 /** By which a life is made simpler than its seed has it. */
@@ -45,7 +46,9 @@ const NO_ELECTION = { 'leader-elect': 'false' };
 /** What a seed has in store. */
 export function scriptOf(seed: number, limits: ScriptLimits = {}): Script {
   const random = seededRandom(seed, 'world');
-  const isHonest = random() < 0.35;
+  const kind: WorldKind = WORLDS[limits.world ?? 'machines'];
+  const drawn = random() < 0.35;
+  const isHonest = kind.isHonest ?? drawn;
   const world: MachinesWorldOptions = {
     seed,
     hasTarget: random() < 0.3,
@@ -66,8 +69,7 @@ export function scriptOf(seed: number, limits: ScriptLimits = {}): Script {
     otherNodeIDs: random() < 0.2,
     idempotentCreate: random() < 0.6,
   };
-  const { adapt } = WORLDS[limits.world ?? 'machines'];
-  return { world: adapt(world, seededRandom(seed, 'kind of world')), phases: phasesOf(seed, isHonest, limits) };
+  return { world: kind.adapt(world, seededRandom(seed, 'kind of world')), phases: phasesOf(seed, isHonest, limits) };
 }
 
 function podsOf(random: Random): MachinesWorldOptions['pods'] {

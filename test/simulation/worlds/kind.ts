@@ -11,6 +11,8 @@ export interface WorldKind {
   readonly usual: readonly string[];
   /** Kinds of faults that it does not have. */
   readonly without: readonly FaultKind[];
+  /** Whether its provider says nothing that is not true; as the seed has it, unless it is given. */
+  readonly isHonest?: boolean;
   /** What is different in it from what the seed has in store for a pool of machines. */
   readonly adapt: (options: MachinesWorldOptions, random: Random) => MachinesWorldOptions;
   readonly populate: (world: MachinesWorld, seed: number) => Population;

@@ -6,6 +6,7 @@ import { AUTOSCALER } from './autoscaler/autoscaler-world.ts';
 import { CLUSTER_API } from './cluster-api/cluster-api-world.ts';
 import { IRONCORE } from './ironcore/ironcore-world.ts';
 import type { WorldKind } from './kind.ts';
+import { MIRANTIS } from './mirantis/mirantis-world.ts';
 
 const MACHINES: WorldKind = {
   acts: USER_ACT_NAMES,
@@ -21,6 +22,7 @@ export const WORLDS = {
   autoscaler: AUTOSCALER,
   'cluster-api': CLUSTER_API,
   ironcore: IRONCORE,
+  mirantis: MIRANTIS,
 } satisfies Readonly<Record<string, WorldKind>>;
 
 /** One of their names. */

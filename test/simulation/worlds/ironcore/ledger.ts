@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 
 import type { IronCoreMachine, VolumeEntry } from '../../../../pkg/apis/ironcore/machine.ts';
 import { capacityFor, type IronCoreMachinePool, readyCondition } from '../../../../pkg/apis/ironcore/machine-pool.ts';
-import { drivingOut, tolerated } from '../../../../pkg/apis/ironcore/taint.ts';
 import { UID_LABEL } from '../../../../pkg/controllers/ironcore/machine/keys.ts';
 import { resourceClaimantOf, type Used } from '../../../../pkg/controllers/ironcore/machine/claiming.ts';
 import { runtimeIDOf } from '../../../../pkg/controllers/ironcore/machine/runtime-id.ts';
@@ -157,7 +156,7 @@ export class IronCoreLedger {
   #lookAtDeletion({ metadata: { name, uid }, spec }: IronCoreMachine): void {
     if (this.#asked.has(uid)) return;
     const pools = this.#lately(spec.machinePoolRef?.name ?? '');
-    if (pools.some((pool) => drivingOut(pool.spec?.taints, spec.tolerations) !== undefined)) return;
+    if (pools.some((pool) => tainted(pool, spec, 'NoExecute'))) return;
     this.find(`Machine ${name} was deleted although nobody asked for it`);
   }
 
@@ -182,7 +181,7 @@ export class IronCoreLedger {
       );
     const isFit = (pool: IronCoreMachinePool): boolean =>
       readyCondition(pool)?.status === 'True' &&
-      tolerated(pool.spec?.taints, spec.tolerations) &&
+      !tainted(pool, spec) &&
       Object.entries(spec.machinePoolSelector ?? {}).every(([key, value]) => pool.metadata.labels?.[key] === value);
     if (!pools.some(isFit)) this.find(`Machine ${metadata.name} was placed in ${name}, which does not take it`);
   }
@@ -326,6 +325,16 @@ export class IronCoreLedger {
     const fromMs = this.#world.time.elapsedMs - UNSEEN_MS;
     return all.filter((_one, at) => (all[at + 1]?.sinceMs ?? Infinity) > fromMs).map(({ value }) => value);
   }
+}
+
+/** Whether a pool has a taint that a Machine does not tolerate. In this world, tolerations name a key. */
+function tainted(
+  { spec }: IronCoreMachinePool,
+  { tolerations = [] }: IronCoreMachine['spec'],
+  effect?: string,
+): boolean {
+  const taints = (spec?.taints ?? []).filter((taint) => effect === undefined || taint.effect === effect);
+  return taints.some(({ key }) => !tolerations.some((toleration) => toleration.key === key));
 }
 
 function withoutDevice({ device: _device, ...entry }: VolumeEntry): Omit<VolumeEntry, 'device'> {
