@@ -57,8 +57,11 @@ type Options struct {
 	// IdempotentCreate says that a creation that is repeated at once never makes a second VM, because the provider uses a token or a unique
 	// name at the cloud. The public providers do not. Without it, the manager waits two minutes after a creation without an answer.
 	IdempotentCreate bool
-	// FindsByID says that GetMachineStatus finds VMs by their IDs alone. The VM of a machine without a provider ID is then looked for in the
-	// list, before one is made or deleted.
+	// SecretKeys are keys of the Secret without which no VM is made, for a provider that does not name them in its own errors. Of each list, one
+	// is enough.
+	SecretKeys [][]string
+	// FindsByID says that the provider finds VMs by their IDs alone, also in CreateMachine. The VM of a machine without a provider ID is then
+	// looked for in the list, before one is made or deleted.
 	FindsByID bool
 	// CompletesCreations says that CreateMachine finds a VM that has the name of the machine, and does what an earlier call for it has not
 	// done any more. Without GetMachineStatus, nothing else says whether a VM is complete: where it is only listed, CreateMachine is called

@@ -1,6 +1,7 @@
 package mcmprovider
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -65,12 +66,13 @@ func (s *service) CreateMachine(ctx context.Context, in *contract.CreateMachineR
 		// By the contract, this status and no failure says that a VM may have been made.
 		return nil, grpcstatus.Error(grpccodes.Aborted, failure.Message)
 	}
+	state := shownState(made.lastKnownState, in)
 	failure := whenCreating(s.shown(err, in), made.vm.providerID != "")
 	if failure == nil && made.vm.providerID == "" {
 		failure = failed(contract.Code_CODE_INTERNAL, "the provider returned no provider ID for the VM that it has created")
 	}
 	return &contract.CreateMachineResponse{
-		Failure: failure.contract(made.lastKnownState), Vm: made.vm.contract(), LastKnownState: made.lastKnownState,
+		Failure: failure.contract(state), Vm: made.vm.contract(), LastKnownState: state,
 	}, nil
 }
 
@@ -94,9 +96,8 @@ func (s *service) GetMachineStatus(
 
 func (s *service) DeleteMachine(ctx context.Context, in *contract.DeleteMachineRequest) (*contract.DeleteMachineResponse, error) {
 	deleted, err := call(ctx, s, "DeleteMachine", in, s.delete)
-	return &contract.DeleteMachineResponse{
-		Failure: s.shown(err, in).contract(deleted.lastKnownState), LastKnownState: deleted.lastKnownState,
-	}, nil
+	state := shownState(deleted.lastKnownState, in)
+	return &contract.DeleteMachineResponse{Failure: s.shown(err, in).contract(state), LastKnownState: state}, nil
 }
 
 func (s *service) ListMachines(ctx context.Context, in *contract.ListMachinesRequest) (*contract.ListMachinesResponse, error) {
@@ -228,6 +229,9 @@ func (s *service) noteOwner(asked owner, result outcome, err error) {
 
 // create looks before it makes anything: the call may be a repeated one, and providers make a VM whenever they are asked for one.
 func (s *service) create(ctx context.Context, in *request) (outcome, error) {
+	if err := s.missesKey(in.secret); err != nil {
+		return outcome{}, err
+	}
 	found, err := s.find(ctx, in)
 	isIncomplete := err == nil && found.isListed && s.options.CompletesCreations
 	switch failure := failureOf(err); {
@@ -239,8 +243,8 @@ func (s *service) create(ctx context.Context, in *request) (outcome, error) {
 		return outcome{}, failed(contract.Code_CODE_ABORTED, "waiting for the VM of a machine of the same name to be deleted: %s", err)
 	}
 	if !isIncomplete && s.unheard.isInDoubt(string(in.machine.UID)) {
-		return outcome{}, failed(contract.Code_CODE_ABORTED,
-			"waiting for the VM of an earlier CreateMachine to appear, whose time had passed before the provider returned")
+		return outcome{}, cutShort(failed(contract.Code_CODE_ABORTED,
+			"waiting for the VM of an earlier CreateMachine to appear, whose time had passed before the provider returned"))
 	}
 	if ctx.Err() != nil {
 		return outcome{}, failed(contract.Code_CODE_ABORTED, "the time of the call has passed before the provider was asked for a VM")
@@ -452,6 +456,21 @@ func (s *service) accepts(given *contract.MachineClass) error {
 	return nil
 }
 
+// missesKey refuses a Secret without credentials.
+func (s *service) missesKey(secret map[string][]byte) error {
+	for _, keys := range s.options.SecretKeys {
+		isThere := func(key string) bool { return len(bytes.TrimSpace(secret[key])) > 0 }
+		if slices.ContainsFunc(keys, isThere) {
+			continue
+		}
+		failure := failed(contract.Code_CODE_INVALID_ARGUMENT,
+			"machineClass.secretRef: key %s is missing or empty; add it to the Secret", strings.Join(keys, " or "))
+		failure.Terminal = true
+		return failure
+	}
+	return nil
+}
+
 // note remembers an optional method that the provider does not have: from now on it is not among the capabilities.
 func (s *service) note(method string, err error) error {
 	if failure := failureOf(err); failure != nil && failure.Code == contract.Code_CODE_UNIMPLEMENTED {
@@ -474,4 +493,9 @@ func (s *service) shown(err error, in interface{ GetSecretData() map[string][]by
 	clean := *failure
 	clean.Message = strings.TrimSpace(withoutSecrets(failure.Message, piecesOf(in.GetSecretData())))
 	return &clean
+}
+
+// shownState is the same of what the provider wants back: the manager stores it where everybody reads it who may read the Machine.
+func shownState(state string, in interface{ GetSecretData() map[string][]byte }) string {
+	return withoutSecrets(state, piecesOf(in.GetSecretData()))
 }

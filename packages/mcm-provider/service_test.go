@@ -125,6 +125,32 @@ func TestAClassOfAnotherProviderIsRefusedForGoodInEveryMethod(t *testing.T) {
 	}
 }
 
+func TestASecretWithoutAKeyIsRefusedBeforeAVMIsMade(t *testing.T) {
+	provider := absent()
+	provider.create = &driver.CreateMachineResponse{ProviderID: "id-m"}
+	s := serviceOf(t, provider)
+	s.options.SecretKeys = [][]string{{"keyID", "accessKeyID"}, {"secret"}}
+	for want, secret := range map[string]map[string][]byte{
+		"key keyID or accessKeyID is missing or empty": {"secret": []byte("s")},
+		"key secret is missing or empty; add it":       {"accessKeyID": []byte("a"), "secret": []byte("\n")},
+	} {
+		in := creation("1")
+		in.SecretData = secret
+		made, _ := s.CreateMachine(context.Background(), in)
+		if !strings.Contains(made.Failure.GetMessage(), want) || made.Failure.GetCode() != contract.Code_CODE_INVALID_ARGUMENT || !made.Failure.GetTerminal() {
+			t.Errorf("%v", made)
+		}
+	}
+	if len(provider.asked) > 0 {
+		t.Errorf("the provider is asked for %v", provider.asked)
+	}
+	in := creation("1")
+	in.SecretData = map[string][]byte{"accessKeyID": []byte("a"), "secret": []byte("s")}
+	if made, _ := s.CreateMachine(context.Background(), in); made.Failure != nil {
+		t.Errorf("with all of them: %v", made)
+	}
+}
+
 func TestARequestWithoutTheNameOfAMachineIsRefused(t *testing.T) {
 	provider := &scripted{}
 	s := serviceOf(t, provider)
@@ -261,9 +287,19 @@ func TestATurnIsGivenBackByACallThatIsFencedOff(t *testing.T) {
 	if read.Failure.GetCode() != contract.Code_CODE_NOT_FOUND {
 		t.Errorf("what changes nothing is refused: %v", read)
 	}
-	if len(s.turns.holders) > 0 {
-		t.Errorf("turns are kept: %v", s.turns.holders)
+	requireTurn(t, s, "c/n/m")
+}
+
+// requireTurn waits for the turn of a machine, which ends a moment after the answer to its call.
+func requireTurn(t *testing.T, s *service, name string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	release, err := s.turns.take(ctx, name, "a test")
+	if err != nil {
+		t.Fatal(err)
 	}
+	release()
 }
 
 func TestMachinesOfOneNameInTwoNamespacesDoNotWaitForEachOther(t *testing.T) {
@@ -282,19 +318,31 @@ func TestMachinesOfOneNameInTwoNamespacesDoNotWaitForEachOther(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("it waits")
 	}
-	close(provider.answers)
+	refused := answer{err: status.Error(codes.ResourceExhausted, "quota")}
+	provider.answers <- refused
+	provider.answers <- refused
 	<-ended
+	requireTurn(t, s, "c/n/m")
 }
 
-func TestAFailureDoesNotRepeatTheSecret(t *testing.T) {
+func TestNeitherAFailureNorTheStateOfTheProviderRepeatsTheSecret(t *testing.T) {
 	provider := absent()
+	provider.create = &driver.CreateMachineResponse{LastKnownState: "with of-the-account"}
+	provider.deletion = &driver.DeleteMachineResponse{LastKnownState: "with of-the-account"}
 	provider.errors["CreateMachine"] = status.Error(codes.Internal, "refused of-the-account ")
 	s := serviceOf(t, provider)
 	in := creation("1")
 	in.SecretData = map[string][]byte{"password": []byte("of-the-account")}
-	if made, _ := s.CreateMachine(context.Background(), in); made.Failure.GetMessage() != "refused [redacted]" {
+	made, _ := s.CreateMachine(context.Background(), in)
+	if made.Failure.GetMessage() != "refused [redacted]" || made.LastKnownState != "with [redacted]" || made.Failure.LastKnownState != made.LastKnownState {
 		t.Errorf("%v", made)
 	}
+	gone := deletion("1")
+	gone.SecretData = in.SecretData
+	if deleted, _ := s.DeleteMachine(context.Background(), gone); deleted.LastKnownState != "with [redacted]" {
+		t.Errorf("%v", deleted)
+	}
+	requireTurn(t, s, "c/n/m")
 	if len(s.secrets.pieces) > 0 {
 		t.Errorf("pieces of it are kept: %v", s.secrets.pieces)
 	}

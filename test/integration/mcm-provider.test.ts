@@ -25,6 +25,7 @@ import { eventually } from '../expect/eventually.ts';
  * packages/mcm-provider with a provider that is written as those of machine-controller-manager are. The original's module cannot be
  * downloaded from every proxy: test/mcm-provider/original has what providers import of it.
  */
+const ROOT = path.resolve(import.meta.dirname, '../..');
 const BUILD_MS = 600_000;
 const PATIENCE = { timeoutMs: 120_000, intervalMs: 100 };
 const NAME = 'folder-driver';
@@ -50,8 +51,10 @@ afterAll(() => {
 });
 
 test(
-  'the library passes its own tests and go vet',
+  'the library passes its own tests and go vet, and is formatted',
   async () => {
+    const sources = ['packages/mcm-provider', 'test/mcm-provider'].map((one) => path.join(ROOT, one));
+    expect(await promisify(execFile)('gofmt', ['-l', ...sources])).toMatchObject({ stdout: '' });
     expect(await go(folder, 'vet', './...', `${SHIM}/...`)).toBe('');
     expect(await go(folder, 'test', SHIM)).toMatch(/^ok /m);
   },

@@ -90,14 +90,27 @@ describe('the driver of a provider of machine-controller-manager', () => {
       ['"flag"'],
     ],
     [
+      'gardener/machine-controller-manager-provider-alicloud',
+      [
+        '[][]string{{"alicloudAccessKeyID", "accessKeyID"}, {"alicloudAccessKeySecret", "accessKeySecret"}}',
+        'Provider:      "Alicloud"',
+      ],
+      [],
+    ],
+    [
       'gardener/machine-controller-manager-provider-vsphere',
       ['Serve(mcmprovider.Complete(vsphere.NewVspherePlugin()),'],
       ['"context"', 'ListScope', 'FindsByID'],
     ],
     [
+      'gardener/machine-controller-manager-provider-equinix-metal',
+      ['Serve(mcmprovider.Complete(metal.NewProvider(&spi.PluginSPIImpl{})),', 'FindsByID:     true'],
+      ['ListScope'],
+    ],
+    [
       'stackitcloud/machine-controller-manager-provider-stackit',
-      ['mcmprovider.ListScopeClass', 'FindsByID:     true', '[]string{"InitializeMachine", "GetVolumeIDs"}'],
-      ['Complete'],
+      ['mcmprovider.ListScopeClass', '[]string{"InitializeMachine", "GetVolumeIDs"}'],
+      ['Complete', 'FindsByID'],
     ],
   ])('of %s is made as its own main does it', async (module, has, lacks) => {
     expect(await run(`github.com/${module}@v1.0.0`)).toMatchObject({ code: 0 });

@@ -108,6 +108,7 @@ function optionsOf({
   findsByID = false,
   completesCreations = false,
   unimplemented,
+  requiredKeys = [],
 }: McmProvider): readonly string[] {
   const members: readonly (readonly [string, string])[] = [
     ['Name:', `"${name}"`],
@@ -115,12 +116,17 @@ function optionsOf({
     ...(listScope === 'cluster' ? [] : [['ListScope:', 'mcmprovider.ListScopeClass'] as const]),
     ...(findsByID ? [['FindsByID:', 'true'] as const] : []),
     ...(completesCreations ? [['CompletesCreations:', 'true'] as const] : []),
-    ...(unimplemented.length === 0
+    ...(unimplemented.length === 0 ? [] : [['Unimplemented:', `[]string{${listOf(unimplemented)}}`] as const]),
+    ...(requiredKeys.length === 0
       ? []
-      : [['Unimplemented:', `[]string{${unimplemented.map((method) => `"${method}"`).join(', ')}}`] as const]),
+      : [['SecretKeys:', `[][]string{${requiredKeys.map((keys) => `{${listOf(keys)}}`).join(', ')}}`] as const]),
   ];
   const width = Math.max(...members.map(([key]) => key.length));
   return members.map(([key, value]) => `${key.padEnd(width)} ${value}`);
+}
+
+function listOf(texts: readonly string[]): string {
+  return texts.map((text) => `"${text}"`).join(', ');
 }
 
 interface Import {

@@ -18,7 +18,7 @@ export interface McmProvider {
   readonly provider: string | undefined;
   /** What ListMachines returns. */
   readonly listScope: 'class' | 'cluster';
-  /** Whether GetMachineStatus finds nothing for a machine without a provider ID. */
+  /** Whether neither GetMachineStatus nor CreateMachine finds the VM of a machine without a provider ID. */
   readonly findsByID?: boolean;
   /** Whether CreateMachine completes a VM of the machine that it finds. */
   readonly completesCreations?: boolean;
@@ -26,6 +26,8 @@ export interface McmProvider {
   readonly unimplemented: readonly OptionalMethod[];
   /** Keys of its Secret, beside `userData`. */
   readonly secretKeys: readonly string[];
+  /** Those that its own errors do not name when they are missing; of each list, one is enough. */
+  readonly requiredKeys?: readonly (readonly string[])[];
 }
 
 type OptionalMethod = 'InitializeMachine' | 'ListMachines' | 'GetVolumeIDs';
@@ -69,6 +71,10 @@ export const MCM_PROVIDERS: Readonly<Record<string, McmProvider>> = {
     listScope: 'cluster',
     unimplemented: ['InitializeMachine'],
     secretKeys: ['alicloudAccessKeyID', 'alicloudAccessKeySecret'],
+    requiredKeys: [
+      ['alicloudAccessKeyID', 'accessKeyID'],
+      ['alicloudAccessKeySecret', 'accessKeySecret'],
+    ],
   },
   [`${GARDENER}openstack`]: {
     name: 'openstack',
@@ -136,6 +142,7 @@ export const MCM_PROVIDERS: Readonly<Record<string, McmProvider>> = {
     listScope: 'cluster',
     unimplemented: ['InitializeMachine', 'GetVolumeIDs'],
     secretKeys: ['token'],
+    requiredKeys: [['token']],
   },
   'github.com/stackitcloud/machine-controller-manager-provider-stackit': {
     name: 'stackit',
@@ -143,7 +150,6 @@ export const MCM_PROVIDERS: Readonly<Record<string, McmProvider>> = {
     expression: 'stackit.NewProvider(&spi.PluginSPIImpl{})',
     provider: 'stackit',
     listScope: 'class',
-    findsByID: true,
     unimplemented: ['InitializeMachine', 'GetVolumeIDs'],
     secretKeys: ['project-id', 'serviceaccount.json'],
   },
