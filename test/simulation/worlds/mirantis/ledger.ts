@@ -1,4 +1,4 @@
-import { MAINTENANCE_ANNOTATION } from '../../../../pkg/apis/machine/v1alpha1/labels.ts';
+import { DELETION_POLICY_ANNOTATION, MAINTENANCE_ANNOTATION } from '../../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import { controllerOf } from '../../../../pkg/apis/meta.ts';
@@ -156,9 +156,10 @@ export class MirantisLedger {
       this.find(`there are ${count} Machines of the pool where at most ${this.#bounds.most} are asked for`);
   }
 
-  /** A Machine leaves neither its VM nor its Node. */
-  #lookAtEnd({ metadata: { name, uid, labels, deletionTimestamp } }: Pick<Machine, 'metadata'>): void {
+  /** A Machine leaves neither its VM nor its Node, unless it is forced to. */
+  #lookAtEnd({ metadata: { name, uid, labels, annotations, deletionTimestamp } }: Pick<Machine, 'metadata'>): void {
     const { cloud, nodes } = this.#world;
+    if (annotations?.[DELETION_POLICY_ANNOTATION] === 'forced') return;
     const vm = cloud.all().find(({ machineUID }) => machineUID === uid);
     if (vm !== undefined) this.find(`Machine ${name} has gone before its VM ${vm.providerID}`);
     const node = nodes.find((one) => one.metadata.name === labels?.['node']);

@@ -301,7 +301,13 @@ export const MIRANTIS: WorldKind = {
   isHonest: true,
   adapt: ({ otherNodeIDs: _otherNodeIDs, ...options }) => ({
     ...options,
-    flags: { ...options.flags, controllers: '*,mirantis', driver: 'OpenStack=unix:///nowhere' },
+    flags: {
+      ...options.flags,
+      controllers: '*,mirantis',
+      driver: 'OpenStack=unix:///nowhere',
+      // What a deletion that is forced leaves behind is found then.
+      'machine-safety-orphan-vms-period': '2m',
+    },
     kinds: MIRANTIS_KINDS,
     furnish,
     simulatedSpec: simulated,
