@@ -7,11 +7,12 @@ import { eventually } from '../expect/eventually.ts';
 /** Where a request of EC2 stops: it is not sent, or it is done and its answer does not come. */
 export type Stop = 'before' | 'after';
 
-/** A proxy before an EC2 API that holds requests, so that whoever has sent them can be killed meanwhile. */
+/** A proxy before an EC2 API that holds requests, so that whoever has sent them can be killed meanwhile, or refuses them. */
 export class Ec2Gate implements AsyncDisposable {
   readonly #url: string;
   readonly #server: Server;
   #held: { readonly action: string; readonly stop: Stop } | undefined;
+  #refused: { readonly action: string; readonly code: string } | undefined;
   #holding: ServerResponse[] = [];
 
   private constructor(url: string) {
@@ -39,6 +40,11 @@ export class Ec2Gate implements AsyncDisposable {
     this.#held = { action, stop };
   }
 
+  /** Answers all requests of an action with an error from now on. */
+  refuse(action: string, code: string): void {
+    this.#refused = { action, code };
+  }
+
   /** Resolves when so many requests stand still. */
   async holds(count: number): Promise<void> {
     await eventually(() => this.#holding.length >= count, {
@@ -50,13 +56,15 @@ export class Ec2Gate implements AsyncDisposable {
   /** Breaks the connections of what stands still, and lets everything through from now on. */
   open(): void {
     this.#held = undefined;
+    this.#refused = undefined;
     for (const response of this.#holding.splice(0)) response.destroy();
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await buffer(request);
-    const isHeld = new URLSearchParams(body.toString()).get('Action') === this.#held?.action;
-    const stop = isHeld ? this.#held?.stop : undefined;
+    const action = new URLSearchParams(body.toString()).get('Action');
+    if (action === this.#refused?.action) return void response.writeHead(400).end(errorOf(this.#refused.code));
+    const stop = action === this.#held?.action ? this.#held.stop : undefined;
     if (stop === 'before') return void this.#holding.push(response);
     const answer = await this.#forward(request, body);
     if (stop === 'after') return void this.#holding.push(response);
@@ -82,4 +90,9 @@ export class Ec2Gate implements AsyncDisposable {
     this.#server.closeAllConnections();
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
+}
+
+/** As EC2 writes it. */
+function errorOf(code: string): string {
+  return `<Response><Errors><Error><Code>${code}</Code><Message>refused</Message></Error></Errors><RequestID>1</RequestID></Response>`;
 }

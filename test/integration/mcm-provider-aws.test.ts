@@ -53,6 +53,18 @@ test(
     );
     await fleet.settled(3, 'large');
 
+    // The account is full: said in the provider's words, and nothing is made.
+    cloud.gate.refuse('RunInstances', 'InstanceLimitExceeded');
+    await fleet.scale(4);
+    await eventually(async () => {
+      const operations = (await fleet.machines()).map(({ status }) => status?.lastOperation);
+      const description = expect.stringContaining('InstanceLimitExceeded');
+      expect(operations).toContainEqual(expect.objectContaining({ errorCode: 'ResourceExhausted', description }));
+    }, PATIENCE);
+    expect(await ec2.instances()).toHaveLength(3);
+    cloud.gate.open();
+    await fleet.settled(4, 'large');
+
     // Somebody makes an instance with the tags of the cluster; one of another cluster is none of our business.
     const stray = {
       ImageId: await ec2.first('DescribeImages', 'imageId'),
