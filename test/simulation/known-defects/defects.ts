@@ -404,8 +404,8 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     world: 'mirantis',
     change: {
       in: 'ClusterMachineController.#make',
-      from: 'if (!this.#finalizer.holds(machine)) {',
-      to: 'if (this.#finalizer.holds(machine)) {',
+      from: '!this.#finalizer.holds',
+      to: 'this.#finalizer.holds',
       why: 'A Machine of the front end goes before the one that was made for it.',
     },
     mayShow: acts,
