@@ -291,6 +291,14 @@ func TestAVMIsNotDeletedByItsNameWhileTheListCannotBeRead(t *testing.T) {
 	}
 }
 
+func TestAProviderWithoutGetMachineStatusDeletesByTheNameOfTheMachine(t *testing.T) {
+	provider := &byName{isBlind: true, names: []string{"m"}}
+	s := serviceOf(t, provider)
+	if deleted, _ := s.DeleteMachine(context.Background(), deletion("1")); deleted.Failure != nil || len(provider.names) > 0 {
+		t.Errorf("%v, VMs %v", deleted, provider.names)
+	}
+}
+
 // stuck lists until it is told to end, whatever its context says.
 type stuck struct {
 	driver.Driver

@@ -158,6 +158,20 @@ func TestNoSecondVMIsMadeWhileItIsNotKnownWhetherACreationMadeOne(t *testing.T) 
 	}
 }
 
+func TestAListedVMIsCompletedAlsoWhileItsCreationIsInDoubt(t *testing.T) {
+	provider := newSlow()
+	provider.shows, provider.isBlind = true, true
+	s := serviceOf(t, provider)
+	s.options.CompletesCreations = true
+	provider.cutShort(t, s, creation("1"))
+	provider.names = []string{"m"}
+	provider.answers <- answer{err: context.Canceled}
+	provider.answers <- answer{response: &driver.CreateMachineResponse{ProviderID: "id-m", NodeName: "m"}}
+	if made, err := s.CreateMachine(context.Background(), creation("1")); made.GetVm().GetProviderId() != "id-m" || len(provider.asked) != 1 {
+		t.Errorf("%v, %v, asked %d times", made, err, len(provider.asked))
+	}
+}
+
 func TestAnErrorOfACreationWhoseTimeHasPassedIsNoAnswer(t *testing.T) {
 	for range 20 { // whether the caller or the provider is first is a matter of chance
 		provider := &punctual{}
