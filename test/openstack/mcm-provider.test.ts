@@ -132,3 +132,34 @@ test(
   },
   TEST_MS,
 );
+
+test(
+  "a fleet of the original's machine-controller is taken over in the middle of a roll, and given back, without a server more or less",
+  async () => {
+    await using site = await Site.open();
+    await using fleet = await ProviderFleet.open(cloud, site);
+    await using _kubelets = new PlayedKubelets(site.api, async () => await fleet.machines());
+    await fleet.apply(secretOf(bed));
+    let original = await fleet.start('the original');
+    await fleet.settled(3, 'small');
+    await fleet.roll();
+    await original.end('SIGKILL');
+    const machinist = await fleet.start('Machinist');
+    await fleet.settled(3, 'large');
+    await expectPodNetwork(3);
+    const rolled = await fleet.ids();
+
+    await machinist.end('SIGTERM');
+    original = await fleet.start('the original');
+    await fleet.scale(2);
+    await fleet.settled(2, 'large');
+    expect(rolled).toEqual(expect.arrayContaining([...(await fleet.ids())]));
+    await original.end('SIGTERM');
+    await fleet.start('Machinist');
+    await fleet.scale(0);
+    await fleet.settled(0, 'large');
+    await fleet.remove();
+    await eventually(async () => expect(await cloud.leftovers()).toEqual([]), PATIENCE);
+  },
+  TEST_MS,
+);
