@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { cloudCluster, clusterMachine, machinePool } from '../../../test/cluster-machine.ts';
-import { FrontEndWorld } from '../../../test/front-end-world.ts';
+import { FrontEndWorld, going } from '../../../test/front-end-world.ts';
 import type { CloudCluster } from '../../apis/mirantis/cluster.ts';
 import { ApiError } from '../../kube/errors.ts';
 import {
@@ -182,6 +182,20 @@ describe('the labels that a Cluster allows', () => {
 });
 
 describe('maintenance of a Cluster', () => {
+  test('is what a Machine waits for also while it is being deleted', async () => {
+    const world = await withMembers();
+    world.editMachine({ maintenance: true });
+    const front = world.fronts.get(MACHINE);
+    if (front !== undefined) world.client.wrote(clusterMachines, going(front));
+
+    await world.pass(MACHINE);
+
+    expect(JSON.stringify(world.client.writes)).not.toContain('machine.sapcloud.io/maintenance');
+    expect(world.complaint()).toContain('Cluster cluster-1 is not in maintenance');
+    await world.rest();
+    expect(world.fronts.get(MACHINE)).toBeUndefined();
+  });
+
   // promise: front-end-mirantis/machines-taken-maintenance-cluster
   test('holds rollouts, then admits that of its Machines, and ends when the last of them is out of it', async () => {
     const world = await withMembers();

@@ -226,8 +226,9 @@ export class ClusterMachineController {
     }
     return await runFrontEndPass(this.#kind, machine, signal, async () => {
       const { value, problems = [] } = readProviderValue(machine);
+      const admitted = value && this.#admitted(machine, ours, value);
       // Before the deletion: it goes by the policy that is wanted now.
-      const change = value === undefined ? undefined : changeOf(machine, ours, value);
+      const change = admitted && changeOf(machine, ours, admitted.value);
       const current =
         change === undefined
           ? ours
@@ -236,7 +237,7 @@ export class ClusterMachineController {
         const clusters = concernedTargets(targets, [ours]);
         await writer.delete('destroy', machines, refOf(ours), { uid: ours.metadata.uid }, { signal, clusters });
       }
-      return { problems, again: waitFor('its Machine to be gone') };
+      return { problems: [...problems, ...(admitted?.problems ?? [])], again: waitFor('its Machine to be gone') };
     });
   }
 
