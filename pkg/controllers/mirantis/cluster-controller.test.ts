@@ -168,12 +168,15 @@ describe('the labels that a Cluster allows', () => {
     expect(world.lcm).toMatchObject({ ready: false, message: 'refused by the API server: no' });
   });
 
-  test('are not limited by a NodeLabelPolicy that is leaving already, which is not deleted again', async () => {
+  test('are not limited by a NodeLabelPolicy that is going already, which is not deleted again', async () => {
     const world = new World();
     const { metadata } = cloudCluster();
     const owner = { apiVersion: 'v1', kind: 'Cluster', name: 'cluster-1', uid: metadata.uid, controller: true };
     const leaving = { name: 'mcc-cluster-1', uid: 'x', finalizers: ['a/b'], deletionTimestamp: 'now' };
-    world.client.wrote(nodeLabelPolicies, { metadata: { ...metadata, ...leaving, ownerReferences: [owner] }, spec: {} });
+    world.client.wrote(nodeLabelPolicies, {
+      metadata: { ...metadata, ...leaving, ownerReferences: [owner] },
+      spec: {},
+    });
 
     expect(await world.passOfCluster(KEY)).toMatchObject({ kind: 'stop' });
 
