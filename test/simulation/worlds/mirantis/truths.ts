@@ -1,4 +1,5 @@
 import { classNameOf, phaseOf } from '../../../../pkg/apis/machine/v1alpha1/defaults.ts';
+import type { MachineClass } from '../../../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import type { Machine } from '../../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../../pkg/apis/meta.ts';
 import type { ClusterMachine } from '../../../../pkg/apis/mirantis/machine.ts';
@@ -35,8 +36,26 @@ export function wantsOf(world: MachinesWorld, front: ClusterMachine): readonly s
   ];
 }
 
+function classesOf({ servers: { control } }: MachinesWorld): readonly MachineClass[] {
+  return control.kinds
+    .filter(({ plural, group }) => plural === 'machineclasses' && group === 'machine.sapcloud.io')
+    .flatMap((kind) => control.objects.of(kind).list() as readonly unknown[] as readonly MachineClass[]);
+}
+
+/** Machines of a pool whose servers are made from another image than it asks for: a rollout is held, or not begun. */
+function outdatedOf({ spec }: MachinePool, world: MachinesWorld): number {
+  const { image } = valueOf({ spec: spec?.machineSpec ?? {} });
+  const current = classesOf(world).filter(({ providerSpec }) => {
+    const { spec: server } = providerSpec as { readonly spec?: { readonly imageName?: unknown } };
+    return server?.imageName === image;
+  });
+  const names = new Set(current.map(({ metadata }) => metadata.name));
+  return world.machines.filter((one) => isOfPool(one) && !names.has(classNameOf(one))).length;
+}
+
 /** What a pool is not yet that it should be. */
-export function wantsOfPool({ metadata, spec }: MachinePool, world: MachinesWorld): readonly string[] {
+export function wantsOfPool(pool: MachinePool, world: MachinesWorld): readonly string[] {
+  const { metadata, spec } = pool;
   const { pool: deployment } = world;
   const replicas = Number(spec?.replicas);
   const { status = {} } = deployment ?? {};
@@ -51,6 +70,7 @@ export function wantsOfPool({ metadata, spec }: MachinePool, world: MachinesWorl
   };
   return [
     ...(metadata.deletionTimestamp === undefined ? [] : ['its end']),
+    ...(outdatedOf(pool, world) === 0 ? [] : ['its image on all Machines']),
     ...(status.observedGeneration === deployment?.metadata.generation ? [] : ['to be looked at']),
     ...Object.entries(counts).flatMap(([what, is]) =>
       (is ?? 0) === replicas ? [] : [`${what} ${replicas}, and has ${is}`],
@@ -60,17 +80,13 @@ export function wantsOfPool({ metadata, spec }: MachinePool, world: MachinesWorl
 
 /** What is left over at rest. */
 export function leftoversOf(world: MachinesWorld): readonly string[] {
-  const { machines, nodes, cloud, servers } = world;
+  const { machines, nodes, cloud } = world;
   const owned = new Set(machines.map(({ metadata }) => metadata.labels?.['node']));
   const names = new Set(machines.map(({ metadata }) => metadata.name));
   const used = new Set([
     ...machines.map(classNameOf),
     ...world.sets.map(({ spec }) => spec?.template?.spec?.class?.name),
   ]);
-  const { kinds, objects } = servers.control;
-  const classes = kinds
-    .filter(({ plural, group }) => plural === 'machineclasses' && group === 'machine.sapcloud.io')
-    .flatMap((kind) => objects.of(kind).list());
   return [
     ...nodes.flatMap((node) => marksOf(node).map((mark) => `Node ${node.metadata.name} still has ${mark}`)),
     ...nodes
@@ -80,7 +96,7 @@ export function leftoversOf(world: MachinesWorld): readonly string[] {
       .all()
       .filter(({ machineName }) => !names.has(machineName))
       .map((vm) => `VM ${vm.providerID} belongs to no Machine`),
-    ...classes
+    ...classesOf(world)
       .filter(({ metadata }) => !used.has(metadata.name))
       .map(({ metadata }) => `MachineClass ${metadata.name} is used by nothing`),
   ];
