@@ -62,8 +62,11 @@ export class Bounds {
 
   #observeStrategy(pool: MachineDeployment | undefined, size: number): void {
     const { maxUnavailable = 1, maxSurge = 1 } = pool?.spec?.strategy?.rollingUpdate ?? {};
-    this.#mostUnavailable = Math.max(this.#mostUnavailable, shareOf(maxUnavailable, size, Math.floor));
-    this.#mostSurge = Math.max(this.#mostSurge, shareOf(maxSurge, size, Math.ceil));
+    const unavailable = shareOf(maxUnavailable, size, Math.floor);
+    const surge = shareOf(maxSurge, size, Math.ceil);
+    // As with Deployments of Kubernetes: with neither, a rollout would never begin.
+    this.#mostUnavailable = Math.max(this.#mostUnavailable, surge === 0 ? Math.max(1, unavailable) : unavailable);
+    this.#mostSurge = Math.max(this.#mostSurge, surge);
   }
 }
 
