@@ -56,6 +56,14 @@ describe('a sample of a table', () => {
     );
   });
 
+  test('has no row that takes minutes; all rows and those whose names match have', () => {
+    const table = { ...tableOf([['a'], ['a'], ['b']], 3), takesMinutes: ({ name }: Row) => name === 'row 1' };
+
+    expect(choose(table, { how: 'sample', seed: 'x' }).map(({ name }) => name)).toEqual(['row 0', 'row 2']);
+    expect(choose(table, { how: 'all' })).toHaveLength(3);
+    expect(choose(table, { how: 'matching', pattern: /1/ })).toHaveLength(1);
+  });
+
   test('has each row with some commit', () => {
     fc.assert(
       fc.property(TABLES, fc.nat(), (table, first) => {

@@ -17,6 +17,8 @@ export interface Table<T> {
   readonly kindsOf: (row: T) => readonly string[];
   /** Rows of a sample at least, whatever their kinds. */
   readonly least?: number;
+  /** Rows that are in no sample, because each takes minutes. */
+  readonly takesMinutes?: (row: T) => boolean;
 }
 
 /** Which rows of all tables a run takes. */
@@ -34,13 +36,15 @@ export function choiceOf(env: Readonly<Record<string, string | undefined>>): Cho
 }
 
 /** The chosen rows, in the order of the table. */
-export function choose<T>({ name, rows, nameOf, kindsOf, least = 0 }: Table<T>, choice: Choice): readonly T[] {
+export function choose<T>(table: Table<T>, choice: Choice): readonly T[] {
+  const { name, rows, nameOf, kindsOf, least = 0, takesMinutes = () => false } = table;
   if (choice.how === 'all') return rows;
   if (choice.how === 'matching') return rows.filter((row) => choice.pattern.test(nameOf(row)));
   const seen = new Set<string>();
   const [needed, others]: [T[], T[]] = [[], []];
   // Any row may be the first of its kind, so that each has its turn.
-  for (const row of shuffle(rows, `${choice.seed}/${name}`)) {
+  const quick = rows.filter((row) => !takesMinutes(row));
+  for (const row of shuffle(quick, `${choice.seed}/${name}`)) {
     const isNew = kindsOf(row).some((kind) => !seen.has(kind));
     for (const kind of kindsOf(row)) seen.add(kind);
     (isNew ? needed : others).push(row);

@@ -9,7 +9,6 @@ import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../pkg/apis/machine/v1alp
 import { toTimestamp } from '../../pkg/clock/clock.ts';
 import { DRIVER_CODES, type DriverCode } from '../../pkg/driver/error.ts';
 import type { FaultRule, DriverMethod } from '../../pkg/drivers/sim/faults.ts';
-import { choiceOf } from '../../hack/test/sample.ts';
 import { JumpingClock } from '../cloud/jumping-clock.ts';
 import { type FaultRow, isSound, type Outcome, Trial } from '../cloud/trial.ts';
 import type { SimulatedCloud } from '../cloud/sim-cloud.ts';
@@ -27,8 +26,6 @@ const IS_LONG = process.env['MACHINIST_FAULTS'] === 'long';
 const SEED = process.env['MACHINIST_FAULT_SEED'] ?? 'machinist';
 const MACHINES = IS_LONG ? 100 : 4;
 const AWAY_MS = IS_LONG ? 60_000 : 3_000;
-/** No sample: with rows that take minutes. */
-const IS_WHOLE = choiceOf(process.env).how !== 'sample';
 /** Rows at a time: they mostly wait. */
 const CONCURRENCY = IS_LONG ? 1 : 8;
 const TEST_MS = 7_200_000;
@@ -243,7 +240,8 @@ test(
   async () => {
     const rows = sampled({
       name: 'fault table',
-      rows: ROWS.filter(({ takesMinutes }) => IS_WHOLE || takesMinutes !== true),
+      rows: ROWS,
+      takesMinutes: ({ takesMinutes = false }) => takesMinutes,
       nameOf: ({ what }) => what,
       kindsOf: ({ what, kind = what }) => [kind],
     });

@@ -36,6 +36,8 @@ interface NetworkRow {
   readonly upMs: number;
   readonly state: NetworkState;
   readonly faultMs: number;
+  /** Whether it is in no sample, because it takes minutes. */
+  readonly takesMinutes?: true;
 }
 
 /** What a server does at every n-th mutation, Events aside. */
@@ -46,7 +48,7 @@ interface ServerRow {
 }
 
 const NETWORKS: readonly NetworkRow[] = [
-  { what: 'connections are cut every 400 ms', upMs: 400, state: 'refuse', faultMs: 0 },
+  { what: 'connections are cut every 400 ms', upMs: 400, state: 'refuse', faultMs: 0, takesMinutes: true },
   { what: 'connections are refused for a second', upMs: 1_500, state: 'refuse', faultMs: 1_000 },
   { what: 'connections stall for two seconds', upMs: 1_500, state: 'stall', faultMs: 2_000 },
   { what: 'all answers of a second are lost', upMs: 1_500, state: 'swallow-to-client', faultMs: 1_000 },
@@ -117,8 +119,17 @@ async function withServer({ what, n, fault }: ServerRow): Promise<Outcome> {
   return await liveBehind(what, proxy.url);
 }
 
-function rowsOf<T extends { readonly what: string }>(name: string, rows: readonly T[]): readonly T[] {
-  return sampled({ name, rows, nameOf: ({ what }) => what, kindsOf: () => [name] });
+function rowsOf<T extends { readonly what: string; readonly takesMinutes?: true }>(
+  name: string,
+  rows: readonly T[],
+): readonly T[] {
+  return sampled({
+    name,
+    rows,
+    nameOf: ({ what }) => what,
+    kindsOf: () => [name],
+    takesMinutes: ({ takesMinutes = false }) => takesMinutes,
+  });
 }
 
 test(
