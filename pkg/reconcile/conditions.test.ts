@@ -39,6 +39,20 @@ test('a condition takes the place of the former one of its type, and a new one i
   ]);
 });
 
+test('a condition that is there twice is there once afterwards', () => {
+  const conditions = [
+    { type: 'A', status: 'True' },
+    { type: 'B', status: 'True' },
+    { type: 'A', status: 'False' },
+  ];
+
+  expect(withCondition(conditions, { type: 'A', status: 'Unknown' })).toEqual([
+    { type: 'A', status: 'Unknown' },
+    { type: 'B', status: 'True' },
+  ]);
+  expect(withoutCondition(conditions, 'A')).toEqual([{ type: 'B', status: 'True' }]);
+});
+
 test('a condition is found and removed by its type', () => {
   const conditions = [{ type: 'A' }, { type: 'B' }];
 

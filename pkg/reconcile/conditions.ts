@@ -30,14 +30,14 @@ export function dated<C extends Omit<Condition, 'lastTransitionTime'>>(
   return { ...condition, lastTransitionTime: since ?? toTimestamp(nowMs) };
 }
 
-/** The conditions with this one in the place of the former of its type, or as the last. */
+/** The conditions with this one in the place of the former of its type, or as the last. What a looser schema stored twice is there once. */
 export function withCondition<C extends Pick<Condition, 'type'>>(
   conditions: readonly C[] | undefined = [],
   condition: NoInfer<C>,
 ): C[] {
-  return conditionOf(conditions, condition.type) === undefined
-    ? [...conditions, condition]
-    : conditions.map((other) => (other.type === condition.type ? condition : other));
+  const place = conditions.findIndex(({ type }) => type === condition.type);
+  if (place < 0) return [...conditions, condition];
+  return conditions.flatMap((other, i) => (i === place ? [condition] : other.type === condition.type ? [] : [other]));
 }
 
 export function withoutCondition<C extends Pick<Condition, 'type'>>(

@@ -47,7 +47,9 @@ export function machineConditions(machine: Machine, nowMs: number, recordRefused
   const refusal = recordRefused ?? recordedRefusalOf(machine);
   if (refusal !== undefined) conditions.push(condition(RECORD_REFUSED, 'True', 'Refused', refusal));
   const recorded = machine.status?.machineConditions ?? [];
-  const others = recorded.filter(
+  // Their definition does not keep one from being there twice.
+  const byType = new Map(recorded.map((one) => [one.type, one]));
+  const others = [...byType.values()].filter(
     ({ type }) => REPORTED_BY_STEPS.has(type) && !(type === VM_DELETION_REQUESTED && isBeingDeleted(machine)),
   );
   return [...conditions.map((current) => dated(current, recorded, nowMs)), ...others];

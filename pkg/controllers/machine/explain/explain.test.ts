@@ -438,3 +438,12 @@ describe('a deletion that is prepared', () => {
     expect(explain(prepared, NOW_MS)).toMatchObject({ waitingFor });
   });
 });
+
+test('a condition that is recorded twice is shown once, as it was recorded last', () => {
+  const state = (reason: string) => ({ type: 'VMState', status: 'True', reason, message: '' }) as const;
+  const one = machine((m) => void (m.status.machineConditions = [state('STARTING'), state('RUNNING')]));
+
+  const shown = machineConditions(one, NOW_MS).filter(({ type }) => type === 'VMState');
+
+  expect(shown).toEqual([state('RUNNING')]);
+});
