@@ -17,7 +17,7 @@ import { ApiError, ignoreNotFound, isConflict } from '../../kube/errors.ts';
 import { replacing } from '../../kube/merge-change.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
 import { clusterAPIClusters, clusterAPIMachines, type Resource } from '../../kube/resource.ts';
-import { changedFields, patchOf, type FieldPath } from '../../reconcile/object-pass/owned-fields.ts';
+import { type FieldPath, ownedPatch } from '../../reconcile/object-pass/owned-fields.ts';
 import { PassNotes } from '../../reconcile/object-pass/pass-notes.ts';
 import { writeRecord } from '../../reconcile/object-pass/record.ts';
 import { runPass } from '../../reconcile/object-pass/run-pass.ts';
@@ -295,9 +295,7 @@ export class ClusterAPIClusterController {
   /** Writes what has changed; conditions that are not said stay. */
   async #write(observed: ClusterAPICluster, { cluster, said, signal }: ClusterPass): Promise<void> {
     const { clock, writer, recorder } = this.#deps;
-    const changed = changedFields(observed, cluster, OWNED_FIELDS);
-    const patch =
-      changed.length === 0 ? undefined : mergePatchIfUnchanged(observed, patchOf<ClusterAPICluster>(cluster, changed));
+    const patch = ownedPatch(observed, cluster, OWNED_FIELDS);
     const base = await writeRecord(writer, RECORD, { observed, after: cluster, patch }, signal);
     if (base === undefined || said === undefined) return;
     const { conditions, status, older = [] } = said;

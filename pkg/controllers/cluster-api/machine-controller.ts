@@ -24,12 +24,11 @@ import type { ObjectEvents } from '../../events/event-sink.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError, ignoreNotFound, isConflict } from '../../kube/errors.ts';
 import { replacing } from '../../kube/merge-change.ts';
-import { mergePatch, mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
+import { mergePatch, statusPatch } from '../../kube/patch.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../../kube/resource.ts';
 import { conditionOf } from '../../reconcile/conditions.ts';
 import type { FieldPath } from '../../reconcile/object-pass/owned-fields.ts';
-import { changedFields } from '../../reconcile/object-pass/owned-fields.ts';
-import { patchOf } from '../../reconcile/object-pass/owned-fields.ts';
+import { ownedPatch } from '../../reconcile/object-pass/owned-fields.ts';
 import { PassNotes } from '../../reconcile/object-pass/pass-notes.ts';
 import { isRelease, writeRecord } from '../../reconcile/object-pass/record.ts';
 import { runPass } from '../../reconcile/object-pass/run-pass.ts';
@@ -254,8 +253,10 @@ export class ClusterAPIMachineController {
     const { recorder } = this.#deps;
     const isReleased = isRelease(CLUSTER_API_MACHINE_FINALIZER, observed, machine);
     const written = await this.#writeRecord(observed, machine, signal);
-    if (written === undefined && !isReleased) return;
-    if (written !== undefined && !isReleased) await this.#writeStatus(observed, machine, written, signal);
+    if (!isReleased) {
+      if (written === undefined) return;
+      await this.#writeStatus(observed, machine, written, signal);
+    }
     const problems = [...pass.problems, ...problemsIn(pass)];
     const news = isReleased ? [] : machineEventsOf(observed, machine, { problems, deleting });
     notes.complete((event) => recorder.event({ object: observed, ...event }));
@@ -268,9 +269,7 @@ export class ClusterAPIMachineController {
     machine: WorkingMachine,
     signal: AbortSignal,
   ): Promise<ClusterAPIMachine | undefined> {
-    const changed = changedFields(observed, machine, OWNED_FIELDS);
-    const patch =
-      changed.length === 0 ? undefined : mergePatchIfUnchanged(observed, patchOf<ClusterAPIMachine>(machine, changed));
+    const patch = ownedPatch(observed, machine, OWNED_FIELDS);
     return await writeRecord(this.#deps.writer, RECORD, { observed, after: machine, patch }, signal);
   }
 

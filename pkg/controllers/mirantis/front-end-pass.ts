@@ -3,9 +3,9 @@ import { FRONT_END_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { refOf, type KubeObject } from '../../apis/meta.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Writer } from '../../kube/client.ts';
-import { mergePatchIfUnchanged, type Patch } from '../../kube/patch.ts';
+import { type Patch } from '../../kube/patch.ts';
 import type { Resource } from '../../kube/resource.ts';
-import { changedFields, patchOf, type FieldPath } from '../../reconcile/object-pass/owned-fields.ts';
+import { type FieldPath, ownedPatch } from '../../reconcile/object-pass/owned-fields.ts';
 import { PassNotes } from '../../reconcile/object-pass/pass-notes.ts';
 import { writeRecord } from '../../reconcile/object-pass/record.ts';
 import { runPass } from '../../reconcile/object-pass/run-pass.ts';
@@ -72,9 +72,7 @@ export async function runFrontEndPass<T extends KubeObject>(
   };
 
   const write = async (): Promise<void> => {
-    const changed = changedFields(observed, object, owned);
-    const patch =
-      changed.length === 0 ? undefined : mergePatchIfUnchanged<KubeObject>(observed, patchOf(object, changed));
+    const patch = ownedPatch(observed, object, owned);
     const own = { resource, finalizer: FRONT_END_FINALIZER };
     const base = await writeRecord(writer, own, { observed, after: object, patch }, signal);
     const status = base && outcome && statusOf(base, outcome.problems ?? []);

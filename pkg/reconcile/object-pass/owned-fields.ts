@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { KubeObject } from '../../apis/meta.ts';
-import type { MergePatch } from '../../kube/patch.ts';
+import { mergePatchIfUnchanged, type MergePatch, type Patch } from '../../kube/patch.ts';
 
 /** Path of a field from the object on, such as `['metadata', 'labels', 'node']`. */
 export type FieldPath = readonly string[];
@@ -17,6 +17,16 @@ export function patchOf<T extends KubeObject>(after: T, fields: readonly FieldPa
   for (const path of fields) put(patch, path, read(after, path) ?? null);
   // All its members are members of `after`.
   return patch as MergePatch<T>;
+}
+
+/** The patch of the owned fields of which a pass has changed its copy, to the version that was read; undefined: of none. */
+export function ownedPatch<T extends KubeObject>(
+  before: T,
+  after: KubeObject,
+  owned: readonly FieldPath[],
+): Patch | undefined {
+  const changed = changedFields(before, after, owned);
+  return changed.length === 0 ? undefined : mergePatchIfUnchanged<KubeObject>(before, patchOf(after, changed));
 }
 
 function valueAt(object: object, path: FieldPath): unknown {
