@@ -20,13 +20,9 @@ export function patchOf<T extends KubeObject>(after: T, fields: readonly FieldPa
 }
 
 /** The patch of the owned fields of which a pass has changed its copy, to the version that was read; undefined: of none. */
-export function ownedPatch<T extends KubeObject>(
-  before: T,
-  after: KubeObject,
-  owned: readonly FieldPath[],
-): Patch | undefined {
+export function ownedPatch(before: KubeObject, after: KubeObject, owned: readonly FieldPath[]): Patch | undefined {
   const changed = changedFields(before, after, owned);
-  return changed.length === 0 ? undefined : mergePatchIfUnchanged<KubeObject>(before, patchOf(after, changed));
+  return changed.length === 0 ? undefined : mergePatchIfUnchanged(before, patchOf(after, changed));
 }
 
 function valueAt(object: object, path: FieldPath): unknown {
