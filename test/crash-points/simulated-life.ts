@@ -70,14 +70,14 @@ export async function liveThrough(
     const untilMs = world.time.elapsedMs + PROGRESS_MS;
     while (world.time.elapsedMs < untilMs && !isSo()) {
       await world.time.advance(STEP_MS, () => world.processes.running.length === 0 || world.processes.needsStandby);
-      pool.look();
+      pool.ledger.look();
       if (world.processes.needsStandby) await world.processes.start();
       world.processes.needsStandby = false;
       if (world.processes.running.length > 0) continue;
       await world.time.advance(RESTART_MS);
       await world.processes.start();
     }
-    if (!isSo()) pool.find(`the pool is not ${what}: ${pool.shown()}`);
+    if (!isSo()) pool.ledger.find(`the pool is not ${what}: ${pool.shown()}`);
   };
   for (let roll = 0; roll <= rolls; roll++) {
     if (roll > 0) world.changePool({ spec: { template: { metadata: { annotations: { roll: String(roll) } } } } });
@@ -100,7 +100,7 @@ export async function liveThrough(
   pool.end();
   await until('gone', () => pool.left().length === 0);
   await world.time.advance(MINUTE_MS, () => pool.leftovers().length === 0);
-  for (const what of pool.leftovers()) pool.find(`after the end of the pool: ${what}`);
+  for (const what of pool.leftovers()) pool.ledger.find(`after the end of the pool: ${what}`);
   const isOver =
     world.processes.death === undefined && world.processes.pause === undefined && mutations.texts.length >= n;
   return {
@@ -109,8 +109,8 @@ export async function liveThrough(
     isHit: n > 0 && isOver,
     mutations: mutations.texts,
     before,
-    findings: pool.findings,
-    vmsCreated: pool.vmsMade,
+    findings: pool.ledger.findings,
+    vmsCreated: pool.ledger.vmsMade,
   };
 }
 

@@ -1,3 +1,4 @@
+import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Node } from '../../../pkg/apis/wire.ts';
 import type { MachinesWorld } from './machines-world.ts';
 
@@ -5,26 +6,37 @@ import type { MachinesWorld } from './machines-world.ts';
 const PASSING = /prefer-no-schedule|preserve|scale-down-disabled|for-update|candidate/i;
 
 /** What is left over in a world whose pool is as asked for: nothing, if all is well. */
-export function leftoversIn({ machines, nodes, cloud, servers }: MachinesWorld): string[] {
-  const owned = new Set(machines.map(({ metadata }) => metadata.labels?.['node']));
-  const names = new Set(machines.map(({ metadata }) => metadata.name));
-  const stray = nodes.filter(({ metadata }) => !owned.has(metadata.name));
-  const ownerless = cloud.all().filter(({ machineName }) => !names.has(machineName));
-  const { kinds, objects } = servers.target;
+export function leftoversIn(world: MachinesWorld): string[] {
+  const { kinds, objects } = world.servers.target;
   const secretKind = kinds.find(({ plural }) => plural === 'secrets');
   const tokens = secretKind === undefined ? [] : objects.of(secretKind).list();
   return [
-    ...nodes.flatMap((node) => marksOf(node).map((mark) => `Node ${node.metadata.name} still has ${mark}`)),
-    ...stray.map(({ metadata }) => `Node ${metadata.name} belongs to no Machine`),
-    ...ownerless.map((vm) => `VM ${vm.providerID} of ${vm.machineName} belongs to no Machine`),
+    ...strayIn(world, world.machines, ({ metadata }) => metadata.labels?.['node']),
     ...tokens
       .filter(({ metadata }) => metadata.name.startsWith('bootstrap-token-'))
       .map(({ metadata }) => `Secret ${metadata.name} is left`),
   ];
 }
 
+/** Marks that Nodes still have, and Nodes and VMs that belong to none of the Machines. */
+export function strayIn<T extends KubeObject>(
+  { nodes, cloud }: Pick<MachinesWorld, 'nodes' | 'cloud'>,
+  machines: readonly T[],
+  nodeNameOf: (machine: T) => string | undefined,
+): string[] {
+  const owned = new Set(machines.map(nodeNameOf));
+  const names = new Set(machines.map(({ metadata }) => metadata.name));
+  const stray = nodes.filter(({ metadata }) => !owned.has(metadata.name));
+  const ownerless = cloud.all().filter(({ machineName }) => !names.has(machineName));
+  return [
+    ...nodes.flatMap((node) => marksOf(node).map((mark) => `Node ${node.metadata.name} still has ${mark}`)),
+    ...stray.map(({ metadata }) => `Node ${metadata.name} belongs to no Machine`),
+    ...ownerless.map((vm) => `VM ${vm.providerID} of ${vm.machineName} belongs to no Machine`),
+  ];
+}
+
 /** What of that a Node has. */
-export function marksOf({ metadata, spec }: Node): string[] {
+function marksOf({ metadata, spec }: Node): string[] {
   return [
     ...(spec?.unschedulable === true ? ['its cordon'] : []),
     ...(spec?.taints ?? []).filter(({ key }) => PASSING.test(key)).map(({ key }) => `taint ${key}`),

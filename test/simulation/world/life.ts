@@ -68,7 +68,7 @@ export class Life {
   }
 
   get #isOver(): boolean {
-    const { isHopeless, findings } = this.#population;
+    const { isHopeless, findings } = this.#population.ledger;
     return isHopeless || (this.#endsWithFinding && findings.length > 0);
   }
 
@@ -138,7 +138,7 @@ export class Life {
         untilMs - world.time.elapsedMs,
         () => this.#isOver || isEnough() || hasEnded() || world.processes.needsStandby,
       );
-      this.#population.look();
+      this.#population.ledger.look();
       if (world.processes.needsStandby) {
         world.processes.needsStandby = false;
         await world.processes.start();
@@ -159,7 +159,7 @@ export class Life {
     if (this.#isOver) return false;
     if (!population.isAsAsked()) {
       const within = `${PROGRESS_MS / MINUTE_MS} minutes`;
-      population.find(`${when} the pool is not as asked for within ${within}: ${population.shown()}`);
+      population.ledger.find(`${when} the pool is not as asked for within ${within}: ${population.shown()}`);
       return false;
     }
     this.#world.trace.add(`as asked for ${when}, after ${this.#world.time.elapsedMs - fromMs} ms`);
@@ -175,7 +175,7 @@ export class Life {
   async #rest(phase: number): Promise<void> {
     const world = this.#world;
     const population = this.#population;
-    const find = (what: string): void => population.find(`at rest after phase ${phase}: ${what}`);
+    const find = (what: string): void => population.ledger.find(`at rest after phase ${phase}: ${what}`);
     population.beginRest();
     await this.#advance(REST_MS);
     if (this.#isOver) return;
@@ -193,13 +193,13 @@ export class Life {
     population.end();
     await this.#advanceBySteps(END_MS, () => population.left().length === 0);
     const left = population.left();
-    if (left.length > 0) population.find(`after the end of the pool there are left: ${left.join(', ')}`);
+    if (left.length > 0) population.ledger.find(`after the end of the pool there are left: ${left.join(', ')}`);
     await this.#advance(REST_MS);
     if (this.#isOver) return;
     for (const { identity, pending } of this.#world.processes.running) {
       if (pending.timers <= MOST_PENDING && pending.requests <= MOST_PENDING) continue;
       const what = `${pending.timers} timers and ${pending.requests} requests`;
-      population.find(`long after the end of the pool ${identity} still waits for ${what}`);
+      population.ledger.find(`long after the end of the pool ${identity} still waits for ${what}`);
     }
   }
 }

@@ -24,32 +24,12 @@ export class Pool implements Population {
     this.#acts = acts;
   }
 
-  get findings(): readonly string[] {
-    return this.ledger.findings;
-  }
-
-  get vmsMade(): number {
-    return this.ledger.vmsMade;
-  }
-
-  get isHopeless(): boolean {
-    return this.ledger.isHopeless;
-  }
-
-  find(what: string): void {
-    this.ledger.find(what);
-  }
-
   act(names: readonly string[], random: Random): void {
     userAct(this.#acts, names, this.world, this.ledger, random);
   }
 
   mishap(random: Random): void {
     mishap(this.world, this.ledger, random);
-  }
-
-  look(): void {
-    this.ledger.look();
   }
 
   setBack(): void {

@@ -1,7 +1,7 @@
 import type { Random } from '../../../pkg/random/random.ts';
 
-/** What lives in a world of one kind: what is asked for there, what its users do, and what is judged. */
-export interface Population {
+/** What must not be in a world, and whether it was. */
+export interface Judge {
   /** What must not be and was. */
   readonly findings: readonly string[];
   readonly vmsMade: number;
@@ -9,12 +9,17 @@ export interface Population {
   readonly isHopeless: boolean;
   /** Notes something that must not be. */
   find(what: string): void;
+  /** To be called now and then: looks at what takes too long. */
+  look(): void;
+}
+
+/** What lives in a world of one kind: what is asked for there, what its users do, and what is judged. */
+export interface Population {
+  readonly ledger: Judge;
   /** A user does one of these things. */
   act(names: readonly string[], random: Random): void;
   /** Something happens to a machine by itself. */
   mishap(random: Random): void;
-  /** To be called now and then: looks at what takes too long. */
-  look(): void;
   /** The control cluster was set back. */
   setBack(): void;
   /** Trouble is over: users take back what keeps the rest from being as asked for. */

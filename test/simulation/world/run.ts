@@ -36,10 +36,10 @@ export async function run(seed: number, options: RunOptions = {}): Promise<RunRe
   await life.live(script.phases);
   return {
     seed,
-    findings: population.findings,
+    findings: population.ledger.findings,
     virtualMs: world.time.elapsedMs,
     requests: world.processes.requests,
-    vmsMade: population.vmsMade,
+    vmsMade: population.ledger.vmsMade,
     deaths: life.deaths,
     digest: world.trace.digest(),
     trace: keepsTrace ? world.trace.lines : world.trace.latest(SHOWN),

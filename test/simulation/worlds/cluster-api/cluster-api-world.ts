@@ -7,7 +7,7 @@ import {
 } from '../../../../pkg/apis/cluster-api/keys.ts';
 import type { Random } from '../../../../pkg/random/random.ts';
 import { beUnready } from '../../world/acts.ts';
-import { marksOf } from '../../world/at-rest.ts';
+import { strayIn } from '../../world/at-rest.ts';
 import { type MachinesWorld, NAMESPACE } from '../../world/machines-world.ts';
 import type { Population } from '../../world/population.ts';
 import { integerIn, oneOf, seededRandom } from '../../world/seeded-random.ts';
@@ -35,13 +35,13 @@ const SYNCED_LABEL = 'node.cluster.x-k8s.io/user';
 /** Machines of a Cluster, whose infrastructure a provider makes. */
 class ClusterMachines implements Population {
   readonly #world: MachinesWorld;
-  readonly #ledger: MachineLedger;
+  readonly ledger: MachineLedger;
   readonly #acts: Readonly<Record<string, (random: Random) => void>>;
   #made = 0;
 
   constructor(world: MachinesWorld, count: number) {
     this.#world = world;
-    this.#ledger = new MachineLedger(world);
+    this.ledger = new MachineLedger(world);
     Provider.serve(world);
     this.#acts = {
       make: () => (this.#machines.length < MOST_MACHINES ? this.#make() : undefined),
@@ -59,22 +59,6 @@ class ClusterMachines implements Population {
     for (let i = 0; i < count; i++) this.#make();
   }
 
-  get findings(): readonly string[] {
-    return this.#ledger.findings;
-  }
-
-  get vmsMade(): number {
-    return this.#ledger.vmsMade;
-  }
-
-  get isHopeless(): boolean {
-    return this.#ledger.isHopeless;
-  }
-
-  find(what: string): void {
-    this.#ledger.find(what);
-  }
-
   act(names: readonly string[], random: Random): void {
     this.#acts[oneOf(random, names)]?.(random);
   }
@@ -87,10 +71,6 @@ class ClusterMachines implements Population {
     const readiness = random() < 0.5 ? 'not-ready' : 'unknown';
     trace.add(`Node ${name} is ${readiness} for a while`);
     beUnready(this.#world, [name], readiness, random() * 600_000);
-  }
-
-  look(): void {
-    this.#ledger.look();
   }
 
   setBack(): void {
@@ -135,20 +115,7 @@ class ClusterMachines implements Population {
   }
 
   leftovers(): readonly string[] {
-    const { nodes, cloud } = this.#world;
-    const machines = this.#machines;
-    const names = new Set(machines.map(({ metadata }) => metadata.name));
-    const owned = new Set(machines.map(({ status }) => status?.nodeRef?.name));
-    return [
-      ...nodes.flatMap((node) => marksOf(node).map((mark) => `Node ${node.metadata.name} still has ${mark}`)),
-      ...nodes
-        .filter(({ metadata }) => !owned.has(metadata.name))
-        .map(({ metadata }) => `Node ${metadata.name} belongs to no Machine`),
-      ...cloud
-        .all()
-        .filter(({ machineName }) => !names.has(machineName))
-        .map((vm) => `VM ${vm.providerID} belongs to no Machine`),
-    ];
+    return strayIn(this.#world, this.#machines, ({ status }) => status?.nodeRef?.name);
   }
 
   untruths(): readonly string[] {
@@ -202,11 +169,11 @@ class ClusterMachines implements Population {
   }
 
   get #machines(): readonly ClusterAPIMachine[] {
-    return this.#ledger.machines;
+    return this.ledger.machines;
   }
 
   get #infrastructure(): readonly object[] {
-    return this.#ledger.infrastructure;
+    return this.ledger.infrastructure;
   }
 
   #make(): void {
@@ -220,7 +187,7 @@ class ClusterMachines implements Population {
   #delete(name: string): void {
     this.#world.act('DELETE', machinePath(name), {});
     if (this.#machines.some(({ metadata }) => metadata.name === name)) return;
-    this.#ledger.givesUp(name);
+    this.ledger.givesUp(name);
     this.#world.act('DELETE', infrastructurePath(name), {});
   }
 

@@ -40,7 +40,7 @@ const TAKE_OVER = new RegExp(`${TAKE_OVER_CLAIMS_ANNOTATION}=(\\S+)`);
 class IronCoreMachines implements Population {
   readonly #world: MachinesWorld;
   readonly #runtimes: Runtimes;
-  readonly #ledger: IronCoreLedger;
+  readonly ledger: IronCoreLedger;
   readonly #truths: Truths;
   readonly #mishaps: Mishaps;
   readonly #acts: Readonly<Record<string, (random: Random) => void>>;
@@ -51,7 +51,7 @@ class IronCoreMachines implements Population {
   constructor(world: MachinesWorld, seed: number) {
     this.#world = world;
     this.#runtimes = Runtimes.of(world, seed);
-    this.#ledger = new IronCoreLedger(world, this.#runtimes);
+    this.ledger = new IronCoreLedger(world, this.#runtimes);
     this.#truths = new Truths(world, this.#runtimes);
     this.#mishaps = new Mishaps(world, this.#runtimes);
     this.#acts = {
@@ -84,22 +84,6 @@ class IronCoreMachines implements Population {
     this.#share();
   }
 
-  get findings(): readonly string[] {
-    return this.#ledger.findings;
-  }
-
-  get vmsMade(): number {
-    return this.#ledger.vmsMade;
-  }
-
-  get isHopeless(): boolean {
-    return this.#ledger.isHopeless;
-  }
-
-  find(what: string): void {
-    this.#ledger.find(what);
-  }
-
   act(names: readonly string[], random: Random): void {
     this.#acts[oneOf(random, names)]?.(random);
   }
@@ -108,12 +92,8 @@ class IronCoreMachines implements Population {
     this.#mishaps.happen(random);
   }
 
-  look(): void {
-    this.#ledger.look();
-  }
-
   setBack(): void {
-    this.#ledger.setBack();
+    this.ledger.setBack();
   }
 
   /** There is room for all, and nobody wants what another one has. */
@@ -243,11 +223,11 @@ class IronCoreMachines implements Population {
   }
 
   get #machines(): readonly IronCoreMachine[] {
-    return this.#ledger.machines;
+    return this.ledger.machines;
   }
 
   get #pools(): readonly IronCoreMachinePool[] {
-    return this.#ledger.pools;
+    return this.ledger.pools;
   }
 
   /** What conditions ask for, of those who know what has become of the machines. */
@@ -262,7 +242,7 @@ class IronCoreMachines implements Population {
         ...this.#takeOver(status),
       };
       if (Object.keys(annotations).length === 0) continue;
-      if (says('MachinesKept') !== undefined) this.#ledger.released(metadata.name);
+      if (says('MachinesKept') !== undefined) this.ledger.released(metadata.name);
       this.#world.act('PATCH', pathTo('machinepools', metadata.name), { metadata: { annotations } });
     }
     for (const { metadata, status } of this.#machines) {
@@ -285,7 +265,7 @@ class IronCoreMachines implements Population {
   }
 
   #delete(machine: IronCoreMachine): void {
-    this.#ledger.askedFor(machine);
+    this.ledger.askedFor(machine);
     this.#try('DELETE', pathTo('machines', machine.metadata.name), {});
   }
 
@@ -294,7 +274,7 @@ class IronCoreMachines implements Population {
     this.#delete(machine);
     const { finalizers = [] } = machine.metadata;
     if (!finalizers.includes(IRONCORE_MACHINE_FINALIZER)) return;
-    this.#ledger.stripped(machine);
+    this.ledger.stripped(machine);
     this.#try('PATCH', pathTo('machines', machine.metadata.name), { metadata: { finalizers: [] } });
   }
 

@@ -23,14 +23,14 @@ const POLICIES = ['graceful', 'unsafe', 'forced'] as const;
 /** Machines and a pool of Mirantis Container Cloud, of which the program makes Machines of its own. */
 class MirantisMachines implements Population {
   readonly #world: MachinesWorld;
-  readonly #ledger: MirantisLedger;
+  readonly ledger: MirantisLedger;
   readonly #acts: Readonly<Record<string, (random: Random) => void>>;
   #made = 0;
   #runbooksUntilMs = -Infinity;
 
   constructor(world: MachinesWorld, seed: number) {
     this.#world = world;
-    this.#ledger = new MirantisLedger(world);
+    this.ledger = new MirantisLedger(world);
     const set = (members: (random: Random) => object) => (random: Random) =>
       this.#ofOne(random, (front) => this.#setValue(front, members(random)));
     const setOfSingle = (members: (random: Random) => object) => (random: Random) =>
@@ -59,23 +59,7 @@ class MirantisMachines implements Population {
     world.act('POST', pathTo('machinepools'), pool);
     const count = integerIn(random, 1, 3);
     for (let i = 0; i < count; i++) this.#make(random);
-    this.#ledger.settle();
-  }
-
-  get findings(): readonly string[] {
-    return this.#ledger.findings;
-  }
-
-  get vmsMade(): number {
-    return this.#ledger.vmsMade;
-  }
-
-  get isHopeless(): boolean {
-    return this.#ledger.isHopeless;
-  }
-
-  find(what: string): void {
-    this.#ledger.find(what);
+    this.ledger.settle();
   }
 
   act(names: readonly string[], random: Random): void {
@@ -83,11 +67,7 @@ class MirantisMachines implements Population {
   }
 
   mishap(random: Random): void {
-    mishap(this.#world, this.#ledger, random);
-  }
-
-  look(): void {
-    this.#ledger.look();
+    mishap(this.#world, this.ledger, random);
   }
 
   setBack(): void {
@@ -122,7 +102,7 @@ class MirantisMachines implements Population {
 
   settle(): void {
     this.#runbooksUntilMs = -Infinity;
-    this.#ledger.settle();
+    this.ledger.settle();
   }
 
   beginRest(): void {
@@ -221,13 +201,13 @@ class MirantisMachines implements Population {
   }
 
   #delete({ metadata: { name } }: ClusterMachine): void {
-    this.#ledger.askedFor(name);
+    this.ledger.askedFor(name);
     this.#try('DELETE', pathTo('machines', name), {});
   }
 
   /** Somebody deletes the Machine that was made for one. */
   #deleteMade({ metadata: { name } }: ClusterMachine): void {
-    this.#ledger.askedFor(name);
+    this.ledger.askedFor(name);
     this.#try('DELETE', pathOf('machines', name), {});
   }
 
@@ -237,7 +217,7 @@ class MirantisMachines implements Population {
 
   #autoscale(replicas: number): void {
     if (this.#world.pool === undefined) return;
-    this.#ledger.resizes(replicas);
+    this.ledger.resizes(replicas);
     this.#try('PATCH', pathOf('machinedeployments', POOL), { spec: { replicas } });
   }
 

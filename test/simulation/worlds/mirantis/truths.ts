@@ -4,7 +4,7 @@ import type { Machine } from '../../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../../pkg/apis/meta.ts';
 import type { ClusterMachine } from '../../../../pkg/apis/mirantis/machine.ts';
 import type { MachinePool } from '../../../../pkg/apis/mirantis/pool.ts';
-import { marksOf } from '../../world/at-rest.ts';
+import { strayIn } from '../../world/at-rest.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 import { untruthsIn } from '../../world/statuses.ts';
 import { objectsOf, valueOf, wantedLabelsOf } from './kinds.ts';
@@ -80,22 +80,13 @@ export function wantsOfPool(pool: MachinePool, world: MachinesWorld): readonly s
 
 /** What is left over at rest. */
 export function leftoversOf(world: MachinesWorld): readonly string[] {
-  const { machines, nodes, cloud } = world;
-  const owned = new Set(machines.map(({ metadata }) => metadata.labels?.['node']));
-  const names = new Set(machines.map(({ metadata }) => metadata.name));
+  const { machines } = world;
   const used = new Set([
     ...machines.map(classNameOf),
     ...world.sets.map(({ spec }) => spec?.template?.spec?.class?.name),
   ]);
   return [
-    ...nodes.flatMap((node) => marksOf(node).map((mark) => `Node ${node.metadata.name} still has ${mark}`)),
-    ...nodes
-      .filter(({ metadata }) => !owned.has(metadata.name))
-      .map(({ metadata }) => `Node ${metadata.name} belongs to no Machine`),
-    ...cloud
-      .all()
-      .filter(({ machineName }) => !names.has(machineName))
-      .map((vm) => `VM ${vm.providerID} belongs to no Machine`),
+    ...strayIn(world, machines, ({ metadata }) => metadata.labels?.['node']),
     ...classesOf(world)
       .filter(({ metadata }) => !used.has(metadata.name))
       .map(({ metadata }) => `MachineClass ${metadata.name} is used by nothing`),
