@@ -5,6 +5,7 @@
 FROM node:24-bookworm-slim AS build
 WORKDIR /src
 COPY package.json package-lock.json .npmrc ./
+COPY hack/node hack/node
 RUN npm ci --no-audit --no-fund
 COPY cmd cmd
 COPY pkg pkg

@@ -216,7 +216,7 @@ export default defineConfig({
       files: ['*.config.js', '*.config.ts', 'hack/**/*.js', 'hack/**/*.cjs'],
       rules: { 'import/no-default-export': 'off', 'no-console': 'off' },
     },
-    { files: ['cmd/**', 'hack/**'], rules: { 'no-console': 'off' } },
+    { files: ['bin/**', 'cmd/**', 'hack/**'], rules: { 'no-console': 'off' } },
     ...layers,
     { files: ['pkg/**/*.test.ts', 'pkg/kube/config.ts'], rules: { 'typescript/no-restricted-imports': 'off' } },
   ] as never, // the type of a rule's options is narrower than what the linter takes

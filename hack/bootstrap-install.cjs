@@ -24,6 +24,7 @@ const programs = {
   bench: ['hack/bench/main.ts'],
   simulate: ['hack/simulate/main.ts'],
   playground: ['hack/playground/main.ts'],
+  'npm-package': ['hack/npm-package/main.ts'],
 };
 
 /** Installs if needed, then runs `command` and ends with its exit code. */
@@ -44,7 +45,7 @@ exports.placeOf = placeOf;
 
 function installIfNeeded() {
   const wanted = createHash('sha256')
-    .update(readFileSync(path.join(root, 'package-lock.json')))
+    .update(packagesOf(readFileSync(path.join(root, 'package-lock.json'), 'utf8')))
     .update(`${process.platform}-${process.arch}`)
     .digest('hex');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
@@ -76,6 +77,13 @@ function installIfNeeded() {
     fail(DISK_FULL);
   }
 }
+
+/** What a lockfile installs: without this project itself, whose version changes nothing. */
+function packagesOf(lockfile) {
+  const { packages } = JSON.parse(lockfile);
+  return JSON.stringify({ ...packages, '': undefined });
+}
+exports.packagesOf = packagesOf;
 
 /** npm takes minutes to find out that the disk is full. */
 function requireRoom() {

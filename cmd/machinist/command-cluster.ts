@@ -2,6 +2,7 @@ import type { KubeObject } from '../../pkg/apis/meta.ts';
 import { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { CONTROL, type Gate } from '../../pkg/gate/gate.ts';
+import type { Reader } from '../../pkg/kube/client.ts';
 import { loadEndpoint } from '../../pkg/kube/config.ts';
 import { ConfigError } from '../../pkg/kube/config-error.ts';
 import { isConflict } from '../../pkg/kube/errors.ts';
@@ -13,16 +14,14 @@ import type { Resource } from '../../pkg/kube/resource.ts';
 import { Transport } from '../../pkg/kube/transport.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
 import { CommandError } from './command-error.ts';
+import type { ClusterOptions } from './options.ts';
+import { version } from './version.ts';
 
 /** Where the command finds its cluster. */
-export interface Access {
-  /** A path; empty for KUBECONFIG, ~/.kube/config, or the service account of the pod. */
-  readonly kubeconfig: string;
-  /** Empty for the namespace of the kubeconfig's context. */
-  readonly namespace: string;
+export interface Access extends ClusterOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Of the program and the command, for the server's logs. */
-  readonly userAgent: string;
+  /** The command, for the server's logs. */
+  readonly command: string;
 }
 
 /** A person at a terminal holds no Lease: every write passes. */
@@ -32,26 +31,31 @@ const TRIES = 5;
 
 /** The objects of one namespace, for one command of a person. */
 export class CommandCluster implements AsyncDisposable {
+  /** What the command is about, unless it asks for more. */
+  readonly namespace: string;
+  readonly reader: Reader;
+  readonly transport: Transport;
   readonly #clock = new SystemClock();
-  readonly #namespace: string;
-  readonly #transport: Transport;
-  readonly #reader: HttpReader;
   readonly #writer: GatedWriter;
 
   private constructor(namespace: string, transport: Transport) {
-    this.#namespace = namespace;
-    this.#transport = transport;
-    this.#reader = new HttpReader(transport);
+    this.namespace = namespace;
+    this.transport = transport;
+    this.reader = new HttpReader(transport);
     this.#writer = new GatedWriter({ transport, gate: OPEN, cluster: CONTROL });
   }
 
   /** Reads the kubeconfig; asks nothing of the server yet. Throws CommandError. */
-  static async open({ kubeconfig, namespace, env, userAgent }: Access): Promise<CommandCluster> {
+  static async open(access: Access): Promise<CommandCluster> {
+    const { kubeconfig = '', context = '', namespace = '', requestTimeout = 0, env, command } = access;
     const clock = new SystemClock();
-    const endpoint = await loadEndpoint({ kubeconfig, env, clock, isInteractive: true }).catch((err: unknown) => {
+    const source = { kubeconfig, context, env, clock, isInteractive: true };
+    const endpoint = await loadEndpoint(source).catch((err: unknown) => {
       throw err instanceof ConfigError ? new CommandError(err.message, { cause: err }) : err;
     });
-    const transport = new Transport({ endpoint, clock, userAgent });
+    const userAgent = `machinist/${version()} ${command}`;
+    const timeoutMs = requestTimeout === 0 ? undefined : requestTimeout;
+    const transport = new Transport({ endpoint, clock, userAgent, timeoutMs });
     const own = endpoint.namespace ?? '';
     return new CommandCluster(namespace || own || 'default', transport);
   }
@@ -63,13 +67,13 @@ export class CommandCluster implements AsyncDisposable {
 
   /** An object as it is now. Throws ApiError. */
   async get<T extends KubeObject>(resource: Resource<T>, name: string): Promise<T> {
-    return this.#reader.get(resource, { namespace: this.#namespace, name });
+    return this.reader.get(resource, { namespace: this.namespace, name });
   }
 
   /** All objects of a kind in the namespace, or those that a selector of labels selects. */
   async list<T extends KubeObject>(resource: Resource<T>, labelSelector?: string): Promise<readonly T[]> {
     const selection = labelSelector === undefined ? {} : { labelSelector };
-    return (await this.#reader.list(resource, { namespace: this.#namespace, ...selection })).items;
+    return (await this.reader.list(resource, { namespace: this.namespace, ...selection })).items;
   }
 
   /**
@@ -86,7 +90,7 @@ export class CommandCluster implements AsyncDisposable {
       const change = await decide(object);
       if (change === undefined) return false;
       try {
-        const ref = { namespace: this.#namespace, name };
+        const ref = { namespace: this.namespace, name };
         await this.#writer.patch(
           'change',
           resource,
@@ -102,7 +106,7 @@ export class CommandCluster implements AsyncDisposable {
 
   /** DELETE of exactly this object. Throws ApiError. */
   async remove<T extends KubeObject>(resource: Resource<T>, { metadata: { name, uid } }: T): Promise<void> {
-    await this.#writer.delete('destroy', resource, { namespace: this.#namespace, name }, { uid });
+    await this.#writer.delete('destroy', resource, { namespace: this.namespace, name }, { uid });
   }
 
   /**
@@ -128,9 +132,9 @@ export class CommandCluster implements AsyncDisposable {
     const done = Promise.withResolvers<void>();
     const ended = new AbortController();
     const source = new HttpListWatch({
-      transport: this.#transport,
+      transport: this.transport,
       resource,
-      selection: { namespace: this.#namespace, fieldSelector: `metadata.name=${name}` },
+      selection: { namespace: this.namespace, fieldSelector: `metadata.name=${name}` },
     });
     const informer = new ReflectedInformer({ source, clock: this.#clock, log: silentLogger, cluster: CONTROL });
     const show = (current: T | undefined): void => {
@@ -160,6 +164,6 @@ export class CommandCluster implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#transport.close();
+    await this.transport.close();
   }
 }

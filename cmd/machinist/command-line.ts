@@ -2,6 +2,7 @@ import { Command } from 'commander';
 
 import { HELP_HINT, type ParsedCommandLine, withFlags } from '../../pkg/config/command-line.ts';
 import { parseCommand } from '../parse-command.ts';
+import { answerCompletion, COMPLETE, completionCommand } from './completion/command.ts';
 import { deleteCommand } from './delete/command.ts';
 import { describeCommand } from './describe/command.ts';
 import { driverToolsCommand } from './driver/command.ts';
@@ -9,10 +10,11 @@ import { maintenanceCommand } from './maintenance/command.ts';
 import { preflightCommand } from './preflight/command.ts';
 import { rolloutCommand } from './rollout/command.ts';
 import { withNegations } from './rollout/target.ts';
+import { ownTerminal } from './terminal.ts';
 import { version } from './version.ts';
 
-/** Runs the CLI with `argv` (without Node and script). Ends with exit code 2 for what was typed wrongly. */
-export async function runCommandLine(argv: readonly string[]): Promise<void> {
+/** All commands, without their work, which is loaded when it is run. */
+export function machinistProgram(): Command {
   const program = new Command('machinist')
     .description('Manages the lifecycle of the virtual machines behind the Nodes of a Kubernetes cluster.')
     .version(version(), '--version')
@@ -27,11 +29,18 @@ export async function runCommandLine(argv: readonly string[]): Promise<void> {
     maintenanceCommand(),
     deleteCommand(),
     driverToolsCommand(),
+    completionCommand(),
   ]) {
     for (const one of [command, ...command.commands]) one.copyInheritedSettings(program);
     program.addCommand(command);
   }
+  return program;
+}
 
+/** Runs the CLI with `argv` (without Node and script). Ends with exit code 2 for what was typed wrongly. */
+export async function runCommandLine(argv: readonly string[]): Promise<void> {
+  const program = machinistProgram();
+  if (argv[0] === COMPLETE) return await answerCompletion(program, argv.slice(1), ownTerminal());
   await parseCommand(program, argv[0] === 'rollout' ? withNegations(argv) : argv);
 }
 

@@ -1,16 +1,58 @@
-import { InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 
 import { parseDuration } from '../../pkg/apis/duration.ts';
 
-/** Which namespace; the empty text for that of the kubeconfig's context. */
-export function namespaceOption(description: string): Option {
-  return new Option('-n, --namespace <name>', description).default('', "the context's");
+/** Which cluster and namespace a command reads, and how long it waits for an answer. Empty texts and 0 leave it to the environment. */
+export interface ClusterOptions {
+  /** A path; empty for KUBECONFIG, ~/.kube/config, or the service account of the pod. */
+  readonly kubeconfig?: string;
+  /** Empty for the current context. */
+  readonly context?: string;
+  /** Empty for the namespace of the context. */
+  readonly namespace?: string;
+  /** In milliseconds; 0 for the default. */
+  readonly requestTimeout?: number;
 }
 
-/** Which cluster; the empty text for what the environment says. */
-export function kubeconfigOption(): Option {
-  const description = 'kubeconfig of the cluster that has the object';
-  return new Option('--kubeconfig <path>', description).default('', 'KUBECONFIG, ~/.kube/config');
+/** Which objects of a kind are meant, besides those that are named. */
+export interface SelectionOptions {
+  readonly allNamespaces?: boolean;
+  /** A selector of labels. */
+  readonly selector?: string;
+}
+
+/** Adds the options of every command that talks to a cluster. `object`: what it is about. */
+export function withClusterOptions(command: Command, object = 'object'): Command {
+  return command
+    .addOption(new Option('-n, --namespace <name>', `namespace of the ${object}`).default('', "the context's"))
+    .addOption(new Option('--context <name>', 'context of the kubeconfig').default('', 'the current one'))
+    .addOption(
+      new Option('--kubeconfig <path>', `kubeconfig of the cluster that has the ${object}`).default(
+        '',
+        'KUBECONFIG, ~/.kube/config',
+      ),
+    )
+    .addOption(
+      new Option('--request-timeout <duration>', 'time to wait for each response of the API server')
+        .default(0, '30s')
+        .argParser(durationMs),
+    )
+    .showSuggestionAfterError();
+}
+
+export function allNamespacesOption(): Option {
+  return new Option('-A, --all-namespaces', 'select objects in all namespaces').conflicts('namespace');
+}
+
+export function selectorOption(): Option {
+  return new Option('-l, --selector <selector>', 'select objects by label, such as -l pool=workers');
+}
+
+/** How a command prints what it has found. */
+export type OutputFormat = 'text' | 'json' | 'yaml' | 'name';
+
+export function outputOption(formats: readonly OutputFormat[]): Option {
+  return new Option('-o, --output <format>', 'output format').choices(formats).default('text');
 }
 
 /** How long a command waits, in milliseconds; 0 is forever. */

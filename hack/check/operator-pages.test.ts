@@ -5,12 +5,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Command } from 'commander';
 
 import { demoCommand } from '../../cmd/demo/command.ts';
-import { deleteCommand } from '../../cmd/machinist/delete/command.ts';
-import { describeCommand } from '../../cmd/machinist/describe/command.ts';
-import { driverToolsCommand } from '../../cmd/machinist/driver/command.ts';
-import { maintenanceCommand } from '../../cmd/machinist/maintenance/command.ts';
-import { preflightCommand } from '../../cmd/machinist/preflight/command.ts';
-import { rolloutCommand } from '../../cmd/machinist/rollout/command.ts';
+import { machinistProgram } from '../../cmd/machinist/command-line.ts';
 import { clusterAPIDriverCommand } from '../../cmd/cluster-api-driver/cluster-api-driver.ts';
 import { ironCoreDriverCommand } from '../../cmd/ironcore-driver/ironcore-driver.ts';
 import { openStackDriverCommand } from '../../cmd/openstack-driver/openstack-driver.ts';
@@ -30,19 +25,12 @@ const PAGES = globSync('docs/{concepts,operations,runbooks}/*.md', { cwd: ROOT }
 /** Flags of programs that are not ours: kubectl, helm, docker, the cluster-autoscaler and its fork. */
 const OTHERS_FLAGS = [
   'all dry-run field-selector for force-conflicts from-file overwrite patch-file previous replicas server-side show-managed-fields',
-  'sort-by type wait help cascade',
+  'sort-by type wait help cascade global manifest',
   'create-namespace force-conflicts reuse-values set skip-crds take-ownership target values',
   'mcm metal-kubeconfig no-build',
   'enable-provisioning-requests expander kubeconfig max-node-provision-time max-node-startup-time skip-nodes-with-',
 ].flatMap((line) => line.split(' '));
-const COMMANDS: readonly Command[] = [
-  rolloutCommand(),
-  describeCommand(),
-  maintenanceCommand(),
-  deleteCommand(),
-  preflightCommand(),
-  driverToolsCommand(),
-];
+const COMMANDS: readonly Command[] = machinistProgram().commands;
 const OPTIONS = [
   ...COMMANDS,
   openStackDriverCommand(),
@@ -153,9 +141,7 @@ test.each(PAGES)('%s names Events that there are', (page) => {
 
 test.each(PAGES)('%s names commands of machinist that there are', (page) => {
   const names = ['run', ...COMMANDS.flatMap((one) => [one.name(), ...one.commands.map((sub) => sub.name())])];
-  const subcommands = [rolloutCommand(), maintenanceCommand(), driverToolsCommand()].flatMap((command) =>
-    command.commands.map((one) => `${command.name()} ${one.name()}`),
-  );
+  const subcommands = COMMANDS.flatMap((command) => command.commands.map((one) => `${command.name()} ${one.name()}`));
   const known = new Set([...names, ...subcommands, 'describe machine']);
 
   expect(

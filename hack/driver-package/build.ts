@@ -28,10 +28,10 @@ export async function buildDriverPackage(folder: string): Promise<void> {
   await writeTypes(path.resolve(folder, 'types'));
   const packages = await Promise.all(packagesIn(metafile).map((one) => readPackage(path.join(ROOT, one))));
   const about = JSON.parse(await readFile(path.join(SOURCE, 'package.json'), 'utf8')) as object;
-  const { version, dependencies } = packageJson;
+  const { version, devDependencies } = packageJson;
   // What keeps the sources from being installed or published as the package.
   const ofSources = { private: undefined, scripts: undefined };
-  const whole = { ...about, ...ofSources, version, dependencies: { commander: dependencies.commander } };
+  const whole = { ...about, ...ofSources, version, dependencies: { commander: devDependencies.commander } };
   await writeFile(path.join(folder, 'package.json'), `${JSON.stringify(whole, undefined, 2)}\n`);
   await writeFile(path.join(folder, 'LICENSES.txt'), licencesOf(packages));
   await copyFile(path.join(SOURCE, 'README.md'), path.join(folder, 'README.md'));

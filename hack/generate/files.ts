@@ -1,5 +1,6 @@
 import { annotationsReference } from './annotations-reference.ts';
 import { apiReference, ironCoreReference } from './api-reference.ts';
+import { commandsReference } from './commands-reference.ts';
 import { conditionsReference } from './conditions-reference.ts';
 import { contractFiles } from './contracts.ts';
 import { crdFiles } from './crds/all.ts';
@@ -23,6 +24,7 @@ export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
     ...(await kustomizeRoles(roles)),
     ['docs/reference/annotations.md', await annotationsReference()],
     ['docs/reference/api.md', await apiReference()],
+    ['docs/reference/commands.md', await commandsReference()],
     ['docs/reference/conditions.md', await conditionsReference()],
     ['docs/reference/driver-rules.md', await driverRulesReference()],
     ['docs/reference/error-codes.md', await errorCodesReference()],

@@ -28,9 +28,13 @@ export const BUNDLED = {
 /**
  * Writes programs to `folder` as JavaScript that needs no node_modules: `cmd/<program>/main.js`, and `chunks` with what they share or load
  * later. Nothing is minified, so that stack traces can be read; esbuild's `keepNames` would define the name of each closure anew each time
- * that it is made, for 4 % of the manager's CPU. Returns the folders of the packages that went in, from the root of the checkout.
+ * that it is made, for 4 % of the manager's CPU. `target`: the oldest Node that they are for. Returns the folders of the packages that went in, from the root of the checkout.
  */
-export async function bundle(programs: readonly string[], folder: string): Promise<string[]> {
+export async function bundle(
+  programs: readonly string[],
+  folder: string,
+  target: string = BUNDLED.target,
+): Promise<string[]> {
   const { metafile } = await build({
     entryPoints: [
       ...programs.map((program) => ({ in: `cmd/${program}/main.ts`, out: `cmd/${program}/main` })),
@@ -41,6 +45,7 @@ export async function bundle(programs: readonly string[], folder: string): Promi
     splitting: true,
     plugins: [WITHOUT_GENERATED_CLIENTS],
     ...BUNDLED,
+    target,
   });
   const isStarted = Object.values(metafile.outputs).some(({ inputs }) => STARTS_LEASE_THREAD in inputs);
   if (!isStarted) await rm(path.join(folder, `${LEASE_THREAD.out}.js`));

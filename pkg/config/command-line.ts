@@ -56,6 +56,8 @@ export function normalizeFlags(argv: readonly string[]): string[] {
     const dashed = name.replaceAll('_', '-');
     if (known.has(dashed)) return [`--${dashed}${rest}`];
     if (dashes === '-' && /^v\d+$/.test(name)) return [`--v=${name.slice(1)}`];
+    // As pflag does it: `-o=json`.
+    if (dashes === '-' && name.length === 1 && rest !== '') return [argument.slice(0, 2), rest.slice(1)];
     return dashes === '--' && rest !== '' ? [`--${name}`, rest.slice(1)] : [argument];
   });
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { RequestOptions } from 'node:https';
-import { registerHooks } from 'node:module';
+import nodeModule from 'node:module';
 import path from 'node:path';
 
 import type { KubeConfig } from '@kubernetes/client-node/dist/config.js';
@@ -29,6 +29,8 @@ const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 export interface EndpointSource {
   /** A path; '' for the service account of the pod, else the default kubeconfig; `inClusterConfig` for the service account. */
   readonly kubeconfig: string;
+  /** Instead of its current context; '' for that. A pod's service account has none. */
+  readonly context?: string;
   readonly clock: Clock;
   /** KUBERNETES_SERVICE_HOST and _PORT, KUBECONFIG and HOME are read from it; credential plugins get all of it. */
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -60,6 +62,11 @@ export async function loadEndpoint(source: EndpointSource): Promise<Endpoint> {
   });
   if (isInteractive) await endpoint.credentials();
   return endpoint;
+}
+
+/** The contexts of a kubeconfig. Throws ConfigError. */
+export async function contextNames(source: EndpointSource): Promise<readonly string[]> {
+  return (await loadConfig(source)).getContexts().map(({ name }) => name);
 }
 
 /** A kubeconfig that somebody else has written, such as one of a Secret. */
@@ -143,17 +150,26 @@ async function loadConfig(source: EndpointSource): Promise<KubeConfig> {
   const Config = await kubeConfigClass();
   try {
     if (source.kubeconfig === IN_CLUSTER) return await inCluster(new Config(), source);
-    if (source.kubeconfig !== '') return await fromFile(new Config(), source.kubeconfig);
+    if (source.kubeconfig !== '') return inContext(await fromFile(new Config(), source.kubeconfig), source);
     if (isInCluster(source)) return await inCluster(new Config(), source);
 
     const [first, ...more] = defaultFiles(source);
     if (first === undefined) throw new ConfigError('no service account and no kubeconfig found');
     const config = await fromFile(new Config(), first);
     for (const file of more) config.mergeConfig(await fromFile(new Config(), file), true);
-    return config;
+    return inContext(config, source);
   } catch (err) {
+    if (isNoneThere(source, err)) {
+      throw new ConfigError('KUBECONFIG is not set and ~/.kube/config does not exist; use --kubeconfig');
+    }
     throw new ConfigError(`reading ${describe(source)}: ${whatIsWrong(err)}`);
   }
+}
+
+/** Whether somebody at a terminal has named no kubeconfig, and has none. */
+function isNoneThere({ kubeconfig, env, isInteractive = false }: EndpointSource, err: unknown): boolean {
+  const isMissing = (err as Partial<NodeJS.ErrnoException>).code === 'ENOENT'; // whatever was thrown
+  return isInteractive && kubeconfig === '' && !env['KUBECONFIG'] && isMissing;
 }
 
 /** Longest part of what a credential plugin says that goes into a message. */
@@ -179,7 +195,17 @@ function placeOf(source: EndpointSource): string {
   return isDefault ? `kubeconfig ${defaultFiles(source).join(', ')}` : describe(source);
 }
 
-function isInCluster({ env }: EndpointSource): boolean {
+/** Throws ConfigError for a context that is not there. */
+function inContext(config: KubeConfig, { context = '' }: EndpointSource): KubeConfig {
+  if (context === '') return config;
+  if (config.getContextObject(context) === null) throw new ConfigError(`context "${context}" does not exist`);
+  config.setCurrentContext(context);
+  return config;
+}
+
+/** Who names a context means a kubeconfig. */
+function isInCluster({ env, context = '' }: EndpointSource): boolean {
+  if (context !== '') return false;
   return Boolean(env['KUBERNETES_SERVICE_HOST']) && Boolean(env['KUBERNETES_SERVICE_PORT']);
 }
 
@@ -380,9 +406,9 @@ async function kubeConfigClass(): Promise<typeof KubeConfig> {
 }
 
 /** Undefined where module hooks are not to be had (Jest refuses them): everything is loaded then, at the price of memory. */
-function leaveOutGeneratedClients(): ReturnType<typeof registerHooks> | undefined {
+function leaveOutGeneratedClients(): ReturnType<typeof nodeModule.registerHooks> | undefined {
   try {
-    return registerHooks({
+    return nodeModule.registerHooks({
       resolve(specifier, context, nextResolve) {
         if (!isGeneratedClients(specifier, context.parentURL)) return nextResolve(specifier, context);
         const url = `data:text/javascript,${encodeURIComponent(NO_GENERATED_CLIENTS)}`;

@@ -103,6 +103,8 @@ export interface TransportOptions {
   /** `machinist/<version> <component>`. */
   readonly userAgent: string;
   readonly throttle?: Throttle;
+  /** Deadline of a request that names none. */
+  readonly timeoutMs?: number | undefined;
   readonly metrics?: KubeMetrics | undefined;
   /** In place of connections of our own making. */
   readonly openDispatcher?: OpenDispatcher | undefined;
@@ -169,11 +171,11 @@ export class Transport {
   }
 
   async #request<T>(call: Call): Promise<T> {
-    const { clock } = this.#options;
+    const { clock, timeoutMs = DEFAULT_TIMEOUT_MS } = this.#options;
     let untilMs = Infinity;
     for (let retries = 0; ; retries++) {
       if ((call.lane ?? 'requests') === 'requests') await this.#admitted(call);
-      if (retries === 0) untilMs = clock.monotonicMs() + (call.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+      if (retries === 0) untilMs = clock.monotonicMs() + (call.timeoutMs ?? timeoutMs);
       try {
         return (await this.#attempt(call, untilMs)) as T;
       } catch (err) {

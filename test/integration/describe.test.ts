@@ -30,8 +30,12 @@ describe('machinist describe machine', () => {
       { timeoutMs: 60_000, describe: 'its Events' },
     );
     const json = await describeMachine(name, ...access, '-o', 'json');
+    const names = await describeMachine(...access, '-o=name');
+    const none = await describeMachine(...access, '-l', 'no=such');
 
     expect([text.code, text.stderr, json.code, json.stderr]).toEqual([0, '', 0, '']);
+    expect(names).toEqual({ code: 0, stdout: `machine.machine.sapcloud.io/${name}\n`, stderr: '' });
+    expect(none).toMatchObject({ code: 1, stderr: `error: no resources found in ${world.namespace} namespace\n` });
     expect(text.stdout).toMatch(
       new RegExp(
         `^Name: +${name}\nNamespace: +${world.namespace}\nClass: +class-1\nVM: +sim:///.*\nNode: +${name}\nPhase: +Running\nReason: +Running\n`,
@@ -61,6 +65,13 @@ describe('machinist describe machine', () => {
     writeKubeconfig(nowhere, { url: `https://127.0.0.1:${port}`, ca, identity: admin });
 
     const missing = await describeMachine('no-such-machine', '--kubeconfig', kubeconfig);
+    const several = await Program.run('machinist', [
+      'describe',
+      'mc/a',
+      'machine.compute.ironcore.dev/b',
+      '--kubeconfig',
+      kubeconfig,
+    ]);
     const down = await describeMachine('m-1', '--kubeconfig', nowhere);
     const unreadable = await describeMachine('m-1', '--kubeconfig', '/no/such/file');
 
@@ -68,6 +79,12 @@ describe('machinist describe machine', () => {
       code: 1,
       stdout: '',
       stderr: 'Error from server (NotFound): machines.machine.sapcloud.io "no-such-machine" not found\n',
+    });
+    expect(several).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^Error from server \(NotFound\): machines.machine[^\n]* "a" not found\nError from server \(/,
+      ),
     });
     expect(down).toMatchObject({
       code: 1,
@@ -82,8 +99,11 @@ describe('machinist describe machine', () => {
   });
 
   test.each([
-    { args: [], says: "error: missing required argument 'name'" },
-    { args: ['a', '-o', 'yaml'], says: 'Allowed choices are text, json.' },
+    { args: ['a', '-o', 'xml'], says: 'Allowed choices are text, json, yaml, name.' },
+    {
+      args: ['a', '-A', '-n', 'x'],
+      says: "option '-A, --all-namespaces' cannot be used with option '-n, --namespace <name>'",
+    },
     { args: ['a', '--namespce', 'x'], says: 'Did you mean --namespace?' },
   ])('refuses $args with code 2, and says why', async ({ args, says }) => {
     const { code, stdout, stderr } = await describeMachine(...args);

@@ -25,7 +25,7 @@ function linesOf(block: string): string[] {
 export const NOT_RUN: readonly (readonly [words: RegExp, why: string])[] = [
   [/^npm /, 'of this repository; CI runs these'],
   [
-    /^(?:kubectl (?:apply|describe|rollout|auth can-i|delete -k)|machinist (?:describe machine|rollout(?: \w+)?))$/,
+    /^(?:kubectl (?:apply|describe|rollout|auth can-i|delete -k|machinist)|machinist (?:describe machine|rollout(?: \w+)?))$/,
     'a word for something',
   ],
   [/^machinist delete machine .*--abort/, 'only while a deletion is prepared; prepared-deletion.test.ts aborts one'],
@@ -34,6 +34,8 @@ export const NOT_RUN: readonly (readonly [words: RegExp, why: string])[] = [
     /^machinist driver from-mcm-provider|^git clone .*gardener|^aws-driver\/aws-driver|^docker build .*aws-driver/,
     'needs modules that not every proxy has; test/integration/mcm-provider.test.ts takes checkouts',
   ],
+  [/^machinist completion fish/, 'of another shell; cmd/machinist/completion tests the answers'],
+  [/^kubectl krew /, 'needs krew; hack/release checks the manifest'],
   [/^machinist run(?!.*--help)/, 'does not end; test/e2e starts it'],
   [/\[-|…/, 'says what may stand where'],
   [/^curl -OJ|^kubectl port-forward /, 'no kubelet runs pods; test/integration/health-server.test.ts takes profiles'],

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import { identityOf } from '../../hack/control-plane/process-identity.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import { foreignEndpoint, loadEndpoint } from '../../pkg/kube/config.ts';
+import { contextNames, foreignEndpoint, loadEndpoint } from '../../pkg/kube/config.ts';
 import type { Endpoint } from '../../pkg/kube/endpoint.ts';
 import { HttpReader } from '../../pkg/kube/http-reader.ts';
 import { HttpListWatch } from '../../pkg/kube/list-watch.ts';
@@ -376,10 +376,35 @@ describe('loadEndpoint', () => {
     expect(inspect(err)).not.toMatch(/abcdef|0123456789/);
   });
 
+  test('a context is that of the caller, also where a pod has a service account', async () => {
+    const file = kubeconfigWith({ token: 't' });
+    const config = JSON.parse(readFileSync(file, 'utf8')) as { contexts: object[]; clusters: object[] };
+    config.clusters.push({ name: 'd', cluster: { server: 'https://other.example.com' } });
+    config.contexts.push({ name: 'y', context: { cluster: 'd', user: 'u', namespace: 'z' } });
+    writeFileSync(file, JSON.stringify(config));
+    const env = { KUBECONFIG: file, KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: '1' };
+
+    expect(await loadEndpoint({ kubeconfig: file, context: 'y', clock, env: {} })).toMatchObject({ namespace: 'z' });
+    expect(await loadEndpoint({ kubeconfig: '', context: 'y', clock, env })).toMatchObject({ namespace: 'z' });
+    await expect(loadEndpoint({ kubeconfig: file, context: 'no', clock, env: {} })).rejects.toThrow(
+      'context "no" does not exist',
+    );
+    expect(await contextNames({ kubeconfig: file, clock, env: {} })).toEqual(['x', 'y']);
+  });
+
   test.each([
     { source: { kubeconfig: '/does/not/exist', env: {} }, says: /reading kubeconfig \/does\/not\/exist: ENOENT/ },
     { source: { kubeconfig: 'inClusterConfig', env: {} }, says: /service account: KUBERNETES_SERVICE_HOST/ },
     { source: { kubeconfig: '', env: {} }, says: /no service account and no kubeconfig/ },
+    { source: { kubeconfig: '', env: { HOME: '/no/such' } }, says: /configuration: ENOENT/ },
+    {
+      source: { kubeconfig: '', env: { HOME: '/no/such' }, isInteractive: true },
+      says: /^KUBECONFIG is not set and ~\/.kube\/config does not exist; use --kubeconfig$/,
+    },
+    {
+      source: { kubeconfig: '', env: { KUBECONFIG: '/no/such' }, isInteractive: true },
+      says: /configuration: ENOENT/,
+    },
   ])('says what is wrong with $source', async ({ source, says }) => {
     await expect(loadEndpoint({ ...source, clock })).rejects.toThrow(says);
   });

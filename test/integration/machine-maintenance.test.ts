@@ -56,7 +56,7 @@ async function maintenance(
 ): Promise<{ code: number; out: string[]; err: string[] }> {
   const [out, err]: [string[], string[]] = [[], []];
   const options = { kubeconfig: connect().kubeconfig, namespace: world.namespace, wait: true, timeout: 60_000 };
-  const code = await runMaintenance(goal, target, options, {
+  const code = await runMaintenance(goal, [target], options, {
     out: (line) => out.push(line),
     err: (line) => err.push(line),
     env: {},

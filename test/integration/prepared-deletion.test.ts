@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import { runDelete, type DeleteCommandOptions } from '../../cmd/machinist/delete/delete.ts';
+import { deleteMachines, type DeleteCommandOptions } from '../../cmd/machinist/delete/delete.ts';
 import type { Api } from '../../hack/control-plane/api.ts';
 import {
   DELETION_POLICY_ANNOTATION,
@@ -248,7 +248,7 @@ async function typed(
   const complained: string[] = [];
   const common = { kubeconfig: connect().kubeconfig, namespace: world.namespace, wait: false, timeout: 60_000 };
   const terminal = { out: (line: string) => said.push(line), err: (line: string) => complained.push(line), env: {} };
-  return { code: await runDelete(name, { ...common, ...options }, terminal), said, complained };
+  return { code: await deleteMachines(['machine', name], { ...common, ...options }, terminal), said, complained };
 }
 
 /** Whether the Machine is gone, or going, although its deletion was taken back. */

@@ -1,11 +1,13 @@
-import { GROUP } from '../../../pkg/apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../pkg/apis/meta.ts';
 import type { DeletionPolicy } from '../../../pkg/controllers/machines/deletion-policy.ts';
 import { machines } from '../../../pkg/kube/resource.ts';
 import { CommandCluster } from '../command-cluster.ts';
+import { MACHINE, objectName } from '../kinds.ts';
+import type { ClusterOptions } from '../options.ts';
+import { parseReferences, requireNames } from '../references.ts';
 import { runForExitCode, type PrintLine, type Terminal } from '../terminal.ts';
-import { version } from '../version.ts';
+import { DELETED_KINDS } from './command.ts';
 import {
   annotationsFor,
   type DeletionGoal,
@@ -14,9 +16,7 @@ import {
   deletionTimeoutText,
 } from './progress.ts';
 
-export interface DeleteCommandOptions {
-  readonly kubeconfig: string;
-  readonly namespace: string;
+export interface DeleteCommandOptions extends ClusterOptions {
   readonly policy?: DeletionPolicy;
   readonly prepare?: boolean;
   readonly abort?: boolean;
@@ -31,19 +31,27 @@ const SAID: Readonly<Record<DeletionGoal, string>> = {
   kept: 'deletion aborted',
 };
 
-/** Deletes a Machine, prepares that, or aborts what is prepared. Resolves with the exit code. */
-export async function runDelete(name: string, options: DeleteCommandOptions, terminal: Terminal): Promise<number> {
+/** Deletes Machines, prepares that, or aborts what is prepared, and waits for all of them at a time. Resolves with the exit code. */
+export async function deleteMachines(
+  words: readonly string[],
+  options: DeleteCommandOptions,
+  terminal: Terminal,
+): Promise<number> {
   return await runForExitCode(terminal, async () => {
     const { env, out } = terminal;
-    const { kubeconfig, namespace, policy, prepare, abort, wait, timeout } = options;
+    const { policy, prepare, abort, wait, timeout } = options;
     const goal: DeletionGoal = abort === true ? 'kept' : prepare === true ? 'prepared' : 'gone';
-    const userAgent = `machinist/${version()} delete`;
-    await using cluster = await CommandCluster.open({ kubeconfig, namespace, env, userAgent });
-    const machine = await ask(cluster, name, goal, policy);
-    out(`machine.${GROUP}/${name} ${SAID[goal]}`);
-    const left = goal === 'kept' ? remainingPolicy(machine) : undefined;
-    if (left !== undefined) out(left);
-    if (wait) await show(cluster, machine, goal, timeout, out);
+    const named = requireNames(parseReferences(words, DELETED_KINDS), DELETED_KINDS);
+    await using cluster = await CommandCluster.open({ ...options, env, command: 'delete' });
+    const asked: Machine[] = [];
+    for (const { name } of named) {
+      const machine = await ask(cluster, name, goal, policy);
+      asked.push(machine);
+      out(`${objectName(MACHINE, name)} ${SAID[goal]}`);
+      const left = goal === 'kept' ? remainingPolicy(machine) : undefined;
+      if (left !== undefined) out(left);
+    }
+    if (wait) await Promise.all(asked.map((machine) => show(cluster, machine, goal, timeout, out)));
   });
 }
 

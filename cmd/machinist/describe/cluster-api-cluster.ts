@@ -7,7 +7,6 @@ import type { Event } from '../../../pkg/apis/wire.ts';
 import { explainClusterAPICluster, type AroundCluster } from '../../../pkg/controllers/cluster-api/explain-cluster.ts';
 import type { Reader } from '../../../pkg/kube/client.ts';
 import { clusterAPIClusters, clusterAPIMachines, secrets } from '../../../pkg/kube/resource.ts';
-import type { DescribeOptions } from './command.ts';
 import {
   describedCondition,
   eventsOf,
@@ -19,7 +18,7 @@ import {
 } from './described.ts';
 import { isAnswer, readNamed } from './read-named.ts';
 import { conditionLines, eventLines, explanationFields, fieldLines, tableLines } from './layout.ts';
-import { printDescription } from './print-description.ts';
+import type { DescribedKind } from './print-description.ts';
 
 /** What `machinist describe cluster-api-cluster` tells; printed as it is with `-o json`. */
 export interface ClusterDescription extends DescribedExplanation {
@@ -49,19 +48,12 @@ export interface DescribedMachine {
   readonly ready: string;
 }
 
-/** Prints what is known of a Cluster of Cluster API. Resolves with the exit code. */
-export async function describeClusterAPICluster(name: string, options: DescribeOptions): Promise<number> {
-  return await printDescription(
-    {
-      resource: clusterAPIClusters,
-      describe: async (reader, cluster, told, nowMs) =>
-        clusterDescription(cluster, await aroundCluster(reader, cluster), told, nowMs()),
-      render: renderCluster,
-    },
-    name,
-    options,
-  );
-}
+export const describedClusterAPICluster: DescribedKind<ClusterAPICluster, ClusterDescription> = {
+  resource: clusterAPIClusters,
+  describe: async (reader, cluster, told, nowMs) =>
+    clusterDescription(cluster, await aroundCluster(reader, cluster), told, nowMs()),
+  render: renderCluster,
+};
 
 /** Reads what belongs to a Cluster; what may not be read is unknown. Throws ApiError when the server cannot be reached. */
 export async function aroundCluster(reader: Reader, { metadata }: ClusterAPICluster): Promise<AroundCluster> {

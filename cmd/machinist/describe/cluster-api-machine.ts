@@ -8,7 +8,6 @@ import type { Event } from '../../../pkg/apis/wire.ts';
 import { hookNamesOf } from '../../../pkg/controllers/cluster-api/deletion/hooks.ts';
 import { explainClusterAPIMachine, type ClusterLookup } from '../../../pkg/controllers/cluster-api/explain.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/kube/resource.ts';
-import type { DescribeOptions } from './command.ts';
 import {
   describedCondition,
   eventsOf,
@@ -20,7 +19,7 @@ import {
 } from './described.ts';
 import { readNamed } from './read-named.ts';
 import { conditionLines, eventLines, explanationFields, fieldLines } from './layout.ts';
-import { printDescription } from './print-description.ts';
+import type { DescribedKind } from './print-description.ts';
 
 /** What `machinist describe cluster-api-machine` tells; printed as it is with `-o json`. */
 export interface ClusterAPIDescription extends DescribedExplanation {
@@ -51,25 +50,18 @@ export interface DescribedObject {
   readonly reason?: string;
 }
 
-/** Prints what is known of a Machine of Cluster API. Resolves with the exit code. */
-export async function describeClusterAPIMachine(name: string, options: DescribeOptions): Promise<number> {
-  return await printDescription(
-    {
-      resource: clusterAPIMachines,
-      describe: async (reader, machine, told, nowMs) => {
-        const { namespace = '' } = machine.metadata;
-        const cluster = await readNamed(reader, clusterAPIClusters, {
-          namespace,
-          name: machine.spec?.clusterName ?? '',
-        });
-        return clusterAPIDescription(machine, cluster, told, nowMs());
-      },
-      render: renderClusterAPI,
-    },
-    name,
-    options,
-  );
-}
+export const describedClusterAPIMachine: DescribedKind<ClusterAPIMachine, ClusterAPIDescription> = {
+  resource: clusterAPIMachines,
+  describe: async (reader, machine, told, nowMs) => {
+    const { namespace = '' } = machine.metadata;
+    const cluster = await readNamed(reader, clusterAPIClusters, {
+      namespace,
+      name: machine.spec?.clusterName ?? '',
+    });
+    return clusterAPIDescription(machine, cluster, told, nowMs());
+  },
+  render: renderClusterAPI,
+};
 
 /** Describes a Machine of Cluster API with its Cluster and its Events, as they were read at `nowMs`. */
 export function clusterAPIDescription(

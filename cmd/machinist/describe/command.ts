@@ -1,52 +1,37 @@
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 
-import { kubeconfigOption, namespaceOption } from '../options.ts';
+import { CLUSTER_API_CLUSTER, CLUSTER_API_MACHINE, IRONCORE_MACHINE, MACHINE } from '../kinds.ts';
+import {
+  allNamespacesOption,
+  type ClusterOptions,
+  outputOption,
+  type OutputFormat,
+  type SelectionOptions,
+  selectorOption,
+  withClusterOptions,
+} from '../options.ts';
+import { ReferenceArgument } from '../reference-argument.ts';
+import { ownTerminal } from '../terminal.ts';
 
-export interface DescribeOptions {
-  /** A path; empty for KUBECONFIG, ~/.kube/config, or the service account of the pod. */
-  readonly kubeconfig: string;
-  /** Empty for the namespace of the kubeconfig's context. */
-  readonly namespace: string;
-  readonly output: 'text' | 'json';
+export interface DescribeOptions extends ClusterOptions, SelectionOptions {
+  readonly output: OutputFormat;
 }
+
+/** What can be described; unless told otherwise a Machine is one of this project's own API. */
+export const DESCRIBED_KINDS = [MACHINE, IRONCORE_MACHINE, CLUSTER_API_MACHINE, CLUSTER_API_CLUSTER] as const;
 
 /** The subcommand `describe`: what `kubectl describe` shows, and what it means. Its work is loaded only when it is run. */
 export function describeCommand(): Command {
-  const describe = new Command('describe').description('Explain the state of an object and what happens next.');
-  addKind(
-    describe.command('machine <name>').aliases(['machines', 'mc']),
-    'Explain a Machine: its phase and why, what it is waiting for and since when, and what happens next.',
-    async () => (await import('./describe.ts')).describeMachine,
-  );
-  addKind(
-    describe.command('ironcore-machine <name>').aliases(['ironcore-machines']),
-    'Explain a Machine of IronCore: its pool and state, what it is waiting for and since when, and what happens next.',
-    async () => (await import('./ironcore-machine.ts')).describeIronCoreMachine,
-  );
-  addKind(
-    describe.command('cluster-api-machine <name>').aliases(['cluster-api-machines']),
-    'Explain a Machine of Cluster API: its Cluster and references, why it is waiting and since when, and what happens next.',
-    async () => (await import('./cluster-api-machine.ts')).describeClusterAPIMachine,
-  );
-  addKind(
-    describe.command('cluster-api-cluster <name>').aliases(['cluster-api-clusters']),
-    'Explain a Cluster of Cluster API: its infrastructure, its Machines, where their Nodes are, why it is waiting, and what happens next.',
-    async () => (await import('./cluster-api-cluster.ts')).describeClusterAPICluster,
-  );
-  return describe;
-}
-
-type Describe = (name: string, options: DescribeOptions) => Promise<number>;
-
-function addKind(command: Command, description: string, load: () => Promise<Describe>): void {
-  command
-    .description(description)
-    .addOption(namespaceOption('namespace of the object'))
-    .addOption(kubeconfigOption())
-    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
-    .showSuggestionAfterError()
-    .action(async (name: string, options: DescribeOptions) => {
-      const print = await load();
-      process.exitCode = await print(name, options);
-    });
+  const describe = new Command('describe')
+    .description(
+      'Explain the state of an object: its phase and why, what it is waiting for and since when, and what happens next.',
+    )
+    .addArgument(new ReferenceArgument('<type/name...>', DESCRIBED_KINDS))
+    .addOption(allNamespacesOption())
+    .addOption(selectorOption())
+    .addOption(outputOption(['text', 'json', 'yaml', 'name']));
+  return withClusterOptions(describe).action(async (words: string[], options: DescribeOptions) => {
+    const { describeObjects } = await import('./describe-objects.ts');
+    process.exitCode = await describeObjects(words, options, ownTerminal());
+  });
 }

@@ -1,28 +1,20 @@
 import { machines, machineDeployments, machineSets } from '../../../pkg/kube/resource.ts';
-import type { DescribeOptions } from './command.ts';
-import { describe } from './description.ts';
-import { printDescription } from './print-description.ts';
+import { describe, type Description } from './description.ts';
+import type { DescribedKind } from './print-description.ts';
 import { renderDescription } from './render.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../pkg/apis/meta.ts';
 import type { Reader } from '../../../pkg/kube/client.ts';
 import { isAnswer } from './read-named.ts';
 
-/** Prints what is known of a Machine. Resolves with the exit code. */
-export async function describeMachine(name: string, options: DescribeOptions): Promise<number> {
-  return await printDescription(
-    {
-      resource: machines,
-      describe: async (reader, machine, told, nowMs) => {
-        const outage = await outageOf(reader, machine);
-        return describe(machine, told, nowMs(), outage);
-      },
-      render: renderDescription,
-    },
-    name,
-    options,
-  );
-}
+export const describedMachine: DescribedKind<Machine, Description> = {
+  resource: machines,
+  describe: async (reader, machine, told, nowMs) => {
+    const outage = await outageOf(reader, machine);
+    return describe(machine, told, nowMs(), outage);
+  },
+  render: renderDescription,
+};
 
 /**
  * What the MachineDeployment of a Machine says of a cluster that does not answer; undefined when it says nothing, when there is

@@ -2,7 +2,6 @@ import type { AttachmentStatus, IronCoreMachine } from '../../../pkg/apis/ironco
 import type { Event } from '../../../pkg/apis/wire.ts';
 import { explainIronCoreMachine, type CachedPool } from '../../../pkg/controllers/ironcore/explain.ts';
 import { ironCoreMachinePools, ironCoreMachines } from '../../../pkg/kube/resource.ts';
-import type { DescribeOptions } from './command.ts';
 import {
   describedCondition,
   eventsOf,
@@ -14,7 +13,7 @@ import {
 } from './described.ts';
 import { readNamed } from './read-named.ts';
 import { ageOf, conditionLines, eventLines, explanationFields, fieldLines, tableLines } from './layout.ts';
-import { printDescription } from './print-description.ts';
+import type { DescribedKind } from './print-description.ts';
 
 /** A volume or a network interface of a Machine of IronCore. */
 export interface DescribedAttachment {
@@ -42,21 +41,14 @@ export interface IronCoreDescription extends DescribedExplanation {
   readonly events: readonly DescribedEvent[];
 }
 
-/** Prints what is known of a Machine of IronCore. Resolves with the exit code. */
-export async function describeIronCoreMachine(name: string, options: DescribeOptions): Promise<number> {
-  return await printDescription(
-    {
-      resource: ironCoreMachines,
-      describe: async (reader, machine, told, nowMs) => {
-        const pool = await readNamed(reader, ironCoreMachinePools, { name: machine.spec.machinePoolRef?.name ?? '' });
-        return ironCoreDescription(machine, pool, told, nowMs());
-      },
-      render: renderIronCore,
-    },
-    name,
-    options,
-  );
-}
+export const describedIronCoreMachine: DescribedKind<IronCoreMachine, IronCoreDescription> = {
+  resource: ironCoreMachines,
+  describe: async (reader, machine, told, nowMs) => {
+    const pool = await readNamed(reader, ironCoreMachinePools, { name: machine.spec.machinePoolRef?.name ?? '' });
+    return ironCoreDescription(machine, pool, told, nowMs());
+  },
+  render: renderIronCore,
+};
 
 /** Describes a Machine of IronCore with its pool and its Events, as they were read at `nowMs`. */
 export function ironCoreDescription(

@@ -1,8 +1,13 @@
 import { Command } from 'commander';
 
-import { kubeconfigOption, namespaceOption, timeoutOption } from '../options.ts';
+import { MACHINE, NODE } from '../kinds.ts';
+import { timeoutOption, withClusterOptions } from '../options.ts';
+import { ReferenceArgument } from '../reference-argument.ts';
 import { ownTerminal } from '../terminal.ts';
 import type { MaintenanceOptions } from './maintenance.ts';
+
+/** A Machine is also known by its Node. */
+export const MAINTAINED_KINDS = [MACHINE, NODE] as const;
 
 /** The subcommand `maintenance`: empties the Node of a machine for a reboot or a repair, and gives it back. */
 export function maintenanceCommand(): Command {
@@ -20,20 +25,18 @@ export function maintenanceCommand(): Command {
 }
 
 function add(maintenance: Command, name: 'start' | 'end' | 'status', description: string): void {
-  maintenance
-    .command(`${name} <machine|node>`)
+  const command = maintenance
+    .command(name)
     .description(description)
-    .addOption(namespaceOption('namespace of the Machine'))
-    .addOption(kubeconfigOption())
+    .addArgument(new ReferenceArgument('<machine|node...>', MAINTAINED_KINDS, { mayOmitType: true }))
     .option(
       '-w, --wait',
       'wait until the machine is in maintenance, or the maintenance has ended, and show the progress',
       false,
     )
-    .addOption(timeoutOption())
-    .showSuggestionAfterError()
-    .action(async (target: string, options: MaintenanceOptions) => {
-      const { runMaintenance } = await import('./maintenance.ts');
-      process.exitCode = await runMaintenance(name, target, options, ownTerminal());
-    });
+    .addOption(timeoutOption());
+  withClusterOptions(command, 'Machine').action(async (words: string[], options: MaintenanceOptions) => {
+    const { runMaintenance } = await import('./maintenance.ts');
+    process.exitCode = await runMaintenance(name, words, options, ownTerminal());
+  });
 }

@@ -1,12 +1,14 @@
-import { GROUP } from '../../../pkg/apis/machine/v1alpha1/group.ts';
 import { NODE_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import { isNotFound } from '../../../pkg/kube/errors.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { machines } from '../../../pkg/kube/resource.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
+import { isNameOf, type KindName, MACHINE, NODE, objectName } from '../kinds.ts';
+import type { ClusterOptions } from '../options.ts';
+import { parseReferences, requireNames } from '../references.ts';
 import { runForExitCode, type PrintLine, type Terminal } from '../terminal.ts';
-import { version } from '../version.ts';
+import { MAINTAINED_KINDS } from './command.ts';
 import {
   endMaintenancePatch,
   type MaintenanceGoal,
@@ -16,43 +18,42 @@ import {
 } from './state.ts';
 
 /** What every subcommand takes. */
-export interface MaintenanceOptions {
-  readonly kubeconfig: string;
-  readonly namespace: string;
+export interface MaintenanceOptions extends ClusterOptions {
   readonly wait: boolean;
   /** 0 waits forever. */
   readonly timeout: number;
 }
 
-/** Runs one subcommand for a Machine, or for the Machine of a Node. Resolves with the exit code. */
+/** Runs one subcommand for Machines, or for the Machines of Nodes, and waits for all of them at a time. Resolves with the exit code. */
 export async function runMaintenance(
   goal: MaintenanceGoal,
-  target: string,
-  { kubeconfig, namespace, wait, timeout }: MaintenanceOptions,
+  words: readonly string[],
+  options: MaintenanceOptions,
   terminal: Terminal,
 ): Promise<number> {
   return await runForExitCode(terminal, async () => {
     const { env, out } = terminal;
-    const userAgent = `machinist/${version()} maintenance`;
-    await using cluster = await CommandCluster.open({ kubeconfig, namespace, env, userAgent });
-    const name = await machineNamed(cluster, target);
-    if (goal !== 'status') await ask(cluster, name, goal, out);
-    if (goal === 'status' || wait) await show(cluster, name, goal, { isWaiting: wait, timeoutMs: timeout }, out);
+    const { wait, timeout } = options;
+    const named = requireNames(parseReferences(words, MAINTAINED_KINDS, { mayOmitType: true }), MAINTAINED_KINDS);
+    // Without a type, the name may be a Node's.
+    const isTyped =
+      words.some((word) => word.includes('/')) || MAINTAINED_KINDS.some((kind) => isNameOf(kind, words[0] ?? ''));
+    await using cluster = await CommandCluster.open({ ...options, env, command: 'maintenance' });
+    const names: string[] = [];
+    for (const { kind, name } of named) names.push(await machineNamed(cluster, name, isTyped ? kind : undefined));
+    if (goal !== 'status') for (const name of names) await ask(cluster, name, goal, out);
+    if (goal !== 'status' && !wait) return;
+    await Promise.all(names.map((name) => show(cluster, name, goal, { isWaiting: wait, timeoutMs: timeout }, out)));
   });
 }
 
-/** What may stand before a name, as for kubectl: of Machines, else of Nodes. */
-const TARGET = /^(?:(?:(?<machine>machines?|mc)|(?<node>nodes?|no))\/)?(?<name>[^/]+)$/;
-
-/** The Machine of that name, else the one whose Node has it. Throws CommandError. */
-async function machineNamed(cluster: CommandCluster, target: string): Promise<string> {
-  const { machine, node, name } = TARGET.exec(target)?.groups ?? {};
-  if (name === undefined) throw new CommandError('expected one machine, as NAME, mc/NAME or node/NAME');
-  if (node === undefined) {
+/** The Machine of that name, else the one whose Node has it, unless only one of these is meant. Throws CommandError. */
+async function machineNamed(cluster: CommandCluster, name: string, kind: KindName | undefined): Promise<string> {
+  if (kind !== NODE) {
     try {
       return (await cluster.get(machines, name)).metadata.name;
     } catch (err) {
-      if (machine !== undefined || !isNotFound(err)) throw err;
+      if (kind === MACHINE || !isNotFound(err)) throw err;
     }
   }
   const found = await cluster.list(machines, `${NODE_LABEL}=${name}`);
@@ -70,7 +71,7 @@ async function ask(cluster: CommandCluster, name: string, goal: 'start' | 'end',
   });
   const done = goal === 'start' ? 'maintenance requested' : 'maintenance no longer requested';
   const before = goal === 'start' ? 'maintenance already requested' : 'maintenance is not requested';
-  say(`machine.${GROUP}/${name} ${isChanged ? done : before}`);
+  say(`${objectName(MACHINE, name)} ${isChanged ? done : before}`);
 }
 
 /** Says where it stands, and when waiting every change until it is there. */

@@ -1,9 +1,11 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 
-import { kubeconfigOption, namespaceOption, timeoutOption } from '../options.ts';
+import { selectorOption, timeoutOption, withClusterOptions } from '../options.ts';
+import { ReferenceArgument } from '../reference-argument.ts';
 import { ownTerminal } from '../terminal.ts';
 import type * as Tasks from './rollout.ts';
 import type { RolloutOptions, Task } from './rollout.ts';
+import { ROLLED_OUT_KINDS } from './target.ts';
 
 /** The subcommand `rollout`: what `kubectl rollout` does for Deployments, which kubectl does for no other kind. */
 export function rolloutCommand(): Command {
@@ -37,17 +39,18 @@ function add(
   description: string,
   taskOf: (tasks: typeof Tasks, options: Readonly<Record<string, unknown>>) => Task,
 ): Command {
-  return rollout
-    .command(`${name} <machinedeployment...>`)
+  const command = rollout
+    .command(name)
     .description(description)
-    .addOption(namespaceOption('namespace of the MachineDeployment'))
-    .addOption(kubeconfigOption())
-    .showSuggestionAfterError()
-    .action(async (words: string[], options: RolloutOptions & Readonly<Record<string, unknown>>) => {
+    .addArgument(new ReferenceArgument('[machinedeployment...]', ROLLED_OUT_KINDS, { mayOmitType: true }))
+    .addOption(selectorOption());
+  return withClusterOptions(command, 'MachineDeployment').action(
+    async (words: string[], options: RolloutOptions & Readonly<Record<string, unknown>>) => {
       // Loaded only now, so that help and mistakes are answered at once.
       const tasks = await import('./rollout.ts');
       process.exitCode = await tasks.runRollout(words, options, taskOf(tasks, options), ownTerminal());
-    });
+    },
+  );
 }
 
 function revision(flags: string, description: string): Option {

@@ -1,20 +1,17 @@
 import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import { toTimestamp } from '../../../pkg/clock/clock.ts';
 import { machineDeployments, machines, machineSets } from '../../../pkg/kube/resource.ts';
-import { version } from '../version.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
+import type { ClusterOptions, SelectionOptions } from '../options.ts';
 import { runForExitCode, type PrintLine, type Terminal } from '../terminal.ts';
 import { historyTable, revisionDetails, revisionsOf, undoOf } from './history.ts';
 import { rolloutStatus, type RolloutStatus } from './status.ts';
 import { describeBlockingDeletions } from './blocking-deletions.ts';
-import { deploymentNameOf, quoted, shown } from './target.ts';
+import { deploymentNamesOf, quoted, shown } from './target.ts';
 
 /** What every subcommand takes. */
-export interface RolloutOptions {
-  readonly kubeconfig: string;
-  readonly namespace: string;
-}
+export type RolloutOptions = ClusterOptions & Pick<SelectionOptions, 'selector'>;
 
 /** One subcommand at work on the MachineDeployment `name`. */
 export type Task = (cluster: CommandCluster, name: string, say: PrintLine) => Promise<void>;
@@ -24,19 +21,20 @@ const HELD_UP_EVERY_MS = 5_000;
 /** The key that kubectl writes too: any change of the template is a rollout. */
 const RESTARTED_AT_ANNOTATION = 'kubectl.kubernetes.io/restartedAt';
 
-/** Runs one subcommand. Resolves with the exit code. */
+/** Runs one subcommand for one MachineDeployment after the other. Resolves with the exit code. */
 export async function runRollout(
   words: readonly string[],
-  { kubeconfig, namespace }: RolloutOptions,
+  options: RolloutOptions,
   task: Task,
   terminal: Terminal,
 ): Promise<number> {
   return await runForExitCode(terminal, async () => {
-    const name = deploymentNameOf(words);
-    const { env, out } = terminal;
-    const userAgent = `machinist/${version()} rollout`;
-    await using cluster = await CommandCluster.open({ kubeconfig, namespace, env, userAgent });
-    await task(cluster, name, out);
+    const named = deploymentNamesOf(words, options.selector);
+    await using cluster = await CommandCluster.open({ ...options, env: terminal.env, command: 'rollout' });
+    const found =
+      named ?? (await cluster.list(machineDeployments, options.selector)).map(({ metadata }) => metadata.name);
+    if (found.length === 0) throw new CommandError(`no resources found in ${cluster.namespace} namespace`);
+    for (const name of found) await task(cluster, name, terminal.out);
   });
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { ApiError } from '../../../pkg/kube/errors.ts';
 import { failureText, CommandError } from '../command-error.ts';
-import { deploymentNameOf, withNegations } from './target.ts';
+import { deploymentNamesOf, withNegations } from './target.ts';
 
 test.each([
   { words: ['pool'] },
@@ -11,16 +11,21 @@ test.each([
   { words: ['machinedeployments', 'pool'] },
   { words: ['MachineDeployment.machine.sapcloud.io/pool'] },
 ])('$words names the machine deployment', ({ words }) => {
-  expect(deploymentNameOf(words)).toBe('pool');
+  expect(deploymentNamesOf(words, undefined)).toEqual(['pool']);
+});
+
+test('a selector stands for names', () => {
+  expect(deploymentNamesOf([], 'a=b')).toBeUndefined();
+  expect(deploymentNamesOf(['mcd'], 'a=b')).toBeUndefined();
 });
 
 test.each([
-  { words: ['deployment/pool'], says: 'only MachineDeployments have one' },
-  { words: ['mcd', 'a', 'b'], says: 'expected one MachineDeployment' },
-  { words: ['mcd/'], says: 'expected one MachineDeployment' },
-  { words: ['mcd/a/b'], says: 'expected one MachineDeployment' },
-])('$words names none', ({ words, says }) => {
-  expect(() => deploymentNameOf(words)).toThrow(says);
+  { words: ['deployment/pool'], selector: undefined, says: 'unknown type "deployment"' },
+  { words: ['mcd/'], selector: undefined, says: 'expected TYPE/NAME instead of "mcd/"' },
+  { words: [], selector: undefined, says: 'expected a MachineDeployment, as NAME or mcd/NAME' },
+  { words: ['pool'], selector: 'a=b', says: 'names cannot be used with --selector' },
+])('$words with selector $selector name none', ({ words, selector, says }) => {
+  expect(() => deploymentNamesOf(words, selector)).toThrow(says);
 });
 
 test.each([

@@ -1,34 +1,34 @@
-import { GROUP } from '../../../pkg/apis/machine/v1alpha1/group.ts';
-import { machineDeployments } from '../../../pkg/kube/resource.ts';
 import { CommandError } from '../command-error.ts';
+import { MACHINE_DEPLOYMENT, objectName } from '../kinds.ts';
+import { parseReferences } from '../references.ts';
 
-/** How kubectl names the kind: plural, singular, kind and short name, with or without the group. */
-const KIND_NAMES: ReadonlySet<string> = new Set(
-  [machineDeployments.plural, 'machinedeployment', 'mcd'].flatMap((name) => [name, `${name}.${GROUP}`]),
-);
+/** What only MachineDeployments have. */
+export const ROLLED_OUT_KINDS = [MACHINE_DEPLOYMENT] as const;
 
-/** The name of the MachineDeployment that was typed as `NAME`, `TYPE/NAME` or `TYPE NAME`. Throws CommandError. */
-export function deploymentNameOf(words: readonly string[]): string {
-  const [first = '', second, ...rest] = words;
-  const parts = second === undefined ? first.split('/') : [first, second];
-  const [type, name] = parts.length === 1 ? ['mcd', parts[0]] : parts;
-  if (rest.length > 0 || parts.length > 2 || name === undefined || name === '') {
-    throw new CommandError('expected one MachineDeployment, as NAME, mcd/NAME or machinedeployment NAME');
-  }
-  if (!KIND_NAMES.has((type ?? '').toLowerCase())) {
-    throw new CommandError(`the server doesn't have a rollout of type "${type}": only MachineDeployments have one`);
-  }
-  return name;
+/**
+ * The names of the MachineDeployments that were typed as `NAME...`, `TYPE/NAME...` or `TYPE NAME...`; undefined where those that a selector
+ * selects are meant. Throws CommandError.
+ */
+export function deploymentNamesOf(
+  words: readonly string[],
+  selector: string | undefined,
+): readonly string[] | undefined {
+  const { named } = parseReferences(words, ROLLED_OUT_KINDS, { mayOmitType: true });
+  if (named.length > 0 && selector !== undefined) throw new CommandError('names cannot be used with --selector');
+  if (named.length > 0) return named.map(({ name }) => name);
+  if (selector !== undefined) return undefined;
+  throw new CommandError('expected a MachineDeployment, as NAME or mcd/NAME');
 }
 
 /** The MachineDeployment as kubectl calls it when something was done to it. */
 export function shown(name: string): string {
-  return `machinedeployment.${GROUP}/${name}`;
+  return objectName(MACHINE_DEPLOYMENT, name);
 }
 
 /** The MachineDeployment as kubectl calls it when something is wrong with it. */
 export function quoted(name: string): string {
-  return `${machineDeployments.plural}.${GROUP} "${name}"`;
+  const { plural, group } = MACHINE_DEPLOYMENT;
+  return `${plural}.${group} "${name}"`;
 }
 
 /** kubectl takes `--watch=false`; here a flag without a value is on and has a negation. */

@@ -1,0 +1,97 @@
+import type { KubeObject } from '../../../pkg/apis/meta.ts';
+import type { ObjectRef } from '../../../pkg/kube/client.ts';
+import { ApiError } from '../../../pkg/kube/errors.ts';
+import type { Resource } from '../../../pkg/kube/resource.ts';
+import { CommandCluster } from '../command-cluster.ts';
+import { CommandError, failureText } from '../command-error.ts';
+import { CLUSTER_API_CLUSTER, CLUSTER_API_MACHINE, IRONCORE_MACHINE, type KindName, objectName } from '../kinds.ts';
+import { formatted } from '../output.ts';
+import { parseReferences } from '../references.ts';
+import { runForExitCode, type Terminal } from '../terminal.ts';
+import { DESCRIBED_KINDS, type DescribeOptions } from './command.ts';
+import { type DescribedKind, printDescription, type PrintedDescription } from './print-description.ts';
+
+/** A kind with the types of its objects and descriptions hidden. */
+interface Describer {
+  readonly resource: Resource<KubeObject>;
+  readonly print: (ref: ObjectRef, cluster: CommandCluster) => Promise<PrintedDescription>;
+}
+
+/**
+ * Prints what is known of objects. Resolves with the exit code: 1 when one of them could not be read, which was then said in one line on
+ * standard error, in kubectl's words.
+ */
+export async function describeObjects(
+  words: readonly string[],
+  options: DescribeOptions,
+  terminal: Terminal,
+): Promise<number> {
+  let failures = 0;
+  const code = await runForExitCode(terminal, async () => {
+    const { named, allOf } = parseReferences(words, DESCRIBED_KINDS);
+    await using cluster = await CommandCluster.open({ ...options, env: terminal.env, command: 'describe' });
+    const { namespace } = cluster;
+    const meant = named.map(({ kind, name }) => ({ kind, ref: { namespace, name } }));
+    const found: PrintedDescription[] = [];
+    for (const { kind, ref } of allOf === undefined ? meant : await select(cluster, allOf, options)) {
+      try {
+        const { print } = await describerOf(kind);
+        found.push(await print(ref, cluster));
+        if (options.output === 'name') terminal.out(objectName(kind, ref.name));
+      } catch (err) {
+        if (!(err instanceof ApiError) || err.code === 0) throw err;
+        failures++;
+        terminal.err(failureText(err) ?? '');
+      }
+    }
+    await show(found, options, terminal);
+  });
+  return failures > 0 ? 1 : code;
+}
+
+async function show(
+  found: readonly PrintedDescription[],
+  { output }: DescribeOptions,
+  { out }: Terminal,
+): Promise<void> {
+  if (output === 'name' || found.length === 0) return;
+  if (output === 'text') return out(found.map(({ text }) => text).join('\n\n\n'));
+  const [first, ...others] = found.map(({ description }) => description);
+  out(await formatted(others.length === 0 ? first : [first, ...others], output));
+}
+
+/** All objects of a kind that the options select. Throws CommandError when there is none. */
+async function select(
+  cluster: CommandCluster,
+  kind: KindName,
+  { allNamespaces = false, selector }: DescribeOptions,
+): Promise<readonly { readonly kind: KindName; readonly ref: ObjectRef }[]> {
+  const { resource } = await describerOf(kind);
+  const { items } = await cluster.reader.list(resource, {
+    ...(allNamespaces ? {} : { namespace: cluster.namespace }),
+    ...(selector === undefined ? {} : { labelSelector: selector }),
+    metadataOnly: true,
+  });
+  if (items.length === 0) {
+    const where = allNamespaces ? '' : ` in ${cluster.namespace} namespace`;
+    throw new CommandError(`no resources found${where}`);
+  }
+  return items.map(({ metadata: { namespace = '', name } }) => ({ kind, ref: { namespace, name } }));
+}
+
+/** Loads what describes a kind. */
+async function describerOf(kind: KindName): Promise<Describer> {
+  if (kind === IRONCORE_MACHINE) return describer((await import('./ironcore-machine.ts')).describedIronCoreMachine);
+  if (kind === CLUSTER_API_MACHINE) {
+    return describer((await import('./cluster-api-machine.ts')).describedClusterAPIMachine);
+  }
+  if (kind === CLUSTER_API_CLUSTER) {
+    return describer((await import('./cluster-api-cluster.ts')).describedClusterAPICluster);
+  }
+  return describer((await import('./describe.ts')).describedMachine);
+}
+
+function describer<T extends KubeObject, Description>(kind: DescribedKind<T, Description>): Describer {
+  const { resource } = kind;
+  return { resource, print: (ref, cluster) => printDescription(kind, ref, cluster) };
+}
