@@ -3,16 +3,18 @@ import { Registry } from 'prom-client';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
-import type { KubeObject } from '../../pkg/apis/meta.ts';
+import { keyOf, type KubeObject } from '../../pkg/apis/meta.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
-import { MachineDeploymentController } from '../../pkg/controllers/machine-deployment/controller.ts';
+import { machineDeploymentController } from '../../pkg/controllers/machine-deployment/controller.ts';
 import type { MachineDeploymentDeps } from '../../pkg/controllers/machine-deployment/deps.ts';
+import { NodeMarker } from '../../pkg/controllers/machine-deployment/node-marker.ts';
 import { observeWorld, type World } from '../../pkg/controllers/machine-deployment/world.ts';
-import { MachineSetController } from '../../pkg/controllers/machine-set/controller.ts';
+import { machineSetController } from '../../pkg/controllers/machine-set/controller.ts';
 import type { MachineSetDeps } from '../../pkg/controllers/machine-set/deps.ts';
 import { machineSetMetrics } from '../../pkg/controllers/machine-set/metrics.ts';
 import { CreationBrake } from '../../pkg/controllers/replicas/creation-brake.ts';
 import type { ObjectEvent } from '../../pkg/controllers/replicas/events.ts';
+import type { Owner, OwnerPass } from '../../pkg/controllers/replicas/owner-controller.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/indexes/machine-indexes.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/indexes/owner-index.ts';
 import {
@@ -23,6 +25,7 @@ import {
 } from '../../pkg/kube/resource.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
 import { Expectations } from '../../pkg/reconcile/expectations.ts';
+import { PassNotes } from '../../pkg/reconcile/object-pass/pass-notes.ts';
 import type { StepResult } from '../../pkg/reconcile/result.ts';
 import type { Target, Targets } from '../../pkg/targets/targets.ts';
 import { MemoryClient, type NotedWrite } from '../memory-client.ts';
@@ -80,6 +83,11 @@ export class ReplicasWorld {
   }
 }
 
+/** A pass over this object that has just begun. */
+export function passOver<T extends Owner>(object: T): OwnerPass<T> {
+  return { key: keyOf(object), object, invalid: undefined, signal, notes: new PassNotes() };
+}
+
 /** The same with a controller. */
 abstract class ControllerWorld extends ReplicasWorld {
   /** One pass over the object of that key, or of the one that the world is about. */
@@ -107,14 +115,14 @@ export class SetWorld extends ControllerWorld implements MachineSetDeps {
   readonly metrics = machineSetMetrics(new Registry(), () => []);
   readonly nodeConditions: readonly string[] = [];
   #suffixes = 0;
-  #controller: MachineSetController | undefined;
+  #controller: ReturnType<typeof machineSetController> | undefined;
 
   constructor(sets: readonly MachineSet[], machines: readonly Machine[] = []) {
     super({ sets, machines });
   }
 
   async reconcile(key = 'default/set-1'): Promise<StepResult> {
-    this.#controller ??= new MachineSetController(this);
+    this.#controller ??= machineSetController(this);
     return await this.#controller.reconcile(key, signal);
   }
 
@@ -128,14 +136,15 @@ export class DeploymentWorld extends ControllerWorld implements MachineDeploymen
   holdsJoiningNodes = true;
   isLeadingMachines = true;
   readonly leadsMachines = (): boolean => this.isLeadingMachines;
-  #controller: MachineDeploymentController | undefined;
+  readonly marker = new NodeMarker(this);
+  #controller: ReturnType<typeof machineDeploymentController> | undefined;
 
   constructor(deployment: MachineDeployment, others: Omit<WorldObjects, 'deployments'> = {}) {
     super({ ...others, deployments: [deployment] });
   }
 
   async reconcile(key = 'default/deployment-1'): Promise<StepResult> {
-    this.#controller ??= new MachineDeploymentController(this);
+    this.#controller ??= machineDeploymentController(this);
     return await this.#controller.reconcile(key, signal);
   }
 

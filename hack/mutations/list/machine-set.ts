@@ -3,7 +3,7 @@ import type { Mutation } from '../mutation.ts';
 /** MachineSets, and what they share with MachineDeployments. */
 export const MACHINE_SET: readonly Mutation[] = [
   {
-    in: 'finishSetDeletion',
+    in: 'finishDeletion',
     from: '0) {',
     to: '1) {',
     why: 'A set is let go before its last Machine, which the garbage collector then deletes.',
@@ -94,13 +94,13 @@ export const MACHINE_SET: readonly Mutation[] = [
     why: 'A Machine that is there is made again.',
   },
   {
-    in: 'MachineSetController.#manageReplicas',
-    from: '{ againMs: RECOVERY_CHECK_MS }',
-    to: '{}',
+    in: 'deleteSurplus',
+    from: 'notes.alsoAfter(RECOVERY_CHECK_MS',
+    to: 'void (RECOVERY_CHECK_MS',
     why: 'A Failed machine that was spared is not looked at again soon.',
   },
   {
-    in: 'MachineSetController.#facts',
+    in: 'ReplicaPlans.of',
     from: 'isLabelled || isStopped === true',
     to: 'false',
     why: 'A frozen set goes on creating.',

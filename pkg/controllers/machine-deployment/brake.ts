@@ -1,20 +1,30 @@
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { keyOf } from '../../apis/meta.ts';
+import { next } from '../../reconcile/result.ts';
 import { CREATION_LIMIT_REACHED, describeStop, isSpent } from '../replicas/creation-brake.ts';
 import { reachedCreationLimit } from '../replicas/events.ts';
 import { deploymentFreeze } from '../replicas/freeze-marks.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
+import type { DeploymentStep } from './pass.ts';
 import { rolloutLimitsOf } from '../replicas/limits.ts';
+
+type Deps = Pick<MachineDeploymentDeps, 'machineDeployments' | 'brake' | 'writer' | 'recorder' | 'clock' | 'log'>;
 
 /**
  * Freezes a MachineDeployment that has created more within a minute than anybody can want, by condition and label, and puts back a label
- * that somebody took away; returns whether it did. Until its annotation releases it, neither it nor its sets create anything.
+ * that somebody took away. Until its annotation releases it, neither it nor its sets create anything, whatever goes wrong.
  */
-export async function applyBrake(
-  deps: Pick<MachineDeploymentDeps, 'brake' | 'writer' | 'recorder' | 'clock' | 'log'>,
-  deployment: MachineDeployment,
-  signal: AbortSignal,
-): Promise<boolean> {
+export const brake = (deps: Deps): DeploymentStep => ({
+  name: 'brake',
+  async run(pass) {
+    const { key, object, signal } = pass;
+    if (await applyBrake(deps, object, signal)) pass.object = deps.machineDeployments.get(key) ?? object;
+    return next;
+  },
+});
+
+/** Returns whether it wrote anything. */
+async function applyBrake(deps: Deps, deployment: MachineDeployment, signal: AbortSignal): Promise<boolean> {
   const { metadata } = deployment;
   const { replicas, surge } = rolloutLimitsOf(deployment.spec);
   deps.brake.observe(metadata.uid, replicas, replicas + surge);

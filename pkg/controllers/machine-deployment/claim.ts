@@ -1,14 +1,17 @@
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { isBeingDeleted, refOf } from '../../apis/meta.ts';
+import { refOf } from '../../apis/meta.ts';
 import { ApiError, isNotFound } from '../../kube/errors.ts';
 import type { Patch } from '../../kube/patch.ts';
 import { machineDeployments, machineSets } from '../../kube/resource.ts';
 import { adoptPatch, controllerReference, releasePatch } from '../../reconcile/ownership.ts';
+import { next } from '../../reconcile/result.ts';
 import { CONTROLLER_INDEX, NO_CONTROLLER } from '../../indexes/owner-index.ts';
+import { mayAdopt } from '../replicas/may-adopt.ts';
 import { releasedMachines } from './events.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
+import type { DeploymentStep } from './pass.ts';
 import { claimsOn } from './set-claims.ts';
 
 type ClaimDeps = Pick<
@@ -16,19 +19,22 @@ type ClaimDeps = Pick<
   'machineSets' | 'machines' | 'reader' | 'writer' | 'recorder' | 'setRecorder'
 >;
 
-/** Adopts the sets that `deployment` selects and nobody controls, and releases those that it no longer selects. */
-export async function claimSets(deps: ClaimDeps, deployment: MachineDeployment, signal: AbortSignal): Promise<void> {
-  const { uid } = deployment.metadata;
-  const { adopt, release } = claimsOn(deployment, [
-    ...deps.machineSets.byIndex(CONTROLLER_INDEX, uid),
-    ...deps.machineSets.byIndex(CONTROLLER_INDEX, NO_CONTROLLER),
-  ]);
-  for (const set of release) await releaseSet(deps, deployment, set, signal);
-  if (adopt.length === 0 || !(await mayAdopt(deps, deployment, signal))) return;
+/** Adopts the sets that a MachineDeployment selects and nobody controls, and releases those that it no longer selects. */
+export const claim = (deps: ClaimDeps): DeploymentStep => ({
+  name: 'claim',
+  async run({ object: deployment, signal }) {
+    const { adopt, release } = claimsOn(deployment, [
+      ...deps.machineSets.byIndex(CONTROLLER_INDEX, deployment.metadata.uid),
+      ...deps.machineSets.byIndex(CONTROLLER_INDEX, NO_CONTROLLER),
+    ]);
+    for (const set of release) await releaseSet(deps, deployment, set, signal);
+    if (adopt.length === 0 || !(await mayAdopt(deps.reader, machineDeployments, deployment, signal))) return next;
 
-  const reference = controllerReference(deployment, API_VERSION, 'MachineDeployment');
-  for (const set of adopt) await patchSet(deps, set, adoptPatch(set, reference), signal);
-}
+    const reference = controllerReference(deployment, API_VERSION, 'MachineDeployment');
+    for (const set of adopt) await patchSet(deps, set, adoptPatch(set, reference), signal);
+    return next;
+  },
+});
 
 /** Machines that go with it run on: anyone who changed the selector, or the set's labels, may not have meant that. */
 async function releaseSet(
@@ -44,18 +50,6 @@ async function releaseSet(
   const release = { deployment, set, machines };
   deps.recorder.event(releasedMachines(deployment, release));
   deps.setRecorder.event(releasedMachines(set, release));
-}
-
-/** What is gone, or about to go, must not gain sets: they would be deleted with it. Only a live read tells. */
-async function mayAdopt({ reader }: ClaimDeps, deployment: MachineDeployment, signal: AbortSignal): Promise<boolean> {
-  const { uid } = deployment.metadata;
-  try {
-    const live = await reader.get(machineDeployments, refOf(deployment), { signal });
-    return live.metadata.uid === uid && !isBeingDeleted(live);
-  } catch (err) {
-    if (isNotFound(err)) return false;
-    throw err;
-  }
 }
 
 /** False when there was nothing left to patch. */

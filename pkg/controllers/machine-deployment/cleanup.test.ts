@@ -4,7 +4,7 @@ import { REVISION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import { machine, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachineSet } from '../../../test/builders.ts';
 import { setsToForget } from './cleanup.ts';
-import type { OwnedSet } from './status.ts';
+import type { OwnedSet } from './world.ts';
 
 const empty = (name: string, day: number, change?: (s: BuiltMachineSet) => void): OwnedSet => ({
   set: machineSet((s) => {

@@ -1,11 +1,11 @@
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
-import { isNotFound } from '../../kube/errors.ts';
+import { ignoreNotFound } from '../../kube/errors.ts';
 import { machineSets } from '../../kube/resource.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
 import { revisionOf } from './revision.ts';
-import type { OwnedSet } from './status.ts';
+import type { OwnedSet } from './world.ts';
 
 /**
  * The old sets that are beyond the history limit: of the oldest ones too many, those that have, and want, no Machine. One that
@@ -31,12 +31,8 @@ export async function cleanUpSets(
 ): Promise<void> {
   for (const { metadata } of setsToForget(oldSets, limit)) {
     const { uid, resourceVersion } = metadata;
-    try {
-      const ref = refOf({ metadata });
-      await writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal });
-    } catch (err) {
-      if (!isNotFound(err)) throw err;
-    }
+    const ref = refOf({ metadata });
+    await writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal }).catch(ignoreNotFound);
   }
 }
 

@@ -1,8 +1,12 @@
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
-import type { OwnerDeps } from '../replicas/owner-deps.ts';
 import type { Random } from '../../random/random.ts';
+import type { Finalizer } from '../../reconcile/finalizer.ts';
+import type { OwnerDeps } from '../replicas/owner-deps.ts';
+import type { OwnerStatuses } from '../replicas/owner-status.ts';
+import type { NodeMarker } from './node-marker.ts';
+import type { Replacements } from './replacements.ts';
 
 export interface MachineDeploymentDeps extends OwnerDeps {
   readonly recorder: ObjectEvents<MachineDeployment>;
@@ -14,4 +18,12 @@ export interface MachineDeploymentDeps extends OwnerDeps {
   readonly holdsJoiningNodes: boolean;
   /** Whether the machine controller of this process leads: what that records of a Machine, caches show before what it then puts on the Node. */
   readonly leadsMachines: () => boolean;
+}
+
+/** What its steps are made with. */
+export interface Collaborators extends MachineDeploymentDeps {
+  readonly finalizer: Finalizer<MachineDeployment>;
+  readonly marker: NodeMarker;
+  readonly replacements: Replacements;
+  readonly statuses: OwnerStatuses<MachineDeployment>;
 }

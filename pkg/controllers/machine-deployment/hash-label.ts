@@ -1,19 +1,14 @@
 import { TEMPLATE_HASH_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { isBeingDeleted, refOf } from '../../apis/meta.ts';
-import { isNotFound } from '../../kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
 import { machines, machineSets } from '../../kube/resource.ts';
-import { atOnce } from '../replicas/at-once.ts';
-import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
+import { patchEach } from '../replicas/patch-each.ts';
+import { next } from '../../reconcile/result.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
+import type { DeploymentStep } from './pass.ts';
 import { templateHash } from './template-hash.ts';
-import { claimedSets } from './world.ts';
-
-/** How many Machines are labelled at once. */
-const PATCHES_AT_ONCE = 20;
 
 /** What an adopted set still needs to be told from its siblings by label; undefined when it has all, or has to wait. */
 export type LabelStep =
@@ -46,17 +41,17 @@ export function labelStep(set: MachineSet, owned: readonly Machine[]): LabelStep
   return isObserved && areSame ? { kind: 'selector', hash } : undefined;
 }
 
-/** Takes the next step for each set of `deployment` that lacks the hash label; the sets' own changes bring the one after. */
-export async function labelAdoptedSets(
-  deps: Pick<MachineDeploymentDeps, 'machineSets' | 'machines' | 'writer'>,
-  deployment: MachineDeployment,
-  signal: AbortSignal,
-): Promise<void> {
-  for (const set of claimedSets(deps, deployment)) {
-    const step = labelStep(set, deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid));
-    if (step !== undefined) await take(deps, set, step, signal);
-  }
-}
+/** Takes the next step for each set that lacks the hash label; the sets' own changes bring the one after. */
+export const hashLabel = (deps: Pick<MachineDeploymentDeps, 'writer'>): DeploymentStep => ({
+  name: 'hash-label',
+  async run({ world: { sets, machinesOf }, signal }) {
+    for (const set of sets) {
+      const step = labelStep(set, machinesOf(set));
+      if (step !== undefined) await take(deps, set, step, signal);
+    }
+    return next;
+  },
+});
 
 async function take(
   { writer }: Pick<MachineDeploymentDeps, 'writer'>,
@@ -72,14 +67,7 @@ async function take(
       return;
     }
     case 'machines':
-      await atOnce(PATCHES_AT_ONCE, step.machines, async (machine) => {
-        try {
-          const patch = mergePatch(machine, { metadata: { labels } });
-          await writer.patch('change', machines, refOf(machine), patch, { signal });
-        } catch (err) {
-          if (!isNotFound(err)) throw err;
-        }
-      });
+      await patchEach(writer, machines, step.machines, (one) => mergePatch(one, { metadata: { labels } }), signal);
       return;
     case 'selector': {
       const patch = mergePatchIfUnchanged(set, { metadata: { labels }, spec: { selector: { matchLabels: labels } } });

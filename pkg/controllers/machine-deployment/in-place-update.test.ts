@@ -14,7 +14,6 @@ import { controllerReference } from '../../reconcile/ownership.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { nodes } from '../../kube/resource.ts';
 import { endBegunUpdates, inPlaceUpdate } from './in-place-update.ts';
-import { NodeMarker } from './node-marker.ts';
 
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';
 const FORBIDDEN = new ApiError(403, 'Forbidden', 'no');
@@ -74,11 +73,10 @@ function scene({ old, now, nowSize, updated = [], moved = [], unavailable = 1, s
     ...oldSet,
     metadata: { ...oldSet.metadata, resourceVersion: '2', annotations: { [PREFER_NO_SCHEDULE_KEY]: 'True' } },
   });
-  const marker = new NodeMarker(deps);
   /** One pass, with the time that its retries take. */
   const run = async (step = inPlaceUpdate) => {
     const { signal } = new AbortController();
-    const pass = step({ deps, marker, world: deps.world(deployment), signal });
+    const pass = step({ deps, world: deps.world(deployment), signal });
     const [result] = await Promise.all([pass, deps.clock.advanceAsync(1_000)]);
     return result;
   };

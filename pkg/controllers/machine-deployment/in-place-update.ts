@@ -2,15 +2,13 @@ import { SCALE_UP_DISABLED_LABEL, UPDATE_RESULT_LABEL } from '../../apis/machine
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { refOf } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
-import { ignoreNotFound } from '../../kube/errors.ts';
-import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
+import { mergePatch, mergePatchIfUnchanged, type Patch } from '../../kube/patch.ts';
 import { machines, machineSets } from '../../kube/resource.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import { isEmptied } from '../machines/rollout-marks.ts';
-import { atOnce } from '../replicas/at-once.ts';
 import { isJustUpdated } from '../replicas/machine-state.ts';
+import { patchEach } from '../replicas/patch-each.ts';
 import {
   isForAnother,
   isNeedlessCandidate,
@@ -30,9 +28,6 @@ import { createSet, finishRollout, mark, markNodesOfRollout, writeNodes } from '
 import type { RolloutPass, RolloutResult } from './rollout.ts';
 import { EMPTY_SET, type Resizes, type SetFacts } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
-
-/** How many Machines are written at once. */
-const PATCHES_AT_ONCE = 20;
 
 /** One set with its living Machines and their Nodes. */
 interface Side {
@@ -70,7 +65,7 @@ export async function inPlaceUpdate(pass: RolloutPass): Promise<RolloutResult> {
     const leftovers = shrinkOldSets(facts.newSet, facts.oldSets, limits);
     if (await resizeSets(deps, world, { sizes: leftovers }, signal)) return {};
   } else if (deployment.spec.strategy?.inPlaceUpdate?.orchestrationType === 'Auto' && !isFrozen) {
-    const isLeftAlone = (node: Node): boolean => pass.marker.isLeftAlone(node);
+    const isLeftAlone = (node: Node): boolean => deps.marker.isLeftAlone(node);
     const next = toSelect(old, now, limits, { nowMs: deps.clock.now(), isLeftAlone });
     // What refuses is left alone from now on: the next pass takes others.
     if (!(await writeNodes(pass, next, selectNode)).isDone) return { again: true };
@@ -118,7 +113,8 @@ async function moveUpdated(
 ): Promise<boolean> {
   const { limits, isFrozen } = pass.world;
   const moving = isFrozen ? [] : toMove(old, itsFacts, limits);
-  await atOnce(PATCHES_AT_ONCE, moving, ({ machine }) => move(pass, machine, newSet));
+  const owned = moving.map(({ machine }) => machine);
+  await patchEach(pass.deps.writer, machines, owned, (machine) => movePatch(machine, newSet), pass.signal);
   return moving.length > 0;
 }
 
@@ -145,22 +141,19 @@ function withoutRaises(
 
 /** An old set must not make up for the Machines that move on. */
 async function stopRefilling({ deps, signal }: RolloutPass, old: readonly Side[]): Promise<void> {
-  const open = old.filter(({ set }) => set.metadata.labels?.[SCALE_UP_DISABLED_LABEL] === undefined);
-  await atOnce(PATCHES_AT_ONCE, open, async ({ set }) => {
-    const patch = mergePatch(set, { metadata: { labels: { [SCALE_UP_DISABLED_LABEL]: 'true' } } });
-    await deps.writer.patch('change', machineSets, refOf(set), patch, { signal });
-  });
+  const sets = old.map(({ set }) => set);
+  const open = sets.filter(({ metadata }) => metadata.labels?.[SCALE_UP_DISABLED_LABEL] === undefined);
+  const close = (set: MachineSet) => mergePatch(set, { metadata: { labels: { [SCALE_UP_DISABLED_LABEL]: 'true' } } });
+  await patchEach(deps.writer, machineSets, open, close, signal);
 }
 
 /** Ends what was moved earlier, once the new set counts it. A Node that refuses to be given back, or is kept empty for a maintenance or its deletion, holds up nothing else. */
 async function settle(pass: RolloutPass, now: Side): Promise<Marked> {
   const { deps, signal } = pass;
   const counted = now.machines.length <= now.facts.size ? now.machines : [];
-  const labelled = counted.filter(({ machine }) => isJustUpdated(machine));
-  await atOnce(PATCHES_AT_ONCE, labelled, async ({ machine }) => {
-    const patch = mergePatch(machine, { metadata: { labels: { [UPDATE_RESULT_LABEL]: null } } });
-    await deps.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreNotFound);
-  });
+  const labelled = counted.map(({ machine }) => machine).filter(isJustUpdated);
+  const unlabel = (machine: Machine) => mergePatch(machine, { metadata: { labels: { [UPDATE_RESULT_LABEL]: null } } });
+  await patchEach(deps.writer, machines, labelled, unlabel, signal);
   const needless = now.machines.filter(isNeedlessCandidate).map(({ machine }) => machine);
   const due = now.machines.filter((one) => isToBeReleased(one) && !isEmptied(one.machine));
   const released = await writeNodes(pass, due, releaseUpdatedNode);
@@ -168,13 +161,12 @@ async function settle(pass: RolloutPass, now: Side): Promise<Marked> {
 }
 
 /** Gives an updated Machine to the new set, in one write: its controller, the labels of the new set, and that it was moved. */
-async function move({ deps, signal }: RolloutPass, machine: Machine, newSet: MachineSet): Promise<void> {
+function movePatch(machine: Machine, newSet: MachineSet): Patch {
   const others = (machine.metadata.ownerReferences ?? []).filter(({ controller }) => controller !== true);
-  const patch = mergePatchIfUnchanged(machine, {
+  return mergePatchIfUnchanged(machine, {
     metadata: {
       ownerReferences: [controllerReference(newSet, API_VERSION, 'MachineSet'), ...others],
       labels: { ...newSet.spec.selector?.matchLabels, [UPDATE_RESULT_LABEL]: 'successful' },
     },
   });
-  await deps.writer.patch('change', machines, refOf(machine), patch, { signal }).catch(ignoreNotFound);
 }

@@ -8,7 +8,7 @@ import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import type { OwnerDeps } from '../replicas/owner-deps.ts';
 import { restMsFor } from '../replicas/rest.ts';
-import { MachineDeploymentController } from './controller.ts';
+import { machineDeploymentController } from './controller.ts';
 import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from './events.ts';
 import { OutageCondition } from './outage-condition.ts';
 import { rolloutMetrics } from './rollout-metrics.ts';
@@ -23,7 +23,7 @@ export function machineDeployment(operator: Operator, deps: OwnerDeps): Controll
   machineDeploymentMetrics(registry, () => machineDeployments.list());
   rolloutMetrics(registry, { machineDeployments, machineSets, machines, clock });
   const machineGate = config.controllers.has('machine') ? operator.under(MACHINE_LEASE).gate : undefined;
-  const controller = new MachineDeploymentController({
+  const controller = machineDeploymentController({
     ...deps,
     recorder: eventsAbout(deploymentResource, recorder),
     random: operator.random,

@@ -167,13 +167,10 @@ function found(newSet: string): ProgressingUpdate {
 }
 
 /** After which time to look whether an unfinished rollout has missed its deadline; undefined when it has none. */
-export function deadlineCheckMs(
-  deployment: MachineDeployment,
-  next: MachineDeploymentStatus,
-  nowMs: number,
-): number | undefined {
+export function deadlineCheckMs(deployment: MachineDeployment, nowMs: number): number | undefined {
   const deadlineMs = deadlineOf(deployment);
-  if (deadlineMs === undefined || isComplete(deployment, next) || isTimedOut(deployment, nowMs)) return undefined;
+  if (deadlineMs === undefined || isComplete(deployment, deployment.status ?? {}) || isTimedOut(deployment, nowMs))
+    return undefined;
   return Math.max(0, deadlineMs - nowMs) + DEADLINE_SLACK_MS;
 }
 

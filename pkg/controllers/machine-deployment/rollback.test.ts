@@ -10,7 +10,6 @@ import { machine, machineDeployment, machineSet, node } from '../../../test/buil
 import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
-import { NodeMarker } from './node-marker.ts';
 import { rollBack, rollbackChange, rollbackTarget } from './rollback.ts';
 
 const revision = (text: string): ReturnType<typeof machineSet> =>
@@ -89,7 +88,7 @@ describe('a rollback', () => {
       ),
     });
     const { signal } = new AbortController();
-    const run = () => rollBack({ deps, marker: new NodeMarker(deps), world: deps.world(deployment), signal });
+    const run = () => rollBack({ deps, world: deps.world(deployment), signal });
     const written = (): readonly string[] => deps.client.writes.map(({ what }) => what);
     return { deps, run, written };
   }

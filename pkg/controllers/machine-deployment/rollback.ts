@@ -7,18 +7,42 @@ import { equalTemplate } from '../../apis/machine/v1alpha1/template-equality.ts'
 import { mergePatchIfUnchanged, type MergePatch } from '../../kube/patch.ts';
 import { machineDeployments } from '../../kube/resource.ts';
 import { replacing } from '../../kube/merge-change.ts';
+import { next } from '../../reconcile/result.ts';
 import { revisionNotFound, rolledBack, templateUnchanged } from './events.ts';
 import { isTaintRecorded, recordTaint } from './rollout-node-marks.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
 import { rolledBackAnnotations } from './annotation-copies.ts';
+import { orderHoldOf, type OrderDeps } from './update-order.ts';
+import type { DeploymentStep } from './pass.ts';
 import { revisionOf } from './revision.ts';
-import { mark, type RolloutPass, type RolloutResult } from './rollout.ts';
+import { createSet, endWith, mark, type RolloutDeps, type RolloutPass, type RolloutResult } from './rollout.ts';
+import { EMPTY_SET } from './set-facts.ts';
+import { grownSize } from './size-rule.ts';
 
 /** The set of `revision`; of revision 0 the one before the last. */
 export function rollbackTarget(sets: readonly MachineSet[], revision: number): MachineSet | undefined {
   const latestFirst = sets.filter((set) => revisionOf(set) > 0).toSorted((a, b) => revisionOf(b) - revisionOf(a));
   return revision === 0 ? latestFirst[1] : latestFirst.find((set) => revisionOf(set) === revision);
 }
+
+type Deps = RolloutDeps & OrderDeps;
+
+/** Rolls back when it is asked for. Without the set of the present template there would be no revision to leave; it grows unless the rollout has to wait. */
+export const rollBackOnRequest = (deps: Deps): DeploymentStep => ({
+  name: 'rollback',
+  async run(pass) {
+    const { world, signal } = pass;
+    const { deployment, newSet, facts, limits } = world;
+    if (deployment.spec.paused === true || rollbackRevisionOf(deployment) === undefined) return next;
+    if (newSet !== undefined || world.isFrozen) return endWith(pass, await rollBack({ deps, world, signal }));
+    const grows = deployment.spec.strategy?.type !== 'Recreate' && orderHoldOf(deps, world) === undefined;
+    pass.isRollout = true;
+    return endWith(
+      pass,
+      await createSet({ deps, world, signal }, grows ? grownSize(EMPTY_SET, facts.oldSets, limits) : 0),
+    );
+  },
+});
 
 /**
  * Puts the template of an earlier revision back into the MachineDeployment and clears `rollbackTo`, in one write. What

@@ -8,9 +8,9 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
-import { NodeMarker } from './node-marker.ts';
-import type { MarkFacts } from './node-marks-due.ts';
-import { markNodesOfRollout, recreate, rollingUpdate, settleMarks } from './rollout.ts';
+import type { MarkFacts } from './node-marks.ts';
+import { settleMarks } from './node-marks.ts';
+import { markNodesOfRollout, recreate, rollingUpdate } from './rollout.ts';
 
 const never = new AbortController().signal;
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';
@@ -51,7 +51,6 @@ function scene(
   });
   const pass = () => ({
     deps,
-    marker: new NodeMarker(deps),
     world: deps.world(deployment),
     signal: never,
   });
@@ -118,7 +117,7 @@ describe('a rolling update', () => {
     });
     deps.holdsScaleDownDuringRollout = true;
     deps.targetClient.failures.push(...names.map(() => new ApiError(403, 'Forbidden', 'no')));
-    const pass = { deps, marker: new NodeMarker(deps), world: deps.world(owner), signal: never };
+    const pass = { deps, world: deps.world(owner), signal: never };
 
     await markNodesOfRollout(pass, { taint: false });
 
@@ -150,7 +149,7 @@ describe('a rolling update', () => {
     const deps = new DeploymentWorld(rolled, { sets, machines, nodes: all });
     deps.holdsScaleDownDuringRollout = true;
     deps.holdsJoiningNodes = row.isHere;
-    const pass = { deps, marker: new NodeMarker(deps), world: deps.world(rolled), signal: never };
+    const pass = { deps, world: deps.world(rolled), signal: never };
 
     await markNodesOfRollout(pass, { taint: false });
 

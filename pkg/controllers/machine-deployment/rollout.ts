@@ -3,35 +3,45 @@ import { nodeNameOf, phaseOf, revisionHistoryLimitOf } from '../../apis/machine/
 import { NODE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { keyOf } from '../../apis/meta.ts';
+import { requeue, stop, type StepResult } from '../../reconcile/result.ts';
 import { isActiveSet } from '../replicas/rollout-hold.ts';
 import { cleanUpSets } from './cleanup.ts';
 import { createNewSet, isFailure } from './create-set.ts';
 import { couldNotMarkNodes } from './events.ts';
 import { ALL_MARKED, bothMarked } from './node-marker.ts';
-import type { Marked, NodeMarker, NodeOfMachine, NodeWrite, Written } from './node-marker.ts';
+import type { Marked, NodeOfMachine, NodeWrite, Written } from './node-marker.ts';
 import { isTaintRecorded, recordTaint, type RolloutMarks } from './rollout-node-marks.ts';
-import type { MachineDeploymentDeps } from './deps.ts';
+import type { Collaborators } from './deps.ts';
 import { newSetFor } from './new-set.ts';
 import { created, creationFailed, isComplete, type ProgressingUpdate } from './progressing-condition.ts';
 import { recreateStep } from './recreate.ts';
-import { nodeMarksDue, type MarkFacts } from './node-marks-due.ts';
+import type { DeploymentPass } from './pass.ts';
 import { resizeSets } from './resize.ts';
 import { growNewSet, shrinkOldSets } from './rolling.ts';
 import { EMPTY_SET } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
-import type { World } from './world.ts';
 
-export interface RolloutPass {
-  readonly deps: MachineDeploymentDeps;
-  readonly marker: NodeMarker;
-  readonly world: World;
-  readonly signal: AbortSignal;
+export type RolloutDeps = Pick<
+  Collaborators,
+  | 'machines'
+  | 'machineSets'
+  | 'reader'
+  | 'writer'
+  | 'targets'
+  | 'brake'
+  | 'recorder'
+  | 'clock'
+  | 'holdsScaleDownDuringRollout'
+  | 'holdsJoiningNodes'
+  | 'marker'
+>;
+
+export interface RolloutPass extends Pick<DeploymentPass, 'world' | 'signal'> {
+  readonly deps: RolloutDeps;
 }
 
 /** What writing to Nodes needs of a pass. */
-type NodePass = Pick<RolloutPass, 'marker' | 'world' | 'signal'> & {
-  readonly deps: Pick<MachineDeploymentDeps, 'recorder'>;
-};
+type NodePass = Pick<RolloutPass, 'world' | 'signal'> & { readonly deps: Pick<RolloutDeps, 'recorder' | 'marker'> };
 
 /** How a pass of a rollout ended. */
 export interface RolloutResult {
@@ -41,6 +51,13 @@ export interface RolloutResult {
   readonly error?: unknown;
   /** There is more to do at once. */
   readonly again?: boolean;
+}
+
+/** Ends the work of a pass over a MachineDeployment. */
+export function endWith(pass: DeploymentPass, { announced, error, again }: RolloutResult): StepResult {
+  pass.announced = announced;
+  pass.error = error;
+  return again === true ? requeue(0, 'the rest of the rollout') : stop;
 }
 
 /** One step of a RollingUpdate: create the new set, or grow it, or shrink old ones; when all is done, tidy up. */
@@ -119,7 +136,7 @@ export async function markNodesOfRollout(
 }
 
 /** Whether the Node of a machine is about to be held together with its first marks, so that it needs no write of its own. */
-function isHeldAsItJoins({ holdsJoiningNodes, targets }: MachineDeploymentDeps, machine: Machine): boolean {
+function isHeldAsItJoins({ holdsJoiningNodes, targets }: RolloutDeps, machine: Machine): boolean {
   const node = targets.of(machine)?.nodes.get(nodeNameOf(machine));
   return (
     holdsJoiningNodes && phaseOf(machine) === 'Pending' && (node === undefined || !hasFinalizer(node, NODE_FINALIZER))
@@ -128,12 +145,17 @@ function isHeldAsItJoins({ holdsJoiningNodes, targets }: MachineDeploymentDeps, 
 
 /** Brings the Nodes of `machines` to carry `marks`, and tells of those that refused for the first time. */
 export async function mark(pass: NodePass, machines: readonly Machine[], marks: RolloutMarks): Promise<Marked> {
-  return reportNews(pass, await pass.marker.mark(keyOf(pass.world.deployment), machines, marks, pass.signal));
+  return reportNews(pass, await pass.deps.marker.mark(keyOf(pass.world.deployment), machines, marks, pass.signal));
 }
 
 /** Does `write` to the Node of each Machine in `list`, and tells of those that refused for the first time. */
 export async function writeNodes(pass: NodePass, list: readonly NodeOfMachine[], write: NodeWrite): Promise<Marked> {
-  return reportNews(pass, await pass.marker.write(keyOf(pass.world.deployment), list, write, pass.signal));
+  return reportNews(pass, await pass.deps.marker.write(keyOf(pass.world.deployment), list, write, pass.signal));
+}
+
+/** The same, of Machines whose Nodes should carry different marks. */
+export async function markEach(pass: NodePass, marks: ReadonlyMap<Machine, RolloutMarks>): Promise<Marked> {
+  return reportNews(pass, await pass.deps.marker.markEach(keyOf(pass.world.deployment), marks, pass.signal));
 }
 
 function reportNews({ deps, world }: NodePass, { newRefusals, ...marked }: Written): Marked {
@@ -147,25 +169,4 @@ export async function finishRollout({ deps, world, signal }: RolloutPass): Promi
   if (newSet === undefined || !isComplete(deployment, deployment.status ?? {})) return {};
   await cleanUpSets(deps, oldSets.map(world.owned), revisionHistoryLimitOf(deployment), signal);
   return {};
-}
-
-/**
- * Takes away what Nodes carry without a reason, and keeps those from the autoscaler that have one apart from the steps of a rollout. The
- * taint goes from every Node of the new set that has it, noted or not: a rollout that was turned back may have ended before its set was noted.
- */
-export async function settleMarks(
-  pass: RolloutPass,
-  { stage, replacements }: Pick<MarkFacts, 'stage' | 'replacements'>,
-): Promise<Marked> {
-  const { deps, world } = pass;
-  const { newSet, oldSets, machinesOf } = world;
-  const current = newSet === undefined ? [] : machinesOf(newSet);
-  const old = oldSets.flatMap(machinesOf);
-  const { holdsScaleDownDuringRollout: holdsScaleDown } = deps;
-  const marks = nodeMarksDue({ current, old, stage, replacements, holdsScaleDown });
-  const owner = keyOf(world.deployment);
-  const marked = reportNews(pass, await pass.marker.markEach(owner, marks, pass.signal));
-  if (newSet !== undefined && marked.isDone && isTaintRecorded(newSet))
-    await recordTaint(deps, newSet, false, pass.signal);
-  return marked;
 }

@@ -9,8 +9,10 @@ import {
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachine } from '../../../test/builders.ts';
+import { DeploymentWorld, passOver } from '../../../test/fakes/replicas-world.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
 import { ApiError } from '../../kube/errors.ts';
+import { handoff } from './handoff.ts';
 import {
   MARKS_A_PASS,
   marksDue,
@@ -18,7 +20,6 @@ import {
   readHandoff,
   scalerTimeFor,
   strayMarks,
-  takeHandoff,
   unacknowledged,
 } from './scaler-handoff.ts';
 
@@ -203,11 +204,13 @@ describe('the marks of a machine chosen at T2', () => {
 
 describe('taking the list over', () => {
   const set = setThatKnows(T1);
-  const never = new AbortController().signal;
-  const take = (client: MemoryClient, list: string | undefined, machines: readonly Machine[]) => {
+  const take = async (client: MemoryClient, list: string | undefined, machines: readonly Machine[]) => {
     const annotations = list === undefined ? {} : { [TRIGGER_DELETION_ANNOTATION]: list };
     const deployment = machineDeployment((d) => void (d.metadata.annotations = annotations));
-    return takeHandoff({ writer: client }, deployment, { sets: [set], machines }, NOW, never);
+    const deps = new DeploymentWorld(deployment);
+    const world = { ...deps.world(deployment), sets: [set], machinesOf: () => machines };
+    const pass = { ...passOver(deployment), world };
+    return await handoff({ writer: client, clock: deps.clock }).run(pass);
   };
   const one = (name: string, of: Machine): Machine => ({ ...of, metadata: { ...of.metadata, name } });
 
@@ -235,7 +238,7 @@ describe('taking the list over', () => {
     const client = new MemoryClient();
     client.failures.push(new ApiError(404, 'NotFound', 'gone'));
 
-    expect(await take(client, list, [one('a', of)])).toMatchObject({ isAll: true });
+    expect(await take(client, list, [one('a', of)])).toEqual({ kind: 'next' });
   });
 
   test.each([

@@ -1,5 +1,4 @@
 import {
-  DEFAULT_PRIORITY,
   LAST_SCALER_CHANGE_ANNOTATION,
   MARKED_FOR_DELETION_TIME_ANNOTATION,
   PRIORITY_ANNOTATION,
@@ -8,20 +7,14 @@ import {
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { controllerOf, isBeingDeleted, refOf } from '../../apis/meta.ts';
+import { controllerOf, isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
-import { isNotFound } from '../../kube/errors.ts';
-import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
-import { machineDeployments, machines } from '../../kube/resource.ts';
-import { atOnce } from '../replicas/at-once.ts';
 import { isPreservedFailed } from '../replicas/machine-state.ts';
 import { markedAtMs } from '../replicas/victim-order.ts';
-import type { MachineDeploymentDeps } from './deps.ts';
 
 /** Marks are whole seconds. */
 const SECOND_MS = 1_000;
-/** How many Machines are marked at once, and at most in one pass: replicas may be raised again before the list is worked off. */
-const PATCHES_AT_ONCE = 20;
+/** How many Machines are marked at most in one pass: replicas may be raised again before the list is worked off. */
 export const MARKS_A_PASS = 500;
 
 /** A Machine that the autoscaler has chosen, and when. */
@@ -36,14 +29,6 @@ export interface Handoff {
   readonly choices: readonly Choice[];
   /** Annotations of the MachineDeployment that have to change; null removes one. Empty when the list is in order. */
   readonly annotations: Readonly<Record<string, string | null>>;
-}
-
-/** Result of a pass over the autoscaler's list. */
-export interface HandoffResult {
-  /** The current MachineDeployment. */
-  readonly deployment: MachineDeployment;
-  /** Whether every selected Machine is marked. */
-  readonly isAll: boolean;
 }
 
 /** The entries of the autoscaler's list of Machines that are to go: `name~time`, or a name. */
@@ -100,38 +85,6 @@ export function readHandoff(
   };
 }
 
-/**
- * Marks the Machines that the autoscaler has chosen, so that they are the first to go when their set shrinks, tidies the list,
- * and takes back what is chosen no more. The marks come before any size: a process that takes over in between, also the original's, knows the victims. No set
- * may shrink before all are marked: the first error is thrown, and of a long list the rest is left to the next pass.
- */
-export async function takeHandoff(
-  { writer }: Pick<MachineDeploymentDeps, 'writer'>,
-  deployment: MachineDeployment,
-  { sets, machines: owned }: { readonly sets: readonly MachineSet[]; readonly machines: readonly Machine[] },
-  nowMs: number,
-  signal: AbortSignal,
-): Promise<HandoffResult> {
-  const byName = new Map(owned.map((machine) => [machine.metadata.name, machine]));
-  const { choices, annotations } = readHandoff(deployment, byName, nowMs);
-  let current = deployment;
-  if (Object.keys(annotations).length > 0) {
-    const patch = mergePatchIfUnchanged(deployment, { metadata: { annotations } });
-    current = await writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
-  }
-  await takeBack({ writer }, strayMarks(owned, choices, sets), signal);
-  const { marks, isAll } = marksDue(choices, sets);
-  await atOnce(PATCHES_AT_ONCE, marks, async ({ machine, missing }) => {
-    try {
-      const patch = mergePatch(machine, { metadata: { annotations: missing } });
-      await writer.patch('change', machines, refOf(machine), patch, { signal });
-    } catch (err) {
-      if (!isNotFound(err)) throw err;
-    }
-  });
-  return { deployment: current, isAll };
-}
-
 /** The marks that one pass writes, and whether they are all that are missing. */
 export function marksDue(
   choices: readonly Choice[],
@@ -186,23 +139,6 @@ export function strayMarks(
     if (isBeingDeleted(machine) || chosen.has(name)) return false;
     const set = setOf(machine, sets);
     return set !== undefined && markedMs > (scalerTimeMsOf(set) ?? -Infinity);
-  });
-}
-
-/** Unmarks Machines. Were they left marked, the next change that their set is told of would take them along. */
-async function takeBack(
-  { writer }: Pick<MachineDeploymentDeps, 'writer'>,
-  stray: readonly Machine[],
-  signal: AbortSignal,
-): Promise<void> {
-  const annotations = { [PRIORITY_ANNOTATION]: DEFAULT_PRIORITY, [MARKED_FOR_DELETION_TIME_ANNOTATION]: null };
-  await atOnce(PATCHES_AT_ONCE, stray, async (machine) => {
-    try {
-      const patch = mergePatchIfUnchanged(machine, { metadata: { annotations } });
-      await writer.patch('change', machines, refOf(machine), patch, { signal });
-    } catch (err) {
-      if (!isNotFound(err)) throw err;
-    }
   });
 }
 

@@ -1,6 +1,7 @@
 import { byAge, sumOf, type Resizes, type SetFacts } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
 import type { RolloutLimits } from '../replicas/limits.ts';
+import type { World } from './world.ts';
 
 export interface ScalingFacts {
   /** The set of the present template, if it exists. */
@@ -11,6 +12,15 @@ export interface ScalingFacts {
   readonly isPaused: boolean;
   /** Held back by the overshoot safety: no set is raised, but to what it has, which creates nothing. */
   readonly isFrozen: boolean;
+}
+
+export function scalingFactsOf({
+  facts,
+  limits,
+  deployment: { spec },
+  isFrozen,
+}: Pick<World, 'facts' | 'limits' | 'deployment' | 'isFrozen'>): ScalingFacts {
+  return { ...facts, strategy: spec.strategy?.type ?? '', limits, isPaused: spec.paused === true, isFrozen };
 }
 
 export interface Scaling {

@@ -1,23 +1,90 @@
-import type { Machine, MachineSummary } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSummary } from '../../apis/machine/v1alpha1/machine.ts';
 import type {
   MachineDeployment,
   MachineDeploymentCondition,
   MachineDeploymentStatus,
 } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
+import { statusPatch } from '../../kube/patch.ts';
 import { withoutCondition, conditionOf, dated, withCondition } from '../../reconcile/conditions.ts';
+import { next } from '../../reconcile/result.ts';
 import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
 import { REPLACEMENT_HELD, replacementHold } from '../machines/replacement-held-condition.ts';
 import { countMachines, LISTED_FAILED_MACHINES, type MachineCounts } from '../replicas/machine-state.ts';
 import { INVALID_ANNOTATION, invalidAnnotations } from '../replicas/invalid-annotations.ts';
-import type { ProgressingUpdate } from './progressing-condition.ts';
+import { statusChange } from '../replicas/status-change.ts';
+import type { Collaborators } from './deps.ts';
+import { selectsAll } from './events.ts';
+import { maintenanceHold } from './maintenance-hold.ts';
+import type { DeploymentPass, DeploymentStep } from './pass.ts';
+import {
+  initialProgressOf,
+  maintenanceProgress,
+  orderProgress,
+  pauseProgress,
+  rolloutProgressOf,
+  type ProgressingUpdate,
+} from './progressing-condition.ts';
+import { observeWorld, type OwnedSet, type World } from './world.ts';
 import { leastAvailable, rolloutLimitsOf } from '../replicas/limits.ts';
 
-/** A set, and the Machines that it controls. */
-export interface OwnedSet {
-  readonly set: MachineSet;
-  readonly machines: readonly Machine[];
+type Deps = Pick<Collaborators, 'machineSets' | 'machines' | 'recorder' | 'clock' | 'statuses'>;
+
+/** Shows how many Machines there are, how the rollout gets on, and what is wrong. */
+export const status = ({ statuses, recorder, ...deps }: Deps): DeploymentStep => ({
+  name: 'status',
+  async run(pass) {
+    const { object, invalid, unsupported } = pass;
+    const nowMs = deps.clock.now();
+    const patchOf = (deployment: MachineDeployment) => {
+      const world = observeWorld(deps, deployment);
+      const { newSet, oldSets, owned } = world;
+      const change = statusChange(
+        deployment.status,
+        deploymentStatusOf({
+          deployment,
+          observedGeneration: object.metadata.generation ?? 0,
+          newSet: newSet && owned(newSet),
+          oldSets: oldSets.map(owned),
+          collisionCount: deployment.status?.collisionCount,
+          invalid,
+          unsupported,
+          nowMs,
+          progress: (counts) => progressOf(pass, world, counts, nowMs),
+        }),
+      );
+      return change && statusPatch(deployment, change);
+    };
+    const isNews = await statuses.write(pass, patchOf, invalid ?? unsupported?.message);
+    if (isNews && hasEmptySelector(object)) recorder.event(selectsAll(object));
+    return next;
+  },
+});
+
+function progressOf(
+  { announced, isRollout = false, waitsFor }: DeploymentPass,
+  world: World,
+  counts: MachineDeploymentStatus,
+  nowMs: number,
+): ProgressingUpdate | undefined {
+  const { deployment, newSet } = world;
+  const pause = isBeingDeleted(deployment) ? undefined : pauseProgress(deployment);
+  if (pause !== undefined) return pause;
+  const order = waitsFor !== undefined || isRollout ? orderProgress(deployment, waitsFor) : undefined;
+  if (announced !== undefined || order !== undefined) return announced ?? order;
+  if (!isRollout) return undefined;
+  const name = newSet?.metadata.name;
+  const hold = maintenanceHold(world);
+  if (hold !== undefined) return maintenanceProgress(deployment, counts, hold);
+  const progress = rolloutProgressOf(deployment, counts, name, nowMs);
+  const told = progress ?? maintenanceProgress(deployment, counts, undefined);
+  return told ?? (name === undefined ? undefined : initialProgressOf(deployment, counts, name));
+}
+
+function hasEmptySelector({ spec }: MachineDeployment): boolean {
+  const { matchLabels, matchExpressions } = spec.selector ?? { matchLabels: { absent: '' } };
+  return Object.keys(matchLabels ?? {}).length + (matchExpressions ?? []).length === 0;
 }
 
 /** Why a MachineDeployment is obeyed in part only; `message` names the field and the remedy. */
@@ -139,9 +206,9 @@ function replicaFailure(sets: readonly OwnedSet[]): Omit<MachineDeploymentCondit
   const failures = sets.map(({ set }) => conditionOf(set.status?.machineSetCondition, 'ReplicaFailure'));
   const failure = failures.find((condition) => condition !== undefined);
   if (failure === undefined) return undefined;
-  const { status, reason, message } = failure;
+  const { reason, message } = failure;
   return {
-    status,
+    status: failure.status,
     ...(reason === undefined ? {} : { reason }),
     ...(message === undefined ? {} : { message }),
   };

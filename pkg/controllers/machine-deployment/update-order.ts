@@ -2,7 +2,11 @@ import { UPDATE_ORDER_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { updateOrderOf, type UpdateOrder } from '../replicas/update-order-value.ts';
+import { isAvailable } from '../replicas/machine-state.ts';
+import type { MachineDeploymentDeps } from './deps.ts';
 import { isRolledOut } from './progressing-condition.ts';
+import { canPause, hasOldMachines, isToBegin } from './rollout-begin.ts';
+import { observeWorld, type World } from './world.ts';
 
 /** Whom a rollout waits for, as it is told to people. */
 export interface OrderHold {
@@ -18,6 +22,23 @@ export interface UpdateState {
   readonly hasOld: boolean;
   /** A Machine of the present template is available. */
   readonly hasUpdated: boolean;
+}
+
+export type OrderDeps = Pick<MachineDeploymentDeps, 'machineDeployments' | 'machineSets' | 'machines' | 'clock'>;
+
+/** Whom a rollout waits for, as the caches show the other MachineDeployments of its namespace. */
+export function orderHoldOf(deps: OrderDeps, world: World): OrderHold | undefined {
+  const { deployment } = world;
+  const hasBegun = !isToBegin(world);
+  if (hasBegun && !canPause(world)) return undefined;
+  const { namespace } = deployment.metadata;
+  const others = deps.machineDeployments.list().filter((other) => other.metadata.namespace === namespace);
+  const stateOf = (other: (typeof others)[number]) => {
+    const its = observeWorld(deps, other);
+    const { newSet, machinesOf } = its;
+    return { hasOld: hasOldMachines(its), hasUpdated: newSet !== undefined && machinesOf(newSet).some(isAvailable) };
+  };
+  return orderHold(deployment, others, stateOf, hasBegun);
 }
 
 /**

@@ -11,7 +11,6 @@ import { chosenIn, unacknowledged, type Choice } from './scaler-handoff.ts';
 import { claimsOn } from './set-claims.ts';
 import { factsOf, type SetFacts } from './set-facts.ts';
 import { rolloutLimitsOf, type RolloutLimits } from '../replicas/limits.ts';
-import type { OwnedSet } from './status.ts';
 
 /** What is known of the sets of a MachineDeployment. */
 export interface FactsOfSets {
@@ -19,9 +18,17 @@ export interface FactsOfSets {
   readonly oldSets: readonly SetFacts[];
 }
 
+/** A set, and the Machines that it controls. */
+export interface OwnedSet {
+  readonly set: MachineSet;
+  readonly machines: readonly Machine[];
+}
+
 /** A MachineDeployment and all that it owns, as the caches show it at one moment, our own writes included. */
 export interface World {
   readonly deployment: MachineDeployment;
+  /** All that it controls and selects. */
+  readonly sets: readonly MachineSet[];
   /** The set of the present template. */
   readonly newSet: MachineSet | undefined;
   /** All other sets, oldest first. */
@@ -48,8 +55,9 @@ export function observeWorld(
   const oldSets = oldestFirst(sets.filter((set) => set !== newSet));
   const machinesOf = (set: MachineSet): readonly Machine[] => deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid);
   const nowMs = deps.clock.now();
-  const choices = chosenIn(deployment, sets.flatMap(machinesOf), nowMs);
-  const untold = (set: MachineSet): readonly Choice[] => unacknowledged(set, choices);
+  let choices: readonly Choice[] | undefined;
+  const untold = (set: MachineSet): readonly Choice[] =>
+    unacknowledged(set, (choices ??= chosenIn(deployment, sets.flatMap(machinesOf), nowMs)));
   const factsAs = (view: (machine: Machine) => Machine): FactsOfSets => {
     const facts = (set: MachineSet): SetFacts => {
       const isReplaced = !equalTemplate(set.spec.template, deployment.spec.template);
@@ -60,6 +68,7 @@ export function observeWorld(
   let facts: FactsOfSets | undefined;
   return {
     deployment,
+    sets,
     newSet,
     oldSets,
     // A pass observes several times, and does not always ask.

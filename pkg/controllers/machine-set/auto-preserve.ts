@@ -2,8 +2,6 @@ import { refOf } from '../../apis/meta.ts';
 import { autoPreserveMaxOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import type { Node } from '../../apis/wire.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
 import { isConflict, isNotFound } from '../../kube/errors.ts';
 import { mergePatchIfUnchanged } from '../../kube/patch.ts';
@@ -11,14 +9,14 @@ import { machines } from '../../kube/resource.ts';
 import { requestedPreservation } from '../machines/preserve-value.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { isFailed, isTerminating, preservedUntilMs } from '../replicas/machine-state.ts';
+import { next } from '../../reconcile/result.ts';
 import type { MachineSetDeps } from './deps.ts';
+import type { SetStep } from './pass.ts';
+import { nodeOf } from './preservation.ts';
 
 /** Value of the preservation annotation for Machines that nobody asked to preserve. */
 const AUTO = 'auto-preserved';
 const PATCHES_AT_ONCE = 20;
-
-/** The Node of a Machine: undefined when it names none, `missing` when the one that it names cannot be found. */
-export type NodeOf = (machine: Machine) => Node | 'missing' | undefined;
 
 /** Which Machines become, or cease to be, preserved without being asked for. */
 export interface AutoPreservation {
@@ -31,7 +29,11 @@ export interface AutoPreservation {
  * there are more than allowed, the oldest are released. Undecided is a Machine for which nobody said anything, on it or on its
  * Node, and that was not preserved before: one whose time is over is replaced, and leaves its place to others.
  */
-export function autoPreservation(machinesOfSet: readonly Machine[], allowed: number, nodeOf: NodeOf): AutoPreservation {
+export function autoPreservation(
+  machinesOfSet: readonly Machine[],
+  allowed: number,
+  nodeOfMachine: (machine: Machine) => ReturnType<typeof nodeOf>,
+): AutoPreservation {
   const staying = machinesOfSet.filter((machine) => !isTerminating(machine));
   const preserved = staying.filter((machine) => machine.metadata.annotations?.[PRESERVE_ANNOTATION] === AUTO);
   const room = allowed - preserved.length;
@@ -41,36 +43,35 @@ export function autoPreservation(machinesOfSet: readonly Machine[], allowed: num
     (machine) =>
       isFailed(machine) &&
       preservedUntilMs(machine) === undefined &&
-      requestedPreservation(machine, nodeOf(machine)) === '',
+      requestedPreservation(machine, nodeOfMachine(machine)) === '',
   );
   return { preserve: undecided.toSorted(byAge).toReversed().slice(0, room), release: [] };
 }
 
 /**
- * Writes what `autoPreservation` decides for the claimed Machines of `set`; the machine controller does the rest. A Machine that
- * changed meanwhile is decided anew when that is seen.
+ * Writes what `autoPreservation` decides; the machine controller does the rest. A Machine that changed meanwhile is decided anew when that
+ * is seen.
  */
-export async function preserveFailed(
-  { writer }: Pick<MachineSetDeps, 'writer'>,
-  set: MachineSet,
-  claimed: readonly Machine[],
-  nodeOf: NodeOf,
-  signal: AbortSignal,
-): Promise<void> {
-  const { preserve, release } = autoPreservation(claimed, autoPreserveMaxOf(set), nodeOf);
-  const changes = [
-    ...preserve.map((machine) => ({ machine, value: AUTO })),
-    ...release.map((machine) => ({ machine, value: null })),
-  ];
-  await atOnce(PATCHES_AT_ONCE, changes, async ({ machine, value }) => {
-    const patch = mergePatchIfUnchanged(machine, { metadata: { annotations: { [PRESERVE_ANNOTATION]: value } } });
-    try {
-      await writer.patch('change', machines, refOf(machine), patch, { signal });
-    } catch (err) {
-      if (!isNotFound(err) && !isConflict(err)) throw err;
-    }
-  });
-}
+export const autoPreserve = ({ writer, targets }: Pick<MachineSetDeps, 'writer' | 'targets'>): SetStep => ({
+  name: 'auto-preserve',
+  async run({ object: set, machines: ofSet, signal }) {
+    const max = autoPreserveMaxOf(set);
+    const { preserve, release } = autoPreservation(ofSet, max, (machine) => nodeOf({ targets }, machine));
+    const changes = [
+      ...preserve.map((machine) => ({ machine, value: AUTO })),
+      ...release.map((machine) => ({ machine, value: null })),
+    ];
+    await atOnce(PATCHES_AT_ONCE, changes, async ({ machine, value }) => {
+      const patch = mergePatchIfUnchanged(machine, { metadata: { annotations: { [PRESERVE_ANNOTATION]: value } } });
+      try {
+        await writer.patch('change', machines, refOf(machine), patch, { signal });
+      } catch (err) {
+        if (!isNotFound(err) && !isConflict(err)) throw err;
+      }
+    });
+    return next;
+  },
+});
 
 function byAge(a: Machine, b: Machine): number {
   const difference =

@@ -1,15 +1,20 @@
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { isBeingDeleted, refOf } from '../../apis/meta.ts';
-import { ApiError, ignoreNotFound, isNotFound } from '../../kube/errors.ts';
+import { refOf } from '../../apis/meta.ts';
+import { ApiError, isNotFound } from '../../kube/errors.ts';
 import { machines, machineSets } from '../../kube/resource.ts';
 import { adoptPatch, controllerReference, releasePatch, sortByClaim } from '../../reconcile/ownership.ts';
 import { atOnce } from '../replicas/at-once.ts';
+import { mayAdopt } from '../replicas/may-adopt.ts';
+import { patchEach } from '../replicas/patch-each.ts';
 import { CONTROLLER_INDEX, NO_CONTROLLER } from '../../indexes/owner-index.ts';
+import { next } from '../../reconcile/result.ts';
 import type { MachineSetDeps } from './deps.ts';
+import type { SetStep } from './pass.ts';
 
-const PATCHES_AT_ONCE = 20;
+/** How many are released at once. */
+const RELEASES_AT_ONCE = 20;
 
 /** What was claimed of which Machines, by the set as it was then. A pass asks several times, mostly of the same. */
 const known = new WeakMap<MachineSet, { readonly of: readonly Machine[]; readonly claimed: readonly Machine[] }>();
@@ -26,38 +31,24 @@ export function claimedMachines(deps: Pick<MachineSetDeps, 'machines'>, set: Mac
 }
 
 /**
- * Adopts the Machines that `set` selects and nobody controls, and releases those that it controls and no longer selects.
+ * Adopts the Machines that the set selects and nobody controls, and releases those that it controls and no longer selects.
  * Anyone who is not adopted or released now is so by the retry: any error but "not found" is thrown.
  */
-export async function claimMachines(
-  deps: Pick<MachineSetDeps, 'machines' | 'reader' | 'writer'>,
-  set: MachineSet,
-  signal: AbortSignal,
-): Promise<void> {
-  const { adopt, release } = sortByClaim(set, [
-    ...deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid),
-    ...deps.machines.byIndex(CONTROLLER_INDEX, NO_CONTROLLER),
-  ]);
-  await atOnce(PATCHES_AT_ONCE, release, (machine) => releaseMachine(deps, set, machine, signal));
-  if (adopt.length === 0 || !(await mayAdopt(deps, set, signal))) return;
+export const claim = (deps: Pick<MachineSetDeps, 'machines' | 'reader' | 'writer'>): SetStep => ({
+  name: 'claim',
+  async run({ object: set, signal }) {
+    const { adopt, release } = sortByClaim(set, [
+      ...deps.machines.byIndex(CONTROLLER_INDEX, set.metadata.uid),
+      ...deps.machines.byIndex(CONTROLLER_INDEX, NO_CONTROLLER),
+    ]);
+    await atOnce(RELEASES_AT_ONCE, release, (machine) => releaseMachine(deps, set, machine, signal));
+    if (adopt.length === 0 || !(await mayAdopt(deps.reader, machineSets, set, signal))) return next;
 
-  const reference = controllerReference(set, API_VERSION, 'MachineSet');
-  await atOnce(PATCHES_AT_ONCE, adopt, async (machine) => {
-    const ref = refOf(machine);
-    await deps.writer.patch('change', machines, ref, adoptPatch(machine, reference), { signal }).catch(ignoreNotFound);
-  });
-}
-
-/** A set that is gone, or about to go, must not gain Machines: they would be deleted with it. Only a live read tells. */
-async function mayAdopt(
-  { reader }: Pick<MachineSetDeps, 'reader'>,
-  set: MachineSet,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const ref = refOf(set);
-  const live = await reader.get(machineSets, ref, { signal }).catch(ignoreNotFound);
-  return live !== undefined && live.metadata.uid === set.metadata.uid && !isBeingDeleted(live);
-}
+    const reference = controllerReference(set, API_VERSION, 'MachineSet');
+    await patchEach(deps.writer, machines, adopt, (machine) => adoptPatch(machine, reference), signal);
+    return next;
+  },
+});
 
 async function releaseMachine(
   { writer }: Pick<MachineSetDeps, 'writer'>,

@@ -124,6 +124,17 @@ test('a Failed machine is replaced in the pass that deletes it: in a rollout the
   ]);
 });
 
+test.each([
+  { what: 'creates all that is missing waits', replicas: 2, afterMs: 600_000 },
+  { what: 'creates a part of what is missing comes back at once', replicas: 202, afterMs: 0 },
+  { what: 'deletes what is too much comes back at once', replicas: 0, afterMs: 0 },
+  { what: 'finds nothing to do waits', replicas: 1, afterMs: 600_000 },
+])('a pass that $what', async ({ replicas, afterMs }) => {
+  const deps = new SetWorld([set((s) => void (s.spec.replicas = replicas))], [owned()]);
+
+  expect(await deps.reconcile()).toMatchObject({ afterMs });
+});
+
 describe('a Machine that could not be created', () => {
   test('is told in the status, and tried again', async () => {
     const deps = new SetWorld([set()]);

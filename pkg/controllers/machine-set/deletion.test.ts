@@ -27,7 +27,7 @@ function owned(count: number): Machine[] {
 test('a set is let go once nothing is left, and only as it was looked at', async () => {
   const deps = new SetWorld([going]);
 
-  expect(await deps.reconcile()).toMatchObject({ kind: 'next' });
+  expect(await deps.reconcile()).toEqual({ kind: 'stop' });
 
   const { uid, resourceVersion } = going.metadata;
   expect(deps.acts).toMatchObject([
@@ -43,7 +43,7 @@ test('a set stays while a POST is unanswered, and looks again by itself', async 
   expect(deps.acts).toEqual([]);
 
   deps.clock.advance(5 * 60_000);
-  expect(await deps.reconcile()).toMatchObject({ kind: 'next' });
+  expect(await deps.reconcile()).toEqual({ kind: 'stop' });
 });
 
 test('an unanswered POST that made a Machine after all is found live, and the Machine deleted first', async () => {
@@ -103,5 +103,5 @@ test('a Machine that came and went settles its creation: it holds nothing back',
   if (late !== undefined) deps.machines.put(late);
   deps.machines.remove('default/m-0');
 
-  expect(await deps.reconcile()).toMatchObject({ kind: 'next' });
+  expect(await deps.reconcile()).toEqual({ kind: 'stop' });
 });

@@ -1,8 +1,11 @@
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Expectations } from '../../reconcile/expectations.ts';
+import type { Finalizer } from '../../reconcile/finalizer.ts';
 import type { OwnerDeps } from '../replicas/owner-deps.ts';
+import type { OwnerStatuses } from '../replicas/owner-status.ts';
 import type { MachineSetMetrics } from './metrics.ts';
+import type { ReplicaPlans } from './replica-plans.ts';
 
 export interface MachineSetDeps extends OwnerDeps {
   readonly expectations: Expectations;
@@ -14,4 +17,11 @@ export interface MachineSetDeps extends OwnerDeps {
   readonly nodeConditions: readonly string[];
   /** The five characters that make a Machine's name unique; `randomSuffix` but in tests. */
   readonly newSuffix: () => string;
+}
+
+/** What its steps are made with. */
+export interface Collaborators extends MachineSetDeps {
+  readonly finalizer: Finalizer<MachineSet>;
+  readonly plans: ReplicaPlans;
+  readonly statuses: OwnerStatuses<MachineSet>;
 }

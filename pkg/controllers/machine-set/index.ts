@@ -10,7 +10,7 @@ import { Expectations } from '../../reconcile/expectations.ts';
 import { MACHINE_SET_EVENT_SOURCE } from '../replicas/events.ts';
 import type { OwnerDeps } from '../replicas/owner-deps.ts';
 import { restMsFor } from '../replicas/rest.ts';
-import { MachineSetController } from './controller.ts';
+import { machineSetController } from './controller.ts';
 import { randomSuffix } from './new-machine.ts';
 import { wakeMachineSets } from './wake.ts';
 
@@ -20,7 +20,7 @@ export function machineSet(operator: Operator, deps: OwnerDeps): Controller {
   const { machineSets } = deps;
   const expectations = new Expectations({ clock });
   operator.onSetBack(() => expectations.doubt());
-  const controller = new MachineSetController({
+  const controller = machineSetController({
     ...deps,
     expectations,
     recorder: eventsAbout(machineSetResource, operator.recorder(MACHINE_SET_EVENT_SOURCE)),

@@ -4,7 +4,9 @@ import { refOf } from '../../apis/meta.ts';
 import { mergePatchIfUnchanged, type MergePatch } from '../../kube/patch.ts';
 import { machineSets } from '../../kube/resource.ts';
 import { ownerNameOf } from '../machines/owners.ts';
+import { next } from '../../reconcile/result.ts';
 import type { MachineSetDeps } from './deps.ts';
+import type { SetStep } from './pass.ts';
 
 /**
  * What takes away the notes that a rollout has left on a set that no MachineDeployment owns any more; undefined when there are none. The
@@ -24,13 +26,14 @@ export function leftRolloutNotes(set: MachineSet): MergePatch<MachineSet> | unde
   };
 }
 
-/** Takes them away; returns the set as it is then. */
-export async function withoutRolloutNotes(
-  { writer }: Pick<MachineSetDeps, 'writer'>,
-  set: MachineSet,
-  signal: AbortSignal,
-): Promise<MachineSet> {
-  const change = leftRolloutNotes(set);
-  if (change === undefined) return set;
-  return writer.patch('change', machineSets, refOf(set), mergePatchIfUnchanged(set, change), { signal });
-}
+/** Takes them away. */
+export const rolloutNotes = ({ writer }: Pick<MachineSetDeps, 'writer'>): SetStep => ({
+  name: 'rollout-notes',
+  async run(pass) {
+    const { object: set, signal } = pass;
+    const change = leftRolloutNotes(set);
+    if (change === undefined) return next;
+    pass.object = await writer.patch('change', machineSets, refOf(set), mergePatchIfUnchanged(set, change), { signal });
+    return next;
+  },
+});

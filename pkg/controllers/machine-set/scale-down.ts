@@ -4,22 +4,50 @@ import { keyOf, refOf } from '../../apis/meta.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { isConflict, isNotFound } from '../../kube/errors.ts';
 import { machines } from '../../kube/resource.ts';
+import { next } from '../../reconcile/result.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import { deletedMachine, failedToDelete } from '../replicas/events.ts';
 import { hasRecovered } from './recovery-check.ts';
 import { isFailed } from '../replicas/machine-state.ts';
-import type { MachineSetDeps } from './deps.ts';
+import type { Collaborators } from './deps.ts';
 import type { DeletionReason } from './metrics.ts';
+import type { SetStep } from './pass.ts';
 import type { Victim } from '../replicas/replica-plan.ts';
 
+/** When to look again at a Failed Machine whose Node works: its controller is about to take it back. */
+const RECOVERY_CHECK_MS = 15_000;
+/** When to look again at missing Machines for which there was no room; Machines that go wake the set before. */
+const ROOM_CHECK_MS = 10_000;
 /** A pass deletes at most so many Machines, all at once; then the plan is made anew, because replicas may have risen. */
 export const DELETIONS_A_PASS = 50;
 
 type ScaleDownDeps = Pick<
-  MachineSetDeps,
+  Collaborators,
   'writer' | 'recorder' | 'metrics' | 'targets' | 'nodeConditions' | 'machines' | 'log'
 >;
+
+/** Deletes Machines that are too many, chosen or failed. */
+export const deleteSurplus = (deps: ScaleDownDeps & Pick<Collaborators, 'plans'>): SetStep => ({
+  name: 'delete-surplus',
+  async run(pass) {
+    const { object: set, machines: claimed, notes, signal } = pass;
+    const { victims, kept, heldBack } = deps.plans.of(set, claimed);
+    if (victims.length === 0) {
+      if (kept > 0) notes.alsoAfter(deps.plans.settlesInMs(set), 'its size to settle');
+      else if (heldBack === 'no-room') notes.alsoAfter(ROOM_CHECK_MS, 'room for its machines');
+      return next;
+    }
+    try {
+      const { recovered } = await scaleDown(deps, set, victims.slice(0, DELETIONS_A_PASS), signal);
+      if (recovered > 0) notes.alsoAfter(RECOVERY_CHECK_MS, 'failed machines whose nodes are healthy again');
+      else pass.hasDeleted = true;
+    } catch (error) {
+      pass.error = error;
+    }
+    return next;
+  },
+});
 
 /** How a round of deletions ended. */
 export interface ScaleDownResult {

@@ -1,12 +1,16 @@
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf } from '../../apis/meta.ts';
+import { messageOf } from '../../driver/errno.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError, isAlreadyExists, isNotFound } from '../../kube/errors.ts';
 import { machines } from '../../kube/resource.ts';
+import { next } from '../../reconcile/result.ts';
 import { brakedOwner } from './creation-room.ts';
 import { createdMachine, failedToCreate } from '../replicas/events.ts';
 import { machineName, newMachine } from './new-machine.ts';
-import type { MachineSetDeps } from './deps.ts';
+import type { Collaborators } from './deps.ts';
+import type { SetStep } from './pass.ts';
+import { unseenCreations } from './unseen-creations.ts';
 
 /** How many POSTs are under way at once, at most. */
 const CREATIONS_AT_ONCE = 50;
@@ -23,7 +27,7 @@ export interface ScaleUp {
 }
 
 type ScaleUpDeps = Pick<
-  MachineSetDeps,
+  Collaborators,
   | 'machines'
   | 'machineDeployments'
   | 'reader'
@@ -34,6 +38,33 @@ type ScaleUpDeps = Pick<
   | 'metrics'
   | 'newSuffix'
 >;
+
+/**
+ * Creates missing Machines. The replacement of a failed one is made as soon as the deletion of that has begun, and while it is seen going:
+ * in a rollout there may be no room any more for it once that is gone.
+ */
+export const createMissing = (deps: ScaleUpDeps & Pick<Collaborators, 'plans'>): SetStep => ({
+  name: 'create-missing',
+  async run(pass) {
+    const { object: set, notes, signal } = pass;
+    if (pass.error !== undefined) return next;
+    const missing = (): number => deps.plans.missing(pass);
+    let hasMore = pass.hasDeleted === true;
+    if (missing() > 0) {
+      const pending = await unseenCreations(deps, set, signal);
+      try {
+        await scaleUp(deps, { set, pending, signal, missing });
+        hasMore = missing() > 0;
+      } catch (err) {
+        pass.error = err;
+        // A closed gate, or the end of the process, is no failure of this set.
+        if (!(err instanceof GateClosedError) && !signal.aborted) pass.failure = messageOf(err);
+      }
+    }
+    if (hasMore) notes.alsoAfter(0, 'the rest of its machines');
+    return next;
+  },
+});
 
 /**
  * Creates what is missing in batches of 1, 2, 4, 8, … A failure in a batch ends the round, so that a broken template or a

@@ -5,12 +5,30 @@ import type { MachineSetConditionType } from '../../apis/machine/v1alpha1/condit
 import { controllerOf } from '../../apis/meta.ts';
 import { shortText } from '../../apis/short-text.ts';
 import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
-import type { MergePatch } from '../../kube/patch.ts';
+import { statusPatch, type MergePatch } from '../../kube/patch.ts';
 import { dated, conditionOf } from '../../reconcile/conditions.ts';
+import { next } from '../../reconcile/result.ts';
 import { INVALID_ANNOTATION, invalidAnnotations } from '../replicas/invalid-annotations.ts';
 import { countMachines, isPreservedFailed, LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
 import { isEmpty, statusChange } from '../replicas/status-change.ts';
 import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
+import type { Collaborators } from './deps.ts';
+import type { SetStep } from './pass.ts';
+
+/** Shows how many Machines there are, and what is wrong. */
+export const status = ({ statuses, clock }: Pick<Collaborators, 'statuses' | 'clock'>): SetStep => ({
+  name: 'status',
+  async run(pass) {
+    const { object, machines, failure, invalid } = pass;
+    const observedGeneration = object.metadata.generation ?? 0;
+    await statuses.write(pass, (set) => {
+      const facts = { set, observedGeneration, machines, failure, invalid, nowMs: clock.now() };
+      const change = machineSetStatusChange(facts);
+      return change && statusPatch(set, change);
+    });
+    return next;
+  },
+});
 
 export interface MachineSetStatusFacts {
   readonly set: MachineSet;

@@ -1,4 +1,3 @@
-import { refOf } from '../../apis/meta.ts';
 import { EFFECTIVE_CREATION_TIMEOUT_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine, MachineSpec } from '../../apis/machine/v1alpha1/machine.ts';
@@ -8,36 +7,27 @@ import {
   equalConfiguration,
   equalNodeTemplate,
 } from '../../apis/machine/v1alpha1/template-equality.ts';
-import { isNotFound } from '../../kube/errors.ts';
 import { mergePatchIfUnchanged, type MergePatch } from '../../kube/patch.ts';
-import { machines } from '../../kube/resource.ts';
-import { atOnce } from '../replicas/at-once.ts';
+import { machines as machineResource } from '../../kube/resource.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
+import { patchEach } from '../replicas/patch-each.ts';
 import { replacing } from '../../kube/merge-change.ts';
 import { creationTimeoutFor } from './new-machine.ts';
+import { next } from '../../reconcile/result.ts';
 import type { MachineSetDeps } from './deps.ts';
-
-const PATCHES_AT_ONCE = 20;
+import type { SetStep } from './pass.ts';
 
 /** Brings existing Machines in step with the parts of the template that need no new VM. Any error but "not found" is thrown. */
-export async function pushTemplate(
-  deps: Pick<MachineSetDeps, 'writer'>,
-  set: MachineSet,
-  claimed: readonly Machine[],
-  signal: AbortSignal,
-): Promise<void> {
-  const behind = claimed
-    .map((machine) => ({ machine, change: templateChange(set, machine) }))
-    .filter(({ change }) => change !== undefined);
-  await atOnce(PATCHES_AT_ONCE, behind, async ({ machine, change }) => {
-    try {
-      const patch = mergePatchIfUnchanged(machine, { spec: change });
-      await deps.writer.patch('change', machines, refOf(machine), patch, { signal });
-    } catch (err) {
-      if (!isNotFound(err)) throw err;
-    }
-  });
-}
+export const pushTemplate = ({ writer }: Pick<MachineSetDeps, 'writer'>): SetStep => ({
+  name: 'template-push',
+  async run({ object: set, machines, signal }) {
+    const changes = new Map(machines.map((machine) => [machine, templateChange(set, machine)]));
+    const behind = machines.filter((machine) => changes.get(machine) !== undefined);
+    const patchOf = (machine: Machine) => mergePatchIfUnchanged(machine, { spec: changes.get(machine) });
+    await patchEach(writer, machineResource, behind, patchOf, signal);
+    return next;
+  },
+});
 
 /**
  * The members of a Machine's spec that the template of its set has changed, as a merge patch; undefined when there are

@@ -9,10 +9,10 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
-import { MachineDeploymentController } from '../machine-deployment/controller.ts';
+import { machineDeploymentController } from '../machine-deployment/controller.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../../indexes/owner-index.ts';
 import { CREATION_LIMIT_REACHED } from './creation-brake.ts';
-import { MachineSetController } from '../machine-set/controller.ts';
+import { machineSetController } from '../machine-set/controller.ts';
 import { wakeMachineSets } from '../machine-set/wake.ts';
 
 const signal = new AbortController().signal;
@@ -64,7 +64,7 @@ describe('a set whose annotation asks for its release', () => {
       const deps = new SetWorld([set]);
       spend(deps.brake, set.metadata.uid);
 
-      expect(await new MachineSetController(deps).reconcile('default/set-1', signal)).toMatchObject(AGAIN);
+      expect(await machineSetController(deps).reconcile('default/set-1', signal)).toMatchObject(AGAIN);
 
       expect(writesOf(deps)).toEqual([
         ['machinesets/set-1/status', { status: { machineSetCondition: null } }],
@@ -78,7 +78,7 @@ describe('a set whose annotation asks for its release', () => {
   test('although nothing has frozen it only loses the annotation', async () => {
     const deps = new SetWorld([setOf(undefined, (s) => (s.metadata.annotations[UNFREEZE_ANNOTATION] = ''))], []);
 
-    await new MachineSetController(deps).reconcile('default/set-1', signal);
+    await machineSetController(deps).reconcile('default/set-1', signal);
 
     expect(writesOf(deps)).toEqual([['machinesets/set-1', NO_MARK]]);
     expect(deps.events).toEqual([]);
@@ -96,7 +96,7 @@ test('a MachineDeployment whose annotation asks for it is released by its own co
   const deps = new DeploymentWorld(deployment, { sets: [free, held] });
   spend(deps.brake, deployment.metadata.uid);
 
-  expect(await new MachineDeploymentController(deps).reconcile('default/deployment-1', signal)).toMatchObject(AGAIN);
+  expect(await machineDeploymentController(deps).reconcile('default/deployment-1', signal)).toMatchObject(AGAIN);
 
   expect(writesOf(deps)).toEqual([
     ['machinesets/held', NO_MARK],
@@ -117,7 +117,7 @@ describe('what created too much and lost its label to somebody', () => {
     );
     const deps = new SetWorld([set]);
 
-    await new MachineSetController(deps).reconcile('default/set-1', signal);
+    await machineSetController(deps).reconcile('default/set-1', signal);
 
     expect(deps.client.writes.map(({ verb }) => verb)).not.toContain('create');
     expect(writesOf(deps)).toContainEqual(['machinesets/set-1', LABEL]);
@@ -128,7 +128,7 @@ describe('what created too much and lost its label to somebody', () => {
     delete deployment.metadata.labels?.[FREEZE_LABEL];
     const deps = new DeploymentWorld(deployment);
 
-    await new MachineDeploymentController(deps).reconcile('default/deployment-1', signal);
+    await machineDeploymentController(deps).reconcile('default/deployment-1', signal);
 
     expect(writesOf(deps)[0]).toEqual(['machinedeployments/deployment-1', LABEL]);
   });

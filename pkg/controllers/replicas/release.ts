@@ -3,9 +3,11 @@ import { keyOf } from '../../apis/meta.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Writer } from '../../kube/client.ts';
 import type { Logger } from '../../log/logger.ts';
+import { requeue, type Step } from '../../reconcile/result.ts';
 import { unfrozeReleasedSet } from './freeze-events.ts';
 import { isFreezeMarked, setFreeze } from './freeze-marks.ts';
 import type { CreationBrake } from './creation-brake.ts';
+import type { OwnerPass } from './owner-controller.ts';
 
 export interface ReleaseDeps {
   readonly brake: Pick<CreationBrake, 'forget'>;
@@ -14,6 +16,15 @@ export interface ReleaseDeps {
   readonly recorder: ObjectEvents<MachineSet>;
   readonly log: Logger;
 }
+
+/** Step: ends the freeze of a set whose annotation asks for that. */
+export const release = (deps: ReleaseDeps): Step<OwnerPass<MachineSet>> => ({
+  name: 'release',
+  async run({ object: set, signal }) {
+    await releaseSet(deps, set, signal);
+    return requeue(0, 'its release to be recorded');
+  },
+});
 
 /**
  * Ends the freeze of a set, whoever began it, because its annotation or that of its MachineDeployment asks for it. The overshoot safety

@@ -188,8 +188,8 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
   {
     name: 'marks-never-settled',
     change: {
-      in: 'MachineDeploymentController.#settleMarks',
-      from: "const stage = acted.waitsFor === undefined ? rolloutStage(world) : 'none'",
+      in: 'nodeMarks',
+      from: "const stage = pass.waitsFor === undefined ? rolloutStage(world) : 'none'",
       to: "const stage = 'choosing' as const",
       why: 'A Node keeps scale-down-disabled after a rollout.',
     },

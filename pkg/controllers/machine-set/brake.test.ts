@@ -1,12 +1,10 @@
 import { expect, test } from '@jest/globals';
 
 import { machineDeployment, machineSet } from '../../../test/builders.ts';
-import { SetWorld } from '../../../test/fakes/replicas-world.ts';
+import { passOver, SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
-import { stopRunaway } from './stop.ts';
-
-const signal = new AbortController().signal;
+import { brake } from './brake.ts';
 
 test.each([
   {
@@ -25,7 +23,7 @@ test.each([
   deps.brake.observe(set.metadata.uid, 1, 1);
   for (let i = 0; i < 100; i++) deps.brake.createdMachine(set.metadata.uid);
 
-  await stopRunaway(deps, set, signal);
+  await brake(deps).run({ ...passOver(set), machines: [] });
 
   expect(deps.client.writes.map(({ what }) => what)).toEqual(writes);
 });

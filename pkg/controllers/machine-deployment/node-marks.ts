@@ -1,9 +1,52 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
+import { next } from '../../reconcile/result.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
+import type { Collaborators } from './deps.ts';
+import type { Marked } from './node-marker.ts';
+import type { DeploymentStep } from './pass.ts';
 import { leavingPods } from './replacements.ts';
-import type { RolloutMarks } from './rollout-node-marks.ts';
-import type { RolloutStage } from './rollout-stage.ts';
+import { isTaintRecorded, recordTaint, type RolloutMarks } from './rollout-node-marks.ts';
+import { rolloutStage, type RolloutStage } from './rollout-stage.ts';
+import { markEach, type RolloutDeps, type RolloutPass } from './rollout.ts';
+
+/** What Nodes carry has a reason, or goes. What is urgent was done before. */
+export const nodeMarks = (deps: RolloutDeps & Pick<Collaborators, 'replacements'>): DeploymentStep => ({
+  name: 'node-marks',
+  async run(pass) {
+    const { key, world, notes, signal } = pass;
+    const replacements = deps.replacements.see(key, world.sets.map(world.machinesOf));
+    // One that waits for its turn has chosen no machines yet, and may wait for long.
+    const stage = pass.waitsFor === undefined ? rolloutStage(world) : 'none';
+    try {
+      const { hasMore } = await settleMarks({ deps, world, signal }, { stage, replacements });
+      if (hasMore) notes.alsoAfter(0, 'the rest of its nodes');
+    } catch (error) {
+      pass.error ??= error;
+    }
+    return next;
+  },
+});
+
+/**
+ * Takes away what Nodes carry without a reason, and keeps those from the autoscaler that have one apart from the steps of a rollout. The
+ * taint goes from every Node of the new set that has it, noted or not: a rollout that was turned back may have ended before its set was noted.
+ */
+export async function settleMarks(
+  pass: RolloutPass,
+  { stage, replacements }: Pick<MarkFacts, 'stage' | 'replacements'>,
+): Promise<Marked> {
+  const { deps, world } = pass;
+  const { newSet, oldSets, machinesOf } = world;
+  const current = newSet === undefined ? [] : machinesOf(newSet);
+  const old = oldSets.flatMap(machinesOf);
+  const { holdsScaleDownDuringRollout: holdsScaleDown } = deps;
+  const marks = nodeMarksDue({ current, old, stage, replacements, holdsScaleDown });
+  const marked = await markEach(pass, marks);
+  if (newSet !== undefined && marked.isDone && isTaintRecorded(newSet))
+    await recordTaint(deps, newSet, false, pass.signal);
+  return marked;
+}
 
 export interface MarkFacts {
   /** Machines of the present template, and of all others. */

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machine, type BuiltMachine } from '../../../test/builders.ts';
-import { nodeMarksDue, type MarkFacts } from './node-marks-due.ts';
+import { nodeMarksDue, type MarkFacts } from './node-marks.ts';
 
 const one = (name: string, change: (m: BuiltMachine) => void = () => undefined) =>
   machine((m) => {

@@ -1,0 +1,22 @@
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { Step } from '../../reconcile/result.ts';
+import type { OwnerPass } from '../replicas/owner-controller.ts';
+import type { ProgressingUpdate } from './progressing-condition.ts';
+import type { Unsupported } from './status.ts';
+import type { World } from './world.ts';
+
+/** One pass over one MachineDeployment. */
+export interface DeploymentPass extends OwnerPass<MachineDeployment> {
+  /** What it owns, as the caches show it when a step begins. */
+  world: World;
+  /** A rollout judges its progress; scaling and pausing leave the condition alone. */
+  isRollout?: boolean;
+  /** What the rollout has to say of its progress. */
+  announced?: ProgressingUpdate | undefined;
+  /** Whom the rollout waits for. */
+  waitsFor?: string | undefined;
+  /** Why the spec is obeyed in part only. */
+  unsupported?: Unsupported;
+}
+
+export type DeploymentStep = Step<DeploymentPass>;

@@ -1,0 +1,31 @@
+import { REVISION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
+import { isBeingDeleted, refOf } from '../../apis/meta.ts';
+import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
+import { machineDeployments, machineSets } from '../../kube/resource.ts';
+import { next } from '../../reconcile/result.ts';
+import type { MachineDeploymentDeps } from './deps.ts';
+import { newSetChange } from './new-set.ts';
+import type { DeploymentStep } from './pass.ts';
+import { isScalingEvent, scalingFactsOf } from './scaling.ts';
+
+/** Brings what needs no rollout to the new set, and its revision back to the MachineDeployment. */
+export const syncNewSet = ({ writer }: Pick<MachineDeploymentDeps, 'writer'>): DeploymentStep => ({
+  name: 'new-set',
+  async run(pass) {
+    const { object: deployment, world, signal } = pass;
+    const { newSet, oldSets } = world;
+    if (newSet === undefined || isBeingDeleted(newSet)) return next;
+
+    const change = newSetChange(deployment, newSet, oldSets, isScalingEvent(scalingFactsOf(world)));
+    if (change !== undefined) {
+      const patch = mergePatchIfUnchanged(newSet, change);
+      await writer.patch('change', machineSets, refOf(newSet), patch, { signal });
+      return next;
+    }
+    const revision = newSet.metadata.annotations?.[REVISION_ANNOTATION];
+    if (revision === undefined || revision === deployment.metadata.annotations?.[REVISION_ANNOTATION]) return next;
+    const patch = mergePatch(deployment, { metadata: { annotations: { [REVISION_ANNOTATION]: revision } } });
+    pass.object = await writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
+    return next;
+  },
+});

@@ -1,0 +1,65 @@
+import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { LAST_SCALER_CHANGE_ANNOTATION, SCALE_UP_DISABLED_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+import { fromTimestamp } from '../../clock/clock.ts';
+import { setFreeze } from '../replicas/freeze-marks.ts';
+import { isTerminating } from '../replicas/machine-state.ts';
+import { planReplicas, type ReplicaPlan } from '../replicas/replica-plan.ts';
+import { claimedMachines } from './claim.ts';
+import { hasOutdatedTemplate, isRolling, roomFor } from './creation-room.ts';
+import type { MachineSetDeps } from './deps.ts';
+import type { SetPass } from './pass.ts';
+import { isKeptWhenFailed, nodeOf } from './preservation.ts';
+import { Swings } from './swing.ts';
+
+type Deps = Pick<
+  MachineSetDeps,
+  'machines' | 'machineSets' | 'machineDeployments' | 'targets' | 'expectations' | 'brake' | 'clock'
+>;
+
+/** What sets do about their number of Machines, from what the caches show. */
+export class ReplicaPlans {
+  readonly #deps: Deps;
+  readonly #swings: Swings;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+    this.#swings = new Swings(deps);
+  }
+
+  of(set: MachineSet, machines: readonly Machine[]): ReplicaPlan {
+    const nowMs = this.#deps.clock.now();
+    const { isLabelled, isStopped } = setFreeze.marksOf(set);
+    return planReplicas({
+      desired: replicasOf(set),
+      machines,
+      isFrozen: isLabelled || isStopped === true,
+      isReplaced: hasOutdatedTemplate(this.#deps, set),
+      isScaleUpDisabled: set.metadata.labels?.[SCALE_UP_DISABLED_LABEL] !== undefined,
+      room: machines.length < replicasOf(set) || machines.some(isTerminating) ? roomFor(this.#deps, set) : Infinity,
+      isSwinging: this.settlesInMs(set) > 0 && !isRolling(this.#deps, set),
+      scalerChangedAtMs: fromTimestamp(set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]),
+      nowMs,
+      isKept: (machine) => isKeptWhenFailed(machine, nodeOf(this.#deps, machine), nowMs),
+    });
+  }
+
+  /** How many Machines the set of a pass wants to create, as the cache shows it at this moment. */
+  missing({ key, object: { metadata } }: Pick<SetPass, 'key' | 'object'>): number {
+    const set = this.#deps.machineSets.get(key);
+    if (set === undefined || set.metadata.uid !== metadata.uid || isBeingDeleted(set)) return 0;
+    return this.of(set, claimedMachines(this.#deps, set)).create;
+  }
+
+  /** For how long the surplus of a set whose size swings may still be wanted again. */
+  settlesInMs(set: MachineSet): number {
+    return this.#swings.see(set.metadata.uid, replicasOf(set));
+  }
+
+  /** The set is gone. */
+  forget(uid: string): void {
+    this.#swings.forget(uid);
+  }
+}

@@ -1,0 +1,15 @@
+import { isBeingDeleted, refOf, type KubeObject } from '../../apis/meta.ts';
+import type { Reader } from '../../kube/client.ts';
+import { ignoreNotFound } from '../../kube/errors.ts';
+import type { Resource } from '../../kube/resource.ts';
+
+/** An owner that is gone, or about to go, must not gain objects: they would be deleted with it. Only a live read tells. */
+export async function mayAdopt<T extends KubeObject>(
+  reader: Reader,
+  resource: Resource<T>,
+  owner: T,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const live = await reader.get(resource, refOf(owner), { signal }).catch(ignoreNotFound);
+  return live !== undefined && live.metadata.uid === owner.metadata.uid && !isBeingDeleted(live);
+}

@@ -1,0 +1,80 @@
+import { isBeingDeleted, refOf } from '../../apis/meta.ts';
+import type { Lister } from '../../cache/lister.ts';
+import type { Clock } from '../../clock/clock.ts';
+import type { ObjectEvents } from '../../events/event-sink.ts';
+import type { Writer } from '../../kube/client.ts';
+import type { Patch } from '../../kube/patch.ts';
+import type { Resource } from '../../kube/resource.ts';
+import { conditionOf } from '../../reconcile/conditions.ts';
+import type { Finalizer } from '../../reconcile/finalizer.ts';
+import { invalidAnnotation, invalidSpec } from './events.ts';
+import type { AnnotatedKind } from './invalid-annotations.ts';
+import type { Owner, OwnerPass } from './owner-controller.ts';
+
+/** What is special about the statuses of one kind of owners. */
+export interface OwnerStatusDeps<T extends Owner> {
+  readonly kind: AnnotatedKind;
+  readonly resource: Resource<T>;
+  readonly objects: Pick<Lister<T>, 'get'>;
+  readonly conditionsOf: (object: T) => readonly { readonly type: string; readonly message?: string }[] | undefined;
+  readonly finalizer: Finalizer<T>;
+  readonly writer: Pick<Writer, 'patch'>;
+  readonly recorder: ObjectEvents<T>;
+  readonly clock: Clock;
+}
+
+/** A status is written at most once in this time; what changes meanwhile goes into the next write. */
+const PACE_MS = 250;
+
+/**
+ * Writes the statuses of owners of one kind. A burst of hundreds of Machines does not become hundreds of writes: the first change is written
+ * at once; only the telling is delayed, never a decision.
+ */
+export class OwnerStatuses<T extends Owner> {
+  readonly #deps: OwnerStatusDeps<T>;
+  readonly #writtenAtMs = new Map<string, number>();
+
+  constructor(deps: OwnerStatusDeps<T>) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Writes what `patchOf` says of the object as the cache shows it, unless that is undefined; when it is too early for another write, the pass
+   * comes back. What conditions InvalidSpec and InvalidAnnotation begin to say thereby is also an Event; returns whether the first has.
+   */
+  async write(
+    { key, object: acted, invalid: rejected, notes, signal }: OwnerPass<T>,
+    patchOf: (object: T) => Patch | undefined,
+    invalid = rejected,
+  ): Promise<boolean> {
+    const { objects, finalizer, writer, resource, clock } = this.#deps;
+    const object = objects.get(key);
+    if (object === undefined || object.metadata.uid !== acted.metadata.uid) return false;
+    if (isBeingDeleted(object) && !finalizer.holds(object)) return false;
+    const patch = patchOf(object);
+    if (patch === undefined) return false;
+    const waitMs = (this.#writtenAtMs.get(key) ?? -Infinity) + PACE_MS - clock.monotonicMs();
+    if (waitMs > 0) {
+      notes.alsoAfter(waitMs, 'its status to be recorded');
+      return false;
+    }
+    this.#writtenAtMs.set(key, clock.monotonicMs());
+    await writer.patch('change', resource, refOf(object), patch, { signal });
+    return this.#report(object, invalid);
+  }
+
+  /** The object of `key` is gone. */
+  forget(key: string): void {
+    this.#writtenAtMs.delete(key);
+  }
+
+  #report(object: T, invalid: string | undefined): boolean {
+    const { kind, recorder, conditionsOf } = this.#deps;
+    const before = conditionsOf(object) ?? [];
+    const annotations = invalidAnnotation(object, kind, before);
+    if (annotations !== undefined) recorder.event(annotations);
+    if (invalid === undefined || invalid === conditionOf(before, 'InvalidSpec')?.message) return false;
+    recorder.event(invalidSpec(object, invalid));
+    return true;
+  }
+}

@@ -1,0 +1,22 @@
+import { refOf, type KubeObject } from '../../apis/meta.ts';
+import type { Writer } from '../../kube/client.ts';
+import { ignoreNotFound } from '../../kube/errors.ts';
+import type { Patch } from '../../kube/patch.ts';
+import type { Resource } from '../../kube/resource.ts';
+import { atOnce } from './at-once.ts';
+
+/** How many are patched at once. */
+const PATCHES_AT_ONCE = 20;
+
+/** Patches objects of one kind. One that is gone needs nothing; any other error is thrown when all were tried. */
+export async function patchEach<T extends KubeObject>(
+  writer: Pick<Writer, 'patch'>,
+  resource: Resource<T>,
+  objects: readonly T[],
+  patchOf: (object: T) => Patch,
+  signal: AbortSignal,
+): Promise<void> {
+  await atOnce(PATCHES_AT_ONCE, objects, async (object) => {
+    await writer.patch('change', resource, refOf(object), patchOf(object), { signal }).catch(ignoreNotFound);
+  });
+}
