@@ -2,11 +2,12 @@ import { mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 
+import { HTTPSFront } from '../../test/simulation/served/https-front.ts';
+import { bearsToken } from '../../test/simulation/served/users.ts';
 import { MachinesWorld, NAMESPACE, POOL } from '../../test/simulation/world/machines-world.ts';
 import { writeKubeconfig } from '../control-plane/kubeconfig.ts';
 import { ADMIN, createPki, readCredential, readToken } from '../control-plane/pki.ts';
 import { number, readOptions, text } from '../options.ts';
-import { HTTPSFront } from './https-front.ts';
 import { startHousekeeping } from './housekeeping.ts';
 import { tellOfMachines } from './machine-lines.ts';
 import { keepPace } from './pace.ts';
@@ -52,7 +53,12 @@ async function play(): Promise<number> {
     startHousekeeping(control, world.time);
     restartWhenEnded(world);
     const credential = readCredential(files.server, files.serverKey);
-    await using front = await HTTPSFront.open({ server: control, credential, token, port });
+    await using front = await HTTPSFront.open({
+      credential,
+      authenticate: (request) => (bearsToken(request, token) ? ADMIN : undefined),
+      handle: (request) => control.handle(request),
+      port,
+    });
     const kubeconfig = path.join(folder, 'kubeconfig');
     const { certificate: ca } = readCredential(files.ca, files.caKey);
     writeKubeconfig(kubeconfig, { url: front.url, ca, identity: { token }, namespace: NAMESPACE });

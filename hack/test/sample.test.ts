@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
-import { choiceOf, choose, reportOf, type Table } from './sample.ts';
+import { choiceOf, choose, isInSample, reportOf, type Table } from './sample.ts';
 
 interface Row {
   readonly name: string;
@@ -117,5 +117,28 @@ describe('what a run takes', () => {
     );
     expect(reportOf(table, chosen, matching)).toBe('table: 2 of 3 rows match w\n  row 1\n  row 2');
     expect(reportOf(table, table.rows, { how: 'all' })).toBe('table: 3 of 3 rows');
+  });
+});
+
+describe('a name without a table', () => {
+  test('is in a sample of one in so many, in turns, and always in the same ones', () => {
+    const samplesOf = (name: string): boolean[] =>
+      Array.from({ length: 800 }, (_, i) => isInSample(name, 8, { how: 'sample', seed: String(i) }));
+
+    const [a, b] = [samplesOf('a'), samplesOf('b')];
+
+    expect(samplesOf('a')).toEqual(a);
+    expect(b).not.toEqual(a);
+    for (const samples of [a, b]) {
+      const times = samples.filter(Boolean).length;
+      expect(times).toBeGreaterThan(50);
+      expect(times).toBeLessThan(150);
+    }
+  });
+
+  test('is among all rows, and among those that match', () => {
+    expect(isInSample('name', 8, { how: 'all' })).toBe(true);
+    expect(isInSample('name', 8, { how: 'matching', pattern: /am/ })).toBe(true);
+    expect(isInSample('name', 8, { how: 'matching', pattern: /^$/ })).toBe(false);
   });
 });

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 import { shuffle } from '../mutations/sample.ts';
 
 /** `all`, or what decides which rows a run takes; the test command makes it the commit. */
@@ -63,4 +65,11 @@ export function reportOf<T>({ name, rows, nameOf }: Table<T>, chosen: readonly T
       ? `, ${SAMPLE_VARIABLE}=${choice.seed}; ${SAMPLE_VARIABLE}=all takes every row, ${ROWS_VARIABLE}='<pattern>' those whose names match`
       : ` match ${choice.pattern.source}`;
   return [`${count}${again}`, ...names].join('\n');
+}
+
+/** Whether something that nobody lists with others is in a sample of one in `oneIn`. */
+export function isInSample(name: string, oneIn: number, choice: Choice): boolean {
+  if (choice.how === 'all') return true;
+  if (choice.how === 'matching') return choice.pattern.test(name);
+  return createHash('sha256').update(`${choice.seed}/${name}`).digest().readUInt32BE() % oneIn === 0;
 }

@@ -8,6 +8,7 @@ import {
 } from '../../hack/control-plane/control-plane.ts';
 import { writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
 import type { CrdSet } from '../env/crds.ts';
+import { privateApiServer, type TestServer } from '../env/api-server.ts';
 import { privateControlPlane } from '../env/environment.ts';
 import { grant } from '../integration/shipped-roles.ts';
 
@@ -23,8 +24,8 @@ export interface SiteOptions extends Pick<ControlPlaneOptions, 'extraArguments' 
 }
 
 /** A control plane of its own for pools of machines: the shipped roles are granted, and their users have credentials. */
-export class Site implements AsyncDisposable {
-  readonly plane: ControlPlane;
+export class Site<P extends TestServer = TestServer> implements AsyncDisposable {
+  readonly plane: P;
   /** As the administrator. */
   readonly api: Api;
   /** Of the manager's user. */
@@ -32,7 +33,7 @@ export class Site implements AsyncDisposable {
   /** Of the simulated cloud's user. */
   readonly driverKubeconfig: string;
 
-  private constructor(plane: ControlPlane, kubeconfig: string, driverKubeconfig: string) {
+  private constructor(plane: P, kubeconfig: string, driverKubeconfig: string) {
     this.plane = plane;
     this.api = plane.connection.api();
     this.kubeconfig = kubeconfig;
@@ -40,10 +41,18 @@ export class Site implements AsyncDisposable {
   }
 
   /** Without kube-controller-manager, unless told otherwise: nobody tidies up after the manager. */
-  static async open(options: SiteOptions = {}): Promise<Site> {
+  static async open(options: SiteOptions = {}): Promise<Site<ControlPlane>> {
     const { installed = true, ...more } = options;
     const startPlane = installed ? privateControlPlane : startControlPlane;
-    const plane = await startPlane({ controllerManager: false, ...more });
+    return await Site.#over(await startPlane({ controllerManager: false, ...more }), installed);
+  }
+
+  /** For tests that are about what the program does: their API server is simulated, but for a sample. */
+  static async drawn(): Promise<Site> {
+    return await Site.#over(await privateApiServer({ controllerManager: false }), true);
+  }
+
+  static async #over<P extends TestServer>(plane: P, installed: boolean): Promise<Site<P>> {
     const { connection } = plane;
     const site = new Site(
       plane,
@@ -75,6 +84,6 @@ export class Site implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.api.close();
-    await this.plane.stop();
+    await this.plane[Symbol.asyncDispose]();
   }
 }

@@ -6,7 +6,8 @@ import type { Connection } from '../../hack/control-plane/connection.ts';
 /** `own`: crds/ of this project; `original`: the definitions that Gardener ships, which prune what we added. */
 export type CrdSet = 'own' | 'original';
 
-const FOLDERS: Readonly<Record<CrdSet, string>> = {
+/** Where the definitions of a set are. */
+export const CRD_FOLDERS: Readonly<Record<CrdSet, string>> = {
   own: join(import.meta.dirname, '../../crds'),
   original: join(import.meta.dirname, '../crds-original'),
 };
@@ -15,7 +16,7 @@ const FOLDERS: Readonly<Record<CrdSet, string>> = {
 export async function applyCrds(connection: Connection, set: CrdSet = 'own'): Promise<void> {
   const api = connection.api();
   try {
-    await applyManifests(api, readManifests(FOLDERS[set]));
+    await applyManifests(api, readManifests(CRD_FOLDERS[set]));
   } finally {
     await api.close();
   }

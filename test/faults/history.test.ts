@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
+import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Event } from '../../pkg/apis/wire.ts';
 import { toTimestamp } from '../../pkg/clock/clock.ts';
@@ -32,7 +33,7 @@ const EAGER = {
 /** Looks at the provider, after which what was going to be deleted has been. */
 const LOOKS = 6;
 
-let site: Site;
+let site: Site<ControlPlane>;
 
 beforeAll(async () => {
   site = await Site.open();
@@ -96,7 +97,7 @@ test.each(
 )(
   'Machines of a backup keep their VMs when etcd is set back to it: $what',
   async ({ what, flags = {}, pushes, mayEnd }) => {
-    await using proxy = await FaultProxy.start(site.plane.url);
+    await using proxy = await FaultProxy.start(site.plane.connection.url);
     await using cloud = await SimulatedCloud.start({ site, latencyMs: { ...QUICK, create: 100, delete: 100 } });
     await using pool = await Pool.create({ site, cloud, replicas: FEW, maxSurge: 2, maxUnavailable: 1 });
     const kubeconfig = await site.kubeconfigThrough(proxy.url);

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
+import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Event, Lease } from '../../pkg/apis/wire.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
@@ -38,7 +39,7 @@ const LONG_LEASE = {
 };
 const QUICK_LOOKS = { 'machine-safety-orphan-vms-period': '2s', 'machine-safety-orphan-vms-grace': '2s' };
 
-let site: Site;
+let site: Site<ControlPlane>;
 
 beforeAll(async () => {
   site = await Site.open();

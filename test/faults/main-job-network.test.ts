@@ -90,7 +90,7 @@ async function liveBehind(what: string, url: string): Promise<Outcome> {
 }
 
 async function withNetwork({ what, upMs, state, faultMs }: NetworkRow): Promise<Outcome> {
-  await using proxy = await FaultProxy.start(site.plane.url);
+  await using proxy = await FaultProxy.start(site.plane.connection.url);
   const over = new AbortController();
   const disturbing = (async () => {
     while (!over.signal.aborted) {

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
+import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import { Api } from '../../hack/control-plane/api.ts';
 import { kubeconfig as kubeconfigOf, writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
 import { freePort } from '../../hack/control-plane/ports.ts';
@@ -47,7 +48,7 @@ const MORE_DESCRIPTORS = 12;
 const MORE_RESIDENT_MB = 80;
 
 let authority: Authority;
-let site: Site;
+let site: Site<ControlPlane>;
 let directory: string;
 
 beforeAll(async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
+import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';
 import { QUICK, SimulatedCloud } from '../cloud/sim-cloud.ts';
@@ -34,7 +35,7 @@ const FLAGS = { 'machine-safety-grace': '0s' };
 /** Of machines that are not seen for about as long; those before them may take longer, which on a busy host they do. */
 const IN_TIME = { creationTimeout: '20s' };
 
-let site: Site;
+let site: Site<ControlPlane>;
 
 beforeAll(async () => {
   site = await Site.open();

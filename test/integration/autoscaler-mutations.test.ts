@@ -10,7 +10,6 @@ import { refOf } from '../../pkg/apis/meta.ts';
 import { ApiError } from '../../pkg/kube/errors.ts';
 import type { Interceptor } from '../../pkg/gate/interceptor.ts';
 import { machineDeployments } from '../../pkg/kube/resource.ts';
-import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { GroupChanger } from './group-changer.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
@@ -48,7 +47,7 @@ function losingAnswers(): Interceptor {
 
 test('what an autoscaler asks for happens once, whatever answer is lost and at whatever write the manager dies', async () => {
   await using world = await MachineSetWorld.start({ withNodes: true });
-  await using changer = new GroupChanger(connect(), world.namespace.name, losingAnswers());
+  await using changer = new GroupChanger(world.connection, world.namespace.name, losingAnswers());
   await world.createDeployment(3);
   let staying = await settled(world, changer, 3);
   for (let n = 1; n <= 5; n++) {
@@ -84,7 +83,7 @@ test('many ask for one Machine each at the same time, and a person scales: all a
     }
     return send();
   };
-  await using changer = new GroupChanger(connect(), world.namespace.name, scale);
+  await using changer = new GroupChanger(world.connection, world.namespace.name, scale);
   await world.createDeployment(6);
   const before = await settled(world, changer, 6);
   const chosen = before.slice(0, 4);
@@ -110,7 +109,7 @@ test('what has not come is taken back by name, and what has come stays', async (
   world.machines.onChange((_old, current) => {
     if (current?.status?.currentStatus?.phase === 'Running') comesUp.add(current.metadata.name);
   });
-  await using changer = new GroupChanger(connect(), world.namespace.name);
+  await using changer = new GroupChanger(world.connection, world.namespace.name);
   await world.createDeployment(2);
   const joined = await settled(world, changer, 2);
   await changer.increase(3);
@@ -153,7 +152,7 @@ test.each([
   { title: 'raises and lowers', lowest: -2 },
 ])('an autoscaler, and a person who $title the size, take no Node that nobody has chosen', async ({ lowest }) => {
   await using world = await MachineSetWorld.start({ withNodes: true, comesUp: () => false });
-  await using changer = new GroupChanger(connect(), world.namespace.name, losingAnswers());
+  await using changer = new GroupChanger(world.connection, world.namespace.name, losingAnswers());
   const joined = new Set<string>();
   await world.createDeployment(4);
   const rounds = fc.record<Round>({ ...ROUND, person: fc.integer({ min: lowest, max: 1 }) });

@@ -169,7 +169,7 @@ describe("the autoscaler's port of a manager", () => {
     await eventually(() => calls.nodeGroupTemplateNodeInfo({ id }), PATIENCE);
     const template = await calls.nodeGroupTemplateNodeInfo({ id });
     expect(template.embeddedNode).toEqual(template.nodeBytes);
-    const api = connect().api();
+    const api = connect().api(); // the simulated one reads JSON only
     const node = await decodeNode(api, template.nodeBytes);
     await api.close();
     expect(node.metadata).toMatchObject({

@@ -11,7 +11,6 @@ import type { DeletionPolicy } from '../../pkg/controllers/machines/deletion-pol
 import { mergePatch } from '../../pkg/kube/patch.ts';
 import { events, machineClasses, machines, nodes } from '../../pkg/kube/resource.ts';
 import { Workload } from '../cloud/workload.ts';
-import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineWorld } from './machine-world.ts';
 
@@ -22,7 +21,6 @@ let world: MachineWorld;
 let workload: Workload;
 
 beforeAll(async () => {
-  api = connect().api();
   world = await MachineWorld.open({
     controllers: 'machine,machine-class,secret,safety.orphan-vms,safety.unmanaged-nodes',
     flags: {
@@ -31,6 +29,7 @@ beforeAll(async () => {
       'machine-safety-orphan-vms-grace': '1s',
     },
   });
+  api = world.connection.api();
   workload = await Workload.open(api, world.namespace);
 });
 

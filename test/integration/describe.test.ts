@@ -18,7 +18,7 @@ describe('machinist describe machine', () => {
     await using world = await MachineWorld.open();
     const name = await world.create();
     await world.inPhase(name, 'Running');
-    const access = ['-n', world.namespace, '--kubeconfig', connect().kubeconfig];
+    const access = ['-n', world.namespace, '--kubeconfig', world.connection.kubeconfig];
 
     const text = await eventually(
       async () => {

@@ -7,7 +7,6 @@ import {
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import { machineDeployments, machineSets, machines, nodes } from '../../pkg/kube/resource.ts';
-import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { GardenerFork, type Generation } from './gardener-fork.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
@@ -70,7 +69,7 @@ describe("Gardener's cluster-autoscaler", () => {
     async ({ generation }) => {
       await using world = await MachineSetWorld.start({ withNodes: true });
       await world.createDeployment(2, forFork);
-      await using fork = await GardenerFork.start(generation, connect(), world.namespace.name);
+      await using fork = await GardenerFork.start(generation, world.connection, world.namespace.name);
       await settled(world, fork, 2);
 
       overtake(world, fork);
@@ -101,13 +100,13 @@ describe("Gardener's cluster-autoscaler", () => {
   test('of generation G2 that ended between its two writes takes its mark back, and another Machine goes', async () => {
     await using world = await MachineSetWorld.start({ withNodes: true });
     await world.createDeployment(3, forFork);
-    const before = await GardenerFork.start('G2', connect(), world.namespace.name);
+    const before = await GardenerFork.start('G2', world.connection, world.namespace.name);
     await settled(world, before, 3);
     const [marked = '', other = '', chosen = ''] = oldestFirst(world);
     await before.mark(marked);
     await before[Symbol.asyncDispose]();
 
-    await using fork = await GardenerFork.start('G2', connect(), world.namespace.name);
+    await using fork = await GardenerFork.start('G2', world.connection, world.namespace.name);
     await fork.refresh();
     expect((await world.get(machines, marked)).metadata.annotations?.[PRIORITY_ANNOTATION]).toBe('3');
     await fork.delete(chosen);
@@ -120,7 +119,7 @@ describe("Gardener's cluster-autoscaler", () => {
     async ({ generation }) => {
       await using world = await MachineSetWorld.start({ withNodes: true });
       await world.createDeployment(3, forFork);
-      const before = await GardenerFork.start(generation, connect(), world.namespace.name);
+      const before = await GardenerFork.start(generation, world.connection, world.namespace.name);
       await settled(world, before, 3);
       const [first = '', second = '', chosen = ''] = oldestFirst(world);
       const others = [first, second].toSorted();
@@ -128,7 +127,7 @@ describe("Gardener's cluster-autoscaler", () => {
       await before.delete(chosen);
       await before[Symbol.asyncDispose]();
 
-      await using fork = await GardenerFork.start(generation, connect(), world.namespace.name);
+      await using fork = await GardenerFork.start(generation, world.connection, world.namespace.name);
       await fork.delete(chosen);
       await world.startManager();
 
@@ -140,7 +139,7 @@ describe("Gardener's cluster-autoscaler", () => {
   test('sees a rollout, and Nodes that it must leave alone before the first old Machine goes', async () => {
     await using world = await MachineSetWorld.start({ withNodes: true });
     await world.createDeployment(3, forFork);
-    await using fork = await GardenerFork.start('G4', connect(), world.namespace.name);
+    await using fork = await GardenerFork.start('G4', world.connection, world.namespace.name);
     const old = await settled(world, fork, 3);
     await world.killManager();
     const seen: { unheld: number; isRolling: boolean }[] = [];
@@ -169,7 +168,7 @@ describe("Gardener's cluster-autoscaler", () => {
 
   test('is told why there is no VM, and knows a Machine by the id of its Node', async () => {
     await using world = await MachineWorld.open();
-    await using fork = await GardenerFork.start('G4', connect(), world.namespace);
+    await using fork = await GardenerFork.start('G4', world.connection, world.namespace);
     const labelled = ({ metadata }: { metadata: { labels: Record<string, string> } }): unknown =>
       Object.assign(metadata.labels, { name: 'd' });
     const joined = await world.create(labelled);

@@ -80,7 +80,7 @@ test('a process that is told to stop hands over to the one that stands by, and n
     namespace: pool.namespace,
     controllers: expect.arrayContaining(['machine', 'machine-set']),
     leases: ['machine-controller-manager', 'machine-controller'],
-    control: site.plane.url,
+    control: site.plane.connection.url,
     listen: `127.0.0.1:${port}`,
   });
   expect(more.filter(({ msg }) => msg === 'waiting for lease').map(({ holder }) => holder)).toEqual([leader, leader]);

@@ -14,6 +14,7 @@ import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts'
 import type { Node } from '../../pkg/apis/wire.ts';
 import { mergePatch } from '../../pkg/kube/patch.ts';
 import { machineDeployments, machineSets, nodes } from '../../pkg/kube/resource.ts';
+import { connect } from '../env/environment.ts';
 import { refuse } from '../env/refusal.ts';
 import { eventually } from '../expect/eventually.ts';
 import { InPlaceAgents } from './in-place-agents.ts';
@@ -117,7 +118,7 @@ describe('an automatic update in place', () => {
   });
 
   test('goes on around an updated Node that refuses to be given back, which is told of, and gives it back once it does not', async () => {
-    await using world = await MachineSetWorld.start({ withNodes: true });
+    await using world = await MachineSetWorld.start({ withNodes: true }, connect());
     await using _half = InPlaceAgents.start(world);
     await world.createDeployment(3, inPlace('Auto', 0, 2));
     const before = await settled(world, 3, undefined);

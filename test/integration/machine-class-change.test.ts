@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import type { Connection } from '../../hack/control-plane/connection.ts';
 import { VM_CLASS_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
@@ -10,17 +9,17 @@ import { ApiError } from '../../pkg/kube/errors.ts';
 import { mergePatch } from '../../pkg/kube/patch.ts';
 import { events, machineClasses, machines } from '../../pkg/kube/resource.ts';
 import { forCreation, machineClass } from '../builders.ts';
-import { connect, privateControlPlane } from '../env/environment.ts';
+import { apiServer, privateApiServer, type TestServer } from '../env/api-server.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineWorld, type MachineWorldOptions } from './machine-world.ts';
 
 const PATIENCE = { timeoutMs: 60_000 };
 
-let plane: ControlPlane;
+let plane: TestServer;
 beforeAll(async () => {
-  plane = await privateControlPlane({ crds: 'original' });
+  plane = await privateApiServer({ crds: 'original' });
 });
-afterAll(() => plane.stop());
+afterAll(() => plane[Symbol.asyncDispose]());
 
 /** class-2 is of another account of the provider, which has no VM; `created` counts those that were asked for there. */
 interface TwoAccounts extends AsyncDisposable {
@@ -127,7 +126,8 @@ describe('under the original definitions, which let the class of a machine chang
 });
 
 test('our definitions refuse another class once there is a VM, and follow it where nothing was made', async () => {
-  await using accounts = await twoAccounts(connect());
+  await using server = await apiServer();
+  await using accounts = await twoAccounts(server.connection);
   const { world } = accounts;
   const name = await world.create();
   await world.settled(name);

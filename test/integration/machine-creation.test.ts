@@ -7,6 +7,7 @@ import { mergePatch } from '../../pkg/kube/patch.ts';
 import { events, machineClasses, machines, nodes } from '../../pkg/kube/resource.ts';
 import { forCreation, node } from '../builders.ts';
 import { eventually } from '../expect/eventually.ts';
+import { connect } from '../env/environment.ts';
 import { refuse } from '../env/refusal.ts';
 import { MachineWorld } from './machine-world.ts';
 
@@ -140,7 +141,7 @@ describe('the Node of a machine', () => {
 
 describe('a VM that the API server refuses to record', () => {
   test('is told of, fails by creation timeout, and goes with its machine', async () => {
-    await using world = await MachineWorld.open({ flags: { 'machine-creation-timeout': '3s' } });
+    await using world = await MachineWorld.open({ connection: connect(), flags: { 'machine-creation-timeout': '3s' } });
     const probe = await world.create((m) => {
       m.spec.class = { kind: 'MachineClass', name: 'missing' };
     });
@@ -244,7 +245,7 @@ describe('a Node of which the API server refuses a part', () => {
   });
 
   test('does not keep its machine out of Pending, whatever is refused', async () => {
-    await using world = await MachineWorld.open();
+    await using world = await MachineWorld.open({ connection: connect() });
     const probe = `${world.prefix}probe`;
     const registered = await world.user.writer.create(
       'create',

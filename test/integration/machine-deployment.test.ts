@@ -22,6 +22,7 @@ import { ApiError } from '../../pkg/kube/errors.ts';
 import { statusPatch } from '../../pkg/kube/patch.ts';
 import { mergePatch } from '../../pkg/kube/patch.ts';
 import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/resource.ts';
+import { connect } from '../env/environment.ts';
 import { refuse } from '../env/refusal.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
@@ -498,7 +499,7 @@ describe('a rolling update', () => {
   });
 
   test('rolls on when more nodes than one pass writes refuse their taint, tells of it and leaves them alone for a while', async () => {
-    await using world = await MachineSetWorld.start({ withNodes: true });
+    await using world = await MachineSetWorld.start({ withNodes: true }, connect());
     const replicas = 105;
     await world.createDeployment(replicas, limited({ maxSurge: 1, maxUnavailable: 0 }));
     await complete(world, replicas);

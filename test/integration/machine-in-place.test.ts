@@ -6,7 +6,7 @@ import {
   UPDATE_FAILED_REASON_ANNOTATION,
   UPDATE_RESULT_LABEL,
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
-import { privateControlPlane } from '../env/environment.ts';
+import { privateApiServer } from '../env/api-server.ts';
 import { conditionOf, KeptOne } from './kept-machines.ts';
 import { MachineWorld, type MachineWorldOptions } from './machine-world.ts';
 
@@ -66,7 +66,7 @@ describe('an update in place', () => {
   test('drains a Node, waits for its agent and keeps the machine, over restarts of the manager', () => life({}));
 
   test('is so under the definitions of the original too', async () => {
-    await using plane = await privateControlPlane({ crds: 'original' });
+    await using plane = await privateApiServer({ crds: 'original' });
     await life({ connection: plane.connection });
   });
 

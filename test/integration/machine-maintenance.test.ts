@@ -11,8 +11,8 @@ import type { PodDisruptionBudget } from '../../pkg/apis/wire.ts';
 import { fromTimestamp } from '../../pkg/clock/clock.ts';
 import { mergePatch } from '../../pkg/kube/patch.ts';
 import { events, nodes, podDisruptionBudgets, pods } from '../../pkg/kube/resource.ts';
-import { connect } from '../env/environment.ts';
 import { refuse } from '../env/refusal.ts';
+import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { conditionOf, KeptOne } from './kept-machines.ts';
 import { MachineWorld } from './machine-world.ts';
@@ -55,7 +55,7 @@ async function maintenance(
   target: string,
 ): Promise<{ code: number; out: string[]; err: string[] }> {
   const [out, err]: [string[], string[]] = [[], []];
-  const options = { kubeconfig: connect().kubeconfig, namespace: world.namespace, wait: true, timeout: 60_000 };
+  const options = { kubeconfig: world.connection.kubeconfig, namespace: world.namespace, wait: true, timeout: 60_000 };
   const code = await runMaintenance(goal, [target], options, {
     out: (line) => out.push(line),
     err: (line) => err.push(line),
@@ -64,9 +64,9 @@ async function maintenance(
   return { code, out, err };
 }
 
-async function kubectl(...args: string[]): Promise<string> {
-  const program = connect().programs.kubectl?.path ?? 'kubectl';
-  return (await promisify(execFile)(program, [...args, '--kubeconfig', connect().kubeconfig])).stdout;
+async function kubectl({ connection }: MachineWorld, ...args: string[]): Promise<string> {
+  const program = connection.programs.kubectl?.path ?? 'kubectl';
+  return (await promisify(execFile)(program, [...args, '--kubeconfig', connection.kubeconfig])).stdout;
 }
 
 describe('maintenance', () => {
@@ -76,6 +76,8 @@ describe('maintenance', () => {
   // promise: openstack/maintenance/node-down-three-health
   test('waits for hooks and budgets, outlives a restart, and keeps a machine whose Node is down until it ends', async () => {
     await using world = await MachineWorld.open({
+      // Its budget is judged by kube-controller-manager.
+      connection: connect(),
       flags: { 'machine-health-timeout': `${HEALTH_TIMEOUT_MS / 1_000}s` },
     });
     const one = new KeptOne(world, await world.create((m) => void (m.metadata.annotations = { [HOOK]: '' })));
@@ -98,7 +100,9 @@ describe('maintenance', () => {
       expect(node.metadata.annotations).toHaveProperty([CORDONED_BY_MAINTENANCE_ANNOTATION], 'true');
       expect((await one.pods()).map(({ metadata }) => metadata.name)).toEqual(['cart-0']);
     });
-    expect(await kubectl('describe', 'node', one.name)).toMatch(/Maintenance +False .* Draining +Waiting for 1 pod/);
+    expect(await kubectl(world, 'describe', 'node', one.name)).toMatch(
+      /Maintenance +False .* Draining +Waiting for 1 pod/,
+    );
 
     await world.restart();
     const { uid } = budget.metadata;
@@ -175,7 +179,7 @@ describe('maintenance', () => {
   });
 
   test('does not end while its Node cannot be given back; a deletion waits for its own hooks', async () => {
-    await using world = await MachineWorld.open();
+    await using world = await MachineWorld.open({ connection: connect() });
     const one = new KeptOne(world, await world.create());
     await world.settled(one.name);
     expect(await maintenance(world, 'start', one.name)).toMatchObject({ code: 0 });

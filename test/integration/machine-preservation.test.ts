@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { PRESERVE_ANNOTATION, PRESERVED_TAINT } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import { events } from '../../pkg/kube/resource.ts';
-import { privateControlPlane } from '../env/environment.ts';
+import { privateApiServer } from '../env/api-server.ts';
 import { eventually } from '../expect/eventually.ts';
 import { conditionOf, KeptOne } from './kept-machines.ts';
 import { MachineWorld, type MachineWorldOptions } from './machine-world.ts';
@@ -59,7 +59,7 @@ async function life(options: MachineWorldOptions): Promise<void> {
   await one.onNode({ annotations: { [PRESERVE_ANNOTATION]: 'false' } });
   await one.shows((machine, node) => {
     expect(machine.status?.currentStatus).not.toHaveProperty('preserveExpiryTime');
-    expect(node.metadata.annotations).not.toHaveProperty([SCALE_DOWN_DISABLED]);
+    expect(node.metadata.annotations ?? {}).not.toHaveProperty([SCALE_DOWN_DISABLED]);
     expect(conditionOf(node, 'Preserved')).toMatchObject({ status: 'False', reason: 'Preservation stopped.' });
   });
 }
@@ -69,7 +69,7 @@ describe('a preserved machine', () => {
     life({}));
 
   test('is so under the definitions of the original too', async () => {
-    await using plane = await privateControlPlane({ crds: 'original' });
+    await using plane = await privateApiServer({ crds: 'original' });
     await life({ connection: plane.connection });
   });
 
@@ -88,7 +88,7 @@ describe('a preserved machine', () => {
       expect(machine.metadata.annotations).not.toHaveProperty([PRESERVE_ANNOTATION]);
       expect(machine.status?.currentStatus).not.toHaveProperty('preserveExpiryTime');
       expect(conditionOf(node, 'Preserved')?.status).not.toBe('True');
-      expect(node.metadata.annotations).not.toHaveProperty([SCALE_DOWN_DISABLED]);
+      expect(node.metadata.annotations ?? {}).not.toHaveProperty([SCALE_DOWN_DISABLED]);
     });
     await eventually(async () => {
       const { items } = await world.user.reader.list(events, { namespace: world.namespace });

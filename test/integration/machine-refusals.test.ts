@@ -10,6 +10,7 @@ import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Event } from '../../pkg/apis/wire.ts';
 import { mergePatch, strategicPatch } from '../../pkg/kube/patch.ts';
 import { events, machines, nodes } from '../../pkg/kube/resource.ts';
+import { connect } from '../env/environment.ts';
 import { refuse, type RefusalOptions } from '../env/refusal.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineWorld } from './machine-world.ts';
@@ -76,7 +77,7 @@ function shown({ status }: Machine): string | undefined {
 
 describe('a change of a Machine that the API server refuses', () => {
   test('is told by condition and Event while the machine works, and holds neither its health up nor comes to be forgotten', async () => {
-    await using world = await MachineWorld.open();
+    await using world = await MachineWorld.open({ connection: connect() });
     const name = await world.create();
     const { metadata } = await world.settled(name);
     {
@@ -109,7 +110,7 @@ describe('a change of a Machine that the API server refuses', () => {
   });
 
   test('is told by the last operation and an Event when only its finalizer is left, and gone for when it is let', async () => {
-    await using world = await MachineWorld.open();
+    await using world = await MachineWorld.open({ connection: connect() });
     const name = await world.create();
     await world.inPhase(name, 'Running');
     {
@@ -142,7 +143,7 @@ describe('a change of a Machine that the API server refuses', () => {
   });
 
   test('keeps a new Machine without our finalizer from a VM, and fails it at its creation timeout', async () => {
-    await using world = await MachineWorld.open({ flags: { 'machine-creation-timeout': '3s' } });
+    await using world = await MachineWorld.open({ connection: connect(), flags: { 'machine-creation-timeout': '3s' } });
     const name = `${world.prefix}bare`;
     await using _refusal = await refuseFinalizers(world, name);
     await world.create((m) => Object.assign(m.metadata, { name, finalizers: [] }));
@@ -155,7 +156,7 @@ describe('a change of a Machine that the API server refuses', () => {
   });
 
   test('is told of once, and since when it is refused, whatever becomes of the machine meanwhile', async () => {
-    await using world = await MachineWorld.open({ flags: { 'machine-health-timeout': '1s' } });
+    await using world = await MachineWorld.open({ connection: connect(), flags: { 'machine-health-timeout': '1s' } });
     const name = await world.create();
     await world.settled(name);
     await using _refusal = await refuseMachine(world, name, {
@@ -184,7 +185,7 @@ describe('a change of a Machine that the API server refuses', () => {
   });
 
   test('is told by an Event when it is one of the status', async () => {
-    await using world = await MachineWorld.open();
+    await using world = await MachineWorld.open({ connection: connect() });
     const name = await world.create();
     await world.inPhase(name, 'Running');
     await using _refusal = await refuseMachine(world, name, {

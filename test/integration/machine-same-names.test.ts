@@ -64,7 +64,11 @@ describe("a Machine with the name of another namespace's healthy Machine", () =>
     { what: 'no class, and provider ID and label of the other one', class: 'late', providerID: true, label: true },
   ])('and $what is deleted without its Node', async (copied) => {
     await using other = await MachineWorld.open({ controllers: CONTROLLERS });
-    await using mine = await MachineWorld.open({ controllers: CONTROLLERS, wrap: () => other.cloud.driver });
+    await using mine = await MachineWorld.open({
+      connection: other.connection,
+      controllers: CONTROLLERS,
+      wrap: () => other.cloud.driver,
+    });
     const name = await other.create();
     const healthy = await other.settled(name);
     const before = await other.user.reader.get(nodes, { name });

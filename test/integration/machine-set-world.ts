@@ -14,7 +14,8 @@ import { ApiError, isAlreadyExists, isConflict, isNotFound } from '../../pkg/kub
 import { mergePatch, mergePatchIfUnchanged, statusPatch, strategicPatch } from '../../pkg/kube/patch.ts';
 import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/resource.ts';
 import type { Resource } from '../../pkg/kube/resource.ts';
-import { connect, namespace } from '../env/environment.ts';
+import { apiServer, type TestServer } from '../env/api-server.ts';
+import { namespace } from '../env/environment.ts';
 import type { TestNamespace } from '../env/environment.ts';
 import { KubeSession } from './kube-session.ts';
 import { OperatorSession, type OperatorSessionOptions } from './operator-session.ts';
@@ -52,10 +53,11 @@ export interface Moment {
 }
 
 /**
- * The sets and deployments controllers on the real API server, in a namespace of their own, beside a stand-in for the
+ * The sets and deployments controllers on an API server, real or simulated, in a namespace of their own, beside a stand-in for the
  * machine controller that moves Machines to Running and lets deleted ones go: what is left out is only the cloud.
  */
 export class MachineSetWorld implements AsyncDisposable {
+  readonly connection: Connection;
   readonly namespace: TestNamespace;
   /** Does what users do, and watches. */
   readonly user: KubeSession;
@@ -64,23 +66,26 @@ export class MachineSetWorld implements AsyncDisposable {
   readonly moments: Moment[] = [];
   readonly events: Occurrence[] = [];
   readonly #standIn: StandInOptions;
-  readonly #connection: Connection;
+  readonly #server: TestServer;
   readonly #timers = new Set<NodeJS.Timeout>();
   /** What has been started for which UID. */
   readonly #driven = new Set<string>();
   #manager: OperatorSession | undefined;
 
-  private constructor(ns: TestNamespace, standIn: StandInOptions, connection: Connection) {
+  private constructor(ns: TestNamespace, standIn: StandInOptions, server: TestServer) {
+    const { connection } = server;
+    this.connection = connection;
     this.namespace = ns;
     this.#standIn = standIn;
-    this.#connection = connection;
+    this.#server = server;
     this.user = new KubeSession(connection);
     this.machines = this.user.informer(machines, { namespace: ns.name });
   }
 
-  /** A running world; `await using world = await MachineSetWorld.start()`. */
-  static async start(standIn: StandInOptions = {}, connection: Connection = connect()): Promise<MachineSetWorld> {
-    const world = new MachineSetWorld(await namespace(connection), standIn, connection);
+  /** A running world; `await using world = await MachineSetWorld.start()`. Without a connection, the server of the test is drawn. */
+  static async start(standIn: StandInOptions = {}, given?: Connection): Promise<MachineSetWorld> {
+    const server = await apiServer(given);
+    const world = new MachineSetWorld(await namespace(server.connection), standIn, server);
     await world.machines.waitForSync(world.user.signal);
     world.machines.onChange((_old, current) => {
       world.moments.push(momentOf(world.machines.list()));
@@ -106,7 +111,7 @@ export class MachineSetWorld implements AsyncDisposable {
   /** Starts a manager, as after a crash: nothing but the API server knows what the one before did. */
   async startManager(hooks: OperatorSessionOptions['hooks'] = {}): Promise<void> {
     this.#manager = await OperatorSession.start({
-      connection: this.#connection,
+      connection: this.connection,
       namespace: this.namespace.name,
       controllers: this.#standIn.withoutDeployments === true ? 'machine-set' : 'machine-set,machine-deployment',
       flags: { 'autoscaler-scaledown-annotation-during-rollout': 'true', ...this.#standIn.flags },
@@ -243,6 +248,7 @@ export class MachineSetWorld implements AsyncDisposable {
     await this.#clear();
     await this.user[Symbol.asyncDispose]();
     await this.namespace[Symbol.asyncDispose]();
+    await this.#server[Symbol.asyncDispose]();
   }
 
   #drive(machine: Machine): void {

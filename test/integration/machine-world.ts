@@ -14,7 +14,8 @@ import { mergePatch } from '../../pkg/kube/patch.ts';
 import { machineClasses, machines, secrets } from '../../pkg/kube/resource.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
 import { forCreation, machine, machineClass, secret } from '../builders.ts';
-import { connect, namespace } from '../env/environment.ts';
+import { apiServer } from '../env/api-server.ts';
+import { namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { KubeSession } from './kube-session.ts';
 import { OperatorSession } from './operator-session.ts';
@@ -25,6 +26,7 @@ const PATIENCE = { timeoutMs: 60_000 };
 
 /** How a world differs from the usual one. */
 export interface MachineWorldOptions {
+  /** Of the server; otherwise that of the test is drawn. */
   readonly connection?: Connection;
   readonly userData?: string;
   /** Only the machine controller, unless told otherwise. */
@@ -40,10 +42,11 @@ export interface MachineWorldOptions {
 }
 
 /**
- * The machine controller on the real API server, with the permissions that are shipped, over a simulated cloud whose VMs become
+ * The machine controller on an API server, real or simulated, with the permissions that are shipped, over a simulated cloud whose VMs become
  * Nodes of the same server. Machines have names that no other test uses, because Nodes have no namespace.
  */
 export class MachineWorld implements AsyncDisposable {
+  readonly connection: Connection;
   readonly namespace: string;
   /** Does what users do. */
   readonly user: KubeSession;
@@ -54,10 +57,11 @@ export class MachineWorld implements AsyncDisposable {
   #session: OperatorSession | undefined;
 
   private constructor(
-    { namespace: ns, user, cloud }: { namespace: string; user: KubeSession; cloud: Simulation },
+    { connection, namespace: ns, user, cloud }: Pick<MachineWorld, 'connection' | 'namespace' | 'user' | 'cloud'>,
     start: () => Promise<OperatorSession>,
     disposables: AsyncDisposableStack,
   ) {
+    this.connection = connection;
     this.namespace = ns;
     this.user = user;
     this.cloud = cloud;
@@ -92,8 +96,8 @@ export class MachineWorld implements AsyncDisposable {
 
   /** A running world; `await using world = await MachineWorld.open()`. */
   static async open(options: MachineWorldOptions = {}): Promise<MachineWorld> {
-    const { connection = connect() } = options;
     await using opening = new AsyncDisposableStack();
+    const { connection } = opening.use(await apiServer(options.connection));
     const api = connection.api();
     opening.defer(() => api.close());
     const ns = opening.use(await namespace(connection));
@@ -125,7 +129,7 @@ export class MachineWorld implements AsyncDisposable {
         flags: { driver: 'sim=unix:///in-process', ...options.flags },
         hooks: { openDriver: () => options.wrap?.(cloud.driver) ?? cloud.driver },
       });
-    const world = new MachineWorld({ namespace: ns.name, user, cloud }, start, opening.move());
+    const world = new MachineWorld({ connection, namespace: ns.name, user, cloud }, start, opening.move());
     await world.#provideClass(options.userData ?? 'token: <<BOOTSTRAP_TOKEN>>');
     await world.restart();
     return world;

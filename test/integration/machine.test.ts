@@ -8,7 +8,8 @@ import { mergePatch, statusPatch, strategicPatch } from '../../pkg/kube/patch.ts
 import { events, machineClasses, machines, machineSets, nodes, secrets } from '../../pkg/kube/resource.ts';
 import { controllerReference } from '../../pkg/reconcile/ownership.ts';
 import { forCreation, machineSet } from '../builders.ts';
-import { connect, privateControlPlane } from '../env/environment.ts';
+import { privateApiServer } from '../env/api-server.ts';
+import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineWorld } from './machine-world.ts';
 
@@ -85,7 +86,8 @@ describe('a Machine on a real API server', () => {
   });
 
   test('has no managedFields kept when it is of a MachineSet, and can be applied nevertheless', async () => {
-    await using world = await MachineWorld.open();
+    // The simulated server neither keeps managedFields nor applies on the server's side.
+    await using world = await MachineWorld.open({ connection: connect() });
     const set = await world.user.writer.create(
       'create',
       machineSets,
@@ -277,7 +279,7 @@ describe('a Machine on a real API server', () => {
   });
 
   test('lives and goes under the definitions of the original, which prune what we add', async () => {
-    await using plane = await privateControlPlane({ crds: 'original' });
+    await using plane = await privateApiServer({ crds: 'original' });
     await using world = await MachineWorld.open({ connection: plane.connection });
     const name = await world.create();
     const running = await world.inPhase(name, 'Running');

@@ -91,7 +91,7 @@ test('a Node is given the labels that the policy of the namespace allows, as soo
 // promise: node-labels/label-policy-allows-refused
 // promise: openstack/labels-nodes/forbidden-key-rejected-name
 test('what a policy does not allow is refused where a user asks for it, and nothing else is held up', async () => {
-  await using world = await MachineWorld.open();
+  await using world = await MachineWorld.open({ connection: connect() }); // it is about an admission policy
   const { writer, reader } = world.user;
   const { namespace } = world;
   await using _admission = await admitted(namespace);

@@ -41,8 +41,8 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  control = await FaultProxy.start(site.plane.url);
-  target = await FaultProxy.start(site.plane.url);
+  control = await FaultProxy.start(site.plane.connection.url);
+  target = await FaultProxy.start(site.plane.connection.url);
   cloud = await SimulatedCloud.start({ site });
   pool = await Pool.create({ site, cloud, replicas: 2 });
 });
@@ -170,7 +170,7 @@ describe('while the target cluster cannot be reached', () => {
       }
       await expectHeld(plain);
       await untilSaid(plain, /^API server of cluster "target" unreachable since .* until it responds again\./);
-      const access = ['-n', pool.namespace, '--kubeconfig', site.plane.kubeconfig];
+      const access = ['-n', pool.namespace, '--kubeconfig', site.plane.connection.kubeconfig];
       const described = await Program.run('machinist', ['describe', 'machine', plain, ...access]);
       expect(described.stdout).toMatch(/\nReason: +APIServerUnreachable\nMessage: +API server of cluster "target"/);
       expect(described.stdout).toMatch(/\nNext: +Nothing until then/);

@@ -31,8 +31,8 @@ const seen = new Map<string, string[]>();
 const wronged: string[] = [];
 
 beforeAll(async () => {
-  api = connect().api();
-  world = await MachineWorld.open();
+  world = await MachineWorld.open({ connection: connect() });
+  api = world.connection.api();
   workload = await Workload.open(api, world.namespace);
   world.session.caches.machines.onChange((old, current) => {
     if (current === undefined) return;
@@ -246,7 +246,7 @@ async function typed(
 ): Promise<{ code: number; said: string[]; complained: string[] }> {
   const said: string[] = [];
   const complained: string[] = [];
-  const common = { kubeconfig: connect().kubeconfig, namespace: world.namespace, wait: false, timeout: 60_000 };
+  const common = { kubeconfig: world.connection.kubeconfig, namespace: world.namespace, wait: false, timeout: 60_000 };
   const terminal = { out: (line: string) => said.push(line), err: (line: string) => complained.push(line), env: {} };
   return { code: await deleteMachines(['machine', name], { ...common, ...options }, terminal), said, complained };
 }

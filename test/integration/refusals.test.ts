@@ -121,7 +121,7 @@ describe('an API server that refuses at first what it grants later', () => {
   test(
     'holds up the work of a leader, which is told everywhere, and goes on by itself once the target grants it',
     async () => {
-      await using target = await FaultProxy.start(site.plane.url);
+      await using target = await FaultProxy.start(site.plane.connection.url);
       target.set('refuse');
       const { log, lines } = recordingLog();
       await using manager = await InProcessManager.start({
@@ -185,7 +185,7 @@ describe('an API server that refuses at first what it grants later', () => {
       await using manager = await InProcessManager.start({
         ...pool.access,
         log,
-        flags: { 'target-kubeconfig': await site.kubeconfigThrough(site.plane.url, user) },
+        flags: { 'target-kubeconfig': await site.kubeconfigThrough(site.plane.connection.url, user) },
       });
       const held = (): Promise<number> => manager.metric('machinist_work_held', 'waits_for="caches",of="target"');
       const refusals = (): Promise<number> => manager.metric('machinist_gate_refusals_total', 'reason="unproven"');
@@ -223,7 +223,10 @@ describe('an API server that refuses at first what it grants later', () => {
     await using manager = await InProcessManager.start({
       ...pool.access,
       log,
-      flags: { 'control-kubeconfig': await site.kubeconfigThrough(site.plane.url, user), 'leader-elect': 'true' },
+      flags: {
+        'control-kubeconfig': await site.kubeconfigThrough(site.plane.connection.url, user),
+        'leader-elect': 'true',
+      },
     });
     return { code: await manager.ended, lines };
   }
@@ -362,7 +365,7 @@ describe('an API server that refuses at first what it grants later', () => {
         log,
         flags: {
           controllers: 'machine,machine-class,secret',
-          'control-kubeconfig': await site.kubeconfigThrough(site.plane.url, user),
+          'control-kubeconfig': await site.kubeconfigThrough(site.plane.connection.url, user),
         },
       });
       const without = await eventually(async () => {

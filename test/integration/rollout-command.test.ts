@@ -28,25 +28,30 @@ beforeAll(async () => {
 afterAll(() => rm(cache, { recursive: true, force: true }));
 
 function argsOf(world: MachineSetWorld, ...args: string[]): string[] {
-  return ['rollout', ...args, `--kubeconfig=${connect().kubeconfig}`, '-n', world.namespace.name];
+  return ['rollout', ...args, `--kubeconfig=${world.connection.kubeconfig}`, '-n', world.namespace.name];
 }
 
 /** One subcommand in this process. */
 async function rollout(world: MachineSetWorld, task: Task, name = 'd'): Promise<Ending> {
   const said = { stdout: '', stderr: '' };
-  const code = await runRollout([name], { kubeconfig: connect().kubeconfig, namespace: world.namespace.name }, task, {
-    out: (line) => (said.stdout += `${line}\n`),
-    err: (line) => (said.stderr += `${line}\n`),
-    env: {},
-  });
+  const code = await runRollout(
+    [name],
+    { kubeconfig: world.connection.kubeconfig, namespace: world.namespace.name },
+    task,
+    {
+      out: (line) => (said.stdout += `${line}\n`),
+      err: (line) => (said.stderr += `${line}\n`),
+      env: {},
+    },
+  );
   return { code, ...said };
 }
 
 const WATCH = { watch: true, timeoutMs: 0, revision: 0 };
 
 async function kubectl(world: MachineSetWorld, ...args: string[]): Promise<string> {
-  const program = connect().programs.kubectl?.path ?? 'kubectl';
-  const access = ['--kubeconfig', connect().kubeconfig, '-n', world.namespace.name, '--cache-dir', cache];
+  const program = world.connection.programs.kubectl?.path ?? 'kubectl';
+  const access = ['--kubeconfig', world.connection.kubeconfig, '-n', world.namespace.name, '--cache-dir', cache];
   return (await promisify(execFile)(program, [...args, ...access])).stdout;
 }
 

@@ -38,14 +38,14 @@ export interface Kind {
 const OF_ALL: ListStrategies = { finalizers: 'set', ownerReferences: { key: 'uid' } };
 const NAMES = ['metadata.name', 'metadata.namespace'];
 
-function builtIn(
+export function builtIn(
   apiVersion: string,
   plural: string,
   kind: string,
-  more: Partial<Pick<Kind, 'shortNames' | 'namespaced' | 'hasStatus' | 'hasGeneration' | 'fields' | 'lists'>> = {},
+  more: Partial<Omit<Kind, 'group' | 'version' | 'plural' | 'singular' | 'kind' | 'schema'>> = {},
 ): Kind {
   const [version = '', group = ''] = apiVersion.split('/').toReversed();
-  const { fields = [], lists = {}, ...rest } = more;
+  const { fields = [], lists = {}, columns = builtInColumns(plural), ...rest } = more;
   return {
     group,
     version,
@@ -55,7 +55,7 @@ function builtIn(
     shortNames: [],
     categories: [],
     namespaced: true,
-    columns: builtInColumns(plural),
+    columns,
     hasStatus: false,
     hasGeneration: false,
     ...rest,

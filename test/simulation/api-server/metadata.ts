@@ -76,7 +76,9 @@ export function validateMetadata({ name, labels = {}, annotations = {}, finalize
   }
   for (const [key, value] of Object.entries(labels)) {
     if (!isQualified(key)) causes.push(cause('labels', key, 'name part must consist of alphanumeric characters'));
-    if (value !== '' && (!LABEL.test(value) || value.length > LONGEST_LABEL)) {
+    if (value.length > LONGEST_LABEL)
+      causes.push(cause('labels', value, `must be no more than ${LONGEST_LABEL} bytes`));
+    if (value !== '' && !LABEL.test(value)) {
       causes.push(
         cause('labels', value, 'a valid label must be an empty string or consist of alphanumeric characters'),
       );

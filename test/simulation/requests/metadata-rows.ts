@@ -46,6 +46,7 @@ export const METADATA_ROWS: readonly Row[] = [
   post('with a label that is none', 'machines', machine('x', {}, { labels: { a: 'no spaces' } }), {
     kept: { what: 'message', why: 'a lesson about labels' },
   }),
+  post('with a label that is too long', 'machines', machine('x', {}, { labels: { a: 'x'.repeat(64) } })),
   post('with a key that is none', 'machines', machine('x', {}, { labels: { 'a/b/c': 'd' } }), {
     kept: { what: 'message', why: 'a lesson about keys' },
   }),

@@ -11,6 +11,11 @@ export const SCHEMA_ROWS: readonly Row[] = [
     save: 's',
   }),
   post('replicas that are null', 'machinesets', machineSet('null', { replicas: null })),
+  post(
+    'null where neither it nor a default is allowed',
+    'machinedeployments',
+    deployment('nulls', { rollbackTo: null, revisionHistoryLimit: null, minReadySeconds: null }),
+  ),
   post('replicas that are a text', 'machinesets', machineSet('x', { replicas: '3' }), { kept: causes('said twice') }),
   post('replicas that are no integer', 'machinesets', machineSet('x', { replicas: 1.5 }), { kept: SHOWN }),
   post('replicas below zero', 'machinesets', machineSet('x', { replicas: -1 })),

@@ -13,7 +13,7 @@ interface Found {
 }
 
 /** Runs the garbage collector of kube-controller-manager: what has lost its owners goes, and owners wait as they were told to. */
-export function collectGarbage(server: SimulatedAPIServer, time: VirtualTime): void {
+export function collectGarbage(server: SimulatedAPIServer, time: Pick<VirtualTime, 'schedule'>): void {
   new GarbageCollector(server).follow(time);
 }
 
@@ -24,7 +24,7 @@ class GarbageCollector {
     this.#server = server;
   }
 
-  follow(time: VirtualTime): void {
+  follow(time: Pick<VirtualTime, 'schedule'>): void {
     this.#server.objects.onRestore(() => void time.schedule(LOOK_AFTER_MS, () => this.#lookAtAll()));
     this.#server.objects.onChange((kind, { type, object }) => {
       const { uid, finalizers = [], deletionTimestamp } = object.metadata;

@@ -54,8 +54,8 @@ function addDefaults(value: unknown, schema: Schema): void {
   }
   if (!isMembers(value)) return;
   for (const [name, inner] of Object.entries(schema.properties ?? {})) {
-    // Null is dropped where it is not allowed, and the default takes its place.
-    if (value[name] === null && inner.nullable !== true && inner.default !== undefined) delete value[name];
+    // Null is dropped where it is not allowed, and a default takes its place.
+    if (value[name] === null && inner.nullable !== true) delete value[name];
     if (value[name] === undefined && inner.default !== undefined) value[name] = copyOf(inner.default);
     if (value[name] !== undefined) addDefaults(value[name], inner);
   }

@@ -1,20 +1,23 @@
-import { randomInt, timingSafeEqual } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 
-import type { APIRequest, SimulatedAPIServer } from '../../test/simulation/api-server/api-server.ts';
-import { Failure } from '../../test/simulation/api-server/failure.ts';
-import type { Representation } from '../../test/simulation/api-server/representation.ts';
-import type { Watch, WatchEvent } from '../../test/simulation/api-server/watch.ts';
-import type { Credential } from '../control-plane/pki.ts';
+import type { Credential } from '../../../hack/control-plane/pki.ts';
+import type { APIAnswer, APIRequest } from '../api-server/api-server.ts';
+import { Failure } from '../api-server/failure.ts';
+import type { Representation } from '../api-server/representation.ts';
+import type { Watch, WatchEvent } from '../api-server/watch.ts';
 
 /** What is served, and to whom. */
-export interface FrontOptions {
-  readonly server: SimulatedAPIServer;
+export interface FrontOptions<User> {
   readonly credential: Credential;
-  /** Bearer token of everybody who may ask. */
-  readonly token: string;
+  /** Whose client certificates are looked at; without it nobody is asked for one. */
+  readonly clientCA?: string;
+  /** Who asks; undefined: nobody who is known. */
+  readonly authenticate: (request: IncomingMessage) => User | undefined;
+  /** May throw a Failure. */
+  readonly handle: (request: APIRequest, user: User) => APIAnswer;
   /** 0: a free one. */
   readonly port: number;
 }
@@ -23,11 +26,17 @@ const HOST = '127.0.0.1';
 /** As much as kube-apiserver takes. */
 const LARGEST_BODY_BYTES = 3 * 1024 * 1024;
 const BOOKMARK_MS = 60_000;
+/** Before a watch ends, it says how far it has come. */
+const LAST_BOOKMARK_S = 2;
 /** Of watches that do not say how long they last. */
 const WATCH_S = { least: 1_800, most: 3_600 };
+/** As long as kube-apiserver keeps a connection that nobody uses. */
+const IDLE_MS = 90_000;
 const HEALTH = /^\/(healthz|livez|readyz)$/;
 /** What is decoded here; the server says of anything else that it does not take it. */
 const JSON_TYPE = /^application\/([a-z-]+\+)?json(;|$)/;
+/** JSON is YAML. */
+const APPLY_TYPE = /^application\/apply-patch\+yaml(;|$)/;
 
 /** A simulated API server on loopback, over HTTPS. Its clients are programs of the host; time on the wire is the host's. */
 export class HTTPSFront implements AsyncDisposable {
@@ -40,11 +49,14 @@ export class HTTPSFront implements AsyncDisposable {
   }
 
   /** Throws what listening throws, such as EADDRINUSE. */
-  static async open({ server, credential, token, port }: FrontOptions): Promise<HTTPSFront> {
+  static async open<User>(options: FrontOptions<User>): Promise<HTTPSFront> {
+    const { credential, clientCA, port } = options;
     const { certificate: cert, key } = credential;
-    const http = createServer({ cert, key, minVersion: 'TLSv1.2' }, (request, response) => {
-      void answer(server, token, request, response);
+    const clients = clientCA === undefined ? {} : { ca: clientCA, requestCert: true, rejectUnauthorized: false };
+    const http = createServer({ cert, key, minVersion: 'TLSv1.2', ...clients }, (request, response) => {
+      void answer(options, request, response);
     });
+    http.keepAliveTimeout = IDLE_MS;
     await new Promise<void>((resolve, reject) => {
       http.once('error', reject).listen(port, HOST, resolve);
     });
@@ -58,16 +70,16 @@ export class HTTPSFront implements AsyncDisposable {
   }
 }
 
-async function answer(
-  server: SimulatedAPIServer,
-  token: string,
+async function answer<User>(
+  { authenticate, handle }: FrontOptions<User>,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   try {
     if (HEALTH.test(request.url ?? '')) return void response.end('ok');
-    if (!isAllowed(request, token)) throw new Failure(401, 'Unauthorized', 'Unauthorized');
-    const answered = server.handle(await decoded(request));
+    const user = authenticate(request);
+    if (user === undefined) throw new Failure(401, 'Unauthorized', 'Unauthorized');
+    const answered = handle(await decoded(request), user);
     if ('watch' in answered) return follow(answered.watch, answered.representation, response);
     send(response, answered.code, answered.body);
   } catch (err) {
@@ -77,18 +89,15 @@ async function answer(
   }
 }
 
-function isAllowed({ headers }: IncomingMessage, token: string): boolean {
-  const given = Buffer.from(headers.authorization ?? '');
-  const wanted = Buffer.from(`Bearer ${token}`);
-  return given.length === wanted.length && timingSafeEqual(given, wanted);
-}
-
 /** Throws a Failure. */
 async function decoded(request: IncomingMessage): Promise<APIRequest> {
   const { method = 'GET', url: path = '/', headers } = request;
   const contentType = headers['content-type'];
   const text = await textOf(request);
-  const isJSON = contentType === undefined || JSON_TYPE.test(contentType);
+  const isJSON =
+    contentType === undefined ||
+    JSON_TYPE.test(contentType) ||
+    (APPLY_TYPE.test(contentType) && text.trimStart().startsWith('{'));
   if (text !== '' && !isJSON && method !== 'PATCH') {
     const message = `${contentType} is not supported: the simulation takes JSON. Use kubectl apply or create with -f FILE`;
     throw new Failure(415, 'UnsupportedMediaType', message);
@@ -128,16 +137,20 @@ function follow(watch: Watch, representation: Representation, response: ServerRe
   response.writeHead(200, { 'content-type': 'application/json' });
   response.flushHeaders();
   const emit = (event: WatchEvent): void => {
+    if (response.writableEnded) return;
     response.write(`${JSON.stringify(representation.event(event))}\n`);
     if (event.type === 'ERROR') response.end();
   };
   const stop = watch.follow(emit);
-  const bookmarks = watch.hasBookmarks ? setInterval(() => emit(watch.bookmark()), BOOKMARK_MS) : undefined;
   const seconds = watch.timeoutSeconds ?? randomInt(WATCH_S.least, WATCH_S.most);
+  const tell = (): void => emit(watch.bookmark());
+  const bookmarks = watch.hasBookmarks ? setInterval(tell, BOOKMARK_MS) : undefined;
+  const last = watch.hasBookmarks ? setTimeout(tell, (seconds - LAST_BOOKMARK_S) * 1_000) : undefined;
   const end = setTimeout(() => response.end(), seconds * 1_000);
   response.on('close', () => {
     stop();
     clearInterval(bookmarks);
+    clearTimeout(last);
     clearTimeout(end);
   });
 }

@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+
+import type { Api, ApiRequest } from '../../hack/control-plane/api.ts';
+import type { Connection } from '../../hack/control-plane/connection.ts';
+import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
+import { CRD_FOLDERS } from '../env/crds.ts';
+import { connect, namespace } from '../env/environment.ts';
+import { eventually } from '../expect/eventually.ts';
+import { SimulatedControlPlane } from '../simulation/served/simulated-control-plane.ts';
+import { allows, grant } from './shipped-roles.ts';
+
+const MACHINES = '/apis/machine.sapcloud.io/v1alpha1/namespaces/NS/machines';
+const LEASES = '/apis/coordination.k8s.io/v1/namespaces/NS/leases';
+const MACHINE = {
+  apiVersion: API_VERSION,
+  kind: 'Machine',
+  metadata: { name: 'm' },
+  spec: { class: { kind: 'MachineClass', name: 'c' } },
+};
+
+/** A server, and who asks it. */
+interface Side {
+  readonly namespace: string;
+  readonly admin: Api;
+  /** Bound by the shipped roles, as others are by roles of other tests. */
+  readonly machinist: Api;
+  /** In a group to which a role is bound. */
+  readonly member: Api;
+  readonly stranger: Api;
+}
+
+let disposables: AsyncDisposableStack;
+let plane: SimulatedControlPlane;
+let real: Side;
+let simulated: Side;
+
+beforeAll(async () => {
+  disposables = new AsyncDisposableStack();
+  const connection = connect();
+  plane = disposables.use(await SimulatedControlPlane.start(connection, CRD_FOLDERS.own));
+  [real, simulated] = [await sideOf(connection), await sideOf(plane.connection)];
+});
+
+afterAll(() => disposables[Symbol.asyncDispose]());
+
+async function sideOf(connection: Connection): Promise<Side> {
+  const { name } = disposables.use(await namespace(connection));
+  const opened = (api: Api): Api => disposables.adopt(api, () => api.close());
+  const admin = opened(connection.api());
+  const user = `user-${name}`;
+  await grant(admin, 'control-machine-controller', name, user);
+  await grant(admin, 'target', name, user);
+  const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${name}`;
+  await admin.send('POST', `${rbac}/roles`, {
+    metadata: { name: 'one-lease' },
+    rules: [{ apiGroups: ['coordination.k8s.io'], resources: ['leases'], resourceNames: ['own'], verbs: ['*'] }],
+  });
+  await admin.send('POST', `${rbac}/rolebindings`, {
+    metadata: { name: 'one-lease' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'one-lease' },
+    subjects: [{ kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: 'holders' }],
+  });
+  const asked = { group: 'coordination.k8s.io', resource: 'leases', name: 'own', verb: 'get', namespace: name };
+  const review = { user: 'member', groups: ['holders'], resourceAttributes: asked };
+  await eventually(() => allows(admin, review), { describe: 'the role of the group to be obeyed' });
+  return {
+    namespace: name,
+    admin,
+    machinist: opened(connection.api(await connection.identityFor({ user }))),
+    member: opened(connection.api(await connection.identityFor({ user: 'member', groups: ['holders'] }))),
+    stranger: opened(connection.api({ token: 'unknown' })),
+  };
+}
+
+interface Row {
+  readonly who: Exclude<keyof Side, 'namespace'>;
+  readonly method?: NonNullable<ApiRequest['method']>;
+  readonly path: string;
+  readonly body?: object;
+  readonly code: number;
+}
+
+/** In this order. */
+const ROWS: readonly Row[] = [
+  { who: 'admin', method: 'POST', path: MACHINES, body: MACHINE, code: 201 },
+  { who: 'machinist', path: MACHINES, code: 200 },
+  { who: 'machinist', path: `${MACHINES}/m`, code: 200 },
+  { who: 'machinist', path: `${MACHINES}?watch=true&timeoutSeconds=1`, code: 200 },
+  { who: 'machinist', method: 'POST', path: MACHINES, body: MACHINE, code: 403 },
+  { who: 'machinist', method: 'PUT', path: `${MACHINES}/m`, body: MACHINE, code: 403 },
+  { who: 'machinist', method: 'PATCH', path: `${MACHINES}/m`, body: { metadata: { labels: { a: 'b' } } }, code: 200 },
+  { who: 'machinist', method: 'PATCH', path: `${MACHINES}/m/status`, body: { status: { node: 'n' } }, code: 200 },
+  { who: 'machinist', path: `${MACHINES}/m/status`, code: 403 },
+  { who: 'machinist', path: `${MACHINES}/m/scale`, code: 403 },
+  { who: 'machinist', path: '/apis/machine.sapcloud.io/v1alpha1/machines', code: 403 },
+  { who: 'machinist', path: '/apis/machine.sapcloud.io/v1alpha1/namespaces/default/machines', code: 403 },
+  { who: 'machinist', path: '/api/v1/nodes', code: 200 },
+  { who: 'machinist', method: 'POST', path: '/api/v1/nodes', body: { metadata: { name: 'n' } }, code: 403 },
+  { who: 'machinist', path: '/api/v1/namespaces/NS/configmaps', code: 403 },
+  { who: 'machinist', path: '/api/v1/namespaces/NS/configmaps/none', code: 403 },
+  { who: 'machinist', method: 'DELETE', path: MACHINES, code: 403 },
+  { who: 'machinist', path: '/apis/rbac.authorization.k8s.io/v1/namespaces/NS/roles', code: 403 },
+  { who: 'machinist', path: '/apis/machine.sapcloud.io/v1alpha1', code: 200 },
+  { who: 'member', method: 'POST', path: LEASES, body: { metadata: { name: 'own' } }, code: 403 },
+  { who: 'admin', method: 'POST', path: LEASES, body: { metadata: { name: 'own' } }, code: 201 },
+  { who: 'member', path: `${LEASES}/own`, code: 200 },
+  { who: 'member', path: `${LEASES}/other`, code: 403 },
+  { who: 'member', path: LEASES, code: 403 },
+  { who: 'member', path: `${LEASES}?fieldSelector=metadata.name%3Down`, code: 200 },
+  { who: 'member', path: `${LEASES}?fieldSelector=metadata.name%3Dother`, code: 403 },
+  { who: 'member', method: 'DELETE', path: `${LEASES}/own`, code: 200 },
+  { who: 'member', path: MACHINES, code: 403 },
+  { who: 'stranger', path: MACHINES, code: 401 },
+  { who: 'admin', method: 'DELETE', path: `${MACHINES}/m`, code: 200 },
+];
+
+async function ask(side: Side, { who, method, path, body }: Row): Promise<{ code: number; why: unknown }> {
+  const type = method === 'PATCH' ? { contentType: 'application/merge-patch+json' } : {};
+  const url = path.replace('/NS/', `/${side.namespace}/`);
+  const answer = await side[who].request(url, { ...type, ...(method && { method }), ...(body && { body }) });
+  if (answer.status < 400) return { code: answer.status, why: undefined };
+  const { reason, message, details } = answer.body as Readonly<Record<string, unknown>>;
+  return { code: answer.status, why: { reason, details, message: String(message).replaceAll(side.namespace, 'NS') } };
+}
+
+describe('the simulated control plane lets users do what a real one does', () => {
+  test.each(ROWS.map((row, i) => ({ ...row, method: row.method ?? 'GET', i })))(
+    '$i: $who, $method $path: $code',
+    async (row) => {
+      const expected = await ask(real, row);
+
+      const answer = await ask(simulated, row);
+
+      expect(answer).toEqual(expected);
+      expect(answer.code).toBe(row.code);
+    },
+  );
+
+  test('and tells a user of the same rules', async () => {
+    const rulesOf = async ({ machinist, namespace: name }: Side): Promise<string[]> => {
+      const path = '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews';
+      const { status } = await machinist.send<{ status: { resourceRules: { apiGroups: string[] }[] } }>('POST', path, {
+        spec: { namespace: name },
+      });
+      // What everybody may ask about themselves is left out.
+      const ofOurs = status.resourceRules.filter(
+        ({ apiGroups: [group] }) => !/^auth(entic|oriz)ation\./.test(group ?? ''),
+      );
+      return ofOurs.map((rule) => JSON.stringify(rule, Object.keys(rule).toSorted()));
+    };
+
+    const expected = await rulesOf(real);
+
+    expect(new Set(await rulesOf(simulated))).toEqual(new Set(expected));
+    expect(expected).not.toEqual([]);
+  });
+
+  test('and takes a namespace away with what is in it, whatever finalizers hold that', async () => {
+    const machine = { ...MACHINE, metadata: { name: 'm', finalizers: ['example.com/held'] } };
+    const { admin } = simulated;
+    const gone = await namespace(plane.connection);
+    const path = MACHINES.replace('/NS/', `/${gone.name}/`);
+    await admin.send('POST', path, machine);
+
+    await gone[Symbol.asyncDispose]();
+
+    expect(await admin.request(`/api/v1/namespaces/${gone.name}`)).toMatchObject({ status: 404 });
+    expect(await admin.request(`${path}/m`)).toMatchObject({ status: 404 });
+  });
+});

@@ -1,0 +1,9 @@
+import type { APIAnswer, APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts';
+
+/** Server-side apply of an object that only one applies, and always whole: it is replaced, or created where there is none. */
+export function upserted(server: SimulatedAPIServer, { path, body }: APIRequest): APIAnswer {
+  const [url = ''] = path.split('?', 1);
+  const replaced = server.handle({ method: 'PUT', path: url, body });
+  if (replaced.code !== 404) return replaced;
+  return server.handle({ method: 'POST', path: url.slice(0, url.lastIndexOf('/')), body });
+}
