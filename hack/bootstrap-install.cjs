@@ -24,6 +24,7 @@ const programs = {
   bench: ['hack/bench/main.ts'],
   simulate: ['hack/simulate/main.ts'],
   playground: ['hack/playground/main.ts'],
+  release: ['hack/release/main.ts'],
   'npm-package': ['hack/npm-package/main.ts'],
 };
 

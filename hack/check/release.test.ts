@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 import { expect, test } from '@jest/globals';
@@ -17,6 +17,14 @@ test('the Deployment, the chart and the lockfile are of the version of package.j
   expect(manager?.image).toBe(`machinist:${version}`);
   expect(parse(read('deploy/helm/machinist/Chart.yaml'))).toMatchObject({ version, appVersion: version });
   expect((JSON.parse(read('package-lock.json')) as { version: string }).version).toBe(version);
+});
+
+test('every image of this project that a manifest or a page names is of that version', () => {
+  const files = globSync(['README.md', 'deploy/**/*.yaml', 'docs/operations/*.md'], { cwd: ROOT });
+  const tags = files.flatMap((file) => [...read(file).matchAll(/\bmachinist(?:-[a-z-]+)?:(\d+\.\d+\.\d+)\b/g)]);
+
+  expect(tags.length).toBeGreaterThan(15);
+  expect(tags.filter(([, tag]) => tag !== version).map(([text]) => text)).toEqual([]);
 });
 
 test('the Deployment is the one that the autoscaler of Gardener looks for: by its name, in the namespace of the Machines', () => {

@@ -6,8 +6,8 @@ import { table } from './table.ts';
 
 const INTRODUCTION = `# Commands
 
-Generated from the definitions of the commands in \`cmd/machinist\`. [The command line](../operations/command-line.md) describes how to install
-the program, and what the commands have in common. Each command also has \`-h\`, \`--help\`.
+Generated from the definitions of the commands in \`cmd/machinist\`. [The command line](../operations/command-line.md) describes how to
+install the program, and what the commands have in common. Each command also has \`-h\`, \`--help\`.
 `;
 
 /** Options that are those of \`machinist run\`. */
@@ -32,7 +32,7 @@ async function sectionOf(command: Command, program: Command): Promise<string> {
   const flags = WITH_FLAGS.has(command.name()) ? ['Takes the [flags](flags.md) of `machinist run`.\n'] : [];
   return [
     `## ${words.slice(0, path.length + 2).join(' ')}\n`,
-    `\`${words.join(' ')}\`: ${asMarkdown(command.description())}\n`,
+    `\`${words.join(' ')}\`\n\n${asMarkdown(command.description())}\n`,
     ...flags,
     ...(rows.length === 0 ? [] : [await table(['argument or option', 'default', 'meaning'], rows)]),
   ].join('\n');
