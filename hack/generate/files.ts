@@ -11,6 +11,7 @@ import { flagsReference } from './flags-reference.ts';
 import { kustomizeRoles } from './kustomize-roles.ts';
 import { mcmProviderFiles } from './mcm-provider.ts';
 import { metricsReference } from './metrics-reference.ts';
+import { prometheusRule } from './prometheus-rule.ts';
 import { permissionsReference, roleFilesOf } from './roles.ts';
 
 /** All generated files of the project: path from its root → text. */
@@ -22,6 +23,7 @@ export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {
     ...(await mcmProviderFiles()),
     ...roles,
     ...(await kustomizeRoles(roles)),
+    await prometheusRule(),
     ['docs/reference/annotations.md', await annotationsReference()],
     ['docs/reference/api.md', await apiReference()],
     ['docs/reference/commands.md', await commandsReference()],

@@ -309,10 +309,11 @@ export class Reflector<T extends KubeObject> {
     }
     // A network that breaks every second leaves no time for an event: what was missed meanwhile must not wait ever longer.
     if (round.opened && isUnanswered(err)) this.#backoff.reached();
-    const pauseMs = Math.min(this.#backoff.next(), isOfStarting(err) ? STARTING_PAUSE_MS : Infinity);
+    const ownPauseMs = Math.min(this.#backoff.next(), isOfStarting(err) ? STARTING_PAUSE_MS : Infinity);
+    const retryInMs = Math.max(ownPauseMs, (err instanceof ApiError ? err.retryAfterMs : undefined) ?? 0);
     const level = this.#backoff.failures > QUIET_FAILURES ? 'warn' : 'debug';
-    this.#log[level]({ err, ms: pauseMs }, 'watching failed');
-    return Math.max(pauseMs, (err instanceof ApiError ? err.retryAfterMs : undefined) ?? 0);
+    this.#log[level]({ err, retryInMs }, 'watching failed');
+    return retryInMs;
   }
 
   #count(result: string): void {

@@ -36,6 +36,7 @@ describe('checks', () => {
         {
           name: 'clusters',
           ok: true,
+          isDegraded: true,
           detail:
             'control: reachable; new: not reached yet; target: outage, API server of cluster "target" unreachable since 2026-01-01T00:00:00Z ' +
             '(connection refused), for 45 s, last probe: no route to host; other: failing for 5 s (connection refused)',
@@ -71,6 +72,7 @@ describe('checks', () => {
       shown: { holder: 'other', trouble: { sinceMs: Date.UTC(2026, 0, 1), why: 'etcdserver: request timed out' } },
       want: {
         ok: true,
+        isDegraded: true,
         detail:
           'standing by, held by other; could not read or acquire the Lease since 2026-01-01T00:00:00Z (etcdserver: request timed out)',
       },
@@ -80,6 +82,7 @@ describe('checks', () => {
       shown: { isSuspended: true, holder: 'me', trouble: { sinceMs: Date.UTC(2026, 0, 1), why: 'connection refused' } },
       want: {
         ok: true,
+        isDegraded: true,
         detail:
           'leadership suspended; could not read or acquire the Lease since 2026-01-01T00:00:00Z (connection refused)',
       },
@@ -100,12 +103,12 @@ describe('checks', () => {
     {
       what: 'that cannot be loaded again',
       state: { ...LOADED, trouble: 'ENOENT' },
-      want: { ok: true, detail: 'target: loaded 1 min 30 s ago, cannot be reloaded (ENOENT)' },
+      want: { ok: true, isDegraded: true, detail: 'target: loaded 1 min 30 s ago, cannot be reloaded (ENOENT)' },
     },
     {
       what: 'that have been missing for the renew deadline',
       state: { ...LOADED, missingSinceMs: 80_000, trouble: 'ENOENT' },
-      want: { ok: true, detail: 'target: not loaded for 10 s (ENOENT)' },
+      want: { ok: true, isDegraded: true, detail: 'target: not loaded for 10 s (ENOENT)' },
     },
     {
       what: 'that have been missing for longer',
@@ -138,6 +141,7 @@ describe('checks', () => {
 
     expect(cachesSynced(() => [sets]).check()).toEqual({
       ok: true,
+      isDegraded: true,
       detail: 'without MachineSet (not permitted to read)',
     });
     expect(cachesSynced(() => [sets, { kind: 'Node', hasSynced: false }]).check()).toEqual({

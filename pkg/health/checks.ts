@@ -7,8 +7,15 @@ import type { CredentialState } from '../kube/endpoint.ts';
 /** How a check stands. `detail` is shown by /readyz?verbose; it carries no secrets. */
 export interface CheckResult {
   readonly ok: boolean;
+  /** It passes, because a restart would not help, but needs attention. */
+  readonly isDegraded?: boolean;
   readonly detail?: string;
 }
+
+const PASSED = { ok: true } as const;
+const FAILED = { ok: false } as const;
+/** For what a restart would not help with. */
+export const DEGRADED = { ok: true, isDegraded: true } as const;
 
 /** A named condition of readiness. `check` answers at once from what is known. */
 export interface Check {
@@ -63,10 +70,8 @@ export function cachesSynced(caches: () => Iterable<SyncState>): Check {
       const kinds = (isWanted: boolean): string =>
         missing.flatMap(({ kind, isOptional = false }) => (isOptional === isWanted ? [kind] : [])).join(', ');
       const needed = kinds(false);
-      if (needed !== '') return { ok: false, detail: `not synced: ${needed}` };
-      return missing.length === 0
-        ? { ok: true }
-        : { ok: true, detail: `without ${kinds(true)} (not permitted to read)` };
+      if (needed !== '') return { ...FAILED, detail: `not synced: ${needed}` };
+      return missing.length === 0 ? PASSED : { ...DEGRADED, detail: `without ${kinds(true)} (not permitted to read)` };
     },
   };
 }
@@ -89,14 +94,17 @@ export function leadership(lease: string, candidacy: Candidacy): Check {
     name: `lease ${lease}`,
     check() {
       const { isLeading, isSuspended, holder, ended, trouble } = candidacy;
-      if (ended !== undefined) return { ok: false, detail: `stopping: ${ended}` };
-      if (isLeading) return { ok: true, detail: 'leading' };
+      if (ended !== undefined) return { ...FAILED, detail: `stopping: ${ended}` };
+      if (isLeading) return { ...PASSED, detail: 'leading' };
       const held = holder === undefined || isSuspended ? '' : `, held by ${holder}`;
       const unreached =
         trouble === undefined
           ? ''
           : `; could not read or acquire the Lease since ${toTimestamp(trouble.sinceMs)} (${trouble.why})`;
-      return { ok: true, detail: `${isSuspended ? 'leadership suspended' : 'standing by'}${held}${unreached}` };
+      return {
+        ...(isSuspended || trouble !== undefined ? DEGRADED : PASSED),
+        detail: `${isSuspended ? 'leadership suspended' : 'standing by'}${held}${unreached}`,
+      };
     },
   };
 }
@@ -124,7 +132,11 @@ export function credentialsValid(
       const isMissing = ({ state }: ClusterCredentials): boolean =>
         state?.missingSinceMs !== undefined && nowMs - state.missingSinceMs > renewDeadlineMs;
       const detail = states.map((one) => describeCredentials(one, nowMs)).join('; ');
-      return { ok: !states.some(isMissing), detail };
+      if (states.some(isMissing)) return { ...FAILED, detail };
+      const isInTrouble = states.some(
+        ({ state }) => state?.missingSinceMs !== undefined || state?.trouble !== undefined,
+      );
+      return { ...(isInTrouble ? DEGRADED : PASSED), detail };
     },
   };
 }
@@ -146,11 +158,10 @@ export function clustersReachable(states: () => readonly ClusterState[], monoton
     name: 'clusters',
     check() {
       const nowMs = monotonicMs();
+      const all = states();
       return {
-        ok: true,
-        detail: states()
-          .map((state) => describe(state, nowMs))
-          .join('; '),
+        ...(all.some(({ silentSinceMs }) => silentSinceMs !== undefined) ? DEGRADED : PASSED),
+        detail: all.map((state) => describe(state, nowMs)).join('; '),
       };
     },
   };

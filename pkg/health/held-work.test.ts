@@ -39,6 +39,7 @@ describe('held work', () => {
 
     expect(held).toMatchObject({
       ok: true,
+      isDegraded: true,
       detail: expect.stringContaining('reading the target cluster after an outage'),
     });
     expect(held.detail).toMatch(/, connecting to the driver of provider sim \(ECONNREFUSED\);/);

@@ -1,6 +1,6 @@
 import { toTimestamp, type Clock } from '../clock/clock.ts';
 import type { Cluster } from '../gate/gate.ts';
-import type { Check } from './checks.ts';
+import { type Check, DEGRADED } from './checks.ts';
 
 /** What has to be done with a cluster, or with the driver of a provider, before work may begin, or go on. */
 export type Prerequisite = 'permissions' | 'caches' | 'identity' | 'catch-up' | 'driver' | 'obedience';
@@ -79,10 +79,8 @@ export function workBegun(list: () => readonly Held[], hasOutage: (cluster: Clus
     check() {
       const held = list();
       if (held.length === 0) return { ok: true };
-      return {
-        ok: held.every(({ waitsFor, of }) => OF_DRIVERS.has(waitsFor) || hasOutage(of)),
-        detail: held.map(describe).join('; '),
-      };
+      const passes = held.every(({ waitsFor, of }) => OF_DRIVERS.has(waitsFor) || hasOutage(of));
+      return { ...(passes ? DEGRADED : { ok: false }), detail: held.map(describe).join('; ') };
     },
   };
 }

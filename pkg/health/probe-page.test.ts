@@ -12,6 +12,8 @@ function checksOf(...results: readonly (readonly [name: string, ok: boolean, det
 }
 
 const fine = checksOf(['ping', true], ['lease a', true, 'leading']);
+const degraded = checksOf(['ping', true]);
+degraded.add({ name: 'work', check: () => ({ ok: true, isDegraded: true, detail: 'machine-controller held' }) });
 const bad = checksOf(['ping', true], ['caches', false, 'not synced: Node'], ['work', false]);
 
 describe('a probe', () => {
@@ -33,6 +35,13 @@ describe('a probe', () => {
       query: 'verbose',
       status: 200,
       body: '[+] ping ok\n[+] lease a ok: leading\nlivez check passed\n',
+    },
+    {
+      what: 'that passes marks what needs attention',
+      checks: degraded,
+      query: 'verbose',
+      status: 200,
+      body: '[+] ping ok\n[!] work degraded: machine-controller held\nreadyz check passed\n',
     },
     {
       what: 'that fails lists all',

@@ -11,7 +11,8 @@ export interface ProbePage {
 type NamedResult = CheckResult & { readonly name: string };
 
 /**
- * The answer of a probe, as kube-apiserver gives it: all checks, or the one that is `only` asked for. `verbose` lists them also when
+ * The answer of a probe, as kube-apiserver gives it: all checks, or the one that is `only` asked for. A line that begins with `[!]` passes, and
+ * needs attention all the same. `verbose` lists them also when
  * they pass; each `exclude` takes one out of the verdict, and is told where there is none of that name and checks are listed.
  */
 export function probePage(
@@ -36,10 +37,11 @@ export function probePage(
   return { status: ok ? 200 : 503, body: `${lines.join('\n')}\n` };
 }
 
-function lineOf({ name, ok, detail }: NamedResult, isExcluded: boolean): string {
+function lineOf({ name, ok, isDegraded = false, detail }: NamedResult, isExcluded: boolean): string {
   const more = detail === undefined ? '' : `: ${detail}`;
   if (isExcluded) return `[+] ${name} excluded: ${ok ? 'ok' : 'failed'}${more}`;
-  return ok ? `[+] ${name} ok${more}` : `[-] ${name} failed${more}`;
+  if (!ok) return `[-] ${name} failed${more}`;
+  return isDegraded ? `[!] ${name} degraded${more}` : `[+] ${name} ok${more}`;
 }
 
 /** What was asked for may be anything, of any length. */

@@ -349,7 +349,8 @@ export class Elector implements LeaseElector {
     this.#trouble.failed(this.#missed.error, clock.monotonicMs() - timing.renewDeadlineMs);
     this.#raises.end(NOT_OURS);
     this.#changed();
-    log.warn({ lease: name, identity, ms: timing.renewDeadlineMs, err: this.#missed.error }, 'suspended leadership');
+    const { renewDeadlineMs } = timing;
+    log.warn({ lease: name, identity, renewDeadlineMs, err: this.#missed.error }, 'suspended leadership');
 
     while (!this.#stopping.signal.aborted) {
       const startedMs = clock.monotonicMs();

@@ -13,10 +13,14 @@ test.each([
   const output = new Writable({ write: (line, _encoding, done) => (lines.push(String(line)), done()) });
   const log = createLogger('info', { destination: output });
 
-  log.info({ ms }, 'did it');
-  log.child({ ms }).info({}, 'did it');
+  log.info({ ms, retryInMs: ms, skewMs: ms }, 'did it');
+  log.child({ ms, retryInMs: ms, skewMs: ms }).info({}, 'did it');
 
-  expect(lines.map((line) => (JSON.parse(line) as { ms?: unknown }).ms)).toEqual([want, want]);
+  for (const line of lines) {
+    const { ms: took, retryInMs, skewMs } = JSON.parse(line) as Record<string, unknown>;
+    expect([took, retryInMs, skewMs]).toEqual([want, want, want]);
+  }
+  expect(lines).toHaveLength(2);
 });
 
 /** What is logged of an error, parsed. */

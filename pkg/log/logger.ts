@@ -82,7 +82,9 @@ export function createLogger(level: LogLevel, output: LogOutput = {}): Logger {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
       serializers: {
-        ms: (ms: unknown) => (typeof ms === 'number' ? Math.round(ms) : ms),
+        ms: whole,
+        retryInMs: whole,
+        skewMs: whole,
         err: (err: unknown) => loggedError(err, level === 'debug'),
       },
       redact: { paths: REDACTED, censor: '[redacted]' },
@@ -90,6 +92,11 @@ export function createLogger(level: LogLevel, output: LogOutput = {}): Logger {
     { write: (line: string) => bounded.write(format === 'json' ? line : textLine(line)) },
   ) as unknown as Logger; // it takes any further member for a level
   return Object.assign(log, { lostLines: () => bounded.lost });
+}
+
+/** Of times in milliseconds: `ms` is how long something took or has lasted; any other says in its name what it is. */
+function whole(ms: unknown): unknown {
+  return typeof ms === 'number' ? Math.round(ms) : ms;
 }
 
 /** What is written of an error: nothing but its own words, as others may hang anything on it. */

@@ -158,7 +158,7 @@ export function accessTo(
       ? new ServerTime({
           clock,
           reanchored: (skewMs) => {
-            log.warn({ cluster, ms: skewMs }, 'adjusted the clock to that of the API server');
+            log.warn({ cluster, skewMs }, 'adjusted the clock to that of the API server');
             options.clockMetrics.reanchors.inc();
             options.clockMetrics.lastSkew.set(skewMs / 1_000);
           },

@@ -54,10 +54,10 @@ export async function retryUntilDone<T>(
       // A server that is back, and refuses for a moment what it is about to grant, is no worse than one that never failed.
       if (wasUnanswered && !isUnanswered) backoff.reached();
       wasUnanswered = isUnanswered;
-      const ms = Math.max(backoff.next(), err.retryAfterMs ?? 0);
+      const retryInMs = Math.max(backoff.next(), err.retryAfterMs ?? 0);
       const isTold = backoff.failures === FIRST_REPORTED || backoff.failures % REPORT_EACH === 0;
-      log[isTold ? 'warn' : 'debug']({ err, ms, failures: backoff.failures }, `${what} failed, retrying`);
-      await pause(clock, ms, isUnanswered ? answeredSince : undefined, signal);
+      log[isTold ? 'warn' : 'debug']({ err, retryInMs, failures: backoff.failures }, `${what} failed, retrying`);
+      await pause(clock, retryInMs, isUnanswered ? answeredSince : undefined, signal);
     }
   }
 }

@@ -108,7 +108,7 @@ export class Lifecycle {
     const starting = this.#startAll(started);
     const { reason, graceMs } = await this.#requested.promise;
     const level = this.#couldNotStart ? 'debug' : 'info';
-    log[level]({ reason, ms: graceMs }, 'stopping');
+    log[level]({ reason, graceMs }, 'stopping');
     this.#starting.abort(new Error(`the process is stopping: ${reason}`));
     for (const stage of started.toReversed()) await this.#stopStage(stage, graceMs);
     await starting;

@@ -117,6 +117,24 @@ describe('the playground', () => {
     expect(explained.stdout).toContain('FIELD: providerID <string>');
   });
 
+  test('shows with -o wide what each object is of, and what the last operation of a machine says', async () => {
+    await k('scale mcd pool --replicas=2');
+    const [name = ''] = await untilRunning(2);
+
+    const wide = async (kind: string): Promise<string> => (await k(`get ${kind} -o wide`)).stdout;
+
+    expect(await wide('mcd')).toMatch(/ CLASS +STRATEGY +PAUSED +PROGRESSING *\n.* pool +RollingUpdate +NewMachineSet/);
+    expect(await wide('mcs')).toMatch(/ CLASS +REVISION *\n.* pool +1 *$/m);
+    expect(await wide('mcc')).toMatch(/^NAME +AGE +PROVIDER +TYPE +ZONE *\npool +\S+ +sim *$/m);
+    expect(await wide('mc')).toMatch(
+      new RegExp(
+        `PROVIDERID +CLASS +ZONE +SINCE +PRESERVED +REASON +MESSAGE *\\n[^]*^${name} .*sim:///\\S+ +pool +\\d`,
+        'm',
+      ),
+    );
+    expect(await wide('mc')).toContain('successfully joined the cluster');
+  });
+
   test('does what kubectl scales, deletes, creates and applies', async () => {
     expect(await k('scale mcd pool --replicas=3')).toMatchObject({ isDone: true });
     const [first = ''] = await untilRunning(3);

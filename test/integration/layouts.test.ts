@@ -17,7 +17,7 @@ import { InProcessManager } from '../cloud/manager.ts';
 import { QUICK, SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';
 import { connect, namespace } from '../env/environment.ts';
-import { built, kustomize } from '../env/kustomize.ts';
+import { built, type Kustomization, kustomize } from '../env/kustomize.ts';
 import { Program } from '../e2e/program.ts';
 import { eventually } from '../expect/eventually.ts';
 import { parseFlags } from '../parse-flags.ts';
@@ -291,6 +291,40 @@ function certificatesOf(manifests: readonly Manifest[], name: string): unknown {
       : [{ secret: secret.secretName, at: volumeMounts.find((mount) => mount.name === volume)?.mountPath }],
   );
 }
+
+describe('the URLs of the runbooks', () => {
+  const prefix = 'https://git.example.com/machinist/blob/main/';
+  const urlsIn = (manifests: readonly Manifest[]): string[] => {
+    const rule = manifests.find(({ kind }) => kind === 'PrometheusRule') as unknown as {
+      spec: { groups: { rules: { annotations: { runbook_url: string } }[] }[] };
+    };
+    return rule.spec.groups.flatMap(({ rules }) => rules.map(({ annotations }) => annotations.runbook_url));
+  };
+
+  test('are paths in the repository until a prefix is given', async () => {
+    const ofKustomize = urlsIn(await kustomize(['deploy/monitoring'], []));
+
+    expect(ofKustomize.filter((url) => !url.startsWith('docs/runbooks/'))).toEqual([]);
+    expect(urlsIn(await template('--set=prometheusRule.enabled=true'))).toEqual(ofKustomize);
+  });
+
+  test('are prefixed by the chart, and by the overlay that the page on monitoring shows', async () => {
+    const page = readFileSync(join(ROOT, 'docs/operations/monitoring.md'), 'utf8');
+    const [, overlay = ''] = /```yaml\n(apiVersion: kustomize[^`]*)```/.exec(page) ?? [];
+    const folder = mkdtempSync(join(tmpdir(), 'machinist-kustomize-'));
+    const shown = { ...(parse(overlay) as Kustomization), resources: ['deploy/monitoring'], components: [] };
+
+    const ofKustomize = urlsIn(await built(folder, shown));
+
+    expect(ofKustomize.filter((url) => !url.startsWith(`${prefix}docs/runbooks/`))).toEqual([]);
+    const ofHelm = await template(`--set=prometheusRule.enabled=true,prometheusRule.runbookURLPrefix=${prefix}`);
+    expect(urlsIn(ofHelm)).toEqual(ofKustomize);
+  });
+
+  test('are rejected by the chart with a prefix that is no URL of a folder', async () => {
+    await expect(template('--set=prometheusRule.runbookURLPrefix=git.example.com')).rejects.toThrow('runbookURLPrefix');
+  });
+});
 
 test.each(['one-process', 'two-namespaces'])(
   'layout %s with the component deploy/autoscaler is a pair that trusts each other, which the API server takes',

@@ -382,7 +382,7 @@ describe('an API server that refuses at first what it grants later', () => {
       }, PATIENCE);
 
       expect(without.text).toContain(
-        '[+] caches ok: without MachineSet.machine.sapcloud.io, MachineDeployment.machine.sapcloud.io (not permitted to read)',
+        '[!] caches degraded: without MachineSet.machine.sapcloud.io, MachineDeployment.machine.sapcloud.io (not permitted to read)',
       );
       expect(lines.filter(({ message }) => message.startsWith('continuing without MachineSets'))).toHaveLength(2);
       expect(after.status).toBe(200);

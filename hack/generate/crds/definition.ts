@@ -6,10 +6,20 @@ import type { Rule, Schema } from './schema.ts';
 /** A column of `kubectl get`. */
 interface Column {
   name: string;
-  type: 'string' | 'integer' | 'date';
+  type: 'string' | 'integer' | 'boolean' | 'date';
   jsonPath: string;
   description: string;
   priority?: number;
+}
+
+/** A column that only `kubectl get -o wide` shows. */
+export function wide(name: string, type: Column['type'], jsonPath: string, description: string): Column {
+  return { name, type, jsonPath, description, priority: 1 };
+}
+
+/** The key of a label or an annotation as a member in a JSONPath. */
+export function escaped(key: string): string {
+  return key.replaceAll('.', '\\.');
 }
 
 /** What a kind of another group has besides. */

@@ -1,4 +1,4 @@
-import type { Definition } from './definition.ts';
+import { type Definition, wide } from './definition.ts';
 import { capacityNamed, notEmpty } from './rules.ts';
 import { mapOf, object, quantity, type Schema, text } from './schema.ts';
 
@@ -37,7 +37,12 @@ export const machineClass: Definition = {
   plural: 'machineclasses',
   shortName: 'mcc',
   description: 'Properties of VMs. The fields are at the top level; there is no spec.',
-  columns: [],
+  columns: [
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Age of the object.' },
+    wide('Provider', 'string', '.provider', 'Name of the driver that creates the VMs.'),
+    wide('Type', 'string', '.nodeTemplate.instanceType', 'Name of the VM size at the provider.'),
+    wide('Zone', 'string', '.nodeTemplate.zone', 'Zone of the VM.'),
+  ],
   hasStatus: false,
   hasScale: false,
   properties: {

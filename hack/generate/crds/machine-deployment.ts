@@ -1,5 +1,5 @@
 import { MACHINE_DEPLOYMENT_CONDITION_TYPES } from '../../../pkg/apis/machine/v1alpha1/conditions.ts';
-import type { Definition } from './definition.ts';
+import { type Definition, wide } from './definition.ts';
 import { failedMachines, machineTemplate } from './machine.ts';
 import {
   classNamed,
@@ -153,6 +153,15 @@ export const machineDeployment: Definition = {
       description: 'Number of available Machines.',
     },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Age of the object.' },
+    wide('Class', 'string', '.spec.template.spec.class.name', 'MachineClass of new Machines.'),
+    wide('Strategy', 'string', '.spec.strategy.type', 'How a new template reaches the machines.'),
+    wide('Paused', 'boolean', '.spec.paused', 'Whether rollouts are paused.'),
+    wide(
+      'Progressing',
+      'string',
+      '.status.conditions[?(@.type=="Progressing")].reason',
+      'Reason of condition Progressing.',
+    ),
   ],
   hasStatus: true,
   hasScale: true,

@@ -1,5 +1,6 @@
 import { MACHINE_SET_CONDITION_TYPES } from '../../../pkg/apis/machine/v1alpha1/conditions.ts';
-import type { Definition } from './definition.ts';
+import { REVISION_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import { type Definition, escaped, wide } from './definition.ts';
 import { classSpec, failedMachines, lastOperation, machineTemplate } from './machine.ts';
 import { classNamed, notNegative, SELECTOR_RULES, SET_SELECTOR_KEPT, SPEC_PRESENT } from './rules.ts';
 import { int32, int64, listOf, object, oneOf, type Schema, text, time } from './schema.ts';
@@ -72,6 +73,13 @@ export const machineSet: Definition = {
       description: 'Number of Machines that are Running.',
     },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Age of the object.' },
+    wide('Class', 'string', '.spec.template.spec.class.name', 'MachineClass of new Machines.'),
+    wide(
+      'Revision',
+      'string',
+      `.metadata.annotations.${escaped(REVISION_ANNOTATION)}`,
+      'Revision of the MachineDeployment.',
+    ),
   ],
   hasStatus: true,
   hasScale: true,

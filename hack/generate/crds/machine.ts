@@ -1,5 +1,6 @@
 import { MACHINE_CONDITION_TYPES } from '../../../pkg/apis/machine/v1alpha1/conditions.ts';
-import type { Definition } from './definition.ts';
+import { ZONE_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import { type Definition, escaped, wide } from './definition.ts';
 import { nodeCondition, nodeTemplate } from './node.ts';
 import { classNamed, duration, MACHINE_CLASS_KEPT, notNegative, PROVIDER_ID_KEPT, SPEC_PRESENT } from './rules.ts';
 import { flag, int32, listOf, mapOf, object, oneOf, quantity, type Schema, text, time } from './schema.ts';
@@ -183,6 +184,32 @@ export const machine: Definition = {
       description: 'ID of the VM at the provider.',
       priority: 1,
     },
+    wide('Class', 'string', '.spec.class.name', 'MachineClass of the VM.'),
+    wide(
+      'Zone',
+      'string',
+      `.spec.nodeTemplate.metadata.labels.${escaped(ZONE_LABEL)}`,
+      'Zone of the Node, where the template names it; otherwise that of the MachineClass applies.',
+    ),
+    wide(
+      'Since',
+      'date',
+      '.status.currentStatus.lastUpdateTime',
+      'Time since which the machine has been in this phase.',
+    ),
+    wide(
+      'Preserved',
+      'string',
+      '.status.currentStatus.preserveExpiryTime',
+      'Time until which the machine is preserved.',
+    ),
+    wide('Reason', 'string', '.status.lastOperation.errorCode', 'Error code of the last operation.'),
+    wide(
+      'Message',
+      'string',
+      '.status.lastOperation.description',
+      'What is being done, what it waits for, or what failed.',
+    ),
   ],
   hasStatus: true,
   hasScale: false,

@@ -163,13 +163,6 @@ export function definitionsIn(folder: string): readonly Definition[] {
   return files.map((name) => parse(readFileSync(join(folder, name), 'utf8')) as Definition);
 }
 
-/** The same where nobody looks at tables: columns of some need more than paths of names. */
-export function withoutColumns({ spec }: Definition): Definition {
-  return {
-    spec: { ...spec, versions: spec.versions.map((version) => ({ ...version, additionalPrinterColumns: [] })) },
-  };
-}
-
 /** `apiVersion` of a kind. */
 export function apiVersionOf({ group, version }: Pick<Kind, 'group' | 'version'>): string {
   return group === '' ? version : `${group}/${version}`;

@@ -39,6 +39,25 @@ export const KUBECTL_ROWS: readonly Row[] = [
   post('another one', 'machines', machine('table-2', {}, { labels: LABELS })),
   merge('its phase', 'machines/table/status', { status: { currentStatus: { phase: 'Running', lastUpdateTime: NOW } } }),
   merge('its Node', 'machines/table', { metadata: { labels: { node: 'n' } }, spec: { providerID: 'sim:///t' } }),
+  merge('its zone', 'machines/table', {
+    spec: { nodeTemplate: { metadata: { labels: { 'topology.kubernetes.io/zone': 'z' } } } },
+  }),
+  merge('its operation, and that it is preserved', 'machines/table/status', {
+    status: {
+      currentStatus: { preserveExpiryTime: NOW },
+      lastOperation: { type: 'Create', state: 'Failed', errorCode: 'ResourceExhausted', description: 'no room' },
+    },
+  }),
+  merge('that the MachineDeployment is paused', 'machinedeployments/table', { spec: { paused: true } }),
+  merge('why it does not progress', 'machinedeployments/table/status', {
+    status: {
+      conditions: [
+        { type: 'Available', status: 'True', reason: 'Minimum' },
+        { type: 'Progressing', status: 'Unknown', reason: 'DeploymentPaused' },
+        { type: 'Progressing', status: 'False', reason: 'Second' },
+      ],
+    },
+  }),
   post('a Node for tables', 'nodes', node('table')),
   strategic('that it is ready', 'nodes/table/status', {
     status: {

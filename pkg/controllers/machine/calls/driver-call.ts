@@ -216,7 +216,7 @@ export class DriverCalls {
     const attempt = this.#retries.failuresOf(input);
     const { code, detail } = error;
     const { provider } = resolved.driver;
-    const fields = { call: kind, provider, code, err: detail, attempt, ms: this.#retries.waitMs(input) };
+    const fields = { call: kind, provider, code, err: detail, attempt, retryInMs: this.#retries.waitMs(input) };
     log[isReported(attempt) ? 'warn' : 'debug'](fields, 'driver call failed, retrying');
   }
 

@@ -1,5 +1,6 @@
 import { at, type Members } from '../json.ts';
 import { shownAge } from './age.ts';
+import { jsonPathOf } from './json-path.ts';
 
 /** One column of a table. */
 export interface Column {
@@ -32,7 +33,10 @@ export const NAME: Column = {
 
 /** How long ago what a path names was. */
 export function ageOf(object: Members, path: readonly string[], nowMs: number): string {
-  const time = at(object, path);
+  return ageSince(at(object, path), nowMs);
+}
+
+function ageSince(time: unknown, nowMs: number): string {
   return typeof time === 'string' ? shownAge(nowMs - Date.parse(time)) : '<unknown>';
 }
 
@@ -42,28 +46,26 @@ export const AGE: Column = {
   cell: (object, nowMs) => ageOf(object, ['metadata', 'creationTimestamp'], nowMs),
 };
 
-/** The columns of a kind that a definition adds. Throws for a path that is more than names. */
+/** The columns of a kind that a definition adds. Throws for a path that jsonPathOf does not know. */
 export function customColumns(columns: readonly PrinterColumn[] | undefined): readonly Column[] {
   if (columns === undefined) return [NAME, { ...AGE, type: 'date' }];
   return [NAME, ...columns.map(customColumn)];
 }
 
 function customColumn({ jsonPath, ...column }: PrinterColumn): Column {
-  if (!/^(\.[A-Za-z]+)+$/.test(jsonPath)) throw new Error(`${jsonPath} is more than a path of names`);
-  const path = jsonPath.split('.').slice(1);
+  const valueOf = jsonPathOf(jsonPath);
   return {
     description: `Custom resource definition column (in JSONPath format): ${jsonPath}`,
     ...column,
-    cell: (object, nowMs) => cellOf(column.type, object, path, nowMs),
+    cell: (object, nowMs) => cellOf(column.type, valueOf(object), nowMs),
   };
 }
 
-function cellOf(type: PrinterColumn['type'], object: Members, path: readonly string[], nowMs: number): unknown {
-  const value = at(object, path);
+function cellOf(type: PrinterColumn['type'], value: unknown, nowMs: number): unknown {
   if (value === undefined || value === null) return undefined;
   switch (type) {
     case 'date':
-      return ageOf(object, path, nowMs);
+      return ageSince(value, nowMs);
     case 'string':
       return typeof value === 'string' ? value : JSON.stringify(value);
     case 'boolean':

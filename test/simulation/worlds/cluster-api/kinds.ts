@@ -2,7 +2,7 @@ import { join } from 'node:path';
 
 import { contractLabel, definitionNameOf } from '../../../../pkg/apis/cluster-api/contract.ts';
 import { CLUSTER_API_VERSIONED, INFRASTRUCTURE_GROUP } from '../../../../pkg/apis/cluster-api/keys.ts';
-import { custom, type Definition, definitionsIn, type Kind, withoutColumns } from '../../api-server/kinds.ts';
+import { custom, type Definition, definitionsIn, type Kind } from '../../api-server/kinds.ts';
 import { NAMESPACE } from '../../world/machines-world.ts';
 
 /** The Cluster of the world. */
@@ -39,7 +39,7 @@ const DEFINITIONS = open(
 
 /** Those of Cluster API, of a provider, and definitions, by whose labels the provider is known. */
 export const CLUSTER_API_KINDS: readonly Kind[] = [
-  ...definitionsIn(join(import.meta.dirname, '../../../../crds/cluster-api')).map(withoutColumns),
+  ...definitionsIn(join(import.meta.dirname, '../../../../crds/cluster-api')),
   SIM_MACHINES,
   DEFINITIONS,
 ].flatMap(custom);

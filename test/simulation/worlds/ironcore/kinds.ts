@@ -10,14 +10,14 @@ import type { IronCoreMachine } from '../../../../pkg/apis/ironcore/machine.ts';
 import type { IronCoreMachinePool } from '../../../../pkg/apis/ironcore/machine-pool.ts';
 import type { IronCoreNetworkInterface } from '../../../../pkg/apis/ironcore/network-interface.ts';
 import type { IronCoreVolume } from '../../../../pkg/apis/ironcore/volume.ts';
-import { custom, definitionsIn, type Kind, withoutColumns } from '../../api-server/kinds.ts';
+import { custom, definitionsIn, type Kind } from '../../api-server/kinds.ts';
 import type { StoredObject } from '../../api-server/stored-object.ts';
 import { type MachinesWorld, NAMESPACE } from '../../world/machines-world.ts';
 
 /** Those of IronCore's groups. */
-export const IRONCORE_KINDS: readonly Kind[] = definitionsIn(join(import.meta.dirname, '../../../../crds/ironcore'))
-  .map(withoutColumns)
-  .flatMap(custom);
+export const IRONCORE_KINDS: readonly Kind[] = definitionsIn(
+  join(import.meta.dirname, '../../../../crds/ironcore'),
+).flatMap(custom);
 
 /** Plurals of what the world has of IronCore, with their groups. */
 const GROUPS = {

@@ -10,13 +10,13 @@ import {
   PROVIDER_LABEL,
 } from '../../../../pkg/apis/mirantis/machine.ts';
 import { KAAS_GROUP, KAAS_VERSION, type MachinePool } from '../../../../pkg/apis/mirantis/pool.ts';
-import { custom, definitionsIn, type Kind, withoutColumns } from '../../api-server/kinds.ts';
+import { custom, definitionsIn, type Kind } from '../../api-server/kinds.ts';
 import { type MachinesWorld, NAMESPACE } from '../../world/machines-world.ts';
 
 /** Those of Mirantis Container Cloud. */
-export const MIRANTIS_KINDS: readonly Kind[] = definitionsIn(join(import.meta.dirname, '../../../../crds/mirantis'))
-  .map(withoutColumns)
-  .flatMap(custom);
+export const MIRANTIS_KINDS: readonly Kind[] = definitionsIn(
+  join(import.meta.dirname, '../../../../crds/mirantis'),
+).flatMap(custom);
 
 /** The Cluster of the world, by whose name its settings are found. */
 export const CLUSTER = 'example';
