@@ -394,7 +394,7 @@ test(
     await using next = await InProcessManager.start({ ...pool.access, flags: SHORT_LEASE });
     await pool.untilUp(MACHINES + 1, PATIENCE);
 
-    expect(held).toMatch(/\[\+\] work ok: machine-controller held since /);
+    expect(held).toMatch(/\[!\] work degraded: machine-controller held since /);
     expect(detail).toMatch(/then restart this one/);
     expect(warned).toContainEqual(expect.objectContaining({ message: 'driver rejected the fencing token, retrying' }));
     expect({ madeMeanwhile, transitions }).toEqual({ madeMeanwhile: 0, transitions: 1 });

@@ -157,7 +157,18 @@ describe('kubectl', () => {
     { name: 'mcd', args: [], header: 'NAME READY DESIRED UP-TO-DATE AVAILABLE AGE' },
     { name: 'mcs', args: [], header: 'NAME DESIRED CURRENT READY AGE' },
     { name: 'mc', args: [], header: 'NAME STATUS AGE NODE' },
-    { name: 'mc', args: ['--output', 'wide'], header: 'NAME STATUS AGE NODE PROVIDERID' },
+    {
+      name: 'mcd',
+      args: ['--output', 'wide'],
+      header: 'NAME READY DESIRED UP-TO-DATE AVAILABLE AGE CLASS STRATEGY PAUSED PROGRESSING',
+    },
+    { name: 'mcs', args: ['--output', 'wide'], header: 'NAME DESIRED CURRENT READY AGE CLASS REVISION' },
+    {
+      name: 'mc',
+      args: ['--output', 'wide'],
+      header: 'NAME STATUS AGE NODE PROVIDERID CLASS ZONE SINCE PRESERVED REASON MESSAGE',
+    },
+    { name: 'mcc', args: ['--output', 'wide'], header: 'NAME AGE PROVIDER TYPE ZONE' },
     { name: 'mcc', args: [], header: 'NAME AGE' },
   ])('shows $header for $name', async ({ name, args, header }) => {
     const [line = ''] = (await kubectl('get', name, ...args)).split('\n');

@@ -328,7 +328,7 @@ describe('an API server that refuses at first what it grants later', () => {
       await pool.untilUp(2);
 
       expect(away.text).toMatch(
-        /^\[\+\] work ok: machine-controller held since .*, connecting to the driver of provider sim \(/m,
+        /^\[!\] work degraded: machine-controller held since .*, connecting to the driver of provider sim \(/m,
       );
       expect(lines.filter(({ message }) => message === 'could not connect to driver, retrying')).toHaveLength(1);
       expect(await held()).toBe(0);

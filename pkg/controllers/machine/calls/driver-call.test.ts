@@ -119,9 +119,9 @@ describe.each(KINDS)('a call of kind %s', (kind) => {
     expect(told.map(({ fields }) => fields['attempt'])).toEqual([1, 3, 10]);
     expect(told[0]).toMatchObject({
       message: 'driver call failed, retrying',
-      fields: { call: kind, provider: 'sim', code: 'Internal', err: 'out of order', ms: expect.any(Number) },
+      fields: { call: kind, provider: 'sim', code: 'Internal', err: 'out of order', retryInMs: expect.any(Number) },
     });
-    expect(told.map(({ fields }) => Number(fields['ms']))).not.toContain(0);
+    expect(told.map(({ fields }) => Number(fields['retryInMs']))).not.toContain(0);
   });
 
   test('comes back for its next attempt by itself', async () => {
