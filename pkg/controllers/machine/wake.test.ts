@@ -213,9 +213,12 @@ describe('the Machines of a class', () => {
     expect(wokenBy(() => classes.see(machineClass()))).toBe(1);
     expect(wokenBy(() => classes.see(changed('11', {})))).toBe(0);
     expect(wokenBy(() => classes.see(changed('12', { providerSpec: { size: 'other' } })))).toBe(1);
+    const requested = changed('13', { providerSpec: { size: 'other' } });
+    requested.metadata.annotations = { 'machine.sapcloud.io/retry': 'now' };
+    expect(wokenBy(() => classes.see(requested))).toBe(1);
     expect(wokenBy(() => secrets.see(secret()))).toBe(1);
     const started = (): void => secrets.see(secret((s) => void (s.metadata.name = 'data')));
-    expect(wokenBy(() => classes.see(changed('13', { providerSpec: { bootstrap: { dataSecretName: 'data' } } })))).toBe(
+    expect(wokenBy(() => classes.see(changed('14', { providerSpec: { bootstrap: { dataSecretName: 'data' } } })))).toBe(
       1,
     );
     expect(wokenBy(started)).toBe(1);

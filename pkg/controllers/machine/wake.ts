@@ -17,6 +17,7 @@ import { machinesOfNode } from '../../indexes/machines-of-node.ts';
 import { deletionStageOf } from '../machines/deletion-stage.ts';
 import { deploymentOf, ownerNameOf } from '../machines/owners.ts';
 import { conditionsChanged } from '../machines/node-health.ts';
+import { retryRequestOf } from '../machines/retry-request.ts';
 import type { ActivityResults } from './calls/results.ts';
 import type { MachineController } from './controller.ts';
 
@@ -103,7 +104,7 @@ function policyTextOf(deployment: MachineDeployment | undefined): string | undef
 }
 
 /**
- * Metadata matters to Machines only by the finalizer, without which they do not start. Compared as text: the server always
+ * Metadata matters to Machines only by the finalizer, without which they do not start, and by a requested retry. Compared as text: the server always
  * writes members in the same order, and a difference too many costs one look.
  */
 function isSameForMachines(old: MachineClass, current: MachineClass): boolean {
@@ -111,7 +112,8 @@ function isSameForMachines(old: MachineClass, current: MachineClass): boolean {
 }
 
 function textOf({ metadata, kind: _kind, apiVersion: _apiVersion, ...content }: MachineClass): string {
-  return JSON.stringify([metadata.uid, metadata.finalizers, metadata.deletionTimestamp, content]);
+  const { uid, finalizers, deletionTimestamp } = metadata;
+  return JSON.stringify([uid, finalizers, deletionTimestamp, retryRequestOf({ metadata }), content]);
 }
 
 /** Enqueues the Machines of one target's Nodes. */

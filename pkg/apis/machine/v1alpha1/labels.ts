@@ -98,6 +98,11 @@ export const MADE_FOR_LABEL = 'machine.sapcloud.io/made-for';
 
 // Our annotations that users and tools set
 
+/**
+ * On Machines and MachineClasses: any value, such as a time. Each new value retries failed calls to the provider immediately: those of the
+ * Machine, or those of all Machines of the class.
+ */
+export const RETRY_ANNOTATION = 'machine.sapcloud.io/retry';
 /** On MachinePools of IronCore: UIDs of MachinePools that were this one before, separated by commas; their machines are its own. */
 export const FORMER_POOL_UIDS_ANNOTATION = 'machine.sapcloud.io/former-pool-uids';
 /**

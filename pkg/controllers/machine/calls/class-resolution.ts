@@ -5,6 +5,7 @@ import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.
 import type { Lister } from '../../../cache/lister.ts';
 import type { Drivers } from '../../../driver/drivers.ts';
 import type { ClassSecrets, SecretContents } from '../../class-secrets/secret-contents.ts';
+import { retryRequestOf } from '../../machines/retry-request.ts';
 import type { ResolvedClass } from '../context.ts';
 import type { VMClasses } from './vm-classes.ts';
 
@@ -102,10 +103,11 @@ export function isUnresolved(resolved: ResolvedClass | Unresolved): resolved is 
 function fingerprintOf(machine: Machine, machineClass: MachineClass, { fingerprint }: ClassSecrets): string {
   const generation = isBeingDeleted(machine) ? 'deleted' : String(machine.metadata.generation ?? 0);
   const { uid, resourceVersion } = machineClass.metadata;
-  return [generation, uid, resourceVersion, fingerprint].join('/');
+  return [generation, uid, resourceVersion, fingerprint, retryRequestOf(machine)].join('/');
 }
 
 /** What the class says and its Secrets, and not its other metadata: annotations and finalizers come and go. */
-function classVersionOf({ metadata }: MachineClass, { fingerprint }: ClassSecrets): string {
-  return [metadata.generation ?? metadata.resourceVersion, fingerprint].join('/');
+function classVersionOf(machineClass: MachineClass, { fingerprint }: ClassSecrets): string {
+  const { generation, resourceVersion } = machineClass.metadata;
+  return [generation ?? resourceVersion, fingerprint, retryRequestOf(machineClass)].join('/');
 }

@@ -57,6 +57,19 @@ function start(kind: CallKind, ends: () => Promise<never>) {
   return { world, seen, pass };
 }
 
+/** Annotates the only object of a store, as kubectl does: the generation stays as it is. */
+function requestOn(store: FakeWorld['machines'] | FakeWorld['classes'], value: string): void {
+  const [one] = store.list();
+  if (one === undefined) throw new Error('there is nothing to annotate');
+  const { annotations, resourceVersion } = one.metadata;
+  const metadata = {
+    ...one.metadata,
+    resourceVersion: `${resourceVersion}0`,
+    annotations: { ...annotations, 'machine.sapcloud.io/retry': value },
+  };
+  store.put({ ...one, metadata } as never);
+}
+
 describe.each(KINDS)('a call of kind %s', (kind) => {
   test('is counted for the account of its class', async () => {
     const { world, pass } = start(kind, () => Promise.reject(new DriverError('Internal', 'no')));
@@ -122,6 +135,29 @@ describe.each(KINDS)('a call of kind %s', (kind) => {
       fields: { call: kind, provider: 'sim', code: 'Internal', err: 'out of order', retryInMs: expect.any(Number) },
     });
     expect(told.map(({ fields }) => Number(fields['retryInMs']))).not.toContain(0);
+  });
+
+  test.each([
+    { what: 'on the Machine', request: (world: FakeWorld, value: string) => requestOn(world.machines, value) },
+    { what: 'on its MachineClass', request: (world: FakeWorld, value: string) => requestOn(world.classes, value) },
+  ])('is made at once with each new request of a retry $what, and not again with the same', async ({ request }) => {
+    const { world, seen, pass } = start(kind, () => Promise.reject(new DriverError('ResourceExhausted', 'no room')));
+    await pass();
+    await pass();
+    await pass();
+    expect(seen.sent).toBe(1);
+
+    request(world, 'a');
+    await pass();
+    await pass();
+    await pass();
+    expect(seen.sent).toBe(2);
+
+    request(world, 'b');
+    await pass();
+    await pass();
+
+    expect(seen.sent).toBe(3);
   });
 
   test('comes back for its next attempt by itself', async () => {

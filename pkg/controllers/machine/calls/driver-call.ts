@@ -3,6 +3,7 @@ import { retryOf, type RetriedCall } from '../../../driver/retry.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { isReported } from '../../../log/reported.ts';
 import { requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import { retryRequestOf } from '../../machines/retry-request.ts';
 import type { MachineCopy } from '../../machines/status.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';
 import { accountOf } from '../../../driver/account.ts';
@@ -54,9 +55,15 @@ export type CallProgress<T> =
   { readonly kind: 'answered'; readonly answer: T } | { readonly kind: 'waiting'; readonly result: StepResult };
 
 function inputOf({ machine }: MachineContext, resolved: ResolvedClass, kind: CallKind): CallInput {
-  const { uid } = machine.metadata;
   const { fingerprint, classVersion, machineClass } = resolved;
-  return { machineUID: uid, call: RETRIED_AS[kind], fingerprint, classVersion, classUID: machineClass.metadata.uid };
+  return {
+    machineUID: machine.metadata.uid,
+    call: RETRIED_AS[kind],
+    fingerprint,
+    classVersion,
+    classUID: machineClass.metadata.uid,
+    isRequested: retryRequestOf(machine) !== '',
+  };
 }
 
 /** When calls of drivers about machines are sent, awaited and repeated. Remembers when a call that failed may be repeated. */

@@ -10,6 +10,7 @@ const input = (change: Partial<CallInput> = {}): CallInput => ({
   fingerprint: '1/1/x',
   classUID: 'class-1',
   classVersion: '1/x',
+  isRequested: false,
   ...change,
 });
 
@@ -319,6 +320,22 @@ describe('ResourceExhausted', () => {
     retries.restore(input(), exhausted, 60_000);
 
     expect(retries.waitMs(other)).toBe(0);
+  });
+
+  test('lets a machine through, once, whose retry was requested', () => {
+    const { clock, retries } = start();
+    retries.failed(input(), exhausted);
+    const requested = input({ fingerprint: '1/1/x/now', isRequested: true });
+    const others = input({ machineUID: 'm-2', fingerprint: '1/1/x/before', isRequested: true });
+    expect([retries.waitMs(requested), retries.waitMs(other)]).toEqual([0, 15_000]);
+    expect(retries.waitMs(others)).toBe(0);
+
+    retries.failed(requested, exhausted);
+
+    expect(retries.waitMs(requested)).toBeGreaterThan(0);
+    clock.advance(1_000);
+    expect(retries.waitMs(requested)).toBeGreaterThan(0);
+    expect(retries.waitMs({ ...requested, fingerprint: '1/1/x/later' })).toBe(0);
   });
 
   describe('and a class that is changed', () => {

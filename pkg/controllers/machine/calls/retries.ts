@@ -36,6 +36,8 @@ export interface CallInput {
   readonly classUID: string;
   /** Changes with what the class says and with its Secrets: what was learned of another version of it says nothing of this one. */
   readonly classVersion: string;
+  /** Somebody has requested a retry of this Machine's calls: with this fingerprint, the first is made whatever its class waits for. */
+  readonly isRequested: boolean;
 }
 
 /** Why a call must wait. */
@@ -125,7 +127,10 @@ export class Retries {
     const exhaustion = this.#exhaustionFor(input);
     const ownMs = Math.max(0, (attempt?.notBeforeMs ?? 0) - nowMs);
     // Who has just tried in vain waits with its class, whoever else may try.
-    const mayTry = exhaustion === undefined || (nowMs < exhaustion.closedFromMs && ownMs === 0);
+    const mayTry =
+      exhaustion === undefined ||
+      (input.isRequested && attempt === undefined) ||
+      (nowMs < exhaustion.closedFromMs && ownMs === 0);
     return mayTry ? ownMs : Math.max(ownMs, exhaustion.notBeforeMs - nowMs);
   }
 
