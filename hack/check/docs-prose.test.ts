@@ -8,7 +8,7 @@ const PAGES = [
   'README.md',
   'CONTRIBUTING.md',
   'SECURITY.md',
-  ...globSync('docs/**/*.md', { cwd: ROOT, exclude: ['docs/reference/{api,error-codes,flags,metrics}.md'] }),
+  ...globSync('docs/**/*.md', { cwd: ROOT, exclude: ['docs/reference/{api,commands,error-codes,flags,metrics}.md'] }),
 ];
 
 const LONGEST_LINE = 140;

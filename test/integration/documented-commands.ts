@@ -58,7 +58,7 @@ export const NOT_RUN: readonly (readonly [words: RegExp, why: string])[] = [
     /two-namespaces|machinist-rescue|machines-(?:rescue|namespace)|get namespace machinist/,
     'a cluster of its own; namespace-deletion.test.ts takes these steps',
   ],
-  [/PrometheusRule/, 'needs the operator of Prometheus; hack/check/monitoring.test.ts checks the rules'],
+  [/apply -k deploy\/monitoring/, 'needs the operator of Prometheus; hack/check/monitoring.test.ts checks the rules'],
   [
     /cluster-autoscaler-status/,
     'no cluster-autoscaler runs here; docs/operations/autoscaler.md says with which it was tried',
