@@ -1,5 +1,5 @@
 import type { APIAnswer, APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts';
-import { builtIn, custom, type Definition, type Kind, withoutColumns } from '../api-server/kinds.ts';
+import { builtIn, custom, type Definition, type Kind } from '../api-server/kinds.ts';
 import type { StoredObject } from '../api-server/stored-object.ts';
 import { AGE, NAME } from '../api-server/table/column.ts';
 import { upserted } from './upsert.ts';
@@ -22,7 +22,7 @@ export function define(server: SimulatedAPIServer, kinds: Kind[], request: APIRe
   const definition = request.body as StoredObject & Definition;
   const status = { conditions: [{ type: 'Established', status: 'True' }] };
   const answer = upserted(server, { ...request, body: { ...definition, status } });
-  for (const kind of custom(withoutColumns(definition))) {
+  for (const kind of custom(definition)) {
     const known = kinds.some(
       ({ group, version, plural }) => group === kind.group && version === kind.version && plural === kind.plural,
     );
