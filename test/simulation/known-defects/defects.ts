@@ -376,7 +376,7 @@ export const KNOWN_DEFECTS: readonly KnownDefect[] = [
     name: 'late-cache-detaches',
     world: 'ironcore',
     change: {
-      in: 'IronCoreMachineController.#isCurrent',
+      in: 'isCurrentVersion',
       from: 'live?.metadata.uid === observed.metadata.uid &&',
       to: "observed.metadata.uid !== '' ||",
       why: 'What a late cache does not show is taken from a machine.',

@@ -1,6 +1,8 @@
 import type { Wait } from './decision.ts';
 import { CLASSES_MS } from './runtime-classes.ts';
 
+/** How soon something that was begun at a runtime is looked at again. */
+export const SOON_MS = 1_000;
 /** How soon what is waited for is looked for again; ever less often, because watches tell of it. */
 export const RECHECK_MS = 5_000;
 const MAX_RECHECK_MS = 60_000;
