@@ -257,6 +257,27 @@ describe('limits', () => {
   });
 });
 
+test('work that has not ended is listed with its owner, and whether it waits for others', async () => {
+  const { activities, clock } = start();
+  const first = work();
+  activities.startOrGet(owner, 'delete', first.run);
+  await turn();
+  clock.advance(1_000);
+  activities.startOrGet({ ...owner, uid: 'u-2', key: 'ns/second' }, 'delete', work().run);
+  await turn();
+  const both = activities.open();
+
+  first.done('x');
+  await turn();
+  await turn();
+
+  expect(both).toEqual([
+    { key: owner.key, kind: 'delete', sinceMs: 0, isQueued: false },
+    { key: 'ns/second', kind: 'delete', sinceMs: 1_000, isQueued: true },
+  ]);
+  expect(activities.open()).toEqual([{ key: 'ns/second', kind: 'delete', sinceMs: 1_000, isQueued: false }]);
+});
+
 describe('a vanished object', () => {
   test('leaves nothing behind, neither settled nor running work', async () => {
     const { activities, enqueued } = start();

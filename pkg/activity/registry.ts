@@ -109,6 +109,13 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
     );
   }
 
+  /** Work that has not ended, by the key of its owner; since when, monotonic. */
+  open(): readonly { readonly key: string; readonly kind: ActivityKind; sinceMs: number; isQueued: boolean }[] {
+    return [...this.#entries.values()].flatMap(({ owner, kind, sinceMs, phase }) =>
+      phase === 'settled' ? [] : [{ key: owner.key, kind, sinceMs, isQueued: phase === 'queued' }],
+    );
+  }
+
   /** What the metrics show. */
   states(): readonly ActivityState[] {
     const nowMs = this.#deps.clock.monotonicMs();

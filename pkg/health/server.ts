@@ -10,6 +10,7 @@ import { expose } from '../metrics/exposition.ts';
 import { metricFailures, type MetricFailures } from '../metrics/metric-failures.ts';
 import type { Checks } from './checks.ts';
 import { probePage, type ProbeName } from './probe-page.ts';
+import type { WorkInProgress } from './work-in-progress.ts';
 import { isLocalCaller, isProfileKind, type Profiles, SECONDS, secondsOf } from './profiles.ts';
 
 export interface HealthServerDeps {
@@ -22,6 +23,8 @@ export interface HealthServerDeps {
   /** Of one that is ready. */
   readonly checks: Checks;
   readonly registry: Registry;
+  /** What is being done about single machines. Undefined: nothing ever is. */
+  readonly work?: (() => WorkInProgress) | undefined;
   /** Undefined: none are taken. */
   readonly profiles?: Profiles | undefined;
   readonly log: Logger;
@@ -40,14 +43,15 @@ interface Answer {
 }
 
 const PLAIN = 'text/plain; charset=utf-8';
+const JSON_TYPE = 'application/json';
 
 const NOT_FOUND: Answer = { status: 404, type: PLAIN, body: 'not found\n' };
 /** Longest time until a request has arrived. */
 const REQUEST_TIMEOUT_MS = 15_000;
 
 /**
- * One port for probes and metrics, as in the original, plain HTTP: /livez, /healthz and /readyz (probe-page.ts), /metrics, /configz (an
- * empty object), and on loopback profiles under /debug/. It runs before and without leadership. Whatever reaches it writes nothing into
+ * One port for probes and metrics, as in the original, plain HTTP: /livez, /healthz and /readyz (probe-page.ts), /metrics, /work (work-in-progress.ts), /configz
+ * (an empty object), and on loopback profiles under /debug/. It runs before and without leadership. Whatever reaches it writes nothing into
  * the log, which would be for anyone to fill, but one line for each metric that cannot be read.
  */
 export class HealthServer {
@@ -124,8 +128,12 @@ export class HealthServer {
         return rest === undefined
           ? { status: 200, ...(await expose(this.#deps.registry, this.#metricFailures, headers.accept)) }
           : NOT_FOUND;
+      case 'work':
+        return rest === undefined && this.#deps.work !== undefined
+          ? { status: 200, type: JSON_TYPE, body: JSON.stringify(this.#deps.work()) }
+          : NOT_FOUND;
       case 'configz':
-        return rest === undefined ? { status: 200, type: 'application/json', body: '{}' } : NOT_FOUND;
+        return rest === undefined ? { status: 200, type: JSON_TYPE, body: '{}' } : NOT_FOUND;
       default:
         return NOT_FOUND;
     }

@@ -14,6 +14,7 @@ import {
 import { type HeldWork, workBegun } from '../health/held-work.ts';
 import { Profiles } from '../health/profiles.ts';
 import { HealthServer, HealthServerError } from '../health/server.ts';
+import type { WorkInProgress } from '../health/work-in-progress.ts';
 import type { LeaseThread } from '../leader/lease-thread.ts';
 import type { LogFields, Logger } from '../log/logger.ts';
 import { CannotStartError, type Member } from '../process/lifecycle.ts';
@@ -39,6 +40,7 @@ export interface HealthOptions {
   readonly caches: Caches;
   readonly outages: Outages;
   readonly held: HeldWork;
+  readonly work: (() => WorkInProgress) | undefined;
   readonly leaderships: readonly Pick<OwnLeadership, 'lease' | 'elector'>[];
   readonly clusters: Clusters;
   readonly renewDeadlineMs: number;
@@ -67,7 +69,7 @@ export function connectionsMember(
 
 /** Liveness, readiness and metrics. */
 export function healthMember(options: HealthOptions): Member {
-  const { registry, caches, outages, held, leaderships, clock, log } = options;
+  const { registry, caches, outages, held, work, leaderships, clock, log } = options;
   const checks = new Checks();
   checks.add(cachesSynced(() => caches.all.flatMap(({ synced }) => [...synced])));
   checks.add(
@@ -95,7 +97,7 @@ export function healthMember(options: HealthOptions): Member {
   live.add({ name: 'ping', check: () => ({ ok: true }) });
   const { address, port, profiling } = options.server;
   const profiles = profiling ? new Profiles(clock) : undefined;
-  const server = new HealthServer({ address, port, live, checks, registry, profiles, log });
+  const server = new HealthServer({ address, port, live, checks, registry, work, profiles, log });
   return {
     name: 'health server',
     async start() {

@@ -11,6 +11,7 @@ import { CONTROL, type Cluster, type Gate } from '../gate/gate.ts';
 import type { Trust } from '../gate/leader-gate.ts';
 import type { Outage } from '../gate/outage.ts';
 import { HeldWork } from '../health/held-work.ts';
+import type { WorkInProgress } from '../health/work-in-progress.ts';
 import type { Reader } from '../kube/client.ts';
 import type { Interceptor } from '../gate/interceptor.ts';
 import { HttpListWatch, type ListWatch } from '../kube/list-watch.ts';
@@ -109,6 +110,7 @@ export class Operator {
   readonly #clusters: Clusters;
   readonly #outages: Outages;
   readonly #held: HeldWork;
+  #work: (() => WorkInProgress) | undefined;
   readonly #identity: ClusterIdentity;
   readonly #lifecycle: Lifecycle;
   readonly #thread: LeaseThread | undefined;
@@ -291,6 +293,11 @@ export class Operator {
     return leadership;
   }
 
+  /** What is being done about single machines, for the port of probes and metrics; to be called before `run`. */
+  showWork(work: () => WorkInProgress): void {
+    this.#work = work;
+  }
+
   /** Runs the process with these controllers and services to its end and resolves with the exit code. */
   run(controllers: readonly Controller[], services: readonly Service[] = []): Promise<number> {
     const { config, registry, caches, clock, random, log } = this;
@@ -303,6 +310,7 @@ export class Operator {
       caches,
       outages: this.#outages,
       held: this.#held,
+      work: this.#work,
       leaderships,
       clusters: this.#clusters,
       renewDeadlineMs: config.leader.renewDeadlineMs,

@@ -11,16 +11,22 @@ import { Program } from '../e2e/program.ts';
 import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { HealthServer } from '../../pkg/health/server.ts';
+import type { WorkInProgress } from '../../pkg/health/work-in-progress.ts';
 
 const servers: HealthServer[] = [];
 afterEach(async () => {
   for (const server of servers.splice(0)) await server.stop();
 });
 
-async function serve(checks = new Checks(), registry = new Registry(), log: Logger = silentLogger) {
+async function serve(
+  checks = new Checks(),
+  registry = new Registry(),
+  log: Logger = silentLogger,
+  work?: () => WorkInProgress,
+) {
   const live = new Checks();
   live.add({ name: 'ping', check: () => ({ ok: true }) });
-  const server = new HealthServer({ address: '127.0.0.1', port: 0, live, checks, registry, log });
+  const server = new HealthServer({ address: '127.0.0.1', port: 0, live, checks, registry, work, log });
   servers.push(server);
   const port = await server.start();
   const get = async (path: string, method = 'GET', accept = '*/*') => {
@@ -39,10 +45,35 @@ const throwing = {
 };
 
 describe('the health server', () => {
+  test('serves what is being done about single machines, each time anew, and nothing below', async () => {
+    const machines = ['ns/a', 'ns/b'];
+    const { get } = await serve(undefined, undefined, undefined, () => ({
+      activities: [
+        { machine: machines.shift() ?? '', activity: 'create', since: '2026-01-01T00:00:00Z', isQueued: false },
+      ],
+      retries: [],
+      exhausted: [],
+      drains: [],
+    }));
+
+    const answers = [await get('/work'), await get('/work'), await get('/work/a')];
+
+    expect(answers.map(({ status, type }) => `${status} ${type}`)).toEqual([
+      '200 application/json',
+      '200 application/json',
+      '404 text/plain; charset=utf-8',
+    ]);
+    expect(answers.slice(0, 2).map(({ body }) => JSON.parse(body) as unknown)).toMatchObject([
+      { activities: [{ machine: 'ns/a' }], drains: [] },
+      { activities: [{ machine: 'ns/b' }] },
+    ]);
+  });
+
   test.each([
     { path: '/healthz', status: 200, body: 'OK' },
     { path: '/readyz', status: 200, body: 'ok' },
     { path: '/configz', status: 200, body: '{}' },
+    { path: '/work', status: 404, body: 'not found\n' },
     { path: '/livez', status: 200, body: 'ok' },
     { path: '/livez?verbose', status: 200, body: '[+] ping ok\nlivez check passed\n' },
     { path: '/livez/ping', status: 200, body: 'ok' },

@@ -31,6 +31,7 @@ import { BootstrapTokens } from './tokens/bootstrap-tokens.ts';
 import type { LeftVMs } from './deletion/forced-removal.ts';
 import { poolMetrics } from './pool-metrics.ts';
 import { waitMetrics } from './wait-metrics.ts';
+import { workInProgress } from './work-in-progress.ts';
 import { wakeMachines, wakeMachinesByPolicy, wakeMachinesOfClasses, wakeMachinesOfOrphans } from './wake.ts';
 
 /** What the machine controller shares with others. */
@@ -106,6 +107,7 @@ export function machine(operator: Operator, share: MachineShare): Controller {
   );
   poolMetrics(registry, { machines, machineSets, clock });
   waitMetrics(registry, { steps, classes, clock });
+  operator.showWork(() => workInProgress({ steps, activities, machines, classes, clock }));
   const nodes = targets.all().map((target) => target.nodes);
   return {
     name: 'machine',

@@ -61,8 +61,8 @@ export interface MachineSteps {
   /** The end of a machine. The stage in its status says which step has something to do. */
   readonly deletion: readonly MachineStep[];
   readonly lostNodes: LostNodes;
-  readonly drains: Pick<Drains, 'blocked'>;
-  readonly retries: Pick<Retries, 'held' | 'isExhausted'>;
+  readonly drains: Pick<Drains, 'blocked' | 'open'>;
+  readonly retries: Pick<Retries, 'held' | 'heldClasses' | 'isExhausted'>;
   /** The Machine is gone. */
   forget(uid: string): void;
 }

@@ -4,11 +4,17 @@ import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts'
 import type { Lister } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
 import { countingGauge } from '../../metrics/counting-gauge.ts';
+import type { HeldRetry } from './calls/retries.ts';
 import type { MachineSteps } from './steps.ts';
 
 /** What the gauges are read from, at each scrape. */
 export interface WaitSource {
-  readonly steps: Pick<MachineSteps, 'drains' | 'retries'>;
+  readonly steps: {
+    readonly drains: Pick<MachineSteps['drains'], 'blocked'>;
+    readonly retries: Pick<MachineSteps['retries'], 'isExhausted'> & {
+      readonly held: () => readonly Pick<HeldRetry, 'call' | 'classUID'>[];
+    };
+  };
   readonly classes: Pick<Lister<MachineClass>, 'list'>;
   readonly clock: Pick<Clock, 'now'>;
 }

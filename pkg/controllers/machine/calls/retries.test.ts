@@ -121,19 +121,35 @@ describe('repeating a failed call', () => {
     const held = retries.held();
     clock.advance(5_000);
 
-    expect(held).toEqual([{ call: 'create', classUID: 'class-1' }]);
+    const startedMs = clock.monotonicMs() - 5_000;
+    expect(held).toEqual([
+      {
+        machineUID: 'm-1',
+        call: 'create',
+        classUID: 'class-1',
+        failures: 1,
+        error: new DriverError('Internal', 'x'),
+        sinceMs: startedMs,
+        notBeforeMs: clock.monotonicMs(),
+      },
+    ]);
     expect(retries.held()).toEqual([]);
     expect(retries.isExhausted('class-1')).toBe(false);
   });
 
   test('for want of something that its class shares shows on the class, until a machine of it gets a VM', () => {
     const { clock, retries } = start();
-    retries.failed(input(), new DriverError('ResourceExhausted', 'x'));
+    const error = new DriverError('ResourceExhausted', 'x');
+    retries.failed(input(), error);
+    const held = retries.heldClasses();
+    const startedMs = clock.monotonicMs();
     clock.advance(600_000);
     const before = retries.isExhausted('class-1');
+    const open = retries.heldClasses();
     retries.succeeded(input({ machineUID: 'm-2' }));
 
-    expect(before).toBe(true);
+    expect(held).toEqual([{ classUID: 'class-1', failures: 1, error, notBeforeMs: startedMs + 15_000 }]);
+    expect([before, open]).toEqual([true, []]);
     expect(retries.isExhausted('class-1')).toBe(false);
   });
 

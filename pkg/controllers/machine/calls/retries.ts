@@ -51,8 +51,25 @@ export interface CallFailure {
 
 /** A failed call that waits to be repeated. */
 export interface HeldRetry {
+  readonly machineUID: string;
   readonly call: RetriedCall;
   readonly classUID: string;
+  /** How often in a row it has failed. */
+  readonly failures: number;
+  /** Undefined where another process has recorded it. */
+  readonly error: DriverError | undefined;
+  /** Since when it has failed, and when it may be made again; monotonic. */
+  readonly sinceMs: number;
+  readonly notBeforeMs: number;
+}
+
+/** A class whose provider is out of something. */
+export interface HeldClass {
+  readonly classUID: string;
+  readonly failures: number;
+  readonly error: DriverError;
+  /** When its machines may try again; monotonic. */
+  readonly notBeforeMs: number;
 }
 
 /** A call that failed, and when it may be made again. */
@@ -211,13 +228,23 @@ export class Retries {
     this.#exhausted.set(classUID, closed);
   }
 
-  /** Calls that failed and may not be repeated yet, each with the class of its machine. */
+  /** Calls that failed and may not be repeated yet. */
   held(): readonly HeldRetry[] {
     const nowMs = this.#clock.monotonicMs();
-    return [...this.#attempts.values()].flatMap((calls) =>
-      [...calls].flatMap(([call, { failures, notBeforeMs, classUID, isOver }]) =>
-        !isOver && failures > 0 && notBeforeMs > nowMs ? [{ call, classUID }] : [],
+    return [...this.#attempts].flatMap(([machineUID, calls]) =>
+      [...calls].flatMap(([call, { failures, notBeforeMs, classUID, isOver, error, sinceMs = nowMs }]) =>
+        !isOver && failures > 0 && notBeforeMs > nowMs
+          ? [{ machineUID, call, classUID, failures, error, sinceMs, notBeforeMs }]
+          : [],
       ),
+    );
+  }
+
+  /** Classes that are closed until then. */
+  heldClasses(): readonly HeldClass[] {
+    const nowMs = this.#clock.monotonicMs();
+    return [...this.#exhausted].flatMap(([classUID, { failures, error, notBeforeMs }]) =>
+      notBeforeMs > nowMs ? [{ classUID, failures, error, notBeforeMs }] : [],
     );
   }
 

@@ -752,6 +752,9 @@ describe('a drain', () => {
     expect(world.writes).toBe(writes + 2);
     expect(world.events.map(({ reason }) => reason)).toEqual(['DrainBlocked']);
     expect(world.events[0]?.message).toBe(`${text} ${end}`);
+    expect(world.warnings).toEqual([
+      { message: 'drain blocked', fields: { node: 'm-1', purpose: 'deletion', why: `${text} ${end}` } },
+    ]);
     expect(world.steps.drains.blocked()).toEqual([
       { reason: 'disruption-budget', forceAtMs: Date.parse('2026-01-01T02:00:00Z') },
     ]);

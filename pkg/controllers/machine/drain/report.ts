@@ -87,18 +87,20 @@ export function reportDrainProgress(
   });
 }
 
-/** What holds a drain up, and does so for a while, is an Event; once for each reason. */
+/** What holds a drain up, and does so for a while, is an Event and a line in the log; once for each reason. */
 export function reportBlock(
   deps: DeadlineDeps & { readonly reportedOnce: ReportedOnce },
   ctx: MachineContext,
   plan: DrainPlan,
   record: DrainRecord | undefined,
 ): void {
-  const { machine, pass } = ctx;
+  const { machine, pass, log } = ctx;
   const { progress, force, startedMs = 0, reasonSinceMs = startedMs } = record ?? {};
   if (progress === undefined || !isBlocked(progress)) return;
   const standsInMs = reasonSinceMs + STANDING_MS - deps.clock.monotonicMs();
   if (standsInMs > 0) return pass.alsoAfter(standsInMs, 'the pods to leave');
   if (!deps.reportedOnce.isNew(machine.metadata.uid, `DrainBlocked ${plan.purpose} ${reasonOf(progress)}`)) return;
-  pass.event('DrainBlocked', describeProgress(progress, force === undefined ? forceAtOf(deps, ctx, plan) : undefined));
+  const why = describeProgress(progress, force === undefined ? forceAtOf(deps, ctx, plan) : undefined);
+  pass.event('DrainBlocked', why);
+  pass.afterWrite(() => log.warn({ node: plan.node.metadata.name, purpose: plan.purpose, why }, 'drain blocked'));
 }

@@ -79,6 +79,11 @@ export class Drains {
     });
   }
 
+  /** Drains under way, or waiting to be tried again, by the UID of their Machine. */
+  open(): ReadonlyMap<string, DrainRecord> {
+    return this.#records;
+  }
+
   /** The Machine is gone. */
   forget(uid: string): void {
     this.#records.delete(uid);

@@ -1,0 +1,58 @@
+/** A call to a driver, or the drain of a Node, that was begun. Times are RFC 3339, machines `NAMESPACE/NAME`. */
+export interface RunningActivity {
+  readonly machine: string;
+  /** create, initialize, status, delete, or drain. */
+  readonly activity: string;
+  readonly since: string;
+  /** It waits for others of its kind to end. */
+  readonly isQueued: boolean;
+}
+
+/** A call that failed, and is repeated. */
+export interface WaitingRetry {
+  readonly machine: string;
+  readonly call: string;
+  /** Absent where another process has recorded the failure; the Machine shows it. */
+  readonly code?: string;
+  /** In the words of the provider. */
+  readonly message?: string;
+  /** How often in a row it has failed, as far as this process knows. */
+  readonly failures: number;
+  readonly since: string;
+  readonly nextAttempt: string;
+}
+
+/** A MachineClass whose provider has run out of something: none of its VMs are created until then. */
+export interface ExhaustedClass {
+  readonly machineClass: string;
+  readonly message: string;
+  readonly failures: number;
+  readonly nextAttempt: string;
+}
+
+/** A drain under way, or between two attempts. */
+export interface OpenDrain {
+  readonly machine: string;
+  /** deletion, preparation, in-place-update, preservation or maintenance. */
+  readonly purpose: string;
+  readonly since: string;
+  /** Absent until they were counted, as the next. */
+  readonly remainingPods?: number;
+  /** Which pods it waits for, and why. */
+  readonly message?: string;
+  /** It does not progress without intervention. */
+  readonly isBlocked: boolean;
+  /** Why pods are deleted instead of evicted. */
+  readonly forcedBy?: string;
+  /** When pods that are left are deleted instead of evicted. */
+  readonly podsDeletedAt?: string;
+  readonly nextAttempt?: string;
+}
+
+/** What a process does about single machines, which no object records; only a leader does anything. Served on /work, for `machinist`. */
+export interface WorkInProgress {
+  readonly activities: readonly RunningActivity[];
+  readonly retries: readonly WaitingRetry[];
+  readonly exhausted: readonly ExhaustedClass[];
+  readonly drains: readonly OpenDrain[];
+}
