@@ -8,7 +8,7 @@ import { ConfigError } from '../../pkg/kube/config-error.ts';
 import { isConflict } from '../../pkg/kube/errors.ts';
 import { GatedWriter } from '../../pkg/kube/gated-writer.ts';
 import { HttpReader } from '../../pkg/kube/http-reader.ts';
-import { HttpListWatch } from '../../pkg/kube/list-watch.ts';
+import { HttpListWatch, type Selection } from '../../pkg/kube/list-watch.ts';
 import { type MergePatch, mergePatchIfUnchanged } from '../../pkg/kube/patch.ts';
 import type { Resource } from '../../pkg/kube/resource.ts';
 import { Transport } from '../../pkg/kube/transport.ts';
@@ -131,12 +131,7 @@ export class CommandCluster implements AsyncDisposable {
 
     const done = Promise.withResolvers<void>();
     const ended = new AbortController();
-    const source = new HttpListWatch({
-      transport: this.transport,
-      resource,
-      selection: { namespace: this.namespace, fieldSelector: `metadata.name=${name}` },
-    });
-    const informer = new ReflectedInformer({ source, clock: this.#clock, log: silentLogger, cluster: CONTROL });
+    const informer = this.informer(resource, { namespace: this.namespace, fieldSelector: `metadata.name=${name}` });
     const show = (current: T | undefined): void => {
       try {
         if (lookAt(current)) done.resolve();
@@ -161,6 +156,12 @@ export class CommandCluster implements AsyncDisposable {
       ended.abort();
       await Promise.all([running, first]);
     }
+  }
+
+  /** The objects that are selected, kept up to date while it is run. Outages of the server are waited for. */
+  informer<T extends KubeObject>(resource: Resource<T>, selection: Selection): ReflectedInformer<T> {
+    const source = new HttpListWatch({ transport: this.transport, resource, selection });
+    return new ReflectedInformer({ source, clock: this.#clock, log: silentLogger, cluster: CONTROL });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -11,6 +11,7 @@ import { preflightCommand } from './preflight/command.ts';
 import { rolloutCommand } from './rollout/command.ts';
 import { withNegations } from './rollout/target.ts';
 import { ownTerminal } from './terminal.ts';
+import { treeCommand } from './tree/command.ts';
 import { version } from './version.ts';
 
 /** All commands, without their work, which is loaded when it is run. */
@@ -26,6 +27,7 @@ export function machinistProgram(): Command {
   for (const command of [
     rolloutCommand(),
     describeCommand(),
+    treeCommand(),
     maintenanceCommand(),
     deleteCommand(),
     driverToolsCommand(),

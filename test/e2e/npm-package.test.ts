@@ -55,7 +55,7 @@ describe('the package of npm', () => {
   });
 
   test('talks to a cluster, also as a plugin of kubectl', async () => {
-    await using world = await MachineSetWorld.start({ startMs: 10, stopMs: 10 });
+    await using world = await MachineSetWorld.start({ startMs: 10, stopMs: 10 }, connect());
     await world.createDeployment(1);
     const access = ['--kubeconfig', connect().kubeconfig, '-n', world.namespace.name];
     const kubectl = connect().programs.kubectl?.path ?? 'kubectl';

@@ -51,8 +51,16 @@ const UNTOLD: ReadonlySet<string> = new Set([
   'WaitingForMaintenance',
 ]);
 
-/** In one line; '' when there is none. The machine that is named stays the same as long as it fails. */
+/** In one line; '' when there is none. */
 function troubleOf(deployment: MachineDeployment): string {
+  return troublesOf(deployment).join('; ');
+}
+
+/**
+ * What keeps a MachineDeployment from being as asked for, one in a line that begins with a reason and a colon. The machine that is named stays
+ * the same as long as it fails.
+ */
+export function troublesOf(deployment: MachineDeployment): readonly string[] {
   const { conditions = [], failedMachines }: MachineDeploymentStatus = deployment.status ?? {};
   const told = conditions
     .filter(({ type, status, reason = '' }) =>
@@ -68,7 +76,7 @@ function troubleOf(deployment: MachineDeployment): string {
     const count = failed.length === 1 ? '1 machine is failing:' : `${failed.length} machines are failing, for example`;
     told.push(`${count} ${first.name}: ${first.lastOperation?.description ?? 'for an unknown reason'}`);
   }
-  return told.join('; ').replaceAll(/\s+/g, ' ');
+  return told.map((line) => line.replaceAll(/\s+/g, ' '));
 }
 
 /** That it is frozen, since when, why, and what ends it; undefined when it is not. */

@@ -1,0 +1,145 @@
+import { styleText } from 'node:util';
+
+import { fromTimestamp } from '../../../pkg/clock/clock.ts';
+import { namesBlock } from '../../../pkg/drain/progress-text.ts';
+import { ageOf } from '../describe/layout.ts';
+import type { Attention } from './attention.ts';
+import type { TreeNode } from './tree.ts';
+
+export interface TreeLayout {
+  /** Of the terminal; undefined for no limit. */
+  readonly columns: number | undefined;
+  readonly hasColour: boolean;
+  /** Objects of several namespaces are shown, each below its own. */
+  readonly allNamespaces: boolean;
+}
+
+const HEADER = ['NAME', 'STATUS', 'AGE', 'REASON', 'NODE', 'VM'] as const;
+/** Columns that are left out, from the last one on, where they do not fit. */
+const DISPENSABLE = 2;
+/** A text is not broken into shorter lines. */
+const NARROWEST = 30;
+const MARKS: Readonly<Record<Attention, string>> = { ok: '', progressing: '· ', attention: '! ' };
+const COLOURS = { ok: 'green', progressing: 'yellow', attention: 'red' } as const;
+
+interface Row {
+  readonly attention: Attention;
+  readonly cells: readonly string[];
+  /** What stands before the lines below the row. */
+  readonly indent: string;
+  readonly details: readonly { readonly attention: Attention; readonly text: string }[];
+}
+
+/** The tree as text, a line for each object, below it what holds it up. Ages count to `nowMs`. */
+export function renderTree(roots: readonly TreeNode[], nowMs: number, layout: TreeLayout): readonly string[] {
+  const rows = layout.allNamespaces ? byNamespace(roots, nowMs) : roots.flatMap((root) => rowsOf(root, nowMs, '', ''));
+  const table = [HEADER, ...rows.map(({ cells }) => cells)];
+  const widths = HEADER.map((_title, i) => Math.max(...table.map((cells) => cells[i]?.length ?? 0)));
+  const shown = columnsThatFit(widths, layout.columns);
+  const line = (cells: readonly string[], paint?: (cell: string) => string): string =>
+    shown
+      .map((i) => {
+        const cell = (cells[i] ?? '').padEnd(widths[i] ?? 0);
+        return i === 1 && paint !== undefined ? paint(cell) : cell;
+      })
+      .join('  ')
+      .trimEnd();
+  const painter = (attention: Attention) => (text: string) =>
+    layout.hasColour && text.trim() !== '' ? styleText(COLOURS[attention], text, { validateStream: false }) : text;
+  return [
+    line(HEADER),
+    ...rows.flatMap(({ cells, attention, indent, details }) => [
+      line(cells, painter(attention)),
+      ...details.flatMap((detail) =>
+        wrapped(`${MARKS[detail.attention]}${detail.text}`, indent, layout.columns).map(
+          (text) => `${indent}${detail.attention === 'attention' ? painter('attention')(text) : text}`,
+        ),
+      ),
+    ]),
+  ];
+}
+
+function byNamespace(roots: readonly TreeNode[], nowMs: number): Row[] {
+  return [...Map.groupBy(roots, ({ namespace }) => namespace)]
+    .toSorted(([a], [b]) => a.localeCompare(b))
+    .flatMap(([namespace, own]) => [
+      { attention: 'ok', cells: [`Namespace/${namespace}`], indent: '', details: [] },
+      ...own.flatMap((root, i) => branch(root, nowMs, '', i === own.length - 1)),
+    ]);
+}
+
+function branch(node: TreeNode, nowMs: number, above: string, isLast: boolean): Row[] {
+  return rowsOf(node, nowMs, `${above}${isLast ? '└─' : '├─'}`, `${above}${isLast ? '  ' : '│ '}`);
+}
+
+function rowsOf(node: TreeNode, nowMs: number, before: string, below: string): Row[] {
+  const { kind, name, revision, created, attention, children } = node;
+  const title = kind === 'MachineSet' && revision !== undefined ? `${name} (revision ${revision})` : name;
+  const cells = [
+    `${before}${kind}/${title}`,
+    statusOf(node),
+    ageOf(created, nowMs),
+    reasonOf(node, nowMs),
+    node.node ?? '',
+    node.providerID ?? '',
+  ];
+  return [
+    { attention, cells, indent: `${below}${children.length > 0 ? '│ ' : '  '}`, details: detailsOf(node, nowMs) },
+    ...children.flatMap((child, i) => branch(child, nowMs, below, i === children.length - 1)),
+  ];
+}
+
+function statusOf({ replicas, phase = '' }: TreeNode): string {
+  if (replicas !== undefined) return `${replicas.ready}/${replicas.desired} ready`;
+  return phase === '' ? 'New' : phase;
+}
+
+function reasonOf({ explanation, troubles = [], ...node }: TreeNode, nowMs: number): string {
+  if (explanation === undefined) return troubles.map((trouble) => trouble.split(':')[0] ?? '')[0] ?? '';
+  const reason = namesBlock(explanation.message) ? 'DrainBlocked' : explanation.reason;
+  return isPreserved(node, nowMs) && reason === 'Running' ? 'Preserved' : reason;
+}
+
+function detailsOf(node: TreeNode, nowMs: number): Row['details'] {
+  const { explanation, troubles = [], attention } = node;
+  if (explanation === undefined) {
+    return troubles.map((text) => ({ attention: text.startsWith('RollingOut: ') ? 'progressing' : 'attention', text }));
+  }
+  const { message, waitingFor, since } = explanation;
+  if (attention === 'ok') return [];
+  const flat = message.replaceAll(/\s+/g, ' ');
+  const age = since === undefined ? '' : `(${ageOf(since, nowMs)}) `;
+  const text =
+    waitingFor === undefined || /^waiting for /i.test(flat)
+      ? `${age}${flat}`
+      : `${age}Waiting for ${waitingFor}: ${flat}`;
+  return [{ attention, text }];
+}
+
+/** Whether a machine is kept for somebody to look at it. */
+function isPreserved({ preservedUntil }: Pick<TreeNode, 'preservedUntil'>, nowMs: number): boolean {
+  return (fromTimestamp(preservedUntil) ?? -Infinity) > nowMs;
+}
+
+function columnsThatFit(widths: readonly number[], columns: number | undefined): number[] {
+  const all = widths.map((_width, i) => i);
+  for (let left = 0; left < DISPENSABLE; left++) {
+    const shown = all.slice(0, all.length - left);
+    const width = shown.reduce((sum, i) => sum + (widths[i] ?? 0) + 2, -2);
+    if (columns === undefined || width <= columns) return shown;
+  }
+  return all.slice(0, all.length - DISPENSABLE);
+}
+
+/** A text in lines that fit beside the indentation, the later ones below its first word. */
+function wrapped(text: string, indent: string, columns: number | undefined): string[] {
+  const width = columns === undefined ? Infinity : Math.max(columns - indent.length, NARROWEST);
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last === undefined) lines.push(word);
+    else if (last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(`  ${word}`);
+  }
+  return lines;
+}

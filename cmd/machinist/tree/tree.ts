@@ -1,0 +1,170 @@
+import { NODE_LABEL, REVISION_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../../pkg/apis/machine/v1alpha1/machine-set.ts';
+import { replicasOf } from '../../../pkg/apis/machine/v1alpha1/defaults.ts';
+import { controllerOf, type KubeObject } from '../../../pkg/apis/meta.ts';
+import { fromTimestamp } from '../../../pkg/clock/clock.ts';
+import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
+import { conditionOf } from '../../../pkg/reconcile/conditions.ts';
+import { CommandError } from '../command-error.ts';
+import { explanationOf, optionalMember, type DescribedExplanation } from '../describe/described.ts';
+import { rolloutStatus, troublesOf } from '../rollout/status.ts';
+import { type Attention, attentionOf } from './attention.ts';
+
+/** An object with what belongs to it; printed as it is with `-o json`. */
+export interface TreeNode {
+  readonly kind: 'MachineDeployment' | 'MachineSet' | 'Machine';
+  readonly name: string;
+  readonly namespace: string;
+  readonly created?: string;
+  /** `ok`, `progressing`, or `attention`: it does not continue without a user, or is held on purpose. */
+  readonly attention: Attention;
+  readonly children: readonly TreeNode[];
+  /** Of MachineDeployments and MachineSets. */
+  readonly replicas?: { readonly desired: number; readonly ready: number };
+  readonly revision?: string;
+  /** What keeps a MachineDeployment or a MachineSet from being as requested, each with its reason before a colon. */
+  readonly troubles?: readonly string[];
+  /** Of Machines. */
+  readonly phase?: string;
+  readonly explanation?: DescribedExplanation;
+  readonly preservedUntil?: string;
+  readonly node?: string;
+  readonly providerID?: string;
+}
+
+/** What was read of a namespace, or of several. */
+export interface TreeObjects {
+  readonly deployments: readonly MachineDeployment[];
+  readonly sets: readonly MachineSet[];
+  readonly machines: readonly Machine[];
+}
+
+/**
+ * The objects below those that own them, as they were at `nowMs`: each MachineDeployment, and what has no owner. `only`: the names of the
+ * MachineDeployments that are shown, and nothing else.
+ */
+export function treeOf(objects: TreeObjects, nowMs: number, only?: ReadonlySet<string>): readonly TreeNode[] {
+  const setsOf = groupByOwner(objects.sets);
+  const machinesOf = groupByOwner(objects.machines);
+
+  const machineNode = (machine: Machine, outage?: string): TreeNode => nodeOfMachine(machine, nowMs, outage);
+  const setNode = (set: MachineSet, outage?: string): TreeNode =>
+    nodeOfSet(
+      set,
+      byName(machinesOf.get(set.metadata.uid)).map((machine) => machineNode(machine, outage)),
+    );
+  const deploymentNode = (deployment: MachineDeployment): TreeNode => {
+    const outage = outageOf(deployment);
+    const sets = newestFirst(setsOf.get(deployment.metadata.uid)).map((set) => setNode(set, outage));
+    // An older revision without machines is only kept to be rolled back to.
+    const shown = sets.filter(({ children, replicas }, i) => i === 0 || children.length > 0 || replicas?.desired !== 0);
+    return nodeOfDeployment(deployment, shown, outage);
+  };
+
+  const deployments = byName(objects.deployments);
+  if (only !== undefined) return deployments.filter(({ metadata }) => only.has(metadata.name)).map(deploymentNode);
+  const known = new Set([...objects.deployments, ...objects.sets].map(({ metadata }) => metadata.uid));
+  const isRoot = (object: KubeObject): boolean => !known.has(controllerOf(object)?.uid ?? '');
+  return [
+    ...deployments.map(deploymentNode),
+    ...byName(objects.sets.filter(isRoot)).map((set) => setNode(set)),
+    ...byName(objects.machines.filter(isRoot)).map((machine) => machineNode(machine)),
+  ];
+}
+
+function nodeOfDeployment(
+  deployment: MachineDeployment,
+  children: readonly TreeNode[],
+  outage: string | undefined,
+): TreeNode {
+  const troubles = [...(outage === undefined ? [] : [`APIServerUnreachable: ${outage}`]), ...troublesOf(deployment)];
+  const { text, isDone, isLate } = rolloutOf(deployment);
+  if (isLate) troubles.push(`ProgressDeadlineExceeded: ${text}`);
+  else if (!isDone) troubles.push(`RollingOut: ${text}`);
+  const isHeld = troubles.some((trouble) => !trouble.startsWith('RollingOut: '));
+  return {
+    kind: 'MachineDeployment',
+    ...identityOf(deployment),
+    attention: isHeld ? 'attention' : isDone ? 'ok' : 'progressing',
+    replicas: { desired: replicasOf(deployment), ready: deployment.status?.readyReplicas ?? 0 },
+    ...optionalMember('revision', deployment.metadata.annotations?.[REVISION_ANNOTATION]),
+    troubles,
+    children,
+  };
+}
+
+function rolloutOf(deployment: MachineDeployment): { text: string; isDone: boolean; isLate: boolean } {
+  try {
+    const { text, isDone } = rolloutStatus(deployment, 0);
+    return { text: text.replace(/^.* rollout to finish: (.*)\.\.\.$/, '$1'), isDone, isLate: false };
+  } catch (err) {
+    if (!(err instanceof CommandError)) throw err;
+    return { text: err.message, isDone: false, isLate: true };
+  }
+}
+
+function nodeOfSet(set: MachineSet, children: readonly TreeNode[]): TreeNode {
+  const { status, spec, metadata } = set;
+  const frozen = conditionOf(status?.machineSetCondition, 'Frozen');
+  const troubles = frozen?.status === 'True' ? [`Frozen: ${frozen.message ?? frozen.reason ?? ''}`] : [];
+  const replicas = { desired: spec.replicas ?? 0, ready: status?.readyReplicas ?? 0 };
+  const isComplete = replicas.desired === replicas.ready && children.length === replicas.desired;
+  return {
+    kind: 'MachineSet',
+    ...identityOf(set),
+    attention: troubles.length > 0 ? 'attention' : isComplete ? 'ok' : 'progressing',
+    replicas,
+    ...optionalMember('revision', metadata.annotations?.[REVISION_ANNOTATION]),
+    troubles,
+    children,
+  };
+}
+
+function nodeOfMachine(machine: Machine, nowMs: number, outage: string | undefined): TreeNode {
+  const { metadata, spec, status } = machine;
+  const explanation = explain(machine, nowMs, outage);
+  const isPreserved = (fromTimestamp(status?.currentStatus?.preserveExpiryTime) ?? 0) > nowMs;
+  return {
+    kind: 'Machine',
+    ...identityOf(machine),
+    attention: isPreserved ? 'attention' : attentionOf(explanation),
+    phase: explanation.phase,
+    explanation: explanationOf(explanation, nowMs),
+    ...optionalMember('preservedUntil', status?.currentStatus?.preserveExpiryTime),
+    ...optionalMember('node', metadata.labels?.[NODE_LABEL]),
+    ...optionalMember('providerID', spec?.providerID),
+    children: [],
+  };
+}
+
+function identityOf({ metadata: { name, namespace = '', creationTimestamp } }: KubeObject): {
+  name: string;
+  namespace: string;
+  created?: string;
+} {
+  return { name, namespace, ...optionalMember('created', creationTimestamp) };
+}
+
+/** What a MachineDeployment says of a cluster that does not answer. */
+function outageOf({ status }: MachineDeployment): string | undefined {
+  const condition = conditionOf(status?.conditions, 'APIServerUnreachable');
+  return condition?.status === 'True' ? condition.message : undefined;
+}
+
+function groupByOwner<T extends KubeObject>(objects: readonly T[]): ReadonlyMap<string, readonly T[]> {
+  return Map.groupBy(objects, (object) => controllerOf(object)?.uid ?? '');
+}
+
+function byName<T extends KubeObject>(objects: readonly T[] = []): T[] {
+  return objects.toSorted(
+    ({ metadata: a }, { metadata: b }) =>
+      (a.namespace ?? '').localeCompare(b.namespace ?? '') || a.name.localeCompare(b.name),
+  );
+}
+
+function newestFirst(sets: readonly MachineSet[] = []): MachineSet[] {
+  const revision = ({ metadata }: MachineSet): number => Number(metadata.annotations?.[REVISION_ANNOTATION] ?? 0);
+  return byName(sets).toSorted((a, b) => revision(b) - revision(a));
+}
