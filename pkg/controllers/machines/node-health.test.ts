@@ -89,5 +89,10 @@ describe('health of a Node', () => {
     expect(describeConditions([c('Ready', 'Unknown', 'NodeStatusUnknown'), c('A', 'True')])).toBe(
       'Ready is Unknown (NodeStatusUnknown), A is True',
     );
+    const lastHeartbeatTime = '2026-01-01T00:38:30Z';
+    const silent = { ...c('Ready', 'Unknown', 'NodeStatusUnknown'), lastHeartbeatTime };
+    expect(describeConditions([silent, { ...c('Ready', 'False', 'KubeletNotReady'), lastHeartbeatTime }])).toBe(
+      'Ready is Unknown (NodeStatusUnknown: the kubelet has been silent since 2026-01-01T00:38:30Z), Ready is False (KubeletNotReady)',
+    );
   });
 });

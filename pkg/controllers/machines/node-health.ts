@@ -50,9 +50,20 @@ export function awaitsCriticalComponents(node: Node): boolean {
   );
 }
 
-/** Conditions for people: `Ready is Unknown (NodeStatusUnknown), DiskPressure is True`. */
+/** Conditions for people: `Ready is Unknown (NodeStatusUnknown: the kubelet has been silent since 2026-01-01T00:00:00Z), DiskPressure is True`. */
 export function describeConditions(conditions: readonly NodeCondition[]): string {
-  return conditions
-    .map(({ type, status, reason }) => `${type} is ${status}${reason === undefined ? '' : ` (${reason})`}`)
-    .join(', ');
+  return conditions.map(describeCondition).join(', ');
+}
+
+function describeCondition(condition: NodeCondition): string {
+  const { type, status, reason } = condition;
+  return reason === undefined ? `${type} is ${status}` : `${type} is ${status} (${reason}${silenceOf(condition)})`;
+}
+
+/** What the node lifecycle controller sets when a kubelet stops posting its status; it leaves the time of the last one. */
+const SILENT = 'NodeStatusUnknown';
+
+function silenceOf({ type, reason, lastHeartbeatTime: last }: NodeCondition): string {
+  const isSilent = type === 'Ready' && reason === SILENT && typeof last === 'string';
+  return isSilent ? `: the kubelet has been silent since ${last}` : '';
 }
