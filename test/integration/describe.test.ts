@@ -55,6 +55,32 @@ describe('machinist describe machine', () => {
     // Each look starts a process, which takes a busy machine seconds.
   }, 180_000);
 
+  test('tells of a machine that is gone what its Events tell', async () => {
+    await using world = await MachineWorld.open();
+    const name = await world.create();
+    await world.inPhase(name, 'Running');
+    await world.delete(name);
+    await world.gone(name);
+    const access = ['-n', world.namespace, '--kubeconfig', world.connection.kubeconfig];
+
+    const text = await eventually(
+      async () => {
+        const printed = await describeMachine(name, ...access);
+        expect(printed.stdout).toContain(' VMDeleted ');
+        return printed;
+      },
+      { timeoutMs: 60_000, describe: 'its Events' },
+    );
+    const json = await describeMachine(name, ...access, '-o', 'json');
+
+    expect([text.code, text.stderr, json.code]).toEqual([0, '', 0]);
+    expect(text.stdout).toMatch(
+      /^Name: .*\nNamespace: .*\nMessage: +The Machine no longer exists. These are the Events about it: VMCreated, .*VMDeleted/,
+    );
+    expect(text.stdout).toMatch(/\nLast Event: +\S+Z \(\d+s ago\)\nEvents:\n/);
+    expect(JSON.parse(json.stdout)).toMatchObject({ name, exists: false, lastEvent: expect.any(String) });
+  }, 180_000);
+
   test('says in the words of kubectl what went wrong, with code 1', async () => {
     const { directory, ca, admin, kubeconfig } = connect();
     const reserved = createServer();

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { ObjectRef } from '../../../pkg/kube/client.ts';
-import { ApiError } from '../../../pkg/kube/errors.ts';
+import { ApiError, isNotFound } from '../../../pkg/kube/errors.ts';
 import type { Resource } from '../../../pkg/kube/resource.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError, failureText } from '../command-error.ts';
@@ -9,6 +9,7 @@ import { formatted } from '../output.ts';
 import { parseReferences } from '../references.ts';
 import { runForExitCode, type Terminal } from '../terminal.ts';
 import { DESCRIBED_KINDS, type DescribeOptions } from './command.ts';
+import { describeGone } from './gone.ts';
 import { type DescribedKind, printDescription, type PrintedDescription } from './print-description.ts';
 
 /** A kind with the types of its objects and descriptions hidden. */
@@ -91,7 +92,22 @@ async function describerOf(kind: KindName): Promise<Describer> {
   return describer((await import('./describe.ts')).describedMachine);
 }
 
+/** What is known of an object, or of one that existed. Throws ApiError. */
+async function printed<T extends KubeObject, Description>(
+  kind: DescribedKind<T, Description>,
+  ref: ObjectRef,
+  cluster: CommandCluster,
+): Promise<PrintedDescription> {
+  try {
+    return await printDescription(kind, ref, cluster);
+  } catch (err) {
+    const gone = isNotFound(err) ? await describeGone(kind.resource, ref, cluster) : undefined;
+    if (gone === undefined) throw err;
+    return gone;
+  }
+}
+
 function describer<T extends KubeObject, Description>(kind: DescribedKind<T, Description>): Describer {
   const { resource } = kind;
-  return { resource, print: (ref, cluster) => printDescription(kind, ref, cluster) };
+  return { resource, print: (ref, cluster) => printed(kind, ref, cluster) };
 }
