@@ -8,6 +8,7 @@ import { describeCommand } from './describe/command.ts';
 import { driverToolsCommand } from './driver/command.ts';
 import { maintenanceCommand } from './maintenance/command.ts';
 import { preflightCommand } from './preflight/command.ts';
+import { retryCommand } from './retry/command.ts';
 import { rolloutCommand } from './rollout/command.ts';
 import { withNegations } from './rollout/target.ts';
 import { ownTerminal } from './terminal.ts';
@@ -30,6 +31,7 @@ export function machinistProgram(): Command {
     treeCommand(),
     maintenanceCommand(),
     deleteCommand(),
+    retryCommand(),
     driverToolsCommand(),
     completionCommand(),
   ]) {

@@ -18,13 +18,13 @@ export interface KindName {
 export const MACHINE_DEPLOYMENT = ours('machinedeployment', 'mcd');
 export const MACHINE_SET = ours('machineset', 'mcs');
 export const MACHINE = ours('machine', 'mc');
+export const MACHINE_CLASS = ours('machineclass', 'mcc', 'machineclasses');
 export const NODE: KindName = { ...ours('node', 'no'), group: '' };
 export const CLUSTER_API_MACHINE = ofWorld('cluster-api-machine', 'machine', CLUSTER_API_GROUP);
 export const CLUSTER_API_CLUSTER = ofWorld('cluster-api-cluster', 'cluster', CLUSTER_API_GROUP);
 export const IRONCORE_MACHINE = ofWorld('ironcore-machine', 'machine', COMPUTE_GROUP);
 
-function ours(singular: string, shortName: string): KindName {
-  const plural = `${singular}s`;
+function ours(singular: string, shortName: string, plural = `${singular}s`): KindName {
   const shortNames = [shortName];
   return { name: singular, singular, plural, group: GROUP, shortNames, aliases: [singular, plural, shortName] };
 }
