@@ -40,7 +40,7 @@ export function machineDeploymentController(
     objects: deps.machineDeployments,
     validate: validateMachineDeployment,
     begin: (pass) => ({ ...pass, world: observeWorld(deps, pass.object) }),
-    observe: (pass) => void (pass.world = observeWorld(deps, pass.object)),
+    observe: (pass) => void (pass.world = observeWorld(deps, pass.object, pass.world)),
     deletion: { work: [deletion(given)], end: [shown] },
     release: { work: [release(given)], end: [] },
     invalid: { work: [], end: [shown] },

@@ -38,7 +38,7 @@ export const status = ({ statuses, recorder, ...deps }: Deps): DeploymentStep =>
     const { object, invalid, unsupported } = pass;
     const nowMs = deps.clock.now();
     const patchOf = (deployment: MachineDeployment) => {
-      const world = observeWorld(deps, deployment);
+      const world = observeWorld(deps, deployment, pass.world);
       const { newSet, oldSets, owned } = world;
       const change = statusChange(
         deployment.status,

@@ -40,16 +40,25 @@ export interface World {
   /** Held back by the overshoot safety: no set is created or raised. */
   readonly isFrozen: boolean;
   readonly machinesOf: (set: MachineSet) => readonly Machine[];
+  /** What it was made from. */
+  readonly seen: readonly (readonly object[])[];
   readonly owned: (set: MachineSet) => OwnedSet;
   /** Machines of `set` that an autoscaler has named and that the set does not know of yet. */
   readonly untold: (set: MachineSet) => readonly Choice[];
 }
 
-/** Looks at the caches. */
+/** Looks at the caches; returns `before` if they still show the same. */
 export function observeWorld(
   deps: Pick<MachineDeploymentDeps, 'machineSets' | 'machines' | 'clock'>,
   deployment: MachineDeployment,
+  before?: World,
 ): World {
+  const owned = deps.machineSets.byIndex(CONTROLLER_INDEX, deployment.metadata.uid);
+  const machinesNow = owned.map(({ metadata }) => deps.machines.byIndex(CONTROLLER_INDEX, metadata.uid));
+  // Cached objects never change, nor do the lists of an index.
+  const seen = [[deployment], owned, ...machinesNow];
+  if (before !== undefined && isSame(before.seen, seen)) return before;
+
   const sets = claimedSets(deps, deployment);
   const newSet = findNewSet(deployment, sets);
   const oldSets = oldestFirst(sets.filter((set) => set !== newSet));
@@ -79,9 +88,16 @@ export function observeWorld(
     limits: rolloutLimitsOf(deployment.spec),
     isFrozen: deployment.metadata.labels?.[FREEZE_LABEL] === 'True',
     machinesOf,
+    seen,
     owned: (set) => ({ set, machines: machinesOf(set) }),
     untold,
   };
+}
+
+function isSame(before: World['seen'], now: World['seen']): boolean {
+  const isSameList = (list: readonly object[], i: number): boolean =>
+    list.length === before[i]?.length && (list === before[i] || list.every((one, n) => one === before[i]?.[n]));
+  return before.length === now.length && now.every(isSameList);
 }
 
 /** The Machines of those sets. */

@@ -7,6 +7,8 @@ import type { OwnerPass } from '../replicas/owner-controller.ts';
 export interface SetPass extends OwnerPass<MachineSet> {
   /** The claimed Machines, as the caches show them when a step begins. */
   machines: readonly Machine[];
+  /** Machines are missing, and may be created. */
+  isShort?: boolean;
   /** Machines were deleted: what is left to do is planned again at once. */
   hasDeleted?: boolean;
   /** Why missing Machines could not be created. */

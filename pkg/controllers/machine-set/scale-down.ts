@@ -32,7 +32,8 @@ export const deleteSurplus = (deps: ScaleDownDeps & Pick<Collaborators, 'plans'>
   name: 'delete-surplus',
   async run(pass) {
     const { object: set, machines: claimed, notes, signal } = pass;
-    const { victims, kept, heldBack } = deps.plans.of(set, claimed);
+    const { create, victims, kept, heldBack } = deps.plans.of(set, claimed);
+    pass.isShort = create > 0;
     if (victims.length === 0) {
       if (kept > 0) notes.alsoAfter(deps.plans.settlesInMs(set), 'its size to settle');
       else if (heldBack === 'no-room') notes.alsoAfter(ROOM_CHECK_MS, 'room for its machines');

@@ -50,7 +50,7 @@ export const createMissing = (deps: ScaleUpDeps & Pick<Collaborators, 'plans'>):
     if (pass.error !== undefined) return next;
     const missing = (): number => deps.plans.missing(pass);
     let hasMore = pass.hasDeleted === true;
-    if (missing() > 0) {
+    if (pass.isShort === true || (hasMore && missing() > 0)) {
       const pending = await unseenCreations(deps, set, signal);
       try {
         await scaleUp(deps, { set, pending, signal, missing });

@@ -21,9 +21,9 @@ import type { SetStep } from './pass.ts';
 export const pushTemplate = ({ writer }: Pick<MachineSetDeps, 'writer'>): SetStep => ({
   name: 'template-push',
   async run({ object: set, machines, signal }) {
-    const changes = new Map(machines.map((machine) => [machine, templateChange(set, machine)]));
-    const behind = machines.filter((machine) => changes.get(machine) !== undefined);
-    const patchOf = (machine: Machine) => mergePatchIfUnchanged(machine, { spec: changes.get(machine) });
+    const changeOf = (machine: Machine) => templateChange(set, machine);
+    const behind = machines.filter((machine) => changeOf(machine) !== undefined);
+    const patchOf = (machine: Machine) => mergePatchIfUnchanged(machine, { spec: changeOf(machine) });
     await patchEach(writer, machineResource, behind, patchOf, signal);
     return next;
   },

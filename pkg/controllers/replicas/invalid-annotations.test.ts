@@ -13,6 +13,7 @@ const WITHOUT_RULE = {
     keys.SCALE_DOWN_DISABLED_ANNOTATION,
   ],
   'any value counts': [
+    keys.RETRY_ANNOTATION,
     keys.UNFREEZE_ANNOTATION,
     keys.NOT_MANAGED_ANNOTATION,
     keys.UPDATE_FAILED_REASON_ANNOTATION,
