@@ -48,8 +48,8 @@ export class Site<P extends TestServer = TestServer> implements AsyncDisposable 
   }
 
   /** For tests that are about what the program does: their API server is simulated, but for a sample. */
-  static async drawn(): Promise<Site> {
-    return await Site.#over(await privateApiServer({ controllerManager: false }), true);
+  static async drawn(options: Pick<SiteOptions, 'crds'> = {}): Promise<Site> {
+    return await Site.#over(await privateApiServer({ controllerManager: false, ...options }), true);
   }
 
   static async #over<P extends TestServer>(plane: P, installed: boolean): Promise<Site<P>> {

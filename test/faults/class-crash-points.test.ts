@@ -35,7 +35,7 @@ const PATIENCE = { timeoutMs: 180_000, intervalMs: 200 };
 let site: Site;
 
 beforeAll(async () => {
-  site = await Site.open({ crds: 'original' });
+  site = await Site.drawn({ crds: 'original' });
 });
 
 afterAll(async () => {

@@ -17,7 +17,7 @@ const WORKERS = '2';
 let site: Site;
 
 beforeAll(async () => {
-  site = await Site.open();
+  site = await Site.drawn();
 });
 
 afterAll(async () => {

@@ -24,7 +24,7 @@ const LONG_LEASE = {
 let site: Site;
 
 beforeAll(async () => {
-  site = await Site.open();
+  site = await Site.drawn();
 });
 
 afterAll(async () => {

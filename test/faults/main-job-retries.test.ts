@@ -26,7 +26,7 @@ const TOLERANCE_MS = 50;
 let site: Site;
 
 beforeAll(async () => {
-  site = await Site.open();
+  site = await Site.drawn();
 });
 
 afterAll(async () => {

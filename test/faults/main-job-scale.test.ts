@@ -16,7 +16,7 @@ const PATIENCE = { timeoutMs: 120_000 };
 let site: Site;
 
 beforeAll(async () => {
-  site = await Site.open();
+  site = await Site.drawn();
 });
 
 afterAll(async () => {

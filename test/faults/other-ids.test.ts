@@ -21,7 +21,7 @@ const FLAGS = {
 let site: Site;
 
 beforeAll(async () => {
-  site = await Site.open();
+  site = await Site.drawn();
 });
 
 afterAll(async () => {

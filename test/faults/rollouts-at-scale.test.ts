@@ -31,7 +31,7 @@ describe('a pool of many machines, kept by two processes', () => {
   let before: { created: number; deleted: number };
 
   beforeAll(async () => {
-    site = await Site.open();
+    site = await Site.drawn();
     cloud = await SimulatedCloud.start({ site });
     pool = await Pool.create({ site, cloud, replicas: 0, ...LIMITS });
     for (const controllers of HALVES) {

@@ -77,7 +77,7 @@ const ROWS: readonly SlowRow[] = [
 let site: Site;
 
 beforeAll(async () => {
-  site = await Site.open();
+  site = await Site.drawn();
 });
 
 afterAll(async () => {

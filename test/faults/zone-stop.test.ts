@@ -22,7 +22,7 @@ const [MACHINES, TIMEOUT_MS, AWAY_MS] = IS_LONG ? [100, 30_000, 180_000] : [10, 
 let site: Site;
 
 beforeAll(async () => {
-  site = await Site.open();
+  site = await Site.drawn();
 });
 
 afterAll(async () => {

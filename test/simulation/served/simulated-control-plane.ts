@@ -12,7 +12,7 @@ import { collectGarbage } from '../world/garbage-collector.ts';
 import { Authorizer, RBAC_KINDS } from './authorizer.ts';
 import { appliesDefinition, define, DEFINITION_KIND } from './definitions.ts';
 import { HTTPSFront } from './https-front.ts';
-import { upserted } from './upsert.ts';
+import { createdByApply, upserted } from './upsert.ts';
 import { authenticator, type User } from './users.ts';
 
 const MORE: readonly Kind[] = [
@@ -95,7 +95,7 @@ function answer({ server, kinds, authorizer }: Parts, request: APIRequest, user:
   const { method, path, contentType = '' } = request;
   if (contentType.startsWith(APPLY)) {
     if (appliesDefinition(request)) return define(server, kinds, request);
-    if (path.startsWith('/apis/rbac.')) return upserted(server, request);
+    return path.startsWith('/apis/rbac.') ? upserted(server, request) : createdByApply(server, request);
   }
   const [, namespace] = method === 'DELETE' ? (/^\/api\/v1\/namespaces\/([^/?]+)$/.exec(path) ?? []) : [];
   return namespace === undefined ? server.handle(request) : erased(server, namespace);

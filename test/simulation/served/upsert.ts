@@ -1,5 +1,12 @@
 import type { APIAnswer, APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts';
 
+/** Server-side apply of an object that does not exist, as every apply begins; one that does is not simulated. */
+export function createdByApply(server: SimulatedAPIServer, request: APIRequest): APIAnswer {
+  const [url = ''] = request.path.split('?', 1);
+  if (server.handle({ method: 'GET', path: url }).code !== 404) return server.handle(request);
+  return server.handle({ method: 'POST', path: url.slice(0, url.lastIndexOf('/')), body: request.body });
+}
+
 /** Server-side apply of an object that only one applies, and always whole: it is replaced, or created where there is none. */
 export function upserted(server: SimulatedAPIServer, { path, body }: APIRequest): APIAnswer {
   const [url = ''] = path.split('?', 1);
