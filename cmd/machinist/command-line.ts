@@ -11,6 +11,7 @@ import { preflightCommand } from './preflight/command.ts';
 import { retryCommand } from './retry/command.ts';
 import { rolloutCommand } from './rollout/command.ts';
 import { withNegations } from './rollout/target.ts';
+import { statusCommand } from './status/command.ts';
 import { ownTerminal } from './terminal.ts';
 import { treeCommand } from './tree/command.ts';
 import { version } from './version.ts';
@@ -29,6 +30,7 @@ export function machinistProgram(): Command {
     rolloutCommand(),
     describeCommand(),
     treeCommand(),
+    statusCommand(),
     maintenanceCommand(),
     deleteCommand(),
     retryCommand(),

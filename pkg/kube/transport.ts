@@ -37,6 +37,8 @@ interface Call {
   readonly signal?: AbortSignal | undefined;
   /** For all attempts together, from the moment the rate limit has let the request pass. */
   readonly timeoutMs?: number | undefined;
+  /** What is behind the server answers, in a text of its own, whatever its code. */
+  readonly isText?: true;
   /** `leases` and `probes` also bypass the rate limit: what waits behind it says nothing about the server. */
   readonly lane?: 'requests' | 'leases' | 'probes';
   /** A 429 of an eviction means a PodDisruptionBudget: `never` hands it to the caller at once. */
@@ -162,6 +164,11 @@ export class Transport {
     return this.#request<T>(call);
   }
 
+  /** As `request`, for what the server only passes on: its text, also where that comes with a code of failure. */
+  async text(call: ReadCall): Promise<string> {
+    return this.#request<string>({ ...call, isText: true, accept: '*/*' });
+  }
+
   /** As `request`, for a mutation: throws also what `call.admit` throws, and never repeats a mutation that may have happened. */
   async [MUTATE]<T>(call: GatedCall | LeaseCall): Promise<T> {
     if (call.admit === undefined && call.address.label !== LEASES) {
@@ -258,7 +265,9 @@ export class Transport {
       const text = await answer.body.text();
       code = answer.statusCode;
       date = headerOf(answer.headers, 'date');
-      if (code >= 300) throw this.#refusal(code, headerOf(answer.headers, 'retry-after'), text);
+      const isAnswered = code < 300 || (call.isText === true && !isStatus(text));
+      if (!isAnswered) throw this.#refusal(code, headerOf(answer.headers, 'retry-after'), text);
+      if (call.isText === true) return text;
       return text === '' ? undefined : (JSON.parse(text) as unknown);
     } catch (err) {
       if (err instanceof ApiError) throw err;
@@ -375,4 +384,9 @@ const NEVER = new AbortController().signal;
 function headerOf(headers: Record<string, string | string[] | undefined>, name: string): string | undefined {
   const value = headers[name];
   return Array.isArray(value) ? value[0] : value;
+}
+
+/** Whether an answer is one of the API server itself that says why something failed. */
+function isStatus(text: string): boolean {
+  return /^\s*\{[^]*"kind"\s*:\s*"Status"/.test(text);
 }

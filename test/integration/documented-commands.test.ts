@@ -177,7 +177,12 @@ test.each(CASES)(
     for (const command of commands) {
       try {
         if (BEFORE[command] !== undefined) await type(BEFORE[command]);
-        await typeFilledIn(command.replaceAll('http://POD:10258', manager.url));
+        await typeFilledIn(
+          command
+            .replaceAll('http://POD:10258', manager.url)
+            // No pod runs here, and that something needs attention is no mistake of the command.
+            .replace(/^machinist status.*/, (words) => `${words} --url ${manager.url} || test $? = 1`),
+        );
       } catch (err) {
         failed.push(`${command}: ${err instanceof Error && 'stderr' in err ? String(err.stderr) : String(err)}`);
       }

@@ -1,0 +1,113 @@
+import type { Sample } from './samples.ts';
+
+interface AlertRule {
+  readonly alert: string;
+  /** For how long it must hold before the alert fires. */
+  readonly after: string;
+  readonly runbook: string;
+  readonly metric: string;
+  readonly holds: (sample: Sample, nowMs: number) => boolean;
+}
+
+const isPositive = ({ value }: Sample): boolean => value > 0;
+const PHASES_OF_STUCK: readonly number[] = [-4, -2, -1];
+/** Of the last look for orphans, and of the work that has waited longest. */
+const LOOK_OVERDUE_S = 7_200;
+const QUEUE_TOO_OLD_S = 300;
+const CREDENTIALS_TOO_OLD_S = 300;
+
+function rule(
+  alert: string,
+  after: string,
+  runbook: string,
+  metric: string,
+  holds: (sample: Sample, nowMs: number) => boolean = isPositive,
+): AlertRule {
+  return { alert, after, runbook, metric, holds };
+}
+
+/** The alerts of deploy/monitoring/alerts.yaml, as far as what a process shows at one moment decides them. */
+export const ALERTS: readonly AlertRule[] = [
+  rule('MachinistClusterOutage', '2m', 'cluster-outage', 'machinist_cluster_outage_reason'),
+  rule(
+    'MachinistCredentialsNotLoaded',
+    '0s',
+    'credentials-not-loaded',
+    'machinist_kube_credentials_age_seconds',
+    ({ value }) => value > CREDENTIALS_TOO_OLD_S,
+  ),
+  rule(
+    'MachinistReplicasUnavailable',
+    '1h',
+    'replicas-unavailable',
+    'mcm_machine_deployment_status_unavailable_replicas',
+  ),
+  rule('MachinistMachineStuck', '3h', 'machine-stuck', 'mcm_machine_current_status_phase', ({ value }) =>
+    PHASES_OF_STUCK.includes(value),
+  ),
+  rule('MachinistDrainBlocked', '30m', 'drain-blocked', 'machinist_drains_blocked'),
+  rule(
+    'MachinistDeletionFailing',
+    '20m',
+    'deletion-failing',
+    'machinist_driver_retries_held',
+    ({ value, labels }) => labels['call'] === 'delete' && value > 0,
+  ),
+  rule('MachinistDriverDown', '5m', 'driver-down', 'machinist_driver_up', ({ value }) => value === 0),
+  rule('MachinistZoneStopped', '5m', 'zone-stopped', 'machinist_zone_stopped'),
+  rule(
+    'MachinistReplacementsHeld',
+    '30m',
+    'replacements-held',
+    'machinist_replacements_held',
+    ({ value, labels }) => labels['reason'] !== 'grace' && value > 0,
+  ),
+  rule('MachinistDeploymentFrozen', '10m', 'deployment-frozen', 'machinist_machine_deployment_frozen'),
+  rule('MachinistOrphanVMs', '1h', 'orphan-vms', 'machinist_ownerless_vms'),
+  rule('MachinistOrphanVMs', '1h', 'orphan-vms', 'machinist_orphan_vms_held'),
+  rule('MachinistOrphanVMs', '1h', 'orphan-vms', 'machinist_ironcore_machines_kept'),
+  rule('MachinistMachinesMissing', '10m', 'machines-missing', 'machinist_ironcore_machines_missing'),
+  rule('MachinistPoolClaimedByAnother', '1m', 'pool-claimed-by-another', 'machinist_ironcore_pool_claimed_by_another'),
+  rule('MachinistClaimsHeld', '30m', 'claims-held', 'machinist_ironcore_claims_held'),
+  rule(
+    'MachinistOrphanLookOverdue',
+    '10m',
+    'orphan-look-overdue',
+    'machinist_orphan_vms_last_look_timestamp_seconds',
+    ({ value }, nowMs) => nowMs / 1_000 - value > LOOK_OVERDUE_S,
+  ),
+  rule(
+    'MachinistQueueTooOld',
+    '10m',
+    'queue-too-old',
+    'machinist_workqueue_oldest_waiting_seconds',
+    ({ value }) => value > QUEUE_TOO_OLD_S,
+  ),
+];
+
+/** Alerts that compare with the past, which one look cannot; whether there is a leader is seen from the Leases. */
+export const NOT_CHECKED = ['MachinistNoLeader', 'MachinistCreationFailing', 'MachinistLeaseTrouble'] as const;
+
+/** An alert whose condition holds now. */
+export interface PendingAlert {
+  readonly alert: string;
+  readonly after: string;
+  readonly runbook: string;
+  /** What it is about, as labels. */
+  readonly about: readonly string[];
+}
+
+/** The alerts whose conditions hold in what a process shows at `nowMs`. */
+export function pendingAlerts(samples: readonly Sample[], nowMs: number): readonly PendingAlert[] {
+  const pending = new Map<string, PendingAlert & { about: string[] }>();
+  for (const { alert, after, runbook, metric, holds } of ALERTS) {
+    for (const sample of samples) {
+      if (sample.name !== metric || !holds(sample, nowMs)) continue;
+      const one = pending.get(alert) ?? { alert, after, runbook, about: [] };
+      const labels = Object.entries(sample.labels).map(([name, value]) => `${name}=${value}`);
+      if (labels.length > 0) one.about.push(labels.join(','));
+      pending.set(alert, one);
+    }
+  }
+  return [...pending.values()];
+}
