@@ -7,11 +7,91 @@ import { writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
 import { Program } from '../e2e/program.ts';
 import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
+import { machineClasses, machineDeployments, machineSets } from '../../pkg/kube/resource.ts';
+import { MachineSetWorld } from './machine-set-world.ts';
 import { MachineWorld } from './machine-world.ts';
+
+const PATIENCE = { timeoutMs: 60_000 };
 
 function describeMachine(...args: string[]): ReturnType<typeof Program.run> {
   return Program.run('machinist', ['describe', 'machine', ...args]);
 }
+
+describe('machinist describe', () => {
+  test('shows a MachineDeployment and its set with all that belongs to them, and what holds them up', async () => {
+    await using world = await MachineSetWorld.start({ startMs: 200, goes: () => false });
+    await world.createDeployment(2);
+    await eventually(() => expect(world.running()).toHaveLength(2), PATIENCE);
+    const [set] = await world.list(machineSets);
+    await world.patch(machineDeployments, 'd', {
+      spec: { paused: true, template: { spec: { class: { kind: 'MachineClass', name: 'c2' } } } },
+    });
+    const access = ['-n', world.namespace.name, '--kubeconfig', world.connection.kubeconfig];
+    const run = (...args: string[]): ReturnType<typeof Program.run> =>
+      Program.run('machinist', ['describe', ...args, ...access]);
+
+    const deployment = await eventually(async () => {
+      const printed = await run('mcd/d');
+      expect(printed.stdout).toContain(' DeploymentPaused ');
+      return printed;
+    }, PATIENCE);
+    const ofSet = await run(`mcs/${set?.metadata.name}`);
+    const json = await run('mcd', 'd', '-o', 'json');
+
+    expect([deployment.code, deployment.stderr, ofSet.code, json.code]).toEqual([0, '', 0, 0]);
+    expect(deployment.stdout).toMatch(
+      new RegExp(
+        `^Name: +d\\nNamespace: +${world.namespace.name}\\nClass: +c2\\nRevision: +1\\nStrategy: +RollingUpdate\\nPaused: +true\\n` +
+          'Replicas: +2 desired \\| 0 updated \\| 2 total \\| 2 ready \\| 2 available\\n',
+      ),
+    );
+    expect(deployment.stdout).toMatch(/\n! Paused: nothing is rolled out|\n *│? ! Paused: nothing is rolled out/);
+    expect(deployment.stdout).toMatch(/\n└─MachineSet\/\S+ \(revision 1\) +2\/2 ready[^]*─Machine\/\S+ +Running/);
+    expect(deployment.stdout).toMatch(/\nConditions:\n[^]*\nEvents:/);
+    expect(ofSet.stdout).toMatch(
+      /^Name: .*\nNamespace: .*\nOwner: +MachineDeployment\/d\nClass: +c\nRevision: +1\nReplicas: +2 desired \| 2 total \| 2 ready/,
+    );
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      name: 'd',
+      isPaused: true,
+      replicas: { desired: 2, updated: 0 },
+      tree: { kind: 'MachineDeployment', children: [{ kind: 'MachineSet', children: [{}, {}] }] },
+    });
+  }, 180_000);
+
+  test('shows a MachineClass with the Machines that keep it, and of a Node its Machine', async () => {
+    await using world = await MachineWorld.open({ controllers: 'machine,machine-class' });
+    const name = await world.create();
+    await world.inPhase(name, 'Running');
+    const access = ['-n', world.namespace, '--kubeconfig', world.connection.kubeconfig];
+    const run = (...args: string[]): ReturnType<typeof Program.run> =>
+      Program.run('machinist', ['describe', ...args, ...access]);
+    const kept = await run('mcc/class-1');
+    const { uid } = await world.user.reader
+      .get(machineClasses, { namespace: world.namespace, name: 'class-1' })
+      .then(({ metadata }) => metadata);
+    await world.user.writer.delete('destroy', machineClasses, { namespace: world.namespace, name: 'class-1' }, { uid });
+
+    const deleted = await run('mcc', 'class-1');
+    const ofNode = await run(`node/${name}`);
+    const noNode = await run('node/none');
+
+    expect(kept.stdout).toMatch(
+      new RegExp(
+        `^Name: +class-1\\nNamespace: .*\\nProvider: +sim\\n(?:.*\\n)*Secrets: +${world.namespace}/secret-1\\nMachines: +1\\nEvents:`,
+      ),
+    );
+    expect(deleted.stdout).toMatch(
+      /\nDeletion: +\S+Z\nWaiting For: +1 Machine to be deleted, whose VMs are found with this class\n/,
+    );
+    expect(ofNode).toMatchObject({ code: 0, stdout: expect.stringMatching(new RegExp(`^Name: +${name}\\n`)) });
+    expect(noNode).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `error: no machine in ${world.namespace} namespace has Node "none"\n`,
+    });
+  }, 180_000);
+});
 
 describe('machinist describe machine', () => {
   test('explains a machine, as text and as JSON', async () => {

@@ -4,7 +4,19 @@ import { ApiError, isNotFound } from '../../../pkg/kube/errors.ts';
 import type { Resource } from '../../../pkg/kube/resource.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError, failureText } from '../command-error.ts';
-import { CLUSTER_API_CLUSTER, CLUSTER_API_MACHINE, IRONCORE_MACHINE, type KindName, objectName } from '../kinds.ts';
+import {
+  CLUSTER_API_CLUSTER,
+  CLUSTER_API_MACHINE,
+  IRONCORE_MACHINE,
+  type KindName,
+  MACHINE_CLASS,
+  MACHINE_DEPLOYMENT,
+  MACHINE_SET,
+  MACHINE,
+  NODE,
+  objectName,
+} from '../kinds.ts';
+import { machinesOfNode } from '../machines-of-node.ts';
 import { formatted } from '../output.ts';
 import { parseReferences } from '../references.ts';
 import { runForExitCode, type Terminal } from '../terminal.ts';
@@ -16,6 +28,12 @@ import { type DescribedKind, printDescription, type PrintedDescription } from '.
 interface Describer {
   readonly resource: Resource<KubeObject>;
   readonly print: (ref: ObjectRef, cluster: CommandCluster) => Promise<PrintedDescription>;
+}
+
+/** An object that is to be described. */
+interface Meant {
+  readonly kind: KindName;
+  readonly ref: ObjectRef;
 }
 
 /**
@@ -32,7 +50,11 @@ export async function describeObjects(
     const { named, allOf } = parseReferences(words, DESCRIBED_KINDS);
     await using cluster = await CommandCluster.open({ ...options, env: terminal.env, command: 'describe' });
     const { namespace } = cluster;
-    const meant = named.map(({ kind, name }) => ({ kind, ref: { namespace, name } }));
+    const meant: Meant[] = [];
+    for (const { kind, name } of named) {
+      if (kind === NODE) meant.push(...(await machinesOn(cluster, name)));
+      else meant.push({ kind, ref: { namespace, name } });
+    }
     const found: PrintedDescription[] = [];
     for (const { kind, ref } of allOf === undefined ? meant : await select(cluster, allOf, options)) {
       try {
@@ -61,12 +83,20 @@ async function show(
   out(await formatted(others.length === 0 ? first : [first, ...others], output));
 }
 
+/** What is described of a Node. Throws CommandError when no Machine has it. */
+async function machinesOn(cluster: CommandCluster, node: string): Promise<readonly Meant[]> {
+  const { namespace } = cluster;
+  const names = await machinesOfNode(cluster, node);
+  if (names.length === 0) throw new CommandError(`no machine in ${namespace} namespace has Node "${node}"`);
+  return names.map((name) => ({ kind: MACHINE, ref: { namespace, name } }));
+}
+
 /** All objects of a kind that the options select. Throws CommandError when there is none. */
 async function select(
   cluster: CommandCluster,
   kind: KindName,
   { allNamespaces = false, selector }: DescribeOptions,
-): Promise<readonly { readonly kind: KindName; readonly ref: ObjectRef }[]> {
+): Promise<readonly Meant[]> {
   const { resource } = await describerOf(kind);
   const { items } = await cluster.reader.list(resource, {
     ...(allNamespaces ? {} : { namespace: cluster.namespace }),
@@ -82,6 +112,9 @@ async function select(
 
 /** Loads what describes a kind. */
 async function describerOf(kind: KindName): Promise<Describer> {
+  if (kind === MACHINE_DEPLOYMENT) return describer((await import('./machine-owner.ts')).describedMachineDeployment);
+  if (kind === MACHINE_SET) return describer((await import('./machine-owner.ts')).describedMachineSet);
+  if (kind === MACHINE_CLASS) return describer((await import('./machine-class.ts')).describedMachineClass);
   if (kind === IRONCORE_MACHINE) return describer((await import('./ironcore-machine.ts')).describedIronCoreMachine);
   if (kind === CLUSTER_API_MACHINE) {
     return describer((await import('./cluster-api-machine.ts')).describedClusterAPIMachine);

@@ -55,7 +55,7 @@ export function describedCondition(condition: {
   status: string;
   reason?: string;
   message?: string;
-  lastTransitionTime?: string;
+  lastTransitionTime?: string | null;
 }): DescribedCondition {
   const { type, status, reason, message, lastTransitionTime } = condition;
   return {

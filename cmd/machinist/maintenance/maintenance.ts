@@ -1,10 +1,10 @@
-import { NODE_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import { isNotFound } from '../../../pkg/kube/errors.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { machines } from '../../../pkg/kube/resource.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
 import { isNameOf, type KindName, MACHINE, NODE, objectName } from '../kinds.ts';
+import { machinesOfNode } from '../machines-of-node.ts';
 import type { ClusterOptions } from '../options.ts';
 import { parseReferences, requireNames } from '../references.ts';
 import { runForExitCode, type PrintLine, type Terminal } from '../terminal.ts';
@@ -56,8 +56,7 @@ async function machineNamed(cluster: CommandCluster, name: string, kind: KindNam
       if (kind === MACHINE || !isNotFound(err)) throw err;
     }
   }
-  const found = await cluster.list(machines, `${NODE_LABEL}=${name}`);
-  const [first, ...others] = found.map(({ metadata }) => metadata.name);
+  const [first, ...others] = await machinesOfNode(cluster, name);
   if (first === undefined)
     throw new CommandError(`no machine "${name}" found, and no machine whose Node has that name`);
   if (others.length === 0) return first;
