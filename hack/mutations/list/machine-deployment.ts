@@ -22,8 +22,8 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     in: 'inPlaceUpdate',
-    from: 'if (!(await writeNodes(pass, next, selectNode)).isDone) return { again: true }',
-    to: 'await writeNodes(pass, next, selectNode)',
+    from: 'if (!(await deps.marker.write(deployment, next, selectNode, signal)).isDone) return { again: true }',
+    to: 'await deps.marker.write(deployment, next, selectNode, signal)',
     why: 'One Node that refuses to be chosen holds up the update of all others.',
   },
   {

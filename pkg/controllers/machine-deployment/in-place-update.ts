@@ -24,7 +24,7 @@ import { bothMarked, type Marked, type NodeOfMachine } from './node-marker.ts';
 import { releaseOutdatedNode, releaseUpdatedNode, selectNode } from './rollout-node-marks.ts';
 import { resizeSets } from './resize.ts';
 import { shrinkOldSets } from './rolling.ts';
-import { createSet, finishRollout, mark, markNodesOfRollout, writeNodes } from './rollout.ts';
+import { createSet, finishRollout, markNodesOfRollout } from './rollout.ts';
 import type { RolloutPass, RolloutResult } from './rollout.ts';
 import { EMPTY_SET, type Resizes, type SetFacts } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
@@ -68,7 +68,7 @@ export async function inPlaceUpdate(pass: RolloutPass): Promise<RolloutResult> {
     const isLeftAlone = (node: Node): boolean => deps.marker.isLeftAlone(node);
     const next = toSelect(old, now, limits, { nowMs: deps.clock.now(), isLeftAlone });
     // What refuses is left alone from now on: the next pass takes others.
-    if (!(await writeNodes(pass, next, selectNode)).isDone) return { again: true };
+    if (!(await deps.marker.write(deployment, next, selectNode, signal)).isDone) return { again: true };
   }
   return finishRollout(pass);
 }
@@ -101,7 +101,7 @@ function releaseOutdated(pass: RolloutPass, old: readonly Side[], newSet: Machin
     .flatMap(({ machines: its }) => its)
     .filter((one) => isUpdated(one) && (newSet === undefined || isForAnother(one, newSet.metadata.name)))
     .filter(({ machine }) => !isEmptied(machine));
-  return writeNodes(pass, outdated, releaseOutdatedNode);
+  return pass.deps.marker.write(pass.world.deployment, outdated, releaseOutdatedNode, pass.signal);
 }
 
 /** Moves the updated Machines for which the new set has a place; returns whether there are any. */
@@ -149,15 +149,15 @@ async function stopRefilling({ deps, signal }: RolloutPass, old: readonly Side[]
 
 /** Ends what was moved earlier, once the new set counts it. A Node that refuses to be given back, or is kept empty for a maintenance or its deletion, holds up nothing else. */
 async function settle(pass: RolloutPass, now: Side): Promise<Marked> {
-  const { deps, signal } = pass;
+  const { deps, world, signal } = pass;
   const counted = now.machines.length <= now.facts.size ? now.machines : [];
   const labelled = counted.map(({ machine }) => machine).filter(isJustUpdated);
   const unlabel = (machine: Machine) => mergePatch(machine, { metadata: { labels: { [UPDATE_RESULT_LABEL]: null } } });
   await patchEach(deps.writer, machines, labelled, unlabel, signal);
   const needless = now.machines.filter(isNeedlessCandidate).map(({ machine }) => machine);
   const due = now.machines.filter((one) => isToBeReleased(one) && !isEmptied(one.machine));
-  const released = await writeNodes(pass, due, releaseUpdatedNode);
-  return bothMarked(released, await mark(pass, needless, { candidate: false }));
+  const released = await deps.marker.write(world.deployment, due, releaseUpdatedNode, signal);
+  return bothMarked(released, await deps.marker.mark(world.deployment, needless, { candidate: false }, signal));
 }
 
 /** Gives an updated Machine to the new set, in one write: its controller, the labels of the new set, and that it was moved. */

@@ -9,6 +9,7 @@ import { machines as machineResource, nodes as nodeResource } from '../../kube/r
 import { NodeMarker } from './node-marker.ts';
 
 const OWNER = 'default/deployment-1';
+const DEPLOYMENT = machineDeployment();
 const MARKS = { holdScaleDown: true };
 const FORBIDDEN = new ApiError(403, 'Forbidden', 'no');
 const CONFLICT = new ApiError(409, 'Conflict', 'changed');
@@ -33,7 +34,7 @@ function scene(count = 1, failures: readonly unknown[] = []) {
   const marker = new NodeMarker(deps);
   const { clock, targetClient } = deps;
   /** One pass, with the time that its retries take; how many writes it took. */
-  const pass = async (owner = OWNER, signal = new AbortController().signal) => {
+  const pass = async (owner = DEPLOYMENT, signal = new AbortController().signal) => {
     const before = targetClient.writes.length;
     const [run] = await Promise.all([
       marker.mark(owner, machines, MARKS, signal).then(
@@ -114,7 +115,7 @@ describe('a Node', () => {
       }),
     );
 
-    await marker.mark(OWNER, [maintained], { holdScaleDown: false }, new AbortController().signal);
+    await marker.mark(DEPLOYMENT, [maintained], { holdScaleDown: false }, new AbortController().signal);
 
     expect(deps.targetClient.writes).toEqual([]);
   });
@@ -144,7 +145,7 @@ describe('a Node', () => {
         }),
       );
 
-      const marked = await marker.mark(OWNER, [cached], { holdScaleDown: false }, new AbortController().signal);
+      const marked = await marker.mark(DEPLOYMENT, [cached], { holdScaleDown: false }, new AbortController().signal);
 
       expect(deps.targetClient.writes.map(({ what }) => what)).toEqual(row.writes);
       expect(marked).toMatchObject({ isDone: true, newRefusals: [] });
@@ -172,7 +173,7 @@ describe('a Node', () => {
     const { marker, pass } = scene(1, [CONFLICT, FORBIDDEN]);
     ending.abort(new Error('the process ends'));
 
-    expect(await pass(OWNER, ending.signal)).toMatchObject({ error: new Error('the process ends') });
+    expect(await pass(DEPLOYMENT, ending.signal)).toMatchObject({ error: new Error('the process ends') });
     expect(marker.dueInMs(OWNER)).toBeUndefined();
   });
 });

@@ -1,19 +1,19 @@
 import { nodeNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { refOf } from '../../apis/meta.ts';
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import { keyOf, refOf } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
-import { MINUTE_MS, type Clock } from '../../clock/clock.ts';
+import { MINUTE_MS } from '../../clock/clock.ts';
 import { GateClosedError } from '../../gate/gate.ts';
-import type { Reader } from '../../kube/client.ts';
 import { ignoreNotFound, isConflict, isNotFound } from '../../kube/errors.ts';
 import { machines as machineResource, nodes } from '../../kube/resource.ts';
-import type { Logger } from '../../log/logger.ts';
-import type { Target, Targets } from '../../targets/targets.ts';
+import type { Target } from '../../targets/targets.ts';
 import { Backoff } from '../../workqueue/backoff.ts';
 import { isHeldOtherwise } from '../machines/rollout-marks.ts';
 import { atOnce } from '../replicas/at-once.ts';
+import type { MachineDeploymentDeps } from './deps.ts';
+import { couldNotMarkNodes } from './events.ts';
 import { markNode, missingNodeMarks, type RolloutMarks } from './rollout-node-marks.ts';
-import type { Random } from '../../random/random.ts';
 
 /** How many Nodes are written at once, and at most in one pass: scaling must not wait behind a thousand Nodes. */
 const NODES_AT_ONCE = 20;
@@ -26,16 +26,10 @@ const RETRIES = { baseMs: 5_000, maxMs: 5 * MINUTE_MS };
 /** A Node that nobody asked for so long after it was due is forgotten. */
 const FORGET_AFTER_MS = 10 * MINUTE_MS;
 
-export interface NodeMarkerDeps {
-  readonly targets: Targets;
-  /** Live reads of the control cluster. */
-  readonly reader: Reader;
-  /** See MachineDeploymentDeps. */
-  readonly leadsMachines: () => boolean;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly random?: Random | undefined;
-}
+type NodeMarkerDeps = Pick<
+  MachineDeploymentDeps,
+  'targets' | 'reader' | 'leadsMachines' | 'recorder' | 'clock' | 'log' | 'random'
+>;
 
 /** How far a call has come. */
 export interface Marked {
@@ -76,7 +70,7 @@ export type NodeWrite = (target: Target, node: Node, signal: AbortSignal) => Pro
 
 /** What a call has done. */
 export interface Written extends Marked {
-  /** The Nodes that refused for the first time. */
+  /** The Nodes that refused for the first time: an Event has told of them. */
   readonly newRefusals: readonly RefusedNode[];
 }
 
@@ -102,12 +96,17 @@ export class NodeMarker {
   }
 
   /** Writes what is missing on the Nodes of `machines`, as far as the cache shows it; as `write` otherwise. */
-  mark(owner: string, machines: readonly Machine[], marks: RolloutMarks, signal: AbortSignal): Promise<Written> {
+  mark(
+    owner: MachineDeployment,
+    machines: readonly Machine[],
+    marks: RolloutMarks,
+    signal: AbortSignal,
+  ): Promise<Written> {
     return this.markEach(owner, new Map(machines.map((machine) => [machine, marks])), signal);
   }
 
   /** The same, of Machines whose Nodes should carry different marks. */
-  markEach(owner: string, marks: ReadonlyMap<Machine, RolloutMarks>, signal: AbortSignal): Promise<Written> {
+  markEach(owner: MachineDeployment, marks: ReadonlyMap<Machine, RolloutMarks>, signal: AbortSignal): Promise<Written> {
     return this.#writeAll(
       owner,
       [...marks].flatMap(([machine, its]) => this.#missing(machine, its)),
@@ -116,7 +115,12 @@ export class NodeMarker {
   }
 
   /** Does `write` to the Node of each machine. `owner` is who comes back for the rest. Throws GateClosedError. */
-  write(owner: string, list: readonly NodeOfMachine[], write: NodeWrite, signal: AbortSignal): Promise<Written> {
+  write(
+    owner: MachineDeployment,
+    list: readonly NodeOfMachine[],
+    write: NodeWrite,
+    signal: AbortSignal,
+  ): Promise<Written> {
     const works = list.flatMap(({ machine, node }): Work[] => {
       const target = this.#deps.targets.of(machine);
       return target === undefined || node === undefined ? [] : [{ target, node, write }];
@@ -129,7 +133,8 @@ export class NodeMarker {
     return !this.#isDue(node);
   }
 
-  async #writeAll(owner: string, behind: readonly Work[], signal: AbortSignal): Promise<Written> {
+  async #writeAll(deployment: MachineDeployment, behind: readonly Work[], signal: AbortSignal): Promise<Written> {
+    const owner = keyOf(deployment);
     const due = behind.filter(({ node }) => this.#isDue(node));
     const refused: RefusedNode[] = [];
     const newRefusals: RefusedNode[] = [];
@@ -154,6 +159,7 @@ export class NodeMarker {
         'could not update nodes for a rollout',
       );
     }
+    if (newRefusals.length > 0) this.#deps.recorder.event(couldNotMarkNodes(deployment, newRefusals));
     return {
       hasMore: due.length > NODES_A_PASS,
       isDone: due.length === behind.length && due.length <= NODES_A_PASS && count === 0,

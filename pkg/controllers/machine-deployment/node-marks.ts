@@ -8,7 +8,7 @@ import type { DeploymentStep } from './pass.ts';
 import { leavingPods } from './replacements.ts';
 import { isTaintRecorded, recordTaint, type RolloutMarks } from './rollout-node-marks.ts';
 import { rolloutStage, type RolloutStage } from './rollout-stage.ts';
-import { markEach, type RolloutDeps, type RolloutPass } from './rollout.ts';
+import type { RolloutDeps, RolloutPass } from './rollout.ts';
 
 /** What Nodes carry has a reason, or goes. What is urgent was done before. */
 export const nodeMarks = (deps: RolloutDeps & Pick<Collaborators, 'replacements'>): DeploymentStep => ({
@@ -42,7 +42,7 @@ export async function settleMarks(
   const old = oldSets.flatMap(machinesOf);
   const { holdsScaleDownDuringRollout: holdsScaleDown } = deps;
   const marks = nodeMarksDue({ current, old, stage, replacements, holdsScaleDown });
-  const marked = await markEach(pass, marks);
+  const marked = await deps.marker.markEach(world.deployment, marks, pass.signal);
   if (newSet !== undefined && marked.isDone && isTaintRecorded(newSet))
     await recordTaint(deps, newSet, false, pass.signal);
   return marked;

@@ -36,8 +36,9 @@ function scene(cached: BuiltNode, live?: BuiltNode) {
     return { reads, writes };
   };
   return {
-    taint: () => whole(marker.mark('a/b', [machine()], { taint: true, holdScaleDown: true }, signal)),
-    write: (write: NodeWrite) => whole(marker.write('a/b', [{ machine: machine(), node: cached }], write, signal)),
+    taint: () => whole(marker.mark(machineDeployment(), [machine()], { taint: true, holdScaleDown: true }, signal)),
+    write: (write: NodeWrite) =>
+      whole(marker.write(machineDeployment(), [{ machine: machine(), node: cached }], write, signal)),
   };
 }
 

@@ -15,7 +15,7 @@ import { rolledBackAnnotations } from './annotation-copies.ts';
 import { orderHoldOf, type OrderDeps } from './update-order.ts';
 import type { DeploymentStep } from './pass.ts';
 import { revisionOf } from './revision.ts';
-import { createSet, endWith, mark, type RolloutDeps, type RolloutPass, type RolloutResult } from './rollout.ts';
+import { createSet, endWith, type RolloutDeps, type RolloutPass, type RolloutResult } from './rollout.ts';
 import { EMPTY_SET } from './set-facts.ts';
 import { grownSize } from './size-rule.ts';
 
@@ -59,7 +59,7 @@ export async function rollBack(pass: RolloutPass): Promise<RolloutResult> {
     deps.recorder.event(revisionNotFound(deployment, revision));
     return {};
   }
-  const { hasMore, isDone } = await mark(pass, world.machinesOf(target), { taint: false });
+  const { hasMore, isDone } = await deps.marker.mark(deployment, world.machinesOf(target), { taint: false }, signal);
   if (hasMore) return { again: true };
   if (isDone && isTaintRecorded(target)) await recordTaint(deps, target, false, signal);
   if (equalTemplate(target.spec.template, deployment.spec.template)) {

@@ -2,14 +2,11 @@ import { hasFinalizer } from '../../apis/finalizers.ts';
 import { nodeNameOf, phaseOf, revisionHistoryLimitOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { keyOf } from '../../apis/meta.ts';
 import { requeue, stop, type StepResult } from '../../reconcile/result.ts';
 import { isActiveSet } from '../replicas/rollout-hold.ts';
 import { cleanUpSets } from './cleanup.ts';
 import { createNewSet, isFailure } from './create-set.ts';
-import { couldNotMarkNodes } from './events.ts';
-import { ALL_MARKED, bothMarked } from './node-marker.ts';
-import type { Marked, NodeOfMachine, NodeWrite, Written } from './node-marker.ts';
+import { ALL_MARKED, bothMarked, type Marked } from './node-marker.ts';
 import { isTaintRecorded, recordTaint, type RolloutMarks } from './rollout-node-marks.ts';
 import type { Collaborators } from './deps.ts';
 import { newSetFor } from './new-set.ts';
@@ -39,9 +36,6 @@ export type RolloutDeps = Pick<
 export interface RolloutPass extends Pick<DeploymentPass, 'world' | 'signal'> {
   readonly deps: RolloutDeps;
 }
-
-/** What writing to Nodes needs of a pass. */
-type NodePass = Pick<RolloutPass, 'world' | 'signal'> & { readonly deps: Pick<RolloutDeps, 'recorder' | 'marker'> };
 
 /** How a pass of a rollout ended. */
 export interface RolloutResult {
@@ -122,7 +116,8 @@ export async function markNodesOfRollout(
   let marked = ALL_MARKED;
   for (const set of active) {
     const isDue = taint && !isTaintRecorded(set);
-    const ofSet = await mark(pass, world.machinesOf(set), { ...(isDue ? { taint } : {}), ...onOld, ...hold });
+    const marks = { ...(isDue ? { taint } : {}), ...onOld, ...hold };
+    const ofSet = await deps.marker.mark(world.deployment, world.machinesOf(set), marks, signal);
     marked = bothMarked(marked, ofSet);
     if (marked.hasMore) return marked;
     if (!isDue || !ofSet.isDone) continue;
@@ -132,7 +127,7 @@ export async function markNodesOfRollout(
   }
   if (world.newSet === undefined) return marked;
   const others = world.machinesOf(world.newSet).filter((machine) => !isHeldAsItJoins(deps, machine));
-  return bothMarked(marked, await mark(pass, others, hold));
+  return bothMarked(marked, await deps.marker.mark(world.deployment, others, hold, signal));
 }
 
 /** Whether the Node of a machine is about to be held together with its first marks, so that it needs no write of its own. */
@@ -141,26 +136,6 @@ function isHeldAsItJoins({ holdsJoiningNodes, targets }: RolloutDeps, machine: M
   return (
     holdsJoiningNodes && phaseOf(machine) === 'Pending' && (node === undefined || !hasFinalizer(node, NODE_FINALIZER))
   );
-}
-
-/** Brings the Nodes of `machines` to carry `marks`, and tells of those that refused for the first time. */
-export async function mark(pass: NodePass, machines: readonly Machine[], marks: RolloutMarks): Promise<Marked> {
-  return reportNews(pass, await pass.deps.marker.mark(keyOf(pass.world.deployment), machines, marks, pass.signal));
-}
-
-/** Does `write` to the Node of each Machine in `list`, and tells of those that refused for the first time. */
-export async function writeNodes(pass: NodePass, list: readonly NodeOfMachine[], write: NodeWrite): Promise<Marked> {
-  return reportNews(pass, await pass.deps.marker.write(keyOf(pass.world.deployment), list, write, pass.signal));
-}
-
-/** The same, of Machines whose Nodes should carry different marks. */
-export async function markEach(pass: NodePass, marks: ReadonlyMap<Machine, RolloutMarks>): Promise<Marked> {
-  return reportNews(pass, await pass.deps.marker.markEach(keyOf(pass.world.deployment), marks, pass.signal));
-}
-
-function reportNews({ deps, world }: NodePass, { newRefusals, ...marked }: Written): Marked {
-  if (newRefusals.length > 0) deps.recorder.event(couldNotMarkNodes(world.deployment, newRefusals));
-  return marked;
 }
 
 /** Takes old sets out of the history, once everything is of the new template. */
