@@ -20,7 +20,7 @@ export interface TestServer extends AsyncDisposable {
  * test/integration/simulated-api-server.test.ts. Undefined: the test belongs to the sample that needs a real one. The commit decides that by
  * the name of the test, or by the file outside tests; with `--all-rows`, all tests do.
  */
-async function simulatedServer(crds: CrdSet = 'own'): Promise<SimulatedControlPlane | undefined> {
+export async function simulatedServer(crds: CrdSet = 'own'): Promise<SimulatedControlPlane | undefined> {
   const { currentTestName, testPath = '' } = expect.getState();
   const name = currentTestName ?? testPath.replace(/^.*\/test\//, 'test/');
   if (!isInSample(name, ONE_IN, choiceOf(process.env))) {

@@ -7,7 +7,7 @@ import PQueue from 'p-queue';
 
 import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
-import { type ControlPlane, startControlPlane } from '../../hack/control-plane/control-plane.ts';
+import { startControlPlane } from '../../hack/control-plane/control-plane.ts';
 import type { IronCoreMachine, IronCoreMachineSpec } from '../../pkg/apis/ironcore/machine.ts';
 import type { IronCoreNetworkInterface } from '../../pkg/apis/ironcore/network-interface.ts';
 import type { IronCoreVolume } from '../../pkg/apis/ironcore/volume.ts';
@@ -22,6 +22,7 @@ import type { RuntimeMachine } from '../../pkg/ironcore-runtime/runtime.ts';
 import { CrashPoint, POINTS, type Point } from '../cloud/crash-point.ts';
 import { Poollet } from '../cloud/ironcore-others.ts';
 import { DOCUMENTED_MACHINE } from '../documented-ironcore-machine.ts';
+import { simulatedServer, type TestServer } from '../env/api-server.ts';
 import { namespace, type TestNamespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { IriRuntime } from '../../pkg/ironcore-runtime/sim/runtime.ts';
@@ -33,14 +34,14 @@ const CLASS = 'machineclass-sample';
 const POOL = 'pool-sample';
 const EVERY = choiceOf(process.env).how === 'all';
 
-let plane: ControlPlane;
+let plane: TestServer;
 let api: Api;
 let ns: TestNamespace;
 let runtime: IriRuntime;
 let session: OperatorSession;
 
 beforeAll(async () => {
-  plane = await startControlPlane();
+  plane = (await simulatedServer()) ?? (await startControlPlane());
   const { connection } = plane;
   api = connection.api();
   await applyManifests(api, readManifests(path.join(ROOT, 'crds/ironcore')));
@@ -68,7 +69,7 @@ afterAll(async () => {
   await session[Symbol.asyncDispose]();
   await runtime[Symbol.asyncDispose]();
   await api.close();
-  await plane.stop();
+  await plane[Symbol.asyncDispose]();
 });
 
 beforeEach(() => {

@@ -1,9 +1,10 @@
 import type { APIAnswer, APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts';
 
-/** Server-side apply of an object that does not exist, as every apply begins; one that does is not simulated. */
+/** Server-side apply of an object that does not exist, as every apply begins, and of a namespace; of anything else that exists it is not simulated. */
 export function createdByApply(server: SimulatedAPIServer, request: APIRequest): APIAnswer {
   const [url = ''] = request.path.split('?', 1);
-  if (server.handle({ method: 'GET', path: url }).code !== 404) return server.handle(request);
+  const present = server.handle({ method: 'GET', path: url });
+  if (present.code === 200) return /^\/api\/v1\/namespaces\/[^/]+$/.test(url) ? present : server.handle(request);
   return server.handle({ method: 'POST', path: url.slice(0, url.lastIndexOf('/')), body: request.body });
 }
 
