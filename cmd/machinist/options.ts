@@ -55,6 +55,16 @@ export function outputOption(formats: readonly OutputFormat[]): Option {
   return new Option('-o, --output <format>', 'output format').choices(formats).default('text');
 }
 
+/** Processes of the manager that run elsewhere than in pods of the namespace. */
+export function processURLOption(): Option {
+  return new Option(
+    '--url <url>',
+    'process of the manager to ask instead of its pods, such as http://localhost:10258; may be repeated',
+  )
+    .default([], '')
+    .argParser((url: string, before: readonly string[]) => [...before, url]);
+}
+
 /** How long a command waits, in milliseconds; 0 is forever. */
 export function timeoutOption(): Option {
   return new Option('--timeout <duration>', 'time to wait before giving up, such as 30s or 10m; 0 waits forever')

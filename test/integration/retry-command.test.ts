@@ -56,6 +56,15 @@ describe('machinist retry', () => {
       await world.inPhase(name, 'CrashLoopBackOff');
       expect(provider.refused).toBe(1);
 
+      const access = ['-n', world.namespace, `--kubeconfig=${world.connection.kubeconfig}`];
+      const described = await Program.run('machinist', [
+        'describe',
+        `mc/${name}`,
+        `--url=${world.session.url}`,
+        ...access,
+      ]);
+      expect(described.stdout).toMatch(/\nNext Attempt: +\S+Z \(in \d+m\d*s?; create, attempt 2\)\n/);
+
       const first = await retry(world, ...argsOf(name));
       await eventually(() => expect(provider.refused).toBe(2), PATIENCE);
       provider.works = true;

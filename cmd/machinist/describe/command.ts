@@ -15,6 +15,7 @@ import {
   type ClusterOptions,
   outputOption,
   type OutputFormat,
+  processURLOption,
   type SelectionOptions,
   selectorOption,
   withClusterOptions,
@@ -24,6 +25,8 @@ import { ownTerminal } from '../terminal.ts';
 
 export interface DescribeOptions extends ClusterOptions, SelectionOptions {
   readonly output: OutputFormat;
+  /** Processes of the manager that run elsewhere. */
+  readonly url: readonly string[];
 }
 
 /** What can be described; unless told otherwise a Machine is one of this project's own API. Of a Node its Machine is. */
@@ -47,6 +50,7 @@ export function describeCommand(): Command {
     .addArgument(new ReferenceArgument('<type/name...>', DESCRIBED_KINDS))
     .addOption(allNamespacesOption())
     .addOption(selectorOption())
+    .addOption(processURLOption())
     .addOption(outputOption(['text', 'json', 'yaml', 'name']));
   return withClusterOptions(describe).action(async (words: string[], options: DescribeOptions) => {
     const { describeObjects } = await import('./describe-objects.ts');

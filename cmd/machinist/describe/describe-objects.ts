@@ -2,6 +2,7 @@ import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { ObjectRef } from '../../../pkg/kube/client.ts';
 import { ApiError, isNotFound } from '../../../pkg/kube/errors.ts';
 import type { Resource } from '../../../pkg/kube/resource.ts';
+import type { WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError, failureText } from '../command-error.ts';
 import {
@@ -22,6 +23,7 @@ import { parseReferences } from '../references.ts';
 import { runForExitCode, type Terminal } from '../terminal.ts';
 import { DESCRIBED_KINDS, type DescribeOptions } from './command.ts';
 import { describeGone } from './gone.ts';
+import { readWork } from './read-work.ts';
 import { type DescribedKind, printDescription, type PrintedDescription } from './print-description.ts';
 
 /** A kind with the types of its objects and descriptions hidden. */
@@ -55,10 +57,12 @@ export async function describeObjects(
       if (kind === NODE) meant.push(...(await machinesOn(cluster, name)));
       else meant.push({ kind, ref: { namespace, name } });
     }
+    let read: ReturnType<ReadWork> | undefined;
+    const work: ReadWork = () => (read ??= readWork(cluster, options.url));
     const found: PrintedDescription[] = [];
     for (const { kind, ref } of allOf === undefined ? meant : await select(cluster, allOf, options)) {
       try {
-        const { print } = await describerOf(kind);
+        const { print } = await describerOf(kind, work);
         found.push(await print(ref, cluster));
         if (options.output === 'name') terminal.out(objectName(kind, ref.name));
       } catch (err) {
@@ -97,7 +101,7 @@ async function select(
   kind: KindName,
   { allNamespaces = false, selector }: DescribeOptions,
 ): Promise<readonly Meant[]> {
-  const { resource } = await describerOf(kind);
+  const { resource } = await describerOf(kind, () => Promise.resolve([]));
   const { items } = await cluster.reader.list(resource, {
     ...(allNamespaces ? {} : { namespace: cluster.namespace }),
     ...(selector === undefined ? {} : { labelSelector: selector }),
@@ -110,8 +114,11 @@ async function select(
   return items.map(({ metadata: { namespace = '', name } }) => ({ kind, ref: { namespace, name } }));
 }
 
+/** What the manager does, read once, when it is first asked for. */
+type ReadWork = () => Promise<readonly WorkInProgress[]>;
+
 /** Loads what describes a kind. */
-async function describerOf(kind: KindName): Promise<Describer> {
+async function describerOf(kind: KindName, work: ReadWork): Promise<Describer> {
   if (kind === MACHINE_DEPLOYMENT) return describer((await import('./machine-owner.ts')).describedMachineDeployment);
   if (kind === MACHINE_SET) return describer((await import('./machine-owner.ts')).describedMachineSet);
   if (kind === MACHINE_CLASS) return describer((await import('./machine-class.ts')).describedMachineClass);
@@ -122,7 +129,7 @@ async function describerOf(kind: KindName): Promise<Describer> {
   if (kind === CLUSTER_API_CLUSTER) {
     return describer((await import('./cluster-api-cluster.ts')).describedClusterAPICluster);
   }
-  return describer((await import('./describe.ts')).describedMachine);
+  return describer((await import('./describe.ts')).describedMachine(work()));
 }
 
 /** What is known of an object, or of one that existed. Throws ApiError. */

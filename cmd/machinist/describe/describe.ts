@@ -1,5 +1,7 @@
 import { machines, machineDeployments, machineSets } from '../../../pkg/kube/resource.ts';
+import type { WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
 import { describe, type Description } from './description.ts';
+import { workOfMachine } from './machine-work.ts';
 import type { DescribedKind } from './print-description.ts';
 import { renderDescription } from './render.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
@@ -7,14 +9,17 @@ import { controllerOf } from '../../../pkg/apis/meta.ts';
 import type { Reader } from '../../../pkg/kube/client.ts';
 import { isAnswer } from './read-named.ts';
 
-export const describedMachine: DescribedKind<Machine, Description> = {
-  resource: machines,
-  describe: async (reader, machine, told, nowMs) => {
-    const outage = await outageOf(reader, machine);
-    return describe(machine, told, nowMs(), outage);
-  },
-  render: renderDescription,
-};
+/** `all`: what the processes of the manager do. */
+export function describedMachine(all: Promise<readonly WorkInProgress[]>): DescribedKind<Machine, Description> {
+  return {
+    resource: machines,
+    describe: async (reader, machine, told, nowMs) => {
+      const outage = await outageOf(reader, machine);
+      return describe(machine, told, nowMs(), { outage, work: workOfMachine(machine, await all) });
+    },
+    render: renderDescription,
+  };
+}
 
 /**
  * What the MachineDeployment of a Machine says of a cluster that does not answer; undefined when it says nothing, when there is

@@ -11,10 +11,13 @@ import {
   type DescribedEvent,
   type DescribedExplanation,
 } from './described.ts';
+import type { MachineWork } from './machine-work.ts';
 import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
 
 /** What `machinist describe machine` tells; printed as it is with `-o json`. */
 export interface Description extends DescribedExplanation {
+  /** Absent where no process of the manager answered, or none does anything about it. */
+  readonly work?: MachineWork;
   readonly name: string;
   readonly namespace: string;
   readonly phase: string;
@@ -37,9 +40,14 @@ export interface Description extends DescribedExplanation {
 
 /**
  * Describes a Machine with its Events, as they were read at `nowMs`. `outage`: what its MachineDeployment says of a cluster that
- * does not answer.
+ * does not answer; `work`: what the manager does about it.
  */
-export function describe(machine: Machine, events: readonly Event[], nowMs: number, outage?: string): Description {
+export function describe(
+  machine: Machine,
+  events: readonly Event[],
+  nowMs: number,
+  { outage, work }: { readonly outage?: string | undefined; readonly work?: MachineWork | undefined } = {},
+): Description {
   const { metadata, spec, status } = machine;
   const explanation = explain(machine, nowMs, outage);
   const { type, state, errorCode, lastUpdateTime } = status?.lastOperation ?? {};
@@ -49,6 +57,7 @@ export function describe(machine: Machine, events: readonly Event[], nowMs: numb
     namespace: metadata.namespace ?? '',
     phase: explanation.phase,
     ...explanationOf(explanation, nowMs),
+    ...(work !== undefined && { work }),
     ...optionalMember('deletionTimestamp', metadata.deletionTimestamp),
     ...optionalMember('providerID', spec?.providerID),
     ...optionalMember('node', metadata.labels?.[NODE_LABEL]),

@@ -6,6 +6,7 @@ import { machineConditions } from '../../../pkg/controllers/machine/explain/cond
 import { hold, withHold } from '../../../pkg/controllers/machines/replacement-hold.ts';
 import { machine } from '../../../test/builders.ts';
 import { describe } from './description.ts';
+import type { MachineWork } from './machine-work.ts';
 import { humanDuration } from './human-duration.ts';
 import { renderDescription } from './render.ts';
 
@@ -126,4 +127,25 @@ test.each([
   { seconds: 9 * 365 * 86_400, want: '9y' },
 ])('$seconds s are shown as $want', ({ seconds, want }) => {
   expect(humanDuration(seconds * SECOND)).toBe(want);
+});
+
+test('shows what the manager does about it now, and when it tries again', () => {
+  const running = [
+    { activity: 'create', since: '2026-01-01T00:09:48Z', isQueued: false },
+    { activity: 'drain', since: '2026-01-01T00:09:00Z', isQueued: true },
+  ];
+  const nextAttempt = { of: 'create', at: '2026-01-01T00:10:40Z', attempt: 4 };
+  const textOf = (work: MachineWork): string => renderDescription(describe(machine(), [], NOW, { work }), NOW);
+
+  expect(textOf({ running })).toMatch(/\nIn Progress: +create, started 12s ago; drain, queued 60s ago\n/);
+  expect(textOf({ running: [], nextAttempt })).toMatch(
+    /\nNext Attempt: +2026-01-01T00:10:40Z \(in 40s; create, attempt 4\)\n/,
+  );
+  expect(textOf({ running: [], nextAttempt: { ...nextAttempt, waitsForClass: 'small' } })).toContain(
+    '(in 40s; create, attempt 4; all Machines of MachineClass small wait)\n',
+  );
+  expect(textOf({ running: [], nextAttempt: { ...nextAttempt, at: '2026-01-01T00:09:59Z' } })).toContain(
+    '(now; create',
+  );
+  expect(textOf({ running: [] })).not.toMatch(/In Progress|Next Attempt/);
 });

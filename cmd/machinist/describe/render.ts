@@ -1,5 +1,8 @@
-import { ageOf, conditionLines, eventLines, explanationFields, fieldLines } from './layout.ts';
+import { fromTimestamp } from '../../../pkg/clock/clock.ts';
+import { humanDuration } from './human-duration.ts';
+import { ageOf, conditionLines, eventLines, explanationFields, type Field, fieldLines } from './layout.ts';
 import type { Description } from './description.ts';
+import type { MachineWork } from './machine-work.ts';
 
 /** A description as text, in the layout of `kubectl describe`. Ages count to `nowMs`. */
 export function renderDescription(description: Description, nowMs: number): string {
@@ -24,7 +27,28 @@ function fields(description: Description, nowMs: number): readonly string[] {
     ['Node', description.node],
     ['Phase', description.phase === '' ? '<none>' : description.phase],
     ...explanationFields(description, nowMs),
+    ...workFields(description.work, nowMs),
     ['Deletion', description.deletionTimestamp],
     ['Last Operation', lastOperation === undefined ? undefined : `${type} ${state}${code} (${ageOf(at, nowMs)} ago)`],
   ]);
+}
+
+function workFields({ running = [], nextAttempt }: Partial<MachineWork> = {}, nowMs: number): Field[] {
+  const now = running.map(({ activity, since, isQueued }) =>
+    isQueued ? `${activity}, queued ${ageOf(since, nowMs)} ago` : `${activity}, started ${ageOf(since, nowMs)} ago`,
+  );
+  return [
+    ['In Progress', now.length === 0 ? undefined : now.join('; ')],
+    ['Next Attempt', nextAttempt === undefined ? undefined : nextAttemptText(nextAttempt, nowMs)],
+  ];
+}
+
+function nextAttemptText(
+  { of, at, attempt, waitsForClass }: NonNullable<MachineWork['nextAttempt']>,
+  nowMs: number,
+): string {
+  const inMs = (fromTimestamp(at) ?? nowMs) - nowMs;
+  const when = inMs > 0 ? `in ${humanDuration(inMs)}` : 'now';
+  const shared = waitsForClass === undefined ? '' : `; all Machines of MachineClass ${waitsForClass} wait`;
+  return `${at} (${when}; ${of}, attempt ${attempt}${shared})`;
 }

@@ -1,6 +1,13 @@
 import { Command } from 'commander';
 
-import { type ClusterOptions, outputOption, type OutputFormat, withClusterOptions } from '../options.ts';
+import { MANAGER_SELECTOR } from '../manager-processes.ts';
+import {
+  type ClusterOptions,
+  outputOption,
+  type OutputFormat,
+  processURLOption,
+  withClusterOptions,
+} from '../options.ts';
 import { ownTerminal } from '../terminal.ts';
 
 export interface StatusOptions extends ClusterOptions {
@@ -17,20 +24,11 @@ export function statusCommand(): Command {
     .description(
       'Check a running installation: leaders, versions, drivers, outages, held work, stopped zones, machines, and alerts. Exits with code 1 if something needs attention.',
     )
-    .option('-l, --selector <selector>', 'labels of the pods of the manager', 'app=machinist')
-    .option(
-      '--url <url>',
-      'process to check instead of pods, such as http://localhost:10258; may be repeated',
-      collect,
-      [],
-    )
+    .option('-l, --selector <selector>', 'labels of the pods of the manager', MANAGER_SELECTOR)
+    .addOption(processURLOption())
     .addOption(outputOption(['text', 'json', 'yaml']));
   return withClusterOptions(status, 'manager and of its Machines').action(async (options: StatusOptions) => {
     const { showStatus } = await import('./show-status.ts');
     process.exitCode = await showStatus(options, ownTerminal());
   });
-}
-
-function collect(text: string, before: readonly string[]): readonly string[] {
-  return [...before, text];
 }

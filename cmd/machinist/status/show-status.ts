@@ -1,9 +1,8 @@
-import type { Pod } from '../../../pkg/apis/wire.ts';
 import { ApiError } from '../../../pkg/kube/errors.ts';
-import { leases, machineDeployments, machines, machineSets, pods } from '../../../pkg/kube/resource.ts';
-import type { Transport } from '../../../pkg/kube/transport.ts';
+import { leases, machineDeployments, machines, machineSets } from '../../../pkg/kube/resource.ts';
 import { MACHINE_LEASE, MANAGER_LEASE } from '../../../pkg/leader/names.ts';
 import { CommandCluster } from '../command-cluster.ts';
+import { managerPods, type ManagerProcess, processAt } from '../manager-processes.ts';
 import { formatted } from '../output.ts';
 import { renderFindings, withCounts } from '../preflight/render.ts';
 import { runForExitCode, type Terminal } from '../terminal.ts';
@@ -20,8 +19,6 @@ import {
 } from './findings.ts';
 
 const TIMEOUT_MS = 10_000;
-/** Names of the ports of metrics and probes. */
-const HTTP_PORTS: ReadonlySet<string> = new Set(['http', 'machine-http']);
 
 /** Prints what is the matter with an installation. Resolves with the exit code: 1 when something needs attention, or nothing can be read. */
 export async function showStatus(options: StatusOptions, terminal: Terminal): Promise<number> {
@@ -46,7 +43,7 @@ async function check(cluster: CommandCluster, options: StatusOptions): Promise<r
         async (name) => await cluster.reader.get(leases, { namespace, name }).catch(nothingIfNotFound),
       ),
     ),
-    options.url.length > 0 ? Promise.all(options.url.map(askURL)) : askPods(cluster, options.selector),
+    processesOf(cluster, options).then(async (processes) => await Promise.all(processes.map(answerOf))),
     readTree(cluster),
   ]);
   const nowMs = cluster.now();
@@ -61,48 +58,19 @@ async function check(cluster: CommandCluster, options: StatusOptions): Promise<r
   ];
 }
 
-async function askPods(cluster: CommandCluster, labelSelector: string): Promise<readonly ProcessAnswer[]> {
-  const { reader, namespace, transport } = cluster;
-  const { items } = await reader.list(pods, { namespace, labelSelector });
-  const places = items.filter(({ metadata }) => metadata.deletionTimestamp === undefined).flatMap(placesOf);
-  return await Promise.all(places.map(({ name, path }) => askThroughServer(transport, name, path)));
+async function processesOf(
+  cluster: CommandCluster,
+  { url, selector }: StatusOptions,
+): Promise<readonly ManagerProcess[]> {
+  return url.length > 0 ? url.map(processAt) : await managerPods(cluster, selector);
 }
 
-/** Where a pod answers, as the API server reaches it. */
-function placesOf({ metadata: { name, namespace = '' }, spec }: Pod): readonly { name: string; path: string }[] {
-  const ports = (spec?.containers ?? []).flatMap((container) => portsOf(container));
-  return ports.map((port) => ({
-    name: ports.length === 1 ? name : `${name}:${port}`,
-    path: `/api/v1/namespaces/${namespace}/pods/${name}:${port}/proxy`,
-  }));
-}
-
-function portsOf(container: unknown): readonly number[] {
-  const { ports = [] } = container as { ports?: { name?: string; containerPort?: number }[] }; // a part of Pod that nothing else reads
-  return ports.flatMap(({ name = '', containerPort }) =>
-    HTTP_PORTS.has(name) && containerPort !== undefined ? [containerPort] : [],
-  );
-}
-
-async function askThroughServer(transport: Transport, name: string, path: string): Promise<ProcessAnswer> {
-  return await answerOf(name, async (page) => await transport.text(questionOf(`${path}${page}`)));
-}
-
-async function askURL(url: string): Promise<ProcessAnswer> {
-  const base = url.replace(/\/$/, '');
-  return await answerOf(base, async (page) => {
-    const answer = await fetch(`${base}${page}`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-    return await answer.text();
-  });
-}
-
-async function answerOf(name: string, read: (page: string) => Promise<string>): Promise<ProcessAnswer> {
+async function answerOf({ name, read }: ManagerProcess): Promise<ProcessAnswer> {
   try {
-    const [readyz, metrics] = await Promise.all([read('/readyz?verbose'), read('/metrics')]);
+    const [readyz, metrics] = await Promise.all([read('/readyz?verbose', TIMEOUT_MS), read('/metrics', TIMEOUT_MS)]);
     return { name, readyz, metrics };
   } catch (err) {
-    const { message, cause } = err as Error; // of fetch, or ApiError
-    return { name, error: cause instanceof Error && !(err instanceof ApiError) ? cause.message : message };
+    return { name, error: (err as Error).message }; // ApiError, or of a URL
   }
 }
 

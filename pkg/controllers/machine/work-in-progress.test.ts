@@ -132,5 +132,7 @@ test.each<{ what: string; record: Partial<DrainRecord>; want: object }>([
     ],
   });
 
-  expect(drains).toEqual([{ machine: 'default/m-1', purpose: 'deletion', since: '2026-01-01T00:00:00Z', ...want }]);
+  expect(drains).toEqual([
+    { machine: 'default/m-1', purpose: 'deletion', since: '2026-01-01T00:00:00Z', failures: 0, ...want },
+  ]);
 });

@@ -61,11 +61,12 @@ function exhaustedOf(machineClass: string, { failures, error, notBeforeMs }: Hel
 }
 
 function drainOf(machine: string, record: DrainRecord, at: At): OpenDrain {
-  const { purpose, startedMs, progress, force, forceAtMs, retryAtMs } = record;
+  const { purpose, startedMs, progress, force, forceAtMs, retryAtMs, failures } = record;
   return {
     machine,
     purpose,
     since: at(startedMs),
+    failures,
     isBlocked: progress !== undefined && isBlocked(progress),
     ...(progress !== undefined && { remainingPods: progress.remainingPods, message: describeProgress(progress) }),
     ...(force === undefined

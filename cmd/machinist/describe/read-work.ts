@@ -1,0 +1,25 @@
+import type { WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
+import type { CommandCluster } from '../command-cluster.ts';
+import { MANAGER_SELECTOR, managerPods, type ManagerProcess, processAt } from '../manager-processes.ts';
+
+/** Nobody waits longer for what an object can be described without. */
+const TIMEOUT_MS = 2_000;
+
+/**
+ * What the processes of the manager do about single machines: those at `urls`, else the pods in the namespace. Without those that do not
+ * answer, or may not be asked.
+ */
+export async function readWork(cluster: CommandCluster, urls: readonly string[]): Promise<readonly WorkInProgress[]> {
+  const processes =
+    urls.length > 0 ? urls.map(processAt) : await managerPods(cluster, MANAGER_SELECTOR).catch(() => []);
+  const answers = await Promise.all(processes.map(workOf));
+  return answers.filter((work) => work !== undefined);
+}
+
+async function workOf({ read }: ManagerProcess): Promise<WorkInProgress | undefined> {
+  try {
+    return JSON.parse(await read('/work', TIMEOUT_MS)) as WorkInProgress;
+  } catch {
+    return undefined;
+  }
+}
