@@ -35,6 +35,7 @@ function operatorWith(names: string, leaseNamespace?: string): Operator {
   ];
   const leadership = { targets: singleTarget(undefined), drivers: new ConfiguredDrivers([]), runtimes: new Map() };
   const operator = {
+    showWork: () => undefined,
     config: configFrom(
       'machinist run',
       new Map([
