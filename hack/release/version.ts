@@ -3,7 +3,7 @@ export function isLater(version: string, than: string): boolean {
   const [left, right] = [version, than].map((text) => (/^(\d+)\.(\d+)\.(\d+)$/.exec(text) ?? []).slice(1).map(Number));
   if (left?.length !== 3 || right?.length !== 3) return false;
   const at = left.findIndex((number, i) => number !== right[i]);
-  return at >= 0 && (left[at] ?? 0) > (right[at] ?? 0);
+  return (left[at] ?? 0) > (right[at] ?? 0);
 }
 
 /** A file of this project with the version of a release, by what stands around the former one. */

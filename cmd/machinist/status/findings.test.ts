@@ -144,6 +144,10 @@ test('machines that need attention are counted, and the first ones named', () =>
       remedy: 'machinist tree',
     },
   ]);
+  const frozen: TreeNode = { ...machine('s', 'attention'), kind: 'MachineSet', children: [machine('a', 'ok')] };
+  expect(machineFindings([frozen])).toMatchObject([
+    { status: 'warn', detail: '1 of 1 machines are Running; attention: MachineSet s' },
+  ]);
   expect(machineFindings({ error: 'no' })).toMatchObject([{ status: 'warn', detail: 'cannot be read: no' }]);
 });
 

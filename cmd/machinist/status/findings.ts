@@ -192,7 +192,7 @@ export function machineFindings(roots: readonly TreeNode[] | { readonly error: s
     ];
   }
   const all = roots.flatMap(flat);
-  const inTrouble = all.filter(({ kind, attention }) => kind !== 'MachineSet' && attention === 'attention');
+  const inTrouble = all.filter(({ attention }) => attention === 'attention');
   const machines = all.filter(({ kind }) => kind === 'Machine');
   const running = machines.filter(({ phase }) => phase === 'Running').length;
   const count = `${running} of ${machines.length} machines are Running`;

@@ -87,6 +87,14 @@ describe('the tree', () => {
     ]);
   });
 
+  test('shows the newest revision also without machines, and an older one as long as it has or wants some', () => {
+    const sets = [set('pool-old', '1', 0), set('pool-older', '0', 1), set('pool-new', '2', 0)];
+
+    const [root] = treeOf({ ...fleet(), sets, machines: [] }, NOW_MS);
+
+    expect(root?.children.map(({ name }) => name)).toEqual(['pool-new', 'pool-older']);
+  });
+
   test('says below an object what it waits for, and until when', () => {
     const lines = drawn(fleet(machine('m-3', 'pool-old', blocked)));
 
@@ -146,8 +154,10 @@ describe('the tree', () => {
     ];
 
     const text = drawn({ ...objects, machines }).join('\n');
+    const [root] = treeOf({ ...objects, machines }, NOW_MS);
 
     expect(text).toContain('! Frozen: Too many.');
+    expect(root?.children[0]?.children.map(({ attention }) => attention)).toEqual(['ok', 'attention']);
     expect(text).toMatch(/m-1 +Running +10m +Running/);
     expect(text).toMatch(/m-2 +Running +10m +Preserved/);
     expect(text).toMatch(/! .*It is preserved until 2026-01-02T00:00:00Z\./);
@@ -186,6 +196,7 @@ describe('the tree', () => {
       }),
     );
     expect(drawn(objects, { columns: 80 })[0]).not.toContain('VM');
+    expect(drawn(objects, { columns: 66 })[0]).not.toContain('NODE');
     expect(drawn(objects, { columns: 120 })[0]).toContain('VM');
   });
 
