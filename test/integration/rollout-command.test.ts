@@ -80,7 +80,14 @@ describe('machinist rollout', () => {
     expect(new Set(lines).size).toBeGreaterThanOrEqual(3);
 
     const table = await rollout(world, history(0), 'machinedeployment/d');
-    expect(table.stdout).toBe(`${POOL}\nREVISION  CHANGE-CAUSE\n1         <none>\n2         <none>\n\n`);
+    expect(table.stdout).toMatch(
+      new RegExp(
+        `^${POOL}\\nREVISION +AGE +CLASS +MACHINES +CHANGE-CAUSE\\n1 +\\S+ +c +\\d +<none>\\n2 +\\S+ +c2 +\\d +<none>\\n\\n$`,
+      ),
+    );
+    expect((await rollout(world, history(0, true))).stdout).toBe(
+      `${POOL} revision #1 -> #2\n- spec.class.name: "c"\n+ spec.class.name: "c2"\n`,
+    );
     expect((await rollout(world, history(1))).stdout).toContain('name: c\n');
 
     expect(await rollout(world, undo(2))).toMatchObject({

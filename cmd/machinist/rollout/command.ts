@@ -22,8 +22,10 @@ export function rolloutCommand(): Command {
     .addOption(timeoutOption())
     .addOption(revision('--revision <n>', 'fail unless this revision is rolled out; 0 means the latest'));
   add(rollout, 'history', 'View the revisions that can be rolled back to.', (tasks, options) =>
-    tasks.history(Number(options['revision'])),
-  ).addOption(revision('--revision <n>', 'show the template of this revision'));
+    tasks.history(Number(options['revision']), options['diff'] === true),
+  )
+    .addOption(revision('--revision <n>', 'show the template of this revision'))
+    .option('--diff', 'show how the template of the latest revision, or of --revision, differs from the one before');
   add(rollout, 'undo', 'Roll back to an earlier revision.', (tasks, options) =>
     tasks.undo(Number(options['toRevision'])),
   ).addOption(revision('--to-revision <n>', 'revision to roll back to; 0 means the previous one'));

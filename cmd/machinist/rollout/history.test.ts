@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { machineDeployment, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachineSet } from '../../../test/builders.ts';
 import { REVISION_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
-import { historyTable, revisionDetails, revisionsOf, undoOf } from './history.ts';
+import { historyTable, revisionDetails, revisionDiff, revisionsOf, undoOf } from './history.ts';
 
 const pool = machineDeployment((d) => {
   d.metadata.name = 'pool';
@@ -27,7 +27,10 @@ const set = (
 const stranger = set('7', 'x', (s) => (s.metadata.ownerReferences = []));
 const revisions = revisionsOf(pool, [
   set('10', 'class-3'),
-  set('2', 'class-2', (s) => (s.metadata.annotations['kubernetes.io/change-cause'] = 'new image')),
+  set('2', 'class-2', (s) => {
+    s.metadata.annotations['kubernetes.io/change-cause'] = 'new image';
+    s.status.replicas = 3;
+  }),
   stranger,
   set('', 'class-0'),
   set('1', 'class-1'),
@@ -38,13 +41,14 @@ test('revisions are those of its own sets, by number', () => {
 });
 
 test('the table shows them all with their causes', () => {
-  expect(historyTable('pool', revisions)).toBe(
+  const nowMs = Date.parse('2026-01-01T03:00:00Z');
+  expect(historyTable('pool', revisions, nowMs)).toBe(
     [
       'machinedeployment.machine.sapcloud.io/pool',
-      'REVISION  CHANGE-CAUSE',
-      '1         <none>',
-      '2         new image',
-      '10        <none>',
+      'REVISION  AGE  CLASS    MACHINES  CHANGE-CAUSE',
+      '1         3h   class-1  1         <none>',
+      '2         3h   class-2  3         new image',
+      '10        3h   class-3  1         <none>',
       '',
     ].join('\n'),
   );
@@ -58,6 +62,61 @@ test('one revision is shown with its template', () => {
   );
   expect(text).toContain('      name: class-2');
   expect(() => revisionDetails('pool', revisions, 3)).toThrow('unable to find the specified revision');
+});
+
+describe('the difference of a revision', () => {
+  const labelled = set('4', 'class-3', (s) => {
+    s.spec.template.metadata = { labels: { 'machine-template-hash': 'b', a: 'new' }, annotations: { b: '1' } };
+    s.spec.template.spec = {
+      ...s.spec.template.spec,
+      nodeTemplate: { spec: { taints: [{ key: 'k', effect: 'NoExecute' }] } },
+    };
+  });
+  const before = set('3', 'class-2', (s) => {
+    s.spec.template.metadata = { labels: { 'machine-template-hash': 'a', a: 'old' } };
+  });
+  const all = revisionsOf(pool, [labelled, before]);
+
+  test.each([
+    { number: 0, what: 'the latest' },
+    { number: 4, what: 'the named one' },
+  ])('from the one before it has a line for each field: $what', ({ number }) => {
+    expect(revisionDiff('pool', all, number)).toBe(
+      [
+        'machinedeployment.machine.sapcloud.io/pool revision #3 -> #4',
+        '+ metadata.annotations.b: "1"',
+        '- metadata.labels.a: "old"',
+        '+ metadata.labels.a: "new"',
+        '- spec.class.name: "class-2"',
+        '+ spec.class.name: "class-3"',
+        '+ spec.nodeTemplate.spec.taints[0].effect: "NoExecute"',
+        '+ spec.nodeTemplate.spec.taints[0].key: "k"',
+      ].join('\n'),
+    );
+  });
+
+  test('that only its label sets apart is none', () => {
+    const [older, newer] = ['a', 'b'].map((hash, i) =>
+      set(String(i + 1), 'class-1', (s) => (s.spec.template.metadata = { labels: { 'machine-template-hash': hash } })),
+    );
+
+    expect(
+      revisionDiff(
+        'pool',
+        revisionsOf(
+          pool,
+          [older, newer].filter((one) => one !== undefined),
+        ),
+        0,
+      ),
+    ).toContain('The templates are equal.');
+  });
+
+  test('is none of the oldest, nor of one that does not exist', () => {
+    expect(() => revisionDiff('pool', all, 3)).toThrow('revision 3 is the oldest one');
+    expect(() => revisionDiff('pool', all, 7)).toThrow('unable to find the specified revision');
+    expect(() => revisionDiff('pool', [], 0)).toThrow('unable to find the specified revision');
+  });
 });
 
 describe('an undo', () => {

@@ -1,15 +1,19 @@
 import { dump } from 'js-yaml';
 
 import { equalTemplate } from '../../../pkg/apis/machine/v1alpha1/template-equality.ts';
-import { REVISION_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import { classNameOf } from '../../../pkg/apis/machine/v1alpha1/defaults.ts';
+import { REVISION_ANNOTATION, TEMPLATE_HASH_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf } from '../../../pkg/apis/meta.ts';
 import { CommandError } from '../command-error.ts';
+import { ageOf } from '../describe/layout.ts';
 import { shown } from './target.ts';
 
 /** Why a revision was made, if anyone who made it said so. */
 const CHANGE_CAUSE_ANNOTATION = 'kubernetes.io/change-cause';
+
+const HASH_LABEL_PATH = `metadata.labels.${TEMPLATE_HASH_LABEL}`;
 
 /** One revision of a MachineDeployment: the set that has its template. */
 export interface Revision {
@@ -26,15 +30,62 @@ export function revisionsOf(deployment: MachineDeployment, sets: readonly Machin
     .toSorted((a, b) => a.number - b.number);
 }
 
-export function historyTable(name: string, revisions: readonly Revision[]): string {
-  const rows = revisions.map(({ number, set }) => [
+/** The revisions as a table; ages, of their MachineSets, count to `nowMs`. */
+export function historyTable(name: string, revisions: readonly Revision[], nowMs: number): string {
+  const rows = revisions.map(({ number, set: { metadata, spec, status } }) => [
     String(number),
-    set.metadata.annotations?.[CHANGE_CAUSE_ANNOTATION] ?? '<none>',
+    ageOf(metadata.creationTimestamp, nowMs),
+    classNameOf({ spec: spec.template?.spec }),
+    String(status?.replicas ?? 0),
+    metadata.annotations?.[CHANGE_CAUSE_ANNOTATION] ?? '<none>',
   ]);
-  const lines = [['REVISION', 'CHANGE-CAUSE'], ...rows].map(
-    ([number = '', cause = '']) => `${number.padEnd(10)}${cause}`,
+  const table = [['REVISION', 'AGE', 'CLASS', 'MACHINES', 'CHANGE-CAUSE'], ...rows];
+  const widths = table[0]?.map((_title, i) => Math.max(...table.map((row) => row[i]?.length ?? 0))) ?? [];
+  const lines = table.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd(),
   );
   return [shown(name), ...lines, ''].join('\n');
+}
+
+/**
+ * How the template of a revision (0: of the latest) differs from that of the one before it, a line for each field. Throws CommandError when
+ * there is no such revision, or none before it.
+ */
+export function revisionDiff(name: string, revisions: readonly Revision[], number: number): string {
+  const index = number === 0 ? revisions.length - 1 : revisions.findIndex((one) => one.number === number);
+  const [to, from] = [revisions[index], revisions[index - 1]];
+  if (to === undefined) throw new CommandError('unable to find the specified revision');
+  if (from === undefined)
+    throw new CommandError(`revision ${to.number} is the oldest one; there is nothing to compare it with`);
+  const [before, after] = [fieldsOf(from.set.spec.template), fieldsOf(to.set.spec.template)];
+  const changed = [...new Set([...before.keys(), ...after.keys()])].filter(
+    (path) => before.get(path) !== after.get(path),
+  );
+  const lines = changed
+    .toSorted()
+    .flatMap((path) => [fieldLine('-', path, before), fieldLine('+', path, after)].flat());
+  const title = `${shown(name)} revision #${from.number} -> #${to.number}`;
+  return [title, ...(lines.length === 0 ? ['The templates are equal.'] : lines)].join('\n');
+}
+
+function fieldLine(sign: string, path: string, fields: ReadonlyMap<string, string>): string[] {
+  const value = fields.get(path);
+  return value === undefined ? [] : [`${sign} ${path}: ${value}`];
+}
+
+/** The leaves of an object, by their paths such as `spec.class.name`. The label that tells sets apart differs in each, and says nothing. */
+function fieldsOf(value: unknown, path = ''): ReadonlyMap<string, string> {
+  if (path === HASH_LABEL_PATH) return new Map();
+  if (typeof value !== 'object' || value === null)
+    return new Map(value === undefined ? [] : [[path, JSON.stringify(value)]]);
+  return new Map(
+    Object.entries(value).flatMap(([name, member]) => [
+      ...fieldsOf(member, Array.isArray(value) ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`),
+    ]),
+  );
 }
 
 /** The template of one revision. Throws CommandError when there is no such. */

@@ -5,7 +5,7 @@ import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
 import type { ClusterOptions, SelectionOptions } from '../options.ts';
 import { runForExitCode, type PrintLine, type Terminal } from '../terminal.ts';
-import { historyTable, revisionDetails, revisionsOf, undoOf } from './history.ts';
+import { historyTable, revisionDetails, revisionDiff, revisionsOf, undoOf } from './history.ts';
 import { rolloutStatus, type RolloutStatus } from './status.ts';
 import { describeBlockingDeletions } from './blocking-deletions.ts';
 import { deploymentNamesOf, quoted, shown } from './target.ts';
@@ -110,11 +110,13 @@ function selectorOf({ spec }: MachineDeployment): string {
     .join(',');
 }
 
-/** Lists the revisions, or with a number the template of one. */
-export function history(revision: number): Task {
+/** Lists the revisions, or with a number the template of one; with `isDiff` how one differs from that before it. */
+export function history(revision: number, isDiff = false): Task {
   return async (cluster, name, say) => {
     const revisions = revisionsOf(await cluster.get(machineDeployments, name), await cluster.list(machineSets));
-    say(revision === 0 ? historyTable(name, revisions) : revisionDetails(name, revisions, revision));
+    if (isDiff) say(revisionDiff(name, revisions, revision));
+    else
+      say(revision === 0 ? historyTable(name, revisions, cluster.now()) : revisionDetails(name, revisions, revision));
   };
 }
 
