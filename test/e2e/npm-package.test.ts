@@ -73,7 +73,9 @@ describe('the package of npm', () => {
   test('makes a driver with the library that it brings along', async () => {
     await typed('machinist', 'driver', 'new', 'acme', '--language', 'typescript');
 
-    expect(await readdir(join(place, 'home/acme'))).toContain('machinist-driver');
+    const made = await readdir(join(place, 'home/acme'));
+    expect(made).toEqual(expect.arrayContaining(['machinist-driver', '.gitignore']));
+    expect(made.filter((name) => name.includes('packed'))).toEqual([]);
   });
 
   test('says to an old Node which one is needed, and what to do', async () => {

@@ -22,6 +22,9 @@ export const BUILT_PACKAGE = 'machinist-driver';
 /** Names of folders in a driver's, words that are no text in YAML, and what Go takes for something else. */
 const TAKEN = /^(contract|machine|machinist-driver|proof|proto|run|false|n|no|null|off|on|true|y|yes|internal|vendor)$/;
 
+/** What .gitignore is called in the package of npm, which would leave it out under its own name. */
+export const PACKED_GITIGNORE = 'packed-gitignore';
+
 /** From the root of a checkout, and of a bundle. */
 export const CONTRACT = 'proto/machine/driver/v1/driver.proto';
 
@@ -91,6 +94,8 @@ async function fill(folder: string, { language, name, root }: Omit<Scaffold, 'pl
   const example = path.join(root, 'examples/drivers', language);
   await copyExample(example, folder);
   await copyExample(path.join(root, 'examples/drivers/shared'), folder);
+  const packed = path.join(folder, PACKED_GITIGNORE);
+  if (existsSync(packed)) await rename(packed, path.join(folder, '.gitignore'));
   await giveName(folder, name);
   await cp(path.join(root, CONTRACT), path.join(folder, CONTRACT));
   if (language === 'typescript') await putPackage(root, path.join(folder, BUILT_PACKAGE));
