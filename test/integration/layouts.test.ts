@@ -33,7 +33,7 @@ const CHART = join(ROOT, 'deploy/helm/machinist');
 const SIM = {
   component: 'deploy/drivers/sim',
   provider: 'sim',
-  image: 'machinist-sim-driver:0.1.0',
+  image: `machinist-sim-driver:${packageJson.version}`,
   args: ['--kubeconfig=inClusterConfig', '--state-directory=/run/driver/state'],
   serviceAccount: true,
 };
@@ -41,18 +41,18 @@ const KWOK = {
   ...SIM,
   component: 'deploy/drivers/kwok',
   provider: 'kwok',
-  image: 'machinist-kwok-driver:0.1.0',
+  image: `machinist-kwok-driver:${packageJson.version}`,
 };
 const CLUSTER_API = {
   ...SIM,
   component: 'deploy/drivers/cluster-api',
   provider: 'cluster-api',
-  image: 'machinist-cluster-api-driver:0.1.0',
+  image: `machinist-cluster-api-driver:${packageJson.version}`,
 };
 const OPENSTACK = {
   component: 'deploy/drivers/openstack',
   provider: 'OpenStack',
-  image: 'machinist-openstack-driver:0.1.0',
+  image: `machinist-openstack-driver:${packageJson.version}`,
   args: ['--state-directory=/run/driver/state'],
 };
 const EXAMPLE = {
