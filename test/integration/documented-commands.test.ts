@@ -123,7 +123,7 @@ const OPEN = /\bNAME\b(?!:)/g;
 function filledIn(command: string): string {
   return command
     .replaceAll(/\bNS\b/g, NAMESPACE)
-    .replaceAll(/\b(machineclass|machinedeployment|mcd|rollout \w+)([ /])NAME\b/g, '$1$2workers')
+    .replaceAll(/\b(machineclass|mcc|machinedeployment|mcd|rollout \w+)([ /])NAME\b/g, '$1$2workers')
     .replaceAll(/\bworker(?:s-7d9f4-x2k8p|-[a-z]?\d)\b|<machine>/g, 'NAME')
     .replaceAll('NUMBER', '3')
     .replaceAll('<name>', 'x');
