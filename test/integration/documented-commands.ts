@@ -25,7 +25,7 @@ function linesOf(block: string): string[] {
 export const NOT_RUN: readonly (readonly [words: RegExp, why: string])[] = [
   [/^npm /, 'of this repository; CI runs these'],
   [
-    /^(?:kubectl (?:apply|describe|rollout|auth can-i|delete -k|machinist)|machinist (?:describe machine|rollout(?: \w+)?))$/,
+    /^(?:kubectl (?:apply|describe|rollout|auth can-i|delete -k|machinist)|machinist (?:describe(?: machine)?|rollout(?: \w+)?))$/,
     'a word for something',
   ],
   [/^machinist delete machine .*--abort/, 'only while a deletion is prepared; prepared-deletion.test.ts aborts one'],
