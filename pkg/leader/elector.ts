@@ -1,5 +1,5 @@
 import type { Lease } from '../apis/wire.ts';
-import { withDeadline } from '../clock/deadline.ts';
+import { DeadlineError, withDeadline } from '../clock/deadline.ts';
 import { elapsedSince, instantOf, type HostClock, type Instant } from '../clock/host-clock.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../kube/errors.ts';
 import type { Logger } from '../log/logger.ts';
@@ -411,7 +411,9 @@ export class Elector implements LeaseElector {
   }
 
   #renewalFailed(err: unknown, sentAt: Instant): 'failed' {
-    this.#missed.failed(err, sentAt.monotonicMs);
+    // The last one before the deadline has what time is left: a millisecond may be.
+    const isCutShort = err instanceof DeadlineError && err.timeoutMs < this.#longestCallMs;
+    this.#missed.failed(err, sentAt.monotonicMs, { isCutShort });
     this.#deps.log.debug({ lease: this.#deps.name, err }, 'renewal failed');
     return 'failed';
   }
@@ -518,9 +520,13 @@ export class Elector implements LeaseElector {
 
   /** A request that takes at most half of the renew deadline, so that a second one fits in. */
   #call<T>(parent: AbortSignal | undefined, send: (options: { signal: AbortSignal; timeoutMs: number }) => Promise<T>) {
-    const { clock, timing } = this.#deps;
-    const timeoutMs = Math.min(timing.renewDeadlineMs / 2, this.isLeading ? this.#remainingMs() : Infinity);
+    const { clock } = this.#deps;
+    const timeoutMs = Math.min(this.#longestCallMs, this.isLeading ? this.#remainingMs() : Infinity);
     return withDeadline(clock, timeoutMs, 'a request for the Lease', (signal) => send({ signal, timeoutMs }), parent);
+  }
+
+  get #longestCallMs(): number {
+    return this.#deps.timing.renewDeadlineMs / 2;
   }
 
   #see(lease: Lease | undefined): void {

@@ -61,3 +61,17 @@ test('a Lease is ours as it was answered last, or as it was sent since then with
   missed.end();
   expect(isOurs('2')).toBe(false);
 });
+
+test('one that had less time than others says nothing of a cause where one is known', () => {
+  const missed = new MissedRenewals(new FakeClock());
+  const cutShort = new DeadlineError('a request for the Lease', 1);
+  missed.failed(cutShort, 0, { isCutShort: true });
+  const alone = missed.why;
+  missed.failed(AWAY, 0);
+
+  missed.failed(cutShort, 0, { isCutShort: true });
+
+  expect([alone, missed.why]).toEqual([': a request for the Lease took longer than 1 ms', ': connection refused']);
+  missed.failed(new DeadlineError('a request for the Lease', 5_000), 0);
+  expect(missed.why).toBe(': a request for the Lease took longer than 5000 ms');
+});

@@ -44,8 +44,9 @@ export class MissedRenewals {
     );
   }
 
-  failed(err: unknown, sentMs: number): void {
-    this.#error = err instanceof Error ? err : new Error(String(err));
+  /** `isCutShort`: it had less time than others, so that its end says nothing of a cause; that of the one before is kept. */
+  failed(err: unknown, sentMs: number, { isCutShort = false }: { readonly isCutShort?: boolean } = {}): void {
+    if (!isCutShort || this.#error === undefined) this.#error = err instanceof Error ? err : new Error(String(err));
     this.#wasAway ||= isAway(err);
     this.#refusedSinceMs = isAway(err) ? undefined : (this.#refusedSinceMs ?? sentMs);
   }
