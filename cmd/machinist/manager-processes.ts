@@ -17,11 +17,13 @@ export interface ManagerProcess {
   readonly read: (page: string, timeoutMs: number) => Promise<string>;
 }
 
-/** The pods of the manager in the namespace, through the proxy of the API server. Throws ApiError. */
-export async function managerPods(
+/** The processes at `urls`; without any, the pods of the manager in the namespace, through the proxy of the API server. Throws ApiError. */
+export async function managerProcesses(
   { reader, namespace, transport }: CommandCluster,
-  labelSelector: string,
+  urls: readonly string[],
+  labelSelector: string = MANAGER_SELECTOR,
 ): Promise<readonly ManagerProcess[]> {
+  if (urls.length > 0) return urls.map(processAt);
   const { items } = await reader.list(pods, { namespace, labelSelector });
   return items
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
@@ -48,7 +50,7 @@ function portsOf(container: unknown): readonly number[] {
 }
 
 /** A process that runs elsewhere. */
-export function processAt(url: string): ManagerProcess {
+function processAt(url: string): ManagerProcess {
   const base = url.replace(/\/$/, '');
   return {
     name: base,

@@ -65,10 +65,18 @@ export function tableLines(
   if (rows.length === 0) return [`${wide}  <none>`];
   const rules = header.map((cell) => '-'.repeat(cell.length));
   const table = [header, rules, ...rows.map((row) => row.map(onOneLine))];
-  const widths = header.map((_cell, i) => Math.max(...table.map((row) => row[i]?.length ?? 0)));
-  const line = (row: readonly string[]): string =>
-    `  ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ')}`.trimEnd();
-  return [wide, ...table.map(line)];
+  return [wide, ...alignedLines(table).map((line) => `  ${line}`)];
+}
+
+/** Rows with as many cells as the first, each column as wide as its longest cell. */
+export function alignedLines(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = rows[0]?.map((_cell, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0))) ?? [];
+  return rows.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
 }
 
 function conditionRow({ type, status, since, reason = '', message = '' }: DescribedCondition, nowMs: number): string[] {

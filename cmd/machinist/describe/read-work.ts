@@ -1,6 +1,6 @@
 import type { WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
 import type { CommandCluster } from '../command-cluster.ts';
-import { MANAGER_SELECTOR, managerPods, type ManagerProcess, processAt } from '../manager-processes.ts';
+import { type ManagerProcess, managerProcesses } from '../manager-processes.ts';
 
 /** Nobody waits longer for what an object can be described without. */
 const TIMEOUT_MS = 2_000;
@@ -10,8 +10,7 @@ const TIMEOUT_MS = 2_000;
  * answer, or may not be asked.
  */
 export async function readWork(cluster: CommandCluster, urls: readonly string[]): Promise<readonly WorkInProgress[]> {
-  const processes =
-    urls.length > 0 ? urls.map(processAt) : await managerPods(cluster, MANAGER_SELECTOR).catch(() => []);
+  const processes = await managerProcesses(cluster, urls).catch(() => []);
   const answers = await Promise.all(processes.map(workOf));
   return answers.filter((work) => work !== undefined);
 }

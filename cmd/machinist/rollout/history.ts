@@ -7,7 +7,7 @@ import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machi
 import type { MachineSet } from '../../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf } from '../../../pkg/apis/meta.ts';
 import { CommandError } from '../command-error.ts';
-import { ageOf } from '../describe/layout.ts';
+import { ageOf, alignedLines } from '../describe/layout.ts';
 import { shown } from './target.ts';
 
 /** Why a revision was made, if anyone who made it said so. */
@@ -40,14 +40,7 @@ export function historyTable(name: string, revisions: readonly Revision[], nowMs
     metadata.annotations?.[CHANGE_CAUSE_ANNOTATION] ?? '<none>',
   ]);
   const table = [['REVISION', 'AGE', 'CLASS', 'MACHINES', 'CHANGE-CAUSE'], ...rows];
-  const widths = table[0]?.map((_title, i) => Math.max(...table.map((row) => row[i]?.length ?? 0))) ?? [];
-  const lines = table.map((row) =>
-    row
-      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
-  return [shown(name), ...lines, ''].join('\n');
+  return [shown(name), ...alignedLines(table), ''].join('\n');
 }
 
 /**

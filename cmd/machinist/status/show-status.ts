@@ -2,7 +2,7 @@ import { ApiError } from '../../../pkg/kube/errors.ts';
 import { leases, machineDeployments, machines, machineSets } from '../../../pkg/kube/resource.ts';
 import { MACHINE_LEASE, MANAGER_LEASE } from '../../../pkg/leader/names.ts';
 import { CommandCluster } from '../command-cluster.ts';
-import { managerPods, type ManagerProcess, processAt } from '../manager-processes.ts';
+import { type ManagerProcess, managerProcesses } from '../manager-processes.ts';
 import { formatted } from '../output.ts';
 import { renderFindings, withCounts } from '../preflight/render.ts';
 import { runForExitCode, type Terminal } from '../terminal.ts';
@@ -43,7 +43,9 @@ async function check(cluster: CommandCluster, options: StatusOptions): Promise<r
         async (name) => await cluster.reader.get(leases, { namespace, name }).catch(nothingIfNotFound),
       ),
     ),
-    processesOf(cluster, options).then(async (processes) => await Promise.all(processes.map(answerOf))),
+    managerProcesses(cluster, options.url, options.selector).then(
+      async (processes) => await Promise.all(processes.map(answerOf)),
+    ),
     readTree(cluster),
   ]);
   const nowMs = cluster.now();
@@ -56,13 +58,6 @@ async function check(cluster: CommandCluster, options: StatusOptions): Promise<r
     ...(answers.length === 0 ? [NO_PROCESS] : processFindings(answers, version(), nowMs)),
     ...machineFindings(roots),
   ];
-}
-
-async function processesOf(
-  cluster: CommandCluster,
-  { url, selector }: StatusOptions,
-): Promise<readonly ManagerProcess[]> {
-  return url.length > 0 ? url.map(processAt) : await managerPods(cluster, selector);
 }
 
 async function answerOf({ name, read }: ManagerProcess): Promise<ProcessAnswer> {
