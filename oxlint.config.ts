@@ -20,7 +20,7 @@ export const TIERS = [
   ['preflight'],
   ['operator'],
   ['controllers'],
-  ['autoscaler'],
+  ['autoscaler', 'fleet'],
 ];
 
 /** Folders of pkg that only commands import: no other folder of pkg knows a provider, or how drivers are proven. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
-import type { TreeNode } from '../../cmd/machinist/tree/tree.ts';
 import { machineDeployments } from '../../pkg/kube/resource.ts';
+import type { TreeNode } from '../../pkg/fleet/tree.ts';
 import { type Ending, Program } from '../e2e/program.ts';
 import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';

@@ -7,15 +7,9 @@ import type { Event } from '../../../pkg/apis/wire.ts';
 import { explainClusterAPICluster, type AroundCluster } from '../../../pkg/controllers/cluster-api/explain-cluster.ts';
 import type { Reader } from '../../../pkg/kube/client.ts';
 import { clusterAPIClusters, clusterAPIMachines, secrets } from '../../../pkg/kube/resource.ts';
-import {
-  describedCondition,
-  eventsOf,
-  explanationOf,
-  optionalMember,
-  type DescribedCondition,
-  type DescribedEvent,
-  type DescribedExplanation,
-} from './described.ts';
+import { optionalMember } from '../../../pkg/apis/optional-member.ts';
+import { explanationOf, type DescribedExplanation } from '../../../pkg/fleet/described-explanation.ts';
+import { describedCondition, eventsOf, type DescribedCondition, type DescribedEvent } from './described.ts';
 import { isAnswer, readNamed } from './read-named.ts';
 import { conditionLines, eventLines, explanationFields, fieldLines, tableLines } from './layout.ts';
 import type { DescribedKind } from './print-description.ts';

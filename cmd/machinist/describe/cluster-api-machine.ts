@@ -8,15 +8,9 @@ import type { Event } from '../../../pkg/apis/wire.ts';
 import { hookNamesOf } from '../../../pkg/controllers/cluster-api/deletion/hooks.ts';
 import { explainClusterAPIMachine, type ClusterLookup } from '../../../pkg/controllers/cluster-api/explain.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/kube/resource.ts';
-import {
-  describedCondition,
-  eventsOf,
-  explanationOf,
-  optionalMember,
-  type DescribedCondition,
-  type DescribedEvent,
-  type DescribedExplanation,
-} from './described.ts';
+import { optionalMember } from '../../../pkg/apis/optional-member.ts';
+import { explanationOf, type DescribedExplanation } from '../../../pkg/fleet/described-explanation.ts';
+import { describedCondition, eventsOf, type DescribedCondition, type DescribedEvent } from './described.ts';
 import { readNamed } from './read-named.ts';
 import { conditionLines, eventLines, explanationFields, fieldLines } from './layout.ts';
 import type { DescribedKind } from './print-description.ts';

@@ -1,14 +1,5 @@
 import type { Event } from '../../../pkg/apis/wire.ts';
-import { toTimestamp } from '../../../pkg/clock/clock.ts';
-
-/** Where an object stands, why, what it waits for, since when (RFC 3339), and what comes next. */
-export interface DescribedExplanation {
-  readonly reason: string;
-  readonly message: string;
-  readonly waitingFor?: string;
-  readonly since?: string;
-  readonly nextStep: string;
-}
+import { optionalMember } from '../../../pkg/apis/optional-member.ts';
 
 /** One condition. Times are RFC 3339, absent where nobody recorded them. */
 export interface DescribedCondition {
@@ -27,27 +18,6 @@ export interface DescribedEvent {
   readonly count: number;
   readonly first?: string;
   readonly last?: string;
-}
-
-/** An explanation that was given at `nowMs`, as it is described. */
-export function explanationOf(
-  explanation: {
-    readonly reason: string;
-    readonly message: string;
-    readonly waitingFor: string | undefined;
-    readonly sinceMs: number | undefined;
-    readonly nextStep: string;
-  },
-  nowMs: number,
-): DescribedExplanation {
-  const { reason, message, waitingFor, sinceMs, nextStep } = explanation;
-  return {
-    reason,
-    message,
-    ...optionalMember('waitingFor', waitingFor),
-    ...optionalMember('since', sinceMs === undefined ? undefined : toTimestamp(nowMs - sinceMs)),
-    nextStep,
-  };
 }
 
 export function describedCondition(condition: {
@@ -91,12 +61,4 @@ function eventOf({
     ...optionalMember('first', firstTimestamp ?? eventTime),
     ...optionalMember('last', lastTimestamp ?? eventTime ?? firstTimestamp),
   };
-}
-
-/** An object with the member if it has a value, otherwise an empty object. */
-export function optionalMember<K extends string>(
-  member: K,
-  value: string | undefined | null,
-): Partial<Record<K, string>> {
-  return value === undefined || value === null || value === '' ? {} : ({ [member]: value } as Record<K, string>);
 }

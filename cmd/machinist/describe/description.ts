@@ -2,17 +2,11 @@ import { NODE_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../pkg/apis/meta.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
-import {
-  describedCondition,
-  eventsOf,
-  explanationOf,
-  optionalMember,
-  type DescribedCondition,
-  type DescribedEvent,
-  type DescribedExplanation,
-} from './described.ts';
-import type { MachineWork } from './machine-work.ts';
+import { describedCondition, eventsOf, type DescribedCondition, type DescribedEvent } from './described.ts';
 import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
+import { optionalMember } from '../../../pkg/apis/optional-member.ts';
+import { explanationOf, type DescribedExplanation } from '../../../pkg/fleet/described-explanation.ts';
+import type { MachineWork } from '../../../pkg/fleet/machine-work.ts';
 
 /** What `machinist describe machine` tells; printed as it is with `-o json`. */
 export interface Description extends DescribedExplanation {

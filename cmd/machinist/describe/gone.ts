@@ -2,9 +2,11 @@ import type { Event } from '../../../pkg/apis/wire.ts';
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { ObjectRef } from '../../../pkg/kube/client.ts';
 import { events as eventResource, type Resource } from '../../../pkg/kube/resource.ts';
+import { optionalMember } from '../../../pkg/apis/optional-member.ts';
+import { ageOf } from '../../../pkg/fleet/age.ts';
 import type { CommandCluster } from '../command-cluster.ts';
-import { type DescribedEvent, eventsOf, optionalMember } from './described.ts';
-import { ageOf, eventLines, fieldLines } from './layout.ts';
+import { type DescribedEvent, eventsOf } from './described.ts';
+import { eventLines, fieldLines } from './layout.ts';
 import type { PrintedDescription } from './print-description.ts';
 import { isAnswer } from './read-named.ts';
 

@@ -2,17 +2,12 @@ import type { AttachmentStatus, IronCoreMachine } from '../../../pkg/apis/ironco
 import type { Event } from '../../../pkg/apis/wire.ts';
 import { explainIronCoreMachine, type CachedPool } from '../../../pkg/controllers/ironcore/explain.ts';
 import { ironCoreMachinePools, ironCoreMachines } from '../../../pkg/kube/resource.ts';
-import {
-  describedCondition,
-  eventsOf,
-  explanationOf,
-  optionalMember,
-  type DescribedCondition,
-  type DescribedEvent,
-  type DescribedExplanation,
-} from './described.ts';
+import { optionalMember } from '../../../pkg/apis/optional-member.ts';
+import { ageOf } from '../../../pkg/fleet/age.ts';
+import { explanationOf, type DescribedExplanation } from '../../../pkg/fleet/described-explanation.ts';
+import { describedCondition, eventsOf, type DescribedCondition, type DescribedEvent } from './described.ts';
 import { readNamed } from './read-named.ts';
-import { ageOf, conditionLines, eventLines, explanationFields, fieldLines, tableLines } from './layout.ts';
+import { conditionLines, eventLines, explanationFields, fieldLines, tableLines } from './layout.ts';
 import type { DescribedKind } from './print-description.ts';
 
 /** A volume or a network interface of a Machine of IronCore. */

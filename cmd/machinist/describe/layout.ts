@@ -1,6 +1,6 @@
-import { fromTimestamp } from '../../../pkg/clock/clock.ts';
-import type { DescribedCondition, DescribedEvent, DescribedExplanation } from './described.ts';
-import { humanDuration } from './human-duration.ts';
+import { ageOf } from '../../../pkg/fleet/age.ts';
+import type { DescribedExplanation } from '../../../pkg/fleet/described-explanation.ts';
+import type { DescribedCondition, DescribedEvent } from './described.ts';
 
 export type Field = readonly [label: string, value: string | undefined];
 
@@ -47,12 +47,6 @@ export function eventLines(events: readonly DescribedEvent[], nowMs: number): re
     header,
     events.map((event) => eventRow(event, nowMs)),
   );
-}
-
-/** How long ago a time was. */
-export function ageOf(timestamp: string | undefined, nowMs: number): string {
-  const sinceMs = fromTimestamp(timestamp);
-  return sinceMs === undefined ? '<unknown>' : humanDuration(Math.max(0, nowMs - sinceMs));
 }
 
 /** A table below its title. */

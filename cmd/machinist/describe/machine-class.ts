@@ -2,7 +2,8 @@ import { vmClassNameOf } from '../../../pkg/apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_FINALIZER } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { MachineClass, SecretReference } from '../../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import { machineClasses, machines } from '../../../pkg/kube/resource.ts';
-import { type DescribedEvent, eventsOf, optionalMember } from './described.ts';
+import { optionalMember } from '../../../pkg/apis/optional-member.ts';
+import { type DescribedEvent, eventsOf } from './described.ts';
 import { eventLines, fieldLines } from './layout.ts';
 import type { DescribedKind } from './print-description.ts';
 

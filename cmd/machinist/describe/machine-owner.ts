@@ -4,15 +4,10 @@ import type { MachineSet } from '../../../pkg/apis/machine/v1alpha1/machine-set.
 import { controllerOf } from '../../../pkg/apis/meta.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
 import { machineDeployments, machines, machineSets } from '../../../pkg/kube/resource.ts';
+import { optionalMember } from '../../../pkg/apis/optional-member.ts';
+import { treeOf, type TreeNode } from '../../../pkg/fleet/tree.ts';
 import { renderTree } from '../tree/render.ts';
-import { treeOf, type TreeNode } from '../tree/tree.ts';
-import {
-  describedCondition,
-  type DescribedCondition,
-  type DescribedEvent,
-  eventsOf,
-  optionalMember,
-} from './described.ts';
+import { describedCondition, type DescribedCondition, type DescribedEvent, eventsOf } from './described.ts';
 import { conditionLines, eventLines, fieldLines } from './layout.ts';
 import type { DescribedKind } from './print-description.ts';
 

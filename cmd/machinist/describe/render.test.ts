@@ -4,10 +4,10 @@ import { SECOND } from '../../../test/durations.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
 import { machineConditions } from '../../../pkg/controllers/machine/explain/conditions.ts';
 import { hold, withHold } from '../../../pkg/controllers/machines/replacement-hold.ts';
+import { humanDuration } from '../../../pkg/fleet/human-duration.ts';
+import type { MachineWork } from '../../../pkg/fleet/machine-work.ts';
 import { machine } from '../../../test/builders.ts';
 import { describe } from './description.ts';
-import type { MachineWork } from './machine-work.ts';
-import { humanDuration } from './human-duration.ts';
 import { renderDescription } from './render.ts';
 
 const NOW = Date.parse('2026-01-01T00:10:00Z');

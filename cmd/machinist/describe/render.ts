@@ -1,8 +1,9 @@
 import { fromTimestamp } from '../../../pkg/clock/clock.ts';
-import { humanDuration } from './human-duration.ts';
-import { ageOf, conditionLines, eventLines, explanationFields, type Field, fieldLines } from './layout.ts';
+import { ageOf } from '../../../pkg/fleet/age.ts';
+import { humanDuration } from '../../../pkg/fleet/human-duration.ts';
+import type { MachineWork } from '../../../pkg/fleet/machine-work.ts';
+import { conditionLines, eventLines, explanationFields, type Field, fieldLines } from './layout.ts';
 import type { Description } from './description.ts';
-import type { MachineWork } from './machine-work.ts';
 
 /** A description as text, in the layout of `kubectl describe`. Ages count to `nowMs`. */
 export function renderDescription(description: Description, nowMs: number): string {

@@ -27,7 +27,7 @@ import {
   versionsOf,
   type Resource,
 } from '../../../pkg/kube/resource.ts';
-import { humanDuration } from '../describe/human-duration.ts';
+import { humanDuration } from '../../../pkg/fleet/human-duration.ts';
 
 /** One thing that was looked at. `fail`: a process could not start, or not do its work; `warn`: a part of it. */
 export interface Finding {

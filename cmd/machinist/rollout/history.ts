@@ -6,8 +6,9 @@ import { REVISION_ANNOTATION, TEMPLATE_HASH_LABEL } from '../../../pkg/apis/mach
 import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf } from '../../../pkg/apis/meta.ts';
+import { ageOf } from '../../../pkg/fleet/age.ts';
 import { CommandError } from '../command-error.ts';
-import { ageOf, alignedLines } from '../describe/layout.ts';
+import { alignedLines } from '../describe/layout.ts';
 import { shown } from './target.ts';
 
 /** Why a revision was made, if anyone who made it said so. */

@@ -1,104 +1,31 @@
-import { replicasOf } from '../../../pkg/apis/machine/v1alpha1/defaults.ts';
-import { FREEZE_LABEL, REVISION_ANNOTATION, UNFREEZE_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
-import type {
-  MachineDeployment,
-  MachineDeploymentStatus,
-} from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
-import { isStopped } from '../../../pkg/controllers/replicas/creation-brake.ts';
-import { REPLACEMENT_HELD } from '../../../pkg/controllers/machines/replacement-held-condition.ts';
+import { REVISION_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
+import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
+import { rolloutOf, troublesOf } from '../../../pkg/fleet/rollout.ts';
 import { CommandError } from '../command-error.ts';
 
-/** Where a rollout stands, in kubectl's words. */
+/** The progress of a rollout, in kubectl's words. */
 export interface RolloutStatus {
   readonly text: string;
   readonly isDone: boolean;
-  /** What keeps it from being done, as far as the controllers know. */
+  /** What keeps it from being done, as far as the controllers know, in one line. */
   readonly trouble?: string;
 }
 
 /**
- * Where the rollout of `deployment` stands. Throws CommandError when it has exceeded its progress deadline, and when it is
- * another revision than the one asked for (0 asks for none).
+ * The progress of the rollout of `deployment`. Throws CommandError when it has exceeded its progress deadline, and when it is
+ * another revision than the requested one (0: any).
  */
 export function rolloutStatus(deployment: MachineDeployment, revision: number): RolloutStatus {
-  const { metadata, status = {} } = deployment;
   requireRevision(deployment, revision);
-  if ((metadata.generation ?? 0) > (status.observedGeneration ?? 0)) {
-    return { text: 'Waiting for machine deployment spec update to be observed...', isDone: false };
-  }
-  const progressing = status.conditions?.find(({ type }) => type === 'Progressing');
-  if (progressing?.reason === 'ProgressDeadlineExceeded') {
-    throw new CommandError(`machine deployment "${metadata.name}" exceeded its progress deadline`);
-  }
-  const what = remaining(deployment);
-  if (what === undefined) {
-    return { text: `machine deployment "${metadata.name}" successfully rolled out`, isDone: true };
-  }
-  const trouble = troubleOf(deployment);
+  const { state, text } = rolloutOf(deployment);
+  if (state === 'late') throw new CommandError(text);
+  if (state !== 'waiting') return { text, isDone: state === 'done' };
+  const trouble = troublesOf(deployment).join('; ');
   return {
-    text: `Waiting for machine deployment "${metadata.name}" rollout to finish: ${what}...`,
+    text: `Waiting for machine deployment "${deployment.metadata.name}" rollout to finish: ${text}...`,
     isDone: false,
     ...(trouble === '' ? {} : { trouble }),
   };
-}
-
-/** Conditions that tell of trouble when they are True. */
-const TROUBLES: ReadonlySet<string> = new Set(['InvalidSpec', 'ReplicaFailure', REPLACEMENT_HELD]);
-/** The reasons of condition Progressing that the counts do not tell. */
-const UNTOLD: ReadonlySet<string> = new Set([
-  'MachineSetCreateError',
-  'WaitingForUpdateOrder',
-  'WaitingForMaintenance',
-]);
-
-/** In one line; '' when there is none. */
-function troubleOf(deployment: MachineDeployment): string {
-  return troublesOf(deployment).join('; ');
-}
-
-/**
- * What keeps a MachineDeployment from being as asked for, one in a line that begins with a reason and a colon. The machine that is named stays
- * the same as long as it fails.
- */
-export function troublesOf(deployment: MachineDeployment): readonly string[] {
-  const { conditions = [], failedMachines }: MachineDeploymentStatus = deployment.status ?? {};
-  const told = conditions
-    .filter(({ type, status, reason = '' }) =>
-      type === 'Progressing' ? UNTOLD.has(reason) : TROUBLES.has(type) && status === 'True',
-    )
-    .map(({ type, reason = '', message = '' }) => `${type === 'Progressing' ? reason : type}: ${message}`);
-  const freeze = freezeOf(deployment);
-  if (freeze !== undefined) told.unshift(freeze);
-  if (deployment.spec.paused === true) told.unshift('Paused: nothing is rolled out until the rollout is resumed');
-  const failed = (failedMachines ?? []).toSorted((a, b) => ((a.name ?? '') < (b.name ?? '') ? -1 : 1));
-  const [first] = failed;
-  if (first !== undefined) {
-    const count = failed.length === 1 ? '1 machine is failing:' : `${failed.length} machines are failing, for example`;
-    told.push(`${count} ${first.name}: ${first.lastOperation?.description ?? 'for an unknown reason'}`);
-  }
-  return told.map((line) => line.replaceAll(/\s+/g, ' '));
-}
-
-/** That it is frozen, since when, why, and what ends it; undefined when it is not. */
-function freezeOf({ metadata, status }: MachineDeployment): string | undefined {
-  const condition = status?.conditions?.find((one) => one.type === 'Frozen' && one.status === 'True');
-  if (condition === undefined && metadata.labels?.[FREEZE_LABEL] !== 'True') return undefined;
-  const { lastTransitionTime, message = `it has label ${FREEZE_LABEL}=True` } = condition ?? {};
-  const since = lastTransitionTime === undefined ? '' : ` since ${lastTransitionTime}`;
-  if (isStopped(status?.conditions)) return `Frozen${since}: ${message}`; // says itself what ends it
-  const end = `it is unfrozen when there are few enough machines, or by annotation ${UNFREEZE_ANNOTATION}=True on this MachineDeployment`;
-  return `Frozen${since}, no machines are created: ${message}; ${end}`;
-}
-
-function remaining(deployment: MachineDeployment): string | undefined {
-  const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = deployment.status ?? {};
-  const wanted = replicasOf(deployment);
-  if (updatedReplicas < wanted) return `${updatedReplicas} out of ${wanted} new replicas have been updated`;
-  if (replicas > updatedReplicas) return `${replicas - updatedReplicas} old replicas are pending termination`;
-  if (availableReplicas < updatedReplicas) {
-    return `${availableReplicas} of ${updatedReplicas} updated replicas are available`;
-  }
-  return undefined;
 }
 
 function requireRevision({ metadata }: MachineDeployment, revision: number): void {

@@ -5,7 +5,7 @@ import { describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 
 import type { Lease } from '../../../pkg/apis/wire.ts';
-import type { TreeNode } from '../tree/tree.ts';
+import type { TreeNode } from '../../../pkg/fleet/tree.ts';
 import { ALERTS, NOT_CHECKED, pendingAlerts } from './alerts.ts';
 import { leaseFindings, machineFindings, processFindings } from './findings.ts';
 import { parseSamples } from './samples.ts';

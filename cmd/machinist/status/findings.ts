@@ -1,7 +1,7 @@
 import type { Lease } from '../../../pkg/apis/wire.ts';
 import { fromTimestamp } from '../../../pkg/clock/clock.ts';
-import { humanDuration } from '../describe/human-duration.ts';
-import type { TreeNode } from '../tree/tree.ts';
+import { humanDuration } from '../../../pkg/fleet/human-duration.ts';
+import type { TreeNode } from '../../../pkg/fleet/tree.ts';
 import { pendingAlerts } from './alerts.ts';
 import { parseSamples, type Sample } from './samples.ts';
 

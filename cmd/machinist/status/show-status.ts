@@ -1,12 +1,12 @@
 import { ApiError } from '../../../pkg/kube/errors.ts';
 import { leases, machineDeployments, machines, machineSets } from '../../../pkg/kube/resource.ts';
 import { MACHINE_LEASE, MANAGER_LEASE } from '../../../pkg/leader/names.ts';
+import { treeOf, type TreeNode } from '../../../pkg/fleet/tree.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { type ManagerProcess, managerProcesses } from '../manager-processes.ts';
 import { formatted } from '../output.ts';
 import { renderFindings, withCounts } from '../preflight/render.ts';
 import { runForExitCode, type Terminal } from '../terminal.ts';
-import { treeOf, type TreeNode } from '../tree/tree.ts';
 import { version } from '../version.ts';
 import type { StatusOptions } from './command.ts';
 import {

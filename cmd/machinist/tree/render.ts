@@ -1,10 +1,9 @@
 import { styleText } from 'node:util';
 
-import { fromTimestamp } from '../../../pkg/clock/clock.ts';
-import { namesBlock } from '../../../pkg/drain/progress-text.ts';
-import { ageOf } from '../describe/layout.ts';
-import type { Attention } from './attention.ts';
-import type { TreeNode } from './tree.ts';
+import { ageOf } from '../../../pkg/fleet/age.ts';
+import type { Attention } from '../../../pkg/fleet/attention.ts';
+import { type Detail, detailsOf, reasonOf, statusOf } from '../../../pkg/fleet/node-texts.ts';
+import type { TreeNode } from '../../../pkg/fleet/tree.ts';
 
 export interface TreeLayout {
   /** Of the terminal; undefined for no limit. */
@@ -27,7 +26,7 @@ interface Row {
   readonly cells: readonly string[];
   /** What stands before the lines below the row. */
   readonly indent: string;
-  readonly details: readonly { readonly attention: Attention; readonly text: string }[];
+  readonly details: readonly Detail[];
 }
 
 /** The tree as text, a line for each object, below it what holds it up. Ages count to `nowMs`. */
@@ -87,38 +86,6 @@ function rowsOf(node: TreeNode, nowMs: number, before: string, below: string): R
     { attention, cells, indent: `${below}${children.length > 0 ? '│ ' : '  '}`, details: detailsOf(node, nowMs) },
     ...children.flatMap((child, i) => branch(child, nowMs, below, i === children.length - 1)),
   ];
-}
-
-function statusOf({ replicas, phase = '' }: TreeNode): string {
-  if (replicas !== undefined) return `${replicas.ready}/${replicas.desired} ready`;
-  return phase === '' ? 'New' : phase;
-}
-
-function reasonOf({ explanation, troubles = [], ...node }: TreeNode, nowMs: number): string {
-  if (explanation === undefined) return troubles.map((trouble) => trouble.split(':')[0] ?? '')[0] ?? '';
-  const reason = namesBlock(explanation.message) ? 'DrainBlocked' : explanation.reason;
-  return isPreserved(node, nowMs) && reason === 'Running' ? 'Preserved' : reason;
-}
-
-function detailsOf(node: TreeNode, nowMs: number): Row['details'] {
-  const { explanation, troubles = [], attention } = node;
-  if (explanation === undefined) {
-    return troubles.map((text) => ({ attention: text.startsWith('RollingOut: ') ? 'progressing' : 'attention', text }));
-  }
-  const { message, waitingFor, since } = explanation;
-  if (attention === 'ok') return [];
-  const flat = message.replaceAll(/\s+/g, ' ');
-  const age = since === undefined ? '' : `(${ageOf(since, nowMs)}) `;
-  const text =
-    waitingFor === undefined || /^waiting for /i.test(flat)
-      ? `${age}${flat}`
-      : `${age}Waiting for ${waitingFor}: ${flat}`;
-  return [{ attention, text }];
-}
-
-/** Whether a machine is kept for somebody to look at it. */
-function isPreserved({ preservedUntil }: Pick<TreeNode, 'preservedUntil'>, nowMs: number): boolean {
-  return (fromTimestamp(preservedUntil) ?? -Infinity) > nowMs;
 }
 
 function columnsThatFit(widths: readonly number[], columns: number | undefined): number[] {

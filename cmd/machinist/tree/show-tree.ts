@@ -1,5 +1,6 @@
 import { GROUP } from '../../../pkg/apis/machine/v1alpha1/group.ts';
 import { machineDeployments, machines, machineSets } from '../../../pkg/kube/resource.ts';
+import { treeOf, type TreeNode, type TreeObjects } from '../../../pkg/fleet/tree.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
 import { formatted } from '../output.ts';
@@ -7,7 +8,6 @@ import { parseReferences } from '../references.ts';
 import { runForExitCode, type Terminal } from '../terminal.ts';
 import { TREE_KINDS, type TreeOptions } from './command.ts';
 import { renderTree } from './render.ts';
-import { treeOf, type TreeNode, type TreeObjects } from './tree.ts';
 
 /** How often ages are brought up to date. */
 const REDRAWN_EVERY_MS = 10_000;

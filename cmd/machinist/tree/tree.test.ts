@@ -5,11 +5,8 @@ import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import type { ObjectMeta } from '../../../pkg/apis/meta.ts';
-import { describeProgress } from '../../../pkg/drain/progress-text.ts';
-import type { BlockedPod } from '../../../pkg/drain/drain.ts';
-import { attentionOf } from './attention.ts';
+import { treeOf, type TreeObjects } from '../../../pkg/fleet/tree.ts';
 import { renderTree, type TreeLayout } from './render.ts';
-import { treeOf, type TreeObjects } from './tree.ts';
 
 const THEN = '2026-01-01T00:00:00Z';
 const NOW_MS = Date.parse('2026-01-01T00:10:00Z');
@@ -217,26 +214,3 @@ function condition<T extends string>(
 ): { type: T; status: 'True'; reason: string; message: string } {
   return { type, status: 'True', reason, message };
 }
-
-test.each<{ reason: BlockedPod['reason']; detail: string; needs: boolean }>([
-  { reason: 'misconfigured-disruption-budget', detail: 'b', needs: true },
-  { reason: 'disruption-budget', detail: 'b', needs: true },
-  { reason: 'terminating', detail: 'finalizer x', needs: true },
-  { reason: 'volume-detach', detail: 'v', needs: false },
-  { reason: 'turn', detail: '', needs: false },
-  { reason: 'completion', detail: '', needs: false },
-  { reason: 'ending', detail: '2026', needs: false },
-])('a drain that waits for $reason needs attention: $needs', ({ reason, detail, needs }) => {
-  const message = describeProgress({ remainingPods: 1, blocked: [{ pod: 'ns/a', reason, detail }] });
-
-  expect(attentionOf({ reason: 'Draining', message }) === 'attention').toBe(needs);
-});
-
-test.each([
-  { reason: 'Running', want: 'ok' },
-  { reason: 'WaitingForNode', want: 'progressing' },
-  { reason: 'ResourceExhausted', want: 'attention' },
-  { reason: 'InMaintenance', want: 'attention' },
-])('$reason is $want', ({ reason, want }) => {
-  expect(attentionOf({ reason, message: 'x' })).toBe(want);
-});

@@ -1,4 +1,4 @@
-import { humanDuration } from '../../../../cmd/machinist/describe/human-duration.ts';
+import { humanDuration } from '../../../../pkg/fleet/human-duration.ts';
 
 /** An age as tables show it. One of the near future is that of a client whose clock is behind. */
 export function shownAge(ms: number): string {

@@ -1,16 +1,16 @@
-import { NODE_LABEL, REVISION_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
-import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
-import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
-import type { MachineSet } from '../../../pkg/apis/machine/v1alpha1/machine-set.ts';
-import { replicasOf } from '../../../pkg/apis/machine/v1alpha1/defaults.ts';
-import { controllerOf, type KubeObject } from '../../../pkg/apis/meta.ts';
-import { fromTimestamp } from '../../../pkg/clock/clock.ts';
-import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
-import { conditionOf } from '../../../pkg/reconcile/conditions.ts';
-import { CommandError } from '../command-error.ts';
-import { explanationOf, optionalMember, type DescribedExplanation } from '../describe/described.ts';
-import { rolloutStatus, troublesOf } from '../rollout/status.ts';
+import { NODE_LABEL, REVISION_ANNOTATION } from '../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
+import { replicasOf } from '../apis/machine/v1alpha1/defaults.ts';
+import { controllerOf, type KubeObject } from '../apis/meta.ts';
+import { optionalMember } from '../apis/optional-member.ts';
+import { fromTimestamp } from '../clock/clock.ts';
+import { explain } from '../controllers/machine/explain/explain.ts';
+import { conditionOf } from '../reconcile/conditions.ts';
 import { type Attention, attentionOf } from './attention.ts';
+import { explanationOf, type DescribedExplanation } from './described-explanation.ts';
+import { rolloutOf, troublesOf } from './rollout.ts';
 
 /** An object with what belongs to it; printed as it is with `-o json`. */
 export interface TreeNode {
@@ -80,9 +80,9 @@ function nodeOfDeployment(
   outage: string | undefined,
 ): TreeNode {
   const troubles = [...(outage === undefined ? [] : [`APIServerUnreachable: ${outage}`]), ...troublesOf(deployment)];
-  const { text, isDone, isLate } = rolloutOf(deployment);
-  if (isLate) troubles.push(`ProgressDeadlineExceeded: ${text}`);
-  else if (!isDone) troubles.push(`RollingOut: ${text}`);
+  const { state, text } = rolloutOf(deployment);
+  const isDone = state === 'done';
+  if (!isDone) troubles.push(`${state === 'late' ? 'ProgressDeadlineExceeded' : 'RollingOut'}: ${text}`);
   const isHeld = troubles.some((trouble) => !trouble.startsWith('RollingOut: '));
   return {
     kind: 'MachineDeployment',
@@ -93,16 +93,6 @@ function nodeOfDeployment(
     troubles,
     children,
   };
-}
-
-function rolloutOf(deployment: MachineDeployment): { text: string; isDone: boolean; isLate: boolean } {
-  try {
-    const { text, isDone } = rolloutStatus(deployment, 0);
-    return { text: text.replace(/^.* rollout to finish: (.*)\.\.\.$/, '$1'), isDone, isLate: false };
-  } catch (err) {
-    if (!(err instanceof CommandError)) throw err;
-    return { text: err.message, isDone: false, isLate: true };
-  }
 }
 
 function nodeOfSet(set: MachineSet, children: readonly TreeNode[]): TreeNode {

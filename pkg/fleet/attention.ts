@@ -1,4 +1,4 @@
-import { namesBlock } from '../../../pkg/drain/progress-text.ts';
+import { namesBlock } from '../drain/progress-text.ts';
 
 /** Whether an object is as requested, on its way there, or waits for a user. */
 export type Attention = 'ok' | 'progressing' | 'attention';

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
-import { machine } from '../../../test/builders.ts';
-import type { WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
+import { machine } from '../../test/builders.ts';
+import type { WorkInProgress } from '../health/work-in-progress.ts';
 import { workOfMachine } from './machine-work.ts';
 
 const NONE: WorkInProgress = { activities: [], retries: [], exhausted: [], drains: [] };

@@ -1,7 +1,7 @@
-import { vmClassNameOf, providerIDOf } from '../../../pkg/apis/machine/v1alpha1/defaults.ts';
-import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
-import { isBeingDeleted, keyOf } from '../../../pkg/apis/meta.ts';
-import type { WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
+import { vmClassNameOf, providerIDOf } from '../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
+import { isBeingDeleted, keyOf } from '../apis/meta.ts';
+import type { WorkInProgress } from '../health/work-in-progress.ts';
 
 /** What the manager is doing about a Machine at the moment, which the Machine does not record. Times are RFC 3339. */
 export interface MachineWork {
