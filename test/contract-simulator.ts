@@ -102,8 +102,7 @@ export class ContractSimulator {
 
   /** Undefined: there is none. */
   async read(kind: SimKind, name: string): Promise<SimObject | undefined> {
-    const { status, body } = await this.#api.request(this.#path(kind, name));
-    return status === 200 ? (body as SimObject) : undefined;
+    return await this.#api.find(this.#path(kind, name));
   }
 
   async delete(kind: SimKind, name: string): Promise<void> {

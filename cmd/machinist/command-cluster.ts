@@ -5,7 +5,7 @@ import { CONTROL, type Gate } from '../../pkg/gate/gate.ts';
 import type { Reader } from '../../pkg/kube/client.ts';
 import { loadEndpoint } from '../../pkg/kube/config.ts';
 import { ConfigError } from '../../pkg/kube/config-error.ts';
-import { isConflict } from '../../pkg/kube/errors.ts';
+import { ApiError, isConflict, isNotFound } from '../../pkg/kube/errors.ts';
 import { GatedWriter } from '../../pkg/kube/gated-writer.ts';
 import { HttpReader } from '../../pkg/kube/http-reader.ts';
 import { HttpListWatch, type Selection } from '../../pkg/kube/list-watch.ts';
@@ -14,7 +14,9 @@ import type { Resource } from '../../pkg/kube/resource.ts';
 import { Transport } from '../../pkg/kube/transport.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
 import { CommandError } from './command-error.ts';
+import { didYouMean } from './did-you-mean.ts';
 import type { ClusterOptions } from './options.ts';
+import type { PrintLine } from './terminal.ts';
 import { version } from './version.ts';
 
 /** Where the command finds its cluster. */
@@ -22,12 +24,16 @@ export interface Access extends ClusterOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The command, for the server's logs. */
   readonly command: string;
+  /** Where it says that it waits for the server; without it, it says nothing. */
+  readonly err?: PrintLine;
 }
 
 /** A person at a terminal holds no Lease: every write passes. */
 const OPEN: Gate = { admit: () => Promise.resolve({ remainingMs: Infinity, fencingToken: 0n }) };
 /** How often a write is tried again that met a change of somebody else. */
 const TRIES = 5;
+/** After this time without an answer a person wants to know what is waited for. */
+const SILENT_MS = 1_500;
 
 /** The objects of one namespace, for one command of a person. */
 export class CommandCluster implements AsyncDisposable {
@@ -37,10 +43,13 @@ export class CommandCluster implements AsyncDisposable {
   readonly transport: Transport;
   readonly #clock = new SystemClock();
   readonly #writer: GatedWriter;
+  /** Runs until the server has answered for the first time. */
+  readonly #isWaiting: NodeJS.Timeout;
 
-  private constructor(namespace: string, transport: Transport) {
+  private constructor(namespace: string, transport: Transport, isWaiting: NodeJS.Timeout) {
     this.namespace = namespace;
     this.transport = transport;
+    this.#isWaiting = isWaiting;
     this.reader = new HttpReader(transport);
     this.#writer = new GatedWriter({ transport, gate: OPEN, cluster: CONTROL });
   }
@@ -55,9 +64,11 @@ export class CommandCluster implements AsyncDisposable {
     });
     const userAgent = `machinist/${version()} ${command}`;
     const timeoutMs = requestTimeout === 0 ? undefined : requestTimeout;
-    const transport = new Transport({ endpoint, clock, userAgent, timeoutMs });
+    const isWaiting = setTimeout(() => access.err?.(`Waiting for an answer from ${endpoint.url}…`), SILENT_MS).unref();
+    const onRequest = (): void => clearTimeout(isWaiting);
+    const transport = new Transport({ endpoint, clock, userAgent, timeoutMs, onRequest });
     const own = endpoint.namespace ?? '';
-    return new CommandCluster(namespace || own || 'default', transport);
+    return new CommandCluster(namespace || own || 'default', transport, isWaiting);
   }
 
   /** Milliseconds since the epoch. */
@@ -65,9 +76,27 @@ export class CommandCluster implements AsyncDisposable {
     return this.#clock.now();
   }
 
-  /** An object as it is now. Throws ApiError. */
+  /** An object as it is now. Throws ApiError, which suggests names when there is no such object. */
   async get<T extends KubeObject>(resource: Resource<T>, name: string): Promise<T> {
-    return this.reader.get(resource, { namespace: this.namespace, name });
+    try {
+      return await this.reader.get(resource, { namespace: this.namespace, name });
+    } catch (err) {
+      throw isNotFound(err) ? await this.withSuggestion(err, resource, name) : err;
+    }
+  }
+
+  /** The error that an object does not exist, with the names in the namespace that are like its own. */
+  async withSuggestion<T extends KubeObject>(
+    missing: ApiError,
+    resource: Resource<T>,
+    name: string,
+  ): Promise<ApiError> {
+    const where = resource.namespaced ? { namespace: this.namespace } : {};
+    // Without a permission to list, nothing is suggested.
+    const found = await this.reader.list(resource, { ...where, metadataOnly: true }).catch(() => undefined);
+    const names = found?.items.map(({ metadata }) => metadata.name) ?? [];
+    const message = `${missing.status?.message ?? missing.message}${didYouMean(name, names)}`;
+    return new ApiError(missing.code, missing.reason, message, { cause: missing });
   }
 
   /** All objects of a kind in the namespace, or those that a selector of labels selects. */
@@ -165,6 +194,7 @@ export class CommandCluster implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    clearTimeout(this.#isWaiting);
     await this.transport.close();
   }
 }

@@ -48,6 +48,10 @@ describe('what is typed', () => {
   test.each([
     { words: ['pod', 'a'], says: 'unknown type "pod"; this command supports machine or mc, machineset or mcs' },
     { words: ['pod/a'], says: 'unknown type "pod"' },
+    {
+      words: ['machin/a'],
+      says: 'cluster-api-machine; did you mean "machine" or "machineset" or "machinedeployment"?',
+    },
     { words: ['machine.example.com/a'], says: 'unknown type "machine.example.com"' },
     { words: ['mc', 'mc/a'], says: '"mc" has no name; use either TYPE NAME... or TYPE/NAME...' },
     { words: ['mc/a/b'], says: 'expected TYPE/NAME instead of "mc/a/b"' },

@@ -1,4 +1,5 @@
 import { CommandError } from './command-error.ts';
+import { didYouMean } from './did-you-mean.ts';
 import { isNameOf, type KindName } from './kinds.ts';
 
 /** An object that was named on the command line. */
@@ -55,5 +56,6 @@ function slashed(word: string, kinds: readonly [KindName, ...KindName[]], mayOmi
 
 function unknownType(type: string, kinds: readonly KindName[]): CommandError {
   const known = kinds.map(({ name, shortNames }) => [name, ...shortNames].join(' or ')).join(', ');
-  return new CommandError(`unknown type "${type}"; this command supports ${known}`);
+  const names = kinds.flatMap(({ name, shortNames }) => [name, ...shortNames]);
+  return new CommandError(`unknown type "${type}"; this command supports ${known}${didYouMean(type, names)}`);
 }

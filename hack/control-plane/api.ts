@@ -62,6 +62,14 @@ export class Api {
     throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
   }
 
+  /** The object at a path, or undefined where the server says that there is none; throws with any other answer. */
+  async find<T>(path: string): Promise<T | undefined> {
+    const { status, body } = await this.request(path);
+    if (status === 200) return body as T; // by the caller's word
+    if (status === 404) return undefined;
+    throw new Error(`GET ${path}: ${status} ${JSON.stringify(body)}`);
+  }
+
   /** Ends all connections. */
   async close(): Promise<void> {
     await this.#agent.destroy();

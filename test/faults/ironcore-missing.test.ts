@@ -138,8 +138,7 @@ const machines = (): string => `${COMPUTE}/namespaces/${ns.name}/machines`;
 const volumes = (): string => `/apis/storage.ironcore.dev/v1alpha1/namespaces/${ns.name}/volumes`;
 
 async function readMachine(name: string): Promise<IronCoreMachine | undefined> {
-  const { status, body } = await api.request(`${machines()}/${name}`);
-  return status === 200 ? (body as IronCoreMachine) : undefined;
+  return await api.find(`${machines()}/${name}`);
 }
 
 async function shows(name: string, look: (machine: IronCoreMachine) => void): Promise<void> {

@@ -120,8 +120,7 @@ async function create(version: string, plural: string, object: NewObject): Promi
 }
 
 async function find<T extends KubeObject>(at: string): Promise<T | undefined> {
-  const { status, body } = await api.request(at);
-  return status === 200 ? (body as T) : undefined;
+  return await api.find(at);
 }
 
 const machine = (name: string) => find<ClusterAPIMachine>(pathOf(CORE, 'machines', name));

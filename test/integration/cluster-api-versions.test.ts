@@ -98,8 +98,7 @@ async function post(collection: string, object: object): Promise<void> {
 }
 
 async function find<T extends KubeObject = KubeObject>(at: string): Promise<T | undefined> {
-  const { status, body } = await api.request(at);
-  return status === 200 ? (body as T) : undefined;
+  return await api.find(at);
 }
 
 /** An object as it stands there, once it looks like this. */

@@ -143,18 +143,13 @@ async function createNode(
   await api.send('PATCH', `/api/v1/nodes/${node}/status`, { status: { conditions: CONDITIONS } });
 }
 
-async function find<T extends KubeObject>(api: Api, at: string): Promise<T | undefined> {
-  const { status, body } = await api.request(at);
-  return status === 200 ? (body as T) : undefined;
-}
-
-const nodeOf = (api: Api, name: string): Promise<Node | undefined> => find<Node>(api, `/api/v1/nodes/${unique(name)}`);
+const nodeOf = (api: Api, name: string): Promise<Node | undefined> => api.find<Node>(`/api/v1/nodes/${unique(name)}`);
 
 async function shows(name: string, look: (machine: ClusterAPIMachine | undefined) => unknown): Promise<void> {
   let seen: ClusterAPIMachine | undefined;
   await eventually(
     async () => {
-      seen = await find<ClusterAPIMachine>(home, machines(name));
+      seen = await home.find<ClusterAPIMachine>(machines(name));
       await look(seen);
     },
     { ...PATIENCE, describe: () => `${name}: ${JSON.stringify(seen)}` },
@@ -188,7 +183,7 @@ test('Nodes of a Cluster with a kubeconfig are those of its cluster: found, show
   await createNode(away, 'own-1');
   await says('own-1', 'Available', 'True', 'Available');
 
-  const { uid } = (await find(away, '/api/v1/namespaces/kube-system'))?.metadata ?? {};
+  const { uid } = (await away.find<KubeObject>('/api/v1/namespaces/kube-system'))?.metadata ?? {};
   await shows('own-1', (machine) =>
     expect(machine?.metadata.annotations).toMatchObject({ [NODE_CLUSTER_ANNOTATION]: uid }),
   );
@@ -203,7 +198,7 @@ test('Nodes of a Cluster with a kubeconfig are those of its cluster: found, show
   });
   await takeAway('own-1');
   await says('own-1', 'Deleting', 'True', 'DrainingNode');
-  await eventually(async () => (await find(away, pod))?.metadata.deletionTimestamp !== undefined, {
+  await eventually(async () => (await away.find<KubeObject>(pod))?.metadata.deletionTimestamp !== undefined, {
     ...PATIENCE,
     describe: 'the pod to be evicted',
   });
@@ -378,7 +373,7 @@ async function createPod(name: string): Promise<void> {
 
 /** Resolves when the Pod on that Node has been evicted, and lets it go. */
 async function evicted(machine: string, name: string): Promise<void> {
-  const isGoing = async () => (await find(home, podOn(name)))?.metadata.deletionTimestamp !== undefined;
+  const isGoing = async () => (await home.find<KubeObject>(podOn(name)))?.metadata.deletionTimestamp !== undefined;
   await eventually(isGoing, { ...PATIENCE, describe: `the pod on ${name} to be evicted` });
   await says(machine, 'Deleting', 'True', 'DrainingNode');
   expect((await sim.read(SIM_MACHINE, machine))?.metadata.deletionTimestamp).toBeUndefined();

@@ -102,8 +102,7 @@ async function createNode(name: string, providerID: string): Promise<void> {
 }
 
 async function readNode(name: string): Promise<Node | undefined> {
-  const { status, body } = await api.request(`/api/v1/nodes/${name}`);
-  return status === 200 ? (body as Node) : undefined;
+  return await api.find(`/api/v1/nodes/${name}`);
 }
 
 function read(name: string): Promise<ClusterAPIMachine> {
@@ -1011,8 +1010,8 @@ describe.each(DIALECTS)('where $version is served', (served) => {
         },
       });
     const find = async (name: string): Promise<ClusterAPIMachine | undefined> => {
-      const { status, body } = await api.request(`${dialect.pathOf(other.name, 'machines')}/${name}`);
-      return status === 200 ? dialect.read('machines', body as ClusterAPIMachine) : undefined;
+      const object = await api.find<ClusterAPIMachine>(`${dialect.pathOf(other.name, 'machines')}/${name}`);
+      return object === undefined ? undefined : dialect.read('machines', object);
     };
     const all = async (isDone: (life: Life) => Promise<boolean>, what: string): Promise<void> => {
       let left: readonly string[] = [];

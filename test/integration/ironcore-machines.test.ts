@@ -98,8 +98,7 @@ async function create(kind: Kind, name: string, spec: object, metadata: object =
 }
 
 async function read<T>(kind: Kind, name: string): Promise<T | undefined> {
-  const { status, body } = await api.request(`${collection(kind)}/${name}`);
-  return status === 200 ? (body as T) : undefined;
+  return await api.find(`${collection(kind)}/${name}`);
 }
 
 async function edit(kind: Kind, name: string, change: object, subresource = ''): Promise<void> {

@@ -38,11 +38,11 @@ export async function deleteMachines(
   terminal: Terminal,
 ): Promise<number> {
   return await runForExitCode(terminal, async () => {
-    const { env, out } = terminal;
+    const { env, out, err } = terminal;
     const { policy, prepare, abort, wait, timeout } = options;
     const goal: DeletionGoal = abort === true ? 'kept' : prepare === true ? 'prepared' : 'gone';
     const named = requireNames(parseReferences(words, DELETED_KINDS), DELETED_KINDS);
-    await using cluster = await CommandCluster.open({ ...options, env, command: 'delete' });
+    await using cluster = await CommandCluster.open({ ...options, env, err, command: 'delete' });
     const asked: Machine[] = [];
     for (const { name } of named) {
       const machine = await ask(cluster, name, goal, policy);

@@ -50,7 +50,12 @@ export async function describeObjects(
   let failures = 0;
   const code = await runForExitCode(terminal, async () => {
     const { named, allOf } = parseReferences(words, DESCRIBED_KINDS);
-    await using cluster = await CommandCluster.open({ ...options, env: terminal.env, command: 'describe' });
+    await using cluster = await CommandCluster.open({
+      ...options,
+      env: terminal.env,
+      err: terminal.err,
+      command: 'describe',
+    });
     const { namespace } = cluster;
     const meant: Meant[] = [];
     for (const { kind, name } of named) {
@@ -141,8 +146,9 @@ async function printed<T extends KubeObject, Description>(
   try {
     return await printDescription(kind, ref, cluster);
   } catch (err) {
-    const gone = isNotFound(err) ? await describeGone(kind.resource, ref, cluster) : undefined;
-    if (gone === undefined) throw err;
+    if (!isNotFound(err)) throw err;
+    const gone = await describeGone(kind.resource, ref, cluster);
+    if (gone === undefined) throw await cluster.withSuggestion(err, kind.resource, ref.name);
     return gone;
   }
 }

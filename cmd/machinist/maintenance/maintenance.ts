@@ -32,13 +32,13 @@ export async function runMaintenance(
   terminal: Terminal,
 ): Promise<number> {
   return await runForExitCode(terminal, async () => {
-    const { env, out } = terminal;
+    const { env, out, err } = terminal;
     const { wait, timeout } = options;
     const named = requireNames(parseReferences(words, MAINTAINED_KINDS, { mayOmitType: true }), MAINTAINED_KINDS);
     // Without a type, the name may be a Node's.
     const isTyped =
       words.some((word) => word.includes('/')) || MAINTAINED_KINDS.some((kind) => isNameOf(kind, words[0] ?? ''));
-    await using cluster = await CommandCluster.open({ ...options, env, command: 'maintenance' });
+    await using cluster = await CommandCluster.open({ ...options, env, err, command: 'maintenance' });
     const names: string[] = [];
     for (const { kind, name } of named) names.push(await machineNamed(cluster, name, isTyped ? kind : undefined));
     if (goal !== 'status') for (const name of names) await ask(cluster, name, goal, out);

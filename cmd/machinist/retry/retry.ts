@@ -16,7 +16,12 @@ export async function requestRetries(
 ): Promise<number> {
   return await runForExitCode(terminal, async () => {
     const named = requireNames(parseReferences(words, RETRIED_KINDS, { mayOmitType: true }), RETRIED_KINDS);
-    await using cluster = await CommandCluster.open({ ...options, env: terminal.env, command: 'retry' });
+    await using cluster = await CommandCluster.open({
+      ...options,
+      env: terminal.env,
+      err: terminal.err,
+      command: 'retry',
+    });
     // With milliseconds: a second request within the same second is another one.
     const request = { metadata: { annotations: { [RETRY_ANNOTATION]: toMicroTimestamp(cluster.now()) } } };
     for (const { kind, name } of named) {

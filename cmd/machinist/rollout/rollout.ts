@@ -30,7 +30,12 @@ export async function runRollout(
 ): Promise<number> {
   return await runForExitCode(terminal, async () => {
     const named = deploymentNamesOf(words, options.selector);
-    await using cluster = await CommandCluster.open({ ...options, env: terminal.env, command: 'rollout' });
+    await using cluster = await CommandCluster.open({
+      ...options,
+      env: terminal.env,
+      err: terminal.err,
+      command: 'rollout',
+    });
     const found =
       named ?? (await cluster.list(machineDeployments, options.selector)).map(({ metadata }) => metadata.name);
     if (found.length === 0) throw new CommandError(`no resources found in ${cluster.namespace} namespace`);

@@ -24,7 +24,12 @@ const TIMEOUT_MS = 10_000;
 export async function showStatus(options: StatusOptions, terminal: Terminal): Promise<number> {
   let needsAttention = false;
   const code = await runForExitCode(terminal, async () => {
-    await using cluster = await CommandCluster.open({ ...options, env: terminal.env, command: 'status' });
+    await using cluster = await CommandCluster.open({
+      ...options,
+      env: terminal.env,
+      err: terminal.err,
+      command: 'status',
+    });
     const findings = await check(cluster, options);
     needsAttention = findings.some(({ status }) => status !== 'ok');
     const { output } = options;

@@ -3,6 +3,7 @@ import { machineDeployments, machines, machineSets } from '../../../pkg/kube/res
 import { treeOf, type TreeNode, type TreeObjects } from '../../../pkg/fleet/tree.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
+import { didYouMean } from '../did-you-mean.ts';
 import { formatted } from '../output.ts';
 import { parseReferences } from '../references.ts';
 import { runForExitCode, type Terminal } from '../terminal.ts';
@@ -25,7 +26,12 @@ export async function showTree(words: readonly string[], options: TreeOptions, t
       throw new CommandError('names cannot be used with --selector or --all-namespaces');
     }
     if (options.watch && options.output !== 'text') throw new CommandError('--watch shows text only');
-    await using cluster = await CommandCluster.open({ ...options, env: terminal.env, command: 'tree' });
+    await using cluster = await CommandCluster.open({
+      ...options,
+      env: terminal.env,
+      err: terminal.err,
+      command: 'tree',
+    });
     if (options.watch) return await follow(cluster, names, options, terminal);
 
     const roots = await read(cluster, names, options);
@@ -67,7 +73,10 @@ function chosen(
 ): ReadonlySet<string> | undefined {
   const present = new Set(deployments.map(({ metadata }) => metadata.name));
   const missing = [...(names ?? [])].filter((name) => !present.has(name));
-  if (missing.length > 0) throw new CommandError(`machinedeployments.${GROUP} "${missing.join('", "')}" not found`);
+  if (missing.length > 0) {
+    const hint = didYouMean(missing[0] ?? '', present);
+    throw new CommandError(`machinedeployments.${GROUP} "${missing.join('", "')}" not found${hint}`);
+  }
   return names ?? (selector === undefined ? undefined : present);
 }
 
