@@ -98,6 +98,13 @@ describe.each(ALERTS)('$alert', (rule) => {
     ]);
   });
 
+  test('has a page that fits a screen and begins with the commands to paste', () => {
+    const page = read(pageOf(rule.alert));
+
+    expect(page).toMatch(/^# .*\n\nAlert `\w+`\.\n\n```sh\n(?:(?:machinist|kubectl) .*\n)+```\n\n## What it means\n/);
+    expect(page.split('\n').length).toBeLessThanOrEqual(45);
+  });
+
   test('is tested to fire, and not to fire before', () => {
     const expected = TESTS.flatMap(({ alert_rule_test: looks }) => looks)
       .filter(({ alertname }) => alertname === rule.alert)

@@ -44,7 +44,7 @@ const MEANINGS: Readonly<Record<Exclude<DriverCode, 'OK'>, Meaning>> = {
     cause:
       'A problem must be resolved first; also: the call came from a former leader, or from a manager whose Lease was restored from a backup (fencing token).',
     remedy:
-      'Follow the message. For tokens, see [restoring](../operations/running.md#restoring-the-control-cluster-from-a-backup).',
+      'Follow the message. For tokens, see [restoring](../operations/outages.md#restoring-the-control-cluster-from-a-backup).',
   },
   Aborted: { cause: 'The operation was interrupted, or is still in progress.', remedy: 'None: the call is retried.' },
   OutOfRange: {

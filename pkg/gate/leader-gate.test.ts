@@ -398,7 +398,7 @@ describe('an outage', () => {
     const { outages, pass } = await start({ targetUp: 'hangs' });
     await pass(MINUTE);
     const [outage] = outages.current();
-    const guide = readFileSync(new URL('../../docs/operations/running.md', import.meta.url), 'utf8');
+    const guide = readFileSync(new URL('../../docs/operations/outages.md', import.meta.url), 'utf8');
 
     expect(outage?.why).toBe('probing the API server took longer than 10000 ms');
     expect(guide.replaceAll(/\s+/g, ' ')).toContain(`\`${outage?.why.replaceAll(/\d+/g, '…')}\``);

@@ -77,7 +77,7 @@ interface Row {
   readonly flags?: Readonly<Record<string, string>>;
   /** Others write so much, before the manager reaches the server again, that its revision is higher than ever. */
   readonly pushes?: true;
-  /** Its Lease is set back too: it may end. Its successor, which knows nothing of what was forgotten, is started as running.md says. */
+  /** Its Lease is set back too: it may end. Its successor, which knows nothing of what was forgotten, is started as outages.md says. */
   readonly mayEnd?: true;
 }
 

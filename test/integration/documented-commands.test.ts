@@ -143,7 +143,7 @@ async function typeFilledIn(command: string): Promise<void> {
 /** What is typed before a command, so that there is what it is for. */
 const BEFORE: Readonly<Record<string, string>> = {
   // What autoscalers are to be added to; the next command is for who has no chart.
-  'helm upgrade machinist deploy/helm/machinist --namespace machinist --reuse-values --set autoscaler.enabled=true':
+  'helm upgrade machinist deploy/helm/machinist --namespace machinist --values values.yaml --set autoscaler.enabled=true':
     'helm install machinist deploy/helm/machinist --namespace machinist --values values.yaml',
   'kubectl -n machinist patch deployment machine-controller-manager --type=json --patch-file=deploy/autoscaler/machinist-port.patch':
     'helm rollback machinist 1 --namespace machinist',

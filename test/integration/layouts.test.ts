@@ -432,6 +432,73 @@ test.each(['one-process', 'split', 'beside-provider'])(
   },
 );
 
+test('the chart gives drivers, pods and the service account what a site needs; the API server takes it', async () => {
+  await using own = await namespace();
+  const proxy = { name: 'HTTPS_PROXY', value: 'http://proxy:3128' };
+  const spread = { maxSkew: 1, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'ScheduleAnyway' };
+  const others = { ...spread, labelSelector: { matchLabels: { app: 'other' } } };
+  const driver = {
+    provider: 'example',
+    image: 'example-driver:1.0.0',
+    env: [proxy],
+    resources: { limits: { memory: '64Mi' } },
+    volumeMounts: [{ name: 'ca', mountPath: '/etc/ca', readOnly: true }],
+  };
+  const values = {
+    drivers: [driver],
+    extraEnv: [proxy],
+    volumes: [{ name: 'ca', configMap: { name: 'ca' } }],
+    podAnnotations: { 'sidecar.istio.io/inject': 'false' },
+    topologySpreadConstraints: [spread, others],
+    serviceAccount: { annotations: { 'eks.amazonaws.com/role-arn': 'arn:aws:iam::1:role/machinist' } },
+  };
+
+  const manifests = await template(
+    ...Object.entries(values).map(([name, value]) => `--set-json=${name}=${JSON.stringify(value)}`),
+  );
+
+  const said = await apply(manifests.map((manifest) => moveTo(own.name, manifest)));
+  expect(said.filter((line) => !line.endsWith('(server dry run)'))).toEqual([]);
+  const [manager, sidecar] = containersOf(manifests);
+  expect(manager?.env).toContainEqual(proxy);
+  expect(sidecar).toMatchObject({ env: [proxy], resources: driver.resources });
+  expect(sidecar?.volumeMounts).toContainEqual(driver.volumeMounts[0]);
+  const { template: pod } = (
+    manifests.find(({ kind }) => kind === 'Deployment') as unknown as { spec: { template: object } }
+  ).spec;
+  expect(pod).toMatchObject({
+    metadata: { annotations: values.podAnnotations },
+    spec: { topologySpreadConstraints: [{ ...spread, labelSelector: { matchLabels: { app: 'machinist' } } }, others] },
+  });
+  expect(manifests.find(({ kind }) => kind === 'ServiceAccount')?.metadata).toMatchObject(values.serviceAccount);
+});
+
+describe('the notes of an installation', () => {
+  const DRIVER = 'drivers[0].provider=example,drivers[0].image=r/example-driver:1';
+  const IMAGE = 'image.repository=registry.example.com/machinist';
+
+  test.each([
+    { sets: IMAGE, warns: ['No driver is configured'] },
+    {
+      sets: `${IMAGE},layout=split,args[0]=--driver=a=unix:///a`,
+      warns: ['--driver=PROVIDER=ADDRESS in machineControllerArgs'],
+    },
+    { sets: DRIVER, warns: ['image.repository is "machinist", which names no registry'] },
+    { sets: '', warns: ['No driver is configured', 'set image.repository'] },
+    { sets: `${IMAGE},${DRIVER}`, warns: [] },
+    { sets: `${IMAGE},args[0]=--driver=a=unix:///a`, warns: [] },
+    { sets: `${IMAGE},layout=split,machineControllerArgs[0]=--driver=a=unix:///a`, warns: [] },
+    { sets: `${IMAGE},layout=beside-provider`, warns: [] },
+  ])('with "$sets" warn of $warns', async ({ sets, warns }) => {
+    const printed = await runHelm('install', 'machinist', CHART, '--dry-run=client', `--set=${sets}`);
+    const notes = printed.slice(printed.indexOf('NOTES:'));
+
+    expect(notes).toContain('One of its replicas is the leader');
+    expect(notes.split('WARNING:')).toHaveLength(1 + warns.length);
+    for (const text of warns) expect(notes.replaceAll('\n', ' ')).toContain(text);
+  });
+});
+
 test('the chart brings scraping, alerts and dashboard for who has the operator of Prometheus', async () => {
   const rendered = await template(
     '--set=serviceMonitor.enabled=true,prometheusRule.enabled=true,dashboard.enabled=true,layout=split',
@@ -519,7 +586,7 @@ test('a release of the chart can be installed, upgraded, uninstalled and install
   {
     await using _manager = await InProcessManager.start(manage);
     made = await running();
-    await helmTo('upgrade', 'machinist', CHART, '--reuse-values', '--set=replicas=3');
+    await helmTo('upgrade', 'machinist', CHART, '--set=rbac.simDriver=true,replicas=3');
   }
   const upgraded = await stored();
   await helmTo('uninstall', 'machinist');
@@ -542,6 +609,7 @@ interface Container {
   readonly image: string;
   readonly command?: readonly string[];
   readonly args?: readonly string[];
+  readonly env?: readonly unknown[];
   readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
   readonly livenessProbe: { readonly httpGet: { readonly port: string } };
   readonly readinessProbe: { readonly httpGet: { readonly port: string } };

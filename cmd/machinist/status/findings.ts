@@ -112,7 +112,7 @@ const LINE = /^\[(?<mark>[-!+])\] (?<name>.+?) (?:ok|failed|degraded|excluded)(?
 const CHECKS: readonly { readonly name: RegExp; readonly check: StatusFinding['check']; readonly remedy: string }[] = [
   { name: /^clusters$/, check: 'clusters', remedy: 'see docs/runbooks/cluster-outage.md' },
   { name: /^credentials$/, check: 'credentials', remedy: 'see docs/runbooks/credentials-not-loaded.md' },
-  { name: /^work$/, check: 'work', remedy: 'see docs/operations/running.md#held-work' },
+  { name: /^work$/, check: 'work', remedy: 'see docs/operations/outages.md#held-work' },
   { name: /^caches$/, check: 'processes', remedy: 'check its permissions with: machinist preflight' },
   { name: /^lease /, check: 'leaders', remedy: 'see docs/runbooks/lease-trouble.md' },
 ];
@@ -122,7 +122,7 @@ function checkFindings(process: string, readyz: string): StatusFinding[] {
   return readyz.split('\n').flatMap((line): StatusFinding[] => {
     const { mark, name = '', detail = '' } = LINE.exec(line)?.groups ?? {};
     if (mark === undefined) return [];
-    const { check = 'processes', remedy = 'see docs/operations/running.md' } =
+    const { check = 'processes', remedy = 'see docs/operations/observing.md' } =
       CHECKS.find((one) => one.name.test(name)) ?? {};
     const said = `${process}: ${name}${detail === '' ? '' : `: ${detail}`}`;
     // Who leads is seen from the Leases, and a part that is well need not be shown for each process.

@@ -38,6 +38,9 @@ portName. */}}
           fieldPath: metadata.namespace
     - name: NODE_OPTIONS
       value: --max-semi-space-size=8 --max-old-space-size={{ .root.Values.maxOldSpaceMiB }}
+    {{- with .root.Values.extraEnv }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
   ports:
     - name: {{ .portName }}
       containerPort: {{ .port }}

@@ -62,7 +62,7 @@ export const MACHINE_DEPLOYMENT_CONDITION_TYPES = [
   'Frozen',
   /** An annotation [has no effect](annotations.md#annotations-without-effect). */
   'InvalidAnnotation',
-  /** The target cluster has an [outage](../operations/running.md#outages). */
+  /** The target cluster has an [outage](../operations/outages.md#outages). */
   'APIServerUnreachable',
   /** The spec is invalid; the message has the required change. */
   'InvalidSpec',

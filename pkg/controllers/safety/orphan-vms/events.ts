@@ -25,7 +25,7 @@ export const ORPHAN_EVENTS = {
   ProviderIDMismatch: 'Warning',
   /**
    * the control cluster was restored from a backup that does not contain these Machines, although their VMs exist; the VMs are kept →
-   * [restoring](../operations/running.md#restoring-the-control-cluster-from-a-backup)
+   * [restoring](../operations/outages.md#restoring-the-control-cluster-from-a-backup)
    */
   MachinesForgotten: 'Warning',
   /**
