@@ -28,12 +28,16 @@ const programs = {
   'npm-package': ['hack/npm-package/main.ts'],
 };
 
+/** How often it is said that npm still works: in place on a terminal, otherwise with a line of its own. */
+const TICK_MS = process.stderr.isTTY ? 1_000 : 10_000;
+const INTERRUPTED = 130;
+
 /** Installs if needed, then runs `command` and ends with its exit code. */
-exports.main = function main([command, ...args], ownNode) {
+exports.main = async function main([command, ...args], ownNode) {
   const program = programs[command];
   if (program === undefined)
     fail(`unknown command "${command}": one of ${Object.keys(programs).join(', ')} is expected`);
-  installIfNeeded();
+  await installIfNeeded();
   const [file, ...rest] = program;
   runWith(findNode(ownNode), [path.join(root, file), ...rest, ...args], placeOf(command, process.env, process.cwd()));
 };
@@ -44,7 +48,7 @@ function placeOf(command, { INIT_CWD }, cwd) {
 }
 exports.placeOf = placeOf;
 
-function installIfNeeded() {
+async function installIfNeeded() {
   const wanted = createHash('sha256')
     .update(packagesOf(readFileSync(path.join(root, 'package-lock.json'), 'utf8')))
     .update(`${process.platform}-${process.arch}`)
@@ -52,17 +56,16 @@ function installIfNeeded() {
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
 
   requireRoom();
-  console.error('Installing npm packages (about 500 MB, once; a minute or two)…');
   const [npm, prefix] = npmCommand();
   // NODE_ENV=production or a user's `omit` would leave out what the tests, or the pinned Node, come from.
   const kinds = ['--include=dev', '--include=optional'];
-  const done = spawnSync(npm, [...prefix, 'ci', ...kinds, '--no-audit', '--no-fund', '--loglevel=error'], {
-    cwd: root,
-    stdio: ['ignore', 'inherit', 'pipe'],
-    encoding: 'utf8',
-  });
+  const done = await install(npm, [...prefix, 'ci', ...kinds, '--no-audit', '--no-fund', '--loglevel=error']);
   if (done.error !== undefined)
     fail(`npm could not be started (${done.error.message}): install npm, which comes with Node, and try again`);
+  if (done.isInterrupted) {
+    console.error('Interrupted while npm packages were being installed; the next run starts again.');
+    process.exit(INTERRUPTED);
+  }
   // On a full disk npm may end well all the same, with files that are cut off.
   if (/ENOSPC/.test(done.stderr)) fail(DISK_FULL);
   if (done.status !== 0) {
@@ -78,6 +81,41 @@ function installIfNeeded() {
     fail(DISK_FULL);
   }
 }
+
+/**
+ * Runs npm, and shows that it still works. Ends with what it said on standard error; Ctrl-C and SIGTERM end it too, the second one at once.
+ */
+function install(npm, args, tickMs = TICK_MS) {
+  const started = Date.now();
+  const what = 'Installing npm packages (about 500 MB, once; a minute or two)…';
+  const seconds = () => `${Math.round((Date.now() - started) / 1000)} s`;
+  const { isTTY } = process.stderr;
+  const say = (line) => (isTTY ? process.stderr.write(`\r\x1b[2K${line}`) : console.error(line));
+  say(what);
+  const ticker = setInterval(
+    () => say(isTTY ? `${what} ${seconds()}` : `Still installing npm packages… ${seconds()}`),
+    tickMs,
+  );
+  return new Promise((resolve) => {
+    const child = spawn(npm, args, { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
+    let stderr = '';
+    let stops = 0;
+    const stop = () => child.kill(stops++ === 0 ? 'SIGTERM' : 'SIGKILL');
+    const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+    const end = (result) => {
+      clearInterval(ticker);
+      for (const signal of signals) process.off(signal, stop);
+      if (isTTY) process.stderr.write('\r\x1b[2K');
+      if (result.status === 0) console.error(`Installed npm packages in ${seconds()}.`);
+      resolve({ ...result, stderr, isInterrupted: stops > 0 });
+    };
+    for (const signal of signals) process.on(signal, stop);
+    child.stderr.on('data', (chunk) => (stderr += chunk));
+    child.once('error', (error) => end({ error }));
+    child.once('close', (status) => end({ status }));
+  });
+}
+exports.install = install;
 
 /** What a lockfile installs: without this project itself, whose version changes nothing. */
 function packagesOf(lockfile) {

@@ -18,4 +18,9 @@ if (major < OLDEST_NODE) {
   );
   process.exit(1);
 }
-require('./bootstrap-install.cjs').main(process.argv.slice(2), OWN_NODE);
+require('./bootstrap-install.cjs')
+  .main(process.argv.slice(2), OWN_NODE)
+  .catch(function (err) {
+    console.error(err);
+    process.exit(1);
+  });

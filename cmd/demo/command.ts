@@ -1,3 +1,5 @@
+import path from 'node:path';
+
 import { Command, InvalidArgumentError, Option } from 'commander';
 
 /** `local`: machines are kubelet processes; `sim`: a simulated cloud; `kwok`: Nodes that one kwok process keeps alive. */
@@ -18,6 +20,10 @@ export interface DemoOptions {
   readonly autoscaler: boolean;
   /** Check the result and end, instead of waiting for Ctrl-C. */
   readonly once: boolean;
+  /** A folder or URL with programs of the control plane that were built elsewhere; empty leaves it to the environment. */
+  readonly binaries: string;
+  /** Of an archive there. */
+  readonly binariesChecksum: string;
 }
 
 /** A kubelet needs some 80 MB: more of them than this do not fit on a usual machine. Of the others this many come up in time. */
@@ -53,6 +59,20 @@ export function demoCommand(): Command {
       'start without machines, and run a model of the cluster-autoscaler that adds machines for pods',
       false,
     )
+    .addOption(
+      new Option(
+        '--binaries <dir|url>',
+        'etcd, kube-apiserver and kubectl that were built elsewhere, as envtest has them, and any other program of the control plane; a folder, an archive (.tar.gz), or a folder that is served with SHA256SUMS',
+      )
+        .default('', 'MACHINIST_BINARIES, then built')
+        .argParser(placeOf),
+    )
+    .addOption(
+      new Option('--binaries-checksum <checksum>', 'sha256:HEX or sha512:HEX of the archive').default(
+        '',
+        'from a file beside it',
+      ),
+    )
     .option('--once', 'check the result, remove everything, and exit with code 0 or 1', false)
     .action(async (options: DemoOptions, command: Command) => {
       if (options.api === 'cluster-api' && (options.driver !== 'local' || options.autoscaler)) {
@@ -65,9 +85,18 @@ export function demoCommand(): Command {
           'error: --api ironcore cannot be used with --driver or --autoscaler, because its machines belong to a runtime and are not Nodes',
         );
       }
+      if (options.binariesChecksum !== '' && options.binaries === '') {
+        command.error('error: --binaries-checksum needs --binaries');
+      }
       const { demo } = await import('./demo.ts');
       process.exitCode = await demo(options);
     });
+}
+
+/** Relative to where npm was started, which goes to the checkout itself. */
+function placeOf(text: string): string {
+  if (text === '') throw new InvalidArgumentError('Expected a folder or a URL.');
+  return /^https?:\/\//.test(text) ? text : path.resolve(process.env['INIT_CWD'] ?? '.', text);
 }
 
 function parseMachines(text: string): number {

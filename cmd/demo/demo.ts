@@ -7,6 +7,7 @@ import { performance } from 'node:perf_hooks';
 import { Cluster } from '../../hack/autoscaler/cluster.ts';
 import { type ControlPlane, startControlPlane } from '../../hack/control-plane/control-plane.ts';
 import { ControlPlaneError, explainFileError } from '../../hack/control-plane/error.ts';
+import { BINARIES_VARIABLE, CHECKSUM_VARIABLE } from '../../hack/control-plane/given-binaries.ts';
 import { kubeconfig, writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
 import { KWOK_USER, kwokCommand } from '../../hack/control-plane/kwok.ts';
 import { openRun } from '../../hack/control-plane/ledger.ts';
@@ -257,6 +258,7 @@ async function startCluster(
     programs: options.api === 'ironcore' ? ['kubectl'] : PROGRAMS[options.driver],
     log: print,
     signal: stop.signal,
+    env: environmentOf(options),
   });
   undo.push(() => controlPlane.stop());
   undo.push(keepControlPlane(controlPlane, keptBy(options, stop)));
@@ -282,6 +284,12 @@ async function startCluster(
   if (options.api === 'ironcore')
     await kubectl(running, ['wait', '--for=condition=Established', '-f', path.join(root, 'crds/ironcore')]);
   return running;
+}
+
+/** In which programs are looked for. */
+function environmentOf({ binaries, binariesChecksum }: DemoOptions): NodeJS.ProcessEnv {
+  if (binaries === '') return process.env;
+  return { ...process.env, [BINARIES_VARIABLE]: binaries, [CHECKSUM_VARIABLE]: binariesChecksum };
 }
 
 /** The kinds of Cluster API, and those of a provider of the demo; resolves when they are served. */

@@ -17,6 +17,8 @@ const OPTIONS: DemoOptions = {
   api: 'cluster-api',
   autoscaler: false,
   once: false,
+  binaries: '',
+  binariesChecksum: '',
 };
 const TOKEN = '0a1b2c.0123456789abcdef';
 

@@ -1,12 +1,14 @@
 import { execFile } from 'node:child_process';
-import { accessSync, constants, realpathSync, statSync } from 'node:fs';
-import { isAbsolute, join } from 'node:path';
+import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
+import { dirname, isAbsolute, join } from 'node:path';
 import { promisify } from 'node:util';
 
-import { withLock } from './build-lock.ts';
+import { describeWait, type LockHolder, type Note, withLock } from './build-lock.ts';
 import { ControlPlaneError, explainFileError } from './error.ts';
 import { errnoOf } from './errno.ts';
+import { BINARIES_VARIABLE, findGiven } from './given-binaries.ts';
 import { goBuild, type BuildProgress } from './go-build.ts';
+import { platformOf } from './platform-of.ts';
 import {
   buildName,
   isAtLeast,
@@ -26,7 +28,7 @@ export interface Program {
   readonly name: ProgramName;
   readonly path: string;
   readonly version: string;
-  readonly source: 'KUBEBUILDER_ASSETS' | 'PATH' | 'cache' | 'build';
+  readonly source: 'MACHINIST_BINARIES' | 'KUBEBUILDER_ASSETS' | 'PATH' | 'cache' | 'build';
 }
 
 /** Where programs are looked for and who is told about it. */
@@ -35,18 +37,20 @@ export interface BinariesOptions {
   readonly env?: Environment;
   /** Told about builds; they take minutes. */
   readonly progress?: (event: BuildProgress) => void;
-  /** Told, before a build, in one line why a program that is there was not taken. */
+  /** Told in one line about downloads, and before a build why a program that is there was not taken. */
   readonly log?: (line: string) => void;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Finds a program: KUBEBUILDER_ASSETS, then PATH (both only if new enough), then this user's cache, then `go build` into that
+ * Finds a program: what MACHINIST_BINARIES names, which is taken or refused; KUBEBUILDER_ASSETS, then PATH (both only if new enough), then this user's cache, then `go build` into that
  * cache. Two processes never build at once. Throws ControlPlaneError with the reason and the remedy.
  */
 export async function resolveProgram(name: ProgramName, options: BinariesOptions = {}): Promise<Program> {
   const spec = programSpec(name);
   const env = options.env ?? process.env;
+  const given = spec.source === undefined ? await takeGiven(spec, { ...options, env }) : undefined;
+  if (given !== undefined) return given;
   const { found, refused } = spec.source === undefined ? await findElsewhere(spec, env) : NOWHERE;
   if (found !== undefined) return found;
 
@@ -68,6 +72,17 @@ export async function resolvePrograms<N extends ProgramName>(
   return found as Record<N, Program>; // each name was just set
 }
 
+/** One line on what is taken from where: "using etcd 3.6.16, kubectl 1.36.3 from /path; kubemark 1.36.3 from the cache". */
+export function describePrograms(programs: readonly Program[]): string {
+  const byPlace = new Map<string, string[]>();
+  for (const { name, version, path, source } of programs) {
+    const isOwn = source === 'cache' || source === 'build';
+    const place = isOwn ? 'the cache' : `${dirname(path)}${source === 'PATH' ? ' (PATH)' : ''}`;
+    byPlace.set(place, [...(byPlace.get(place) ?? []), `${name} ${version}`]);
+  }
+  return `using ${[...byPlace].map(([place, those]) => `${those.join(', ')} from ${place}`).join('; ')}`;
+}
+
 /** Where a built program is kept: one folder per version and platform. */
 export function cachePath(spec: ProgramSpec, env: Environment): string {
   const folder = `${buildName(spec)}-${process.platform}-${process.arch}`;
@@ -87,13 +102,17 @@ async function buildOnce(
     );
   }
   const progress = options.progress ?? (() => undefined);
-  const onWait = (holder: number): void => {
-    const message = `waiting for process ${holder}, which builds the control plane already…`;
+  const onWait = (holder: LockHolder): void => {
+    const message = describeWait(holder, 'builds the control plane');
     progress({ phase: 'waiting', program: spec.name, version: pinnedVersion(spec), elapsedMs: 0, message });
   };
-  const build = async (): Promise<boolean> => {
+  const build = async (note: Note): Promise<boolean> => {
     if (isProgram(path)) return false;
-    await goBuild(spec, path, { env: options.env, progress, signal: options.signal });
+    const report = (event: BuildProgress): void => {
+      note(event.message);
+      progress(event);
+    };
+    await goBuild(spec, path, { env: options.env, progress: report, signal: options.signal });
     return true;
   };
   const lock = join(cacheDirectory(options.env), 'build.lock');
@@ -102,6 +121,21 @@ async function buildOnce(
   } catch (err) {
     throw explainFileError(err);
   }
+}
+
+/** What the user named is taken or refused, and never passed over in silence. */
+async function takeGiven(
+  spec: ProgramSpec,
+  { env, log = () => undefined, signal }: BinariesOptions & { env: Environment },
+): Promise<Program | undefined> {
+  const path = await findGiven(spec.name, { env, log, signal });
+  if (path === undefined) return undefined;
+  const { version, because } = await examine(spec, path);
+  if (version !== undefined) return { name: spec.name, path, version, source: 'MACHINIST_BINARIES' };
+  throw new ControlPlaneError(
+    'binaries-unfit',
+    `${path} cannot be used: ${because}. Put a program for ${process.platform} ${process.arch} there, ${atLeast(spec)}, or start without --binaries and ${BINARIES_VARIABLE} to have it built.`,
+  );
 }
 
 interface Elsewhere {
@@ -115,16 +149,17 @@ const NOWHERE: Elsewhere = { refused: [] };
 
 async function findElsewhere(spec: ProgramSpec, env: Environment): Promise<Elsewhere> {
   const refused = new Map<string, string>();
+  const assets = env['KUBEBUILDER_ASSETS'] ?? '';
+  if (assets !== '' && !existsSync(assets))
+    refused.set(assets, `KUBEBUILDER_ASSETS is ${assets}, which does not exist`);
   for (const { source, folder } of placesOf(env)) {
     const path = join(folder, spec.name);
-    if (!isProgram(path) || refused.has(realpathSync(path))) continue;
-    const version = await versionOf(spec, path);
-    if (version !== undefined && isAtLeast(version, spec.oldest)) {
-      return { found: { name: spec.name, path, version, source }, refused: [] };
-    }
-    const because = version === undefined ? 'it does not tell its version' : `it is ${version}`;
-    const needed = `${spec.oldest.join('.')} or newer is needed`;
-    refused.set(realpathSync(path), `not using ${path} from ${source}: ${because}, and ${needed}`);
+    // Of what lies in PATH only programs count; what was prepared for this purpose is worth a word.
+    if (source === 'PATH' ? !isProgram(path) : !existsSync(path)) continue;
+    if (refused.has(realpathSync(path))) continue;
+    const { version, because } = await examine(spec, path);
+    if (version !== undefined) return { found: { name: spec.name, path, version, source }, refused: [] };
+    refused.set(realpathSync(path), `not using ${path} from ${source}: ${because}`);
   }
   return { refused: [...refused.values()] };
 }
@@ -136,6 +171,29 @@ function placesOf(env: Environment): { source: 'KUBEBUILDER_ASSETS' | 'PATH'; fo
     ...(assets === undefined || assets === '' ? [] : [{ source: 'KUBEBUILDER_ASSETS' as const, folder: assets }]),
     ...onPath.map((folder) => ({ source: 'PATH' as const, folder })),
   ];
+}
+
+/** The version of a program that can be used here; otherwise why it cannot. */
+async function examine(
+  spec: ProgramSpec,
+  path: string,
+): Promise<
+  { readonly version: string; readonly because?: never } | { readonly version?: never; readonly because: string }
+> {
+  if (!statSync(path).isFile() || statSync(path).size === 0) return { because: 'it is empty, or not a file' };
+  const [platform, own] = [platformOf(path), `${process.platform} ${process.arch}`];
+  if (platform !== undefined && platform !== own)
+    return { because: `it was built for ${platform}, and this host is ${own}` };
+  if (!isProgram(path)) return { because: `it is not executable (chmod +x ${path})` };
+  const version = await versionOf(spec, path);
+  if (version === undefined) return { because: `it does not report its version, and ${atLeast(spec)} is needed` };
+  return isAtLeast(version, spec.oldest)
+    ? { version }
+    : { because: `it is ${version}, and ${atLeast(spec)} is needed` };
+}
+
+function atLeast({ oldest }: ProgramSpec): string {
+  return `${oldest.join('.')} or newer`;
 }
 
 /** What the program says of itself; undefined when it does not run. */

@@ -1,5 +1,6 @@
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { errnoOf } from './errno.ts';
@@ -9,9 +10,27 @@ const HEARTBEAT_MS = 5_000;
 /** A holder in another pid namespace cannot be looked at: without a heartbeat for so long it is taken for dead. */
 const SILENT_MS = 60_000;
 const POLL_MS = 250;
+/** How often a process that waits says so. */
+const REPORT_MS = 10_000;
 
-/** How waiting for another process is reported: `holder` is its pid. */
-export type OnWait = (holder: number) => void;
+/** Who holds a lock. */
+export interface LockHolder {
+  readonly pid: number;
+  /** For how long; undefined for one of an older version, which does not say. */
+  readonly heldMs: number | undefined;
+  /** What it said last of its work, if anything. */
+  readonly lastLine: string | undefined;
+}
+
+/** How waiting for another process is reported: when it begins, and every 10 s. */
+export type OnWait = (holder: LockHolder) => void;
+
+/** Says one line of the work under the lock to those who wait for it. */
+export type Note = (line: string) => void;
+
+interface LockFile extends ProcessIdentity {
+  readonly sinceMs?: number;
+}
 
 /**
  * Runs `work` while no other process of this user holds the lock file. A lock of a dead process is broken at once. The lock
@@ -20,27 +39,64 @@ export type OnWait = (holder: number) => void;
  */
 export async function withLock<T>(
   path: string,
-  work: () => Promise<T>,
+  work: (note: Note) => Promise<T>,
   { signal, onWait }: { signal?: AbortSignal | undefined; onWait?: OnWait | undefined } = {},
 ): Promise<T> {
   mkdirSync(dirname(path), { recursive: true });
-  let told = false;
+  let reportedMs: number | undefined;
   while (!tryAcquire(path)) {
     if (breakIfStale(path)) continue;
     const holder = readHolder(path);
-    if (!told && holder !== undefined) {
-      told = true;
-      onWait?.(holder.pid);
+    const nowMs = performance.now();
+    if (holder !== undefined && (reportedMs === undefined || nowMs - reportedMs >= REPORT_MS)) {
+      reportedMs = nowMs;
+      onWait?.(describe(holder, path));
     }
     await pause(signal);
   }
   const heartbeat = setInterval(() => touch(path), HEARTBEAT_MS);
   heartbeat.unref();
   try {
-    return await work();
+    return await work((line) => writeNote(path, line));
   } finally {
     clearInterval(heartbeat);
-    if (isOwn(path)) rmSync(path, { force: true });
+    if (isOwn(path)) {
+      rmSync(noteFile(path), { force: true });
+      rmSync(path, { force: true });
+    }
+  }
+}
+
+/** One line for who waits: "waiting for process 4711, which builds the control plane, for 80 s: building etcd 3.6.16… 20 s". */
+export function describeWait({ pid, heldMs, lastLine }: LockHolder, does: string): string {
+  const since = heldMs === undefined ? '' : `, for ${Math.max(0, Math.round(heldMs / 1000))} s`;
+  return `waiting for process ${pid}, which ${does}${since}${lastLine === undefined ? '…' : `: ${lastLine}`}`;
+}
+
+function describe({ pid, sinceMs }: LockFile, path: string): LockHolder {
+  return { pid, heldMs: sinceMs === undefined ? undefined : Date.now() - sinceMs, lastLine: readNote(path) };
+}
+
+function noteFile(path: string): string {
+  return `${path}.log`;
+}
+
+/** Only for people: where it cannot be written, they see nothing. */
+function writeNote(path: string, line: string): void {
+  try {
+    writeFileSync(noteFile(path), `${line}\n`);
+  } catch (err) {
+    if (errnoOf(err) === undefined) throw err;
+  }
+}
+
+function readNote(path: string): string | undefined {
+  try {
+    const line = readFileSync(noteFile(path), 'utf8').trim();
+    return line === '' ? undefined : line;
+  } catch (err) {
+    if (errnoOf(err) === undefined) throw err;
+    return undefined;
   }
 }
 
@@ -58,7 +114,7 @@ async function pause(signal: AbortSignal | undefined): Promise<void> {
 /** A lock appears complete or not at all: it is written aside and linked into place, which fails when one is there. */
 function tryAcquire(path: string): boolean {
   const aside = `${path}.${process.pid}`;
-  writeFileSync(aside, JSON.stringify(identityOf(process.pid)));
+  writeFileSync(aside, JSON.stringify({ ...identityOf(process.pid), sinceMs: Date.now() }));
   try {
     linkSync(aside, path);
     return true;
@@ -101,9 +157,9 @@ function putBackUnless(stale: ProcessIdentity, aside: string, path: string): voi
 }
 
 /** The process that holds the lock; undefined when nobody does. */
-function readHolder(path: string): ProcessIdentity | undefined {
+function readHolder(path: string): LockFile | undefined {
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as ProcessIdentity; // written by tryAcquire only
+    return JSON.parse(readFileSync(path, 'utf8')) as LockFile; // written by tryAcquire only
   } catch (err) {
     if (errnoOf(err) === 'ENOENT') return undefined;
     throw err;

@@ -7,7 +7,7 @@ import { Agent, request } from 'undici';
 import { Api } from './api.ts';
 import { applyManifests } from './apply.ts';
 import { apiserverArguments, controllerManagerArguments, etcdArguments, etcdSocket, SERVICE_IP } from './arguments.ts';
-import { resolvePrograms, type BinariesOptions, type Program } from './binaries.ts';
+import { describePrograms, resolvePrograms, type BinariesOptions, type Program } from './binaries.ts';
 import { bootstrapRbac } from './bootstrap-rbac.ts';
 import { Component } from './component.ts';
 import { Connection, pkiDirectory } from './connection.ts';
@@ -66,6 +66,7 @@ async function startUnexplained(options: ControlPlaneOptions): Promise<ControlPl
     ...(env === undefined ? {} : { env }),
     signal,
   });
+  log(describePrograms(Object.values(programs)));
 
   const directory = makeDirectory(options.directory);
   const run = openRun(directory, { ledger: options.ledger });

@@ -6,6 +6,8 @@ import { errnoOf, messageOf } from './errno.ts';
  * - `no-network`: the Go modules could not be fetched; `disk-full`: no room to build or to run;
  * - `not-writable`: the cache, the ledger or the temporary folder cannot be written;
  * - `build-failed`: the Go compiler said no for another reason;
+ * - `binaries-unfit`: a program that the user named is missing, cannot be run here or is too old;
+ * - `download-failed`, `checksum-missing`, `checksum-mismatch`: the programs could not be downloaded, or not verified;
  * - `unsupported-platform`: the programs do not exist for this operating system;
  * - `start-failed`: a program ended or did not become ready (the message has its last lines);
  * - `address-in-use`: a port that was asked for is taken;
@@ -18,6 +20,10 @@ export type ControlPlaneErrorCode =
   | 'disk-full'
   | 'not-writable'
   | 'build-failed'
+  | 'binaries-unfit'
+  | 'download-failed'
+  | 'checksum-missing'
+  | 'checksum-mismatch'
   | 'unsupported-platform'
   | 'start-failed'
   | 'address-in-use'

@@ -12,7 +12,8 @@ import type { Environment } from './user-directories.ts';
 const OLDEST_GO = [1, 26] as const;
 const TICK_MS = 10_000;
 /** What can be done instead of building. */
-const OR_ASSETS = 'or set KUBEBUILDER_ASSETS to a folder that holds the program';
+const OR_ASSETS =
+  'or take it from elsewhere (--binaries, MACHINIST_BINARIES or KUBEBUILDER_ASSETS; see docs/development/control-plane.md)';
 
 /** Told when a build starts, each 10 s while it runs, and when it is done. */
 export interface BuildProgress {

@@ -130,7 +130,7 @@ describe('looking for a program', () => {
     await expect(looking).rejects.toMatchObject({
       code: 'go-missing',
       message: expect.stringMatching(
-        /^kubemark \S+ was not found .* install Go 1\.26 or newer, or set KUBEBUILDER_ASSETS/,
+        /^kubemark \S+ was not found .* install Go 1\.26 or newer, or take it from elsewhere \(--binaries/,
       ),
     });
   });
