@@ -12,7 +12,12 @@ export interface Terminal {
   readonly columns?: number | undefined;
   readonly rows?: number | undefined;
   readonly hasColour?: boolean;
+  /** Draws a line below all others, which the next one replaces and '' removes; only where a person reads. */
+  readonly pin?: PrintLine;
 }
+
+/** From the beginning of the line to its end. */
+const ERASE = '\r\u001B[2K';
 
 /** That of this process. */
 export function ownTerminal(): Terminal {
@@ -27,9 +32,20 @@ export function ownTerminal(): Terminal {
     out: (line) => console.log(line),
     err: (line) => console.error(line),
     env,
-    ...(isTTY && { columns: stdout.columns, rows: stdout.rows }),
+    ...(isTTY && { columns: stdout.columns, rows: stdout.rows, ...pinned((text) => void stdout.write(text)) }),
     hasColour: isTTY && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb',
   };
+}
+
+/** Lines above one that stays below them. */
+export function pinned(write: (text: string) => void): Required<Pick<Terminal, 'out' | 'err' | 'pin'>> {
+  let bottom = '';
+  const put = (line: string): void => write(`${bottom === '' ? '' : ERASE}${line}\n${bottom}`);
+  const pin = (line: string): void => {
+    if (line !== bottom) write(`${ERASE}${line}`);
+    bottom = line;
+  };
+  return { out: put, err: put, pin };
 }
 
 /** Does the work of a command. Resolves with the exit code: 0, or 1 when something went wrong, which was then said in one line. */

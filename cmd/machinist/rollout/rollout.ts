@@ -5,6 +5,7 @@ import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
 import type { ClusterOptions, SelectionOptions } from '../options.ts';
 import { runForExitCode, type PrintLine, type Terminal } from '../terminal.ts';
+import { rolloutBar } from './bar.ts';
 import { historyTable, revisionDetails, revisionDiff, revisionsOf, undoOf } from './history.ts';
 import { rolloutStatus, type RolloutStatus } from './status.ts';
 import { describeBlockingDeletions } from './blocking-deletions.ts';
@@ -14,7 +15,7 @@ import { deploymentNamesOf, quoted, shown } from './target.ts';
 export type RolloutOptions = ClusterOptions & Pick<SelectionOptions, 'selector'>;
 
 /** One subcommand at work on the MachineDeployment `name`. */
-export type Task = (cluster: CommandCluster, name: string, say: PrintLine) => Promise<void>;
+export type Task = (cluster: CommandCluster, name: string, terminal: Terminal) => Promise<void>;
 
 /** How often the Machines are looked at. */
 const HELD_UP_EVERY_MS = 5_000;
@@ -39,7 +40,7 @@ export async function runRollout(
     const found =
       named ?? (await cluster.list(machineDeployments, options.selector)).map(({ metadata }) => metadata.name);
     if (found.length === 0) throw new CommandError(`no resources found in ${cluster.namespace} namespace`);
-    for (const name of found) await task(cluster, name, terminal.out);
+    for (const name of found) await task(cluster, name, terminal);
   });
 }
 
@@ -48,7 +49,7 @@ export async function runRollout(
  * forever.
  */
 export function status(options: { watch: boolean; timeoutMs: number; revision: number }): Task {
-  return async (cluster, name, say) => {
+  return async (cluster, name, { out: say, columns, pin }) => {
     let said: RolloutStatus | undefined;
     let latest: MachineDeployment | undefined;
     const look = (deployment: MachineDeployment): boolean => {
@@ -57,6 +58,7 @@ export function status(options: { watch: boolean; timeoutMs: number; revision: n
       if (text !== said?.text) say(text);
       if (trouble !== undefined && trouble !== said?.trouble) say(trouble);
       said = now;
+      if (columns !== undefined) pin?.(isDone || !options.watch ? '' : rolloutBar(deployment, columns - 1));
       latest = isDone ? undefined : deployment;
       return isDone || !options.watch;
     };
@@ -68,6 +70,7 @@ export function status(options: { watch: boolean; timeoutMs: number; revision: n
     } finally {
       clearInterval(timer);
       holds.end();
+      pin?.('');
     }
   };
 }
@@ -117,7 +120,7 @@ function selectorOf({ spec }: MachineDeployment): string {
 
 /** Lists the revisions, or with a number the template of one; with `isDiff` how one differs from that before it. */
 export function history(revision: number, isDiff = false): Task {
-  return async (cluster, name, say) => {
+  return async (cluster, name, { out: say }) => {
     const revisions = revisionsOf(await cluster.get(machineDeployments, name), await cluster.list(machineSets));
     if (isDiff) say(revisionDiff(name, revisions, revision));
     else
@@ -127,7 +130,7 @@ export function history(revision: number, isDiff = false): Task {
 
 /** Asks for an earlier revision; 0 is the one before. The controller does the rest. */
 export function undo(toRevision: number): Task {
-  return async (cluster, name, say) => {
+  return async (cluster, name, { out: say }) => {
     const isChanged = await cluster.change(machineDeployments, name, async (deployment) => {
       const to = undoOf(deployment, revisionsOf(deployment, await cluster.list(machineSets)), toRevision);
       return to.kind === 'skip' ? undefined : { spec: { rollbackTo: { revision: to.revision } } };
@@ -138,7 +141,7 @@ export function undo(toRevision: number): Task {
 }
 
 /** Stops a rollout where it is; scaling goes on. */
-export const pause: Task = async (cluster, name, say) => {
+export const pause: Task = async (cluster, name, { out: say }) => {
   await cluster.change(machineDeployments, name, async ({ spec }) => {
     if (spec.paused === true) throw new CommandError(`${quoted(name)} is already paused`);
     return await Promise.resolve({ spec: { paused: true } });
@@ -147,7 +150,7 @@ export const pause: Task = async (cluster, name, say) => {
 };
 
 /** Lets a paused rollout go on. */
-export const resume: Task = async (cluster, name, say) => {
+export const resume: Task = async (cluster, name, { out: say }) => {
   await cluster.change(machineDeployments, name, async ({ spec }) => {
     if (spec.paused !== true) throw new CommandError(`${quoted(name)} is not paused`);
     return await Promise.resolve({ spec: { paused: false } });
@@ -156,7 +159,7 @@ export const resume: Task = async (cluster, name, say) => {
 };
 
 /** Replaces every Machine, as the strategy allows, although nothing of the template has changed but a time. */
-export const restart: Task = async (cluster, name, say) => {
+export const restart: Task = async (cluster, name, { out: say }) => {
   const restartedAt = toTimestamp(cluster.now());
   await cluster.change(machineDeployments, name, async ({ spec }) => {
     if (spec.paused === true) {
