@@ -436,7 +436,7 @@ test('the chart gives drivers, pods and the service account what a site needs; t
   await using own = await namespace();
   const proxy = { name: 'HTTPS_PROXY', value: 'http://proxy:3128' };
   const spread = { maxSkew: 1, topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'ScheduleAnyway' };
-  const others = { ...spread, labelSelector: { matchLabels: { app: 'other' } } };
+  const others = { ...spread, topologyKey: 'host', labelSelector: { matchLabels: { app: 'other' } } };
   const driver = {
     provider: 'example',
     image: 'example-driver:1.0.0',
