@@ -153,6 +153,9 @@ const BEFORE: Readonly<Record<string, string>> = {
   // What is restored; a page before may have uninstalled it.
   'kubectl scale deployment machine-controller-manager --replicas=0':
     'kubectl get deployment machine-controller-manager || kubectl create deployment machine-controller-manager --image=registry.example/mcm:1',
+  // A page before leaves a Deployment of another origin.
+  'helm install machinist deploy/helm/machinist --namespace machinist --create-namespace --skip-crds --values values.yaml':
+    'kubectl delete deployment machine-controller-manager --ignore-not-found',
   // What is upgraded.
   'helm upgrade machinist deploy/helm/machinist --namespace machinist --skip-crds --values values.yaml':
     'helm uninstall machinist --ignore-not-found; kubectl delete deployment machine-controller-manager --ignore-not-found; helm install machinist deploy/helm/machinist --namespace machinist --values values.yaml',

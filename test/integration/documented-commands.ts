@@ -38,7 +38,10 @@ export const NOT_RUN: readonly (readonly [words: RegExp, why: string])[] = [
   [/^kubectl krew /, 'needs krew; hack/release checks the manifest'],
   [/^machinist run(?!.*--help)/, 'does not end; test/e2e starts it'],
   [/\[-|…/, 'says what may stand where'],
-  [/^curl -OJ|^kubectl port-forward /, 'no kubelet runs pods; test/integration/health-server.test.ts takes profiles'],
+  [
+    /^curl -OJ|^kubectl (?:-n \S+ )?port-forward /,
+    'no kubelet runs pods; test/integration/health-server.test.ts takes profiles',
+  ],
   [/^kubectl .*\blogs /, 'no kubelet runs pods'],
   [
     /^kubectl taint .*critical-components/,
