@@ -20,6 +20,10 @@ export interface DemoOptions {
   readonly autoscaler: boolean;
   /** Check the result and end, instead of waiting for Ctrl-C. */
   readonly once: boolean;
+  /** Show step by step what can happen to a fleet. */
+  readonly tour: boolean;
+  /** Take the tour without asking, and end. */
+  readonly yes: boolean;
   /** A folder or URL with programs of the control plane that were built elsewhere; empty leaves it to the environment. */
   readonly binaries: string;
   /** Of an archive there. */
@@ -73,6 +77,12 @@ export function demoCommand(): Command {
         'from a file beside it',
       ),
     )
+    .option(
+      '--tour',
+      'show step by step what happens to machines: Enter runs the next step, and shows its result',
+      false,
+    )
+    .option('--yes', 'with --tour: run all steps without asking, remove everything, and exit', false)
     .option('--once', 'check the result, remove everything, and exit with code 0 or 1', false)
     .action(async (options: DemoOptions, command: Command) => {
       if (options.api === 'cluster-api' && (options.driver !== 'local' || options.autoscaler)) {
@@ -85,6 +95,13 @@ export function demoCommand(): Command {
           'error: --api ironcore cannot be used with --driver or --autoscaler, because its machines belong to a runtime and are not Nodes',
         );
       }
+      const isOther = options.driver !== 'local' || options.api !== 'machine' || options.autoscaler || options.once;
+      if (options.tour && isOther) {
+        command.error(
+          'error: --tour cannot be used with --driver, --api, --autoscaler or --once, because it is about kubelets',
+        );
+      }
+      if (options.yes && !options.tour) command.error('error: --yes needs --tour');
       if (options.binariesChecksum !== '' && options.binaries === '') {
         command.error('error: --binaries-checksum needs --binaries');
       }

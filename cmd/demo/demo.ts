@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { performance } from 'node:perf_hooks';
 
 import { Cluster } from '../../hack/autoscaler/cluster.ts';
 import { type ControlPlane, startControlPlane } from '../../hack/control-plane/control-plane.ts';
@@ -21,6 +20,7 @@ import { DEMO_POOL, machineNames, SMALL, SPARE } from './ironcore-objects.ts';
 import { keepControlPlane } from './keep-control-plane.ts';
 import { keepRunning, type KeepRunningOptions } from './keep-running.ts';
 import { runKubectl } from './kubectl.ts';
+import { beginLine, endLine, print, printText } from './lines.ts';
 import {
   NAMESPACE,
   podsOn,
@@ -34,7 +34,8 @@ import {
 import { DemoError, type DemoPlace, machinesDirectory, takePlace } from './place.ts';
 import { playProvider, type PlayedProvider } from './play-provider.ts';
 import { playScheduler, untilRunning } from './pods.ts';
-import { recordMachines } from './record-machines.ts';
+import { recordedMachines, recordMachines } from './record-machines.ts';
+import { writeShellEnvironment } from './shell-environment.ts';
 import { thingsToTry } from './things-to-try.ts';
 import { arePools, areRunning, IronCoreWatch, provideVolumes } from './watch-ironcore.ts';
 import { areUp, MachineWatch, type MachinesSnapshot } from './watch-machines.ts';
@@ -43,8 +44,9 @@ const root = path.resolve(import.meta.dirname, '../..');
 /** How long machines may take to come up, or to go, before `--once` calls it a failure. */
 const PATIENCE_MS = 5 * 60_000;
 const KEEP_ALIVE_MS = 3_600_000;
-/** SIGHUP: the terminal was closed. */
-const STOPS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** How a person ends the demo, with the exit codes that shells use; SIGHUP: the terminal was closed. */
+const STOPS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
+const EXIT_UNHEARD = 141; // as of SIGPIPE
 
 /** Users that deploy/rbac binds to the shipped roles. */
 const MANAGER_USER = 'machinist';
@@ -71,41 +73,53 @@ interface Running {
   readonly undo: (() => Promise<void>)[];
 }
 
-const startedMs = performance.now();
-
-function print(line: string): void {
-  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1).padStart(6);
-  console.log(`${seconds} s  ${line}`);
-}
-
-/** Runs the demo. Resolves with the exit code: 0, or 1 when something did not work, which was then said in one sentence. */
+/**
+ * Runs the demo. Resolves with the exit code: 0; 1 when something did not work, which was then said in one sentence; that of a signal which
+ * ended it. A second signal ends everything at once.
+ */
 export async function demo(options: DemoOptions): Promise<number> {
   const stop = new AbortController();
-  const interrupt = (signal: NodeJS.Signals): void => stop.abort(new DemoError(`stopped by ${signal}`));
-  for (const signal of STOPS) process.on(signal, interrupt);
-  // Who closed the terminal or the pipe wants no demo; what is removed then is told to nobody.
-  const unheard = (): void => interrupt('SIGPIPE');
-  for (const output of [process.stdout, process.stderr]) output.on('error', unheard);
   const undo: (() => Promise<void>)[] = [];
+  const ends: (() => void)[] = [];
+  let stopCode: number | undefined;
+  const interrupt = (signal: string, code: number): void => {
+    if (stopCode !== undefined) return endAtOnce(ends, stopCode);
+    stopCode = code;
+    stop.abort(new DemoError(`stopped by ${signal}`));
+  };
+  const listeners = Object.entries(STOPS).map(([signal, code]) => [signal, () => interrupt(signal, code)] as const);
+  for (const [signal, listener] of listeners) process.on(signal, listener);
+  // Who closed the terminal or the pipe wants no demo; what is removed then is told to nobody.
+  const unheard = (): void => {
+    if (stopCode === undefined) interrupt('SIGPIPE', EXIT_UNHEARD);
+  };
+  for (const output of [process.stdout, process.stderr]) output.on('error', unheard);
   // The clock's timers keep no process alive; while something is being removed nothing else may.
   const keepAlive = setInterval(() => undefined, KEEP_ALIVE_MS);
   try {
-    await runDemo(options, stop, undo);
+    await runDemo(options, stop, { undo, ends });
     return 0;
   } catch (thrown) {
+    if (stopCode !== undefined) return stopCode; // whatever failed, failed because of that
     const err = explainFileError(thrown);
-    if (stop.signal.aborted && err === stop.signal.reason && !options.once && !isFailure(err)) return 0;
     if (!(err instanceof DemoError) && !(err instanceof ControlPlaneError)) throw err;
     console.error(err.message);
     if (undo.length > 0) keepLogs();
     return 1;
   } finally {
-    if (undo.length > 0) print('removing everything…');
+    if (undo.length > 0) beginLine('removing everything…');
     await undoAll(undo);
-    if (undo.length > 0) print('done');
+    if (undo.length > 0) endLine('done');
     clearInterval(keepAlive);
-    for (const signal of STOPS) process.off(signal, interrupt);
+    for (const [signal, listener] of listeners) process.off(signal, listener);
   }
+}
+
+/** For a person who does not want to wait: no program is asked any more. */
+function endAtOnce(ends: readonly (() => void)[], code: number): void {
+  for (const end of ends.toReversed()) end();
+  endLine('stopped at once');
+  process.exit(code);
 }
 
 /** Anyone who looks for the reason of a failure needs the logs of all programs; everything else of the demo goes. */
@@ -128,16 +142,17 @@ async function undoAll(undo: readonly (() => Promise<void>)[]): Promise<void> {
   if (failures.length > 0) throw failures[0];
 }
 
-/** A child that died also aborts the demo; only a person's signal is a good end. */
-function isFailure(err: unknown): boolean {
-  return !(err instanceof DemoError) || !err.message.startsWith('stopped by SIG');
+/** How what was started is ended: in order, or in an instant. */
+interface Endings {
+  readonly undo: (() => Promise<void>)[];
+  readonly ends: (() => void)[];
 }
 
-async function runDemo(options: DemoOptions, stop: AbortController, undo: (() => Promise<void>)[]): Promise<void> {
-  const running = await startCluster(options, stop, undo);
+async function runDemo(options: DemoOptions, stop: AbortController, endings: Endings): Promise<void> {
+  const running = await startCluster(options, stop, endings);
   if (options.api === 'ironcore') return await showIronCore(running);
   const drivers = await startDriver(running);
-  await startManager(running, managerFlags(running, drivers.address), `${providerOf(options)} driver`);
+  const manager = await startManager(running, managerFlags(running, drivers.address), `${providerOf(options)} driver`);
   await applyObjects(running);
 
   const watch = await watchMachines(running);
@@ -145,16 +160,40 @@ async function runDemo(options: DemoOptions, stop: AbortController, undo: (() =>
   else await awaitMachines(running, watch);
   await drivers.provider?.untilRunning(options.machines, deadline(running, 'the Machines of Cluster API did not run'));
 
+  if (options.tour && (await showTour(running, watch, manager))) return;
   if (options.once) return checkRemoval(running, watch);
   printThingsToTry(running);
   await watch.until(() => false, stop.signal);
 }
 
-function printThingsToTry({ options, place, kubectl: program, kubeconfig: file }: Running): void {
-  const typed = (from: string): string => path.relative(process.cwd(), from);
-  console.log(
-    thingsToTry({ ...options, kubectl: program, kubeconfig: typed(file), directory: typed(place.directory) }),
-  );
+/** Resolves when the tour has ended: with true when nobody is there who could try something else. */
+async function showTour(running: Running, watch: MachineWatch, manager: string): Promise<boolean> {
+  const { options, place, controlPlane, stop } = running;
+  const yes = options.yes || !process.stdin.isTTY;
+  const { takeTour } = await import('./tour.ts');
+  watch.isSilent = true;
+  await takeTour({
+    watch,
+    controlPlane,
+    machines: options.machines,
+    directory: place.directory,
+    typedDirectory: typed(place.directory),
+    manager,
+    yes,
+    signal: stop.signal,
+    onStep: (isRunning) => (watch.isSilent = !isRunning),
+  });
+  watch.isSilent = false;
+  return yes;
+}
+
+function printThingsToTry({ options, place }: Running): void {
+  printText(thingsToTry({ ...options, directory: typed(place.directory) }));
+}
+
+/** A path as a person types it. */
+function typed(from: string): string {
+  return path.relative(process.cwd(), from);
 }
 
 /** Machines of IronCore, from a pool that there is to Machines that run; with `--once`, until all are gone. */
@@ -238,15 +277,12 @@ async function autoscale(running: Running, watch: MachineWatch): Promise<void> {
   undo.push(() => api.close());
   const signal = deadline(running, 'machines did not come and go');
   undo.push(await playAutoscaler({ api, address: socketAddress(running, 'autoscaler'), print, signal }));
-  await showAutoscaling({ api, watch, machines: options.machines, print: print, signal });
+  await showAutoscaling({ api, watch, machines: options.machines, print, signal });
 }
 
-async function startCluster(
-  options: DemoOptions,
-  stop: AbortController,
-  undo: (() => Promise<void>)[],
-): Promise<Running> {
+async function startCluster(options: DemoOptions, stop: AbortController, { undo, ends }: Endings): Promise<Running> {
   const place = await takePlace(path.join(root, '.demo'), print);
+  ends.push(() => endPlace(place));
   undo.push(async () => {
     rmSync(place.directory, { recursive: true, force: true });
     place.run.close();
@@ -265,10 +301,11 @@ async function startCluster(
   const config = path.join(place.directory, 'kubeconfig');
   const { url, connection } = controlPlane;
   writeKubeconfig(config, { url, ca: connection.ca, identity: connection.admin, namespace: NAMESPACE });
-  print(`control plane ready at ${controlPlane.url}; admin kubeconfig: ${path.relative(process.cwd(), config)}`);
-
   const program = programPath(controlPlane, 'kubectl');
-  const sockets = makeSocketDirectory(undo);
+  writeShellEnvironment(place.directory, { kubectl: program, kubeconfig: config, root });
+  print(`control plane ready at ${controlPlane.url}; for another shell: source ${typed(place.directory)}/env`);
+
+  const sockets = makeSocketDirectory(undo, ends);
   const running = { options, place, controlPlane, kubectl: program, kubeconfig: config, sockets, stop, undo };
   await kubectl(running, ['apply', '-f', path.join(root, 'deploy/namespace.yaml')]);
   await kubectl(running, [
@@ -290,6 +327,15 @@ async function startCluster(
 function environmentOf({ binaries, binariesChecksum }: DemoOptions): NodeJS.ProcessEnv {
   if (binaries === '') return process.env;
   return { ...process.env, [BINARIES_VARIABLE]: binaries, [CHECKSUM_VARIABLE]: binariesChecksum };
+}
+
+/** Ends the programs of a demo, then the kubelets that its driver has started until then. */
+function endPlace({ directory, run }: DemoPlace): void {
+  run.killNow();
+  for (const { machineName, process: kubelet } of recordedMachines(machinesDirectory(directory))) {
+    if (kubelet !== undefined) run.register(`kubelet of ${machineName}`, kubelet.pid);
+  }
+  run.endNow();
 }
 
 /** The kinds of Cluster API, and those of a provider of the demo; resolves when they are served. */
@@ -322,7 +368,7 @@ async function startClusterAPI(running: Running, machines: string): Promise<Star
   const { controlPlane, place, undo } = running;
   const api = controlPlane.connection.api();
   undo.push(() => api.close());
-  const provider = playProvider({ api, address: machines, print: print });
+  const provider = playProvider({ api, address: machines, print });
   undo.push(() => provider.end());
   const address = socketAddress(running, 'cluster-api');
   const config = await controlPlane.connection.kubeconfigFor({ user: CLUSTER_API_USER });
@@ -361,11 +407,12 @@ async function startKwok(running: Running): Promise<void> {
 }
 
 /** A socket's path may have 107 characters only; a checkout may lie deeper than that. */
-function makeSocketDirectory(undo: (() => Promise<void>)[]): string {
+function makeSocketDirectory(undo: Endings['undo'], ends: Endings['ends']): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'machinist-'));
   undo.push(async () => rmSync(folder, { recursive: true, force: true }));
   const sockets = openRun(folder);
   undo.push(async () => sockets.endNow());
+  ends.push(() => sockets.endNow());
   return sockets.directory;
 }
 
@@ -383,7 +430,8 @@ function managerFlags(running: Running, driver: string): readonly string[] {
   ];
 }
 
-async function startManager(running: Running, flags: readonly string[], beside: string): Promise<void> {
+/** Returns where the manager serves its probes and metrics. */
+async function startManager(running: Running, flags: readonly string[], beside: string): Promise<string> {
   const { controlPlane } = running;
   const own = await controlPlane.connection.kubeconfigFor({ user: MANAGER_USER });
   const port = await freePort();
@@ -398,7 +446,9 @@ async function startManager(running: Running, flags: readonly string[], beside: 
     '--machine-safety-grace=10s',
     `--port=${port}`,
   ]);
-  print(`starting the manager and the ${beside}; metrics: http://127.0.0.1:${port}/metrics`);
+  const address = `http://127.0.0.1:${port}`;
+  print(`starting the manager and the ${beside}; metrics: ${address}/metrics`);
+  return address;
 }
 
 /** As in the image: without it each program holds on to 100 MB of garbage. */
@@ -421,7 +471,7 @@ function keptBy(
   { once }: DemoOptions,
   stop: AbortController,
 ): Pick<KeepRunningOptions, 'mostRestarts' | 'print' | 'giveUp'> {
-  return { mostRestarts: once ? 0 : MAX_RESTARTS, print: print, giveUp: (why) => stop.abort(new DemoError(why)) };
+  return { mostRestarts: once ? 0 : MAX_RESTARTS, print, giveUp: (why) => stop.abort(new DemoError(why)) };
 }
 
 async function applyObjects(running: Running): Promise<void> {

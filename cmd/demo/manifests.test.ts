@@ -17,6 +17,8 @@ const OPTIONS: DemoOptions = {
   api: 'cluster-api',
   autoscaler: false,
   once: false,
+  tour: false,
+  yes: false,
   binaries: '',
   binariesChecksum: '',
 };
@@ -59,7 +61,7 @@ test('the demo for Cluster API brings a Machine without a MachineDeployment, wit
 });
 
 test('what is to be tried there names files that there are, and Cluster API only there', () => {
-  const places = { kubectl: 'k', kubeconfig: 'c', machines: 3, autoscaler: false } as const;
+  const places = { machines: 3, autoscaler: false } as const;
   written((directory) => {
     const text = thingsToTry({ ...places, directory, driver: 'local', api: 'cluster-api' });
     const files = [...text.matchAll(/manifests\/(\S+)/g)].map(([, name = '']) => name);

@@ -36,11 +36,36 @@ export function writeManifests(
     ...(hasPods(options) ? [write('web.yaml', web(options))] : []),
   ];
   if (options.api === 'cluster-api') write('first-machine.yaml', ...firstMachine(NAMESPACE, first));
+  write('guarded-pod.yaml', ...guardedPod());
   write('broken-class.yaml', {
     ...machineClass('workers-b', options),
     providerSpec: { size: 42, color: 'blue' },
   });
   return start;
+}
+
+/** A pod that a PodDisruptionBudget keeps, on the Node whose name takes the place of NODE: there is no scheduler. */
+function guardedPod(): readonly object[] {
+  const metadata = { name: 'guarded', namespace: 'default', labels: { app: 'guarded' } };
+  return [
+    {
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata,
+      spec: { minAvailable: 1, selector: { matchLabels: metadata.labels } },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata,
+      spec: {
+        nodeName: 'NODE',
+        automountServiceAccountToken: false,
+        terminationGracePeriodSeconds: 1,
+        containers: [{ name: 'guarded', image: 'guarded' }],
+      },
+    },
+  ];
 }
 
 /** Writes the definitions of the demo's provider of Cluster API and returns the path. */

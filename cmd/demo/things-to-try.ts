@@ -4,8 +4,6 @@ import { DEMO_CLUSTER, FIRST } from './provider-objects.ts';
 
 /** What the printed list needs to know. Paths as they are typed by the user. */
 export interface DemoPlaces {
-  readonly kubectl: string;
-  readonly kubeconfig: string;
   readonly directory: string;
   readonly driver: DemoDriver;
   readonly api: DemoApi;
@@ -55,12 +53,11 @@ function scaleTo(replicas: number, what: string): string {
 
 /** The short list that the demo prints when its machines are up. */
 export function thingsToTry(places: DemoPlaces): string {
-  const { kubectl, kubeconfig, api } = places;
+  const { directory, api } = places;
   return `
 Things to try in another terminal, in the same folder:
 
-  alias k='${kubectl} --kubeconfig ${kubeconfig}'
-  alias m='KUBECONFIG=${kubeconfig} npm run -s machinist --'
+${`  source ${directory}/env`.padEnd(42)}k is kubectl of the demo, and m is machinist
 
 ${api === 'ironcore' ? withIronCore(places) : withMachines(places)}
 

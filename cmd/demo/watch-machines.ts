@@ -27,6 +27,8 @@ export class MachineWatch {
   readonly #machines: ReflectedInformer<Machine>;
   readonly #nodes: ReflectedInformer<Node>;
   readonly #reported = new Map<string, string>();
+  /** Whether changes are not told. */
+  isSilent = false;
   #onChange: () => void = () => undefined;
 
   private constructor(transport: Transport, clock: Clock) {
@@ -74,7 +76,7 @@ export class MachineWatch {
   #print(name: string, line: string, tell: ReportMachine): void {
     if (this.#reported.get(name) === line) return;
     this.#reported.set(name, line);
-    tell(name, line);
+    if (!this.isSilent) tell(name, line);
   }
 }
 

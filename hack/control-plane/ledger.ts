@@ -101,11 +101,16 @@ export class LedgerRun {
     this.close();
   }
 
-  /** The same without waiting: for the last moment of a process. */
-  endNow(): void {
+  /** Sends SIGKILL to the recorded processes, and leaves the rest. */
+  killNow(): void {
     for (const recorded of this.#processes) {
       if (livenessOf(recorded) === 'alive') tryKill(recorded.pid);
     }
+  }
+
+  /** The same as `end` without waiting: for the last moment of a process. */
+  endNow(): void {
+    this.killNow();
     rmSync(this.directory, { recursive: true, force: true, maxRetries: 5 });
     this.close();
   }

@@ -1,12 +1,16 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createReadStream, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 
-import { resolveProgram } from '../../hack/control-plane/binaries.ts';
+import { resolveProgram, resolvePrograms } from '../../hack/control-plane/binaries.ts';
 import { readProc } from '../../pkg/drivers/process-identity.ts';
 import { eventually } from '../expect/eventually.ts';
 import { Program, ROOT } from './program.ts';
@@ -36,7 +40,7 @@ describe('the demo', () => {
   const demo = (...args: readonly string[]): Program =>
     new Program('demo', [...args], { env: { TMPDIR: temporary, XDG_STATE_HOME: state } });
 
-  test('shows three kubelets and ends with code 0 when Ctrl-C is pressed; nothing is left', async () => {
+  test('shows three kubelets and ends with code 130 when Ctrl-C is pressed; nothing is left', async () => {
     await using program = demo();
     await program.says('Ctrl-C here removes everything.', UP_MS);
     await eventually(async () => {
@@ -48,21 +52,45 @@ describe('the demo', () => {
 
     program.kill('SIGINT');
 
-    expect(await program.ended()).toMatchObject({ code: 0, stderr: '' });
+    const { code, stdout, stderr } = await program.ended();
+    expect({ code, stderr }).toEqual({ code: 130, stderr: '' });
+    expect(stdout.split('Ctrl-C here removes everything.').at(-1)).toMatch(
+      /^\s+[\d.]+ s {2}removing everything… done\n$/,
+    );
     expect(remains(temporary)).toEqual([]);
   });
 
   test.each([
-    { what: 'Ctrl-C is pressed', signal: 'SIGINT' },
-    { what: 'the terminal is closed', signal: 'SIGHUP' },
-  ] as const)('ends with code 0 when $what while it starts', async ({ signal }) => {
+    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'starting etcd', code: 130 },
+    { what: 'the terminal is closed', signal: 'SIGHUP', when: 'starting etcd', code: 129 },
+    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'using ', code: 130 },
+    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'control plane ready', code: 130 },
+    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'starting the manager', code: 130 },
+    { what: 'Ctrl-C is pressed', signal: 'SIGINT', when: 'Pending', code: 130 },
+  ] as const)('ends in one line, with code $code, when $what after "$when"', async ({ signal, when, code }) => {
     await using program = demo();
-    await program.says('starting etcd', UP_MS);
+    await program.says(when, UP_MS);
 
     program.kill(signal);
 
-    expect(await program.ended()).toMatchObject({ code: 0, stderr: '' });
+    const ended = await program.ended();
+    expect(ended).toMatchObject({ code, stderr: '' });
+    expect(ended.stdout).toMatch(/\n *[\d.]+ s {2}removing everything… done\n$/);
     expect(remains(temporary)).toEqual([]);
+  });
+
+  test('ends at once when Ctrl-C is pressed while it removes everything, and leaves nothing either', async () => {
+    await using program = demo('--machines', '2');
+    await program.says(UP, UP_MS);
+    program.kill('SIGINT');
+    await program.says('removing everything…', UP_MS);
+
+    program.kill('SIGINT');
+
+    const { code, stdout, stderr } = await program.ended();
+    expect({ code, stderr }).toEqual({ code: 130, stderr: '' });
+    expect(stdout).toMatch(/removing everything… stopped at once\n$/);
+    await eventually(() => expect(remains(temporary)).toEqual([]), PATIENCE);
   });
 
   test('starts a program that was killed again, and says so', async () => {
@@ -83,7 +111,7 @@ describe('the demo', () => {
     }, PATIENCE);
     program.kill('SIGINT');
 
-    expect(await program.ended()).toMatchObject({ code: 0, stderr: '' });
+    expect(await program.ended()).toMatchObject({ code: 130, stderr: '' });
     expect(remains(temporary)).toEqual([]);
   });
 
@@ -122,6 +150,75 @@ describe('the demo', () => {
     expect(stdout.match(/stopped kubelet of workers-\S+ \d+, left behind by a demo that was killed/g)).toHaveLength(2);
     expect(stdout).toContain(UP);
     expect(stdout).toContain('no machines and no Nodes are left');
+    expect(remains(temporary)).toEqual([]);
+  });
+
+  test('takes its programs from an archive on a server, and builds nothing', async () => {
+    const {
+      etcd,
+      'kube-apiserver': apiserver,
+      kubectl,
+      'kube-controller-manager': manager,
+      kubemark,
+    } = await resolvePrograms(['etcd', 'kube-apiserver', 'kubectl', 'kube-controller-manager', 'kubemark']);
+    const files = [etcd, apiserver, kubectl, manager, kubemark].map(({ path }) => [
+      '-C',
+      dirname(path),
+      basename(path),
+    ]);
+    const cache = mkdtempSync(join(tmpdir(), 'machinist-demo-cache-'));
+    const archive = join(cache, 'machinist-binaries.tar.gz');
+    await promisify(execFile)('tar', ['-I', 'gzip -1', '-cf', archive, ...files.flat()]);
+    const hash = createHash('sha256').update(readFileSync(archive)).digest('hex');
+    const server = createServer(({ url }, response) => {
+      if (url === '/machinist-binaries.tar.gz') return void createReadStream(archive).pipe(response);
+      if (url === '/machinist-binaries.tar.gz.sha256') return void response.end(`${hash}  machinist-binaries.tar.gz\n`);
+      response.writeHead(404).end();
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}/machinist-binaries.tar.gz`;
+
+    await using program = new Program('demo', ['--once', '--machines', '1', '--binaries', address], {
+      // Without Go, and with nothing in the cache.
+      env: {
+        TMPDIR: temporary,
+        XDG_STATE_HOME: state,
+        XDG_CACHE_HOME: cache,
+        PATH: '/usr/bin:/bin',
+        KUBEBUILDER_ASSETS: '',
+      },
+    });
+    const { code, stdout, stderr } = await program.ended();
+    await new Promise((resolve) => server.close(resolve));
+    rmSync(cache, { recursive: true });
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toContain(`downloading ${address}…`);
+    expect(stdout).toMatch(/using etcd \S+, kube-apiserver .*kube-controller-manager \S+ from \S+\/downloads\/\w+\n/);
+    expect(stdout).not.toContain('building');
+    expect(stdout).toContain(UP);
+  });
+
+  test('takes the tour: each step shows what it promises, and leaves a healthy fleet', async () => {
+    await using program = demo('--tour', '--yes');
+
+    const { code, stdout, stderr } = await program.ended();
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(
+      Array.from(stdout.matchAll(/^✓ (.*)$/gm), ([, result = '']) => result.replaceAll(/workers-\S+?(?=[\s,.])/g, 'M')),
+    ).toEqual([
+      'Scale up and down: 3 machines became 5, and 3 again.',
+      'Kill a machine: M was replaced.',
+      'A drain that is blocked: The drain of M waited for the PodDisruptionBudget.',
+      'Roll out another class, and undo it: 3 machines moved to class M, and back.',
+      'A broken class: All 3 old machines stayed while the class was broken.',
+      'An outage of the API server: No machine was replaced: M, M, M.',
+      'Kill etcd: No machine was replaced: M, M, M.',
+      'Maintenance: M was out of service, and is the same machine as before.',
+    ]);
+    expect(stdout).toContain('PodDisruptionBudget guarded');
+    expect(stdout).toMatch(/^\[!\] .* degraded/m);
     expect(remains(temporary)).toEqual([]);
   });
 
@@ -197,10 +294,8 @@ describe('the demo', () => {
 /** Types a line of the printed list into a shell, as the user does it, and returns its output. */
 async function tryOut(printed: string, line: string): Promise<string> {
   expect(printed).toContain(`  ${line}`);
-  const aliases = [...printed.matchAll(/^ +alias (\w)='(.+)'$/gm)].map(
-    ([, name, words]) => `${name}() { ${words} "$@"; }`,
-  );
-  const { stdout } = await promisify(execFile)('sh', ['-c', [...aliases, line].join('\n')], { cwd: ROOT });
+  expect(printed).toContain('  source .demo/env');
+  const { stdout } = await promisify(execFile)('sh', ['-c', `. .demo/env\n${line}`], { cwd: ROOT });
   return stdout;
 }
 
