@@ -2,7 +2,7 @@ import type { KubeObject } from '../../pkg/apis/meta.ts';
 import { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { CONTROL, type Gate } from '../../pkg/gate/gate.ts';
-import type { Reader } from '../../pkg/kube/client.ts';
+import type { New, Reader } from '../../pkg/kube/client.ts';
 import { loadEndpoint } from '../../pkg/kube/config.ts';
 import { ConfigError } from '../../pkg/kube/config-error.ts';
 import { ApiError, isConflict, isNotFound } from '../../pkg/kube/errors.ts';
@@ -133,9 +133,18 @@ export class CommandCluster implements AsyncDisposable {
     }
   }
 
+  /** POST of an object, with its own namespace. Throws ApiError. */
+  async create<T extends KubeObject>(resource: Resource<T>, object: New<T>): Promise<T> {
+    return await this.#writer.create('create', resource, object);
+  }
+
   /** DELETE of exactly this object. Throws ApiError. */
-  async remove<T extends KubeObject>(resource: Resource<T>, { metadata: { name, uid } }: T): Promise<void> {
-    await this.#writer.delete('destroy', resource, { namespace: this.namespace, name }, { uid });
+  async remove<T extends KubeObject>(
+    resource: Resource<T>,
+    { metadata: { name, uid } }: T,
+    namespace = this.namespace,
+  ): Promise<void> {
+    await this.#writer.delete('destroy', resource, { namespace, name }, { uid });
   }
 
   /**

@@ -14,6 +14,7 @@ import { withNegations } from './rollout/target.ts';
 import { statusCommand } from './status/command.ts';
 import { ownTerminal } from './terminal.ts';
 import { treeCommand } from './tree/command.ts';
+import { tryCommand } from './try/command.ts';
 import { version } from './version.ts';
 
 /** All commands, without their work, which is loaded when it is run. */
@@ -34,6 +35,7 @@ export function machinistProgram(): Command {
     maintenanceCommand(),
     deleteCommand(),
     retryCommand(),
+    tryCommand(),
     driverToolsCommand(),
     completionCommand(),
   ]) {

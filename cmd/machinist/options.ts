@@ -25,19 +25,24 @@ export interface SelectionOptions {
 export function withClusterOptions(command: Command, object = 'object'): Command {
   return command
     .addOption(new Option('-n, --namespace <name>', `namespace of the ${object}`).default('', "the context's"))
-    .addOption(new Option('--context <name>', 'context of the kubeconfig').default('', 'the current one'))
-    .addOption(
-      new Option('--kubeconfig <path>', `kubeconfig of the cluster that has the ${object}`).default(
-        '',
-        'KUBECONFIG, ~/.kube/config',
-      ),
-    )
-    .addOption(
-      new Option('--request-timeout <duration>', 'time to wait for each response of the API server')
-        .default(0, '30s')
-        .argParser(durationMs),
-    )
+    .addOption(contextOption())
+    .addOption(kubeconfigOption(`cluster that has the ${object}`))
+    .addOption(requestTimeoutOption())
     .showSuggestionAfterError();
+}
+
+export function contextOption(): Option {
+  return new Option('--context <name>', 'context of the kubeconfig').default('', 'the current one');
+}
+
+export function kubeconfigOption(of: string): Option {
+  return new Option('--kubeconfig <path>', `kubeconfig of the ${of}`).default('', 'KUBECONFIG, ~/.kube/config');
+}
+
+export function requestTimeoutOption(): Option {
+  return new Option('--request-timeout <duration>', 'time to wait for each response of the API server')
+    .default(0, '30s')
+    .argParser(durationMs);
 }
 
 export function allNamespacesOption(): Option {

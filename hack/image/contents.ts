@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { globSync } from 'node:fs';
 import { cp, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -19,7 +20,10 @@ const ROOT = path.resolve(import.meta.dirname, '../..');
  */
 export async function writeContents(folder: string, programs: readonly string[], target?: string): Promise<number> {
   await rm(folder, { recursive: true, force: true });
-  if (programs.includes('machinist')) await putScaffolds(folder);
+  if (programs.includes('machinist')) {
+    await putScaffolds(folder);
+    await putDefinitions(folder);
+  }
   const folders = await bundle(programs, path.resolve(folder), target);
   const packages = await Promise.all(folders.map((one) => readPackage(path.join(ROOT, one))));
   const bill = reduceTo(packages, await billOfMaterials(), packageJson.name);
@@ -36,6 +40,13 @@ async function putScaffolds(to: string): Promise<void> {
   await cp(path.join(ROOT, CONTRACT), path.join(to, CONTRACT));
   await copyLibrary(ROOT, path.join(to, SHIM_SOURCE));
   await buildDriverPackage(path.join(to, BUILT_PACKAGE));
+}
+
+/** What `machinist try` creates, where the checkout has it. */
+async function putDefinitions(to: string): Promise<void> {
+  for (const file of globSync('crds/machine.sapcloud.io_*.yaml', { cwd: ROOT })) {
+    await cp(path.join(ROOT, file), path.join(to, file));
+  }
 }
 
 /** Of all packages that the lockfile names. */

@@ -69,6 +69,14 @@ export async function contextNames(source: EndpointSource): Promise<readonly str
   return (await loadConfig(source)).getContexts().map(({ name }) => name);
 }
 
+/** The context that is used, and the server that it leads to. Throws ConfigError. */
+export async function currentContext(
+  source: EndpointSource,
+): Promise<{ readonly name: string; readonly server: string }> {
+  const config = await loadConfig(source);
+  return { name: config.getCurrentContext(), server: serverOf(config, describe(source)) };
+}
+
 /** A kubeconfig that somebody else has written, such as one of a Secret. */
 export interface ForeignKubeconfig {
   /** YAML or JSON. */

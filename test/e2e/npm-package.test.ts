@@ -70,6 +70,13 @@ describe('the package of npm', () => {
     expect(await typed('machinist', '__complete', 'describe', 'mc', ...access, '')).toMatch(/^d-\S+\n:4\n$/);
   }, 120_000);
 
+  test('brings along the definitions that machinist try creates', async () => {
+    const crds = await readdir(join(place, 'prefix/lib/node_modules/machinist/dist/npm/crds'));
+
+    expect(crds).toEqual(expect.arrayContaining(['machine.sapcloud.io_machines.yaml']));
+    expect(await typed('machinist', 'try', '--help')).toContain('--undo');
+  });
+
   test('makes a driver with the library that it brings along', async () => {
     await typed('machinist', 'driver', 'new', 'acme', '--language', 'typescript');
 

@@ -1,0 +1,208 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+
+import type { Api } from '../../hack/control-plane/api.ts';
+import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
+import { type ControlPlane, startControlPlane } from '../../hack/control-plane/control-plane.ts';
+import { CRD_FOLDERS } from '../env/crds.ts';
+import { eventually } from '../expect/eventually.ts';
+import { type Ending, Program } from './program.ts';
+
+const UP_MS = 60_000;
+const PATIENCE = { timeoutMs: 60_000 };
+const RUNNING = 'All machines are Running.';
+
+jest.setTimeout(240_000);
+
+/** A cluster that has never heard of Machinist, as one of kind or minikube. */
+describe('machinist try', () => {
+  let plane: ControlPlane;
+  let api: Api;
+  let state: string;
+  beforeAll(async () => {
+    plane = await startControlPlane({ programs: ['kubectl'] });
+    api = plane.connection.api();
+    // What kube-controller-manager makes in each namespace.
+    const made = ['default', 'kube-node-lease', 'kube-public', 'kube-system'].map(
+      (name) => `ConfigMap ${name}/kube-root-ca.crt`,
+    );
+    const accounts = ['default', 'kube-node-lease', 'kube-public'].map((name) => `ServiceAccount ${name}/default`);
+    await eventually(async () => {
+      const now = await everything(api);
+      return [...made, ...accounts].every((one) => now.includes(one));
+    }, PATIENCE);
+  });
+  afterAll(async () => {
+    await api.close();
+    await plane.stop();
+  });
+  beforeEach(() => {
+    state = mkdtempSync(join(tmpdir(), 'machinist-try-state-'));
+  });
+  afterEach(() => rmSync(state, { recursive: true }));
+
+  const env = (): Record<string, string> => ({ KUBECONFIG: plane.kubeconfig, XDG_STATE_HOME: state });
+  const start = (...args: readonly string[]): Program => new Program('machinist', ['try', ...args], { env: env() });
+  const run = async (...args: readonly string[]): Promise<Ending> => await start(...args).ended();
+  const kubectl = async (...args: readonly string[]): Promise<string> => {
+    const program = plane.connection.programs.kubectl?.path ?? 'kubectl';
+    return (await promisify(execFile)(program, ['--kubeconfig', plane.kubeconfig, ...args])).stdout;
+  };
+  const phases = async (): Promise<readonly string[]> =>
+    (await kubectl('-n', 'machinist-try', 'get', 'mc', '-o', 'jsonpath={.items[*].status.currentStatus.phase}'))
+      .split(' ')
+      .filter((phase) => phase !== '');
+
+  test('runs machines in a cluster, and an undo leaves the cluster as it was', async () => {
+    const before = await everything(api);
+    await using program = start('--yes');
+    await program.says(RUNNING, UP_MS);
+    const nodes = await kubectl('get', 'nodes', '-o', 'jsonpath={.items[*].spec.taints[*].key}');
+    await kubectl('-n', 'machinist-try', 'scale', 'mcd', 'machinist-try', '--replicas=3');
+    await eventually(async () => expect(await phases()).toEqual(['Running', 'Running', 'Running']), PATIENCE);
+    program.kill('SIGINT');
+    const { code, stdout, stderr } = await program.ended();
+    const undone = await run('--undo', '--yes');
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^Context: {2}\S+\nServer: {3}https:\/\/127\.0\.0\.1:\d+\n/);
+    expect(stdout).toContain('- CustomResourceDefinitions machines.machine.sapcloud.io');
+    expect(nodes.split(' ')).toContain('machinist-try');
+    expect(undone).toMatchObject({ code: 0, stderr: '' });
+    expect(undone.stdout).toContain('Nothing of machinist try is left in the cluster.');
+    await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
+    expect(readdirSync(join(state, 'machinist/try'))).toEqual([]);
+  });
+
+  test('is undone although it was killed, and says that there is nothing to undo afterwards', async () => {
+    const before = await everything(api);
+    await using killed = start('--yes');
+    await killed.says(RUNNING, UP_MS);
+
+    killed.kill('SIGKILL');
+    await killed.ended();
+    rmSync(join(state, 'machinist'), { recursive: true }); // as on another host
+    const undone = await run('--undo', '--yes');
+    const again = await run('--undo', '--yes');
+
+    expect(undone).toMatchObject({ code: 0, stderr: '' });
+    expect(again).toMatchObject({ code: 0, stdout: 'There is nothing to remove.\n' });
+    await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
+  });
+
+  test('continues with the same machines, and refuses to run twice', async () => {
+    await using first = start('--yes');
+    await first.says(RUNNING, UP_MS);
+    const machines = await kubectl('-n', 'machinist-try', 'get', 'mc', '-o', 'name');
+
+    const second = await run('--yes');
+    first.kill('SIGINT');
+    await first.ended();
+    await using resumed = start('--yes');
+    await resumed.says(RUNNING, UP_MS);
+    const after = await kubectl('-n', 'machinist-try', 'get', 'mc', '-o', 'name');
+    resumed.kill('SIGTERM');
+    await resumed.ended();
+    await run('--undo', '--yes');
+
+    expect(second).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^error: machinist try already runs for this cluster, as process \d+; stop it with Ctrl-C first\n$/,
+      ),
+    });
+    expect(after).toBe(machines);
+  });
+
+  test('does nothing without an answer', async () => {
+    const before = await everything(api);
+
+    const { code, stderr } = await run();
+
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'error: there is no terminal to ask on; use --yes\n' });
+    expect(await everything(api)).toEqual(before);
+  });
+
+  describe('in a cluster with the definitions already', () => {
+    beforeAll(() => applyManifests(api, readManifests(CRD_FOLDERS.original)));
+    const object = {
+      apiVersion: 'machine.sapcloud.io/v1alpha1',
+      kind: 'MachineClass',
+      metadata: { name: 'somebodys', namespace: 'default' },
+      provider: 'sim',
+      providerSpec: {},
+    };
+    const classes = '/apis/machine.sapcloud.io/v1alpha1/namespaces/default/machineclasses';
+
+    test('leaves them there', async () => {
+      const before = await everything(api);
+      await using program = start('--yes');
+      await program.says(RUNNING, UP_MS);
+      program.kill('SIGINT');
+      await program.ended();
+
+      const { code, stdout } = await run('--undo', '--yes');
+
+      expect(code).toBe(0);
+      expect(stdout).toContain('Keeping CustomResourceDefinition machines.machine.sapcloud.io: it existed before.\n');
+      await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
+    });
+
+    test('refuses to run where somebody has objects of these kinds', async () => {
+      await api.send('POST', classes, object);
+
+      const { code, stdout, stderr } = await run('--yes');
+      await api.send('DELETE', `${classes}/somebodys`);
+
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toMatch(
+        /^error: the cluster already has MachineClass default\/somebodys, which Machinist or machine-controller-manager may manage; use another cluster\n$/,
+      );
+    });
+
+    test('refuses a namespace of its name that it has not created', async () => {
+      await api.send('POST', '/api/v1/namespaces', { metadata: { name: 'machinist-try' } });
+
+      const runs = [await run('--yes'), await run('--undo', '--yes')];
+      await api.send('DELETE', '/api/v1/namespaces/machinist-try');
+
+      expect(runs.map(({ code }) => code)).toEqual([1, 1]);
+      expect(runs.map(({ stderr }) => stderr)).toEqual([
+        expect.stringContaining('namespace machinist-try exists, and machinist try has not created it'),
+        expect.stringContaining('machinist try has not created namespace machinist-try: nothing is removed'),
+      ]);
+    });
+  });
+});
+
+interface Discovered {
+  readonly resources: readonly { readonly name: string; readonly kind: string; readonly verbs: readonly string[] }[];
+}
+interface Listed {
+  readonly items: readonly { readonly metadata: { readonly namespace?: string; readonly name: string } }[];
+}
+
+/** Each object of each kind that the server lists, in whatever namespace. */
+async function everything(api: Api): Promise<readonly string[]> {
+  const { groups } = await api.send<{
+    readonly groups: readonly { readonly preferredVersion: { readonly groupVersion: string } }[];
+  }>('GET', '/apis');
+  const roots = ['/api/v1', ...groups.map(({ preferredVersion }) => `/apis/${preferredVersion.groupVersion}`)];
+  const found: string[] = [];
+  for (const root of roots) {
+    const { resources } = await api.send<Discovered>('GET', root);
+    for (const { name, kind, verbs } of resources) {
+      // events.k8s.io has the same ones.
+      if (!verbs.includes('list') || name.includes('/') || root.includes('/events.k8s.io/')) continue;
+      const { items } = await api.send<Listed>('GET', `${root}/${name}`);
+      found.push(...items.map(({ metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`));
+    }
+  }
+  // kube-controller-manager makes those of its parts when they begin to work.
+  return found.filter((one) => !one.startsWith('ServiceAccount kube-system/')).toSorted();
+}
