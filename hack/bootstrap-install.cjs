@@ -100,7 +100,13 @@ function install(npm, args, tickMs = TICK_MS) {
     const child = spawn(npm, args, { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
     let stderr = '';
     let stops = 0;
-    const stop = () => child.kill(stops++ === 0 ? 'SIGTERM' : 'SIGKILL');
+    const stop = () => {
+      if (isTTY) {
+        clearInterval(ticker);
+        say('Stopping npm, which may take a while; Ctrl-C again kills it…');
+      }
+      child.kill(stops++ === 0 ? 'SIGTERM' : 'SIGKILL');
+    };
     const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
     const end = (result) => {
       clearInterval(ticker);

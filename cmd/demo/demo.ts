@@ -297,6 +297,7 @@ async function startCluster(options: DemoOptions, stop: AbortController, { undo,
     env: environmentOf(options),
   });
   undo.push(() => controlPlane.stop());
+  ends.push(() => controlPlane.run.endNow());
   undo.push(keepControlPlane(controlPlane, keptBy(options, stop)));
   const config = path.join(place.directory, 'kubeconfig');
   const { url, connection } = controlPlane;

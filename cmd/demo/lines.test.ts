@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
-import { fitted, wrapped } from './lines.ts';
+import { wrapped } from '../wrapped.ts';
+import { fitted } from './lines.ts';
 import { thingsToTry } from './things-to-try.ts';
 
 describe('a line of the demo', () => {

@@ -1,13 +1,12 @@
 import { performance } from 'node:perf_hooks';
 
+import { indentOf, wrapped } from '../wrapped.ts';
+
 /** Deeper than this is a column of descriptions, not an indentation. */
 const COLUMN = 20;
 const COMMAND = /^( {2}\S.*?) {2,}(\S.*)$/;
 /** A description below its command, where there is no room beside it. */
 const BELOW = ' '.repeat(6);
-/** Narrower than this nothing is wrapped any more. */
-const NARROWEST = 20;
-
 const startedMs = performance.now();
 
 /** The width of a terminal; undefined where no person reads, so that what is printed stays as it is. */
@@ -47,23 +46,6 @@ function withTime(line: string): readonly string[] {
     .flatMap((one, i) => wrapped(`${i === 0 ? time : ''}${one}`, columns(), time.length + indentOf(one) + 2));
 }
 
-/** A line in lines of that width, broken between words; the later ones are indented. A word that is too long stays whole. */
-export function wrapped(line: string, width: number | undefined, indent: number, breakWith = ''): readonly string[] {
-  if (width === undefined || line.length <= width) return [line];
-  const most = Math.max(width, indent + NARROWEST);
-  const lines: string[] = [];
-  let rest = line;
-  while (rest.length > most) {
-    const from = indentOf(rest);
-    const before = rest.lastIndexOf(' ', most - breakWith.length);
-    const at = before > from ? before : rest.indexOf(' ', from + 1);
-    if (at <= from) break;
-    lines.push(`${rest.slice(0, at).trimEnd()}${breakWith}`);
-    rest = `${' '.repeat(indent)}${rest.slice(at).trimStart()}`;
-  }
-  return [...lines, rest];
-}
-
 /** A list of commands, each with its description beside or below it, in lines of that width. A command that is broken can still be pasted. */
 export function fitted(text: string, width: number | undefined): string {
   const lines = text.split('\n');
@@ -93,8 +75,4 @@ function brokenCommand(command: string, width: number): readonly string[] {
   const hidden = '\0';
   const guarded = command.replaceAll(/'[^']*'/g, (quoted) => quoted.replaceAll(' ', hidden));
   return wrapped(guarded, width, BELOW.length, ' \\').map((line) => line.replaceAll(hidden, ' '));
-}
-
-function indentOf(line: string): number {
-  return line.length - line.trimStart().length;
 }

@@ -119,6 +119,27 @@ describe('machinist try', () => {
     expect(after).toBe(machines);
   });
 
+  test('can be stopped while it undoes, which then is done by the next one', async () => {
+    const before = await everything(api);
+    await using killed = start('--yes');
+    await killed.says(RUNNING, UP_MS);
+    killed.kill('SIGKILL');
+    await killed.ended();
+    await using stopped = start('--undo', '--yes');
+    await stopped.says('Deletion was requested', UP_MS);
+
+    stopped.kill('SIGINT');
+    const { code, stderr } = await stopped.ended();
+    const undone = await run('--undo', '--yes');
+
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'error: stopped by SIGINT; machinist try --undo removes what is there\n',
+    });
+    expect(undone.code).toBe(0);
+    await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
+  });
+
   test('does nothing without an answer', async () => {
     const before = await everything(api);
 

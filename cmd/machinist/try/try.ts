@@ -24,6 +24,7 @@ import {
   type Resource,
   secrets,
 } from '../../../pkg/kube/resource.ts';
+import { indentOf, wrapped } from '../../wrapped.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
 import { runForExitCode, type PrintLine, type Terminal } from '../terminal.ts';
@@ -70,14 +71,20 @@ export async function tryMachinist(options: TryOptions, terminal: Terminal): Pro
   const stop = new AbortController();
   const onSignal = (signal: NodeJS.Signals): void => {
     if (stop.signal.aborted) process.exit(130);
-    stop.abort(new CommandError(`stopped by ${signal}`));
+    stop.abort(new CommandError(`stopped by ${signal}; machinist try --undo removes what is there`));
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
   try {
     return await runForExitCode(terminal, async () => {
       const site = await openSite(options, terminal);
       await using _cluster = site.cluster;
-      await (options.undo ? undo(site, options, terminal, stop.signal) : run(site, options, terminal, stop.signal));
+      const { columns } = terminal;
+      const out = (text: string): void => {
+        for (const line of wrapped(text, columns, indentOf(text) + 4)) terminal.out(line);
+      };
+      await (options.undo ? undo : run)(site, options, out, stop.signal).catch((err: unknown) => {
+        throw stop.signal.aborted ? stop.signal.reason : err; // what failed was interrupted
+      });
     });
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.off(signal, onSignal);
@@ -104,7 +111,7 @@ async function openSite({ kubeconfig, context, requestTimeout }: TryOptions, { e
   return { context: name, server, cluster: await CommandCluster.open(access), env: led, directory };
 }
 
-async function run(site: Site, options: TryOptions, { out }: Terminal, signal: AbortSignal): Promise<void> {
+async function run(site: Site, options: TryOptions, out: PrintLine, signal: AbortSignal): Promise<void> {
   const { cluster, directory, env } = site;
   const plan = planOf(await look(cluster));
   if (plan.kind === 'refuse') throw new CommandError(plan.why);
@@ -134,9 +141,12 @@ async function run(site: Site, options: TryOptions, { out }: Terminal, signal: A
   const ended = new AbortController();
   const watching = show(cluster, out, ended.signal);
   try {
-    const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    const stopped = new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => resolve(), { once: true });
+      if (signal.aborted) resolve();
+    });
     await Promise.race([untilRunning(cluster, signal), manager.failed, stopped]);
-    if (!signal.aborted) for (const line of thingsToTry(site, options)) out(line);
+    if (!signal.aborted) for (const line of thingsToTry(options)) out(line);
     await Promise.race([stopped, manager.failed]);
   } finally {
     ended.abort();
@@ -145,7 +155,7 @@ async function run(site: Site, options: TryOptions, { out }: Terminal, signal: A
   out('Stopping the manager. What it has created stays; machinist try continues, and machinist try --undo removes it.');
 }
 
-async function undo(site: Site, options: TryOptions, { out }: Terminal, signal: AbortSignal): Promise<void> {
+async function undo(site: Site, options: TryOptions, out: PrintLine, signal: AbortSignal): Promise<void> {
   const { cluster, directory, env } = site;
   const { namespace, ...found } = await look(cluster);
   const plan = undoOf(found);
@@ -279,16 +289,20 @@ function lineOf(machine: Machine): string {
   return `${(phase === '' ? 'New' : phase).padEnd(12)} ${message}`;
 }
 
-function thingsToTry({ context }: Site, { kubeconfig }: TryOptions): readonly string[] {
-  const flags = `${kubeconfig === '' ? '' : `--kubeconfig=${kubeconfig} `}--context=${context} -n ${NAMESPACE}`;
+function thingsToTry({ kubeconfig, context }: TryOptions): readonly string[] {
+  const access = [
+    ...(kubeconfig === '' ? [] : [`--kubeconfig=${kubeconfig}`]),
+    ...(context === '' ? [] : [`--context=${context}`]),
+    `-n ${NAMESPACE}`,
+  ].join(' ');
   return [
     '',
     'All machines are Running. Try in another terminal:',
     '',
-    `  kubectl ${flags} get mcd,mc`,
-    `  kubectl ${flags} scale mcd ${FLEET} --replicas=4`,
-    `  machinist tree ${flags}`,
-    `  kubectl ${flags} delete mc --all      # drained, deleted, replaced`,
+    `  kubectl ${access} get mcd,mc`,
+    `  kubectl ${access} scale mcd ${FLEET} --replicas=4`,
+    `  kubectl ${access} delete mc --all`,
+    `  machinist tree ${access}`,
     '',
     'Ctrl-C stops the manager; machinist try --undo removes everything.',
     '',
