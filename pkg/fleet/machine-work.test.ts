@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 
+import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import { machine } from '../../test/builders.ts';
 import type { WorkInProgress } from '../health/work-in-progress.ts';
 import { workOfMachine } from './machine-work.ts';
@@ -34,7 +35,7 @@ const deleted = machine((m) => {
   m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
 });
 
-test.each([
+test.each<{ what: string; one: Machine; work: Partial<WorkInProgress>; want: object | undefined }>([
   { what: 'nothing that is known', one: withVM, work: {}, want: undefined },
   {
     what: 'work on other machines',
@@ -86,6 +87,17 @@ test.each([
       running: [],
       nextAttempt: { of: 'create', at: EXHAUSTED.nextAttempt, attempt: 1, waitsForClass: 'class-1' },
     },
+  },
+  {
+    what: 'its end by a timeout',
+    one: withVM,
+    work: {
+      deadlines: [
+        { machine: 'default/m-2', timeout: 'health', failsAt: '2026-01-01T00:19:00Z' },
+        { machine: 'default/m-1', timeout: 'creation', failsAt: '2026-01-01T00:20:00Z' },
+      ],
+    },
+    want: { running: [], failure: { at: '2026-01-01T00:20:00Z', timeout: 'creation' } },
   },
   { what: 'an exhausted class, being deleted', one: deleted, work: { exhausted: [EXHAUSTED] }, want: undefined },
 ])('of $what a machine is told what concerns it', ({ one, work, want }) => {

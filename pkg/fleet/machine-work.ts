@@ -16,6 +16,8 @@ export interface MachineWork {
     /** The MachineClass that all its Machines wait for. */
     readonly waitsForClass?: string;
   };
+  /** When it becomes Failed, unless its VM is created, its Node joins, or becomes healthy before. */
+  readonly failure?: { readonly at: string; readonly timeout: 'creation' | 'health' };
 }
 
 /** What of the work of all processes concerns a Machine; undefined when nothing does. */
@@ -27,8 +29,14 @@ export function workOfMachine(machine: Machine, all: readonly WorkInProgress[]):
   const attempts = [...retriesOf(key, all), ...drainsOf(key, all)];
   const last = attempts.toSorted((a, b) => (a.at < b.at ? -1 : 1)).at(-1);
   const nextAttempt = withClass(machine, last, all);
-  if (running.length === 0 && nextAttempt === undefined) return undefined;
-  return { running, ...(nextAttempt !== undefined && { nextAttempt }) };
+  const failure = failureOf(key, all);
+  if (running.length === 0 && nextAttempt === undefined && failure === undefined) return undefined;
+  return { running, ...(nextAttempt !== undefined && { nextAttempt }), ...(failure !== undefined && { failure }) };
+}
+
+function failureOf(key: string, all: readonly WorkInProgress[]): MachineWork['failure'] {
+  const deadline = all.flatMap(({ deadlines = [] }) => deadlines).find(({ machine }) => machine === key);
+  return deadline && { at: deadline.failsAt, timeout: deadline.timeout };
 }
 
 type NextAttempt = NonNullable<MachineWork['nextAttempt']>;

@@ -51,10 +51,19 @@ export interface OpenDrain {
   readonly nextAttempt?: string;
 }
 
+/** When a Machine becomes Failed, unless its VM is created, its Node joins, or becomes healthy before. */
+export interface FailureDeadline {
+  readonly machine: string;
+  readonly timeout: 'creation' | 'health';
+  readonly failsAt: string;
+}
+
 /** What a process does about single machines, which no object records; only a leader does anything. Served on /work, for `machinist`. */
 export interface WorkInProgress {
   readonly activities: readonly RunningActivity[];
   readonly retries: readonly WaitingRetry[];
   readonly exhausted: readonly ExhaustedClass[];
   readonly drains: readonly OpenDrain[];
+  /** Absent from the answer of an older process. */
+  readonly deadlines?: readonly FailureDeadline[];
 }

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer as createHTTPServer } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 
@@ -15,6 +17,23 @@ const PATIENCE = { timeoutMs: 60_000 };
 
 function describeMachine(...args: string[]): ReturnType<typeof Program.run> {
   return Program.run('machinist', ['describe', 'machine', ...args]);
+}
+
+/** A process of the manager that does nothing. */
+async function answering(note: (path: string) => void): Promise<AsyncDisposable & { readonly url: string }> {
+  const server = createHTTPServer((request, response) => {
+    note(request.url ?? '');
+    response.end(JSON.stringify({ activities: [], retries: [], exhausted: [], drains: [] }));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // it listens at a port
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
 }
 
 describe('machinist describe', () => {
@@ -94,7 +113,7 @@ describe('machinist describe', () => {
 });
 
 describe('machinist describe machine', () => {
-  test('explains a machine, as text and as JSON', async () => {
+  test('explains a machine, as text and as JSON, and asks the manager only for what is printed', async () => {
     await using world = await MachineWorld.open();
     const name = await world.create();
     await world.inPhase(name, 'Running');
@@ -110,7 +129,12 @@ describe('machinist describe machine', () => {
       { timeoutMs: 60_000, describe: 'its Events' },
     );
     const json = await describeMachine(name, ...access, '-o', 'json');
-    const names = await describeMachine(...access, '-o=name');
+    const asked: string[] = [];
+    await using manager = await answering((path) => asked.push(path));
+    const names = await describeMachine(...access, '-o=name', `--url=${manager.url}`);
+    expect(asked).toEqual([]);
+    await describeMachine(name, ...access, `--url=${manager.url}`);
+    expect(asked).toEqual(['/work']);
     const none = await describeMachine(...access, '-l', 'no=such');
 
     expect([text.code, text.stderr, json.code, json.stderr]).toEqual([0, '', 0, '']);

@@ -63,7 +63,8 @@ export async function describeObjects(
       else meant.push({ kind, ref: { namespace, name } });
     }
     let read: ReturnType<ReadWork> | undefined;
-    const work: ReadWork = () => (read ??= readWork(cluster, options.url));
+    const isPrinted = options.output !== 'name';
+    const work: ReadWork = () => (read ??= isPrinted ? readWork(cluster, options.url) : Promise.resolve([]));
     const found: PrintedDescription[] = [];
     for (const { kind, ref } of allOf === undefined ? meant : await select(cluster, allOf, options)) {
       try {

@@ -129,7 +129,7 @@ test.each([
   expect(humanDuration(seconds * SECOND)).toBe(want);
 });
 
-test('shows what the manager does about it now, and when it tries again', () => {
+test('shows what the manager does about it now, when it tries again, and when the machine becomes Failed', () => {
   const running = [
     { activity: 'create', since: '2026-01-01T00:09:48Z', isQueued: false },
     { activity: 'drain', since: '2026-01-01T00:09:00Z', isQueued: true },
@@ -147,5 +147,8 @@ test('shows what the manager does about it now, and when it tries again', () => 
   expect(textOf({ running: [], nextAttempt: { ...nextAttempt, at: '2026-01-01T00:09:59Z' } })).toContain(
     '(now; create',
   );
-  expect(textOf({ running: [] })).not.toMatch(/In Progress|Next Attempt/);
+  expect(textOf({ running: [], failure: { at: '2026-01-01T00:14:00Z', timeout: 'health' } })).toMatch(
+    /\nFails At: +2026-01-01T00:14:00Z \(in 4m; health timeout\)\n/,
+  );
+  expect(textOf({ running: [] })).not.toMatch(/In Progress|Next Attempt|Fails At/);
 });

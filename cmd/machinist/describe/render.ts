@@ -34,13 +34,17 @@ function fields(description: Description, nowMs: number): readonly string[] {
   ]);
 }
 
-function workFields({ running = [], nextAttempt }: Partial<MachineWork> = {}, nowMs: number): Field[] {
+function workFields({ running = [], nextAttempt, failure }: Partial<MachineWork> = {}, nowMs: number): Field[] {
   const now = running.map(({ activity, since, isQueued }) =>
     isQueued ? `${activity}, queued ${ageOf(since, nowMs)} ago` : `${activity}, started ${ageOf(since, nowMs)} ago`,
   );
   return [
     ['In Progress', now.length === 0 ? undefined : now.join('; ')],
     ['Next Attempt', nextAttempt === undefined ? undefined : nextAttemptText(nextAttempt, nowMs)],
+    [
+      'Fails At',
+      failure === undefined ? undefined : `${failure.at} (${whenText(failure.at, nowMs)}; ${failure.timeout} timeout)`,
+    ],
   ];
 }
 
@@ -48,8 +52,11 @@ function nextAttemptText(
   { of, at, attempt, waitsForClass }: NonNullable<MachineWork['nextAttempt']>,
   nowMs: number,
 ): string {
-  const inMs = (fromTimestamp(at) ?? nowMs) - nowMs;
-  const when = inMs > 0 ? `in ${humanDuration(inMs)}` : 'now';
   const shared = waitsForClass === undefined ? '' : `; all Machines of MachineClass ${waitsForClass} wait`;
-  return `${at} (${when}; ${of}, attempt ${attempt}${shared})`;
+  return `${at} (${whenText(at, nowMs)}; ${of}, attempt ${attempt}${shared})`;
+}
+
+function whenText(at: string, nowMs: number): string {
+  const inMs = (fromTimestamp(at) ?? nowMs) - nowMs;
+  return inMs > 0 ? `in ${humanDuration(inMs)}` : 'now';
 }

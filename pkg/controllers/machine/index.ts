@@ -107,7 +107,7 @@ export function machine(operator: Operator, share: MachineShare): Controller {
   );
   poolMetrics(registry, { machines, machineSets, clock });
   waitMetrics(registry, { steps, classes, clock });
-  operator.showWork(() => workInProgress({ steps, activities, machines, classes, clock }));
+  operator.showWork(() => workInProgress({ steps, activities, machines, classes, clock, nodesOf }));
   const nodes = targets.all().map((target) => target.nodes);
   return {
     name: 'machine',

@@ -1,3 +1,5 @@
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { NodeAccess } from '../machines/node-access.ts';
 import { DriverCalls } from './calls/driver-call.ts';
 import { UnansweredCreations } from './calls/unanswered.ts';
 import { classResolver } from './calls/class-resolution.ts';
@@ -49,6 +51,7 @@ import { DeletionTimes } from './calls/deletion-times.ts';
 import { DeletionCursor } from './deletion/cursor.ts';
 import { Drains } from './drain/session.ts';
 import { IdentityClaims } from './identity/identity-claims.ts';
+import { timeToFailure, type TimeToFailure } from './time-to-failure.ts';
 import { LostNodes } from './node/lost-nodes.ts';
 import { MachineTokens } from './tokens/machine-tokens.ts';
 import { ReportedOnce } from '../../reconcile/reported-once.ts';
@@ -63,6 +66,8 @@ export interface MachineSteps {
   readonly lostNodes: LostNodes;
   readonly drains: Pick<Drains, 'blocked' | 'open'>;
   readonly retries: Pick<Retries, 'held' | 'heldClasses' | 'isExhausted'>;
+  /** When a machine becomes Failed if nothing changes. */
+  readonly timeToFailure: (machine: Machine, nodes: NodeAccess | undefined) => TimeToFailure | undefined;
   /** The Machine is gone. */
   forget(uid: string): void;
 }
@@ -153,5 +158,13 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
   const forget = (uid: string): void => {
     for (const one of [...shared, ...creation, ...deletion]) one.forget?.(uid);
   };
-  return { creation, deletion, lostNodes, drains, retries, forget };
+  return {
+    creation,
+    deletion,
+    lostNodes,
+    drains,
+    retries,
+    timeToFailure: (one, nodes) => timeToFailure(given, one, nodes),
+    forget,
+  };
 }

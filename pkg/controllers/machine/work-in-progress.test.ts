@@ -16,6 +16,7 @@ function shown(change: {
   readonly classes?: ReturnType<WorkSource['steps']['retries']['heldClasses']>;
   readonly drains?: readonly (readonly [uid: string, record: Partial<DrainRecord>])[];
   readonly open?: ReturnType<WorkSource['activities']['open']>;
+  readonly failure?: ReturnType<WorkSource['steps']['timeToFailure']>;
 }) {
   const clock = new FakeClock();
   const startedMs = clock.monotonicMs();
@@ -44,13 +45,22 @@ function shown(change: {
         heldClasses: () => classes.map(dated),
         isExhausted: () => false,
       },
+      timeToFailure: () => change.failure,
     },
     activities: { open: () => open.map((one) => ({ ...one, sinceMs: atMs(one.sinceMs) })) },
     machines: { list: () => [machine()] },
     classes: { list: () => [machineClass()] },
     clock,
+    nodesOf: () => undefined,
   });
 }
+
+test('shows when Machines become Failed', () => {
+  expect(shown({}).deadlines).toEqual([]);
+  expect(shown({ failure: { timeout: 'health', leftMs: 90_000 } }).deadlines).toEqual([
+    { machine: 'default/m-1', timeout: 'health', failsAt: '2026-01-01T00:02:30Z' },
+  ]);
+});
 
 test('shows which calls run, and which wait for others', () => {
   const { activities } = shown({

@@ -5,7 +5,14 @@ import { keyOf } from '../../apis/meta.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { type Clock, toTimestamp } from '../../clock/clock.ts';
 import { describeProgress, isBlocked } from '../../drain/progress-text.ts';
-import type { ExhaustedClass, OpenDrain, WaitingRetry, WorkInProgress } from '../../health/work-in-progress.ts';
+import type { NodeAccess } from '../machines/node-access.ts';
+import type {
+  ExhaustedClass,
+  FailureDeadline,
+  OpenDrain,
+  WaitingRetry,
+  WorkInProgress,
+} from '../../health/work-in-progress.ts';
 import type { HeldClass, HeldRetry } from './calls/retries.ts';
 import type { ActivityResults } from './calls/results.ts';
 import type { DrainRecord } from './drain/record.ts';
@@ -13,15 +20,17 @@ import type { MachineSteps } from './steps.ts';
 
 /** What it is read from, at each request. */
 export interface WorkSource {
-  readonly steps: Pick<MachineSteps, 'drains' | 'retries'>;
+  readonly steps: Pick<MachineSteps, 'drains' | 'retries' | 'timeToFailure'>;
   readonly activities: Pick<ActivityRegistry<ActivityResults>, 'open'>;
   readonly machines: Pick<Lister<Machine>, 'list'>;
   readonly classes: Pick<Lister<MachineClass>, 'list'>;
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
+  readonly nodesOf: (machine: Machine) => NodeAccess | undefined;
 }
 
 /** What the machine controller of this process is doing, and waits for, with times of the wall. */
-export function workInProgress({ steps, activities, machines, classes, clock }: WorkSource): WorkInProgress {
+export function workInProgress(source: WorkSource): WorkInProgress {
+  const { steps, activities, machines, classes, clock } = source;
   const { drains, retries } = steps;
   const aheadMs = clock.now() - clock.monotonicMs();
   const at: At = (monotonicMs) => toTimestamp(monotonicMs + aheadMs);
@@ -45,7 +54,14 @@ export function workInProgress({ steps, activities, machines, classes, clock }: 
       (machineClass, one) => exhaustedOf(machineClass, one, at),
     ),
     drains: named(drains.open(), (machine, record) => drainOf(machine, record, at)),
+    deadlines: machines.list().flatMap((machine) => deadlineOf(machine, source)),
   };
+}
+
+function deadlineOf(machine: Machine, { steps, clock, nodesOf }: WorkSource): FailureDeadline[] {
+  const time = steps.timeToFailure(machine, nodesOf(machine));
+  if (time === undefined) return [];
+  return [{ machine: keyOf(machine), timeout: time.timeout, failsAt: toTimestamp(clock.now() + time.leftMs) }];
 }
 
 /** The time of the wall at a monotonic one. */

@@ -12,6 +12,7 @@ import { CATCH_UP_MS, liveCheck, type LiveCheckDeps } from '../failure/live-chec
 import { initializingSinceMs, refusedSinceMs } from './waiting-since.ts';
 
 type Deps = FailDeps & LiveCheckDeps & Pick<Collaborators, 'settings' | 'classes' | 'activities' | 'trust' | 'metrics'>;
+type Waiting = Pick<MachineContext, 'machine' | 'observed' | 'nodes'>;
 
 /**
  * Fails a machine that got no VM in time, or whose VM did not become a healthy Node in time; each has the whole timeout: the
@@ -22,17 +23,11 @@ export const creationTimeout = (deps: Deps): MachineStep => ({
   name: 'creation-timeout',
 
   async run(ctx) {
-    const { settings, clock, trust } = deps;
     const { machine, pass } = ctx;
-    const startMs = startOf(deps, ctx);
-    if (startMs === undefined) return next;
+    const time = creationTime(deps, ctx);
+    if (time === undefined) return next;
 
-    const timeoutMs = creationTimeoutMsOf(machine, settings);
-    const clusters = clustersOf(ctx);
-    const waitingMs = clock.now() - startMs;
-    // What happened while nothing could be seen is learnt of only now, and what was to be done could not be.
-    const unseenMs = trust.blindMs(clusters, clock.monotonicMs() - waitingMs);
-    const leftMs = Math.max(timeoutMs - (waitingMs - unseenMs), trust.graceLeftMs(clusters));
+    const { startMs, timeoutMs, leftMs } = time;
     if (leftMs > 0) {
       pass.alsoAfter(leftMs, phaseOf(machine) === 'Pending' ? 'the Node to join' : 'the VM to be created');
       return next;
@@ -44,6 +39,22 @@ export const creationTimeout = (deps: Deps): MachineStep => ({
     return stop;
   },
 });
+
+/** How long a machine may still wait for its VM, or its VM to become a healthy Node; undefined when it waits for neither. */
+export function creationTime(
+  deps: Pick<Deps, 'settings' | 'clock' | 'trust' | 'activities'>,
+  ctx: Waiting,
+): { readonly startMs: number; readonly timeoutMs: number; readonly leftMs: number } | undefined {
+  const { settings, clock, trust } = deps;
+  const startMs = startOf(deps, ctx);
+  if (startMs === undefined) return undefined;
+  const timeoutMs = creationTimeoutMsOf(ctx.machine, settings);
+  const clusters = clustersOf(ctx);
+  const waitingMs = clock.now() - startMs;
+  // What happened while nothing could be seen is learnt of only now, and what was to be done could not be.
+  const unseenMs = trust.blindMs(clusters, clock.monotonicMs() - waitingMs);
+  return { startMs, timeoutMs, leftMs: Math.max(timeoutMs - (waitingMs - unseenMs), trust.graceLeftMs(clusters)) };
+}
 
 /** What speaks against it, read live; undefined when nothing does. */
 async function doubtOf(deps: Deps, ctx: MachineContext): Promise<string | undefined> {
@@ -58,7 +69,10 @@ async function doubtOf(deps: Deps, ctx: MachineContext): Promise<string | undefi
 }
 
 /** From when a machine's waiting counts; undefined when it waits for nothing, or has got its VM a moment ago. */
-function startOf({ activities, clock }: Deps, { machine, observed }: MachineContext): number | undefined {
+function startOf(
+  { activities, clock }: Pick<Deps, 'activities' | 'clock'>,
+  { machine, observed }: Waiting,
+): number | undefined {
   const created = fromTimestamp(machine.metadata.creationTimestamp);
   if (isBeingCreated(machine)) {
     const initializingMs = providerIDOf(observed) === '' ? undefined : initializingSinceMs(observed);

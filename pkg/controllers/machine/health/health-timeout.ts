@@ -40,25 +40,35 @@ export const healthTimeout = (deps: Deps): MachineStep => ({
   name: 'health-timeout',
 
   async run(ctx) {
-    const { settings, clock, trust } = deps;
-    const { machine, pass } = ctx;
-    if (!LIMITED.has(phaseOf(machine)) || machine.spec.disableHealthTimeout === true) return next;
-    if (isSuspended(deps, ctx)) return next;
+    const time = healthTime(deps, ctx);
+    if (time === undefined) return next;
 
-    const timeoutMs = healthTimeoutMsOf(machine, settings);
-    const sinceMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? clock.now();
-    const clusters = clustersOf(ctx);
-    const unhealthyMs = Math.min(clock.now() - sinceMs, trust.trustedForMs(clusters));
-    const leftMs = Math.max(timeoutMs - unhealthyMs, trust.graceLeftMs(clusters));
+    const { sinceMs, timeoutMs, leftMs } = time;
     if (leftMs > 0) {
       // Its time has passed, but not under our eyes.
-      if (clock.now() - sinceMs >= timeoutMs) reportHold(deps, ctx, hold('grace'));
-      pass.alsoAfter(leftMs, 'the Node to become healthy');
+      if (deps.clock.now() - sinceMs >= timeoutMs) reportHold(deps, ctx, hold('grace'));
+      ctx.pass.alsoAfter(leftMs, 'the Node to become healthy');
       return next;
     }
     return await replace(deps, ctx, timeoutMs);
   },
 });
+
+/** How long a machine may still be unhealthy; undefined when its health has no limit. */
+export function healthTime(
+  deps: Pick<Deps, 'settings' | 'clock' | 'trust' | 'machines'>,
+  ctx: Pick<MachineContext, 'machine' | 'nodes'>,
+): { readonly sinceMs: number; readonly timeoutMs: number; readonly leftMs: number } | undefined {
+  const { settings, clock, trust } = deps;
+  const { machine } = ctx;
+  if (!LIMITED.has(phaseOf(machine)) || machine.spec.disableHealthTimeout === true) return undefined;
+  if (isSuspended(deps, ctx)) return undefined;
+  const timeoutMs = healthTimeoutMsOf(machine, settings);
+  const sinceMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? clock.now();
+  const clusters = clustersOf(ctx);
+  const unhealthyMs = Math.min(clock.now() - sinceMs, trust.trustedForMs(clusters));
+  return { sinceMs, timeoutMs, leftMs: Math.max(timeoutMs - unhealthyMs, trust.graceLeftMs(clusters)) };
+}
 
 /** Says why the machine is held back, once for as long as it is for the same reason; a young process says it without an Event. */
 function reportHold({ clock }: Deps, { machine, observed, pass }: MachineContext, held: Hold): void {

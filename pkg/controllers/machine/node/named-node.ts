@@ -10,7 +10,10 @@ import type { MachineContext } from '../context.ts';
 export type NamedNode = Node | 'missing' | undefined;
 
 /** That Node, from the cache. */
-export function namedNode({ machine, nodes }: MachineContext, machines: MachineIndex): NamedNode {
+export function namedNode(
+  { machine, nodes }: Pick<MachineContext, 'machine' | 'nodes'>,
+  machines: MachineIndex,
+): NamedNode {
   const name = nodeNameOf(machine);
   if (nodes === undefined || name === '') return undefined;
   const node = nodes.get(name);
