@@ -1,14 +1,16 @@
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
+import type { IndexFunctions } from '../../pkg/cache/store.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { CONTROL, type Gate } from '../../pkg/gate/gate.ts';
 import type { New, Reader } from '../../pkg/kube/client.ts';
 import { loadEndpoint } from '../../pkg/kube/config.ts';
+import type { Endpoint } from '../../pkg/kube/endpoint.ts';
 import { ConfigError } from '../../pkg/kube/config-error.ts';
 import { ApiError, isConflict, isNotFound } from '../../pkg/kube/errors.ts';
 import { GatedWriter } from '../../pkg/kube/gated-writer.ts';
 import { HttpReader } from '../../pkg/kube/http-reader.ts';
-import { HttpListWatch, type Selection } from '../../pkg/kube/list-watch.ts';
+import { HttpListWatch, type ListWatch, type Selection } from '../../pkg/kube/list-watch.ts';
 import { type MergePatch, mergePatchIfUnchanged } from '../../pkg/kube/patch.ts';
 import type { Resource } from '../../pkg/kube/resource.ts';
 import { Transport } from '../../pkg/kube/transport.ts';
@@ -26,6 +28,12 @@ export interface Access extends ClusterOptions {
   readonly command: string;
   /** Where it says that it waits for the server; without it, it says nothing. */
   readonly err?: PrintLine;
+}
+
+/** What an informer of a command may have besides. */
+export interface InformerExtras<T extends KubeObject> {
+  readonly indexes?: IndexFunctions<T> | undefined;
+  readonly watched?: (source: ListWatch<T>) => ListWatch<T>;
 }
 
 /** A person at a terminal holds no Lease: every write passes. */
@@ -46,8 +54,16 @@ export class CommandCluster implements AsyncDisposable {
   /** Runs until the server has answered for the first time. */
   readonly #isWaiting: NodeJS.Timeout;
 
-  private constructor(namespace: string, transport: Transport, isWaiting: NodeJS.Timeout) {
+  readonly #endpoint: Pick<Endpoint, 'url'>;
+
+  private constructor(
+    namespace: string,
+    endpoint: Pick<Endpoint, 'url'>,
+    transport: Transport,
+    isWaiting: NodeJS.Timeout,
+  ) {
     this.namespace = namespace;
+    this.#endpoint = endpoint;
     this.transport = transport;
     this.#isWaiting = isWaiting;
     this.reader = new HttpReader(transport);
@@ -68,12 +84,22 @@ export class CommandCluster implements AsyncDisposable {
     const onRequest = (): void => clearTimeout(isWaiting);
     const transport = new Transport({ endpoint, clock, userAgent, timeoutMs, onRequest });
     const own = endpoint.namespace ?? '';
-    return new CommandCluster(namespace || own || 'default', transport, isWaiting);
+    return new CommandCluster(namespace || own || 'default', endpoint, transport, isWaiting);
+  }
+
+  /** Host and port of the API server. */
+  get server(): string {
+    return new URL(this.#endpoint.url).host;
   }
 
   /** Milliseconds since the epoch. */
   now(): number {
     return this.#clock.now();
+  }
+
+  /** Rejects with the signal's reason when it is aborted before the time is over. */
+  async sleep(ms: number, signal: AbortSignal): Promise<void> {
+    await this.#clock.sleep(ms, signal);
   }
 
   /** An object as it is now. Throws ApiError, which suggests names when there is no such object. */
@@ -196,10 +222,17 @@ export class CommandCluster implements AsyncDisposable {
     }
   }
 
-  /** The objects that are selected, kept up to date while it is run. Outages of the server are waited for. */
-  informer<T extends KubeObject>(resource: Resource<T>, selection: Selection): ReflectedInformer<T> {
-    const source = new HttpListWatch({ transport: this.transport, resource, selection });
-    return new ReflectedInformer({ source, clock: this.#clock, log: silentLogger, cluster: CONTROL });
+  /**
+   * The objects that are selected, kept up to date while it is run. Outages of the server are waited for; `watched` makes of where they come
+   * from what is to be read instead.
+   */
+  informer<T extends KubeObject>(
+    resource: Resource<T>,
+    selection: Selection,
+    { indexes, watched = (source) => source }: InformerExtras<T> = {},
+  ): ReflectedInformer<T> {
+    const source = watched(new HttpListWatch({ transport: this.transport, resource, selection }));
+    return new ReflectedInformer({ source, clock: this.#clock, log: silentLogger, cluster: CONTROL, indexes });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

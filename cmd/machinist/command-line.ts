@@ -13,6 +13,7 @@ import { rolloutCommand } from './rollout/command.ts';
 import { withNegations } from './rollout/target.ts';
 import { statusCommand } from './status/command.ts';
 import { ownTerminal } from './terminal.ts';
+import { topCommand } from './top/command.ts';
 import { treeCommand } from './tree/command.ts';
 import { tryCommand } from './try/command.ts';
 import { version } from './version.ts';
@@ -31,6 +32,7 @@ export function machinistProgram(): Command {
     rolloutCommand(),
     describeCommand(),
     treeCommand(),
+    topCommand(),
     statusCommand(),
     maintenanceCommand(),
     deleteCommand(),

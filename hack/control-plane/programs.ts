@@ -14,13 +14,14 @@ export type ProgramName =
   | 'helm'
   | 'kwok'
   | 'cluster-api'
-  | 'clusterctl';
+  | 'clusterctl'
+  | 'terminal';
 
 /** Where a program comes from and how to tell its version. */
 export interface ProgramSpec {
   readonly name: ProgramName;
   /** The Go module that pins it. */
-  readonly module: 'etcd' | 'kubernetes' | 'prometheus' | 'helm' | 'kwok' | 'cluster-api';
+  readonly module: 'etcd' | 'kubernetes' | 'prometheus' | 'helm' | 'kwok' | 'cluster-api' | 'terminal';
   /** The file that is built, from here, where the program is ours: it is built anew whenever it changes, and nowhere else to be had. */
   readonly source?: string;
   /** Module whose version in that go.mod is the program's version. */
@@ -119,7 +120,21 @@ export const PROGRAMS: readonly ProgramSpec[] = [
     buildTakes: 'about 2 min',
     isOptional: true,
   },
+  {
+    name: 'terminal',
+    module: 'terminal',
+    source: '../../test/terminal/main.go',
+    goModule: 'github.com/creack/pty',
+    goPackage: '.',
+    versionArgs: ['--version'],
+    oldest: [1, 1],
+    buildTakes: 'a few seconds',
+    isOptional: true,
+  },
 ];
+
+/** Modules that are not beside this file, but with the tests that need them. */
+const OF_TESTS: ReadonlySet<ProgramSpec['module']> = new Set(['cluster-api', 'terminal']);
 
 /** The specification of one program. */
 export function programSpec(name: ProgramName): ProgramSpec {
@@ -130,7 +145,7 @@ export function programSpec(name: ProgramName): ProgramSpec {
 
 /** Folder of the Go module that pins a program. */
 export function moduleDirectory({ module }: Pick<ProgramSpec, 'module'>): string {
-  return join(import.meta.dirname, module === 'cluster-api' ? '../../test/cluster-api' : module);
+  return join(import.meta.dirname, OF_TESTS.has(module) ? `../../test/${module}` : module);
 }
 
 /** Tells what is built from all else that was: module and version, and of a program of ours what is in its files. */

@@ -43,7 +43,8 @@ export async function bundle(
     outdir: folder,
     chunkNames: 'chunks/[name]-[hash]',
     splitting: true,
-    plugins: [WITHOUT_GENERATED_CLIENTS],
+    plugins: [WITHOUT_GENERATED_CLIENTS, WITHOUT_DEVTOOLS],
+    define: { 'process.env.NODE_ENV': '"production"' },
     ...BUNDLED,
     target,
   });
@@ -59,6 +60,15 @@ const WITHOUT_GENERATED_CLIENTS: Plugin = {
       isGeneratedClients(specifier, importer) ? { path: 'generated-clients', namespace: 'left-out' } : undefined,
     );
     bundler.onLoad({ filter: /.*/, namespace: 'left-out' }, () => ({ contents: NO_GENERATED_CLIENTS }));
+  },
+};
+
+/** What draws terminals has them for its developers, where they are installed. */
+const WITHOUT_DEVTOOLS: Plugin = {
+  name: 'without-devtools',
+  setup(bundler) {
+    bundler.onResolve({ filter: /^react-devtools-core$/ }, () => ({ path: 'devtools', namespace: 'no-devtools' }));
+    bundler.onLoad({ filter: /.*/, namespace: 'no-devtools' }, () => ({ contents: 'export default undefined;' }));
   },
 };
 

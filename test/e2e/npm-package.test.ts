@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import { connect } from '../env/environment.ts';
+import { Terminal } from '../terminal/terminal.ts';
 import { MachineSetWorld } from '../integration/machine-set-world.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -76,6 +77,19 @@ describe('the package of npm', () => {
     expect(crds).toEqual(expect.arrayContaining(['machine.sapcloud.io_machines.yaml']));
     expect(await typed('machinist', 'try', '--help')).toContain('--undo');
   });
+
+  test('draws the screen of top, which is bundled too', async () => {
+    await using world = await MachineSetWorld.start({ startMs: 10, stopMs: 10 }, connect());
+    await world.createDeployment(1);
+    const args = ['top', '--kubeconfig', connect().kubeconfig, '-n', world.namespace.name];
+    const env = { PATH: `${join(place, 'prefix/bin')}:${process.env['PATH']}`, HOME: join(place, 'home') };
+    await using terminal = await Terminal.start(['machinist', ...args], { columns: 80, rows: 24 }, env);
+
+    await terminal.shows(/^Machines 1: Running 1$/m);
+    terminal.type('q');
+
+    expect(await terminal.ended()).toBe(0);
+  }, 120_000);
 
   test('makes a driver with the library that it brings along', async () => {
     await typed('machinist', 'driver', 'new', 'acme', '--language', 'typescript');

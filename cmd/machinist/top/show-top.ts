@@ -1,0 +1,154 @@
+import { keyOf } from '../../../pkg/apis/meta.ts';
+import { workOfMachine } from '../../../pkg/fleet/machine-work.ts';
+import { CommandCluster } from '../command-cluster.ts';
+import { describe } from '../describe/description.ts';
+import { renderDescription } from '../describe/render.ts';
+import { runForExitCode, type Terminal } from '../terminal.ts';
+import { version } from '../version.ts';
+import { changeLine, changesBetween } from './changes.ts';
+import type { TopOptions } from './command.ts';
+import { type Key, type Looking, press, START } from './keys.ts';
+import { MachineRows, outageOf } from './machine-rows.ts';
+import { drawHelp, drawList, drawStory, type Screen, type ScreenSize } from './screen.ts';
+import { painted } from './text.ts';
+import { type TopView, viewOf } from './view.ts';
+import { WatchedCluster } from './watched-cluster.ts';
+
+/** Changes that come together are shown together. */
+const SETTLED_MS = 250;
+/** Ages and times of day go on. */
+const TICK_MS = 1_000;
+
+/** Shows what happens until the user has seen enough. Resolves with the exit code. */
+export async function showTop(options: TopOptions, terminal: Terminal): Promise<number> {
+  return await runForExitCode(terminal, async () => {
+    await using cluster = await CommandCluster.open({ ...options, env: terminal.env, command: 'top' });
+    const isLive = terminal.rows !== undefined && terminal.env['TERM'] !== 'dumb' && options.output === 'text';
+    await (isLive ? showScreen(cluster, options, terminal) : printChanges(cluster, options, terminal));
+  });
+}
+
+/** Prints a line for each change, until the process is ended. */
+async function printChanges(cluster: CommandCluster, options: TopOptions, terminal: Terminal): Promise<void> {
+  const rows = new MachineRows();
+  let before: TopView | undefined;
+  const print = (): void => {
+    const after = viewOf(watched.facts(), rows, version());
+    if (!after.isComplete && before === undefined) return printTroubles(after);
+    for (const change of changesBetween(before, after)) {
+      terminal.out(
+        options.output === 'json' ? JSON.stringify(change) : changeLine(change, options.allNamespaces === true),
+      );
+    }
+    before = after;
+  };
+  // Before the first lists have arrived, a server that does not answer is said once.
+  let said = '';
+  const printTroubles = ({ health }: TopView): void => {
+    const text = health
+      .filter(({ attention }) => attention !== 'ok')
+      .map((one) => one.text)
+      .join('; ');
+    if (text === '' || text === said) return;
+    said = text;
+    terminal.err(text);
+  };
+  const watched = new WatchedCluster(cluster, options, whenSettled(print, TICK_MS).soon);
+  await untilStopped(async (signal) => await watched.run(signal));
+}
+
+async function showScreen(cluster: CommandCluster, options: TopOptions, terminal: Terminal): Promise<void> {
+  const { openScreen } = await import('./live-screen.ts');
+  const { stdout } = process;
+  const rows = new MachineRows();
+  const ended = new AbortController();
+  let looking: Looking = START;
+  let screen: Screen | undefined;
+  let view: TopView | undefined;
+
+  const size = (): ScreenSize => ({ columns: stdout.columns, rows: stdout.rows });
+  let failure: unknown;
+  /** The terminal is given back before anything is said of an error. */
+  const guarded = (work: () => void) => (): void => {
+    try {
+      work();
+    } catch (err) {
+      failure ??= err;
+      ended.abort();
+    }
+  };
+  const draw = guarded(() => {
+    if (ended.signal.aborted || view === undefined) return;
+    screen = drawLooking(looking, view, watched, size());
+    looking = { ...looking, top: screen.top };
+    live.draw(screen.lines.map((line) => painted(line, terminal.hasColour === true)));
+  });
+  const refresh = guarded(() => {
+    view = viewOf(watched.facts(), rows, version());
+    draw();
+  });
+  const onKey = (key: Key): void => {
+    const { keys = [], pageSize = 1, storyEnd = 0 } = screen ?? {};
+    const next = press(looking, key, { keys, pageSize, storyEnd });
+    if (next === 'quit') return ended.abort();
+    looking = next;
+    draw();
+  };
+
+  const settled = whenSettled(refresh, SETTLED_MS);
+  const watched = new WatchedCluster(cluster, options, settled.soon);
+  const live = await openScreen(onKey);
+  const tick = setInterval(settled.soon, TICK_MS);
+  stdout.on('resize', draw);
+  try {
+    refresh();
+    await untilStopped(async (signal) => await watched.run(signal), ended);
+  } finally {
+    ended.abort();
+    clearInterval(tick);
+    stdout.off('resize', draw);
+    await live.close();
+  }
+  if (failure !== undefined) throw failure;
+}
+
+function drawLooking(looking: Looking, view: TopView, watched: WatchedCluster, size: ScreenSize): Screen {
+  if (looking.screen === 'help') return drawHelp(size);
+  if (looking.screen === 'list') return drawList(view, looking, size);
+  return drawStory(looking.selected ?? '', storyOf(looking.selected ?? '', watched), looking, size);
+}
+
+/** What `machinist describe` shows of a machine; undefined when it does not exist. */
+function storyOf(key: string, watched: WatchedCluster): string | undefined {
+  const facts = watched.facts();
+  const { nowMs, work } = facts;
+  const machine = facts.machines.find((one) => keyOf(one) === key);
+  if (machine === undefined) return undefined;
+  const events = watched.eventsOf(machine.metadata.uid);
+  const described = describe(machine, events, nowMs, {
+    outage: outageOf(machine, facts),
+    work: workOfMachine(machine, work),
+  });
+  return renderDescription(described, nowMs);
+}
+
+/** Runs until it is interrupted, or told to end by the system, or `ended`. */
+async function untilStopped(run: (signal: AbortSignal) => Promise<void>, ended = new AbortController()): Promise<void> {
+  const stop = (): void => ended.abort();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, stop);
+  try {
+    await run(ended.signal);
+  } finally {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.off(signal, stop);
+  }
+}
+
+/** Runs something once for all calls within a time. */
+function whenSettled(run: () => void, ms: number): { readonly soon: () => void } {
+  let timer: NodeJS.Timeout | undefined;
+  const now = (): void => {
+    timer = undefined;
+    run();
+  };
+  return { soon: () => void (timer ??= setTimeout(now, ms)) };
+}
