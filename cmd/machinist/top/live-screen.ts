@@ -1,3 +1,6 @@
+import { Box, render, Text, useInput } from 'ink';
+import { createElement } from 'react';
+
 import type { Key } from './keys.ts';
 
 /** A terminal of which the whole screen is drawn. */
@@ -11,10 +14,7 @@ export interface LiveScreen {
  * Takes the screen of the terminal until it is closed; also when the process ends otherwise, the terminal is as it was. Keys are reported where
  * somebody can press any.
  */
-export async function openScreen(onKey: (key: Key) => void): Promise<LiveScreen> {
-  // Chosen when it is loaded; the other build is slow, and measures each render.
-  process.env['NODE_ENV'] ??= 'production';
-  const [{ createElement }, { render, Box, Text, useInput }] = await Promise.all([import('react'), import('ink')]);
+export function openScreen(onKey: (key: Key) => void): LiveScreen {
   const hasKeys = process.stdin.isTTY;
 
   function View({ lines }: { readonly lines: readonly string[] }): ReturnType<typeof createElement> {

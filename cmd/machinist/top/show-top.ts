@@ -58,6 +58,8 @@ async function printChanges(cluster: CommandCluster, options: TopOptions, termin
 }
 
 async function showScreen(cluster: CommandCluster, options: TopOptions, terminal: Terminal): Promise<void> {
+  // React is chosen by it when it is loaded; the other one is slow, and measures each render.
+  process.env['NODE_ENV'] ??= 'production';
   const { openScreen } = await import('./live-screen.ts');
   const { stdout } = process;
   const rows = new MachineRows();
@@ -97,7 +99,7 @@ async function showScreen(cluster: CommandCluster, options: TopOptions, terminal
 
   const settled = whenSettled(refresh, SETTLED_MS);
   const watched = new WatchedCluster(cluster, options, settled.soon);
-  const live = await openScreen(onKey);
+  const live = openScreen(onKey);
   const tick = setInterval(settled.soon, TICK_MS);
   stdout.on('resize', draw);
   try {
