@@ -20,6 +20,8 @@ export interface DemoOptions {
   readonly autoscaler: boolean;
   /** Check the result and end, instead of waiting for Ctrl-C. */
   readonly once: boolean;
+  /** Print lines also where a person could watch the live view. */
+  readonly lines: boolean;
   /** Show step by step what can happen to a fleet. */
   readonly tour: boolean;
   /** Take the tour without asking, and end. */
@@ -82,6 +84,7 @@ export function demoCommand(): Command {
       'show step by step what happens to machines: Enter runs the next step, and shows its result',
       false,
     )
+    .option('--lines', 'on a terminal, print lines instead of the live view (machinist top)', false)
     .option('--yes', 'with --tour: run all steps without asking, remove everything, and exit', false)
     .option('--once', 'check the result, remove everything, and exit with code 0 or 1', false)
     .action(async (options: DemoOptions, command: Command) => {

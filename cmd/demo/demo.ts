@@ -156,6 +156,12 @@ async function runDemo(options: DemoOptions, stop: AbortController, endings: End
   await applyObjects(running);
 
   const watch = await watchMachines(running);
+  if (isLive(options)) {
+    const { showLive } = await import('./live-view.ts');
+    watch.isSilent = true;
+    const list = (): void => printThingsToTry(running);
+    return await showLive({ root, kubeconfig: running.kubeconfig, manager, list, signal: stop.signal });
+  }
   if (options.autoscaler) await autoscale(running, watch);
   else await awaitMachines(running, watch);
   await drivers.provider?.untilRunning(options.machines, deadline(running, 'the Machines of Cluster API did not run'));
@@ -185,6 +191,12 @@ async function showTour(running: Running, watch: MachineWatch, manager: string):
   });
   watch.isSilent = false;
   return yes;
+}
+
+/** Whether a person watches machines, and nothing else is shown. */
+function isLive({ once, tour, lines, autoscaler, driver }: DemoOptions): boolean {
+  const isPlain = !once && !tour && !lines && !autoscaler && driver !== 'kwok';
+  return isPlain && process.stdin.isTTY && process.stdout.isTTY;
 }
 
 function printThingsToTry({ options, place }: Running): void {

@@ -15,9 +15,26 @@ function columns(): number | undefined {
   return isTTY && width > 0 ? width : undefined;
 }
 
+/** What was printed while another program has the terminal. */
+let held: string[] | undefined;
+
+/** Keeps what `print` prints, because another program has the terminal. */
+export function holdLines(): void {
+  held = [];
+}
+
+/** Prints what was kept. */
+export function releaseLines(): void {
+  const kept = held ?? [];
+  held = undefined;
+  for (const text of kept) console.log(text);
+}
+
 /** Prints a line with the time since the start. */
 export function print(line: string): void {
-  console.log(withTime(line).join('\n'));
+  const text = withTime(line).join('\n');
+  if (held === undefined) console.log(text);
+  else held.push(text);
 }
 
 /** Prints a line that `endLine` ends. */

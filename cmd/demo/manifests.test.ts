@@ -17,6 +17,7 @@ const OPTIONS: DemoOptions = {
   api: 'cluster-api',
   autoscaler: false,
   once: false,
+  lines: false,
   tour: false,
   yes: false,
   binaries: '',

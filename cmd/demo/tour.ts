@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Component } from '../../hack/control-plane/component.ts';
 import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
+import { Keys } from './keys.ts';
 import { print, printParagraph, printText } from './lines.ts';
 import { DemoError, machinesDirectory } from './place.ts';
 import { recordedMachines } from './record-machines.ts';
@@ -53,38 +53,6 @@ async function runStep({ title, run, shows }: TourStep, context: TourContext): P
   const result = await run(context);
   for (const command of shows) await context.type(command);
   printText(`✓ ${title}: ${result}`);
-}
-
-/** Lines that a person types. The terminal is left as it is, so that Ctrl-C still is a signal. */
-class Keys implements Disposable {
-  readonly #lines = createInterface({ input: process.stdin, terminal: false });
-  readonly #signal: AbortSignal;
-
-  constructor(signal: AbortSignal) {
-    this.#signal = signal;
-  }
-
-  /** `q` at the end of the input. Rejects with the signal's reason. */
-  ask(question: string): Promise<string> {
-    process.stdout.write(question);
-    return new Promise((resolve, reject) => {
-      const onAbort = (): void => {
-        process.stdout.write('\n');
-        reject(this.#signal.reason as Error);
-      };
-      const answer = (line: string): void => {
-        this.#signal.removeEventListener('abort', onAbort);
-        this.#lines.removeAllListeners();
-        resolve(line.trim().toLowerCase());
-      };
-      this.#signal.addEventListener('abort', onAbort, { once: true });
-      this.#lines.once('line', answer).once('close', () => answer('q'));
-    });
-  }
-
-  [Symbol.dispose](): void {
-    this.#lines.close();
-  }
 }
 
 function contextOf(options: TourOptions): TourContext {

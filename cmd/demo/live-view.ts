@@ -1,0 +1,49 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+
+import { Keys } from './keys.ts';
+import { holdLines, printText, releaseLines } from './lines.ts';
+
+export interface LiveViewOptions {
+  /** The checkout. */
+  readonly root: string;
+  /** The administrator's. */
+  readonly kubeconfig: string;
+  /** Address of the manager's probes and metrics. */
+  readonly manager: string;
+  /** Printed whenever the view is closed. */
+  readonly list: () => void;
+  readonly signal: AbortSignal;
+}
+
+/** Shows `machinist top` on the terminal, and again whenever Enter is pressed. Resolves when a person has seen enough; rejects with the signal's reason. */
+export async function showLive(options: LiveViewOptions): Promise<void> {
+  using keys = new Keys(options.signal);
+  for (;;) {
+    holdLines();
+    try {
+      await runTop(options);
+    } finally {
+      releaseLines();
+    }
+    options.list();
+    const answer = await keys.ask('Enter: the live view again   q: end the demo ');
+    if (answer === 'q') return;
+    printText('');
+  }
+}
+
+/** In the demo's own group: only that reads from the terminal. */
+async function runTop({ root, kubeconfig, manager, signal }: LiveViewOptions): Promise<void> {
+  signal.throwIfAborted();
+  const main = path.join(root, 'cmd/machinist/main.ts');
+  const child = spawn(process.execPath, [main, 'top', `--kubeconfig=${kubeconfig}`, `--url=${manager}`], {
+    stdio: 'inherit',
+  });
+  const end = (): void => void child.kill('SIGTERM');
+  signal.addEventListener('abort', end, { once: true });
+  await once(child, 'exit');
+  signal.removeEventListener('abort', end);
+  signal.throwIfAborted();
+}
