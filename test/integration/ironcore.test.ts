@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
-import { type ControlPlane, startControlPlane } from '../../hack/control-plane/control-plane.ts';
+import { startControlPlane } from '../../hack/control-plane/control-plane.ts';
 import type { IronCoreMachine, IronCoreMachineSpec } from '../../pkg/apis/ironcore/machine.ts';
 import { POOL_LEASE_NAMESPACE, type IronCoreMachinePool } from '../../pkg/apis/ironcore/machine-pool.ts';
 import type { IronCoreTaint } from '../../pkg/apis/ironcore/taint.ts';
@@ -16,6 +16,7 @@ import { CrashPoint } from '../cloud/crash-point.ts';
 import { OtherScheduler } from '../cloud/ironcore-others.ts';
 import { IriRuntime } from '../../pkg/ironcore-runtime/sim/runtime.ts';
 import { Program } from '../e2e/program.ts';
+import { simulatedServer, type TestServer } from '../env/api-server.ts';
 import { namespace, type TestNamespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
@@ -27,8 +28,7 @@ const GROUP = '/apis/compute.ironcore.dev/v1alpha1';
 const CLASS = 'machineclass-sample';
 const ROOT = path.join(import.meta.dirname, '../..');
 
-/** Without kinds of ours: what is for IronCore is all that runs here. */
-let plane: ControlPlane;
+let plane: TestServer;
 let api: Api;
 /** Of the process, and of Machines: two, because pools are shared by all namespaces. */
 let ns: TestNamespace;
@@ -38,7 +38,8 @@ const sessions: OperatorSession[] = [];
 const requests: RequestRecord[] = [];
 
 beforeAll(async () => {
-  plane = await startControlPlane();
+  // A real one is without kinds of ours: what is for IronCore is all that runs here.
+  plane = (await simulatedServer()) ?? (await startControlPlane());
   const { connection } = plane;
   api = connection.api();
   await applyManifests(api, readManifests(path.join(ROOT, 'crds/ironcore')));
@@ -52,7 +53,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await session[Symbol.asyncDispose]();
   await api.close();
-  await plane.stop();
+  await plane[Symbol.asyncDispose]();
 });
 
 type Hooks = NonNullable<Parameters<typeof OperatorSession.start>[0]['hooks']>;

@@ -88,7 +88,6 @@ describe('the simulated API server', () => {
       what: 'server-side apply',
       request: { method: 'PATCH', path: `${PATH}/a`, body: {}, contentType: 'application/apply-patch+yaml' },
     },
-    { what: 'the deletion of a collection', request: { method: 'DELETE', path: PATH } },
   ])('says of $what that it does not know it', ({ request }) => {
     const server = simulatedServer('ns');
     create(server, 'a');

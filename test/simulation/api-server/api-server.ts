@@ -4,7 +4,7 @@ import { takeDisruption, withDisruption } from './eviction.ts';
 import { badRequest, Failure, invalid, notFound, notServed, notSimulated } from './failure.ts';
 import { isMembers, type Members } from './json.ts';
 import type { Kind } from './kinds.ts';
-import { list } from './lists.ts';
+import { list, selectionOf } from './lists.ts';
 import { Objects } from './objects.ts';
 import { openAPIOf } from './openapi.ts';
 import { jsonPatched, JsonPatchError } from './patch/json-patch.ts';
@@ -121,7 +121,8 @@ export class SimulatedAPIServer {
         return { code: 200, body: representation.list(list(this.objects, kind, namespace, query)) };
       }
       case 'DELETE':
-        throw notSimulated('the deletion of collections');
+        if (kind.namespaced && namespace === undefined) throw methodNotAllowed();
+        return { code: 200, body: this.#deleteAll(route, query, body) };
       default:
         throw methodNotAllowed();
     }
@@ -155,6 +156,18 @@ export class SimulatedAPIServer {
     if (kind.plural === 'namespaces') throw notSimulated('the deletion of namespaces');
     const { object, isGone } = this.#deletions.delete(kind, old, options);
     return isGone && !SHOWN_WHEN_GONE.has(kind.plural) ? goneStatus(kind, object) : object;
+  }
+
+  /** The list of what was there. */
+  #deleteAll({ kind, namespace }: Route, query: URLSearchParams, options: unknown): object {
+    if (kind.plural === 'namespaces') throw methodNotAllowed();
+    const listed = list(this.objects, kind, namespace, query);
+    const selected = this.objects
+      .of(kind)
+      .list()
+      .filter(selectionOf(kind, namespace, query));
+    for (const object of selected) this.#deletions.delete(kind, object, options);
+    return listed;
   }
 
   #scale(route: Route, request: APIRequest): APIAnswer {
