@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 
+import { printable } from '../printable.ts';
 import { indentOf, wrapped } from '../wrapped.ts';
 
 /** Deeper than this is a column of descriptions, not an indentation. */
@@ -56,7 +57,8 @@ export function printParagraph(text: string): void {
   console.log(wrapped(text, columns(), 0).join('\n'));
 }
 
-function withTime(line: string): readonly string[] {
+function withTime(unsafe: string): readonly string[] {
+  const line = printable(unsafe);
   const time = `${((performance.now() - startedMs) / 1000).toFixed(1).padStart(6)} s  `;
   return line
     .split('\n')

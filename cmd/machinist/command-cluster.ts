@@ -75,12 +75,15 @@ export class CommandCluster implements AsyncDisposable {
     const { kubeconfig = '', context = '', namespace = '', requestTimeout = 0, env, command } = access;
     const clock = new SystemClock();
     const source = { kubeconfig, context, env, clock, isInteractive: true };
+    let waitsFor = 'the credential plugin of the kubeconfig';
+    const isWaiting = setTimeout(() => access.err?.(`Waiting for ${waitsFor}…`), SILENT_MS).unref();
     const endpoint = await loadEndpoint(source).catch((err: unknown) => {
+      clearTimeout(isWaiting);
       throw err instanceof ConfigError ? new CommandError(err.message, { cause: err }) : err;
     });
+    waitsFor = `an answer from ${endpoint.url}`;
     const userAgent = `machinist/${version()} ${command}`;
     const timeoutMs = requestTimeout === 0 ? undefined : requestTimeout;
-    const isWaiting = setTimeout(() => access.err?.(`Waiting for an answer from ${endpoint.url}…`), SILENT_MS).unref();
     const onRequest = (): void => clearTimeout(isWaiting);
     const transport = new Transport({ endpoint, clock, userAgent, timeoutMs, onRequest });
     const own = endpoint.namespace ?? '';

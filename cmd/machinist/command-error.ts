@@ -10,6 +10,10 @@ export function failureText(err: unknown): string | undefined {
   if (err instanceof CommandError) return `error: ${err.message}`;
   if (!(err instanceof ApiError)) return undefined;
   const { code, reason, message, status } = err;
+  if (reason === 'NotServed') {
+    const remedy = 'apply the CRDs (kubectl apply --server-side -f crds/), or choose another cluster with --context';
+    return `Error from server (NotFound): the server does not serve this kind of object (${message}); ${remedy}`;
+  }
   if (code === 0) return `Unable to connect to the server: ${message}`;
   return `Error from server (${reason}): ${status?.message ?? message}`;
 }

@@ -2,6 +2,7 @@ import type { Pod } from '../../pkg/apis/wire.ts';
 import { pods } from '../../pkg/kube/resource.ts';
 import type { Transport } from '../../pkg/kube/transport.ts';
 import type { CommandCluster } from './command-cluster.ts';
+import type { ManagerOptions } from './options.ts';
 
 /** Names of the ports of metrics and probes. */
 const HTTP_PORTS: ReadonlySet<string> = new Set(['http', 'machine-http']);
@@ -17,13 +18,14 @@ export interface ManagerProcess {
   readonly read: (page: string, timeoutMs: number) => Promise<string>;
 }
 
-/** The processes at `urls`; without any, the pods of the manager in the namespace, through the proxy of the API server. Throws ApiError. */
+/** The processes at URLs; without any, the pods of the manager in its namespace, through the proxy of the API server. Throws ApiError. */
 export async function managerProcesses(
-  { reader, namespace, transport }: CommandCluster,
-  urls: readonly string[],
+  { reader, namespace: own, transport }: CommandCluster,
+  { url, managerNamespace = '' }: ManagerOptions,
   labelSelector: string = MANAGER_SELECTOR,
 ): Promise<readonly ManagerProcess[]> {
-  if (urls.length > 0) return urls.map(processAt);
+  if (url.length > 0) return url.map(processAt);
+  const namespace = managerNamespace === '' ? own : managerNamespace;
   const { items } = await reader.list(pods, { namespace, labelSelector });
   return items
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)

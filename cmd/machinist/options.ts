@@ -60,6 +60,21 @@ export function outputOption(formats: readonly OutputFormat[]): Option {
   return new Option('-o, --output <format>', 'output format').choices(formats).default('text');
 }
 
+/** Where the processes of the manager are asked. */
+export interface ManagerOptions {
+  /** Of its pods and Leases; empty: that of the Machines. */
+  readonly managerNamespace?: string;
+  /** Processes that run elsewhere. */
+  readonly url: readonly string[];
+}
+
+export function managerNamespaceOption(): Option {
+  return new Option('--manager-namespace <name>', 'namespace of the pods and Leases of the manager').default(
+    '',
+    'that of the machines',
+  );
+}
+
 /** Processes of the manager that run elsewhere than in pods of the namespace. */
 export function processURLOption(): Option {
   return new Option(

@@ -56,6 +56,7 @@ describe('what is typed', () => {
     { words: ['mc', 'mc/a'], says: '"mc" has no name; use either TYPE NAME... or TYPE/NAME...' },
     { words: ['mc/a/b'], says: 'expected TYPE/NAME instead of "mc/a/b"' },
     { words: ['/a'], says: 'expected TYPE/NAME instead of "/a"' },
+    { words: ['mc', ''], says: 'a name cannot be empty' },
     { words: ['mc/'], says: 'expected TYPE/NAME instead of "mc/"' },
   ])('$words is refused: $says', ({ words, says }) => {
     expect(() => parseReferences(words, KINDS)).toThrow(says);

@@ -23,6 +23,7 @@ export function parseReferences(
   kinds: readonly [KindName, ...KindName[]],
   { mayOmitType = false }: { readonly mayOmitType?: boolean } = {},
 ): References {
+  if (words.includes('')) throw new CommandError('a name cannot be empty');
   const [first, ...others] = words;
   const [defaultKind] = kinds;
   if (first === undefined) return { named: [], ...(mayOmitType ? { allOf: defaultKind } : {}) };

@@ -1,4 +1,5 @@
 import { keepAliveDuring } from '../../pkg/clock/keep-alive.ts';
+import { printable } from '../printable.ts';
 import { failureText } from './command-error.ts';
 
 /** Where a command writes a line to. */
@@ -14,8 +15,11 @@ export interface Terminal {
   readonly hasColour?: boolean;
   /** Draws a line below all others, which the next one replaces and '' removes; only where a person reads. */
   readonly pin?: PrintLine;
+  /** Empties the screen; only where a person reads. */
+  readonly clear?: () => void;
 }
 
+const CLEAR = '\u001B[H\u001B[2J\u001B[3J';
 /** From the beginning of the line to its end. */
 const ERASE = '\r\u001B[2K';
 
@@ -29,10 +33,15 @@ export function ownTerminal(): Terminal {
   });
   const { isTTY } = stdout;
   return {
-    out: (line) => console.log(line),
-    err: (line) => console.error(line),
+    out: (line) => console.log(printable(line)),
+    err: (line) => console.error(printable(line)),
     env,
-    ...(isTTY && { columns: stdout.columns, rows: stdout.rows, ...pinned((text) => void stdout.write(text)) }),
+    ...(isTTY && {
+      columns: stdout.columns,
+      rows: stdout.rows,
+      clear: () => void stdout.write(CLEAR),
+      ...pinned((text) => void stdout.write(text)),
+    }),
     hasColour: isTTY && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb',
   };
 }
@@ -40,7 +49,7 @@ export function ownTerminal(): Terminal {
 /** Lines above one that stays below them. */
 export function pinned(write: (text: string) => void): Required<Pick<Terminal, 'out' | 'err' | 'pin'>> {
   let bottom = '';
-  const put = (line: string): void => write(`${bottom === '' ? '' : ERASE}${line}\n${bottom}`);
+  const put = (line: string): void => write(`${bottom === '' ? '' : ERASE}${printable(line)}\n${bottom}`);
   const pin = (line: string): void => {
     if (line !== bottom) write(`${ERASE}${line}`);
     bottom = line;

@@ -40,8 +40,9 @@ const UNTOLD: ReadonlySet<string> = new Set([
  * the same as long as it fails.
  */
 export function troublesOf(deployment: MachineDeployment): readonly string[] {
-  const { conditions = [], failedMachines }: MachineDeploymentStatus = deployment.status ?? {};
-  const told = conditions
+  const { conditions, failedMachines }: MachineDeploymentStatus = deployment.status ?? {};
+  // A looser schema stores null.
+  const told = (conditions ?? [])
     .filter(({ type, status, reason = '' }) =>
       type === 'Progressing' ? UNTOLD.has(reason) : TROUBLES.has(type) && status === 'True',
     )

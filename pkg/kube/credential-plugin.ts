@@ -9,6 +9,8 @@ export interface PluginSpec {
   readonly env?: readonly { readonly name: string; readonly value: string }[] | null;
   readonly apiVersion?: string;
   readonly provideClusterInfo?: boolean;
+  /** How to install the program. */
+  readonly installHint?: string;
 }
 
 /** What it prints, in the member `status`. */
@@ -74,7 +76,7 @@ function credentialOf(printed: string): PluginCredential {
 
 /** Resolves with what the program has printed. Rejects with the signal's reason as soon as it is aborted. */
 async function run(
-  { command, args, env: own, apiVersion, provideClusterInfo }: PluginSpec,
+  { command, args, env: own, apiVersion, provideClusterInfo, installHint = '' }: PluginSpec,
   { env, isInteractive }: PluginSurroundings,
   { signal, cluster }: { readonly signal: AbortSignal; readonly cluster: ClusterInfo },
 ): Promise<string> {
@@ -103,11 +105,16 @@ async function run(
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     complaints = (complaints + text).slice(0, EXCERPT);
   });
-  child.on('error', reject);
+  child.on('error', (err: NodeJS.ErrnoException) => {
+    if (err.code !== 'ENOENT') return reject(err);
+    const hint = installHint === '' ? '' : `: ${installHint.trim()}`;
+    reject(new Error(`the credential plugin ${command} was not found${hint}`, { cause: err }));
+  });
   child.once('close', (code, killedBy) => {
     if (code === 0) return resolve(printed);
     const how = code === null ? `was killed by ${killedBy}` : `exited with code ${code}`;
-    reject(new Error(`the credential plugin ${how}: ${complaints.trim()}`));
+    const why = complaints.trim() === '' ? '' : `: ${complaints.trim()}`;
+    reject(new Error(`the credential plugin ${how}${why}`));
   });
   const giveUp = (): void => reject(signal.reason as Error);
   const end = (): void => kill(child, { isGroup: !isInteractive });

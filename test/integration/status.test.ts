@@ -90,6 +90,36 @@ describe('machinist status', () => {
     expect(nowhere).toMatchObject({ code: 1, stdout: expect.stringContaining('http://127.0.0.1:9: no answer: ') });
   });
 
+  test('says what may not be read, and checks the rest', async () => {
+    const kubeconfig = await connect().kubeconfigFor({ user: 'nobody-in-particular' });
+    const { code, stdout, stderr } = await Program.run('machinist', [
+      'status',
+      `--kubeconfig=${kubeconfig}`,
+      '-n',
+      ns.name,
+    ]);
+
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+    expect(stdout).toMatch(/^OK +cluster +Kubernetes v1\./);
+    for (const check of ['leaders', 'processes', 'machines']) {
+      expect(stdout).toMatch(
+        new RegExp(`\nWARN +${check} +cannot be read: .* is forbidden: User "nobody-in-particular"`),
+      );
+    }
+  });
+
+  test('finds a manager in another namespace than that of its Machines', async () => {
+    await using machines = await namespace();
+    readyz = { code: 200, text: READY };
+    const access = [`--kubeconfig=${connect().kubeconfig}`, '-n', machines.name];
+    const { code, stdout } = await Program.run('machinist', ['status', ...access, '--manager-namespace', ns.name]);
+
+    expect(code).toBe(0);
+    expect(stdout).toContain('machine-controller: manager-1_x has led for');
+    expect(stdout).toContain('manager-1: ready\n');
+    expect(stdout).toContain('there are none in this namespace');
+  });
+
   test('says where nothing is found what to check', async () => {
     const { code, stdout } = await status('-l', 'app=other');
 

@@ -6,6 +6,7 @@ import {
   clusterAPIClusters,
   clusterAPIMachines,
   ironCoreMachines,
+  machineClasses,
   machineDeployments,
   machines,
   machineSets,
@@ -20,10 +21,12 @@ import type { Lookup } from './complete.ts';
 /** Who presses Tab does not wait for longer. */
 const PATIENCE_MS = 2_000;
 
-const RESOURCES: readonly Resource<KubeObject>[] = [
+/** Of all kinds that can be named. */
+export const RESOURCES: readonly Resource<KubeObject>[] = [
   machines,
   machineSets,
   machineDeployments,
+  machineClasses,
   nodes,
   ironCoreMachines,
   clusterAPIMachines,

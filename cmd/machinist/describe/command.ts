@@ -15,6 +15,8 @@ import {
   type ClusterOptions,
   outputOption,
   type OutputFormat,
+  type ManagerOptions,
+  managerNamespaceOption,
   processURLOption,
   type SelectionOptions,
   selectorOption,
@@ -23,10 +25,8 @@ import {
 import { ReferenceArgument } from '../reference-argument.ts';
 import { ownTerminal } from '../terminal.ts';
 
-export interface DescribeOptions extends ClusterOptions, SelectionOptions {
+export interface DescribeOptions extends ClusterOptions, SelectionOptions, ManagerOptions {
   readonly output: OutputFormat;
-  /** Processes of the manager that run elsewhere. */
-  readonly url: readonly string[];
 }
 
 /** What can be described; unless told otherwise a Machine is one of this project's own API. Of a Node its Machine is. */
@@ -50,6 +50,7 @@ export function describeCommand(): Command {
     .addArgument(new ReferenceArgument('<type/name...>', DESCRIBED_KINDS))
     .addOption(allNamespacesOption())
     .addOption(selectorOption())
+    .addOption(managerNamespaceOption())
     .addOption(processURLOption())
     .addOption(outputOption(['text', 'json', 'yaml', 'name']));
   return withClusterOptions(describe).action(async (words: string[], options: DescribeOptions) => {

@@ -1,3 +1,5 @@
+import PQueue from 'p-queue';
+
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { ObjectRef } from '../../../pkg/kube/client.ts';
 import { ApiError, isNotFound } from '../../../pkg/kube/errors.ts';
@@ -25,6 +27,9 @@ import { DESCRIBED_KINDS, type DescribeOptions } from './command.ts';
 import { describeGone } from './gone.ts';
 import { readWork } from './read-work.ts';
 import { type DescribedKind, printDescription, type PrintedDescription } from './print-description.ts';
+
+/** How many objects are read at once. */
+const AT_ONCE = 10;
 
 /** A kind with the types of its objects and descriptions hidden. */
 interface Describer {
@@ -56,25 +61,40 @@ export async function describeObjects(
       err: terminal.err,
       command: 'describe',
     });
+    /** What is wrong with one object is no reason to show nothing of the others. */
+    const reported = (err: unknown): undefined => {
+      if (!(err instanceof CommandError || (err instanceof ApiError && err.code !== 0))) throw err;
+      failures++;
+      terminal.err(failureText(err) ?? '');
+    };
     const { namespace } = cluster;
     const meant: Meant[] = [];
     for (const { kind, name } of named) {
-      if (kind === NODE) meant.push(...(await machinesOn(cluster, name)));
-      else meant.push({ kind, ref: { namespace, name } });
+      if (kind !== NODE) meant.push({ kind, ref: { namespace, name } });
+      else meant.push(...((await machinesOn(cluster, name).catch(reported)) ?? []));
     }
+    const chosen = allOf === undefined ? meant : await select(cluster, allOf, options);
     let read: ReturnType<ReadWork> | undefined;
     const isPrinted = options.output !== 'name';
-    const work: ReadWork = () => (read ??= isPrinted ? readWork(cluster, options.url) : Promise.resolve([]));
+    const work: ReadWork = () => (read ??= isPrinted ? readWork(cluster, options) : Promise.resolve([]));
+    const describers = new Map<KindName, Promise<Describer>>();
+    const queue = new PQueue({ concurrency: AT_ONCE });
+    const results = await Promise.allSettled(
+      chosen.map(({ kind, ref }) =>
+        queue.add(async () => {
+          const known = describers.get(kind) ?? describerOf(kind, work);
+          describers.set(kind, known);
+          return await (await known).print(ref, cluster);
+        }),
+      ),
+    );
     const found: PrintedDescription[] = [];
-    for (const { kind, ref } of allOf === undefined ? meant : await select(cluster, allOf, options)) {
-      try {
-        const { print } = await describerOf(kind, work);
-        found.push(await print(ref, cluster));
-        if (options.output === 'name') terminal.out(objectName(kind, ref.name));
-      } catch (err) {
-        if (!(err instanceof ApiError) || err.code === 0) throw err;
-        failures++;
-        terminal.err(failureText(err) ?? '');
+    for (const [i, result] of results.entries()) {
+      const one = chosen[i];
+      if (result.status === 'rejected') reported(result.reason);
+      else if (one !== undefined) {
+        found.push(result.value);
+        if (!isPrinted) terminal.out(objectName(one.kind, one.ref.name));
       }
     }
     await show(found, options, terminal);

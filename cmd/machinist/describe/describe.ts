@@ -11,10 +11,15 @@ import { isAnswer } from './read-named.ts';
 
 /** `all`: what the processes of the manager do. */
 export function describedMachine(all: Promise<readonly WorkInProgress[]>): DescribedKind<Machine, Description> {
+  const outages = new Map<string, Promise<string | undefined>>();
   return {
     resource: machines,
     describe: async (reader, machine, told, nowMs) => {
-      const outage = await outageOf(reader, machine);
+      // Machines of one MachineSet share what its MachineDeployment says.
+      const owner = controllerOf(machine)?.uid ?? machine.metadata.uid;
+      const asked = outages.get(owner) ?? outageOf(reader, machine);
+      outages.set(owner, asked);
+      const outage = await asked;
       return describe(machine, told, nowMs(), { outage, work: workOfMachine(machine, await all) });
     },
     render: renderDescription,

@@ -58,12 +58,13 @@ export function tableLines(
   const wide = `${title}:`;
   if (rows.length === 0) return [`${wide}  <none>`];
   const rules = header.map((cell) => '-'.repeat(cell.length));
-  const table = [header, rules, ...rows.map((row) => row.map(onOneLine))];
+  const table = [header, rules, ...rows];
   return [wide, ...alignedLines(table).map((line) => `  ${line}`)];
 }
 
 /** Rows with as many cells as the first, each column as wide as its longest cell. */
-export function alignedLines(rows: readonly (readonly string[])[]): readonly string[] {
+export function alignedLines(cells: readonly (readonly string[])[]): readonly string[] {
+  const rows = cells.map((row) => row.map(onOneLine));
   const widths = rows[0]?.map((_cell, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0))) ?? [];
   return rows.map((row) =>
     row
@@ -84,5 +85,5 @@ function eventRow({ type, reason, first, last, from, message, count }: Described
 
 /** Some messages are lists, of one line for each item. */
 function onOneLine(text: string): string {
-  return text.replaceAll(/\s*\n\s*/g, ' ');
+  return text.replaceAll(/\s*[\r\n]\s*/g, ' ');
 }

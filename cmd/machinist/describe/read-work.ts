@@ -1,16 +1,17 @@
 import type { WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
 import type { CommandCluster } from '../command-cluster.ts';
 import { type ManagerProcess, managerProcesses } from '../manager-processes.ts';
+import type { ManagerOptions } from '../options.ts';
 
 /** Nobody waits longer for what an object can be described without. */
 const TIMEOUT_MS = 2_000;
 
 /**
- * What the processes of the manager do about single machines: those at `urls`, else the pods in the namespace. Without those that do not
+ * What the processes of the manager do about single machines: those at URLs, else the pods in its namespace. Without those that do not
  * answer, or may not be asked.
  */
-export async function readWork(cluster: CommandCluster, urls: readonly string[]): Promise<readonly WorkInProgress[]> {
-  const processes = await managerProcesses(cluster, urls).catch(() => []);
+export async function readWork(cluster: CommandCluster, options: ManagerOptions): Promise<readonly WorkInProgress[]> {
+  const processes = await managerProcesses(cluster, options).catch(() => []);
   const answers = await Promise.all(processes.map(workOf));
   return answers.filter((work) => work !== undefined);
 }

@@ -1,4 +1,7 @@
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../../pkg/apis/machine/v1alpha1/machine-set.ts';
+import { controllerOf } from '../../../pkg/apis/meta.ts';
 import { fromTimestamp } from '../../../pkg/clock/clock.ts';
 import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
 
@@ -6,6 +9,16 @@ import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
 const USUAL_MS = 10_000;
 /** Number of deletions that are named. */
 const NAMED = 3;
+
+/** The Machines of the MachineSets of a MachineDeployment. */
+export function ownedBy(
+  { metadata: { uid } }: MachineDeployment,
+  sets: readonly MachineSet[],
+  machines: readonly Machine[],
+): readonly Machine[] {
+  const own = new Set(sets.filter((set) => controllerOf(set)?.uid === uid).map((set) => set.metadata.uid));
+  return machines.filter((machine) => own.has(controllerOf(machine)?.uid ?? ''));
+}
 
 /** The deletions of machines that block a rollout, with what each waits for, one in a line, the oldest first. */
 export function describeBlockingDeletions(machines: readonly Machine[], nowMs: number): readonly string[] {

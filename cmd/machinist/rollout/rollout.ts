@@ -8,7 +8,7 @@ import { runForExitCode, type PrintLine, type Terminal } from '../terminal.ts';
 import { rolloutBar } from './bar.ts';
 import { historyTable, revisionDetails, revisionDiff, revisionsOf, undoOf } from './history.ts';
 import { rolloutStatus, type RolloutStatus } from './status.ts';
-import { describeBlockingDeletions } from './blocking-deletions.ts';
+import { describeBlockingDeletions, ownedBy } from './blocking-deletions.ts';
 import { deploymentNamesOf, quoted, shown } from './target.ts';
 
 /** What every subcommand takes. */
@@ -98,8 +98,11 @@ class HoldUps {
     if (deployment === undefined || this.#isLooking) return;
     this.#isLooking = true;
     try {
-      const found = await this.#cluster.list(machines, selectorOf(deployment));
-      const lines = describeBlockingDeletions(found, this.#cluster.now());
+      const [sets, found] = await Promise.all([
+        this.#cluster.list(machineSets, selectorOf(deployment)),
+        this.#cluster.list(machines, selectorOf(deployment)),
+      ]);
+      const lines = describeBlockingDeletions(ownedBy(deployment, sets, found), this.#cluster.now());
       if (this.#isOver) return;
       for (const line of lines) if (!this.#said.includes(line)) this.#say(line);
       this.#said = lines;
@@ -111,7 +114,7 @@ class HoldUps {
   }
 }
 
-/** Labels that all Machines of it have. */
+/** Labels that all of its MachineSets and Machines have; others may have them, too. */
 function selectorOf({ spec }: MachineDeployment): string {
   return Object.entries(spec.selector?.matchLabels ?? {})
     .map(([key, value]) => `${key}=${value}`)

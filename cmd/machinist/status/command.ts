@@ -5,17 +5,17 @@ import {
   type ClusterOptions,
   outputOption,
   type OutputFormat,
+  type ManagerOptions,
+  managerNamespaceOption,
   processURLOption,
   withClusterOptions,
 } from '../options.ts';
 import { ownTerminal } from '../terminal.ts';
 
-export interface StatusOptions extends ClusterOptions {
+export interface StatusOptions extends ClusterOptions, ManagerOptions {
   readonly output: OutputFormat;
   /** Of the pods of the manager. */
   readonly selector: string;
-  /** Processes that run elsewhere. */
-  readonly url: readonly string[];
 }
 
 /** The subcommand `status`: whether an installation works. Its work is loaded only when it is run. */
@@ -25,6 +25,7 @@ export function statusCommand(): Command {
       'Check a running installation: leaders, versions, drivers, outages, held work, stopped zones, machines, and alerts. Exits with code 1 if something needs attention.',
     )
     .option('-l, --selector <selector>', 'labels of the pods of the manager', MANAGER_SELECTOR)
+    .addOption(managerNamespaceOption())
     .addOption(processURLOption())
     .addOption(outputOption(['text', 'json', 'yaml']));
   return withClusterOptions(status, 'manager and of its Machines').action(async (options: StatusOptions) => {

@@ -37,7 +37,7 @@ const NAMED = 3;
 export function leaseFindings(leases: readonly Lease[], nowMs: number): readonly StatusFinding[] {
   if (leases.length === 0) {
     const remedy =
-      'check the namespace (-n), and whether the manager is running: kubectl get deployments --all-namespaces';
+      'check the namespace (-n, --manager-namespace), and whether the manager is running: kubectl get deployments --all-namespaces';
     return [{ check: 'leaders', status: 'fail', detail: 'no Lease of a manager found', remedy }];
   }
   return leases.map(({ metadata, spec = {} }) => {
@@ -86,11 +86,19 @@ export function processFindings(
   ];
 }
 
+/** Something that may not be read, so that it was not checked. */
+export function refusalFinding(check: StatusFinding['check'], why: string): StatusFinding {
+  return { check, status: 'warn', detail: `cannot be read: ${why}`, remedy: OWN_PERMISSIONS };
+}
+
+const OWN_PERMISSIONS =
+  'ask for permission to get and list Leases, pods, and the objects of machine.sapcloud.io, and to get pods/proxy';
+
 export const NO_PROCESS: StatusFinding = {
   check: 'processes',
   status: 'warn',
   detail: 'no pod of a manager found; drivers, outages, held work and alerts were not checked',
-  remedy: 'set -n and --selector to those of its pods; if it runs elsewhere, set --url',
+  remedy: 'set --manager-namespace and --selector to those of its pods; if it runs elsewhere, set --url',
 };
 
 function reachedFinding(answer: ProcessAnswer): StatusFinding {
@@ -187,13 +195,16 @@ function alertFindings(samples: readonly Sample[], nowMs: number): readonly Stat
 /** What the tree says, in one line; or why it could not be read. */
 export function machineFindings(roots: readonly TreeNode[] | { readonly error: string }): readonly StatusFinding[] {
   if ('error' in roots) {
-    return [
-      { check: 'machines', status: 'warn', detail: `cannot be read: ${roots.error}`, remedy: 'check your permissions' },
-    ];
+    return [refusalFinding('machines', roots.error)];
   }
   const all = roots.flatMap(flat);
   const inTrouble = all.filter(({ attention }) => attention === 'attention');
   const machines = all.filter(({ kind }) => kind === 'Machine');
+  if (all.length === 0) {
+    return [
+      { check: 'machines', status: 'ok', detail: 'there are none in this namespace; another one is set with -n' },
+    ];
+  }
   const running = machines.filter(({ phase }) => phase === 'Running').length;
   const count = `${running} of ${machines.length} machines are Running`;
   if (inTrouble.length === 0) return [{ check: 'machines', status: 'ok', detail: count }];

@@ -15,6 +15,7 @@ import {
   NO_PROCESS,
   type ProcessAnswer,
   processFindings,
+  refusalFinding,
   type StatusFinding,
 } from './findings.ts';
 
@@ -42,27 +43,56 @@ export async function showStatus(options: StatusOptions, terminal: Terminal): Pr
 async function check(cluster: CommandCluster, options: StatusOptions): Promise<readonly StatusFinding[]> {
   const { namespace, transport } = cluster;
   const server = await transport.request<{ gitVersion?: string }>(questionOf('/version'));
+  const ofManager = options.managerNamespace ?? '';
   const [held, answers, roots] = await Promise.all([
-    Promise.all(
-      [MANAGER_LEASE, MACHINE_LEASE].map(
-        async (name) => await cluster.reader.get(leases, { namespace, name }).catch(nothingIfNotFound),
+    orRefused(
+      'leaders',
+      Promise.all(
+        [MANAGER_LEASE, MACHINE_LEASE].map(
+          async (name) =>
+            await cluster.reader
+              .get(leases, { namespace: ofManager === '' ? namespace : ofManager, name })
+              .catch(nothingIfNotFound),
+        ),
       ),
     ),
-    managerProcesses(cluster, options.url, options.selector).then(
-      async (processes) => await Promise.all(processes.map(answerOf)),
+    orRefused(
+      'processes',
+      managerProcesses(cluster, options, options.selector).then(
+        async (processes) => await Promise.all(processes.map(answerOf)),
+      ),
     ),
     readTree(cluster),
   ]);
   const nowMs = cluster.now();
   return [
     { check: 'cluster', status: 'ok', detail: `Kubernetes ${server.gitVersion ?? 'unknown'}, namespace ${namespace}` },
-    ...leaseFindings(
-      held.filter((lease) => lease !== undefined),
-      nowMs,
-    ),
-    ...(answers.length === 0 ? [NO_PROCESS] : processFindings(answers, version(), nowMs)),
+    ...('refusal' in held
+      ? [held.refusal]
+      : leaseFindings(
+          held.filter((lease) => lease !== undefined),
+          nowMs,
+        )),
+    ...('refusal' in answers
+      ? [answers.refusal]
+      : answers.length === 0
+        ? [NO_PROCESS]
+        : processFindings(answers, version(), nowMs)),
     ...machineFindings(roots),
   ];
+}
+
+/** What was read, or that the API server refuses it to whoever asks. Rejects without an answer. */
+async function orRefused<T extends object>(
+  what: StatusFinding['check'],
+  read: Promise<T>,
+): Promise<T | { readonly refusal: StatusFinding }> {
+  try {
+    return await read;
+  } catch (err) {
+    if (!(err instanceof ApiError) || err.code === 0) throw err;
+    return { refusal: refusalFinding(what, err.message) };
+  }
 }
 
 async function answerOf({ name, read }: ManagerProcess): Promise<ProcessAnswer> {

@@ -6,18 +6,18 @@ import {
   type ClusterOptions,
   outputOption,
   type OutputFormat,
+  type ManagerOptions,
+  managerNamespaceOption,
   processURLOption,
   withClusterOptions,
 } from '../options.ts';
 import { ownTerminal } from '../terminal.ts';
 
-export interface TopOptions extends ClusterOptions {
+export interface TopOptions extends ClusterOptions, ManagerOptions {
   readonly allNamespaces?: boolean;
   readonly output: OutputFormat;
   /** Of the pods of the manager. */
   readonly selector: string;
-  /** Processes of the manager that run elsewhere. */
-  readonly url: readonly string[];
 }
 
 /** The subcommand `top`: everything about machines, live. Its work, and what draws the screen, is loaded only when it is run. */
@@ -28,6 +28,7 @@ export function topCommand(): Command {
     )
     .addOption(allNamespacesOption())
     .option('-l, --selector <selector>', 'labels of the pods of the manager', MANAGER_SELECTOR)
+    .addOption(managerNamespaceOption())
     .addOption(processURLOption())
     .addOption(outputOption(['text', 'json']));
   return withClusterOptions(top, 'manager and of its Machines').action(async (options: TopOptions) => {

@@ -153,11 +153,10 @@ export class WatchedCluster {
   }
 
   async #askProcesses(): Promise<void> {
-    const { url, selector } = this.#options;
     const isSeldom = this.#asked % SELDOM === 0;
     if (isSeldom) {
       try {
-        this.#processes = await managerProcesses(this.#cluster, url, selector);
+        this.#processes = await managerProcesses(this.#cluster, this.#options, this.#options.selector);
         this.#note('pods of the manager', undefined);
       } catch (err) {
         this.#note('pods of the manager', err);

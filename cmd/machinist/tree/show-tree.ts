@@ -14,8 +14,6 @@ import { renderTree } from './render.ts';
 const REDRAWN_EVERY_MS = 10_000;
 /** Changes that come together are shown together. */
 const SETTLED_MS = 200;
-/** Clears the screen, and what was scrolled off it. */
-const CLEAR = '\u001B[H\u001B[2J\u001B[3J';
 
 /** Prints the tree, and with `--watch` each change of it. Resolves with the exit code. */
 export async function showTree(words: readonly string[], options: TreeOptions, terminal: Terminal): Promise<number> {
@@ -106,7 +104,10 @@ async function follow(
     const nowMs = cluster.now();
     const roots = treeOf(objects, nowMs, names ?? chosen(objects, undefined, selector));
     const lines = draw(roots, nowMs, options, terminal);
-    if (terminal.rows !== undefined) return terminal.out(`${CLEAR}${fitting(lines, terminal.rows).join('\n')}`);
+    if (terminal.rows !== undefined) {
+      terminal.clear?.();
+      return terminal.out(fitting(lines, terminal.rows).join('\n'));
+    }
     // Ages and widths of columns alone are no change.
     const keys = lines.map((line) => line.replaceAll(/\b\d+[smhdy](?:\d+[smhd])?\b/g, '').replaceAll(/ +/g, ' '));
     for (const [i, line] of lines.entries()) if (!before.has(keys[i] ?? '')) terminal.out(line);
