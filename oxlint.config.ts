@@ -21,6 +21,7 @@ export const TIERS = [
   ['operator'],
   ['controllers'],
   ['autoscaler', 'fleet'],
+  ['status-page'],
 ];
 
 /** Folders of pkg that only commands import: no other folder of pkg knows a provider, or how drivers are proven. */
@@ -148,6 +149,11 @@ const PROPERTIES = [
     message: 'Every request goes through pkg/kube or a driver, behind the gate.',
   },
 ];
+/** What makes markup of a text. */
+const MARKUP = ['innerHTML', 'outerHTML', 'insertAdjacentHTML', 'setHTMLUnsafe', 'srcdoc'].map((property) => ({
+  property,
+  message: 'Names and messages of others are text, never markup (pkg/status-page/web/dom.ts).',
+}));
 const PROPERTIES_OF_THE_HOST = [
   { object: 'Math', property: 'random', message: 'Randomness is handed down from the operator (pkg/random).' },
   { object: 'performance', property: 'now', message: 'Use the Clock (pkg/clock).' },
@@ -206,6 +212,11 @@ export default defineConfig({
         'no-restricted-globals': ['error', ...NETWORK, DATE],
         'no-restricted-properties': ['error', ...PROPERTIES],
       },
+    },
+    {
+      // It runs in a browser.
+      files: ['pkg/status-page/web/**'],
+      rules: { 'no-restricted-globals': 'off', 'no-restricted-properties': ['error', ...MARKUP] },
     },
     { files: ['pkg/**/*.test.ts'], rules: { 'no-restricted-properties': ['error', ...PROPERTIES] } },
     { files: ['pkg/clock/*.ts', 'hack/**', 'test/**'], rules: { 'no-restricted-properties': 'off' } },

@@ -9,6 +9,7 @@ import { createLogger } from '../../pkg/log/logger.ts';
 import { autoscaler } from '../../pkg/autoscaler/index.ts';
 import { controllers } from '../../pkg/controllers/index.ts';
 import { Operator } from '../../pkg/operator/operator.ts';
+import { statusPage } from '../../pkg/status-page/index.ts';
 import { version } from './version.ts';
 
 /** From this verbosity on each pass is logged, and stacks of errors. */
@@ -23,6 +24,7 @@ export async function run({ config, warnings }: ParsedCommandLine): Promise<void
     const { env } = process;
     const clock = new SystemClock();
     const operator = await Operator.open({ config, identity, version: version(), env, clock, log, host: process });
+    statusPage(operator);
     process.exit(await operator.run(controllers(operator), autoscaler(operator)));
   } catch (err) {
     // What somebody can fix says it all; of anything else, a bug, the class helps too, and with --v=4 the stack.

@@ -18,6 +18,7 @@ const PRETTIER_CACHE = [
 const checks: readonly { readonly name: string; readonly argv: readonly string[] }[] = [
   { name: 'format', argv: ['prettier', '--check', '--log-level', 'warn', ...PRETTIER_CACHE, '.'] },
   { name: 'types', argv: ['tsc', '--noEmit'] },
+  { name: 'types of the status page', argv: ['tsc', '--noEmit', '-p', 'pkg/status-page/web'] },
   { name: 'lint and layers', argv: ['oxlint', '--type-aware', '--deny-warnings', '--format', 'stylish'] },
   { name: 'unused code', argv: ['knip', '--no-progress'] },
   { name: 'generated files', argv: ['node', 'hack/generate/main.ts', '--check'] },

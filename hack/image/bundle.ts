@@ -4,6 +4,7 @@ import path from 'node:path';
 import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 
 import { isGeneratedClients, NO_GENERATED_CLIENTS } from '../../pkg/kube/generated-clients.ts';
+import { WEB_FILES } from './web-files.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 /** The thread of the Leases is started by its file, which lies beside the module that starts it. */
@@ -43,7 +44,7 @@ export async function bundle(
     outdir: folder,
     chunkNames: 'chunks/[name]-[hash]',
     splitting: true,
-    plugins: [WITHOUT_GENERATED_CLIENTS, WITHOUT_DEVTOOLS],
+    plugins: [WITHOUT_GENERATED_CLIENTS, WITHOUT_DEVTOOLS, WEB_FILES],
     define: { 'process.env.NODE_ENV': '"production"' },
     ...BUNDLED,
     target,

@@ -17,6 +17,9 @@ export const ONLY_WHEN_NAMED: readonly string[] = [
 /** Files that run only where IronCore's own programs were built: by `npm run test:ironcore`. */
 export const WITH_IRONCORE: readonly string[] = ['test/integration/ironcore-original.test.ts'];
 
+/** Files that run only where there is a Chromium; in CI there has to be one. */
+export const WITH_CHROMIUM: readonly string[] = ['test/e2e/status-page.test.ts'];
+
 /** Tests with a real provider of machine-controller-manager. */
 export interface ProviderTests {
   readonly level: Level;
@@ -44,11 +47,21 @@ const NEEDED_BY: readonly (readonly [ProgramName, readonly string[]])[] = [
 
 /** Which of those programs a run of these levels needs; `jestArguments` may choose files by parts of their paths. */
 export function optionalProgramsOf(levels: readonly Level[], jestArguments: readonly string[]): readonly ProgramName[] {
+  return NEEDED_BY.filter(([, files]) => runsAnyOf(files, levels, jestArguments)).map(([name]) => name);
+}
+
+/** Whether a run of these levels runs any of these files. */
+export function runsAnyOf(
+  files: readonly string[],
+  levels: readonly Level[],
+  jestArguments: readonly string[],
+): boolean {
   const paths = jestArguments.filter((argument) => !argument.startsWith('-'));
-  const runs = (file: string): boolean =>
-    levels.some((level) => file.startsWith(`test/${level}/`)) &&
-    (paths.length === 0 ? !ONLY_WHEN_NAMED.includes(file) : paths.some((part) => file.includes(part)));
-  return NEEDED_BY.filter(([, files]) => files.some(runs)).map(([name]) => name);
+  return files.some(
+    (file) =>
+      levels.some((level) => file.startsWith(`test/${level}/`)) &&
+      (paths.length === 0 ? !ONLY_WHEN_NAMED.includes(file) : paths.some((part) => file.includes(part))),
+  );
 }
 
 /** Levels that run in one jest. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 import { presentCommit } from '../commit.ts';
+import { chromium, NoChromiumError } from '../chromium/chromium.ts';
 import { NoOpenStackError, openStackPackages } from '../openstack/packages.ts';
 import { PROGRAMS_VARIABLE } from '../ironcore/programs.ts';
 import { PROVIDERS_VARIABLE } from '../providers/programs.ts';
@@ -13,7 +14,9 @@ import {
   ONLY_WHEN_NAMED,
   optionalProgramsOf,
   type Run,
+  runsAnyOf,
   runsOf,
+  WITH_CHROMIUM,
   WITH_IRONCORE,
   WITH_MCM_PROVIDERS,
 } from './levels.ts';
@@ -42,14 +45,20 @@ async function main(argv: readonly string[]): Promise<number> {
   const levels = await possibleOf(named.length === 0 ? LEVELS : named);
   if (levels.length === 0) return 0;
   const runs = runsOf(levels);
+  const jestArguments = argv.slice(named.length).filter((argument) => argument !== ALL_ROWS);
+  const withoutChromium = await whyNoChromium(levels, jestArguments);
+  if (withoutChromium !== undefined && process.env['CI'] !== undefined) {
+    console.error(`The tests of the status page cannot run: ${withoutChromium}.`);
+    return 1;
+  }
   const leftOut = [
+    ...(withoutChromium === undefined ? [] : WITH_CHROMIUM),
     ...(named.length === 0 ? ONLY_WHEN_NAMED : []),
     ...(process.env[PROGRAMS_VARIABLE] === undefined ? WITH_IRONCORE : []),
     ...(process.env[PROVIDERS_VARIABLE] === undefined
       ? Object.values(WITH_MCM_PROVIDERS).flatMap(({ files }) => files)
       : []),
   ].join(' ');
-  const jestArguments = argv.slice(named.length).filter((argument) => argument !== ALL_ROWS);
   const sample = argv.includes(ALL_ROWS) ? 'all' : (process.env[SAMPLE_VARIABLE] ?? presentCommit(root));
 
   const directory = mkdtempSync(path.join(tmpdir(), 'machinist-tests-'));
@@ -73,6 +82,7 @@ async function main(argv: readonly string[]): Promise<number> {
         }),
       );
     const total = sumUp(readFileSync(summary, { encoding: 'utf8', flag: 'a+' }));
+    if (withoutChromium !== undefined) console.log(`\nThe tests of the status page did not run: ${withoutChromium}.`);
     console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
     return codes.every((code) => code === 0) && total.passed > 0 ? 0 : 1;
   } finally {
@@ -90,6 +100,18 @@ async function possibleOf(levels: readonly Level[]): Promise<readonly Level[]> {
     if (!(err instanceof NoOpenStackError)) throw err;
     console.log(`\nThe tests with a real OpenStack are skipped: ${err.message}.`);
     return levels.filter((level) => level !== 'openstack');
+  }
+}
+
+/** Why there is no Chromium for the tests that need one; undefined when there is, or none of them run. */
+async function whyNoChromium(levels: readonly Level[], jestArguments: readonly string[]): Promise<string | undefined> {
+  if (!runsAnyOf(WITH_CHROMIUM, levels, jestArguments)) return undefined;
+  try {
+    await chromium(console.log);
+    return undefined;
+  } catch (err) {
+    if (!(err instanceof NoChromiumError)) throw err;
+    return err.message;
   }
 }
 

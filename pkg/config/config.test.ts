@@ -44,7 +44,7 @@ describe('flags', () => {
     expect(config.machine.drainTimeoutMs).toBe(2 * 60 * 60_000);
     expect(config.machine.concurrency).toBe(50);
     expect(config.sets.concurrency).toBe(10);
-    expect(config.server).toEqual({ address: '0.0.0.0', port: 10258, profiling: false });
+    expect(config.server).toEqual({ address: '0.0.0.0', port: 10258, statusPage: false, profiling: false });
     expect(config.leader).toEqual({
       enabled: true,
       leaseDurationMs: 15_000,

@@ -111,7 +111,12 @@ export interface Config {
     /** Where the Leases are. */
     readonly namespace: string;
   };
-  readonly server: { readonly address: string; readonly port: number; readonly profiling: boolean };
+  readonly server: {
+    readonly address: string;
+    readonly port: number;
+    readonly statusPage: boolean;
+    readonly profiling: boolean;
+  };
   /** Undefined: no autoscaler is served. */
   readonly autoscaler: AutoscalerConfig | undefined;
   readonly api: { readonly qps: number; readonly burst: number };
@@ -213,7 +218,12 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
       retryPeriodMs: number('leader-elect-retry-period'),
       namespace: text('leader-elect-resource-namespace') || text('namespace'),
     },
-    server: { address: text('address'), port: number('port'), profiling: bool('profiling') },
+    server: {
+      address: text('address'),
+      port: number('port'),
+      statusPage: bool('status-page'),
+      profiling: bool('profiling'),
+    },
     autoscaler: autoscalerOf(program, read, leases),
     api: { qps: number('kube-api-qps'), burst: number('kube-api-burst') },
     clusterAPIWatchFilter: text('cluster-api-watch-filter'),

@@ -416,6 +416,12 @@ export const FLAGS: readonly Flag[] = [
       help: 'Port on which to serve metrics and health checks.',
     },
     {
+      name: 'status-page',
+      kind: 'bool',
+      default: 'false',
+      help: 'Serve a read-only status page for browsers under /ui/: machines, rollouts, drains and outages. Like the metrics, it is not authenticated.',
+    },
+    {
       name: 'profiling',
       kind: 'bool',
       default: 'false',

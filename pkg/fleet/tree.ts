@@ -41,15 +41,25 @@ export interface TreeObjects {
   readonly machines: readonly Machine[];
 }
 
+/** How a Machine is shown; `outage`: what its owner says of a cluster that does not answer. */
+export type NodeOfMachine = (machine: Machine, nowMs: number, outage: string | undefined) => TreeNode;
+
+const COLLATOR = new Intl.Collator();
+
 /**
  * The objects below those that own them, as they were at `nowMs`: each MachineDeployment, and what has no owner. `only`: the names of the
- * MachineDeployments that are shown, and nothing else.
+ * MachineDeployments that are shown, and nothing else. `nodeOf` in place of nodeOfMachine.
  */
-export function treeOf(objects: TreeObjects, nowMs: number, only?: ReadonlySet<string>): readonly TreeNode[] {
+export function treeOf(
+  objects: TreeObjects,
+  nowMs: number,
+  only?: ReadonlySet<string>,
+  nodeOf: NodeOfMachine = nodeOfMachine,
+): readonly TreeNode[] {
   const setsOf = groupByOwner(objects.sets);
   const machinesOf = groupByOwner(objects.machines);
 
-  const machineNode = (machine: Machine, outage?: string): TreeNode => nodeOfMachine(machine, nowMs, outage);
+  const machineNode = (machine: Machine, outage?: string): TreeNode => nodeOf(machine, nowMs, outage);
   const setNode = (set: MachineSet, outage?: string): TreeNode =>
     nodeOfSet(
       set,
@@ -112,14 +122,13 @@ function nodeOfSet(set: MachineSet, children: readonly TreeNode[]): TreeNode {
   };
 }
 
-function nodeOfMachine(machine: Machine, nowMs: number, outage: string | undefined): TreeNode {
+export function nodeOfMachine(machine: Machine, nowMs: number, outage: string | undefined): TreeNode {
   const { metadata, spec, status } = machine;
   const explanation = explain(machine, nowMs, outage);
-  const isPreserved = (fromTimestamp(status?.currentStatus?.preserveExpiryTime) ?? 0) > nowMs;
   return {
     kind: 'Machine',
     ...identityOf(machine),
-    attention: isPreserved ? 'attention' : attentionOf(explanation),
+    attention: isPreserved(machine, nowMs) ? 'attention' : attentionOf(explanation),
     phase: explanation.phase,
     explanation: explanationOf(explanation, nowMs),
     ...optionalMember('preservedUntil', status?.currentStatus?.preserveExpiryTime),
@@ -127,6 +136,11 @@ function nodeOfMachine(machine: Machine, nowMs: number, outage: string | undefin
     ...optionalMember('providerID', spec?.providerID),
     children: [],
   };
+}
+
+/** Whether it is kept for somebody to look at it. */
+export function isPreserved({ status }: Machine, nowMs: number): boolean {
+  return (fromTimestamp(status?.currentStatus?.preserveExpiryTime) ?? 0) > nowMs;
 }
 
 function identityOf({ metadata: { name, namespace = '', creationTimestamp } }: KubeObject): {
@@ -150,7 +164,7 @@ function groupByOwner<T extends KubeObject>(objects: readonly T[]): ReadonlyMap<
 function byName<T extends KubeObject>(objects: readonly T[] = []): T[] {
   return objects.toSorted(
     ({ metadata: a }, { metadata: b }) =>
-      (a.namespace ?? '').localeCompare(b.namespace ?? '') || a.name.localeCompare(b.name),
+      COLLATOR.compare(a.namespace ?? '', b.namespace ?? '') || COLLATOR.compare(a.name, b.name),
   );
 }
 

@@ -10,6 +10,7 @@ import { expose } from '../metrics/exposition.ts';
 import { metricFailures, type MetricFailures } from '../metrics/metric-failures.ts';
 import type { Checks } from './checks.ts';
 import { probePage, type ProbeName } from './probe-page.ts';
+import type { Page } from './page.ts';
 import type { WorkInProgress } from './work-in-progress.ts';
 import { isLocalCaller, isProfileKind, type Profiles, SECONDS, secondsOf } from './profiles.ts';
 
@@ -25,6 +26,8 @@ export interface HealthServerDeps {
   readonly registry: Registry;
   /** What is being done about single machines. Undefined: nothing ever is. */
   readonly work?: (() => WorkInProgress) | undefined;
+  /** Undefined: none are served. */
+  readonly page?: Page | undefined;
   /** Undefined: none are taken. */
   readonly profiles?: Profiles | undefined;
   readonly log: Logger;
@@ -51,7 +54,7 @@ const REQUEST_TIMEOUT_MS = 15_000;
 
 /**
  * One port for probes and metrics, as in the original, plain HTTP: /livez, /healthz and /readyz (probe-page.ts), /metrics, /work (work-in-progress.ts), /configz
- * (an empty object), and on loopback profiles under /debug/. It runs before and without leadership. Whatever reaches it writes nothing into
+ * (an empty object), pages for people (page.ts), and on loopback profiles under /debug/. It runs before and without leadership. Whatever reaches it writes nothing into
  * the log, which would be for anyone to fill, but one line for each metric that cannot be read.
  */
 export class HealthServer {
@@ -84,6 +87,7 @@ export class HealthServer {
 
   /** Answers what was asked, closes idle connections, then all. */
   async stop(): Promise<void> {
+    this.#deps.page?.stop();
     if (!this.#server.listening) return;
     for (const leave of this.#leaving) leave();
     await new Promise<void>((resolve) => {
@@ -96,6 +100,7 @@ export class HealthServer {
   /** Never rejects. */
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
+      if (this.#servesPage(request, response)) return;
       const { status, type, body, fileName } = await this.#answer(request, response);
       response.statusCode = status;
       response.setHeader('content-type', type);
@@ -109,6 +114,12 @@ export class HealthServer {
       if (!response.headersSent) response.writeHead(500, { 'content-type': PLAIN });
       response.end();
     }
+  }
+
+  #servesPage(request: IncomingMessage, response: ServerResponse): boolean {
+    const { method, url = '/' } = request;
+    const [path = '/'] = url.split('?', 1);
+    return (method === 'GET' || method === 'HEAD') && this.#deps.page?.serve(path, request, response) === true;
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<Answer> {

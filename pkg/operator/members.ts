@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client';
 import type { Clock } from '../clock/clock.ts';
 import type { Config } from '../config/config.ts';
 import type { EventRecorder } from '../events/recorder.ts';
+import type { ClusterState } from '../gate/outage-detector.ts';
 import type { Outages } from '../gate/outages.ts';
 import {
   Checks,
@@ -12,6 +13,7 @@ import {
   leadership as leadershipCheck,
 } from '../health/checks.ts';
 import { type HeldWork, workBegun } from '../health/held-work.ts';
+import type { Page } from '../health/page.ts';
 import { Profiles } from '../health/profiles.ts';
 import { HealthServer, HealthServerError } from '../health/server.ts';
 import type { WorkInProgress } from '../health/work-in-progress.ts';
@@ -34,6 +36,18 @@ export interface StartOptions {
   readonly leases: readonly string[];
 }
 
+/** What pages for people show of the process itself, at each moment. */
+export interface ObservedProcess {
+  readonly identity: string;
+  readonly version: string;
+  /** Of /readyz. */
+  readonly checks: Checks;
+  readonly leaderships: readonly Pick<OwnLeadership, 'lease' | 'elector'>[];
+  /** Undefined: nothing is done about Machines. */
+  readonly work: (() => WorkInProgress) | undefined;
+  clusters(): readonly ClusterState[];
+}
+
 export interface HealthOptions {
   readonly server: Config['server'];
   readonly registry: Registry;
@@ -41,6 +55,9 @@ export interface HealthOptions {
   readonly outages: Outages;
   readonly held: HeldWork;
   readonly work: (() => WorkInProgress) | undefined;
+  readonly makePage: ((process: ObservedProcess) => Page) | undefined;
+  readonly identity: string;
+  readonly version: string;
   readonly leaderships: readonly Pick<OwnLeadership, 'lease' | 'elector'>[];
   readonly clusters: Clusters;
   readonly renewDeadlineMs: number;
@@ -97,12 +114,15 @@ export function healthMember(options: HealthOptions): Member {
   live.add({ name: 'ping', check: () => ({ ok: true }) });
   const { address, port, profiling } = options.server;
   const profiles = profiling ? new Profiles(clock) : undefined;
-  const server = new HealthServer({ address, port, live, checks, registry, work, profiles, log });
+  const { identity, version } = options;
+  const page = options.makePage?.({ identity, version, checks, leaderships, work, clusters: () => outages.states() });
+  const server = new HealthServer({ address, port, live, checks, registry, work, page, profiles, log });
   return {
     name: 'health server',
     async start() {
       try {
         await server.start();
+        page?.start();
       } catch (err) {
         throw err instanceof HealthServerError ? new CannotStartError(err.message, { cause: err }) : err;
       }

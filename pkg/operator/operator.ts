@@ -11,6 +11,7 @@ import { CONTROL, type Cluster, type Gate } from '../gate/gate.ts';
 import type { Trust } from '../gate/leader-gate.ts';
 import type { Outage } from '../gate/outage.ts';
 import { HeldWork } from '../health/held-work.ts';
+import type { Page } from '../health/page.ts';
 import type { WorkInProgress } from '../health/work-in-progress.ts';
 import type { Reader } from '../kube/client.ts';
 import type { Interceptor } from '../gate/interceptor.ts';
@@ -38,7 +39,7 @@ import { DriverGreetings } from './driver-greetings.ts';
 import type { DriverHooks } from './drivers.ts';
 import { type ElectionOptions, type GateOptions, createLeaseThread, reportingGate } from './election.ts';
 import { type Leadership, type LeadershipOptions, createLeadership, type OwnLeadership } from './leadership.ts';
-import { connectionsMember, healthMember, probesMember, recorderMember } from './members.ts';
+import { connectionsMember, healthMember, type ObservedProcess, probesMember, recorderMember } from './members.ts';
 import { operatorMetrics, type OperatorMetrics } from './metrics.ts';
 import { OutageReports } from './outage-reports.ts';
 import type { Service } from './service.ts';
@@ -111,6 +112,7 @@ export class Operator {
   readonly #outages: Outages;
   readonly #held: HeldWork;
   #work: (() => WorkInProgress) | undefined;
+  #makePage: ((process: ObservedProcess) => Page) | undefined;
   readonly #identity: ClusterIdentity;
   readonly #lifecycle: Lifecycle;
   readonly #thread: LeaseThread | undefined;
@@ -298,6 +300,11 @@ export class Operator {
     this.#work = work;
   }
 
+  /** What makes pages for people, for the same port; to be called before `run`. */
+  showPage(make: (process: ObservedProcess) => Page): void {
+    this.#makePage = make;
+  }
+
   /** Runs the process with these controllers and services to its end and resolves with the exit code. */
   run(controllers: readonly Controller[], services: readonly Service[] = []): Promise<number> {
     const { config, registry, caches, clock, random, log } = this;
@@ -311,6 +318,9 @@ export class Operator {
       outages: this.#outages,
       held: this.#held,
       work: this.#work,
+      makePage: this.#makePage,
+      identity: this.#options.identity,
+      version: this.#options.version,
       leaderships,
       clusters: this.#clusters,
       renewDeadlineMs: config.leader.renewDeadlineMs,

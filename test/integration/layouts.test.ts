@@ -524,6 +524,22 @@ test('the chart brings scraping, alerts and dashboard for who has the operator o
   expect(dashboard.data['machinist.json']).toBe(readFileSync(join(ROOT, 'deploy/monitoring/dashboard.json'), 'utf8'));
 });
 
+test.each([
+  { layout: 'one-process', programs: 1 },
+  { layout: 'split', programs: 2 },
+])(
+  'the chart has each program of layout $layout serve the status page, if that is enabled',
+  async ({ layout, programs }) => {
+    const withFlag = async (...sets: string[]): Promise<number> =>
+      containersOf(await template(`--set=${[`layout=${layout}`, ...sets].join(',')}`)).filter(({ args = [] }) =>
+        args.includes('--status-page'),
+      ).length;
+
+    expect(await withFlag()).toBe(0);
+    expect(await withFlag('statusPage.enabled=true')).toBe(programs);
+  },
+);
+
 test('helm finds nothing wrong with the chart', async () => {
   expect(await runHelm('lint', '--strict', CHART)).toContain('1 chart(s) linted, 0 chart(s) failed');
 });

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 
 import type { Lease } from '../../../pkg/apis/wire.ts';
 import type { TreeNode } from '../../../pkg/fleet/tree.ts';
-import { ALERTS, NOT_CHECKED, pendingAlerts } from './alerts.ts';
+import { ALERTS, NOT_CHECKED, pendingAlerts } from '../../../pkg/fleet/alerts.ts';
 import { leaseFindings, machineFindings, processFindings } from './findings.ts';
 import { parseSamples } from './samples.ts';
 

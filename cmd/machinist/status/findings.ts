@@ -2,8 +2,8 @@ import type { Lease } from '../../../pkg/apis/wire.ts';
 import { fromTimestamp } from '../../../pkg/clock/clock.ts';
 import { humanDuration } from '../../../pkg/fleet/human-duration.ts';
 import type { TreeNode } from '../../../pkg/fleet/tree.ts';
-import { pendingAlerts } from './alerts.ts';
-import { parseSamples, type Sample } from './samples.ts';
+import { pendingAlerts, type Sample } from '../../../pkg/fleet/alerts.ts';
+import { parseSamples } from './samples.ts';
 
 /** One thing that was checked. `fail`: the installation does not work; `warn`: something needs attention. */
 export interface StatusFinding {

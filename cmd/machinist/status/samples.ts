@@ -1,9 +1,4 @@
-/** A value of a metric. */
-export interface Sample {
-  readonly name: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: number;
-}
+import type { Sample } from '../../../pkg/fleet/alerts.ts';
 
 const LINE = /^(?<name>[a-zA-Z_:][\w:]*)(?:\{(?<labels>.*)\})? (?<value>\S+)/;
 const LABEL = /(?<name>\w+)="(?<value>(?:[^"\\]|\\.)*)"/g;

@@ -22,6 +22,9 @@ portName. */}}
     {{- range $at, $driver := .drivers }}
     - --driver={{ $driver.provider }}=unix:///run/driver/{{ include "machinist.socket" (dict "at" $at) }}.sock
     {{- end }}
+    {{- if .root.Values.statusPage.enabled }}
+    - --status-page
+    {{- end }}
     {{- if .autoscaler }}
     - --autoscaler-grpc-address=0.0.0.0:8086
     - --autoscaler-tls-cert=/etc/autoscaler/tls.crt

@@ -1,4 +1,9 @@
-import type { Sample } from './samples.ts';
+/** A value of a metric. */
+export interface Sample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
 
 interface AlertRule {
   readonly alert: string;
