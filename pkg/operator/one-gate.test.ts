@@ -125,6 +125,8 @@ describe('a manager', () => {
       'pkg/kube/dispatchers.ts undici',
       'pkg/leader/lease-thread-main.ts node:worker_threads', // what it is started with
       'pkg/leader/lease-thread.ts node:worker_threads', // starts it
+      'pkg/status-page/accepted-host.ts node:net', // what is an address
+      'pkg/status-page/web-files.ts node:module', // takes types away
     ]);
   });
 
