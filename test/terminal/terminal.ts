@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import xterm from '@xterm/headless';
 
 import { resolveProgram } from '../../hack/control-plane/binaries.ts';
+import type { Cell } from '../../hack/picture/svg.ts';
 import { eventually } from '../expect/eventually.ts';
 
 export interface TerminalSize {
@@ -60,6 +61,24 @@ export class Terminal implements AsyncDisposable {
     return Array.from({ length: this.#screen.rows }, (_row, i) =>
       (active.getLine(active.viewportY + i)?.translateToString(true) ?? '').trimEnd(),
     );
+  }
+
+  /** What stands where on the screen, and how it looks. */
+  get cells(): readonly (readonly Cell[])[] {
+    const { active } = this.#screen.buffer;
+    return Array.from({ length: this.#screen.rows }, (_row, i) => {
+      const line = active.getLine(active.viewportY + i);
+      return Array.from({ length: this.#screen.cols }, (_column, x): Cell => {
+        const cell = line?.getCell(x);
+        return {
+          text: cell?.getChars() ?? '',
+          ...(cell?.isFgPalette() === true && { colour: cell.getFgColor() % 8 }),
+          isBold: cell?.isBold() !== 0,
+          isDim: cell?.isDim() !== 0,
+          isInverse: cell?.isInverse() !== 0,
+        };
+      });
+    });
   }
 
   type(text: string): void {
