@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createReadStream, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { promisify } from 'node:util';
+import { promisify, stripVTControlCharacters } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 
@@ -150,6 +150,32 @@ describe('the demo', () => {
     expect(stdout.match(/stopped kubelet of workers-\S+ \d+, left behind by a demo that was killed/g)).toHaveLength(2);
     expect(stdout).toContain(UP);
     expect(stdout).toContain('no machines and no Nodes are left');
+    expect(remains(temporary)).toEqual([]);
+  });
+
+  test('is the live view on a terminal; q shows the list of commands, and Ctrl-C ends the demo', async () => {
+    const typed = `stty cols 80 rows 40; exec '${process.execPath}' cmd/demo/main.ts --machines 1`;
+    const child = spawn('script', ['-qfec', typed, '/dev/null'], {
+      cwd: ROOT,
+      env: { ...process.env, TERM: 'xterm', TMPDIR: temporary, XDG_STATE_HOME: state },
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    const ended = once(child, 'exit');
+    let drawn = '';
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => (drawn += chunk));
+    const shown = (): string => stripVTControlCharacters(drawn);
+    const shows = (what: string | RegExp): Promise<unknown> =>
+      eventually(() => shown().search(what) !== -1, { timeoutMs: UP_MS, describe: () => `${what} in:\n${shown()}` });
+
+    await shows(/Running 1/); // only what has changed is drawn
+    child.stdin.write('q');
+    await shows('Enter: the live view again');
+    child.stdin.write('\u0003');
+    const [code] = (await ended) as [number | null];
+
+    expect(code).toBe(130);
+    expect(shown()).toContain('k get mcd,mcs,mc,nodes');
+    expect(shown()).toMatch(/removing everything… done\s*$/);
     expect(remains(temporary)).toEqual([]);
   });
 
