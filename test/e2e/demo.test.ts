@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createReadStream, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,13 +6,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { promisify, stripVTControlCharacters } from 'node:util';
+import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 
 import { resolveProgram, resolvePrograms } from '../../hack/control-plane/binaries.ts';
 import { readProc } from '../../pkg/drivers/process-identity.ts';
 import { eventually } from '../expect/eventually.ts';
+import { Terminal } from '../terminal/terminal.ts';
 import { Program, ROOT } from './program.ts';
 
 /** There is one demo in a checkout, so these tests stay in one file: files may run side by side. */
@@ -154,28 +155,21 @@ describe('the demo', () => {
   });
 
   test('is the live view on a terminal; q shows the list of commands, and Ctrl-C ends the demo', async () => {
-    const typed = `stty cols 80 rows 40; exec '${process.execPath}' cmd/demo/main.ts --machines 1`;
-    const child = spawn('script', ['-qfec', typed, '/dev/null'], {
-      cwd: ROOT,
-      env: { ...process.env, TERM: 'xterm', TMPDIR: temporary, XDG_STATE_HOME: state },
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
-    const ended = once(child, 'exit');
-    let drawn = '';
-    child.stdout.setEncoding('utf8').on('data', (chunk: string) => (drawn += chunk));
-    const shown = (): string => stripVTControlCharacters(drawn);
-    const shows = (what: string | RegExp): Promise<unknown> =>
-      eventually(() => shown().search(what) !== -1, { timeoutMs: UP_MS, describe: () => `${what} in:\n${shown()}` });
+    const command = [process.execPath, join(ROOT, 'cmd/demo/main.ts'), '--machines', '1'];
+    const env = { TMPDIR: temporary, XDG_STATE_HOME: state };
+    await using terminal = await Terminal.start(command, { columns: 80, rows: 40 }, env);
 
-    await shows(/Running 1/); // only what has changed is drawn
-    child.stdin.write('q');
-    await shows('Enter: the live view again');
-    child.stdin.write('\u0003');
-    const [code] = (await ended) as [number | null];
+    await terminal.shows(/Running 1/, UP_MS);
+    expect(terminal.isAlternate).toBe(true);
+    terminal.type('q');
+    await terminal.shows(/Enter: the live view again/);
+    const list = terminal.lines.join('\n');
+    terminal.type('\u0003');
+    const code = await terminal.ended();
 
     expect(code).toBe(130);
-    expect(shown()).toContain('k get mcd,mcs,mc,nodes');
-    expect(shown()).toMatch(/removing everything… done\s*$/);
+    expect(list).toContain('k get mcd,mcs,mc,nodes');
+    expect(terminal.lines.join('\n')).toContain('removing everything… done');
     expect(remains(temporary)).toEqual([]);
   });
 
