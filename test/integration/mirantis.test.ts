@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, parseManifests, readManifests, type Manifest } from '../../hack/control-plane/apply.ts';
+import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import type { ClusterMachine, ProviderStatus } from '../../pkg/apis/mirantis/machine.ts';
 import type { MachinePool } from '../../pkg/apis/mirantis/pool.ts';
 import { DriverError } from '../../pkg/driver/error.ts';
@@ -20,7 +21,7 @@ import {
   nodes,
 } from '../../pkg/kube/resource.ts';
 import { secret } from '../builders.ts';
-import { privateApiServer, type TestServer } from '../env/api-server.ts';
+import { privateControlPlane } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { DOCUMENTED_MACHINE } from './documented-machine.ts';
 import { MachineWorld } from './machine-world.ts';
@@ -36,7 +37,7 @@ const SETTINGS = {
 /** A flavor that the cloud does not have. */
 const UNKNOWN_FLAVOR = 'kaas.unknown';
 
-let plane: TestServer;
+let plane: ControlPlane;
 let api: Api;
 let world: MachineWorld;
 /** Every state in one word that a Machine showed, by name. */
@@ -63,7 +64,7 @@ function asOpenStack(sim: Driver): Driver {
 
 beforeAll(async () => {
   // Of its own: where both groups are served, kubectl takes `machine` for theirs.
-  plane = await privateApiServer();
+  plane = await privateControlPlane();
   const { connection } = plane;
   api = connection.api();
   await applyManifests(api, readManifests(path.join(import.meta.dirname, '../../crds/mirantis')));
@@ -91,7 +92,7 @@ afterAll(async () => {
   for (const one of items) await gone(one.metadata.name);
   await world[Symbol.asyncDispose]();
   await api.close();
-  await plane[Symbol.asyncDispose]();
+  await plane.stop();
 });
 
 const collection = (): string => `/apis/cluster.k8s.io/v1alpha1/namespaces/${world.namespace}/machines`;
