@@ -41,6 +41,7 @@ async function complaintsOf(url: string, requestTimeout: number): Promise<readon
     out: (line: string) => void said.push(`stdout: ${line}`),
     err: (line: string) => void said.push(line),
     env: {},
+    columns: 80,
   };
   await showTree([], { kubeconfig, requestTimeout, watch: false, output: 'text' }, terminal);
   return said;

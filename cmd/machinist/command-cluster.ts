@@ -27,7 +27,7 @@ export interface Access extends ClusterOptions {
   /** The command, for the server's logs. */
   readonly command: string;
   /** Where it says that it waits for the server; without it, it says nothing. */
-  readonly err?: PrintLine;
+  readonly err?: PrintLine | undefined;
 }
 
 /** What an informer of a command may have besides. */

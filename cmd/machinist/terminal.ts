@@ -46,6 +46,11 @@ export function ownTerminal(): Terminal {
   };
 }
 
+/** Where a person is told what is waited for; a program that reads is not. */
+export function noticesOf({ columns, err }: Terminal): PrintLine | undefined {
+  return columns === undefined ? undefined : err;
+}
+
 /** Lines above one that stays below them. */
 export function pinned(write: (text: string) => void): Required<Pick<Terminal, 'out' | 'err' | 'pin'>> {
   let bottom = '';

@@ -36,6 +36,7 @@ export const NOT_RUN: readonly (readonly [words: RegExp, why: string])[] = [
   ],
   [/^machinist completion fish/, 'of another shell; cmd/machinist/completion tests the answers'],
   [/^kubectl krew /, 'needs krew; hack/release checks the manifest'],
+  [/^machinist try(?: |$)/, 'needs a cluster of its own; test/e2e/try.test.ts takes and undoes it'],
   [/^machinist top(?: |$)/, 'does not end; test/integration/top.test.ts presses its keys'],
   [/^machinist run(?!.*--help)/, 'does not end; test/e2e starts it'],
   [/\[-|…/, 'says what may stand where'],

@@ -6,7 +6,7 @@ import { CommandCluster } from '../command-cluster.ts';
 import { MACHINE, objectName } from '../kinds.ts';
 import type { ClusterOptions } from '../options.ts';
 import { parseReferences, requireNames } from '../references.ts';
-import { runForExitCode, type PrintLine, type Terminal } from '../terminal.ts';
+import { noticesOf, runForExitCode, type PrintLine, type Terminal } from '../terminal.ts';
 import { DELETED_KINDS } from './command.ts';
 import {
   annotationsFor,
@@ -38,11 +38,11 @@ export async function deleteMachines(
   terminal: Terminal,
 ): Promise<number> {
   return await runForExitCode(terminal, async () => {
-    const { env, out, err } = terminal;
+    const { env, out } = terminal;
     const { policy, prepare, abort, wait, timeout } = options;
     const goal: DeletionGoal = abort === true ? 'kept' : prepare === true ? 'prepared' : 'gone';
     const named = requireNames(parseReferences(words, DELETED_KINDS), DELETED_KINDS);
-    await using cluster = await CommandCluster.open({ ...options, env, err, command: 'delete' });
+    await using cluster = await CommandCluster.open({ ...options, env, err: noticesOf(terminal), command: 'delete' });
     const asked: Machine[] = [];
     for (const { name } of named) {
       const machine = await ask(cluster, name, goal, policy);

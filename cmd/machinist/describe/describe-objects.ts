@@ -22,7 +22,7 @@ import {
 import { machinesOfNode } from '../machines-of-node.ts';
 import { formatted } from '../output.ts';
 import { parseReferences } from '../references.ts';
-import { runForExitCode, type Terminal } from '../terminal.ts';
+import { noticesOf, runForExitCode, type Terminal } from '../terminal.ts';
 import { DESCRIBED_KINDS, type DescribeOptions } from './command.ts';
 import { describeGone } from './gone.ts';
 import { readWork } from './read-work.ts';
@@ -58,7 +58,7 @@ export async function describeObjects(
     await using cluster = await CommandCluster.open({
       ...options,
       env: terminal.env,
-      err: terminal.err,
+      err: noticesOf(terminal),
       command: 'describe',
     });
     /** What is wrong with one object is no reason to show nothing of the others. */

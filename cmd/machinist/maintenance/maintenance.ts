@@ -7,7 +7,7 @@ import { isNameOf, type KindName, MACHINE, NODE, objectName } from '../kinds.ts'
 import { machinesOfNode } from '../machines-of-node.ts';
 import type { ClusterOptions } from '../options.ts';
 import { parseReferences, requireNames } from '../references.ts';
-import { runForExitCode, type PrintLine, type Terminal } from '../terminal.ts';
+import { noticesOf, runForExitCode, type PrintLine, type Terminal } from '../terminal.ts';
 import { MAINTAINED_KINDS } from './command.ts';
 import {
   endMaintenancePatch,
@@ -32,13 +32,18 @@ export async function runMaintenance(
   terminal: Terminal,
 ): Promise<number> {
   return await runForExitCode(terminal, async () => {
-    const { env, out, err } = terminal;
+    const { env, out } = terminal;
     const { wait, timeout } = options;
     const named = requireNames(parseReferences(words, MAINTAINED_KINDS, { mayOmitType: true }), MAINTAINED_KINDS);
     // Without a type, the name may be a Node's.
     const isTyped =
       words.some((word) => word.includes('/')) || MAINTAINED_KINDS.some((kind) => isNameOf(kind, words[0] ?? ''));
-    await using cluster = await CommandCluster.open({ ...options, env, err, command: 'maintenance' });
+    await using cluster = await CommandCluster.open({
+      ...options,
+      env,
+      err: noticesOf(terminal),
+      command: 'maintenance',
+    });
     const names: string[] = [];
     for (const { kind, name } of named) names.push(await machineNamed(cluster, name, isTyped ? kind : undefined));
     if (goal !== 'status') for (const name of names) await ask(cluster, name, goal, out);

@@ -5,7 +5,7 @@ import { CommandCluster } from '../command-cluster.ts';
 import { MACHINE_CLASS, objectName } from '../kinds.ts';
 import type { ClusterOptions } from '../options.ts';
 import { parseReferences, requireNames } from '../references.ts';
-import { runForExitCode, type Terminal } from '../terminal.ts';
+import { noticesOf, runForExitCode, type Terminal } from '../terminal.ts';
 import { RETRIED_KINDS } from './command.ts';
 
 /** Annotates Machines or MachineClasses, and says so. Resolves with the exit code. */
@@ -19,7 +19,7 @@ export async function requestRetries(
     await using cluster = await CommandCluster.open({
       ...options,
       env: terminal.env,
-      err: terminal.err,
+      err: noticesOf(terminal),
       command: 'retry',
     });
     // With milliseconds: a second request within the same second is another one.

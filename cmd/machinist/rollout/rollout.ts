@@ -4,7 +4,7 @@ import { machineDeployments, machines, machineSets } from '../../../pkg/kube/res
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
 import type { ClusterOptions, SelectionOptions } from '../options.ts';
-import { runForExitCode, type PrintLine, type Terminal } from '../terminal.ts';
+import { noticesOf, runForExitCode, type PrintLine, type Terminal } from '../terminal.ts';
 import { rolloutBar } from './bar.ts';
 import { historyTable, revisionDetails, revisionDiff, revisionsOf, undoOf } from './history.ts';
 import { rolloutStatus, type RolloutStatus } from './status.ts';
@@ -34,7 +34,7 @@ export async function runRollout(
     await using cluster = await CommandCluster.open({
       ...options,
       env: terminal.env,
-      err: terminal.err,
+      err: noticesOf(terminal),
       command: 'rollout',
     });
     const found =

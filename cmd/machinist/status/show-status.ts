@@ -6,7 +6,7 @@ import { CommandCluster } from '../command-cluster.ts';
 import { type ManagerProcess, managerProcesses } from '../manager-processes.ts';
 import { formatted } from '../output.ts';
 import { renderFindings, withCounts } from '../preflight/render.ts';
-import { runForExitCode, type Terminal } from '../terminal.ts';
+import { noticesOf, runForExitCode, type Terminal } from '../terminal.ts';
 import { version } from '../version.ts';
 import type { StatusOptions } from './command.ts';
 import {
@@ -28,7 +28,7 @@ export async function showStatus(options: StatusOptions, terminal: Terminal): Pr
     await using cluster = await CommandCluster.open({
       ...options,
       env: terminal.env,
-      err: terminal.err,
+      err: noticesOf(terminal),
       command: 'status',
     });
     const findings = await check(cluster, options);

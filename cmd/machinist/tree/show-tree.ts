@@ -6,7 +6,7 @@ import { CommandError } from '../command-error.ts';
 import { didYouMean } from '../did-you-mean.ts';
 import { formatted } from '../output.ts';
 import { parseReferences } from '../references.ts';
-import { runForExitCode, type Terminal } from '../terminal.ts';
+import { noticesOf, runForExitCode, type Terminal } from '../terminal.ts';
 import { TREE_KINDS, type TreeOptions } from './command.ts';
 import { renderTree } from './render.ts';
 
@@ -27,7 +27,7 @@ export async function showTree(words: readonly string[], options: TreeOptions, t
     await using cluster = await CommandCluster.open({
       ...options,
       env: terminal.env,
-      err: terminal.err,
+      err: noticesOf(terminal),
       command: 'tree',
     });
     if (options.watch) return await follow(cluster, names, options, terminal);
