@@ -98,9 +98,10 @@ class HoldUps {
     if (deployment === undefined || this.#isLooking) return;
     this.#isLooking = true;
     try {
+      const selector = selectorOf(deployment);
       const [sets, found] = await Promise.all([
-        this.#cluster.list(machineSets, selectorOf(deployment)),
-        this.#cluster.list(machines, selectorOf(deployment)),
+        this.#cluster.list(machineSets, selector),
+        this.#cluster.list(machines, selector),
       ]);
       const lines = describeBlockingDeletions(ownedBy(deployment, sets, found), this.#cluster.now());
       if (this.#isOver) return;

@@ -4,6 +4,7 @@ import { ageOf } from '../../../pkg/fleet/age.ts';
 import type { Attention } from '../../../pkg/fleet/attention.ts';
 import { type Detail, detailsOf, reasonOf, statusOf } from '../../../pkg/fleet/node-texts.ts';
 import type { TreeNode } from '../../../pkg/fleet/tree.ts';
+import { wrapped } from '../../wrapped.ts';
 
 export interface TreeLayout {
   /** Of the terminal; undefined for no limit. */
@@ -50,7 +51,7 @@ export function renderTree(roots: readonly TreeNode[], nowMs: number, layout: Tr
     ...rows.flatMap(({ cells, attention, indent, details }) => [
       line(cells, painter(attention)),
       ...details.flatMap((detail) =>
-        wrapped(`${MARKS[detail.attention]}${detail.text}`, indent, layout.columns).map(
+        wrapped(`${MARKS[detail.attention]}${detail.text}`, widthBeside(indent, layout.columns), 2).map(
           (text) => `${indent}${detail.attention === 'attention' ? painter('attention')(text) : text}`,
         ),
       ),
@@ -98,15 +99,7 @@ function columnsThatFit(widths: readonly number[], columns: number | undefined):
   return all.slice(0, all.length - DISPENSABLE);
 }
 
-/** A text in lines that fit beside the indentation, the later ones below its first word. */
-function wrapped(text: string, indent: string, columns: number | undefined): string[] {
-  const width = columns === undefined ? Infinity : Math.max(columns - indent.length, NARROWEST);
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1);
-    if (last === undefined) lines.push(word);
-    else if (last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(`  ${word}`);
-  }
-  return lines;
+/** The columns that are left beside the indentation. */
+function widthBeside(indent: string, columns: number | undefined): number | undefined {
+  return columns === undefined ? undefined : Math.max(columns - indent.length, NARROWEST);
 }

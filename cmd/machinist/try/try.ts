@@ -12,7 +12,7 @@ import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
 import type { New } from '../../../pkg/kube/client.ts';
 import { ConfigError } from '../../../pkg/kube/config-error.ts';
 import { currentContext } from '../../../pkg/kube/config.ts';
-import { ApiError, isAlreadyExists } from '../../../pkg/kube/errors.ts';
+import { ApiError, ignoreAlreadyExists, ignoreNotFound } from '../../../pkg/kube/errors.ts';
 import {
   customResourceDefinitions,
   machineClasses,
@@ -42,7 +42,7 @@ import {
   secret,
 } from './objects.ts';
 import { type Found, isLocal, planOf, undoOf } from './plan.ts';
-import { removeDefinitions, removeManaged, removeRest, undefinedIfNotFound } from './undo.ts';
+import { removeDefinitions, removeManaged, removeRest } from './undo.ts';
 
 export interface TryOptions {
   readonly undo: boolean;
@@ -203,10 +203,10 @@ async function undo(site: Site, options: TryOptions, out: PrintLine, signal: Abo
 
 /** What there is of our kinds. */
 async function look(cluster: CommandCluster): Promise<Found> {
-  const namespace = await cluster.reader.get(namespaces, { name: NAMESPACE }).catch(undefinedIfNotFound);
+  const namespace = await cluster.reader.get(namespaces, { name: NAMESPACE }).catch(ignoreNotFound);
   const present: KubeObject[] = [];
   for (const name of DEFINITIONS) {
-    const definition = await cluster.reader.get(customResourceDefinitions, { name }).catch(undefinedIfNotFound);
+    const definition = await cluster.reader.get(customResourceDefinitions, { name }).catch(ignoreNotFound);
     if (definition !== undefined) present.push(definition);
   }
   const foreign: string[] = [];
@@ -239,9 +239,7 @@ async function create<T extends KubeObject>(
   resource: Resource<T>,
   object: New<T>,
 ): Promise<void> {
-  await cluster.create(resource, object).catch((err: unknown) => {
-    if (!isAlreadyExists(err)) throw err; // from the last time
-  });
+  await cluster.create(resource, object).catch(ignoreAlreadyExists); // from the last time
 }
 
 /** New kinds are served a moment later. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
-import { isNotFound } from '../../../pkg/kube/errors.ts';
+import { ignoreNotFound } from '../../../pkg/kube/errors.ts';
 import {
   customResourceDefinitions,
   events,
@@ -69,7 +69,7 @@ export async function removeRest(cluster: CommandCluster, signal: AbortSignal): 
   const { items } = await cluster.reader.list(nodes, { labelSelector: MARK_SELECTOR });
   for (const node of items) await remove(cluster, nodes, node);
   await removeNamed(cluster, leases, 'kube-node-lease', ({ metadata }) => metadata.name);
-  const namespace = await cluster.reader.get(namespaces, { name: NAMESPACE }).catch(undefinedIfNotFound);
+  const namespace = await cluster.reader.get(namespaces, { name: NAMESPACE }).catch(ignoreNotFound);
   if (namespace !== undefined) await removeAndWait(cluster, namespaces, namespace, signal);
   // Those of the node lifecycle controller.
   await removeNamed(cluster, events, 'default', ({ involvedObject }: Event) => involvedObject?.name ?? '');
@@ -104,7 +104,7 @@ async function removeAndWait<T extends KubeObject>(
   const { name, uid } = object.metadata;
   await remove(cluster, resource, object);
   for (const untilMs = cluster.now() + PATIENCE_MS; ; await sleep(LOOK_MS, undefined, { signal })) {
-    const present = await cluster.reader.get(resource, { name }).catch(undefinedIfNotFound);
+    const present = await cluster.reader.get(resource, { name }).catch(ignoreNotFound);
     if (present === undefined || present.metadata.uid !== uid) return;
     if (cluster.now() >= untilMs) {
       throw new CommandError(
@@ -118,11 +118,5 @@ async function removeAndWait<T extends KubeObject>(
 async function remove<T extends KubeObject>(cluster: CommandCluster, resource: Resource<T>, object: T): Promise<void> {
   if (object.metadata.deletionTimestamp !== undefined) return;
   const { namespace = '' } = object.metadata;
-  await cluster.remove(resource, object, namespace).catch((err: unknown) => {
-    if (!isNotFound(err)) throw err;
-  });
-}
-
-export function undefinedIfNotFound(err: unknown): undefined {
-  if (!isNotFound(err)) throw err;
+  await cluster.remove(resource, object, namespace).catch(ignoreNotFound);
 }
