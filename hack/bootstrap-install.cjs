@@ -4,6 +4,8 @@ const { createHash } = require('node:crypto');
 const { existsSync, readFileSync, statfsSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 
+const { lockInstallation } = require('./installation-lock.cjs');
+
 const root = path.resolve(__dirname, '..');
 const modules = path.join(root, 'node_modules');
 /** Says which lockfile the installation belongs to, and that it was complete. */
@@ -53,9 +55,38 @@ async function installIfNeeded() {
     .update(packagesOf(readFileSync(path.join(root, 'package-lock.json'), 'utf8')))
     .update(`${process.platform}-${process.arch}`)
     .digest('hex');
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
+  const isInstalled = () => existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted;
+  if (isInstalled()) return;
 
   requireRoom();
+  const release = await lockOrFail();
+  if (!isInstalled()) await installAll(wanted);
+  release();
+}
+
+async function lockOrFail() {
+  try {
+    return await lockInstallation(path.join(root, '.machinist-installing'), sayWaiting());
+  } catch (err) {
+    return fail(err.code === 'ENOSPC' ? DISK_FULL : `Nothing can be installed in this checkout: ${err.message}`);
+  } finally {
+    if (process.stderr.isTTY) process.stderr.write('\r\x1b[2K');
+  }
+}
+
+/** Says, at the pace of an installation's own lines, that another process installs the packages. */
+function sayWaiting() {
+  let saidMs = -Infinity;
+  return (ms) => {
+    if (ms - saidMs < TICK_MS) return;
+    saidMs = ms;
+    const line = `Waiting for another process that installs npm packages… ${Math.round(ms / 1000)} s`;
+    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[2K${line}`);
+    else console.error(line);
+  };
+}
+
+async function installAll(wanted) {
   const [npm, prefix] = npmCommand();
   // NODE_ENV=production or a user's `omit` would leave out what the tests, or the pinned Node, come from.
   const kinds = ['--include=dev', '--include=optional'];

@@ -1,9 +1,11 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 
 import { expect, jest, test } from '@jest/globals';
 
@@ -15,7 +17,15 @@ interface Bootstrap {
   readonly install: (npm: string, args: readonly string[], tickMs: number) => Promise<unknown>;
 }
 
-const { placeOf, packagesOf, install } = createRequire(import.meta.url)('./bootstrap-install.cjs') as Bootstrap; // by its source
+const require = createRequire(import.meta.url);
+const { placeOf, packagesOf, install } = require('./bootstrap-install.cjs') as Bootstrap; // by its source
+const { lockInstallation } = require('./installation-lock.cjs') as {
+  readonly lockInstallation: (
+    file: string,
+    wait: (ms: number) => void,
+    times: { readonly beatMs: number; readonly staleMs: number },
+  ) => Promise<() => void>;
+};
 
 test.each([
   { command: 'machinist', env: { INIT_CWD: '/home/me' }, place: '/home/me', what: 'where npm was started' },
@@ -46,22 +56,86 @@ test('an installation shows every while that npm still works, and its end', asyn
   expect(said.at(-1)).toMatch(/^Installed npm packages in \d s\.$/);
 });
 
+/** A checkout with what an installation reads, and a program to run after it. */
+function checkout(): string {
+  const root = mkdtempSync(path.join(tmpdir(), 'machinist-bootstrap-'));
+  for (const folder of ['hack', 'cmd/demo']) mkdirSync(path.join(root, folder), { recursive: true });
+  for (const file of [
+    'hack/bootstrap.cjs',
+    'hack/bootstrap-install.cjs',
+    'hack/installation-lock.cjs',
+    'package-lock.json',
+  ])
+    cpSync(path.join(ROOT, file), path.join(root, file));
+  writeFileSync(path.join(root, 'cmd/demo/main.ts'), 'console.log("the demo");');
+  return root;
+}
+
+function fakeNpm(root: string, script: string): void {
+  writeFileSync(path.join(root, 'npm-cli.js'), `const fs = require('node:fs'); ${script}`);
+}
+
+function bootstrap(root: string): ChildProcess & { readonly stderr: Readable; readonly stdout: Readable } {
+  return spawn(process.execPath, [path.join(root, 'hack/bootstrap.cjs'), 'demo'], {
+    env: { ...process.env, npm_execpath: path.join(root, 'npm-cli.js') },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+
+/** Runs to its end. */
+async function ended(child: ReturnType<typeof bootstrap>): Promise<{ code: number | null; out: string; err: string }> {
+  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  return { code: code as number | null, out, err };
+}
+
+test('of two first commands at the same time one installs, and both run', async () => {
+  const root = checkout();
+  const installs = path.join(root, 'installs');
+  const installed = JSON.stringify(path.join(root, 'node_modules'));
+  fakeNpm(
+    root,
+    `fs.appendFileSync(${JSON.stringify(installs)}, 'x'); setTimeout(() => fs.mkdirSync(${installed}), 1500);`,
+  );
+
+  const results = await Promise.all([ended(bootstrap(root)), ended(bootstrap(root))]);
+
+  expect(results.map(({ code, out }) => ({ code, out }))).toEqual(Array(2).fill({ code: 0, out: 'the demo\n' }));
+  expect(readFileSync(installs, 'utf8')).toBe('x');
+  expect(results.map(({ err }) => /Waiting for another process that installs npm packages… 0 s/.test(err))).toContain(
+    true,
+  );
+  expect(existsSync(path.join(root, '.machinist-installing'))).toBe(false);
+  rmSync(root, { recursive: true });
+});
+
+test('the lock of a process that died is taken over by one of those that wait', async () => {
+  const file = path.join(mkdtempSync(path.join(tmpdir(), 'machinist-lock-')), 'lock');
+  writeFileSync(file, 'of a dead process');
+  utimesSync(file, 1, 1);
+  const order: string[] = [];
+  const use = async (name: string): Promise<void> => {
+    const release = await lockInstallation(file, () => undefined, { beatMs: 50, staleMs: 60_000 });
+    order.push(`${name} begins`);
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    order.push(`${name} ends`);
+    release();
+  };
+
+  await Promise.all([use('a'), use('b')]);
+
+  const first = order[0]?.[0] ?? '';
+  const second = first === 'a' ? 'b' : 'a';
+  expect(order).toEqual([`${first} begins`, `${first} ends`, `${second} begins`, `${second} ends`]);
+  rmSync(path.dirname(file), { recursive: true });
+});
+
 test.each(['SIGINT', 'SIGTERM'] as const)(
   '%s while npm installs ends it, with one sentence and code 130',
   async (signal) => {
-    const root = mkdtempSync(path.join(tmpdir(), 'machinist-bootstrap-'));
-    mkdirSync(path.join(root, 'hack'));
-    for (const file of ['hack/bootstrap.cjs', 'hack/bootstrap-install.cjs', 'package-lock.json'])
-      cpSync(path.join(ROOT, file), path.join(root, file));
+    const root = checkout();
     const started = path.join(root, 'started');
-    writeFileSync(
-      path.join(root, 'npm-cli.js'),
-      `require('node:fs').writeFileSync(${JSON.stringify(started)}, String(process.pid)); setInterval(() => undefined, 1000);`,
-    );
-    const child = spawn(process.execPath, [path.join(root, 'hack/bootstrap.cjs'), 'demo'], {
-      env: { ...process.env, npm_execpath: path.join(root, 'npm-cli.js') },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
+    fakeNpm(root, `fs.writeFileSync(${JSON.stringify(started)}, ''); setInterval(() => undefined, 1000);`);
+    const child = bootstrap(root);
     let stderr = '';
     child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
 

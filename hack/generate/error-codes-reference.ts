@@ -100,6 +100,11 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
     cause: 'Annotations of others hold up the drain, or the deletion of the VM. The description names them.',
     remedy: 'Wait for their owners to remove them, or remove them.',
   },
+  DrainBlocked: {
+    operation: 'Delete, DrainNode',
+    cause: 'Pods cannot be evicted, or do not terminate, until someone acts. The description names them and says why.',
+    remedy: 'See [what blocks a drain](../concepts/drain.md#what-blocks-a-drain).',
+  },
   ClusterOutage: {
     operation: 'Delete',
     cause: 'The API server of the target cluster does not respond, or the cluster was restored to an earlier state.',

@@ -9,6 +9,7 @@ export const OPERATION_CODES = [
   'PreparationFailed',
   'RecordRefused',
   'WaitingForHooks',
+  'DrainBlocked',
   'ClusterOutage',
   'ZoneUnhealthy',
   'ReplacementStopped',

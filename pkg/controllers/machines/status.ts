@@ -48,7 +48,10 @@ export function wasNeverRequested({ spec, status }: Pick<Machine, 'spec' | 'stat
 }
 
 /** The code of an operation of a deletion: that no provider was asked is never forgotten, whatever else is to be said. */
-export function codeInDeletion(machine: Pick<Machine, 'spec' | 'status'>, code: OperationCode): OperationCode {
+export function codeInDeletion<T extends OperationCode | undefined>(
+  machine: Pick<Machine, 'spec' | 'status'>,
+  code: T,
+): T | 'NeverAsked' {
   return wasNeverRequested(machine) ? 'NeverAsked' : code;
 }
 

@@ -5,8 +5,9 @@ import { machine, machineClass, node } from '../../../../test/builders.ts';
 import { worldInDeletion } from '../../../../test/fakes/deletion-world.ts';
 import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { type PassSeen } from '../../../../test/fakes/machine-world.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { LastOperation, Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { DriverError } from '../../../driver/error.ts';
+import { explain } from '../explain/explain.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import type { VolumeAttachment } from '../../../apis/wire.ts';
@@ -48,8 +49,9 @@ function edit(world: FakeWorld, change: Change): void {
 }
 
 const structuredCopy = (m: Machine): Machine => JSON.parse(JSON.stringify(m)) as Machine;
-const description = (world: FakeWorld): string | undefined =>
-  world.machines.get(KEY)?.status?.lastOperation?.description;
+const operationOf = (world: FakeWorld): LastOperation | undefined => world.machines.get(KEY)?.status?.lastOperation;
+const description = (world: FakeWorld): string | undefined => operationOf(world)?.description;
+const reasonShown = (world: FakeWorld): string => explain(world.machines.get(KEY) as Machine, world.clock.now()).reason;
 const stageNow = (world: FakeWorld): string => description(world) ?? '(gone)';
 
 /** Passes until nothing moves without an event from outside. */
@@ -742,6 +744,7 @@ describe('a drain', () => {
     world.clock.advance(2 * SECOND);
     await run(world);
     expect(stageNow(world)).toBe(`${text} ${end} Initiate node drain`);
+    expect(operationOf(world)).toMatchObject({ state: 'Processing', errorCode: 'DrainBlocked' });
     world.drains.report({ ...progress, remainingPods: 1 });
     world.clock.advance(29 * SECOND);
     const waiting = await run(world);
@@ -792,6 +795,25 @@ describe('a drain', () => {
     expect(world.writes).toBe(writes + 1);
     expect(stageNow(world)).toContain('a/b (not terminating: held by finalizer x); and 1 more.');
     expect(world.events.map(({ reason }) => reason)).toEqual(['DrainBlocked', 'DrainBlocked']);
+  });
+
+  test('that nothing blocks any longer has no code any longer, and is explained as a drain', async () => {
+    const world = start();
+    await run(world);
+    world.drains.report(progress);
+    world.clock.advance(2 * SECOND);
+    await run(world);
+    const blocked = reasonShown(world);
+    world.drains.report({
+      remainingPods: 1,
+      blocked: [{ pod: 'a/b', reason: 'ending', detail: '2026-01-01T00:10:00Z' }],
+    });
+    world.clock.advance(30 * SECOND);
+    await run(world);
+
+    expect(blocked).toBe('DrainBlocked');
+    expect(operationOf(world)?.errorCode).toBeUndefined();
+    expect(reasonShown(world)).toBe('Draining');
   });
 
   test('that is quick, or whose pods only take their time, tells nothing before 30 seconds, and no Event', async () => {

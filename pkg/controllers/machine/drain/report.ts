@@ -2,7 +2,7 @@ import type { LastOperation } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { DrainProgress } from '../../../drain/drain.ts';
 import type { Clock } from '../../../clock/clock.ts';
 import { describeStage } from '../../machines/deletion-stage.ts';
-import { setOperation } from '../../machines/status.ts';
+import { codeInDeletion, setOperation } from '../../machines/status.ts';
 import type { MachineContext } from '../context.ts';
 import type { ReportedOnce } from '../../../reconcile/reported-once.ts';
 import type { MachineNotes } from '../machine-notes.ts';
@@ -43,7 +43,7 @@ export function nextReportInMs(record: DrainRecord, nowMs: number): number {
 export const DRAIN_TIMEOUT_EXCEEDED =
   'Drain timeout exceeded. The deletion policy does not allow deleting pods, so the drain continues.';
 
-/** Tells as the last operation of a machine which pods a running drain waits for and why, at a calm pace. */
+/** Shows as the last operation of a machine which pods a running drain waits for and why, at a calm pace; with a code while it is blocked. */
 export function reportProgress(
   deps: { readonly clock: Clock },
   { machine, pass }: MachineContext,
@@ -52,9 +52,11 @@ export function reportProgress(
 ): void {
   reportDrainProgress(deps, pass, state, {
     isSaid: (text) => describeStage('drain', text) === machine.status.lastOperation?.description,
-    say(text) {
+    say(text, isHeldUp) {
       const description = describeStage('drain', text);
-      setOperation(machine, { type, state: state.isLate ? 'Failed' : 'Processing', description }, deps.clock.now());
+      const errorCode = codeInDeletion(machine, isHeldUp ? 'DrainBlocked' : undefined);
+      const operation = { type, state: state.isLate ? 'Failed' : 'Processing', description } as const;
+      setOperation(machine, errorCode === undefined ? operation : { ...operation, errorCode }, deps.clock.now());
     },
   });
 }
@@ -65,12 +67,18 @@ interface RunningDrain {
   readonly isLate: boolean;
 }
 
+/** Where the progress of a drain is shown. */
+interface ProgressPlace {
+  readonly isSaid: (text: string) => boolean;
+  readonly say: (text: string, isHeldUp: boolean) => void;
+}
+
 /** Says somewhere which pods a running drain waits for and why, when it is time to. */
 export function reportDrainProgress(
   { clock }: { readonly clock: Clock },
   pass: Pick<MachineNotes, 'alsoAfter' | 'afterWrite'>,
   { record, isLate }: RunningDrain,
-  { isSaid, say }: { readonly isSaid: (text: string) => boolean; readonly say: (text: string) => void },
+  { isSaid, say }: ProgressPlace,
 ): void {
   if (record?.progress === undefined) return;
   const { progress, force, forceAtMs } = record;
@@ -80,7 +88,7 @@ export function reportDrainProgress(
   const waitMs = isSaid(text) ? PROGRESS_MS : nextReportInMs(record, nowMs);
   if (waitMs > 0) return pass.alsoAfter(waitMs, 'the pods to leave');
 
-  say(text);
+  say(text, isBlocked(progress));
   pass.afterWrite(() => {
     record.reportedReason = reasonOf(progress);
     record.reportedMs = nowMs;

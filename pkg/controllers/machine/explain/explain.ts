@@ -292,9 +292,9 @@ function explainDeletion(machine: Machine): Explanation {
   const code = machine.status?.lastOperation?.errorCode;
   if (code === 'RecordRefused')
     return explanation('RecordRefused', message, ALLOWED, `The attempt is retried. ${after}`);
-  const told = explanation(isFailure(machine) ? failed : reason, message, what, after);
-  const isHeldUp = code === 'ClusterOutage';
-  return withOutage(machine, isHeldUp ? text : undefined, told);
+  const now = code === 'DrainBlocked' ? code : isFailure(machine) ? failed : reason;
+  const told = explanation(now, message, what, after);
+  return withOutage(machine, code === 'ClusterOutage' ? text : undefined, told);
 }
 
 /** What follows where a deletion policy says something else. */

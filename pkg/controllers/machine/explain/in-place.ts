@@ -45,7 +45,7 @@ export function explainInPlace(machine: Machine): Explanation | undefined {
 
 function explainRunning(machine: Machine): Explanation | undefined {
   const reason = conditionOf(machine.status?.conditions, IN_PLACE_UPDATE)?.reason;
-  const { type, description = '' } = machine.status?.lastOperation ?? {};
+  const { type, description = '', errorCode } = machine.status?.lastOperation ?? {};
   const node = nodeNameOf(machine);
   if (reason === 'CandidateForUpdate') {
     return {
@@ -57,9 +57,10 @@ function explainRunning(machine: Machine): Explanation | undefined {
   }
   if (reason === 'UpdateSuccessful') return explainUpdated(machine);
   if (reason !== 'SelectedForUpdate') return undefined;
-  const progress = type === 'DrainNode' ? textOfStage(description) : '';
+  const isDraining = type === 'DrainNode';
+  const progress = isDraining ? textOfStage(description) : '';
   return {
-    reason: 'DrainingForUpdate',
+    reason: isDraining && errorCode === 'DrainBlocked' ? errorCode : 'DrainingForUpdate',
     message: progress === '' ? `Node ${node} is being drained for an in-place update.` : progress,
     waitingFor: 'the pods to leave',
     nextStep: 'The Node is updated; after the drain timeout pods are deleted.',

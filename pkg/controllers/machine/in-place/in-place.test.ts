@@ -264,7 +264,7 @@ describe('the drain of an update in place', () => {
     expect(kept.machine.status?.lastOperation?.description).toContain('default/web-0');
     expect(reasons(kept)).toContain('DrainBlocked');
     expect(explain(kept.machine, kept.world.clock.now())).toMatchObject({
-      reason: 'DrainingForUpdate',
+      reason: 'DrainBlocked',
       waitingFor: 'the pods to leave',
     });
   });
