@@ -159,7 +159,7 @@ async function runDemo(options: DemoOptions, stop: AbortController, endings: End
   if (isLive(options)) {
     const { showLive } = await import('./live-view.ts');
     watch.isSilent = true;
-    const list = (): void => printThingsToTry(running);
+    const list = (): void => printThingsToTry(running, manager);
     return await showLive({ root, kubeconfig: running.kubeconfig, manager, list, signal: stop.signal });
   }
   if (options.autoscaler) await autoscale(running, watch);
@@ -168,7 +168,7 @@ async function runDemo(options: DemoOptions, stop: AbortController, endings: End
 
   if (options.tour && (await showTour(running, watch, manager))) return;
   if (options.once) return checkRemoval(running, watch);
-  printThingsToTry(running);
+  printThingsToTry(running, manager);
   await watch.until(() => false, stop.signal);
 }
 
@@ -199,8 +199,8 @@ function isLive({ once, tour, lines, autoscaler, driver }: DemoOptions): boolean
   return isPlain && process.stdin.isTTY && process.stdout.isTTY;
 }
 
-function printThingsToTry({ options, place }: Running): void {
-  printText(thingsToTry({ ...options, directory: typed(place.directory) }));
+function printThingsToTry({ options, place }: Running, manager: string): void {
+  printText(thingsToTry({ ...options, directory: typed(place.directory), manager }));
 }
 
 /** A path as a person types it. */
@@ -220,7 +220,7 @@ async function showIronCore(running: Running): Promise<void> {
     `--pid-file=${path.join(place.directory, RUNTIME_PID)}`,
   ]);
   const flags = ['--controllers=ironcore', `--ironcore-pool=${DEMO_POOL}=unix://${socket}`];
-  await startManager(running, flags, 'runtime of a pool');
+  const manager = await startManager(running, flags, 'runtime of a pool');
   const api = controlPlane.connection.api();
   undo.push(() => api.close());
   await kubectl(running, ['apply', '-f', writeIronCore(place.directory, machines)]);
@@ -234,7 +234,7 @@ async function showIronCore(running: Running): Promise<void> {
   await watch.until((now) => areRunning(now, machines), deadline(running, 'the machines did not come up'));
   print('all Machines are Running, and their volumes and network interfaces are attached');
   if (!options.once) {
-    printThingsToTry(running);
+    printThingsToTry(running, manager);
     return await watch.until(() => false, stop.signal);
   }
   await loseRuntime(running, watch);
@@ -455,6 +455,7 @@ async function startManager(running: Running, flags: readonly string[], beside: 
     `--target-kubeconfig=${own}`,
     ...flags,
     '--address=127.0.0.1',
+    '--status-page',
     // Short, so that a machine killed at once is replaced while one watches.
     '--machine-safety-grace=10s',
     `--port=${port}`,

@@ -37,7 +37,14 @@ describe('a line of the demo', () => {
 });
 
 describe('the list of things to try', () => {
-  const text = thingsToTry({ directory: '.demo', driver: 'local', api: 'cluster-api', autoscaler: false, machines: 3 });
+  const text = thingsToTry({
+    directory: '.demo',
+    driver: 'local',
+    api: 'cluster-api',
+    autoscaler: false,
+    machines: 3,
+    manager: 'http://127.0.0.1:1',
+  });
   /** As a shell reads it: without line breaks that are escaped. */
   const commandsIn = (list: string): readonly string[] =>
     list

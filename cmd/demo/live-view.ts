@@ -5,6 +5,8 @@ import path from 'node:path';
 import { Keys } from './keys.ts';
 import { holdLines, printText, releaseLines } from './lines.ts';
 
+const INTERRUPTED = 130;
+
 export interface LiveViewOptions {
   /** The checkout. */
   readonly root: string;
@@ -43,7 +45,12 @@ async function runTop({ root, kubeconfig, manager, signal }: LiveViewOptions): P
   });
   const end = (): void => void child.kill('SIGTERM');
   signal.addEventListener('abort', end, { once: true });
-  await once(child, 'exit');
+  const [code] = (await once(child, 'exit')) as [number | null];
   signal.removeEventListener('abort', end);
+  // It has taken Ctrl-C as a key; whoever presses that wants the demo to end.
+  if (code === INTERRUPTED && !signal.aborted) {
+    process.kill(process.pid, 'SIGINT');
+    await once(signal, 'abort');
+  }
   signal.throwIfAborted();
 }

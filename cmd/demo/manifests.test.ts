@@ -62,7 +62,7 @@ test('the demo for Cluster API brings a Machine without a MachineDeployment, wit
 });
 
 test('what is to be tried there names files that there are, and Cluster API only there', () => {
-  const places = { machines: 3, autoscaler: false } as const;
+  const places = { machines: 3, autoscaler: false, manager: 'http://127.0.0.1:1' } as const;
   written((directory) => {
     const text = thingsToTry({ ...places, directory, driver: 'local', api: 'cluster-api' });
     const files = [...text.matchAll(/manifests\/(\S+)/g)].map(([, name = '']) => name);

@@ -10,6 +10,8 @@ export interface DemoPlaces {
   readonly autoscaler: boolean;
   /** How many there are now. */
   readonly machines: number;
+  /** Address of the manager's probes and metrics. */
+  readonly manager: string;
 }
 
 const PODS = `  k -n default scale deployment web --replicas=6
@@ -53,7 +55,9 @@ function scaleTo(replicas: number, what: string): string {
 
 /** The short list that the demo prints when its machines are up. */
 export function thingsToTry(places: DemoPlaces): string {
-  const { directory, api } = places;
+  const { directory, api, manager } = places;
+  // Of IronCore's machines it shows nothing.
+  const page = api === 'ironcore' ? '' : `Status page, for a browser: ${manager}/ui/\n`;
   return `
 Things to try in another terminal, in the same folder:
 
@@ -61,7 +65,7 @@ ${`  source ${directory}/env`.padEnd(42)}k is kubectl of the demo, and m is mach
 
 ${api === 'ironcore' ? withIronCore(places) : withMachines(places)}
 
-Ctrl-C here removes everything.
+${page}Ctrl-C here removes everything.
 `;
 }
 

@@ -93,6 +93,7 @@ describe('what the status page shows', () => {
 
     expect(byPhase.get('Terminating')?.work).toMatchObject({ running: [{ activity: 'drain' }] });
     expect(byPhase.get('CrashLoopBackOff')?.work).toMatchObject({ nextAttempt: { of: 'create', attempt: 3 } });
+    expect(byPhase.get('Pending')?.work).toMatchObject({ running: [], failure: { timeout: 'creation' } });
     expect(byPhase.get('Running')?.work).toBeUndefined();
     expect(sections.drains.map(({ isBlocked }) => isBlocked)).toEqual([true]);
     expect(sections.retries.map(({ call }) => call)).toEqual(['create']);

@@ -25,14 +25,15 @@ const NO_WORK: WorkInProgress = { activities: [], retries: [], exhausted: [], dr
 /** What the page shows of these objects and of what is being done about them, as of `nowMs`; `nodeOf` as for treeOf. */
 export function snapshotOf(
   objects: TreeObjects,
-  { activities, retries, exhausted, drains }: WorkInProgress = NO_WORK,
+  work: WorkInProgress = NO_WORK,
   process: ProcessSections,
   nowMs: number,
   nodeOf?: NodeOfMachine,
 ): Snapshot {
   const roots = treeOf(objects, nowMs, undefined, nodeOf);
   const deployments = new Map(objects.deployments.map((one) => [keyOf(one), one]));
-  const workOf = workByMachine(objects.machines, { activities, retries, exhausted, drains });
+  const { retries, exhausted, drains } = work;
+  const workOf = workByMachine(objects.machines, work);
   const fleets: FleetView[] = [];
   const machines: MachineView[] = [];
   const addMachines = (nodes: readonly TreeNode[], owners: Pick<MachineView, 'fleet' | 'set'>): void => {
@@ -149,17 +150,19 @@ export function countPhases(phases: Iterable<string>): Record<string, number> {
 
 function workByMachine(
   machines: readonly Machine[],
-  { activities, retries, exhausted, drains }: WorkInProgress,
+  { activities, retries, exhausted, drains, deadlines = [] }: WorkInProgress,
 ): (key: string) => MachineView['work'] {
-  if (activities.length + retries.length + exhausted.length + drains.length === 0) return () => undefined;
+  if ([activities, retries, exhausted, drains, deadlines].every(({ length }) => length === 0)) return () => undefined;
   const byKey = new Map(machines.map((one) => [keyOf(one), one]));
-  const [activitiesOf, retriesOf, drainsOf] = [grouped(activities), grouped(retries), grouped(drains)];
+  const [activitiesOf, retriesOf] = [grouped(activities), grouped(retries)];
+  const [drainsOf, deadlinesOf] = [grouped(drains), grouped(deadlines)];
   return (key) => {
     const machine = byKey.get(key);
     const own = {
       activities: activitiesOf.get(key) ?? [],
       retries: retriesOf.get(key) ?? [],
       drains: drainsOf.get(key) ?? [],
+      deadlines: deadlinesOf.get(key) ?? [],
       exhausted,
     };
     return machine && workOfMachine(machine, [own]);

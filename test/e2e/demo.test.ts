@@ -154,7 +154,7 @@ describe('the demo', () => {
     expect(remains(temporary)).toEqual([]);
   });
 
-  test('is the live view on a terminal; q shows the list of commands, and Ctrl-C ends the demo', async () => {
+  test('is the live view on a terminal; q shows the list of commands, Enter the view again, and Ctrl-C in it ends the demo', async () => {
     const command = [process.execPath, join(ROOT, 'cmd/demo/main.ts'), '--machines', '1'];
     const env = { TMPDIR: temporary, XDG_STATE_HOME: state };
     await using terminal = await Terminal.start(command, { columns: 80, rows: 40 }, env);
@@ -164,11 +164,14 @@ describe('the demo', () => {
     terminal.type('q');
     await terminal.shows(/Enter: the live view again/);
     const list = terminal.lines.join('\n');
+    terminal.type('\r');
+    await terminal.shows(/^machinist top · /m);
     terminal.type('\u0003');
     const code = await terminal.ended();
 
     expect(code).toBe(130);
     expect(list).toContain('k get mcd,mcs,mc,nodes');
+    expect(list).toMatch(/^Status page, for a browser: http:\/\/127\.0\.0\.1:\d+\/ui\/$/m);
     expect(terminal.lines.join('\n')).toContain('removing everything… done');
     expect(remains(temporary)).toEqual([]);
   });

@@ -158,7 +158,9 @@ describe('the status page in Chromium', () => {
     await tab.keyboard.press('Enter');
     const dialog = tab.getByRole('dialog', { name });
     await dialog.waitFor();
-    expect(await dialog.textContent()).toContain('At the health timeout it becomes Failed and is replaced.');
+    const story = await dialog.textContent();
+    expect(story).toContain('At the health timeout it becomes Failed and is replaced.');
+    expect(story).toMatch(/Fails at\S+ \(in 7m\), by the health timeout/);
     expect(new URL(tab.url()).hash).toBe(`#machine/${encodeURIComponent(`shoot--prod/${name}`)}`);
     await tab.keyboard.press('Escape');
     expect(await tab.locator('dialog[open]').count()).toBe(0);

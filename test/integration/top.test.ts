@@ -65,19 +65,19 @@ describe('machinist top in a terminal', () => {
   }, 180_000);
 
   test.each([
-    { how: 'Ctrl-C', stop: (terminal: Terminal) => terminal.type('\u0003') },
-    { how: 'SIGTERM', stop: (terminal: Terminal) => terminal.signal(15) },
-    { how: 'SIGINT', stop: (terminal: Terminal) => terminal.signal(2) },
+    { how: 'Ctrl-C', stop: (terminal: Terminal) => terminal.type('\u0003'), code: 130 },
+    { how: 'SIGTERM', stop: (terminal: Terminal) => terminal.signal(15), code: 0 },
+    { how: 'SIGINT', stop: (terminal: Terminal) => terminal.signal(2), code: 130 },
   ])(
-    'ends by $how with nothing left on the screen',
-    async ({ stop }) => {
+    'ends by $how with code $code, and nothing left on the screen',
+    async ({ stop, code }) => {
       await using world = await worldOf(1);
       await using terminal = await top(world, { columns: 80, rows: 24 }, [], { NO_COLOR: '1' });
       await terminal.shows(/^Machines 1: Running 1$/m);
 
       stop(terminal);
 
-      expect(await terminal.ended()).toBe(0);
+      expect(await terminal.ended()).toBe(code);
       expect(terminal.isAlternate).toBe(false);
       for (const sequence of RESTORED) expect(terminal.output).toContain(sequence);
       expect(terminal.lines.join('')).toBe('');

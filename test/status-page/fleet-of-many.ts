@@ -112,7 +112,9 @@ export function fleetOf(pools: number, size: number, namespace = 'shoot--prod'):
 /** What a leader does about the machines of `fleetOf`. */
 export function workOf({ machines }: TreeObjects): WorkInProgress {
   const draining = machines.filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
-  const creating = machines.filter(({ status }) => status?.currentStatus?.phase === 'CrashLoopBackOff');
+  const inPhase = (phase: string): (typeof machines)[number][] =>
+    machines.filter(({ status }) => status?.currentStatus?.phase === phase);
+  const creating = inPhase('CrashLoopBackOff');
   const keyOf = ({ metadata }: (typeof machines)[number]): string => `${metadata.namespace ?? ''}/${metadata.name}`;
   return {
     activities: draining.map((one) => ({
@@ -141,5 +143,13 @@ export function workOf({ machines }: TreeObjects): WorkInProgress {
       podsDeletedAt: MINUTES_AGO(-106),
       failures: 0,
     })),
+    deadlines: [
+      ...inPhase('Pending').map(
+        (one) => ({ machine: keyOf(one), timeout: 'creation', failsAt: MINUTES_AGO(-11) }) as const,
+      ),
+      ...inPhase('Unknown').map(
+        (one) => ({ machine: keyOf(one), timeout: 'health', failsAt: MINUTES_AGO(-7) }) as const,
+      ),
+    ],
   };
 }

@@ -19,17 +19,22 @@ const SETTLED_MS = 250;
 /** Ages and times of day go on. */
 const TICK_MS = 1_000;
 
+/** By convention, of a program that Ctrl-C has ended; who runs it ends as well. */
+const INTERRUPTED = 130;
+
 /** Shows what happens until the user has seen enough. Resolves with the exit code. */
 export async function showTop(options: TopOptions, terminal: Terminal): Promise<number> {
-  return await runForExitCode(terminal, async () => {
+  let isInterrupted = false;
+  const code = await runForExitCode(terminal, async () => {
     await using cluster = await CommandCluster.open({ ...options, env: terminal.env, command: 'top' });
     const isLive = terminal.rows !== undefined && terminal.env['TERM'] !== 'dumb' && options.output === 'text';
-    await (isLive ? showScreen(cluster, options, terminal) : printChanges(cluster, options, terminal));
+    isInterrupted = await (isLive ? showScreen : printChanges)(cluster, options, terminal);
   });
+  return isInterrupted ? INTERRUPTED : code;
 }
 
-/** Prints a line for each change, until the process is ended. */
-async function printChanges(cluster: CommandCluster, options: TopOptions, terminal: Terminal): Promise<void> {
+/** Prints a line for each change, until the process is ended. Resolves with whether that was by an interrupt. */
+async function printChanges(cluster: CommandCluster, options: TopOptions, terminal: Terminal): Promise<boolean> {
   const rows = new MachineRows();
   let before: TopView | undefined;
   const print = (): void => {
@@ -54,10 +59,11 @@ async function printChanges(cluster: CommandCluster, options: TopOptions, termin
     terminal.err(text);
   };
   const watched = new WatchedCluster(cluster, options, whenSettled(print, TICK_MS).soon);
-  await untilStopped(async (signal) => await watched.run(signal));
+  return await untilStopped(async (signal) => await watched.run(signal));
 }
 
-async function showScreen(cluster: CommandCluster, options: TopOptions, terminal: Terminal): Promise<void> {
+/** Draws the whole screen at each change, until the user has seen enough. Resolves with whether that was said by an interrupt. */
+async function showScreen(cluster: CommandCluster, options: TopOptions, terminal: Terminal): Promise<boolean> {
   // React is chosen by it when it is loaded; the other one is slow, and measures each render.
   process.env['NODE_ENV'] ??= 'production';
   const { openScreen } = await import('./live-screen.ts');
@@ -67,6 +73,7 @@ async function showScreen(cluster: CommandCluster, options: TopOptions, terminal
   let looking: Looking = START;
   let screen: Screen | undefined;
   let view: TopView | undefined;
+  let isInterrupted = false;
 
   const size = (): ScreenSize => ({ columns: stdout.columns, rows: stdout.rows });
   let failure: unknown;
@@ -92,7 +99,10 @@ async function showScreen(cluster: CommandCluster, options: TopOptions, terminal
   const onKey = (key: Key): void => {
     const { keys = [], pageSize = 1, storyEnd = 0 } = screen ?? {};
     const next = press(looking, key, { keys, pageSize, storyEnd });
-    if (next === 'quit') return ended.abort();
+    if (next === 'quit') {
+      isInterrupted = key.name === 'interrupt';
+      return ended.abort();
+    }
     looking = next;
     draw();
   };
@@ -104,7 +114,7 @@ async function showScreen(cluster: CommandCluster, options: TopOptions, terminal
   stdout.on('resize', draw);
   try {
     refresh();
-    await untilStopped(async (signal) => await watched.run(signal), ended);
+    isInterrupted = (await untilStopped(async (signal) => await watched.run(signal), ended)) || isInterrupted;
   } finally {
     ended.abort();
     clearInterval(tick);
@@ -112,6 +122,7 @@ async function showScreen(cluster: CommandCluster, options: TopOptions, terminal
     await live.close();
   }
   if (failure !== undefined) throw failure;
+  return isInterrupted;
 }
 
 function drawLooking(looking: Looking, view: TopView, watched: WatchedCluster, size: ScreenSize): Screen {
@@ -134,12 +145,20 @@ function storyOf(key: string, watched: WatchedCluster): string | undefined {
   return renderDescription(described, nowMs);
 }
 
-/** Runs until it is interrupted, or told to end by the system, or `ended`. */
-async function untilStopped(run: (signal: AbortSignal) => Promise<void>, ended = new AbortController()): Promise<void> {
-  const stop = (): void => ended.abort();
+/** Runs until a signal of the system, or `ended`. Resolves with whether the signal was an interrupt. */
+async function untilStopped(
+  run: (signal: AbortSignal) => Promise<void>,
+  ended = new AbortController(),
+): Promise<boolean> {
+  let isInterrupted = false;
+  const stop = (signal: NodeJS.Signals): void => {
+    isInterrupted = signal === 'SIGINT';
+    ended.abort();
+  };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, stop);
   try {
     await run(ended.signal);
+    return isInterrupted;
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.off(signal, stop);
   }

@@ -72,7 +72,7 @@ function factsOf(machine: MachineView, { drains }: Sections, nowMs: number): HTM
   const { key, namespace, fleet, set, phase, reason, attention, message, waitingFor, since, nextStep } = machine;
   const { created, node, providerID, work } = machine;
   const drain = drains.find((one) => one.machine === key);
-  const attempt = work?.nextAttempt;
+  const { nextAttempt: attempt, failure } = work ?? {};
   const rows: [string, Node | string | undefined][] = [
     ['Reason', reason],
     ['Message', message],
@@ -87,6 +87,7 @@ function factsOf(machine: MachineView, { drains }: Sections, nowMs: number): HTM
       'Next attempt',
       attempt && `${attempt.of}, attempt ${attempt.attempt}, ${untilOf(attempt.at, nowMs)} (${attempt.at})`,
     ],
+    ['Fails at', failure && `${failure.at} (${untilOf(failure.at, nowMs)}), by the ${failure.timeout} timeout`],
     ['Drain', drain?.message],
     ['Node', node],
     ['VM', providerID],
