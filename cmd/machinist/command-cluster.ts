@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
 import type { IndexFunctions } from '../../pkg/cache/store.ts';
+import { ServerTime } from '../../pkg/clock/server-time.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { CONTROL, type Gate } from '../../pkg/gate/gate.ts';
 import type { New, Reader } from '../../pkg/kube/client.ts';
@@ -13,13 +14,14 @@ import { HttpReader } from '../../pkg/kube/http-reader.ts';
 import { HttpListWatch, type ListWatch, type Selection } from '../../pkg/kube/list-watch.ts';
 import { type MergePatch, mergePatchIfUnchanged } from '../../pkg/kube/patch.ts';
 import type { Resource } from '../../pkg/kube/resource.ts';
-import { Transport } from '../../pkg/kube/transport.ts';
+import { type RequestRecord, Transport } from '../../pkg/kube/transport.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
 import { CommandError } from './command-error.ts';
 import { didYouMean } from './did-you-mean.ts';
 import type { ClusterOptions } from './options.ts';
 import type { PrintLine } from './terminal.ts';
 import { version } from './version.ts';
+import { WaitNotice } from './wait-notice.ts';
 
 /** Where the command finds its cluster. */
 export interface Access extends ClusterOptions {
@@ -40,8 +42,6 @@ export interface InformerExtras<T extends KubeObject> {
 const OPEN: Gate = { admit: () => Promise.resolve({ remainingMs: Infinity, fencingToken: 0n }) };
 /** How often a write is tried again that met a change of somebody else. */
 const TRIES = 5;
-/** After this time without an answer a person wants to know what is waited for. */
-const SILENT_MS = 1_500;
 
 /** The objects of one namespace, for one command of a person. */
 export class CommandCluster implements AsyncDisposable {
@@ -49,10 +49,10 @@ export class CommandCluster implements AsyncDisposable {
   readonly namespace: string;
   readonly reader: Reader;
   readonly transport: Transport;
-  readonly #clock = new SystemClock();
+  readonly #clock: SystemClock;
   readonly #writer: GatedWriter;
-  /** Runs until the server has answered for the first time. */
-  readonly #isWaiting: NodeJS.Timeout;
+  /** Of the first answer of the server. */
+  readonly #notice: WaitNotice;
 
   readonly #endpoint: Pick<Endpoint, 'url'>;
 
@@ -60,12 +60,14 @@ export class CommandCluster implements AsyncDisposable {
     namespace: string,
     endpoint: Pick<Endpoint, 'url'>,
     transport: Transport,
-    isWaiting: NodeJS.Timeout,
+    clock: SystemClock,
+    notice: WaitNotice,
   ) {
     this.namespace = namespace;
     this.#endpoint = endpoint;
     this.transport = transport;
-    this.#isWaiting = isWaiting;
+    this.#clock = clock;
+    this.#notice = notice;
     this.reader = new HttpReader(transport);
     this.#writer = new GatedWriter({ transport, gate: OPEN, cluster: CONTROL });
   }
@@ -74,20 +76,25 @@ export class CommandCluster implements AsyncDisposable {
   static async open(access: Access): Promise<CommandCluster> {
     const { kubeconfig = '', context = '', namespace = '', requestTimeout = 0, env, command } = access;
     const clock = new SystemClock();
-    const source = { kubeconfig, context, env, clock, isInteractive: true };
-    let waitsFor = 'the credential plugin of the kubeconfig';
-    const isWaiting = setTimeout(() => access.err?.(`Waiting for ${waitsFor}…`), SILENT_MS).unref();
+    const notice = new WaitNotice(access.err);
+    const onPlugin = (program: string): void => notice.begin(`credential plugin ${program}`);
+    const source = { kubeconfig, context, env, clock, isInteractive: true, onPlugin };
     const endpoint = await loadEndpoint(source).catch((err: unknown) => {
-      clearTimeout(isWaiting);
+      notice.end();
       throw err instanceof ConfigError ? new CommandError(err.message, { cause: err }) : err;
     });
-    waitsFor = `an answer from ${endpoint.url}`;
+    notice.begin(`an answer from ${endpoint.url}`);
     const userAgent = `machinist/${version()} ${command}`;
     const timeoutMs = requestTimeout === 0 ? undefined : requestTimeout;
-    const onRequest = (): void => clearTimeout(isWaiting);
+    // Ages and deadlines are counted from what the server and its clients have written: a host whose clock is wrong must not judge them.
+    const serverTime = new ServerTime({ clock, confirmations: 1 });
+    const onRequest = (record: RequestRecord): void => {
+      notice.end();
+      serverTime.observe(record);
+    };
     const transport = new Transport({ endpoint, clock, userAgent, timeoutMs, onRequest });
     const own = endpoint.namespace ?? '';
-    return new CommandCluster(namespace || own || 'default', endpoint, transport, isWaiting);
+    return new CommandCluster(namespace || own || 'default', endpoint, transport, clock, notice);
   }
 
   /** Host and port of the API server. */
@@ -95,7 +102,7 @@ export class CommandCluster implements AsyncDisposable {
     return new URL(this.#endpoint.url).host;
   }
 
-  /** Milliseconds since the epoch. */
+  /** The time of the server as of its last answer, in milliseconds since the epoch; that of this host before it, or if they differ by less than 5 s. */
   now(): number {
     return this.#clock.now();
   }
@@ -239,7 +246,7 @@ export class CommandCluster implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearTimeout(this.#isWaiting);
+    this.#notice.end();
     await this.transport.close();
   }
 }

@@ -27,14 +27,19 @@ const CONFIRMATIONS = 3;
 export class ServerTime {
   readonly #clock: AnchoredClock;
   readonly #reanchored: (skewMs: number) => void;
+  readonly #confirmations: number;
   #agreeing = 0;
   #lowMs = -Infinity;
   #highMs = Infinity;
 
-  /** `reanchored` is told by how much the wall time was moved (log and metric hang on it). */
-  constructor(parts: { clock: AnchoredClock; reanchored: (skewMs: number) => void }) {
+  /**
+   * `reanchored` receives by how much the wall time was moved (log and metric depend on it). `confirmations`: how many answers in a row must
+   * agree; a command that only shows times, and makes a few requests, trusts each answer.
+   */
+  constructor(parts: { clock: AnchoredClock; reanchored?: (skewMs: number) => void; confirmations?: number }) {
     this.#clock = parts.clock;
-    this.#reanchored = parts.reanchored;
+    this.#reanchored = parts.reanchored ?? (() => undefined);
+    this.#confirmations = parts.confirmations ?? CONFIRMATIONS;
   }
 
   /** Takes one answer into account. An absent or unparsable header changes nothing. */
@@ -48,7 +53,7 @@ export class ServerTime {
     if (lowMs <= TOLERATED_SKEW_MS && highMs >= -TOLERATED_SKEW_MS) return this.#reset();
 
     this.#narrow(lowMs, highMs);
-    if (this.#agreeing < CONFIRMATIONS) return;
+    if (this.#agreeing < this.#confirmations) return;
     const skewMs = Math.round((this.#lowMs + this.#highMs) / 2);
     this.#reset();
     this.#clock.reanchor(this.#clock.now() + skewMs);

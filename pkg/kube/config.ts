@@ -36,6 +36,8 @@ export interface EndpointSource {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Somebody sits at the terminal: a credential plugin may ask them, and has a minute. */
   readonly isInteractive?: boolean;
+  /** Called when a credential plugin is started, with the program's name. */
+  readonly onPlugin?: ((program: string) => void) | undefined;
   /** Told of each load of credentials; must not throw. */
   readonly onLoad?: ((result: LoadResult) => void) | undefined;
   /** Folder of the service account's files. */
@@ -51,10 +53,10 @@ const INTERACTIVE_WITHIN_MS = 60_000;
  * wait for as long as they may take. Throws ConfigError.
  */
 export async function loadEndpoint(source: EndpointSource): Promise<Endpoint> {
-  const { clock, env, isInteractive = false, onLoad } = source;
+  const { clock, env, isInteractive = false, onLoad, onPlugin } = source;
   const endpoint = await endpointOf(describe(source), () => loadConfig(source), {
     clock,
-    plugin: new CredentialPlugin({ clock, env, isInteractive }),
+    plugin: new CredentialPlugin({ clock, env, isInteractive, onRun: onPlugin }),
     mayChange: true,
     place: placeOf(source),
     onLoad,

@@ -28,6 +28,8 @@ export interface PluginSurroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Somebody sits at the terminal, whom the program may ask. */
   readonly isInteractive: boolean;
+  /** Called whenever the program is started, with its name. */
+  readonly onRun?: ((program: string) => void) | undefined;
 }
 
 /** The cluster that credentials are for, as a plugin with `provideClusterInfo` is told. */
@@ -55,7 +57,8 @@ export class CredentialPlugin {
   ): Promise<PluginCredential> {
     const text = JSON.stringify([spec, how.cluster]);
     if (!how.refresh && this.#last?.spec === text && this.#isGood(this.#last.credential)) return this.#last.credential;
-    const credential = credentialOf(await run(spec, this.#surroundings, how));
+    this.#surroundings.onRun?.(spec.command);
+    const credential = credentialOf(await run(spec, this.#surroundings, how), spec);
     this.#last = { spec: text, credential };
     return credential;
   }
@@ -66,9 +69,15 @@ export class CredentialPlugin {
   }
 }
 
-/** Throws SyntaxError for what is no JSON. */
-function credentialOf(printed: string): PluginCredential {
-  const { status } = JSON.parse(printed) as { status?: PluginCredential };
+/** What was printed may contain a credential: nothing of it is quoted. */
+function credentialOf(printed: string, { command }: PluginSpec): PluginCredential {
+  let status: PluginCredential | undefined;
+  try {
+    ({ status } = JSON.parse(printed) as { status?: PluginCredential });
+  } catch {
+    const what = printed.trim() === '' ? 'nothing' : 'something other than JSON';
+    throw new Error(`the credential plugin ${command} printed ${what} instead of an ExecCredential`);
+  }
   if (status?.token === undefined && status?.clientCertificateData === undefined)
     throw new Error('the credential plugin returned neither a token nor a certificate');
   return status;

@@ -21,7 +21,7 @@ const port = parentPort;
 if (port === null) throw new Error('not running in a worker thread');
 
 const clock = new SystemClock();
-const serverTime = new ServerTime({ clock, reanchored: () => undefined });
+const serverTime = new ServerTime({ clock });
 const endpoint = new RelayedEndpoint({ url: data.url, requestRenewal: () => report({ kind: 'credentials-refused' }) });
 const transport = new Transport({
   endpoint,
