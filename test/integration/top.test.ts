@@ -142,6 +142,6 @@ describe('machinist top without a terminal', () => {
     }
     await live.says('machines 0 in total; 0 need attention', 60_000);
     live.kill('SIGINT');
-    expect(await live.ended()).toMatchObject({ code: 0, stderr: '' });
+    expect(await live.ended()).toMatchObject({ code: 130, stderr: '' });
   }, 120_000);
 });
