@@ -18,18 +18,16 @@ import { CONTROLLER_INDEX, controllerIndex } from '../pkg/indexes/owner-index.ts
 import type { Writer } from '../pkg/kube/client.ts';
 import { ApiError } from '../pkg/kube/errors.ts';
 import {
-  cloudClusters,
-  clusterMachines,
   configMaps,
   machineClasses,
   machineDeployments,
-  machinePools,
   machines,
   machineSets,
   nodeLabelPolicies,
   secrets,
-  type Resource,
 } from '../pkg/kube/resource.ts';
+import type { Resource } from '../pkg/apis/resource.ts';
+import { cloudClusters, clusterMachines, machinePools } from '../pkg/apis/mirantis/resources.ts';
 import { silentLogger } from '../pkg/log/logger.ts';
 import { secret } from './builders.ts';
 import { clusterSettings } from './cluster-machine.ts';

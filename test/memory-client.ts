@@ -4,7 +4,8 @@ import type { Cluster, Intent } from '../pkg/gate/gate.ts';
 import type { DeleteOptions, New, ObjectRef, Preconditions, Reader, WriteOptions, Writer } from '../pkg/kube/client.ts';
 import { ApiError } from '../pkg/kube/errors.ts';
 import type { Patch } from '../pkg/kube/patch.ts';
-import { normalised, type Resource } from '../pkg/kube/resource.ts';
+import { normalised } from '../pkg/kube/resource.ts';
+import type { Resource } from '../pkg/apis/resource.ts';
 
 /** A write that was asked for, with all that guards it. */
 export interface NotedWrite {

@@ -2,7 +2,8 @@ import { contractLabel, pluralOf, type ContractVersion } from '../pkg/apis/clust
 import { controllerOf, isBeingDeleted, refOf, type KubeObject } from '../pkg/apis/meta.ts';
 import { ApiError, ignoreAlreadyExists, ignoreNotFound } from '../pkg/kube/errors.ts';
 import { mergePatch, statusPatch, strategicPatch } from '../pkg/kube/patch.ts';
-import { customResourceDefinitions, nodes, providerResource, type Resource } from '../pkg/kube/resource.ts';
+import { customResourceDefinitions, nodes, providerResource } from '../pkg/kube/resource.ts';
+import type { Resource } from '../pkg/apis/resource.ts';
 import type { SimKind, SimObject } from './contract-simulator.ts';
 import type { KubeSession } from './integration/kube-session.ts';
 

@@ -13,7 +13,7 @@ import { GatedWriter } from '../../pkg/kube/gated-writer.ts';
 import { HttpReader } from '../../pkg/kube/http-reader.ts';
 import { HttpListWatch, type ListWatch, type Selection } from '../../pkg/kube/list-watch.ts';
 import { type MergePatch, mergePatchIfUnchanged } from '../../pkg/kube/patch.ts';
-import type { Resource } from '../../pkg/kube/resource.ts';
+import type { Resource } from '../../pkg/apis/resource.ts';
 import { type RequestRecord, Transport } from '../../pkg/kube/transport.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
 import { CommandError } from './command-error.ts';

@@ -9,7 +9,7 @@ import { ServerAheadError, SetBackError } from '../gate/outage.ts';
 import { ApiError } from '../kube/errors.ts';
 import { machines, nodes, secrets } from '../kube/resource.ts';
 import type { KubeObject } from '../apis/meta.ts';
-import type { Resource } from '../kube/resource.ts';
+import type { Resource } from '../apis/resource.ts';
 import { ClusterContinuity, type KindFacts, verdictOn } from './cluster-continuity.ts';
 import { ObservedHistory } from './observed-history.ts';
 

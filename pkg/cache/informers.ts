@@ -1,7 +1,7 @@
 import type { KubeObject } from '../apis/meta.ts';
 import type { ObjectIdentity } from '../kube/client.ts';
 import type { WriteObserver } from '../kube/gated-writer.ts';
-import type { Resource } from '../kube/resource.ts';
+import type { Resource } from '../apis/resource.ts';
 import type { ReflectedInformer } from './reflected-informer.ts';
 
 /** What a set needs of its informers, whatever they hold. */

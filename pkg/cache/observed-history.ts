@@ -2,7 +2,7 @@ import type { KubeObject, List } from '../apis/meta.ts';
 import { ServerAheadError, SetBackError } from '../gate/outage.ts';
 import { isExpired, isNotFound } from '../kube/errors.ts';
 import type { Reader } from '../kube/client.ts';
-import type { Resource } from '../kube/resource.ts';
+import type { Resource } from '../apis/resource.ts';
 import { compareResourceVersions } from './resource-version.ts';
 
 /** The last change of a kind that a watch or list has shown. */

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../apis/meta.ts';
 import type { Reader } from '../kube/client.ts';
 import { isForbiddenOrNotServed } from '../kube/errors.ts';
-import type { Resource } from '../kube/resource.ts';
+import type { Resource } from '../apis/resource.ts';
 import type { Informer } from './lister.ts';
 
 /** A cache and where its objects come from. */

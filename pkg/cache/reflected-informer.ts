@@ -2,7 +2,7 @@ import { keyOf, type KubeObject } from '../apis/meta.ts';
 import type { Clock } from '../clock/clock.ts';
 import type { ObjectIdentity } from '../kube/client.ts';
 import type { ListWatch, Selection } from '../kube/list-watch.ts';
-import type { Resource } from '../kube/resource.ts';
+import type { Resource } from '../apis/resource.ts';
 import type { Logger } from '../log/logger.ts';
 import type { KubeMetrics } from '../metrics/kube.ts';
 import type { ChangeHandler, Informer } from './lister.ts';

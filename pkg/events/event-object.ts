@@ -2,7 +2,8 @@ import type { KubeObject } from '../apis/meta.ts';
 import type { Event } from '../apis/wire.ts';
 import { toTimestamp } from '../clock/clock.ts';
 import type { New } from '../kube/client.ts';
-import { apiVersionOf, type Resource } from '../kube/resource.ts';
+import { apiVersionOf } from '../kube/resource.ts';
+import type { Resource } from '../apis/resource.ts';
 import type { EventSubject, Occurrence } from './correlator.ts';
 import { hexOf, type Random } from '../random/random.ts';
 

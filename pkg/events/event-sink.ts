@@ -1,5 +1,5 @@
 import type { KubeObject } from '../apis/meta.ts';
-import type { Resource } from '../kube/resource.ts';
+import type { Resource } from '../apis/resource.ts';
 import type { EventType } from './correlator.ts';
 import { subjectOf } from './event-object.ts';
 import type { Recorder } from './recorder.ts';

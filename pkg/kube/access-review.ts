@@ -2,7 +2,8 @@ import type { KubeObject } from '../apis/meta.ts';
 import type { AccessAttributes, ResourceRule } from './access-rules.ts';
 import { addressOf } from './address.ts';
 import type { CallOptions } from './client.ts';
-import { apiVersionOf, type Resource, selfSubjectAccessReviews, selfSubjectRulesReviews } from './resource.ts';
+import { apiVersionOf, selfSubjectAccessReviews, selfSubjectRulesReviews } from './resource.ts';
+import type { Resource } from '../apis/resource.ts';
 import type { Transport } from './transport.ts';
 
 /** Asks an API server what we may do there. Past the rate limit: it is asked before anything else is. */

@@ -1,5 +1,6 @@
 import type { KubeObject } from '../apis/meta.ts';
-import { pathOf, type Resource } from './resource.ts';
+import { pathOf } from './resource.ts';
+import type { Resource } from '../apis/resource.ts';
 
 /** Where a request goes, as the wire, the metrics and the request counts want it. */
 export interface Address {

@@ -2,7 +2,7 @@ import type { KubeObject, List, ObjectMeta } from '../apis/meta.ts';
 import type { Pod } from '../apis/wire.ts';
 import type { Cluster, Intent } from '../gate/gate.ts';
 import type { Patch } from './patch.ts';
-import type { Resource } from './resource.ts';
+import type { Resource } from '../apis/resource.ts';
 
 /** Which object. `namespace` is left out for cluster-scoped ones. */
 export interface ObjectRef {

@@ -2,7 +2,8 @@ import type { KubeObject, List } from '../apis/meta.ts';
 import { addressOf, queryOf } from './address.ts';
 import { METADATA, METADATA_LIST } from './list-watch.ts';
 import type { GetOptions, ListOptions, ObjectRef, Reader } from './client.ts';
-import { normalised, normalisedList, received, receivedList, type Resource } from './resource.ts';
+import { normalised, normalisedList, received, receivedList } from './resource.ts';
+import type { Resource } from '../apis/resource.ts';
 import { asServed } from './served-versions.ts';
 import type { Transport } from './transport.ts';
 

@@ -1,7 +1,8 @@
 import type { KubeObject, List } from '../apis/meta.ts';
 import { addressOf, queryOf } from './address.ts';
 import type { CallOptions } from './client.ts';
-import { normalised, normalisedList, received, receivedList, type Resource } from './resource.ts';
+import { normalised, normalisedList, received, receivedList } from './resource.ts';
+import type { Resource } from '../apis/resource.ts';
 import { asServed } from './served-versions.ts';
 import type { Transport } from './transport.ts';
 import { jsonLines, type WatchEvent } from './watch.ts';

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 
-import { clusterMachines, kindOf, machines, nodes } from './resource.ts';
+import { kindOf, machines, nodes } from './resource.ts';
+import { clusterMachines } from '../apis/mirantis/resources.ts';
 
 test('kinds of one name are told from each other by their group', () => {
   expect([nodes, machines, clusterMachines].map(kindOf)).toEqual([

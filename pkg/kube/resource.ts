@@ -12,31 +12,6 @@ import {
   normaliseNodeLabelPolicy,
 } from '../apis/machine/v1alpha1/normalise.ts';
 import type { KubeObject, List } from '../apis/meta.ts';
-import type { ClusterAPICluster } from '../apis/cluster-api/cluster.ts';
-import { CLUSTER_API_GROUP, CLUSTER_API_VERSION, OLDER_CLUSTER_API_VERSION } from '../apis/cluster-api/keys.ts';
-import type { ClusterAPIMachine } from '../apis/cluster-api/machine.ts';
-import {
-  clusterFromV1beta1,
-  clusterToV1beta1,
-  machineFromV1beta1,
-  machineToV1beta1,
-  machineToV1beta2,
-} from '../apis/cluster-api/v1beta1.ts';
-import {
-  COMPUTE_GROUP,
-  IPAM_GROUP,
-  IRONCORE_VERSION,
-  NETWORKING_GROUP,
-  STORAGE_GROUP,
-} from '../apis/ironcore/group.ts';
-import type { IronCoreMachine } from '../apis/ironcore/machine.ts';
-import type { IronCoreMachineClass } from '../apis/ironcore/machine-class.ts';
-import type { IronCoreNetwork, IronCoreNetworkInterface, IronCorePrefix } from '../apis/ironcore/network-interface.ts';
-import type { IronCoreVolume } from '../apis/ironcore/volume.ts';
-import type { IronCoreMachinePool } from '../apis/ironcore/machine-pool.ts';
-import type { CloudCluster } from '../apis/mirantis/cluster.ts';
-import { CLUSTER_GROUP, CLUSTER_VERSION, type ClusterMachine } from '../apis/mirantis/machine.ts';
-import { KAAS_GROUP, KAAS_VERSION, type MachinePool } from '../apis/mirantis/pool.ts';
 import type {
   ConfigMap,
   Event,
@@ -49,34 +24,8 @@ import type {
   Secret,
   VolumeAttachment,
 } from '../apis/wire.ts';
+import { defineResource, type Resource } from '../apis/resource.ts';
 import { ApiError } from './errors.ts';
-
-/** Where objects of type T live in the API. The type parameter is carried by `_type`, which never exists at run time. */
-export interface Resource<T extends KubeObject> {
-  /** Empty for the core group. */
-  readonly group: string;
-  readonly version: string;
-  readonly plural: string;
-  readonly kind: string;
-  readonly namespaced: boolean;
-  /** Makes an object from the server what T says, in place, where its definition may have stored something else. */
-  normalise?(object: T): T;
-  /** What is sent for such an object, or a part of one, where that differs from what T says. */
-  toWire?(object: object): object;
-  /** The same objects in an older version, for where this one is not served. */
-  readonly older?: Resource<T>;
-  readonly _type?: T;
-}
-
-function resource<T extends KubeObject>(
-  group: string,
-  version: string,
-  plural: string,
-  kind: string,
-  namespaced = true,
-): Resource<T> {
-  return Object.freeze({ group, version, plural, kind, namespaced });
-}
 
 function ours<T extends KubeObject>(plural: string, kind: string, normalise: (object: T) => T): Resource<T> {
   return Object.freeze({ group: GROUP, version: VERSION, plural, kind, namespaced: true, normalise });
@@ -95,97 +44,56 @@ export const nodeLabelPolicies = ours<NodeLabelPolicy>(
   'NodeLabelPolicy',
   normaliseNodeLabelPolicy,
 );
-/** Of the front end for Mirantis Container Cloud. */
-export const clusterMachines = resource<ClusterMachine>(CLUSTER_GROUP, CLUSTER_VERSION, 'machines', 'Machine');
-export const cloudClusters = resource<CloudCluster>(CLUSTER_GROUP, CLUSTER_VERSION, 'clusters', 'Cluster');
-export const machinePools = resource<MachinePool>(KAAS_GROUP, KAAS_VERSION, 'machinepools', 'MachinePool');
-/** Of Cluster API. */
-export const clusterAPIMachines: Resource<ClusterAPIMachine> = Object.freeze({
-  ...resource<ClusterAPIMachine>(CLUSTER_API_GROUP, CLUSTER_API_VERSION, 'machines', 'Machine'),
-  toWire: machineToV1beta2,
-  older: Object.freeze({
-    ...resource<ClusterAPIMachine>(CLUSTER_API_GROUP, OLDER_CLUSTER_API_VERSION, 'machines', 'Machine'),
-    normalise: machineFromV1beta1,
-    toWire: machineToV1beta1,
-  }),
-});
-export const clusterAPIClusters: Resource<ClusterAPICluster> = Object.freeze({
-  ...resource<ClusterAPICluster>(CLUSTER_API_GROUP, CLUSTER_API_VERSION, 'clusters', 'Cluster'),
-  older: Object.freeze({
-    ...resource<ClusterAPICluster>(CLUSTER_API_GROUP, OLDER_CLUSTER_API_VERSION, 'clusters', 'Cluster'),
-    normalise: clusterFromV1beta1,
-    toWire: clusterToV1beta1,
-  }),
-});
-export const machineDrainRules: Resource<KubeObject> = Object.freeze({
-  ...resource<KubeObject>(CLUSTER_API_GROUP, CLUSTER_API_VERSION, 'machinedrainrules', 'MachineDrainRule'),
-  // Both versions say the same.
-  older: resource<KubeObject>(CLUSTER_API_GROUP, OLDER_CLUSTER_API_VERSION, 'machinedrainrules', 'MachineDrainRule'),
-});
-/** Of IronCore. */
-export const ironCoreMachines = resource<IronCoreMachine>(COMPUTE_GROUP, IRONCORE_VERSION, 'machines', 'Machine');
-export const ironCoreMachinePools = resource<IronCoreMachinePool>(
-  COMPUTE_GROUP,
-  IRONCORE_VERSION,
-  'machinepools',
-  'MachinePool',
-  false,
-);
-export const ironCoreMachineClasses = resource<IronCoreMachineClass>(
-  COMPUTE_GROUP,
-  IRONCORE_VERSION,
-  'machineclasses',
-  'MachineClass',
-  false,
-);
-export const ironCoreVolumes = resource<IronCoreVolume>(STORAGE_GROUP, IRONCORE_VERSION, 'volumes', 'Volume');
-export const ironCoreNetworkInterfaces = resource<IronCoreNetworkInterface>(
-  NETWORKING_GROUP,
-  IRONCORE_VERSION,
-  'networkinterfaces',
-  'NetworkInterface',
-);
-export const ironCoreNetworks = resource<IronCoreNetwork>(NETWORKING_GROUP, IRONCORE_VERSION, 'networks', 'Network');
-export const ironCorePrefixes = resource<IronCorePrefix>(IPAM_GROUP, IRONCORE_VERSION, 'prefixes', 'Prefix');
-export const customResourceDefinitions = resource<KubeObject>(
+export const customResourceDefinitions = defineResource<KubeObject>(
   'apiextensions.k8s.io',
   'v1',
   'customresourcedefinitions',
   'CustomResourceDefinition',
   false,
 );
-export const configMaps = resource<ConfigMap>('', 'v1', 'configmaps', 'ConfigMap');
-export const secrets = resource<Secret>('', 'v1', 'secrets', 'Secret');
-export const events = resource<Event>('', 'v1', 'events', 'Event');
-export const namespaces = resource<KubeObject>('', 'v1', 'namespaces', 'Namespace', false);
-export const nodes = resource<Node>('', 'v1', 'nodes', 'Node', false);
-export const pods = resource<Pod>('', 'v1', 'pods', 'Pod');
-export const persistentVolumes = resource<PersistentVolume>('', 'v1', 'persistentvolumes', 'PersistentVolume', false);
-export const persistentVolumeClaims = resource<PersistentVolumeClaim>(
+export const configMaps = defineResource<ConfigMap>('', 'v1', 'configmaps', 'ConfigMap');
+export const secrets = defineResource<Secret>('', 'v1', 'secrets', 'Secret');
+export const events = defineResource<Event>('', 'v1', 'events', 'Event');
+export const namespaces = defineResource<KubeObject>('', 'v1', 'namespaces', 'Namespace', false);
+export const nodes = defineResource<Node>('', 'v1', 'nodes', 'Node', false);
+export const pods = defineResource<Pod>('', 'v1', 'pods', 'Pod');
+export const persistentVolumes = defineResource<PersistentVolume>(
+  '',
+  'v1',
+  'persistentvolumes',
+  'PersistentVolume',
+  false,
+);
+export const persistentVolumeClaims = defineResource<PersistentVolumeClaim>(
   '',
   'v1',
   'persistentvolumeclaims',
   'PersistentVolumeClaim',
 );
-export const podDisruptionBudgets = resource<PodDisruptionBudget>(
+export const podDisruptionBudgets = defineResource<PodDisruptionBudget>(
   'policy',
   'v1',
   'poddisruptionbudgets',
   'PodDisruptionBudget',
 );
-export const volumeAttachments = resource<VolumeAttachment>(
+export const volumeAttachments = defineResource<VolumeAttachment>(
   'storage.k8s.io',
   'v1',
   'volumeattachments',
   'VolumeAttachment',
   false,
 );
-export const leases = resource<Lease>('coordination.k8s.io', 'v1', 'leases', 'Lease');
+export const leases = defineResource<Lease>('coordination.k8s.io', 'v1', 'leases', 'Lease');
 
-export const roleBindings = resource<KubeObject>('rbac.authorization.k8s.io', 'v1', 'rolebindings', 'RoleBinding');
+export const roleBindings = defineResource<KubeObject>(
+  'rbac.authorization.k8s.io',
+  'v1',
+  'rolebindings',
+  'RoleBinding',
+);
 
 /** Asked by POST, and not stored: what we may do. */
-export const selfSubjectAccessReviews = resource<KubeObject>(
+export const selfSubjectAccessReviews = defineResource<KubeObject>(
   'authorization.k8s.io',
   'v1',
   'selfsubjectaccessreviews',
@@ -194,7 +102,7 @@ export const selfSubjectAccessReviews = resource<KubeObject>(
 );
 
 /** Asked by POST, and not stored: all that we may do in a namespace. */
-export const selfSubjectRulesReviews = resource<KubeObject>(
+export const selfSubjectRulesReviews = defineResource<KubeObject>(
   'authorization.k8s.io',
   'v1',
   'selfsubjectrulesreviews',
@@ -209,7 +117,7 @@ export function providerResource(where: {
   readonly plural: string;
   readonly kind: string;
 }): Resource<KubeObject> {
-  return resource(where.group, where.version, where.plural, where.kind);
+  return defineResource(where.group, where.version, where.plural, where.kind);
 }
 
 /** `apiVersion` of a resource's objects. */

@@ -2,7 +2,9 @@ import { describe, expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { ApiError, isNotFound } from './errors.ts';
-import { clusterAPIMachines, machines, type Resource } from './resource.ts';
+import { machines } from './resource.ts';
+import type { Resource } from '../apis/resource.ts';
+import { clusterAPIMachines } from '../apis/cluster-api/resources.ts';
 import { asServed, ServedVersions } from './served-versions.ts';
 
 const GROUP = '/apis/cluster.x-k8s.io';

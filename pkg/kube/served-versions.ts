@@ -2,7 +2,8 @@ import type { KubeObject } from '../apis/meta.ts';
 import type { Clock } from '../clock/clock.ts';
 import { untilAborted } from '../clock/deadline.ts';
 import { ApiError } from './errors.ts';
-import { apiVersionOf, versionsOf, type Resource } from './resource.ts';
+import { apiVersionOf, versionsOf } from './resource.ts';
+import type { Resource } from '../apis/resource.ts';
 
 /** What is known of versions is asked for anew after so long, beside the requests that go on meanwhile. */
 const FRESH_MS = 60_000;

@@ -4,7 +4,8 @@ import * as fc from 'fast-check';
 import type { ClusterAPICluster } from '../apis/cluster-api/cluster.ts';
 import type { ClusterAPIMachine } from '../apis/cluster-api/machine.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch, strategicPatch } from './patch.ts';
-import { clusterAPIClusters, clusterAPIMachines, type Resource } from './resource.ts';
+import type { Resource } from '../apis/resource.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../apis/cluster-api/resources.ts';
 import { wireChange } from './wire-change.ts';
 
 const metadata = { name: 'o', namespace: 'ns', uid: 'u', resourceVersion: '7', creationTimestamp: '' };

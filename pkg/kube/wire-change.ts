@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../apis/meta.ts';
 import { replacing } from './merge-change.ts';
 import type { Patch } from './patch.ts';
-import type { Resource } from './resource.ts';
+import type { Resource } from '../apis/resource.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

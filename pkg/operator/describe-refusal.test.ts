@@ -1,7 +1,10 @@
 import { expect, test } from '@jest/globals';
 
 import { ApiError } from '../kube/errors.ts';
-import { clusterAPIMachines, clusterMachines, machines, nodes, type Resource } from '../kube/resource.ts';
+import { machines, nodes } from '../kube/resource.ts';
+import type { Resource } from '../apis/resource.ts';
+import { clusterAPIMachines } from '../apis/cluster-api/resources.ts';
+import { clusterMachines } from '../apis/mirantis/resources.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import { describeRefusal } from './describe-refusal.ts';
 

@@ -2,7 +2,7 @@ import type { KubeObject } from '../apis/meta.ts';
 import type { Informer } from '../cache/lister.ts';
 import type { ObjectIdentity } from '../kube/client.ts';
 import type { WriteObserver } from '../kube/gated-writer.ts';
-import type { Resource } from '../kube/resource.ts';
+import type { Resource } from '../apis/resource.ts';
 
 /** Hands the answers of our own writes to the caches that hold such objects, so that the next pass reads them. */
 export class OwnWrites implements WriteObserver {

@@ -3,7 +3,7 @@ import { refOf, type KubeObject } from '../apis/meta.ts';
 import { CONTROL, type Intent } from '../gate/gate.ts';
 import type { WriteOptions, Writer } from '../kube/client.ts';
 import { mergePatchIfUnchanged } from '../kube/patch.ts';
-import type { Resource } from '../kube/resource.ts';
+import type { Resource } from '../apis/resource.ts';
 
 /** The finalizer of a controller on objects of one kind, written on its own; passes that write more change their copy with apis/finalizers.ts. */
 export class Finalizer<T extends KubeObject> {

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { createPki } from '../../hack/control-plane/pki.ts';
 import { CLUSTER_API_VERSIONED } from '../../pkg/apis/cluster-api/keys.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
-import { clusterAPIClusters, clusterAPIMachines } from '../../pkg/kube/resource.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../../pkg/apis/cluster-api/resources.ts';
 
 interface Review {
   readonly request: {

@@ -8,8 +8,8 @@ import {
   machines,
   machineSets,
   pathOf,
-  type Resource,
 } from '../../pkg/kube/resource.ts';
+import type { Resource } from '../../pkg/apis/resource.ts';
 
 /** Any of the four kinds, as far as requests need it. */
 export interface Item {

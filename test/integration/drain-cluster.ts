@@ -17,7 +17,7 @@ import { HttpListWatch } from '../../pkg/kube/list-watch.ts';
 import { HttpReader } from '../../pkg/kube/http-reader.ts';
 import type { Interceptor } from '../../pkg/gate/interceptor.ts';
 import { nodes, pods, volumeAttachments } from '../../pkg/kube/resource.ts';
-import type { Resource } from '../../pkg/kube/resource.ts';
+import type { Resource } from '../../pkg/apis/resource.ts';
 import { Transport } from '../../pkg/kube/transport.ts';
 import type { RequestRecord } from '../../pkg/kube/transport.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';

@@ -12,7 +12,8 @@ import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import type { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
 import { toTimestamp } from '../../pkg/clock/clock.ts';
-import { machineDeployments, machines, machineSets, nodes, type Resource } from '../../pkg/kube/resource.ts';
+import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/resource.ts';
+import type { Resource } from '../../pkg/apis/resource.ts';
 import { eventually } from '../expect/eventually.ts';
 import { KubeSession } from './kube-session.ts';
 

@@ -12,7 +12,7 @@ import type { ReadCall } from '../../pkg/kube/transport.ts';
 import type { Interceptor } from '../../pkg/gate/interceptor.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch, strategicPatch } from '../../pkg/kube/patch.ts';
 import { machineDeployments, machines, nodes, podDisruptionBudgets, pods, secrets } from '../../pkg/kube/resource.ts';
-import type { Resource } from '../../pkg/kube/resource.ts';
+import type { Resource } from '../../pkg/apis/resource.ts';
 import { createThrottle } from '../../pkg/clock/throttle.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Pod, Secret } from '../../pkg/apis/wire.ts';

@@ -16,7 +16,7 @@ import type { GatedWriterOptions } from '../../pkg/kube/gated-writer.ts';
 import { HttpReader } from '../../pkg/kube/http-reader.ts';
 import { HttpListWatch } from '../../pkg/kube/list-watch.ts';
 import type { Selection } from '../../pkg/kube/list-watch.ts';
-import type { Resource } from '../../pkg/kube/resource.ts';
+import type { Resource } from '../../pkg/apis/resource.ts';
 import { Transport } from '../../pkg/kube/transport.ts';
 import type { RequestRecord, TransportOptions } from '../../pkg/kube/transport.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';

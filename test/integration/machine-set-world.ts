@@ -13,7 +13,7 @@ import type { Occurrence } from '../../pkg/events/correlator.ts';
 import { ApiError, isAlreadyExists, isConflict, isNotFound } from '../../pkg/kube/errors.ts';
 import { mergePatch, mergePatchIfUnchanged, statusPatch, strategicPatch } from '../../pkg/kube/patch.ts';
 import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/resource.ts';
-import type { Resource } from '../../pkg/kube/resource.ts';
+import type { Resource } from '../../pkg/apis/resource.ts';
 import { apiServer, type TestServer } from '../env/api-server.ts';
 import { namespace } from '../env/environment.ts';
 import type { TestNamespace } from '../env/environment.ts';

@@ -11,15 +11,14 @@ import { DriverError } from '../../pkg/driver/error.ts';
 import type { Driver, MachineRequest } from '../../pkg/driver/driver.ts';
 import { parseProviderSpec } from '../../pkg/drivers/openstack/provider-spec.ts';
 import {
-  clusterMachines,
   events,
   machineClasses,
   machineDeployments,
-  machinePools,
   machines,
   nodeLabelPolicies,
   nodes,
 } from '../../pkg/kube/resource.ts';
+import { clusterMachines, machinePools } from '../../pkg/apis/mirantis/resources.ts';
 import { secret } from '../builders.ts';
 import { privateControlPlane } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';

@@ -3,17 +3,16 @@ import { SystemClock } from '../../../pkg/clock/system-clock.ts';
 import { keepAliveDuring } from '../../../pkg/clock/keep-alive.ts';
 import { contextNames } from '../../../pkg/kube/config.ts';
 import {
-  clusterAPIClusters,
-  clusterAPIMachines,
-  ironCoreMachines,
   machineClasses,
   machineDeployments,
   machines,
   machineSets,
   namespaces,
   nodes,
-  type Resource,
 } from '../../../pkg/kube/resource.ts';
+import type { Resource } from '../../../pkg/apis/resource.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/apis/cluster-api/resources.ts';
+import { ironCoreMachines } from '../../../pkg/apis/ironcore/resources.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import type { ClusterOptions } from '../options.ts';
 import type { Lookup } from './complete.ts';

@@ -6,7 +6,8 @@ import type { ClusterAPIMachine } from '../../../pkg/apis/cluster-api/machine.ts
 import type { Event } from '../../../pkg/apis/wire.ts';
 import { explainClusterAPICluster, type AroundCluster } from '../../../pkg/controllers/cluster-api/explain-cluster.ts';
 import type { Reader } from '../../../pkg/kube/client.ts';
-import { clusterAPIClusters, clusterAPIMachines, secrets } from '../../../pkg/kube/resource.ts';
+import { secrets } from '../../../pkg/kube/resource.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/apis/cluster-api/resources.ts';
 import { optionalMember } from '../../../pkg/apis/optional-member.ts';
 import { explanationOf, type DescribedExplanation } from '../../../pkg/fleet/described-explanation.ts';
 import { describedCondition, eventsOf, type DescribedCondition, type DescribedEvent } from './described.ts';

@@ -7,7 +7,7 @@ import type { ClusterAPIMachine } from '../../../pkg/apis/cluster-api/machine.ts
 import type { Event } from '../../../pkg/apis/wire.ts';
 import { hookNamesOf } from '../../../pkg/controllers/cluster-api/deletion/hooks.ts';
 import { explainClusterAPIMachine, type ClusterLookup } from '../../../pkg/controllers/cluster-api/explain.ts';
-import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/kube/resource.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/apis/cluster-api/resources.ts';
 import { optionalMember } from '../../../pkg/apis/optional-member.ts';
 import { explanationOf, type DescribedExplanation } from '../../../pkg/fleet/described-explanation.ts';
 import { describedCondition, eventsOf, type DescribedCondition, type DescribedEvent } from './described.ts';

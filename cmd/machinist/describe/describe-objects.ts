@@ -3,7 +3,7 @@ import PQueue from 'p-queue';
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { ObjectRef } from '../../../pkg/kube/client.ts';
 import { ApiError, isNotFound } from '../../../pkg/kube/errors.ts';
-import type { Resource } from '../../../pkg/kube/resource.ts';
+import type { Resource } from '../../../pkg/apis/resource.ts';
 import type { WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError, failureText } from '../command-error.ts';

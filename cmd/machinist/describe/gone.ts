@@ -1,7 +1,8 @@
 import type { Event } from '../../../pkg/apis/wire.ts';
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { ObjectRef } from '../../../pkg/kube/client.ts';
-import { events as eventResource, type Resource } from '../../../pkg/kube/resource.ts';
+import { events as eventResource } from '../../../pkg/kube/resource.ts';
+import type { Resource } from '../../../pkg/apis/resource.ts';
 import { optionalMember } from '../../../pkg/apis/optional-member.ts';
 import { ageOf } from '../../../pkg/fleet/age.ts';
 import type { CommandCluster } from '../command-cluster.ts';

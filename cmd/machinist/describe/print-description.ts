@@ -1,7 +1,8 @@
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
 import type { ObjectRef, Reader } from '../../../pkg/kube/client.ts';
-import { events, type Resource } from '../../../pkg/kube/resource.ts';
+import { events } from '../../../pkg/kube/resource.ts';
+import type { Resource } from '../../../pkg/apis/resource.ts';
 import type { CommandCluster } from '../command-cluster.ts';
 
 export interface DescribedKind<T extends KubeObject, Description> {

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { ObjectRef, Reader } from '../../../pkg/kube/client.ts';
 import { ApiError, isNotFound } from '../../../pkg/kube/errors.ts';
-import type { Resource } from '../../../pkg/kube/resource.ts';
+import type { Resource } from '../../../pkg/apis/resource.ts';
 
 /**
  * What an object names; `missing`: there is none. `unknown`: it names nothing, or who asks may not read it, and is told of the object all

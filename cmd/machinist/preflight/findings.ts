@@ -12,21 +12,18 @@ import { definitionFile } from '../../../pkg/preflight/definitions.ts';
 import { missingByFile } from '../../../pkg/preflight/missing-grants.ts';
 import type { Permission } from '../../../pkg/preflight/permissions.ts';
 import { LOST_WITHOUT_CLUSTERS, LOST_WITHOUT_POOLS } from '../../../pkg/preflight/roles/mirantis.ts';
+import { versionsOf } from '../../../pkg/kube/resource.ts';
+import type { Resource } from '../../../pkg/apis/resource.ts';
+import { cloudClusters, clusterMachines, machinePools } from '../../../pkg/apis/mirantis/resources.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/apis/cluster-api/resources.ts';
 import {
-  cloudClusters,
-  clusterAPIClusters,
-  clusterAPIMachines,
-  clusterMachines,
   ironCoreMachineClasses,
   ironCoreMachinePools,
   ironCoreMachines,
   ironCoreNetworkInterfaces,
   ironCoreNetworks,
   ironCoreVolumes,
-  machinePools,
-  versionsOf,
-  type Resource,
-} from '../../../pkg/kube/resource.ts';
+} from '../../../pkg/apis/ironcore/resources.ts';
 import { humanDuration } from '../../../pkg/fleet/human-duration.ts';
 
 /** One thing that was looked at. `fail`: a process could not start, or not do its work; `warn`: a part of it. */

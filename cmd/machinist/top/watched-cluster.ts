@@ -4,14 +4,8 @@ import type { Event, Lease } from '../../../pkg/apis/wire.ts';
 import type { ReflectedInformer } from '../../../pkg/cache/reflected-informer.ts';
 import type { WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
 import { ApiError } from '../../../pkg/kube/errors.ts';
-import {
-  events,
-  leases,
-  machineDeployments,
-  machines,
-  machineSets,
-  type Resource,
-} from '../../../pkg/kube/resource.ts';
+import { events, leases, machineDeployments, machines, machineSets } from '../../../pkg/kube/resource.ts';
+import type { Resource } from '../../../pkg/apis/resource.ts';
 import { MACHINE_LEASE, MANAGER_LEASE } from '../../../pkg/leader/names.ts';
 import type { CommandCluster, InformerExtras } from '../command-cluster.ts';
 import { type ManagerProcess, managerProcesses } from '../manager-processes.ts';

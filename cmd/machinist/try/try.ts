@@ -21,9 +21,9 @@ import {
   machineSets,
   namespaces,
   nodes,
-  type Resource,
   secrets,
 } from '../../../pkg/kube/resource.ts';
+import type { Resource } from '../../../pkg/apis/resource.ts';
 import { indentOf, wrapped } from '../../wrapped.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';

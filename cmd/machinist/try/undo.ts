@@ -13,9 +13,9 @@ import {
   machineSets,
   namespaces,
   nodes,
-  type Resource,
   secrets,
 } from '../../../pkg/kube/resource.ts';
+import type { Resource } from '../../../pkg/apis/resource.ts';
 import type { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
 import type { PrintLine } from '../terminal.ts';

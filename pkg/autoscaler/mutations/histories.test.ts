@@ -19,7 +19,7 @@ import type { KubeObject } from '../../apis/meta.ts';
 import type { CallOptions, ObjectRef, Writer } from '../../kube/client.ts';
 import { ApiError } from '../../kube/errors.ts';
 import type { Patch } from '../../kube/patch.ts';
-import type { Resource } from '../../kube/resource.ts';
+import type { Resource } from '../../apis/resource.ts';
 import { listedIn, nameIn, namesListed } from '../../controllers/machine-deployment/scaler-handoff.ts';
 import { controllerReference } from '../../reconcile/ownership.ts';
 import type { Mutations } from '../mutations.ts';

@@ -9,7 +9,7 @@ import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { CLUSTER_API_MACHINE_INDEXES, NODE_INDEXES } from '../../indexes/machine-indexes.ts';
 import { ApiError } from '../../kube/errors.ts';
-import { clusterAPIMachines } from '../../kube/resource.ts';
+import { clusterAPIMachines } from '../../apis/cluster-api/resources.ts';
 import { PassNotes } from '../../reconcile/object-pass/pass-notes.ts';
 import { stop } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';

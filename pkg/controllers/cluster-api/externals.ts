@@ -9,7 +9,8 @@ import { keyBeside, type KubeObject } from '../../apis/meta.ts';
 import type { Informer } from '../../cache/lister.ts';
 import { type ApiError, ignoreNotFound } from '../../kube/errors.ts';
 import type { Reader } from '../../kube/client.ts';
-import { providerResource, type Resource } from '../../kube/resource.ts';
+import { providerResource } from '../../kube/resource.ts';
+import type { Resource } from '../../apis/resource.ts';
 
 /** An object of a provider, as its definition says it has to be read. */
 export interface External {

@@ -4,7 +4,7 @@ import { isBeingDeleted, keyBeside, keyOf } from '../../apis/meta.ts';
 import type { Drain } from '../../drain/drain.ts';
 import type { KeptVolumes } from '../../drain/kept-volumes.ts';
 import { eventsAbout } from '../../events/event-sink.ts';
-import { clusterAPIClusters, clusterAPIMachines } from '../../kube/resource.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../../apis/cluster-api/resources.ts';
 import { MACHINE_LEASE } from '../../leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';

@@ -25,7 +25,7 @@ import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError, ignoreNotFound, isConflict } from '../../kube/errors.ts';
 import { replacing } from '../../kube/merge-change.ts';
 import { mergePatch, statusPatch } from '../../kube/patch.ts';
-import { clusterAPIClusters, clusterAPIMachines } from '../../kube/resource.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../../apis/cluster-api/resources.ts';
 import { conditionOf } from '../../reconcile/conditions.ts';
 import type { FieldPath } from '../../reconcile/object-pass/owned-fields.ts';
 import { ownedPatch } from '../../reconcile/object-pass/owned-fields.ts';

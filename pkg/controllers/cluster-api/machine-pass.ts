@@ -4,7 +4,7 @@ import type { Lister } from '../../cache/lister.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Clock } from '../../clock/clock.ts';
 import type { Writer } from '../../kube/client.ts';
-import type { Resource } from '../../kube/resource.ts';
+import type { Resource } from '../../apis/resource.ts';
 import type { ActivityRegistry } from '../../activity/registry.ts';
 import type { Drain, DrainOutcome } from '../../drain/drain.ts';
 import type { KeptVolumes } from '../../drain/kept-volumes.ts';

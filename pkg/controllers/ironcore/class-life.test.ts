@@ -5,7 +5,7 @@ import { MemoryInformer } from '../../../test/memory-informer.ts';
 import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
 import type { IronCoreMachineClass } from '../../apis/ironcore/machine-class.ts';
 import { IRONCORE_MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
-import { ironCoreMachines } from '../../kube/resource.ts';
+import { ironCoreMachines } from '../../apis/ironcore/resources.ts';
 import { ClassLife } from './class-life.ts';
 
 const NOW = '2026-01-01T00:00:00Z';

@@ -5,7 +5,7 @@ import type { Lister } from '../../cache/lister.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import { ignoreNotFound } from '../../kube/errors.ts';
-import { ironCoreMachineClasses, ironCoreMachines } from '../../kube/resource.ts';
+import { ironCoreMachineClasses, ironCoreMachines } from '../../apis/ironcore/resources.ts';
 import { Finalizer } from '../../reconcile/finalizer.ts';
 import { stop, waitFor, type StepResult } from '../../reconcile/result.ts';
 

@@ -6,7 +6,7 @@ import type { IronCoreMachine, IronCoreMachineSpec } from '../../apis/ironcore/m
 import type { IronCoreMachinePool } from '../../apis/ironcore/machine-pool.ts';
 import type { IronCoreTaint } from '../../apis/ironcore/taint.ts';
 import { ApiError } from '../../kube/errors.ts';
-import { ironCoreMachinePools } from '../../kube/resource.ts';
+import { ironCoreMachinePools } from '../../apis/ironcore/resources.ts';
 import { Eviction } from './eviction.ts';
 
 const NOW = '2026-01-01T00:00:00Z';

@@ -6,7 +6,7 @@ import type { Lister } from '../../cache/lister.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Reader, Writer } from '../../kube/client.ts';
 import { ignoreNotFound } from '../../kube/errors.ts';
-import { ironCoreMachinePools, ironCoreMachines } from '../../kube/resource.ts';
+import { ironCoreMachinePools, ironCoreMachines } from '../../apis/ironcore/resources.ts';
 import { stop, type StepResult } from '../../reconcile/result.ts';
 
 /** What Machines are driven out with. */

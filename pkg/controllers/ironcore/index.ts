@@ -1,7 +1,7 @@
 import { keyOf } from '../../apis/meta.ts';
 import { eventsAbout } from '../../events/event-sink.ts';
 import { CONTROL } from '../../gate/gate.ts';
-import { ironCoreMachineClasses, ironCoreMachinePools, ironCoreMachines } from '../../kube/resource.ts';
+import { ironCoreMachineClasses, ironCoreMachinePools, ironCoreMachines } from '../../apis/ironcore/resources.ts';
 import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from '../../leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';

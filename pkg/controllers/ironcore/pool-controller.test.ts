@@ -11,7 +11,7 @@ import { IRONCORE_MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
 import type { PoolRuntime } from '../../ironcore-runtime/gated-runtime.ts';
 import { RuntimeError } from '../../ironcore-runtime/error.ts';
 import { ApiError } from '../../kube/errors.ts';
-import { ironCoreMachinePools } from '../../kube/resource.ts';
+import { ironCoreMachinePools } from '../../apis/ironcore/resources.ts';
 import { ironCoreMetrics } from '../../metrics/ironcore.ts';
 import { IronCorePoolController } from './pool-controller.ts';
 import { ServedPools } from './served-pools.ts';

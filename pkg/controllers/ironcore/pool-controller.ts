@@ -17,7 +17,7 @@ import type { Writer } from '../../kube/client.ts';
 import { ApiError, ignoreAlreadyExists, ignoreNotFound } from '../../kube/errors.ts';
 import { replacing } from '../../kube/merge-change.ts';
 import { statusPatch } from '../../kube/patch.ts';
-import { ironCoreMachinePools } from '../../kube/resource.ts';
+import { ironCoreMachinePools } from '../../apis/ironcore/resources.ts';
 import { isEqualInGo } from '../../kube/zero-values.ts';
 import type { IronCoreMetrics } from '../../metrics/ironcore.ts';
 import { requeue, waitFor, type StepResult } from '../../reconcile/result.ts';

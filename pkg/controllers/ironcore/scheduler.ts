@@ -10,7 +10,7 @@ import { ANY_CLASS } from '../../indexes/machine-indexes.ts';
 import type { Writer } from '../../kube/client.ts';
 import { ApiError, ignoreNotFound, isConflict, isTooManyRequests, mayHaveHappened } from '../../kube/errors.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';
-import { ironCoreMachines } from '../../kube/resource.ts';
+import { ironCoreMachines } from '../../apis/ironcore/resources.ts';
 import { requeue, stop, type StepResult } from '../../reconcile/result.ts';
 import type { Queue } from '../../workqueue/queue.ts';
 import { place } from './place.ts';

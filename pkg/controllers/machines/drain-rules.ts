@@ -6,7 +6,9 @@ import type { Informer } from '../../cache/lister.ts';
 import type { Drain, PodRule } from '../../drain/drain.ts';
 import type { Reader } from '../../kube/client.ts';
 import type { ApiError } from '../../kube/errors.ts';
-import { machineDrainRules, namespaces, versionsOf, type Resource } from '../../kube/resource.ts';
+import { namespaces, versionsOf } from '../../kube/resource.ts';
+import type { Resource } from '../../apis/resource.ts';
+import { machineDrainRules } from '../../apis/cluster-api/resources.ts';
 import type { Target } from '../../targets/targets.ts';
 import { DrainRuleError, podRulesOf, type DrainedMachine } from './pod-rules.ts';
 

@@ -4,13 +4,8 @@ import { cloudCluster, clusterMachine, machinePool } from '../../../test/cluster
 import { FrontEndWorld, going } from '../../../test/front-end-world.ts';
 import type { CloudCluster } from '../../apis/mirantis/cluster.ts';
 import { ApiError } from '../../kube/errors.ts';
-import {
-  cloudClusters,
-  clusterMachines,
-  machineDeployments,
-  machinePools,
-  nodeLabelPolicies,
-} from '../../kube/resource.ts';
+import { machineDeployments, nodeLabelPolicies } from '../../kube/resource.ts';
+import { cloudClusters, clusterMachines, machinePools } from '../../apis/mirantis/resources.ts';
 import { readAllowedLabels, readCluster } from './cluster-value.ts';
 
 const KEY = 'default/cluster-1';

@@ -8,7 +8,8 @@ import { cloudCluster, clusterMachine, machinePool } from '../../../test/cluster
 import { FrontEndWorld } from '../../../test/front-end-world.ts';
 import type { MachineStatus } from '../../apis/machine/v1alpha1/machine.ts';
 import type { ProviderCondition } from '../../apis/mirantis/machine.ts';
-import { cloudClusters, clusterMachines, configMaps, machinePools, machines } from '../../kube/resource.ts';
+import { configMaps, machines } from '../../kube/resource.ts';
+import { cloudClusters, clusterMachines, machinePools } from '../../apis/mirantis/resources.ts';
 import { reportableChanges, EVENT_REASONS } from './events.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../../docs/reference/events.md'), 'utf8');

@@ -4,7 +4,7 @@ import { refOf, type KubeObject } from '../../apis/meta.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Writer } from '../../kube/client.ts';
 import { type Patch } from '../../kube/patch.ts';
-import type { Resource } from '../../kube/resource.ts';
+import type { Resource } from '../../apis/resource.ts';
 import { type FieldPath, ownedPatch } from '../../reconcile/object-pass/owned-fields.ts';
 import { PassNotes } from '../../reconcile/object-pass/pass-notes.ts';
 import { writeRecord } from '../../reconcile/object-pass/record.ts';

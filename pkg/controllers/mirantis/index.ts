@@ -3,7 +3,7 @@ import {
   cloudClusters as clusterResource,
   clusterMachines as clusterMachineResource,
   machinePools as poolResource,
-} from '../../kube/resource.ts';
+} from '../../apis/mirantis/resources.ts';
 import { MANAGER_LEASE } from '../../leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';

@@ -4,7 +4,8 @@ import { clusterMachine, clusterSettings } from '../../../test/cluster-machine.t
 import { FrontEndWorld, going } from '../../../test/front-end-world.ts';
 import type { ClusterMachine } from '../../apis/mirantis/machine.ts';
 import { ApiError } from '../../kube/errors.ts';
-import { clusterMachines, configMaps, machines } from '../../kube/resource.ts';
+import { configMaps, machines } from '../../kube/resource.ts';
+import { clusterMachines } from '../../apis/mirantis/resources.ts';
 
 const KEY = 'default/m-1';
 const REGION_EU = { 'kaas.mirantis.com/region': 'eu' };

@@ -9,14 +9,8 @@ import type { OwnerReference } from '../../apis/meta.ts';
 import type { ClusterMachine } from '../../apis/mirantis/machine.ts';
 import type { MachinePool } from '../../apis/mirantis/pool.ts';
 import { ApiError } from '../../kube/errors.ts';
-import {
-  clusterMachines,
-  configMaps,
-  machineDeployments,
-  machinePools,
-  machines,
-  machineSets,
-} from '../../kube/resource.ts';
+import { configMaps, machineDeployments, machines, machineSets } from '../../kube/resource.ts';
+import { clusterMachines, machinePools } from '../../apis/mirantis/resources.ts';
 
 const KEY = 'default/pool-1';
 const MEMBER = 'default/pool-1-a';

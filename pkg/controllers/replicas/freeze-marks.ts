@@ -6,7 +6,8 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { toTimestamp } from '../../clock/clock.ts';
 import type { Writer } from '../../kube/client.ts';
 import { mergePatchIfUnchanged, statusPatch, type Patch } from '../../kube/patch.ts';
-import { machineDeployments, machineSets, type Resource } from '../../kube/resource.ts';
+import { machineDeployments, machineSets } from '../../kube/resource.ts';
+import type { Resource } from '../../apis/resource.ts';
 import { withoutCondition, conditionOf, withCondition } from '../../reconcile/conditions.ts';
 import { CREATION_LIMIT_REACHED, isStopped } from './creation-brake.ts';
 

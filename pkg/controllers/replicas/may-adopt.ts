@@ -1,7 +1,7 @@
 import { isBeingDeleted, refOf, type KubeObject } from '../../apis/meta.ts';
 import type { Reader } from '../../kube/client.ts';
 import { ignoreNotFound } from '../../kube/errors.ts';
-import type { Resource } from '../../kube/resource.ts';
+import type { Resource } from '../../apis/resource.ts';
 
 /** An owner that is gone, or about to go, must not gain objects: they would be deleted with it. Only a live read tells. */
 export async function mayAdopt<T extends KubeObject>(

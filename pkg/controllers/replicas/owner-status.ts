@@ -4,7 +4,7 @@ import type { Clock } from '../../clock/clock.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
 import type { Writer } from '../../kube/client.ts';
 import type { Patch } from '../../kube/patch.ts';
-import type { Resource } from '../../kube/resource.ts';
+import type { Resource } from '../../apis/resource.ts';
 import { conditionOf } from '../../reconcile/conditions.ts';
 import type { Finalizer } from '../../reconcile/finalizer.ts';
 import { invalidAnnotation, invalidSpec } from './events.ts';

@@ -2,7 +2,7 @@ import { refOf, type KubeObject } from '../../apis/meta.ts';
 import type { Writer } from '../../kube/client.ts';
 import { ignoreNotFound } from '../../kube/errors.ts';
 import type { Patch } from '../../kube/patch.ts';
-import type { Resource } from '../../kube/resource.ts';
+import type { Resource } from '../../apis/resource.ts';
 import { atOnce } from './at-once.ts';
 
 /** How many are patched at once. */

@@ -9,9 +9,9 @@ import {
   machineDeployments,
   machines,
   machineSets,
-  type Resource,
   roleBindings,
 } from '../../kube/resource.ts';
+import type { Resource } from '../../apis/resource.ts';
 import type { Logger } from '../../log/logger.ts';
 import { MACHINES_ROLE_BINDING } from '../../preflight/roles/machinist.ts';
 import { Finalizer } from '../../reconcile/finalizer.ts';

@@ -6,14 +6,8 @@ import { MemoryClient } from '../../../test/memory-client.ts';
 import { DELETION_HOOK } from '../../apis/cluster-api/keys.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { ApiError } from '../../kube/errors.ts';
-import {
-  apiVersionOf,
-  clusterAPIClusters,
-  clusterAPIMachines,
-  customResourceDefinitions,
-  providerResource,
-  secrets,
-} from '../../kube/resource.ts';
+import { apiVersionOf, customResourceDefinitions, providerResource, secrets } from '../../kube/resource.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../../apis/cluster-api/resources.ts';
 import { silentLogger } from '../../log/logger.ts';
 import { ClusterAPIDriver } from './driver.ts';
 import { marked } from './marks.ts';

@@ -7,7 +7,8 @@ import {
 } from '../../apis/cluster-api/contract.ts';
 import { BOOTSTRAP_GROUP, INFRASTRUCTURE_GROUP } from '../../apis/cluster-api/keys.ts';
 import type { KubeObject } from '../../apis/meta.ts';
-import { providerResource, type Resource } from '../../kube/resource.ts';
+import { providerResource } from '../../kube/resource.ts';
+import type { Resource } from '../../apis/resource.ts';
 
 export interface ServedKind {
   readonly resource: Resource<KubeObject>;

@@ -5,13 +5,9 @@ import type { KubeObject } from '../../apis/meta.ts';
 import { DriverError } from '../../driver/error.ts';
 import type { GetOptions, Reader } from '../../kube/client.ts';
 import { ignoreNotFound } from '../../kube/errors.ts';
-import {
-  apiVersionOf,
-  clusterAPIMachines,
-  customResourceDefinitions,
-  secrets,
-  type Resource,
-} from '../../kube/resource.ts';
+import { apiVersionOf, customResourceDefinitions, secrets } from '../../kube/resource.ts';
+import type { Resource } from '../../apis/resource.ts';
+import { clusterAPIMachines } from '../../apis/cluster-api/resources.ts';
 import { labelled } from '../labelled.ts';
 import { kindBy, type KindLookup, type ServedKind } from './kinds.ts';
 import { clonedFrom, userDataSecretName } from './objects.ts';

@@ -2,7 +2,8 @@ import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts'
 import type { IronCoreMachine, IronCoreMachineSpec, VolumeEntry } from '../../apis/ironcore/machine.ts';
 import type { Secret } from '../../apis/wire.ts';
 import type { New } from '../../kube/client.ts';
-import { apiVersionOf, ironCoreMachines } from '../../kube/resource.ts';
+import { apiVersionOf } from '../../kube/resource.ts';
+import { ironCoreMachines } from '../../apis/ironcore/resources.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
 import { invalid } from '../spec-fields.ts';
 import type { IronCoreProviderSpec } from './provider-spec.ts';

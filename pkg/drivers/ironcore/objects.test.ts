@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { MemoryClient } from '../../../test/memory-client.ts';
 import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
 import { ApiError } from '../../kube/errors.ts';
-import { ironCoreMachines } from '../../kube/resource.ts';
+import { ironCoreMachines } from '../../apis/ironcore/resources.ts';
 import { deleteIronCoreMachine, type MachineScope } from './objects.ts';
 
 const CONFLICT = new ApiError(409, 'Conflict', 'not now');

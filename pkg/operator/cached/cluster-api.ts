@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../apis/meta.ts';
 import { CLUSTER_API_MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
-import { clusterAPIClusters, clusterAPIMachines, customResourceDefinitions, secrets } from '../../kube/resource.ts';
+import { customResourceDefinitions, secrets } from '../../kube/resource.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../../apis/cluster-api/resources.ts';
 import { type CachingProcess, cached } from './kind.ts';
 
 const isClusterAPI = ({ controllers }: CachingProcess): boolean => controllers.has('cluster-api');

@@ -5,6 +5,7 @@ import {
   IRONCORE_NETWORK_INTERFACE_INDEXES,
   IRONCORE_VOLUME_INDEXES,
 } from '../../indexes/machine-indexes.ts';
+import { leases as leaseResource, secrets } from '../../kube/resource.ts';
 import {
   ironCoreMachineClasses,
   ironCoreMachinePools,
@@ -13,9 +14,7 @@ import {
   ironCoreNetworks,
   ironCorePrefixes,
   ironCoreVolumes,
-  leases as leaseResource,
-  secrets,
-} from '../../kube/resource.ts';
+} from '../../apis/ironcore/resources.ts';
 import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from '../../leader/names.ts';
 import { type CachingProcess, cached } from './kind.ts';
 

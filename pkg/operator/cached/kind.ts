@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Informer } from '../../cache/lister.ts';
-import type { Resource } from '../../kube/resource.ts';
+import type { Resource } from '../../apis/resource.ts';
 import type { CacheOptions, ClusterCaches } from '../cluster-caches.ts';
 
 /** What a process does, as far as it decides which kinds are cached in it. */

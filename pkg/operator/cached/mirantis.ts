@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../apis/meta.ts';
-import { cloudClusters, clusterMachines, configMaps, machinePools } from '../../kube/resource.ts';
+import { configMaps } from '../../kube/resource.ts';
+import { cloudClusters, clusterMachines, machinePools } from '../../apis/mirantis/resources.ts';
 import { type CachingProcess, cached } from './kind.ts';
 
 /** What is lost where roles of earlier releases do not cover the objects that Clusters take their settings from. */

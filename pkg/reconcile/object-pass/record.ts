@@ -4,7 +4,7 @@ import { CONTROL } from '../../gate/gate.ts';
 import type { Writer } from '../../kube/client.ts';
 import { isNotFound } from '../../kube/errors.ts';
 import type { Patch } from '../../kube/patch.ts';
-import type { Resource } from '../../kube/resource.ts';
+import type { Resource } from '../../apis/resource.ts';
 
 /** What is recorded of objects of a kind outside of their status, with the finalizer that keeps them. */
 export interface RecordKind<T extends KubeObject> {

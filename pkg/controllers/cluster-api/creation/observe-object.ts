@@ -5,7 +5,7 @@ import { CLUSTER_NAME_LABEL } from '../../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../../apis/cluster-api/machine.ts';
 import { isBeingDeleted, refOf, type KubeObject } from '../../../apis/meta.ts';
 import { mergePatchIfUnchanged, type MergePatch } from '../../../kube/patch.ts';
-import { clusterAPIMachines } from '../../../kube/resource.ts';
+import { clusterAPIMachines } from '../../../apis/cluster-api/resources.ts';
 import type { External } from '../externals.ts';
 import type { MachinePass, StepDeps } from '../machine-pass.ts';
 import { adoptionOf } from '../adoption.ts';

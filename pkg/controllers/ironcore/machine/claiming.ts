@@ -10,7 +10,8 @@ import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import type { Writer } from '../../../kube/client.ts';
 import { ApiError, ignoreNotFound, isAlreadyExists, isDenial } from '../../../kube/errors.ts';
 import { mergePatchIfUnchanged } from '../../../kube/patch.ts';
-import { ironCoreNetworkInterfaces, ironCoreVolumes, type Resource } from '../../../kube/resource.ts';
+import type { Resource } from '../../../apis/resource.ts';
+import { ironCoreNetworkInterfaces, ironCoreVolumes } from '../../../apis/ironcore/resources.ts';
 import { claimBy, networkInterfaceClaims, volumeClaims, type Claimable, type ResourceClaims } from './claims.ts';
 import type { Reports } from './reports.ts';
 

@@ -7,7 +7,7 @@ import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { DesiredRuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { ApiError, ignoreNotFound } from '../../../kube/errors.ts';
 import { mergePatch } from '../../../kube/patch.ts';
-import { ironCoreMachines } from '../../../kube/resource.ts';
+import { ironCoreMachines } from '../../../apis/ironcore/resources.ts';
 import { requeue, type StepResult } from '../../../reconcile/result.ts';
 import type { Collaborators, MachinePass } from './machine-pass.ts';
 import { recipientOf } from './missing-machines.ts';

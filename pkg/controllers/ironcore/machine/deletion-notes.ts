@@ -7,7 +7,7 @@ import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { Writer } from '../../../kube/client.ts';
 import { ApiError, ignoreNotFound } from '../../../kube/errors.ts';
 import { mergePatch } from '../../../kube/patch.ts';
-import { ironCoreMachines } from '../../../kube/resource.ts';
+import { ironCoreMachines } from '../../../apis/ironcore/resources.ts';
 import { deletionNoteOf, deletionNoteText, type DeletionNote } from './deletion-note.ts';
 import type { MissingMachines } from './missing-machines.ts';
 

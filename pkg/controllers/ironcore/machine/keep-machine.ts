@@ -5,7 +5,7 @@ import { isBeingDeleted, keyOf, refOf } from '../../../apis/meta.ts';
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { ignoreNotFound } from '../../../kube/errors.ts';
-import { ironCoreMachines } from '../../../kube/resource.ts';
+import { ironCoreMachines } from '../../../apis/ironcore/resources.ts';
 import { requeue, stop, type StepResult } from '../../../reconcile/result.ts';
 import { carryOut, deleteRuntimeMachine } from './carry-out.ts';
 import type { MachineDecision, RuntimeChange } from './decision.ts';

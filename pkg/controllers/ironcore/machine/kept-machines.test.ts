@@ -6,7 +6,7 @@ import { MemoryClient, type NotedWrite } from '../../../../test/memory-client.ts
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import { Machine } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
-import { ironCoreMachinePools } from '../../../kube/resource.ts';
+import { ironCoreMachinePools } from '../../../apis/ironcore/resources.ts';
 import { silentLogger } from '../../../log/logger.ts';
 import { ironCoreMetrics } from '../../../metrics/ironcore.ts';
 import { KeptMachines, type Kept } from './kept-machines.ts';

@@ -30,7 +30,8 @@ import {
 import type { ObjectMetadata } from '../../../ironcore-runtime/gen/ironcore/meta/v1alpha1/meta.ts';
 import type { RuntimeFilter, RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { ApiError } from '../../../kube/errors.ts';
-import { ironCoreMachines, secrets } from '../../../kube/resource.ts';
+import { secrets } from '../../../kube/resource.ts';
+import { ironCoreMachines } from '../../../apis/ironcore/resources.ts';
 import { IRONCORE_MACHINE_FINALIZER } from './keys.ts';
 import { PoolClaims } from '../pool-claims.ts';
 import { KeptUses } from './kept-uses.ts';

@@ -5,7 +5,7 @@ import type { Lister } from '../../../cache/lister.ts';
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
 import { isDenial } from '../../../kube/errors.ts';
-import { ironCoreMachines } from '../../../kube/resource.ts';
+import { ironCoreMachines } from '../../../apis/ironcore/resources.ts';
 import { Finalizer } from '../../../reconcile/finalizer.ts';
 import { runSteps, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { PoolClaims } from '../pool-claims.ts';

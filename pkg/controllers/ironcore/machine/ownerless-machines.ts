@@ -2,7 +2,7 @@ import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { ignoreNotFound } from '../../../kube/errors.ts';
-import { ironCoreMachinePools, ironCoreMachines } from '../../../kube/resource.ts';
+import { ironCoreMachinePools, ironCoreMachines } from '../../../apis/ironcore/resources.ts';
 import { releaseOf } from '../../vms/orphan-release.ts';
 import { deleteRuntimeMachine } from './carry-out.ts';
 import { formerUIDsOf, poolUIDOf } from './former-pools.ts';

@@ -4,7 +4,7 @@ import { refOf } from '../../../apis/meta.ts';
 import type { Writer } from '../../../kube/client.ts';
 import { ignoreNotFound } from '../../../kube/errors.ts';
 import { statusPatch } from '../../../kube/patch.ts';
-import { ironCoreMachinePools } from '../../../kube/resource.ts';
+import { ironCoreMachinePools } from '../../../apis/ironcore/resources.ts';
 import { dated, conditionOf, withCondition } from '../../../reconcile/conditions.ts';
 
 /** A condition without its time. */

@@ -5,7 +5,7 @@ import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
 import { refOf } from '../../../apis/meta.ts';
 import { ignoreNotFound } from '../../../kube/errors.ts';
 import { mergePatchIfUnchanged, type MergePatch } from '../../../kube/patch.ts';
-import { ironCoreMachines } from '../../../kube/resource.ts';
+import { ironCoreMachines } from '../../../apis/ironcore/resources.ts';
 import { next, requeue } from '../../../reconcile/result.ts';
 import { withDevices } from './devices.ts';
 import { IRONCORE_MACHINE_FINALIZER, REQUESTED_AT_ANNOTATION } from './keys.ts';

@@ -9,7 +9,7 @@ import type { Writer } from '../../../kube/client.ts';
 import { ignoreNotFound, type ApiError } from '../../../kube/errors.ts';
 import { replacing } from '../../../kube/merge-change.ts';
 import { statusPatch } from '../../../kube/patch.ts';
-import { ironCoreMachines } from '../../../kube/resource.ts';
+import { ironCoreMachines } from '../../../apis/ironcore/resources.ts';
 import { isEqualInGo } from '../../../kube/zero-values.ts';
 import { conditionOf } from '../../../reconcile/conditions.ts';
 import { runtimeIDOf } from './runtime-id.ts';

@@ -12,7 +12,9 @@ import type { Lister } from '../../../cache/lister.ts';
 import type { RuntimeClass } from '../../../ironcore-runtime/runtime.ts';
 import type { Reader } from '../../../kube/client.ts';
 import { ApiError, ignoreNotFound } from '../../../kube/errors.ts';
-import { ironCorePrefixes, secrets, type Resource } from '../../../kube/resource.ts';
+import { secrets } from '../../../kube/resource.ts';
+import type { Resource } from '../../../apis/resource.ts';
+import { ironCorePrefixes } from '../../../apis/ironcore/resources.ts';
 import type { KeptUses } from './kept-uses.ts';
 import type { OptionalSecretData, Surroundings } from './desired-machine.ts';
 

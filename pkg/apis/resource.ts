@@ -1,0 +1,29 @@
+import type { KubeObject } from './meta.ts';
+
+/** Where objects of type T live in the API. The type parameter is carried by `_type`, which never exists at run time. */
+export interface Resource<T extends KubeObject> {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly plural: string;
+  readonly kind: string;
+  readonly namespaced: boolean;
+  /** Makes an object from the server what T says, in place, where its definition may have stored something else. */
+  normalise?(object: T): T;
+  /** What is sent for such an object, or a part of one, where that differs from what T says. */
+  toWire?(object: object): object;
+  /** The same objects in an older version, for where this one is not served. */
+  readonly older?: Resource<T>;
+  readonly _type?: T;
+}
+
+/** One of a group in a version, which is not namespaced if that is said. */
+export function defineResource<T extends KubeObject>(
+  group: string,
+  version: string,
+  plural: string,
+  kind: string,
+  namespaced = true,
+): Resource<T> {
+  return Object.freeze({ group, version, plural, kind, namespaced });
+}
