@@ -14,7 +14,17 @@ export interface Resource<T extends KubeObject> {
   toWire?(object: object): object;
   /** The same objects in an older version, for where this one is not served. */
   readonly older?: Resource<T>;
+  /** The files of this project that define it, and let a process use it. */
+  readonly shipped?: ShippedFiles;
   readonly _type?: T;
+}
+
+/** Paths from the root of the project. */
+export interface ShippedFiles {
+  /** Folder of its CustomResourceDefinition; Kubernetes has it, or others ship it, without one. */
+  readonly definitions?: string;
+  /** The file that grants what is done with it; that of the process without it. */
+  readonly roles?: string;
 }
 
 /** One of a group in a version, which is not namespaced if that is said. */
@@ -24,6 +34,7 @@ export function defineResource<T extends KubeObject>(
   plural: string,
   kind: string,
   namespaced = true,
+  shipped?: ShippedFiles,
 ): Resource<T> {
-  return Object.freeze({ group, version, plural, kind, namespaced });
+  return Object.freeze({ group, version, plural, kind, namespaced, ...(shipped !== undefined && { shipped }) });
 }

@@ -28,7 +28,15 @@ import { defineResource, type Resource } from '../apis/resource.ts';
 import { ApiError } from './errors.ts';
 
 function ours<T extends KubeObject>(plural: string, kind: string, normalise: (object: T) => T): Resource<T> {
-  return Object.freeze({ group: GROUP, version: VERSION, plural, kind, namespaced: true, normalise });
+  return Object.freeze({
+    group: GROUP,
+    version: VERSION,
+    plural,
+    kind,
+    namespaced: true,
+    normalise,
+    shipped: { definitions: 'crds' },
+  });
 }
 
 export const machines = ours<Machine>('machines', 'Machine', normaliseMachine);

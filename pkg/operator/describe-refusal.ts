@@ -1,25 +1,10 @@
 import type { Cluster } from '../gate/gate.ts';
-import { CLUSTER_API_GROUP } from '../apis/cluster-api/keys.ts';
-import { COMPUTE_GROUP } from '../apis/ironcore/group.ts';
-import { CLUSTER_GROUP } from '../apis/mirantis/machine.ts';
-import { KAAS_GROUP } from '../apis/mirantis/pool.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { ApiError } from '../kube/errors.ts';
 import { definitionFile } from '../preflight/definitions.ts';
-import { customResourceDefinitions, versionsOf } from '../kube/resource.ts';
+import { versionsOf } from '../kube/resource.ts';
 import type { Resource } from '../apis/resource.ts';
-import { CLUSTER_API_FILE } from '../preflight/roles/cluster-api.ts';
-import { MIRANTIS_FILE } from '../preflight/roles/mirantis.ts';
 import { describeUnauthorized } from './cannot-start.ts';
-
-/** The shipped files that grant what is read of groups that are not ours. */
-const ROLES_OF_GROUPS: ReadonlyMap<string, string> = new Map([
-  [CLUSTER_GROUP, MIRANTIS_FILE],
-  [KAAS_GROUP, MIRANTIS_FILE],
-  [CLUSTER_API_GROUP, CLUSTER_API_FILE],
-  [COMPUTE_GROUP, 'deploy/rbac/ironcore-*.yaml'],
-  [customResourceDefinitions.group, CLUSTER_API_FILE],
-]);
 
 /** `machines.cluster.k8s.io`: there are Machines of two groups. */
 export function qualified({ group, plural }: Resource<KubeObject>): string {
@@ -36,6 +21,6 @@ export function describeRefusal(cluster: Cluster, roleFile: string, kind: Resour
     return `the ${cluster} cluster does not serve ${qualified(kind)} in ${versions}: ${remedy}, or upgrade the component that serves it`;
   }
   if (err.reason === 'Unauthorized') return describeUnauthorized(cluster, err);
-  const file = ROLES_OF_GROUPS.get(kind.group) ?? roleFile;
+  const file = kind.shipped?.roles ?? roleFile;
   return `missing permissions in the ${cluster} cluster: read ${qualified(kind)}: apply ${file} (${err.message})`;
 }

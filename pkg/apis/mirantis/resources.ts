@@ -1,8 +1,34 @@
 import type { CloudCluster } from './cluster.ts';
 import { CLUSTER_GROUP, CLUSTER_VERSION, type ClusterMachine } from './machine.ts';
 import { KAAS_GROUP, KAAS_VERSION, type MachinePool } from './pool.ts';
-import { defineResource } from '../resource.ts';
+import { defineResource, type ShippedFiles } from '../resource.ts';
 
-export const clusterMachines = defineResource<ClusterMachine>(CLUSTER_GROUP, CLUSTER_VERSION, 'machines', 'Machine');
-export const cloudClusters = defineResource<CloudCluster>(CLUSTER_GROUP, CLUSTER_VERSION, 'clusters', 'Cluster');
-export const machinePools = defineResource<MachinePool>(KAAS_GROUP, KAAS_VERSION, 'machinepools', 'MachinePool');
+/** The shipped file that grants what the front end for Mirantis Container Cloud needs beside the others. */
+export const MIRANTIS_FILE = 'deploy/rbac/mirantis.yaml';
+
+const SHIPPED: ShippedFiles = { definitions: 'crds/mirantis', roles: MIRANTIS_FILE };
+
+export const clusterMachines = defineResource<ClusterMachine>(
+  CLUSTER_GROUP,
+  CLUSTER_VERSION,
+  'machines',
+  'Machine',
+  true,
+  SHIPPED,
+);
+export const cloudClusters = defineResource<CloudCluster>(
+  CLUSTER_GROUP,
+  CLUSTER_VERSION,
+  'clusters',
+  'Cluster',
+  true,
+  SHIPPED,
+);
+export const machinePools = defineResource<MachinePool>(
+  KAAS_GROUP,
+  KAAS_VERSION,
+  'machinepools',
+  'MachinePool',
+  true,
+  SHIPPED,
+);

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../apis/meta.ts';
 import { CLUSTER_API_MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
 import { customResourceDefinitions, secrets } from '../../kube/resource.ts';
-import { clusterAPIClusters, clusterAPIMachines } from '../../apis/cluster-api/resources.ts';
+import { CLUSTER_API_FILE, clusterAPIClusters, clusterAPIMachines } from '../../apis/cluster-api/resources.ts';
 import { type CachingProcess, cached } from './kind.ts';
 
 const isClusterAPI = ({ controllers }: CachingProcess): boolean => controllers.has('cluster-api');
@@ -20,7 +20,7 @@ export const CLUSTER_API_KINDS = {
     isClusterAPI(process) && process.clusterAPIEverywhere === true ? { metadataOnly: true } : undefined,
   ),
   /** CustomResourceDefinitions of the control cluster, metadata only. */
-  definitions: cached<KubeObject>(customResourceDefinitions, (process) =>
+  definitions: cached<KubeObject>({ ...customResourceDefinitions, shipped: { roles: CLUSTER_API_FILE } }, (process) =>
     isClusterAPI(process) ? { metadataOnly: true } : undefined,
   ),
 };

@@ -1,3 +1,4 @@
+import { CLUSTER_API_FILE } from '../../apis/cluster-api/resources.ts';
 import {
   BOOTSTRAP_GROUP,
   CLUSTER_API_GROUP,
@@ -5,9 +6,6 @@ import {
   INFRASTRUCTURE_GROUP,
 } from '../../apis/cluster-api/keys.ts';
 import { EVENTS, FOLLOW, READ, type Grant, type RoleFile } from './role.ts';
-
-/** The shipped file that grants what the controller for Cluster API needs beside the others. */
-export const CLUSTER_API_FILE = 'deploy/rbac/cluster-api.yaml';
 
 /** Which kinds there are depends on the providers. */
 function ofProviders(group: string): Grant {

@@ -1,10 +1,8 @@
+import { MIRANTIS_FILE } from '../../apis/mirantis/resources.ts';
 import { GROUP } from '../../apis/machine/v1alpha1/group.ts';
 import { CLUSTER_GROUP } from '../../apis/mirantis/machine.ts';
 import { KAAS_GROUP } from '../../apis/mirantis/pool.ts';
 import { FOLLOW, type RoleFile } from './role.ts';
-
-/** The shipped file that grants what the front end for Mirantis Container Cloud needs beside the others. */
-export const MIRANTIS_FILE = 'deploy/rbac/mirantis.yaml';
 
 /** What does not work without the kinds that the front end can do without. */
 export const LOST_WITHOUT_CLUSTERS = 'maintenance does not wait for Clusters, and Clusters do not restrict labels';
