@@ -152,6 +152,24 @@ describe('the playground', () => {
     expect(await untilRunning(3)).toEqual(names.filter((name) => !name.startsWith('more-')));
   });
 
+  test('applies on the server, and stores nothing of a dry run', async () => {
+    const dry = await k('create --dry-run=server -f -', deployment('dry', 0));
+    const sides = [
+      await k('apply --server-side -f -', deployment('side', 0)),
+      await k('apply --server-side -f -', { ...deployment('side', 0), metadata: { name: 'side', labels: { a: 'b' } } }),
+    ];
+    const labelled = await k('get mcd -l a=b -o name');
+    const shown = await k('get mcd dry');
+    expect(await k('delete mcd side')).toMatchObject({ isDone: true });
+
+    expect(dry.stdout).toContain('machinedeployment.machine.sapcloud.io/dry created (server dry run)');
+    expect(shown.stderr).toContain('machinedeployments.machine.sapcloud.io "dry" not found');
+    for (const { stdout } of sides) {
+      expect(stdout).toContain('machinedeployment.machine.sapcloud.io/side serverside-applied');
+    }
+    expect(labelled.stdout).toBe('machinedeployment.machine.sapcloud.io/side\n');
+  });
+
   test('shows a watch as it goes', async () => {
     await k('scale mcd pool --replicas=3');
     await untilRunning(3);
@@ -191,16 +209,10 @@ describe('the playground', () => {
       error: 'strategy.type must be RollingUpdate, Recreate or InPlaceUpdate',
     },
     {
-      what: 'server-side apply',
+      what: 'a server-side apply of what others have set',
       line: 'apply --server-side -f -',
-      manifest: deployment('other', 1),
-      error: 'the simulated API server does not know server-side apply',
-    },
-    {
-      what: 'a dry run',
-      line: 'create --dry-run=server -f -',
-      manifest: deployment('dry', 1),
-      error: 'the simulated API server does not know dry runs',
+      manifest: deployment('pool', 9),
+      error: 'the simulated API server does not know conflicts of server-side apply',
     },
     {
       what: 'what kubectl sends as protobuf',

@@ -7,7 +7,8 @@ import type { ClusterAPICluster } from '../../pkg/apis/cluster-api/cluster.ts';
 import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import { ContractSimulator, SIM_MACHINE } from '../contract-simulator.ts';
-import { namespace, privateControlPlane, WITHOUT_KUBELETS } from '../env/environment.ts';
+import { privateApiServer } from '../env/api-server.ts';
+import { namespace, WITHOUT_KUBELETS } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { OperatorSession } from './operator-session.ts';
 import { grant } from './shipped-roles.ts';
@@ -17,7 +18,7 @@ const VERSION = 'cluster.x-k8s.io/v1beta2';
 // promise: cluster-api/beside/all-namespaces
 test('with --cluster-api-all-namespaces Machines of every namespace are looked after, by the shipped roles', async () => {
   await using stack = new AsyncDisposableStack();
-  const plane = stack.use(await privateControlPlane(WITHOUT_KUBELETS));
+  const plane = stack.use(await privateApiServer(WITHOUT_KUBELETS));
   const { connection } = plane;
   const api = connection.api();
   stack.defer(() => api.close());

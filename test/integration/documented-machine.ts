@@ -1,3 +1,4 @@
+import { type Manifest, parseManifests } from '../../hack/control-plane/apply.ts';
 /** The two examples of the documentation of Mirantis Container Cloud, joined. */
 export const DOCUMENTED_MACHINE = `
 apiVersion: cluster.k8s.io/v1alpha1
@@ -32,3 +33,17 @@ spec:
       delete: false
       deletionPolicy: graceful
 `;
+
+/** As a manifest. */
+export type DocumentedMachine = Manifest & { readonly spec: { readonly providerSpec: { readonly value: object } } };
+
+/** The documented Machine in a namespace, with another name and with changes of its value. */
+export function documentedMachine(
+  namespace: string,
+  { name, value = {} }: { readonly name?: string; readonly value?: object } = {},
+): DocumentedMachine {
+  const [manifest] = parseManifests(DOCUMENTED_MACHINE) as [DocumentedMachine];
+  const metadata = { ...manifest.metadata, namespace, name: name ?? manifest.metadata.name };
+  const spec = { providerSpec: { value: { ...manifest.spec.providerSpec.value, ...value } } };
+  return { ...manifest, metadata, spec };
+}

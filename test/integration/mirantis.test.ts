@@ -3,8 +3,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { Api } from '../../hack/control-plane/api.ts';
-import { applyManifests, parseManifests, readManifests, type Manifest } from '../../hack/control-plane/apply.ts';
-import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
+import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
 import type { ClusterMachine, ProviderStatus } from '../../pkg/apis/mirantis/machine.ts';
 import type { MachinePool } from '../../pkg/apis/mirantis/pool.ts';
 import { DriverError } from '../../pkg/driver/error.ts';
@@ -20,9 +19,9 @@ import {
 } from '../../pkg/kube/resource.ts';
 import { clusterMachines, machinePools } from '../../pkg/apis/mirantis/resources.ts';
 import { secret } from '../builders.ts';
-import { privateControlPlane } from '../env/environment.ts';
+import { privateApiServer, type TestServer } from '../env/api-server.ts';
 import { eventually } from '../expect/eventually.ts';
-import { DOCUMENTED_MACHINE } from './documented-machine.ts';
+import { type DocumentedMachine, documentedMachine } from './documented-machine.ts';
 import { MachineWorld } from './machine-world.ts';
 
 const PATIENCE = { timeoutMs: 90_000 };
@@ -36,7 +35,7 @@ const SETTINGS = {
 /** A flavor that the cloud does not have. */
 const UNKNOWN_FLAVOR = 'kaas.unknown';
 
-let plane: ControlPlane;
+let plane: TestServer;
 let api: Api;
 let world: MachineWorld;
 /** Every state in one word that a Machine showed, by name. */
@@ -63,7 +62,7 @@ function asOpenStack(sim: Driver): Driver {
 
 beforeAll(async () => {
   // Of its own: where both groups are served, kubectl takes `machine` for theirs.
-  plane = await privateControlPlane();
+  plane = await privateApiServer();
   const { connection } = plane;
   api = connection.api();
   await applyManifests(api, readManifests(path.join(import.meta.dirname, '../../crds/mirantis')));
@@ -91,7 +90,7 @@ afterAll(async () => {
   for (const one of items) await gone(one.metadata.name);
   await world[Symbol.asyncDispose]();
   await api.close();
-  await plane.stop();
+  await plane[Symbol.asyncDispose]();
 });
 
 const collection = (): string => `/apis/cluster.k8s.io/v1alpha1/namespaces/${world.namespace}/machines`;
@@ -110,11 +109,8 @@ async function apply(manifest: object): Promise<void> {
 }
 
 /** The documented Machine in the namespace of the test, with changes. */
-function documented(name?: string, value: object = {}): Manifest & { readonly spec: unknown } {
-  const [manifest] = parseManifests(DOCUMENTED_MACHINE) as [Manifest & { spec: { providerSpec: { value: object } } }];
-  const metadata = { ...manifest.metadata, namespace: world.namespace, name: name ?? manifest.metadata.name };
-  const spec = { providerSpec: { value: { ...manifest.spec.providerSpec.value, ...value } } };
-  return { ...manifest, metadata, spec };
+function documented(name?: string, value: object = {}): DocumentedMachine {
+  return documentedMachine(world.namespace, { ...(name !== undefined && { name }), value });
 }
 
 /** Changes `spec.providerSpec.value` as a user does. */
@@ -478,76 +474,6 @@ test('a Cluster admits the maintenance of its Machines, and limits the labels of
     expect((await world.user.reader.list(nodeLabelPolicies, { namespace: world.namespace })).items).toEqual([]);
   }, PATIENCE);
   await api.request(`${clusters}/example-cluster`, { method: 'DELETE' });
-});
-
-// promise: front-end-mirantis/forbidden-labels-refused
-test('labels that a policy does not allow are refused where they are written, of Machines and of pools', async () => {
-  const folder = path.join(import.meta.dirname, '../../deploy/policies');
-  const policies = readManifests(folder).filter(({ metadata }) => metadata.name.includes('mirantis'));
-  const { namespace } = world;
-  const name = 'labelled';
-  await apply(documented(name, { nodeLabels: [{ key: 'rack', value: '7' }] }));
-  await applyManifests(api, policies);
-  const policy: Manifest = {
-    apiVersion: 'machine.sapcloud.io/v1alpha1',
-    kind: 'NodeLabelPolicy',
-    metadata: { name: 'of-test', namespace },
-    spec: {
-      machineLabels: { 'cluster.sigs.k8s.io/cluster-name': 'example-cluster' },
-      allowed: [{ key: 'tier', value: 'web' }],
-    },
-  };
-  await applyManifests(api, [policy]);
-  const dryRun = async (manifest: object, at: string): Promise<Answer> =>
-    await api.request(`${at}?dryRun=All`, { method: 'POST', body: manifest });
-  const labels = [
-    { key: 'tier', value: 'db' },
-    { key: 'zone', value: 'a' },
-  ];
-  const says = {
-    status: 403,
-    body: {
-      message: expect.stringContaining(
-        'NodeLabelPolicy of-test does not allow label tier=db (allowed: web), label zone=a (no value of this key) in nodeLabels',
-      ),
-    },
-  };
-
-  await eventually(async () => {
-    expect(await dryRun(documented('refused', { nodeLabels: labels }), collection())).toMatchObject(says);
-  }, PATIENCE);
-  const { spec, metadata } = documented('p');
-  const machineSpec = (value: object): object => ({
-    providerSpec: { value: { ...(spec as { providerSpec: { value: object } }).providerSpec.value, ...value } },
-  });
-  const pool = (value: object): object => ({
-    apiVersion: 'kaas.mirantis.com/v1alpha1',
-    kind: 'MachinePool',
-    metadata: { ...metadata, name: 'refused' },
-    spec: { replicas: 0, machineSpec: machineSpec(value) },
-  });
-  const pools = poolPath('');
-  expect(await dryRun(pool({ nodeLabels: labels }), pools)).toMatchObject(says);
-  expect(await dryRun(pool({ nodeLabels: [{ key: 'tier', value: 'web' }] }), pools)).toMatchObject({ status: 201 });
-  expect(await dryRun(documented('allowed', { nodeLabels: [] }), collection())).toMatchObject({ status: 201 });
-  // What was there before may stay.
-  expect(
-    await edit(name, {
-      nodeLabels: [
-        { key: 'rack', value: '7' },
-        { key: 'tier', value: 'web' },
-      ],
-    }),
-  ).toMatchObject({
-    status: 200,
-  });
-  expect(await edit(name, { nodeLabels: [{ key: 'rack', value: '8' }] })).toMatchObject({ status: 403 });
-
-  await api.request(`/apis/machine.sapcloud.io/v1alpha1/namespaces/${namespace}/nodelabelpolicies/of-test`, {
-    method: 'DELETE',
-  });
-  await remove(name);
-  await gone(name);
 });
 
 test('what happens is told where an operator looks, and why', async () => {

@@ -82,16 +82,41 @@ describe('the simulated API server', () => {
     expect(at(rest, ['items'])).toHaveLength(3);
   });
 
+  const apply = (body: unknown, query = '') => ({
+    method: 'PATCH',
+    path: `${PATH}/a?fieldManager=test${query}`,
+    body,
+    contentType: 'application/apply-patch+yaml',
+  });
+  const asked = machine('a');
+
   test.each([
-    { what: 'a dry run', request: { method: 'POST', path: `${PATH}?dryRun=All`, body: machine('a') } },
+    { what: 'an apply of YAML', request: apply(undefined) },
     {
-      what: 'server-side apply',
-      request: { method: 'PATCH', path: `${PATH}/a`, body: {}, contentType: 'application/apply-patch+yaml' },
+      what: 'an apply that takes a value from somebody else',
+      request: apply({ ...asked, spec: { class: { kind: 'MachineClass', name: 'other' } } }),
+    },
+    { what: 'an apply of what is not defined', request: apply({ ...asked, spec: { ...asked.spec, more: 1 } }) },
+    {
+      what: 'an apply of a list whose entries have keys',
+      request: apply({ ...asked, status: { machineConditions: [{ type: 'Drained', status: 'True' }] } }),
     },
   ])('says of $what that it does not know it', ({ request }) => {
     const server = simulatedServer('ns');
     create(server, 'a');
 
     expect(server.handle(request)).toMatchObject({ code: 501 });
+  });
+
+  test('remembers of an object that is gone nothing that was applied', () => {
+    const server = simulatedServer('ns');
+    const labelled = (labels: object): object => ({ ...asked, metadata: { name: 'a', labels } });
+    server.handle(apply(labelled({ one: 'x' })));
+    server.handle({ method: 'DELETE', path: `${PATH}/a` });
+    create(server, 'a', { labels: { one: 'x' } });
+
+    const answer = bodyOf(server.handle(apply(labelled({ two: 'y' }))));
+
+    expect(at(answer, ['metadata', 'labels'])).toEqual({ one: 'x', two: 'y' });
   });
 });

@@ -1,15 +1,15 @@
+import { Applies } from './applies.ts';
 import { Deletions, goneStatus } from './deletions.ts';
 import { discovered } from './discovery.ts';
 import { takeDisruption, withDisruption } from './eviction.ts';
+import { isDryRun } from './dry-run.ts';
 import { badRequest, Failure, invalid, notFound, notServed, notSimulated } from './failure.ts';
 import { isMembers, type Members } from './json.ts';
 import type { Kind } from './kinds.ts';
 import { list, selectionOf } from './lists.ts';
 import { Objects } from './objects.ts';
 import { openAPIOf } from './openapi.ts';
-import { jsonPatched, JsonPatchError } from './patch/json-patch.ts';
-import { mergePatched } from './patch/merge-patch.ts';
-import { strategicallyPatched } from './patch/strategic-merge-patch.ts';
+import { patched, patchedValue, SERVER_SIDE_APPLY } from './patch/patched.ts';
 import { type Representation, representationFor } from './representation.ts';
 import { type Route, routeOf } from './route.ts';
 import { scaled, scaleOf } from './scale.ts';
@@ -44,7 +44,6 @@ export type APIAnswer =
   | { readonly code: number; readonly body: object | string }
   | { readonly code: 200; readonly watch: Watch; readonly representation: Representation };
 
-const SERVER_SIDE_APPLY = 'application/apply-patch+yaml';
 /** Kinds whose DELETE shows the object even when it is gone. */
 const SHOWN_WHEN_GONE: ReadonlySet<string> = new Set([
   'pods',
@@ -62,6 +61,7 @@ export class SimulatedAPIServer {
   readonly objects: Objects;
   readonly kinds: readonly Kind[];
   readonly #writes: Writes;
+  readonly #applies: Applies;
   readonly #deletions: Deletions;
   readonly #nowMs: () => number;
   readonly #timestamp: () => string;
@@ -73,6 +73,7 @@ export class SimulatedAPIServer {
     this.#timestamp = () => `${new Date(nowMs()).toISOString().slice(0, 19)}Z`;
     const source = { timestamp: this.#timestamp, uid, suffix };
     this.#writes = new Writes(this.objects, source, this.#kind('namespaces'));
+    this.#applies = new Applies(this.objects, this.#writes);
     this.#deletions = new Deletions(this.objects, nowMs);
   }
 
@@ -89,7 +90,11 @@ export class SimulatedAPIServer {
   #answer(request: APIRequest): APIAnswer {
     const [path = ''] = request.path.split('?', 1);
     const query = new URLSearchParams(request.path.slice(path.length));
-    if (query.has('dryRun')) throw notSimulated('dry runs');
+    if (isDryRun(request, query)) return this.objects.dryRun(() => this.#routed(request, path, query));
+    return this.#routed(request, path, query);
+  }
+
+  #routed(request: APIRequest, path: string, query: URLSearchParams): APIAnswer {
     const found = discovered(this.kinds, path) ?? openAPIOf(this.kinds, path);
     if (found !== undefined) return { code: 200, body: found };
     const review = reviewed(path, request.body);
@@ -131,7 +136,11 @@ export class SimulatedAPIServer {
   #object(route: Route, request: APIRequest, query: URLSearchParams): APIAnswer {
     const { kind, subresource } = route;
     const { method, body, accept } = request;
-    if (request.contentType?.startsWith(SERVER_SIDE_APPLY) === true) throw notSimulated('server-side apply');
+    if (method === 'PATCH' && request.contentType?.startsWith(SERVER_SIDE_APPLY) === true) {
+      const present = subresource === undefined ? this.#present(route) : this.#find(route);
+      const { object, isNew } = this.#applies.apply(route, present, request, query);
+      return { code: isNew ? 201 : 200, body: object };
+    }
     const old = this.#find(route);
     switch (method) {
       case 'GET':
@@ -196,10 +205,14 @@ export class SimulatedAPIServer {
     return { code: 201, body: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 } };
   }
 
-  #find({ kind, namespace, name = '' }: Route): StoredObject {
-    const found = this.objects.of(kind).get(keyOf({ ...(namespace !== undefined && { namespace }), name }));
-    if (found === undefined) throw notFound(kind, name);
+  #find(route: Route): StoredObject {
+    const found = this.#present(route);
+    if (found === undefined) throw notFound(route.kind, route.name ?? '');
     return found;
+  }
+
+  #present({ kind, namespace, name = '' }: Route): StoredObject | undefined {
+    return this.objects.of(kind).get(keyOf({ ...(namespace !== undefined && { namespace }), name }));
   }
 
   #kind(plural: string): Kind | undefined {
@@ -211,46 +224,6 @@ function methodNotAllowed(): Failure {
   return new Failure(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {
     details: {},
   });
-}
-
-function patched(kind: Kind, old: StoredObject, request: APIRequest): StoredObject {
-  const wanted = patchedValue(kind, old, request);
-  if (!isMembers(wanted)) throw badRequest('the patch does not make an object');
-  return wanted as StoredObject;
-}
-
-function patchedValue(kind: Kind, value: object, { body, contentType = '' }: APIRequest): unknown {
-  switch (contentType.split(';')[0]) {
-    case 'application/merge-patch+json':
-      return mergePatched(value, body);
-    case 'application/strategic-merge-patch+json':
-      if (kind.lists === undefined) throw unsupportedPatch();
-      return strategicallyPatched(value, body as Members, kind.lists);
-    case 'application/json-patch+json':
-      return afterJsonPatch(value, body);
-    default:
-      throw unsupportedPatch();
-  }
-}
-
-function unsupportedPatch(): Failure {
-  const types = 'application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml';
-  return new Failure(
-    415,
-    'UnsupportedMediaType',
-    `the body of the request was in an unknown format - accepted media types include: ${types}`,
-  );
-}
-
-function afterJsonPatch(value: object, body: unknown): unknown {
-  if (!Array.isArray(body)) throw badRequest('a JSON patch is a list of operations');
-  try {
-    return jsonPatched(value, body);
-  } catch (err) {
-    if (!(err instanceof JsonPatchError)) throw err;
-    // As the API server says it: no kind, no name.
-    throw invalid({ kind: '', group: '' }, '', [{ reason: 'FieldValueInvalid', message: err.message }]);
-  }
 }
 
 /** Fields that a definition does not know are refused where the client asks for that, as `kubectl` does. */

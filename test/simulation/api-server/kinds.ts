@@ -35,7 +35,8 @@ export interface Kind {
   readonly lists?: ListStrategies;
 }
 
-const OF_ALL: ListStrategies = { finalizers: 'set', ownerReferences: { key: 'uid' } };
+/** Of the metadata of every object. */
+export const METADATA_LISTS: ListStrategies = { finalizers: 'set', ownerReferences: { key: 'uid' } };
 const NAMES = ['metadata.name', 'metadata.namespace'];
 
 export function builtIn(
@@ -60,7 +61,7 @@ export function builtIn(
     hasGeneration: false,
     ...rest,
     fields: [...NAMES, ...fields],
-    lists: { ...OF_ALL, ...lists },
+    lists: { ...METADATA_LISTS, ...lists },
   };
 }
 

@@ -17,6 +17,7 @@ export class Objects {
   readonly #histories = new Map<Kind, History>();
   readonly #listeners = new Set<ChangeListener>();
   readonly #restoreListeners = new Set<() => void>();
+  #isDryRun = false;
 
   constructor(firstRevision: number) {
     this.revisions = new Revisions(firstRevision);
@@ -28,6 +29,21 @@ export class Objects {
     const history = new History();
     this.#histories.set(kind, history);
     return history;
+  }
+
+  /** Whether nothing is stored at the moment. */
+  get isDryRun(): boolean {
+    return this.#isDryRun;
+  }
+
+  /** Calls `write`, of which nothing is stored: what it returns is what it would have been. */
+  dryRun<T>(write: () => T): T {
+    this.#isDryRun = true;
+    try {
+      return write();
+    } finally {
+      this.#isDryRun = false;
+    }
   }
 
   /** Stores an object, which gets the next resourceVersion, and returns it as it is stored. */
@@ -73,6 +89,7 @@ export class Objects {
   }
 
   #change(kind: Kind, object: StoredObject, type: Change['type'], previous: StoredObject | undefined): StoredObject {
+    if (this.#isDryRun) return withoutEmptyRevision(object);
     const rv = this.revisions.next();
     const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(rv) } };
     const change = { rv, type, object: stored, previous };
@@ -82,4 +99,10 @@ export class Objects {
     for (const listener of listeners) listener(kind, change);
     return stored;
   }
+}
+
+/** A new object of a dry run has no resourceVersion. */
+function withoutEmptyRevision(object: StoredObject): StoredObject {
+  const { resourceVersion, ...metadata } = object.metadata;
+  return resourceVersion === '' ? ({ ...object, metadata } as StoredObject) : object;
 }

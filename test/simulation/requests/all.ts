@@ -1,3 +1,4 @@
+import { APPLY_ROWS } from './apply-rows.ts';
 import { BUILT_IN_ROWS } from './built-in-rows.ts';
 import { DELETION_ROWS } from './deletion-rows.ts';
 import { IRONCORE_ROWS } from './ironcore-rows.ts';
@@ -16,6 +17,7 @@ export const ROWS: readonly Row[] = [
   ...BUILT_IN_ROWS,
   ...IRONCORE_ROWS,
   ...MIRANTIS_ROWS,
+  ...APPLY_ROWS,
   ...KUBECTL_ROWS,
   ...LIST_ROWS,
   ...TABLE_ROWS,

@@ -106,6 +106,8 @@ export const strategic = (title: string, what: string, body: Body, more: More = 
 export const jsonPatch = (title: string, what: string, body: Body, more: More = {}): Row =>
   row(title, 'PATCH', what, body, more, 'application/json-patch+json');
 
+export const apply = (title: string, what: string, body: Body, more: More = {}): Row =>
+  row(title, 'PATCH', what, body, more, 'application/apply-patch+yaml');
 /** `metadata.resourceVersion` of a saved answer. */
 export const rvOf = (given: Given, name: string): string =>
   String(at(given.saved(name), ['metadata', 'resourceVersion']));

@@ -12,7 +12,6 @@ import { collectGarbage } from '../world/garbage-collector.ts';
 import { Authorizer, RBAC_KINDS } from './authorizer.ts';
 import { appliesDefinition, define, DEFINITION_KIND } from './definitions.ts';
 import { HTTPSFront } from './https-front.ts';
-import { createdByApply, upserted } from './upsert.ts';
 import { authenticator, type User } from './users.ts';
 
 const MORE: readonly Kind[] = [
@@ -22,7 +21,6 @@ const MORE: readonly Kind[] = [
 ];
 const parsed = new Map<string, readonly Kind[]>();
 const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
-const APPLY = 'application/apply-patch+yaml';
 
 /**
  * A simulated API server that is reached as a real one is, over HTTPS and with the certificates and tokens of one, and that obeys roles. Of
@@ -92,11 +90,8 @@ function answer({ server, kinds, authorizer }: Parts, request: APIRequest, user:
   const review = authorizer.review(request, user);
   if (review !== undefined) return { code: 201, body: review };
   authorizer.require(request, user);
-  const { method, path, contentType = '' } = request;
-  if (contentType.startsWith(APPLY)) {
-    if (appliesDefinition(request)) return define(server, kinds, request);
-    return path.startsWith('/apis/rbac.') ? upserted(server, request) : createdByApply(server, request);
-  }
+  const { method, path } = request;
+  if (appliesDefinition(request)) return define(server, kinds, request);
   const [, namespace] = method === 'DELETE' ? (/^\/api\/v1\/namespaces\/([^/?]+)$/.exec(path) ?? []) : [];
   return namespace === undefined ? server.handle(request) : erased(server, namespace);
 }
