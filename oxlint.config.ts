@@ -19,6 +19,7 @@ export const TIERS = [
   ['process', 'config'],
   ['preflight'],
   ['operator'],
+  ['worlds'],
   ['controllers'],
   ['autoscaler', 'fleet'],
   ['status-page'],
@@ -62,6 +63,17 @@ export const INNER_TIERS: Readonly<Record<string, readonly (readonly string[])[]
 
 /** What no folder of pkg imports. */
 const ABOVE_PKG = ['cmd', 'hack', 'test'];
+/** APIs that are served beside ours. What is below `worlds` gets them as values (pkg/operator/world.ts), and knows none by name. */
+const WORLDS = ['mirantis', 'cluster-api', 'ironcore'];
+/** Flags still name settings of IronCore; drivers and the runtime are of one API by their purpose. */
+const KNOW_A_WORLD = ['apis', 'config', 'drivers', 'ironcore-runtime'];
+const BELOW_WORLDS = TIERS.slice(
+  0,
+  TIERS.findIndex((tier) => tier.includes('worlds')),
+)
+  .flat()
+  .filter((folder) => !KNOW_A_WORLD.includes(folder));
+
 /** Generated code has folders of the wire's names. */
 const EXCEPT = ['!**/gen/**'];
 
@@ -102,7 +114,8 @@ const everywhere = (folders: readonly string[]): string[] => folders.map((folder
 const refused = new Map(
   laterThan(TIERS).map(({ folder, later }) => {
     const forCommands = FOR_COMMANDS.filter((other) => other !== folder);
-    return [`pkg/${folder}`, everywhere([...new Set([...later, ...forCommands, ...ABOVE_PKG])])];
+    const worlds = BELOW_WORLDS.includes(folder) ? WORLDS.map((world) => `**/apis/${world}/**`) : [];
+    return [`pkg/${folder}`, [...everywhere([...new Set([...later, ...forCommands, ...ABOVE_PKG])]), ...worlds]];
   }),
 );
 for (const [parent, tiers] of Object.entries(INNER_TIERS)) {

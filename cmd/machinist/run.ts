@@ -9,6 +9,7 @@ import { createLogger } from '../../pkg/log/logger.ts';
 import { autoscaler } from '../../pkg/autoscaler/index.ts';
 import { controllers } from '../../pkg/controllers/index.ts';
 import { Operator } from '../../pkg/operator/operator.ts';
+import { WORLDS } from '../../pkg/worlds/index.ts';
 import { statusPage } from '../../pkg/status-page/index.ts';
 import { version } from './version.ts';
 
@@ -23,7 +24,16 @@ export async function run({ config, warnings }: ParsedCommandLine): Promise<void
     const identity = `${hostname()}_${randomBytes(4).toString('hex')}`;
     const { env } = process;
     const clock = new SystemClock();
-    const operator = await Operator.open({ config, identity, version: version(), env, clock, log, host: process });
+    const operator = await Operator.open({
+      config,
+      worlds: WORLDS,
+      identity,
+      version: version(),
+      env,
+      clock,
+      log,
+      host: process,
+    });
     statusPage(operator);
     process.exit(await operator.run(controllers(operator), autoscaler(operator)));
   } catch (err) {

@@ -1,4 +1,5 @@
-import { ROLE_FILES } from '../../pkg/preflight/permissions.ts';
+import { allRoleFiles } from '../../pkg/preflight/permissions.ts';
+import { WORLDS } from '../../pkg/worlds/index.ts';
 import type { Grant, Role, RoleFile } from '../../pkg/preflight/roles/role.ts';
 import { table } from './table.ts';
 
@@ -22,7 +23,7 @@ interface Rule {
 /** deploy/rbac, as far as pkg/preflight/roles says what is in it. */
 export async function roleFilesOf(): Promise<ReadonlyMap<string, string>> {
   const { format } = await import('prettier');
-  const files = ROLE_FILES.map(async (one): Promise<[string, string]> => {
+  const files = allRoleFiles(WORLDS).map(async (one): Promise<[string, string]> => {
     const text = [
       comment(`${one.comment} docs/reference/permissions.md lists the rules.`),
       comment('Generated from pkg/preflight/roles by npm run generate.'),
@@ -36,7 +37,7 @@ export async function roleFilesOf(): Promise<ReadonlyMap<string, string>> {
 /** docs/reference/permissions.md: what each file of deploy/rbac grants, and why. */
 export async function permissionsReference(): Promise<string> {
   const { format } = await import('prettier');
-  const sections = await Promise.all(ROLE_FILES.map(sectionOf));
+  const sections = await Promise.all(allRoleFiles(WORLDS).map(sectionOf));
   const text = `# Permissions, rule by rule
 
 Generated from \`pkg/preflight/roles\`. What the files of \`deploy/rbac\` that concern the manager grant; [which of them a process needs](../operations/rbac.md)

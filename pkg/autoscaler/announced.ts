@@ -1,5 +1,5 @@
 import { contractOf, definitionNameOf, pluralOf, type ContractReference } from '../apis/cluster-api/contract.ts';
-import { membersOf, nonEmptyText } from '../apis/cluster-api/condition.ts';
+import { membersOf, nonEmptyText } from '../apis/members.ts';
 import type { ClassNodeTemplate, MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import { isQuantity } from '../apis/quantity.ts';

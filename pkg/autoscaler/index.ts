@@ -147,7 +147,7 @@ class AutoscalerPort implements Service {
         clientNames: tls && clientNames,
         unavailable: () => this.#unavailable(),
         drop: () => this.#server?.drop(),
-        roleFile: roleFiles({ leases, namespace: clusters.namespace, leaseNamespace: leader.namespace }).control,
+        roleFile: roleFiles({ leases, namespace: clusters.namespace, leaseNamespace: leader.namespace }, []).control,
         metrics: this.#metrics,
         clock,
         log,

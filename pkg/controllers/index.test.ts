@@ -34,6 +34,7 @@ function operatorWith(names: string, leaseNamespace?: string): Operator {
     'ironCoreNetworks',
   ];
   const leadership = { targets: singleTarget(undefined), drivers: new ConfiguredDrivers([]), runtimes: new Map() };
+  const caches = Object.fromEntries(kinds.map((kind) => [kind, cache]));
   const operator = {
     showWork: () => undefined,
     config: configFrom(
@@ -50,7 +51,7 @@ function operatorWith(names: string, leaseNamespace?: string): Operator {
     log: silentLogger,
     registry: new Registry(),
     metrics: { activity: { track: () => undefined, settled: () => undefined } },
-    caches: Object.fromEntries(kinds.map((kind) => [kind, cache])),
+    caches: { ...caches, of: () => caches },
     onSetBack: () => undefined,
     onOutage: () => undefined,
     recorder: () => ({ record: () => undefined }),

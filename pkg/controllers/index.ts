@@ -2,6 +2,7 @@ import type { KubeObject } from '../apis/meta.ts';
 import type { Informer } from '../cache/lister.ts';
 import { IRONCORE_SCHEDULER_LEASE, MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
 import type { Operator } from '../operator/operator.ts';
+import { CLUSTER_API_KINDS } from '../worlds/cluster-api/kinds.ts';
 import type { Controller } from '../reconcile/controller.ts';
 import { createDrainer } from '../drain/drainer.ts';
 import { createKeptVolumes } from '../drain/kept-volumes.ts';
@@ -72,7 +73,9 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Contro
   const drainer = createDrainer({ clock, random: operator.random, log, limits: new DrainLimits(), podsOf });
   const isClusterAPI = config.controllers.has('cluster-api');
   const open: DrainRulesDeps['open'] = (resource, refused) => operator.openCache(resource, refused);
-  const rules = isClusterAPI ? new DrainRules({ definitions: caches.definitions, open }) : undefined;
+  const rules = isClusterAPI
+    ? new DrainRules({ definitions: caches.of(CLUSTER_API_KINDS).definitions, open })
+    : undefined;
   const drain = rules === undefined ? drainer : obeying(drainer, rules);
   const share = { secrets, owners, budget, pace: new ReplacementPace(operator), vmStates: new VMStates() };
   return [

@@ -1,13 +1,8 @@
-import type { ClusterAPIMachine } from '../apis/cluster-api/machine.ts';
-import { networkInterfaceNameOf, volumeNameOf, type IronCoreMachine } from '../apis/ironcore/machine.ts';
-import type { IronCoreNetworkInterface } from '../apis/ironcore/network-interface.ts';
-import type { OwnedReference } from '../apis/ironcore/reference.ts';
-import type { IronCoreVolume } from '../apis/ironcore/volume.ts';
-import { CLAIMED_FOR_POOL_ANNOTATION, MACHINE_NAME_LABEL, NODE_LABEL } from '../apis/machine/v1alpha1/labels.ts';
+import { MACHINE_NAME_LABEL, NODE_LABEL } from '../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
-import { controllerOf, isBeingDeleted, keyBeside, type KubeObject } from '../apis/meta.ts';
 import type { Node, VolumeAttachment } from '../apis/wire.ts';
 import type { IndexFunctions } from '../cache/store.ts';
+import { present } from './present.ts';
 
 /** Value of index `unrecorded`. */
 export const UNRECORDED = 'true';
@@ -20,53 +15,6 @@ export const MACHINE_INDEXES = {
   unrecorded: ({ spec }) => ((spec?.providerID ?? '') === '' ? [UNRECORDED] : []),
 } satisfies IndexFunctions<Machine>;
 
-/** Indexes of Machines of Cluster API: by provider id, by the names of their Node, their Cluster, and the Secret that they start with. */
-export const CLUSTER_API_MACHINE_INDEXES = {
-  providerID: ({ spec }) => present(spec?.providerID),
-  node: ({ status }) => present(status?.nodeRef?.name),
-  cluster: ({ spec }) => present(spec?.clusterName),
-  dataSecret: ({ spec }) => present(spec?.bootstrap?.dataSecretName),
-} satisfies IndexFunctions<ClusterAPIMachine>;
-
-/** Value of index `unplaced` for Machines of whatever class. */
-export const ANY_CLASS = '';
-
-/** Indexes of Machines of IronCore: by class, by pool, by what they name (keys); those that have no pool and are to get one by class, and all of them. */
-export const IRONCORE_MACHINE_INDEXES = {
-  class: ({ spec }) => [spec.machineClassRef.name],
-  pool: ({ spec }) => present(spec.machinePoolRef?.name),
-  volume: (machine) =>
-    (machine.spec.volumes ?? []).flatMap((entry) => keyOfNamed(machine, volumeNameOf(machine, entry))),
-  networkInterface: (machine) =>
-    (machine.spec.networkInterfaces ?? []).flatMap((entry) =>
-      keyOfNamed(machine, networkInterfaceNameOf(machine, entry)),
-    ),
-  secret: (machine) => keyOfNamed(machine, machine.spec.ignitionRef?.name),
-  unplaced: (machine) =>
-    machine.spec.machinePoolRef === undefined && !isBeingDeleted(machine)
-      ? [ANY_CLASS, machine.spec.machineClassRef.name]
-      : [],
-} satisfies IndexFunctions<IronCoreMachine>;
-
-/**
- * Indexes of Volumes of IronCore: by the UIDs of the Machine that has claimed it and of the one that it was made for, by the pool of the former,
- * and by the Secrets that it is reached and decrypted with (keys).
- */
-export const IRONCORE_VOLUME_INDEXES = {
-  user: (volume) => usersOf(volume, volume.spec?.claimRef),
-  claimedForPool: poolOfClaim,
-  secret: (volume) =>
-    [volume.status?.access?.secretRef?.name, volume.spec?.encryption?.secretRef?.name].flatMap((name) =>
-      keyOfNamed(volume, name),
-    ),
-} satisfies IndexFunctions<IronCoreVolume>;
-
-/** The same of its NetworkInterfaces. */
-export const IRONCORE_NETWORK_INTERFACE_INDEXES = {
-  user: (networkInterface) => usersOf(networkInterface, networkInterface.spec?.machineRef),
-  claimedForPool: poolOfClaim,
-} satisfies IndexFunctions<IronCoreNetworkInterface>;
-
 /** Indexes of Nodes: by provider id, and by the Machine's name that they show. */
 export const NODE_INDEXES = {
   providerID: ({ spec }) => present(spec?.providerID),
@@ -78,19 +26,3 @@ export const VOLUME_ATTACHMENT_INDEXES = {
   node: ({ spec }) => present(spec.nodeName),
   persistentVolume: ({ spec }) => present(spec.source.persistentVolumeName),
 } satisfies IndexFunctions<VolumeAttachment>;
-
-function poolOfClaim({ metadata }: KubeObject): string[] {
-  return present(metadata.annotations?.[CLAIMED_FOR_POOL_ANNOTATION]);
-}
-
-function usersOf(object: KubeObject, claim: OwnedReference | undefined): string[] {
-  return [...new Set([...present(claim?.uid), ...present(controllerOf(object)?.uid)])];
-}
-
-function keyOfNamed(object: KubeObject, name: string | undefined): string[] {
-  return name === undefined ? [] : [keyBeside(object, name)];
-}
-
-function present(value: string | undefined): string[] {
-  return value === undefined || value === '' ? [] : [value];
-}

@@ -1,4 +1,4 @@
-import { membersOf, nonEmptyText } from '../apis/cluster-api/condition.ts';
+import { membersOf, nonEmptyText } from '../apis/members.ts';
 import type { MachineClass, SecretReference } from '../apis/machine/v1alpha1/machine-class.ts';
 import { keyOf } from '../apis/meta.ts';
 import type { IndexFunctions } from '../cache/store.ts';

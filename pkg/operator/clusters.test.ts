@@ -27,10 +27,10 @@ test('where an endpoint is given in place of a kubeconfig, no file is asked for'
   const given = fixedEndpoint(SERVER, {});
   const flags = { controlKubeconfig: 'control', targetKubeconfig: 'control', namespace: 'ns' };
 
-  const { control } = await openClusters(
-    { clusters: flags, leases: new Set(['machine-controller']) },
-    { ...optionsWith(registry), openEndpoint: (kubeconfig) => ({ ...given, namespace: kubeconfig }) },
-  );
+  const { control } = await openClusters({ clusters: flags, leases: new Set(['machine-controller']) }, [], {
+    ...optionsWith(registry),
+    openEndpoint: (kubeconfig) => ({ ...given, namespace: kubeconfig }),
+  });
 
   expect({ server: control.server, namespace: control.endpoint.namespace }).toEqual({
     server: SERVER,
@@ -46,10 +46,10 @@ test('a process without target cluster, of which no flag names the cluster, find
   const registry = new Registry();
   const flags = { controlKubeconfig: '', targetKubeconfig: 'none', namespace: 'ns' };
 
-  const { control, target } = await openClusters(
-    { clusters: flags, leases: new Set(['ironcore-scheduler']) },
-    { ...optionsWith(registry), env: { KUBECONFIG: file } },
-  );
+  const { control, target } = await openClusters({ clusters: flags, leases: new Set(['ironcore-scheduler']) }, [], {
+    ...optionsWith(registry),
+    env: { KUBECONFIG: file },
+  });
 
   expect({ server: control.server, target }).toEqual({ server: SERVER, target: undefined });
   await control.transport.close();

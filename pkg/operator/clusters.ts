@@ -20,7 +20,6 @@ import { HttpReader } from '../kube/http-reader.ts';
 import type { Interceptor } from '../gate/interceptor.ts';
 import { machines, nodes } from '../kube/resource.ts';
 import type { Resource } from '../apis/resource.ts';
-import { ironCoreMachines } from '../apis/ironcore/resources.ts';
 import { servesOwnKinds } from '../leader/names.ts';
 import { createThrottle } from '../clock/throttle.ts';
 import { Transport, type RequestRecord } from '../kube/transport.ts';
@@ -29,6 +28,7 @@ import type { Logger } from '../log/logger.ts';
 import type { ClockMetrics } from '../metrics/clock.ts';
 import type { KubeMetrics } from '../metrics/kube.ts';
 import type { OpenDispatcher } from '../kube/dispatchers.ts';
+import type { World } from './world.ts';
 
 /** The way to one API server. */
 export interface ClusterAccess {
@@ -89,15 +89,17 @@ const PROBED_NAME = 'dummy-name';
 /** Opens the clusters that the flags name; nothing is sent yet. Throws ConfigError. */
 export async function openClusters(
   { clusters, leases }: Pick<Config, 'clusters' | 'leases'>,
+  worlds: readonly World[],
   options: ClustersOptions,
 ): Promise<Clusters> {
   const { controlKubeconfig, targetKubeconfig, namespace } = clusters;
   const isAlone = targetKubeconfig === 'none';
+  const [probed = machines] = servesOwnKinds(leases) ? [] : worlds.flatMap(({ alone }) => alone?.probed ?? []);
   const control = await openCluster({
     ...options,
     cluster: CONTROL,
     kubeconfig: controlKubeconfig === '' && !isAlone ? targetKubeconfig : controlKubeconfig,
-    probe: { resource: servesOwnKinds(leases) ? machines : ironCoreMachines, namespace },
+    probe: { resource: probed, namespace },
   });
   if (isAlone) return { control, target: undefined };
   if (controlKubeconfig === '' || controlKubeconfig === targetKubeconfig) return { control, target: control };

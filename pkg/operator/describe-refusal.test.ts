@@ -1,12 +1,11 @@
 import { expect, test } from '@jest/globals';
 
 import { ApiError } from '../kube/errors.ts';
-import { machines, nodes } from '../kube/resource.ts';
+import { customResourceDefinitions, machines, nodes } from '../kube/resource.ts';
 import type { Resource } from '../apis/resource.ts';
 import { clusterAPIMachines } from '../apis/cluster-api/resources.ts';
 import { clusterMachines } from '../apis/mirantis/resources.ts';
 import type { KubeObject } from '../apis/meta.ts';
-import { CLUSTER_API_KINDS } from './cached/cluster-api.ts';
 import { describeRefusal } from './describe-refusal.ts';
 
 const notServed = new ApiError(404, 'NotServed', '404 page not found');
@@ -29,7 +28,7 @@ test.each<{ resource: Resource<KubeObject>; err: ApiError; want: string }>([
     want: 'the control cluster does not serve machines.cluster.x-k8s.io in v1beta2 or v1beta1 (versions of its group: v1alpha4): apply crds/cluster-api/cluster.x-k8s.io_machines.yaml, or upgrade the component that serves it',
   },
   {
-    resource: CLUSTER_API_KINDS.definitions.resource,
+    resource: { ...customResourceDefinitions, shipped: { roles: 'deploy/rbac/cluster-api.yaml' } },
     err: forbidden,
     want: 'missing permissions in the control cluster: read customresourcedefinitions.apiextensions.k8s.io: apply deploy/rbac/cluster-api.yaml (no)',
   },

@@ -47,6 +47,7 @@ import type { Service } from './service.ts';
 import { StartCheck } from './start-check.ts';
 import { Work } from './work.ts';
 import { WorkloadClusters } from './workload-clusters.ts';
+import type { World } from './world.ts';
 import type { RuntimeHooks } from './runtimes.ts';
 import { type Random, secureRandom } from '../random/random.ts';
 import type { OpenDispatcher } from '../kube/dispatchers.ts';
@@ -54,6 +55,8 @@ import type { OpenEndpoint } from '../kube/endpoint.ts';
 
 export interface OperatorOptions {
   readonly config: Config;
+  /** The APIs that it can serve beside ours, see pkg/worlds. */
+  readonly worlds: readonly World[];
   /** Host name and a random suffix: different for each start. */
   readonly identity: string;
   readonly version: string;
@@ -160,6 +163,7 @@ export class Operator {
       isAutoscaled: config.autoscaler !== undefined,
       controllers: config.controllers,
       clusterAPIEverywhere: config.clusterAPIEverywhere,
+      worlds: options.worlds,
     });
     this.workloads = new WorkloadClusters({
       ...config.api,
@@ -188,7 +192,7 @@ export class Operator {
     buildInfo(registry, { version: options.version, program: config.program });
     logMetrics(registry, () => log.lostLines?.() ?? 0);
     let moved: ((cluster: Cluster) => void) | undefined;
-    const clusters = await openClusters(config, {
+    const clusters = await openClusters(config, options.worlds, {
       moved: (cluster) => moved?.(cluster),
       userAgent: userAgentOf(options),
       env,
@@ -357,7 +361,8 @@ export class Operator {
     const { config, clock, random, log } = this;
     const clusters = this.#clusters;
     const hasTarget = clusters.target !== undefined;
-    const permissions = permissionsOf(workloadOf(config, { hasTarget, callsDrivers: this.#callsDrivers }));
+    const workload = workloadOf(config, { hasTarget, callsDrivers: this.#callsDrivers });
+    const permissions = permissionsOf(workload, this.#options.worlds);
     return new StartCheck({ clusters, permissions, clock, random, log, outages: this.#outages, held: this.#held });
   }
 

@@ -1,9 +1,6 @@
 import type { AccessAttributes } from '../kube/access-rules.ts';
-import { IRONCORE_SCHEDULER_LEASE, servesOwnKinds } from '../leader/names.ts';
-import { CLUSTER_API_ROLES } from './roles/cluster-api.ts';
-import { IRONCORE_ROLES, POOLS_FILE, SCHEDULER_FILE } from './roles/ironcore.ts';
+import { servesOwnKinds } from '../leader/names.ts';
 import { MACHINIST_ROLES, machinistRoles } from './roles/machinist.ts';
-import { MIRANTIS_ROLES } from './roles/mirantis.ts';
 import type { ClusterRole, Grant, Place, RoleFile } from './roles/role.ts';
 import type { Workload } from './workload.ts';
 
@@ -17,20 +14,26 @@ export interface Permission {
   readonly lost: string | undefined;
 }
 
+/** What the manager needs for an API that it serves beside ours. */
+export interface ServedRoles {
+  readonly roles: readonly RoleFile[];
+  /** For a process that serves no kinds of ours. */
+  readonly alone?: { readonly roleFile: (leases: ReadonlySet<string>) => string };
+}
+
 /** All shipped files with roles of the manager: `npm run generate` writes them, and docs/reference/permissions.md. */
-export const ROLE_FILES: readonly RoleFile[] = [
-  ...MACHINIST_ROLES,
-  ...MIRANTIS_ROLES,
-  ...CLUSTER_API_ROLES,
-  ...IRONCORE_ROLES,
-];
+export function allRoleFiles(served: readonly ServedRoles[]): readonly RoleFile[] {
+  return [...MACHINIST_ROLES, ...served.flatMap(({ roles }) => roles)];
+}
 
 /** The shipped files that grant what the controllers of these Leases need, by cluster. */
 export function roleFiles(
   workload: Pick<Workload, 'leases' | 'namespace' | 'leaseNamespace'>,
+  served: readonly ServedRoles[],
 ): Readonly<Record<ClusterRole, string>> {
-  if (servesOwnKinds(workload.leases)) return machinistRoles(workload);
-  const file = workload.leases.has(IRONCORE_SCHEDULER_LEASE) ? SCHEDULER_FILE : POOLS_FILE;
+  const files = machinistRoles(workload);
+  if (servesOwnKinds(workload.leases)) return files;
+  const [file = files.control] = served.flatMap(({ alone }) => alone?.roleFile(workload.leases) ?? []);
   return { control: file, target: file };
 }
 
@@ -38,8 +41,9 @@ export function roleFiles(
  * What a process is to be allowed: what the shipped files grant for its layout. What it cannot do anything without keeps it from
  * leading; the rest is told, as roles that others wrote may lack it.
  */
-export function permissionsOf(workload: Workload): readonly Permission[] {
-  const permissions = ROLE_FILES.filter(({ isFor }) => isFor(workload)).flatMap(({ file, roles }) =>
+export function permissionsOf(workload: Workload, served: readonly ServedRoles[]): readonly Permission[] {
+  const files = allRoleFiles(served).filter(({ isFor }) => isFor(workload));
+  const permissions = files.flatMap(({ file, roles }) =>
     roles.flatMap(({ cluster, place, grants }) =>
       grants
         .filter(({ isUsed }) => isUsed?.(workload) ?? true)

@@ -5,16 +5,19 @@ import { ApiError } from '../kube/errors.ts';
 import { type Permission, permissionsOf } from './permissions.ts';
 import { refusedOf, review } from './refused.ts';
 
-const permissions = permissionsOf({
-  leases: new Set(['machine-controller']),
-  isElected: true,
-  hasTarget: true,
-  callsDrivers: true,
-  isAutoscaled: false,
-  controllers: new Set([]),
-  namespace: 'x',
-  leaseNamespace: 'x',
-});
+const permissions = permissionsOf(
+  {
+    leases: new Set(['machine-controller']),
+    isElected: true,
+    hasTarget: true,
+    callsDrivers: true,
+    isAutoscaled: false,
+    controllers: new Set([]),
+    namespace: 'x',
+    leaseNamespace: 'x',
+  },
+  [],
+);
 /** Nothing is listed, as with a webhook that authorizes. */
 const rulesIn = (): Promise<[]> => Promise.resolve([]);
 const down = new ApiError(0, 'Unreachable', 'connection reset');

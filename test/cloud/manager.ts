@@ -9,6 +9,7 @@ import type { Logger } from '../../pkg/log/logger.ts';
 import { autoscaler } from '../../pkg/autoscaler/index.ts';
 import { controllers } from '../../pkg/controllers/index.ts';
 import { Operator, type OperatorHooks } from '../../pkg/operator/operator.ts';
+import { WORLDS } from '../../pkg/worlds/index.ts';
 
 /** How a manager is run. */
 export interface RunOptions {
@@ -57,6 +58,7 @@ export class InProcessManager implements AsyncDisposable {
     const flags = await flagsOf(options);
     const config = configFrom('machinist run', new Map([...flags].map(([name, value]) => [name, [value]])));
     const operator = await Operator.open({
+      worlds: WORLDS,
       config,
       identity,
       version: 'test',

@@ -16,6 +16,7 @@ import { ClusterAPIDriver } from '../../pkg/drivers/cluster-api/driver.ts';
 import { apiVersionOf } from '../../pkg/kube/resource.ts';
 import { clusterAPIMachines } from '../../pkg/apis/cluster-api/resources.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
+import { CLUSTER_API_KINDS } from '../../pkg/worlds/cluster-api/kinds.ts';
 import { attachVolume, detachVolume } from '../attachments.ts';
 import { ConversionWebhook } from '../cluster-api/conversion.ts';
 import { definitions } from '../cluster-api/contestant.ts';
@@ -326,7 +327,12 @@ test('Cluster API is upgraded while the manager runs: no Machine is taken for go
       detail: expect.stringContaining('machines.cluster.x-k8s.io is not served in version v1beta2 or v1beta1'),
     });
   }
-  expect(session.caches.clusterAPIMachines.list().map(({ metadata }) => metadata.name)).toContain(name);
+  expect(
+    session.caches
+      .of(CLUSTER_API_KINDS)
+      .clusterAPIMachines.list()
+      .map(({ metadata }) => metadata.name),
+  ).toContain(name);
   expect((await sim.read(SIM_MACHINE, name))?.metadata).toMatchObject({ uid: before?.metadata.uid });
 
   await serve(webhook, 'v1beta2');

@@ -9,6 +9,7 @@ import type { ClusterAPICluster } from '../../pkg/apis/cluster-api/cluster.ts';
 import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Event, Node } from '../../pkg/apis/wire.ts';
+import { CLUSTER_API_KINDS } from '../../pkg/worlds/cluster-api/kinds.ts';
 import { attachVolume, detachVolume } from '../attachments.ts';
 import { DIALECTS, type Dialect } from '../cluster-api/dialect.ts';
 import {
@@ -280,7 +281,7 @@ describe.each(DIALECTS)('where $version is served', (served) => {
       namespace: ns.name,
       controllers: 'cluster-api',
     });
-    session.caches.clusterAPIMachines.onChange((_old, current) => {
+    session.caches.of(CLUSTER_API_KINDS).clusterAPIMachines.onChange((_old, current) => {
       if (current === undefined) return;
       const { name } = current.metadata;
       const { phase, conditions = [] } = current.status ?? {};

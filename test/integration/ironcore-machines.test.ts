@@ -26,6 +26,7 @@ import { simulatedServer, type TestServer } from '../env/api-server.ts';
 import { namespace, type TestNamespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { IriRuntime } from '../../pkg/ironcore-runtime/sim/runtime.ts';
+import { IRONCORE_KINDS } from '../../pkg/worlds/ironcore/kinds.ts';
 import { OperatorSession } from './operator-session.ts';
 import { grant } from './shipped-roles.ts';
 
@@ -742,10 +743,14 @@ async function lifeWith(n: number, point: Point): Promise<End> {
     await age(name);
     return await start(undefined);
   });
-  await eventually(() => expect(first.caches.ironCorePools.get(name)?.status?.capacity).toBeDefined(), {
-    timeoutMs: 120_000,
-    describe: () => `places in pool ${name}: ${JSON.stringify(first.caches.ironCorePools.get(name))}`,
-  });
+  await eventually(
+    () => expect(first.caches.of(IRONCORE_KINDS).ironCorePools.get(name)?.status?.capacity).toBeDefined(),
+    {
+      timeoutMs: 120_000,
+      describe: () =>
+        `places in pool ${name}: ${JSON.stringify(first.caches.of(IRONCORE_KINDS).ironCorePools.get(name))}`,
+    },
+  );
   await createVolume(name);
   await create('NetworkInterface', name, { networkRef: { name: 'network' }, ips: [{ value: '10.0.0.1' }] });
   isArmed = true;

@@ -15,6 +15,7 @@ import type { RequestRecord } from '../../pkg/kube/transport.ts';
 import { CrashPoint } from '../cloud/crash-point.ts';
 import { OtherScheduler } from '../cloud/ironcore-others.ts';
 import { IriRuntime } from '../../pkg/ironcore-runtime/sim/runtime.ts';
+import { IRONCORE_KINDS } from '../../pkg/worlds/ironcore/kinds.ts';
 import { Program } from '../e2e/program.ts';
 import { simulatedServer, type TestServer } from '../env/api-server.ts';
 import { namespace, type TestNamespace } from '../env/environment.ts';
@@ -144,7 +145,9 @@ async function machines(): Promise<readonly IronCoreMachine[]> {
 /** Removes all Machines, and waits until the scheduler knows it. */
 async function removeMachines(): Promise<void> {
   for (const { name } of [ns, other]) await api.send('DELETE', `${GROUP}/namespaces/${name}/machines`);
-  await eventually(() => session.caches.ironCoreMachines.list().length === 0, { describe: 'the Machines to be gone' });
+  await eventually(() => session.caches.of(IRONCORE_KINDS).ironCoreMachines.list().length === 0, {
+    describe: 'the Machines to be gone',
+  });
 }
 
 /** How many Machines each pool has; those under `waits` say so. */
@@ -350,7 +353,7 @@ test('a pool that nobody looks after is unknown: nothing is placed there, and wh
   const { connection } = plane;
   await using client = new KubeSession(connection, { transport: { endpoint: await asMachinist(connection) } });
   const clock = new FakeClock();
-  const { ironCorePools: pools, poolLeases } = session.caches;
+  const { ironCorePools: pools, poolLeases } = session.caches.of(IRONCORE_KINDS);
   const health = new PoolHealth({ pools, poolLeases, reader: client.reader, writer: client.writer, clock });
   const lease = `/apis/coordination.k8s.io/v1/namespaces/${POOL_LEASE_NAMESPACE}/leases`;
   const spec = { holderIdentity: 'x', leaseDurationSeconds: 40, renewTime: '2026-01-01T00:00:00.000000Z' };

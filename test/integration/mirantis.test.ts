@@ -18,6 +18,7 @@ import {
   nodes,
 } from '../../pkg/kube/resource.ts';
 import { clusterMachines, machinePools } from '../../pkg/apis/mirantis/resources.ts';
+import { MIRANTIS_KINDS } from '../../pkg/worlds/mirantis/kinds.ts';
 import { secret } from '../builders.ts';
 import { privateApiServer, type TestServer } from '../env/api-server.ts';
 import { eventually } from '../expect/eventually.ts';
@@ -73,7 +74,7 @@ beforeAll(async () => {
     flags: { driver: 'OpenStack=unix:///in-process,sim=unix:///in-process' },
     wrap: asOpenStack,
   });
-  world.session.caches.clusterMachines.onChange((_old, current) => {
+  world.session.caches.of(MIRANTIS_KINDS).clusterMachines.onChange((_old, current) => {
     const word = current?.status?.providerStatus?.status;
     if (current === undefined || word === undefined) return;
     const before = states.get(current.metadata.name) ?? [];

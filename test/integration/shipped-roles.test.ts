@@ -7,6 +7,7 @@ import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, parseManifests, readManifests } from '../../hack/control-plane/apply.ts';
 import { AccessReviewer } from '../../pkg/kube/access-review.ts';
 import { permissionsOf } from '../../pkg/preflight/permissions.ts';
+import { WORLDS } from '../../pkg/worlds/index.ts';
 import { review } from '../../pkg/preflight/refused.ts';
 import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
@@ -104,16 +105,19 @@ describe('the shipped roles', () => {
     for (const file of ['control', 'control-identity', 'target'] as const) await grant(api, file, ns.name);
     await api.close();
     await using session = new KubeSession(connection, { transport: { endpoint: await asMachinist(connection) } });
-    const permissions = permissionsOf({
-      leases: new Set(['machine-controller', 'machine-controller-manager']),
-      isElected: true,
-      hasTarget: true,
-      callsDrivers: true,
-      isAutoscaled: true,
-      controllers: new Set([]),
-      namespace: ns.name,
-      leaseNamespace: ns.name,
-    });
+    const permissions = permissionsOf(
+      {
+        leases: new Set(['machine-controller', 'machine-controller-manager']),
+        isElected: true,
+        hasTarget: true,
+        callsDrivers: true,
+        isAutoscaled: true,
+        controllers: new Set([]),
+        namespace: ns.name,
+        leaseNamespace: ns.name,
+      },
+      WORLDS,
+    );
 
     const { refused, unanswered } = await review(new AccessReviewer(session.transport), permissions);
 

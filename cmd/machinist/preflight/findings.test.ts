@@ -4,6 +4,7 @@ import type { MachineClass } from '../../../pkg/apis/machine/v1alpha1/machine-cl
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
 import { type Permission, permissionsOf } from '../../../pkg/preflight/permissions.ts';
+import { WORLDS } from '../../../pkg/worlds/index.ts';
 import {
   classFindings,
   clockFinding,
@@ -313,16 +314,19 @@ describe('what preflight finds', () => {
   });
 
   test('of permissions names every one', () => {
-    const all = permissionsOf({
-      leases: new Set(['machine-controller-manager', 'machine-controller']),
-      isElected: true,
-      hasTarget: true,
-      callsDrivers: true,
-      isAutoscaled: true,
-      controllers: new Set(['mirantis', 'cluster-api']),
-      namespace: 'x',
-      leaseNamespace: 'x',
-    });
+    const all = permissionsOf(
+      {
+        leases: new Set(['machine-controller-manager', 'machine-controller']),
+        isElected: true,
+        hasTarget: true,
+        callsDrivers: true,
+        isAutoscaled: true,
+        controllers: new Set(['mirantis', 'cluster-api']),
+        namespace: 'x',
+        leaseNamespace: 'x',
+      },
+      WORLDS,
+    );
 
     const text = permissionFindings('control', 'me', { value: all })
       .map(({ detail }) => detail)

@@ -11,7 +11,7 @@ import type { NeededField } from '../../../pkg/preflight/known-fields.ts';
 import { definitionFile } from '../../../pkg/preflight/definitions.ts';
 import { missingByFile } from '../../../pkg/preflight/missing-grants.ts';
 import type { Permission } from '../../../pkg/preflight/permissions.ts';
-import { LOST_WITHOUT_CLUSTERS, LOST_WITHOUT_POOLS } from '../../../pkg/preflight/roles/mirantis.ts';
+import { LOST_WITHOUT_CLUSTERS, LOST_WITHOUT_POOLS } from '../../../pkg/worlds/mirantis/roles.ts';
 import { versionsOf } from '../../../pkg/kube/resource.ts';
 import type { Resource } from '../../../pkg/apis/resource.ts';
 import { cloudClusters, clusterMachines, machinePools } from '../../../pkg/apis/mirantis/resources.ts';

@@ -25,6 +25,7 @@ import { createRegistry } from '../../../pkg/metrics/registry.ts';
 import { type ClusterAccess, type Clusters, openClusters } from '../../../pkg/operator/clusters.ts';
 import { type Schema, unknownFields } from '../../../pkg/preflight/known-fields.ts';
 import { type Permission, permissionsOf } from '../../../pkg/preflight/permissions.ts';
+import { WORLDS } from '../../../pkg/worlds/index.ts';
 import { workloadOf } from '../../../pkg/preflight/workload.ts';
 import { refusedOf } from '../../../pkg/preflight/refused.ts';
 import { MACHINE_LEASE, servesOwnKinds } from '../../../pkg/leader/names.ts';
@@ -82,7 +83,7 @@ async function look(config: Config, as: string | undefined): Promise<readonly Fi
     if (serverMs !== undefined)
       answers.push({ serverMs, sentMs: sentMs + toWallMs, receivedMs: receivedMs + toWallMs });
   };
-  const clusters = await openClusters(config, {
+  const clusters = await openClusters(config, WORLDS, {
     userAgent: `machinist/${version()} preflight`,
     env: process.env,
     ...config.api,
@@ -199,7 +200,7 @@ async function lookAtClasses({ reader }: ClusterAccess, { clusters, drivers }: C
 function neededIn(roles: readonly string[], clusters: Clusters, config: Config): readonly Permission[] {
   // A driver that cannot be reached from here need not be named, and runs there all the same.
   const callsDrivers = config.leases.has(MACHINE_LEASE);
-  const all = permissionsOf(workloadOf(config, { hasTarget: clusters.target !== undefined, callsDrivers }));
+  const all = permissionsOf(workloadOf(config, { hasTarget: clusters.target !== undefined, callsDrivers }), WORLDS);
   return all.filter(({ cluster }) => roles.includes(cluster));
 }
 

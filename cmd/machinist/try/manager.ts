@@ -17,6 +17,7 @@ import { createLogger, type Logger } from '../../../pkg/log/logger.ts';
 import { createRegistry } from '../../../pkg/metrics/registry.ts';
 import { servedDriverMetrics } from '../../../pkg/metrics/served-driver.ts';
 import { Operator } from '../../../pkg/operator/operator.ts';
+import { WORLDS } from '../../../pkg/worlds/index.ts';
 import { CommandError } from '../command-error.ts';
 import { version } from '../version.ts';
 import { NAMESPACE } from './objects.ts';
@@ -76,7 +77,16 @@ export class TriedManager implements AsyncDisposable {
     ]);
     const host = Object.assign(new EventEmitter(), { exit: () => undefined });
     const identity = `${hostname()}_${process.pid}_try`;
-    const operator = await Operator.open({ config, identity, version: version(), env, clock, log, host });
+    const operator = await Operator.open({
+      config,
+      worlds: WORLDS,
+      identity,
+      version: version(),
+      env,
+      clock,
+      log,
+      host,
+    });
     const running = operator.run(controllers(operator), autoscaler(operator));
     let isStopping = false;
     const failed = running.then(

@@ -1,5 +1,6 @@
 import type { KubeObject } from '../meta.ts';
-import { membersOf, reportedCondition, nonEmptyText, type ClusterAPICondition } from './condition.ts';
+import { reportedCondition, type ClusterAPICondition } from './condition.ts';
+import { membersOf, nonEmptyText } from '../members.ts';
 import type { ContractVersion } from './contract.ts';
 import { terminalFailureOf, type TerminalFailure } from './failure.ts';
 

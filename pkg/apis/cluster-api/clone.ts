@@ -1,5 +1,5 @@
 import type { KubeObject, OwnerReference } from '../meta.ts';
-import { membersOf, nonEmptyText } from './condition.ts';
+import { membersOf, nonEmptyText } from '../members.ts';
 import { CLONED_FROM_KIND_ANNOTATION, CLONED_FROM_NAME_ANNOTATION, CLUSTER_NAME_LABEL } from './keys.ts';
 
 export interface Template extends KubeObject {

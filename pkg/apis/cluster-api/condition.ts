@@ -1,4 +1,5 @@
 import type { ConditionStatus } from '../machine/v1alpha1/phases.ts';
+import { membersOf, nonEmptyText } from '../members.ts';
 
 /** A condition, as far as the contracts go; `reason` and `message` may be missing in those of the older one. */
 export interface ClusterAPICondition {
@@ -43,17 +44,6 @@ export function reportedCondition(conditions: unknown, type: string): ClusterAPI
     };
   }
   return { type, status, reason: why, message: told };
-}
-
-/** The members of anything; of what is no object, none. */
-export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isObject ? (value as Readonly<Record<string, unknown>>) : {};
-}
-
-/** A text that says something; undefined for all else. */
-export function nonEmptyText(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
 function isStatus(value: unknown): value is ConditionStatus {

@@ -1,5 +1,6 @@
 import type { KubeObject } from '../meta.ts';
-import { membersOf, reportedCondition, type ClusterAPICondition } from './condition.ts';
+import { reportedCondition, type ClusterAPICondition } from './condition.ts';
+import { membersOf } from '../members.ts';
 import type { ContractVersion } from './contract.ts';
 import { endpointIn, partsOf, type APIEndpoint } from './infrastructure.ts';
 

@@ -1,4 +1,4 @@
-import { nonEmptyText } from './condition.ts';
+import { nonEmptyText } from '../members.ts';
 
 /** What a provider of the older contract takes for final. It is shown, and has no further consequence. */
 export interface TerminalFailure {

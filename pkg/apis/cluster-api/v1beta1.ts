@@ -1,5 +1,5 @@
 import { formatDuration, parseDuration } from '../duration.ts';
-import { membersOf, nonEmptyText } from './condition.ts';
+import { membersOf, nonEmptyText } from '../members.ts';
 import type { ClusterAPICluster } from './cluster.ts';
 import { CLUSTER_API_VERSIONED } from './keys.ts';
 import type { ClusterAPIMachine } from './machine.ts';

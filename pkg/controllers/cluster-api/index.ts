@@ -7,6 +7,7 @@ import { eventsAbout } from '../../events/event-sink.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../../apis/cluster-api/resources.ts';
 import { MACHINE_LEASE } from '../../leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
+import { CLUSTER_API_KINDS } from '../../worlds/cluster-api/kinds.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import { endWithResults } from '../../reconcile/last-results.ts';
 import type { DrainRules } from '../machines/drain-rules.ts';
@@ -36,8 +37,9 @@ export function clusterAPI(
   }: { readonly drain: Drain; readonly rules: DrainRules; readonly keptVolumes: KeptVolumes },
 ): Controller {
   const { caches, clock, log, metrics, reader, config } = operator;
-  const { clusterAPIMachines: machines, clusterAPIClusters: clusters, definitions } = caches;
-  const secrets = config.clusterAPIEverywhere ? caches.clusterAPISecrets : caches.secrets;
+  const cached = caches.of(CLUSTER_API_KINDS);
+  const { clusterAPIMachines: machines, clusterAPIClusters: clusters, definitions } = cached;
+  const secrets = config.clusterAPIEverywhere ? cached.clusterAPISecrets : caches.secrets;
   const { writer, targets, gate } = operator.under(MACHINE_LEASE);
   const [target] = targets.all();
   const drains = new ActivityRegistry<{ drain: EndedDrain }>({

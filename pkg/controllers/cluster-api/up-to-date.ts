@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import { membersOf, nonEmptyText } from '../../apis/cluster-api/condition.ts';
+import { membersOf, nonEmptyText } from '../../apis/members.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';

@@ -4,6 +4,7 @@ import { CONTROL } from '../../gate/gate.ts';
 import { ironCoreMachineClasses, ironCoreMachinePools, ironCoreMachines } from '../../apis/ironcore/resources.ts';
 import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from '../../leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
+import { IRONCORE_KINDS } from '../../worlds/ironcore/kinds.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import { ClassLife } from './class-life.ts';
 import { Eviction } from './eviction.ts';
@@ -36,9 +37,10 @@ const WRITES_AT_ONCE = 10;
 /** Places Machines of IronCore. */
 export function ironCoreScheduler(operator: Operator): Controller {
   const { caches, clock } = operator;
+  const { ironCoreMachines: machines, ironCorePools: pools } = caches.of(IRONCORE_KINDS);
   const scheduler = new Scheduler({
-    machines: caches.ironCoreMachines,
-    pools: caches.ironCorePools,
+    machines,
+    pools,
     writer: operator.under(IRONCORE_SCHEDULER_LEASE).writer,
     recorder: eventsAbout(ironCoreMachines, operator.recorder(IRONCORE_SCHEDULER_LEASE)),
     clock,
@@ -61,7 +63,12 @@ const LIFECYCLE_PASSES = 10;
 /** Looks after pools and classes of IronCore, and drives Machines out of pools. */
 export function ironCoreLifecycle(operator: Operator): Controller {
   const { caches, clock, reader } = operator;
-  const { ironCoreMachines: machines, ironCorePools: pools, ironCoreClasses: classes, poolLeases } = caches;
+  const {
+    ironCoreMachines: machines,
+    ironCorePools: pools,
+    ironCoreClasses: classes,
+    poolLeases,
+  } = caches.of(IRONCORE_KINDS);
   const { writer } = operator.under(IRONCORE_SCHEDULER_LEASE);
   const recorder = operator.recorder(LIFECYCLE_EVENTS);
   const health = new PoolHealth({ pools, poolLeases, reader, writer, clock });
@@ -123,14 +130,15 @@ function ironCorePoolsOf(operator: Operator, known: PoolSources): Controller {
   const { served, poolUIDs, identity, claims, rivals } = known;
   const { caches, clock, config, reader, metrics } = operator;
   const { writer, runtimes } = operator.under(IRONCORE_POOLS_LEASE);
+  const cached = caches.of(IRONCORE_KINDS);
   const pools = new IronCorePoolController({
     runtimes,
     providerIDs: new Map(
       config.ironCorePools.flatMap(({ pool, providerID }) => (providerID === undefined ? [] : [[pool, providerID]])),
     ),
-    pools: caches.ironCorePools,
-    classes: caches.ironCoreClasses,
-    machines: caches.ironCoreMachines,
+    pools: cached.ironCorePools,
+    classes: cached.ironCoreClasses,
+    machines: cached.ironCoreMachines,
     leases: new PoolLeases({
       reader,
       writer,
@@ -169,19 +177,20 @@ function ironCoreMachinesOf(operator: Operator, known: PoolSources): Controller 
   const { served, poolUIDs, claims, rivals } = known;
   const { caches, clock, log, reader } = operator;
   const { writer, runtimes } = operator.under(IRONCORE_POOLS_LEASE);
+  const cached = caches.of(IRONCORE_KINDS);
   const metrics = operator.metrics.ironCore;
   const recorder = operator.recorder(MACHINE_EVENTS);
   const shared = {
-    machines: caches.ironCoreMachines,
-    pools: caches.ironCorePools,
-    classes: caches.ironCoreClasses,
-    volumes: caches.ironCoreVolumes,
-    networkInterfaces: caches.ironCoreNetworkInterfaces,
-    networks: caches.ironCoreNetworks,
+    machines: cached.ironCoreMachines,
+    pools: cached.ironCorePools,
+    classes: cached.ironCoreClasses,
+    volumes: cached.ironCoreVolumes,
+    networkInterfaces: cached.ironCoreNetworkInterfaces,
+    networks: cached.ironCoreNetworks,
     downwardAPI: operator.config.ironCoreDownwardAPI,
     watchFilter: operator.config.ironCoreWatchFilter,
-    secrets: caches.ironCoreSecrets,
-    prefixes: caches.ironCorePrefixes,
+    secrets: cached.ironCoreSecrets,
+    prefixes: cached.ironCorePrefixes,
     recorder: eventsAbout(ironCoreMachines, recorder),
     poolRecorder: eventsAbout(ironCoreMachinePools, recorder),
     runtimes,

@@ -6,6 +6,7 @@ import {
 } from '../../apis/mirantis/resources.ts';
 import { MANAGER_LEASE } from '../../leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
+import { MIRANTIS_KINDS } from '../../worlds/mirantis/kinds.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import type { Reconcile } from '../../reconcile/worker.ts';
 import { ClusterController } from './cluster-controller.ts';
@@ -22,8 +23,9 @@ const EVENT_SOURCE = 'mirantis';
 /** The front end for Machines, MachinePools and Clusters of Mirantis Container Cloud. */
 export function mirantis(operator: Operator): Controller {
   const { caches, reader, log } = operator;
-  const { clusterMachines, machinePools, machines, machineSets, machineDeployments, classes, nodes } = caches;
-  const { cloudClusters, labelPolicies } = caches;
+  const { machines, machineSets, machineDeployments, classes, nodes, labelPolicies, secrets } = caches;
+  const { clusterMachines, machinePools, cloudClusters, configMaps } = caches.of(MIRANTIS_KINDS);
+  const watched = { clusterMachines, machinePools, cloudClusters, machines, machineDeployments, labelPolicies };
   const { writer, targets } = operator.under(MANAGER_LEASE);
   const madeClasses = new GeneratedClasses({ classes, machines, machineSets, machineDeployments, reader, writer });
   const clusters = new MirantisClusters({ cloudClusters, clusterMachines, machineDeployments, machines });
@@ -66,10 +68,10 @@ export function mirantis(operator: Operator): Controller {
     },
     requiresTarget: () => false,
     watches: [
-      (queue) => wakeClusterMachines(caches, queue),
-      (queue) => wakePools(caches, queue),
-      (queue) => wakeClusters(caches, queue),
-      (queue) => wakeSettings(caches, queue),
+      (queue) => wakeClusterMachines(watched, queue),
+      (queue) => wakePools(watched, queue),
+      (queue) => wakeClusters(watched, queue),
+      (queue) => wakeSettings({ ...watched, configMaps, secrets }, queue),
     ],
   };
 }

@@ -3,8 +3,13 @@ import type { Informer } from '../../cache/lister.ts';
 import type { Resource } from '../../apis/resource.ts';
 import type { CacheOptions, ClusterCaches } from '../cluster-caches.ts';
 
+/** Kinds of ours that others read, by the names of their table; `optionalFor` as for a cache. */
+export type AlsoRead = Readonly<
+  Partial<Record<'classes' | 'labelPolicies' | 'secrets', { readonly optionalFor?: string }>>
+>;
+
 /** What a process does, as far as it decides which kinds are cached in it. */
-export interface CachingProcess {
+export interface ProcessRole {
   /** That Machines of ours and their owners are in. */
   readonly namespace: string;
   /** That the Leases are in. */
@@ -19,12 +24,27 @@ export interface CachingProcess {
   readonly clusterAPIEverywhere?: boolean | undefined;
 }
 
+/** What decides which kinds are cached. */
+export interface CachingProcess extends ProcessRole {
+  /** What other APIs that it serves read of ours. */
+  readonly alsoRead: AlsoRead;
+}
+
 /** A kind that controllers read from a cache. */
 export interface CachedKind<T extends KubeObject> {
   readonly resource: Resource<T>;
   /** Adds its cache to those of its cluster; undefined where nobody in this process reads it. */
   addTo(caches: ClusterCaches, process: CachingProcess): Informer<T> | undefined;
 }
+
+/** Cached kinds by the names under which controllers read them. */
+// eslint-disable-next-line typescript/no-explicit-any -- of any types: a row is invariant in its own
+export type KindTable = Readonly<Record<string, CachedKind<any>>>;
+
+/** The caches of a table. */
+export type Informers<Kinds> = {
+  readonly [Name in keyof Kinds]: Kinds[Name] extends CachedKind<infer T> ? Informer<T> : never;
+};
 
 /** One row of a table of cached kinds. `how` it is cached in such a process; undefined where nobody reads it. */
 export function cached<T extends KubeObject>(

@@ -15,7 +15,6 @@ import {
 import { MACHINE_LEASE, MANAGER_LEASE, servesOwnKinds } from '../../leader/names.ts';
 import { LOST_WITHOUT_BINDINGS } from '../../preflight/roles/machinist.ts';
 import { type CachingProcess, cached } from './kind.ts';
-import { isMirantis, WITHOUT_SETTINGS } from './mirantis.ts';
 
 /** Gardener's own roles of the machine controllers do not cover them. */
 const OWNERS =
@@ -61,19 +60,21 @@ export const OWN_KINDS = {
     servesOwnKinds(process.leases) ? { namespace: process.namespace, ...forOwners(process) } : undefined,
   ),
   classes: cached(machineClasses, (process) => {
-    const isNeeded = runsMachines(process) || isMirantis(process);
+    const isNeeded = runsMachines(process) || process.alsoRead.classes !== undefined;
     if (!isNeeded && !process.isAutoscaled) return undefined;
     const { namespace } = process;
     return { namespace, indexes: MACHINE_CLASS_INDEXES, ...(isNeeded ? {} : { optionalFor: CLASSES }) };
   }),
   labelPolicies: cached(nodeLabelPolicies, (process) =>
-    runsMachines(process) || isMirantis(process) ? { namespace: process.namespace, optionalFor: POLICIES } : undefined,
+    runsMachines(process) || process.alsoRead.labelPolicies !== undefined
+      ? { namespace: process.namespace, optionalFor: POLICIES }
+      : undefined,
   ),
   /** Metadata only. */
   secrets: cached<KubeObject>(secrets, (process) => {
-    const { namespace } = process;
+    const { namespace, alsoRead } = process;
     if (runsMachines(process)) return { namespace, metadataOnly: true };
-    return isMirantis(process) ? { namespace, metadataOnly: true, optionalFor: WITHOUT_SETTINGS } : undefined;
+    return alsoRead.secrets && { namespace, metadataOnly: true, ...alsoRead.secrets };
   }),
   /** Metadata only, and only where the Leases outlive the namespace. */
   roleBindings: cached<KubeObject>(roleBindings, (process) =>

@@ -11,6 +11,7 @@ import type { IronCoreRuntime } from '../../../pkg/ironcore-runtime/runtime.ts';
 import type { OpenEndpoint } from '../../../pkg/kube/endpoint.ts';
 import type { LogFields, Logger } from '../../../pkg/log/logger.ts';
 import { Operator } from '../../../pkg/operator/operator.ts';
+import { WORLDS } from '../../../pkg/worlds/index.ts';
 import type { Random } from '../../../pkg/random/random.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
@@ -76,6 +77,7 @@ export class SimulatedProcess {
     const host = new Host();
     const connections: Connection[] = [];
     const operator = await Operator.open({
+      worlds: WORLDS,
       config: configFrom(
         'machinist run',
         new Map(Object.entries(parts.flags).map(([name, given]) => [name, [given].flat()])),

@@ -6,9 +6,12 @@ import { describe, expect, test } from '@jest/globals';
 import { parseManifests, type Manifest } from '../../hack/control-plane/apply.ts';
 import type { AccessAttributes } from '../kube/access-rules.ts';
 import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE, MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
-import { describeMissing } from './missing-grants.ts';
-import { type Permission, permissionsOf } from './permissions.ts';
-import type { Workload } from './workload.ts';
+import { describeMissing } from '../preflight/missing-grants.ts';
+import { type Permission, permissionsOf as permissionsWith } from '../preflight/permissions.ts';
+import type { Workload } from '../preflight/workload.ts';
+import { WORLDS } from './index.ts';
+
+const permissionsOf = (workload: Workload): readonly Permission[] => permissionsWith(workload, WORLDS);
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Of the shipped roles. */

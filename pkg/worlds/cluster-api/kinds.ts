@@ -1,13 +1,13 @@
 import type { KubeObject } from '../../apis/meta.ts';
-import { CLUSTER_API_MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
+import { CLUSTER_API_MACHINE_INDEXES } from './indexes.ts';
 import { customResourceDefinitions, secrets } from '../../kube/resource.ts';
 import { CLUSTER_API_FILE, clusterAPIClusters, clusterAPIMachines } from '../../apis/cluster-api/resources.ts';
-import { type CachingProcess, cached } from './kind.ts';
+import { type ProcessRole, cached } from '../../operator/cached/kind.ts';
 
-const isClusterAPI = ({ controllers }: CachingProcess): boolean => controllers.has('cluster-api');
+const isClusterAPI = ({ controllers }: ProcessRole): boolean => controllers.has('cluster-api');
 
 /** Where they are looked after. */
-const places = ({ clusterAPIEverywhere = false, namespace }: CachingProcess): { readonly namespace?: string } =>
+const places = ({ clusterAPIEverywhere = false, namespace }: ProcessRole): { readonly namespace?: string } =>
   clusterAPIEverywhere ? {} : { namespace };
 
 export const CLUSTER_API_KINDS = {

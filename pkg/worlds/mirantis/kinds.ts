@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../apis/meta.ts';
 import { configMaps } from '../../kube/resource.ts';
 import { cloudClusters, clusterMachines, machinePools } from '../../apis/mirantis/resources.ts';
-import { type CachingProcess, cached } from './kind.ts';
+import { cached, type ProcessRole } from '../../operator/cached/kind.ts';
 
 /** What is lost where roles of earlier releases do not cover the objects that Clusters take their settings from. */
 export const WITHOUT_SETTINGS =
@@ -13,7 +13,7 @@ const CLUSTERS =
 const POOLS = 'MachinePools of Mirantis Container Cloud: pools are not served';
 
 /** Whether Machines of Mirantis Container Cloud are served. */
-export const isMirantis = ({ controllers }: CachingProcess): boolean => controllers.has('mirantis');
+export const isMirantis = ({ controllers }: ProcessRole): boolean => controllers.has('mirantis');
 
 /** The kinds of the front end for Mirantis Container Cloud. */
 export const MIRANTIS_KINDS = {

@@ -5,7 +5,7 @@ import {
   CONTROL_PLANE_GROUP,
   INFRASTRUCTURE_GROUP,
 } from '../../apis/cluster-api/keys.ts';
-import { EVENTS, FOLLOW, READ, type Grant, type RoleFile } from './role.ts';
+import { EVENTS, FOLLOW, READ, type Grant, type RoleFile } from '../../preflight/roles/role.ts';
 
 /** Which kinds there are depends on the providers. */
 function ofProviders(group: string): Grant {

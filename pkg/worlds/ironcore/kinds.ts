@@ -1,10 +1,6 @@
 import { POOL_LEASE_NAMESPACE } from '../../apis/ironcore/machine-pool.ts';
 import type { KubeObject } from '../../apis/meta.ts';
-import {
-  IRONCORE_MACHINE_INDEXES,
-  IRONCORE_NETWORK_INTERFACE_INDEXES,
-  IRONCORE_VOLUME_INDEXES,
-} from '../../indexes/machine-indexes.ts';
+import { IRONCORE_MACHINE_INDEXES, IRONCORE_NETWORK_INTERFACE_INDEXES, IRONCORE_VOLUME_INDEXES } from './indexes.ts';
 import { leases as leaseResource, secrets } from '../../kube/resource.ts';
 import {
   ironCoreMachineClasses,
@@ -16,12 +12,12 @@ import {
   ironCoreVolumes,
 } from '../../apis/ironcore/resources.ts';
 import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from '../../leader/names.ts';
-import { type CachingProcess, cached } from './kind.ts';
+import { type ProcessRole, cached } from '../../operator/cached/kind.ts';
 
-const schedules = ({ leases }: CachingProcess): boolean => leases.has(IRONCORE_SCHEDULER_LEASE);
-const servesPools = ({ leases }: CachingProcess): boolean => leases.has(IRONCORE_POOLS_LEASE);
+const schedules = ({ leases }: ProcessRole): boolean => leases.has(IRONCORE_SCHEDULER_LEASE);
+const servesPools = ({ leases }: ProcessRole): boolean => leases.has(IRONCORE_POOLS_LEASE);
 /** Pools and classes are looked after. */
-const keepsPools = ({ controllers }: CachingProcess): boolean => controllers.has('ironcore.lifecycle');
+const keepsPools = ({ controllers }: ProcessRole): boolean => controllers.has('ironcore.lifecycle');
 
 /** What is lost where roles of earlier releases do not cover them, or where IronCore's IPAM is not installed. */
 const SECRETS = 'Secrets of Machines of IronCore: those that come late are seen up to a minute later';

@@ -1,15 +1,13 @@
 import { expect, test } from '@jest/globals';
 
 import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE, MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
-import { CLUSTER_API_KINDS } from './cached/cluster-api.ts';
-import { IRONCORE_KINDS } from './cached/ironcore.ts';
-import type { CachingProcess } from './cached/kind.ts';
-import { MIRANTIS_KINDS } from './cached/mirantis.ts';
-import { OWN_KINDS } from './cached/own.ts';
-import { TARGET_KINDS } from './cached/target.ts';
-import type { ClusterCaches } from './cluster-caches.ts';
+import { alsoReadBy } from '../operator/caches.ts';
+import { OWN_KINDS } from '../operator/cached/own.ts';
+import { TARGET_KINDS } from '../operator/cached/target.ts';
+import type { ClusterCaches } from '../operator/cluster-caches.ts';
+import { WORLDS } from './index.ts';
 
-const KINDS = { ...OWN_KINDS, ...MIRANTIS_KINDS, ...CLUSTER_API_KINDS, ...IRONCORE_KINDS, ...TARGET_KINDS };
+const TABLES = [OWN_KINDS, ...WORLDS.map(({ kinds }) => kinds), TARGET_KINDS];
 
 /** The names under which such a process has caches; `?` marks those that it does without while it may not read them. */
 function cachedIn({
@@ -23,7 +21,7 @@ function cachedIn({
   readonly isAutoscaled?: boolean;
   readonly clusterAPIEverywhere?: boolean;
 }): readonly string[] {
-  const process: CachingProcess = {
+  const itself = {
     namespace: 'ns',
     leaseNamespace: 'ns',
     leases: new Set(leases),
@@ -31,7 +29,8 @@ function cachedIn({
     isAutoscaled,
     clusterAPIEverywhere,
   };
-  return Object.entries(KINDS).flatMap(([name, kind]) => {
+  const process = { ...itself, alsoRead: alsoReadBy(WORLDS, itself) };
+  return TABLES.flatMap((table) => Object.entries(table)).flatMap(([name, kind]) => {
     let how: string[] = [];
     const caches = {
       add(

@@ -1,0 +1,25 @@
+import type { KubeObject } from '../apis/meta.ts';
+import type { Resource } from '../apis/resource.ts';
+import type { RoleFile } from '../preflight/roles/role.ts';
+import type { AlsoRead, KindTable, ProcessRole } from './cached/kind.ts';
+
+/**
+ * An API that a process may serve beside ours: what it caches of it, and what it must be allowed. `pkg/worlds` lists them all; the operator
+ * is handed that list, and neither it nor anything below it knows one.
+ */
+export interface World {
+  /** As in flag `--controllers`. */
+  readonly name: string;
+  readonly kinds: KindTable;
+  /** Which kinds of ours are cached for it in a process that would not need them otherwise. */
+  readonly alsoReads?: (process: ProcessRole) => AlsoRead;
+  /** All shipped files with its roles. */
+  readonly roles: readonly RoleFile[];
+  /** What a process that serves no kinds of ours has instead of theirs. */
+  readonly alone?: {
+    /** Asked for, to see whether the API server responds. */
+    readonly probed: Resource<KubeObject>;
+    /** The shipped file to name where permissions are missing. */
+    readonly roleFile: (leases: ReadonlySet<string>) => string;
+  };
+}
