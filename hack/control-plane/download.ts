@@ -14,11 +14,15 @@ import { ControlPlaneError } from './error.ts';
 const SILENT_MS = 30_000;
 const TICK_MS = 10_000;
 const MEGABYTE = 1e6;
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+const MOST_REDIRECTS = 5;
 
 export interface DownloadOptions {
   /** Told every 10 s how far it is. */
   readonly log: (line: string) => void;
   readonly signal?: AbortSignal | undefined;
+  /** Throws where a server may not lead. */
+  readonly onRedirect: (to: URL) => void;
 }
 
 /** A URL without its query, which may be a key. */
@@ -94,15 +98,28 @@ function okay(response: Response, url: string): Response {
   );
 }
 
-/** One request through the proxy that the environment names. */
+/** One request through the proxy that the environment names, and those to which it is redirected. */
 async function request<T>(
   url: string,
-  { signal }: DownloadOptions,
+  { signal, onRedirect }: DownloadOptions,
   use: (response: Response) => Promise<T>,
 ): Promise<T> {
   const dispatcher = new EnvHttpProxyAgent({ headersTimeout: SILENT_MS, bodyTimeout: SILENT_MS });
   try {
-    return await use(await fetch(url, { dispatcher, ...(signal === undefined ? {} : { signal }) }));
+    let at = new URL(url);
+    for (let redirects = 0; ; redirects++) {
+      const response = await fetch(at, {
+        dispatcher,
+        redirect: 'manual',
+        ...(signal === undefined ? {} : { signal }),
+      });
+      const to = redirectOf(response, at);
+      if (to === undefined) return await use(response);
+      await response.body?.cancel();
+      if (redirects === MOST_REDIRECTS) throw new Error(`more than ${MOST_REDIRECTS} redirects`);
+      onRedirect(to);
+      at = to;
+    }
   } catch (err) {
     signal?.throwIfAborted();
     if (err instanceof ControlPlaneError || isOfDisk(err)) throw err;
@@ -115,6 +132,16 @@ async function request<T>(
   } finally {
     await dispatcher.destroy();
   }
+}
+
+/** Where a response leads; undefined when it is one. */
+function redirectOf({ status, headers }: Response, from: URL): URL | undefined {
+  const location = headers.get('location');
+  if (!REDIRECTS.has(status) || location === null) return undefined;
+  const to = URL.parse(location, from.href);
+  const isUsable = to !== null && ['http:', 'https:'].includes(to.protocol) && to.username + to.password === '';
+  if (isUsable) return to;
+  throw new Error('the server redirects to something that is no plain http or https URL');
 }
 
 function isOfDisk(err: unknown): boolean {

@@ -1,25 +1,14 @@
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  chmodSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { promisify } from 'node:util';
 
 import { describeWait, withLock } from './build-lock.ts';
 import { type Checksum, checksumIn, namesIn, parseChecksum } from './checksum.ts';
-import { downloadFile, downloadText, shownURL } from './download.ts';
-import { messageOf } from './errno.ts';
+import { downloadFile, type DownloadOptions, downloadText, shownURL } from './download.ts';
 import { ControlPlaneError } from './error.ts';
-import { PROGRAMS, type ProgramName } from './programs.ts';
+import type { ProgramName } from './programs.ts';
+import { isTrustedURL } from './trusted-url.ts';
+import { unpack } from './unpack.ts';
 import { cacheDirectory, type Environment } from './user-directories.ts';
 
 /** Folder or URL with programs that were built elsewhere. */
@@ -68,11 +57,12 @@ function existing(folder: string): string {
 }
 
 /** The folder of the cache that holds what was downloaded from there. */
-async function downloaded(url: URL, name: ProgramName, options: GivenOptions): Promise<string> {
-  const checksum = options.env[CHECKSUM_VARIABLE] ?? '';
+async function downloaded(url: URL, name: ProgramName, { env, log, signal }: GivenOptions): Promise<string> {
+  const checksum = env[CHECKSUM_VARIABLE] ?? '';
   const isArchive = /\.(?:tar\.gz|tgz)$/.test(url.pathname);
   requireTrust(url, checksum, isArchive);
-  const downloads = join(cacheDirectory(options.env), 'downloads');
+  const options: DownloadOptions = { log, signal, onRedirect: (to) => requireProof(to, checksum) };
+  const downloads = join(cacheDirectory(env), 'downloads');
   const key = createHash('sha256').update(`${url.href}\n${checksum}`).digest('hex').slice(0, 16);
   const folder = join(downloads, key);
   const isThere = (): boolean =>
@@ -95,15 +85,13 @@ async function downloaded(url: URL, name: ProgramName, options: GivenOptions): P
         rmSync(aside, { recursive: true, force: true });
       }
     },
-    { signal: options.signal, onWait: (holder) => options.log(describeWait(holder, `downloads ${shownURL(url)}`)) },
+    { signal, onWait: (holder) => log(describeWait(holder, `downloads ${shownURL(url)}`)) },
   );
   return folder;
 }
 
-/** An index from a server that anyone on the way can play proves nothing. */
 function requireTrust(url: URL, checksum: string, isArchive: boolean): void {
-  const { protocol, hostname, username } = url;
-  if (username !== '') {
+  if (url.username !== '') {
     throw new ControlPlaneError(
       'download-failed',
       `The URL of the binaries has a user name, which is not supported: remove it.`,
@@ -121,8 +109,12 @@ function requireTrust(url: URL, checksum: string, isArchive: boolean): void {
       `"${checksum}" is not a checksum: sha256:HEX or sha512:HEX is expected, in full.`,
     );
   }
-  const isLoopback = hostname === 'localhost' || hostname.startsWith('127.') || hostname === '[::1]';
-  if (protocol === 'https:' || isLoopback || checksum !== '') return;
+  requireProof(url, checksum);
+}
+
+/** Checksums from a server that anyone on the way can play prove nothing, wherever the way leads. */
+function requireProof(url: URL, checksum: string): void {
+  if (checksum !== '' || isTrustedURL(url)) return;
   throw new ControlPlaneError(
     'checksum-missing',
     `${shownURL(url)} is not encrypted, so its checksums prove nothing: use https, or name the checksum with --binaries-checksum or ${CHECKSUM_VARIABLE}.`,
@@ -136,7 +128,7 @@ interface Download {
   readonly aside: string;
   /** Where the result goes, in one step. */
   readonly folder: string;
-  readonly options: GivenOptions;
+  readonly options: DownloadOptions;
 }
 
 async function downloadArchive({ url, checksum, aside, folder, options }: Download): Promise<void> {
@@ -158,38 +150,8 @@ async function downloadArchive({ url, checksum, aside, folder, options }: Downlo
   log(`downloaded ${found.join(', ')}; ${wanted.algorithm} matches`);
 }
 
-/** Unpacks the programs in an archive, wherever they lie in it. Returns their names. */
-async function unpack(archive: string, target: string, signal: AbortSignal | undefined): Promise<readonly string[]> {
-  const run = async (args: readonly string[]): Promise<string> => {
-    try {
-      const { stdout } = await promisify(execFile)('tar', [...args], { signal, maxBuffer: 16e6 });
-      return stdout;
-    } catch (err) {
-      signal?.throwIfAborted();
-      throw new ControlPlaneError('binaries-unfit', `The archive could not be unpacked: ${messageOf(err)}`, {
-        cause: err,
-      });
-    }
-  };
-  const names: readonly string[] = PROGRAMS.map(({ name }) => name);
-  const entries = (await run(['-tzf', archive])).split('\n').filter((entry) => names.includes(basename(entry)));
-  if (entries.length === 0) return [];
-  const raw = join(target, '..', 'raw');
-  mkdirSync(raw);
-  await run(['-xzf', archive, '-C', raw, ...entries]);
-  const found: string[] = [];
-  for (const entry of entries) {
-    const file = join(raw, entry);
-    if (!existsSync(file) || !lstatSync(file).isFile() || found.includes(basename(entry))) continue; // folders, links
-    chmodSync(file, 0o755);
-    renameSync(file, join(target, basename(entry)));
-    found.push(basename(entry));
-  }
-  return found;
-}
-
 /** From a file beside the archive. */
-async function publishedChecksum(url: URL, options: GivenOptions): Promise<Checksum> {
+async function publishedChecksum(url: URL, options: DownloadOptions): Promise<Checksum> {
   const name = basename(url.pathname);
   const places = [
     ...SIDECARS.map((end) => `${url.pathname}${end}`),
@@ -232,7 +194,7 @@ async function indexedChecksum(
   url: URL,
   directory: string,
   name: string,
-  options: GivenOptions,
+  options: DownloadOptions,
 ): Promise<Checksum | undefined> {
   let hasIndex = false;
   for (const path of [...INDEXES, ...SIDECARS.map((end) => `${name}${end}`)]) {
