@@ -54,6 +54,7 @@ export const INNER_TIERS: Readonly<Record<string, readonly (readonly string[])[]
   'pkg/controllers/machine': [
     ['calls', 'tokens', 'failure', 'identity'],
     ['node', 'drain'],
+    ['node-hold'],
     ['in-place', 'preservation', 'maintenance'],
     ['explain', 'health', 'creation', 'deletion'],
     ['record', 'preparation'],

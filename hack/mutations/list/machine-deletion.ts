@@ -140,10 +140,11 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     why: 'A typing error ends a preservation.',
   },
   {
-    in: 'untaint',
-    from: 'metadata: { resourceVersion }, spec',
-    to: 'metadata: {}, spec',
+    in: 'NodeHold.change',
+    from: '...change.metadata, resourceVersion',
+    to: '...change.metadata',
     why: 'A taint that somebody adds to the Node at the same moment is lost.',
+    tests: ['preservation.test.ts'],
   },
   {
     in: 'releasedScaleDownHold',
@@ -165,7 +166,7 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     why: 'A Machine goes without its VM although nobody has asked for that.',
   },
   {
-    in: 'planOf',
+    in: 'PREPARATION_HOLD',
     from: '?.metadata.uid === observed.metadata.uid && isWanted(live)',
     to: ' !== undefined',
     why: 'A Node is drained for a deletion that was taken back before.',

@@ -48,7 +48,7 @@ type Ended = Exclude<Activity<DrainOutcome>, { state: 'running' }>;
 
 /** A drain of a Node whose machine is kept. */
 type KeptDrain = Pick<DrainPlan, 'nodes' | 'node' | 'barrier' | 'startMs' | 'forceRule'> & {
-  readonly purpose: Exclude<DrainPurpose, 'deletion' | 'preparation'>;
+  readonly purpose: Exclude<DrainPurpose, 'deletion'>;
 };
 
 export type DrainsDeps = ForceDeps &

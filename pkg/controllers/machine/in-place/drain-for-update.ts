@@ -2,18 +2,23 @@ import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { CANDIDATE_FOR_UPDATE_LABEL, SELECTED_FOR_UPDATE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
 import { describeStage } from '../../machines/deletion-stage.ts';
-import type { NodeAccess } from '../../machines/node-access.ts';
 import { beginPhase, setFailure, setOperation } from '../../machines/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { reportProgress } from '../drain/report.ts';
-import type { DrainState } from '../drain/session.ts';
 import { namedNode } from '../node/named-node.ts';
 import { nodeConditionOf, setCondition } from '../../machines/node-condition.ts';
-import { IN_PLACE_UPDATE, inPlaceCondition, inPlaceFacts, nextReason, type InPlaceFacts } from './reason.ts';
+import { NodeHold, type HoldDeps, type HoldKind } from '../node-hold/node-hold.ts';
+import {
+  IN_PLACE_UPDATE,
+  inPlaceCondition,
+  inPlaceFacts,
+  nextReason,
+  type InPlaceFacts,
+  type InPlaceReason,
+} from './reason.ts';
 
 /** Phases in which a machine is taken for an update: one that does not work yet, or is given up, is not. */
 const UPDATABLE: ReadonlySet<string> = new Set([
@@ -26,7 +31,24 @@ const UPDATABLE: ReadonlySet<string> = new Set([
 /** The original's words. */
 const READY_TEXT = 'Node drain successful. Node is ready for update';
 
-type Deps = Pick<Collaborators, 'drains' | 'reportedOnce' | 'clock' | 'machines'>;
+/** The Node is cordoned and emptied; the MachineDeployment controller gives it back. */
+const IN_PLACE_HOLD: HoldKind = {
+  purpose: 'in-place-update',
+  since: ({ on }) => on && nodeConditionOf(on.node, IN_PLACE_UPDATE)?.lastTransitionTime,
+  barrier: 'cordon',
+  forceRule: () => 'usual',
+  say({ ctx, deps }, _stage, text) {
+    const description = describeStage('drain', text);
+    setFailure(ctx.machine, { type: 'DrainNode', state: 'Processing', description }, deps.clock.now());
+  },
+  report(hold, drain) {
+    if (drain.record === undefined) return;
+    const text = 'The Node was selected for an in-place update. Draining it first.';
+    hold.reportOnce('UpdateSelected', text, `UpdateSelected ${drain.deadlineMs}`);
+    // Of a machine that is not well the last operation tells that.
+    if (phaseOf(hold.ctx.machine) === 'Running') reportProgress(hold.deps, hold.ctx, 'DrainNode', drain);
+  },
+};
 
 /**
  * Brings an update in place forward, one change a pass: the Node's labels are told as condition `InPlaceUpdate`, a selected Node is
@@ -40,30 +62,35 @@ type Deps = Pick<Collaborators, 'drains' | 'reportedOnce' | 'clock' | 'machines'
  * | DrainSuccessful    |                                                         | ReadyForUpdate  |
  * | ReadyForUpdate     | the agent on the Node, or a person, updates and labels it |                 |
  */
-export const inPlaceProgress = (deps: Deps): MachineStep => ({
+export const inPlaceProgress = (deps: HoldDeps & Pick<Collaborators, 'machines'>): MachineStep => ({
   name: 'in-place-progress',
 
   async run(ctx) {
-    const { machine, observed, nodes } = ctx;
+    const { machine, observed } = ctx;
     const node = namedNode(ctx, deps.machines);
     const phase = phaseOf(machine);
     // What the Node is told follows from a phase that was recorded: the write of this pass starts the next one.
-    if (nodes === undefined || typeof node !== 'object' || isBeingDeleted(node)) return next;
+    if (typeof node !== 'object' || isBeingDeleted(node)) return next;
     if (phase === '' || phaseOf(observed) !== phase) return next;
 
+    const hold = new NodeHold(IN_PLACE_HOLD, deps, ctx, node);
     const facts = inPlaceFacts(node, phase);
     if (facts.reason !== 'SelectedForUpdate' || !UPDATABLE.has(phase)) deps.drains.end(ctx, 'in-place-update');
     reportIgnoredSelection(deps, ctx, node, facts);
     const reason = nextReason(facts);
-    if (reason !== undefined) await setCondition(deps, ctx, nodes, node, inPlaceCondition(node, reason), true);
-    else if (UPDATABLE.has(phase)) await act(deps, ctx, nodes, node, facts.reason, facts.result !== undefined);
+    if (reason !== undefined) await tell(hold, reason);
+    else if (UPDATABLE.has(phase)) await act(hold, facts.reason, facts.result !== undefined);
     return next;
   },
 });
 
+async function tell({ ctx, deps, on }: NodeHold, reason: InPlaceReason): Promise<void> {
+  if (on !== undefined) await setCondition(deps, ctx, on.nodes, on.node, inPlaceCondition(on.node, reason), true);
+}
+
 /** Anyone who selects a Node by hand and forgets the other label waits for nothing. */
 function reportIgnoredSelection(
-  deps: Deps,
+  deps: HoldDeps,
   { machine, pass }: MachineContext,
   node: Node,
   { isCandidate, isSelected }: InPlaceFacts,
@@ -76,63 +103,31 @@ function reportIgnoredSelection(
   );
 }
 
-async function act(
-  deps: Deps,
-  ctx: MachineContext,
-  nodes: NodeAccess,
-  node: Node,
-  reason: string | undefined,
-  hasResult: boolean,
-): Promise<void> {
-  const { machine } = ctx;
-  if (reason === 'SelectedForUpdate') return await empty(deps, ctx, nodes, node);
+async function act(hold: NodeHold, reason: string | undefined, hasResult: boolean): Promise<void> {
+  if (reason === 'SelectedForUpdate') return await empty(hold);
   if (reason !== 'DrainSuccessful' && reason !== 'ReadyForUpdate') return;
 
   // A phase that was lost when the condition was written is made up for: without it no timeout would count.
-  const phase = phaseOf(machine);
-  if ((phase === 'Running' || phase === 'Unknown') && !hasResult) beginUpdate(deps, ctx);
-  else if (reason === 'DrainSuccessful' && phase === 'InPlaceUpdating')
-    await setCondition(deps, ctx, nodes, node, inPlaceCondition(node, 'ReadyForUpdate'), true);
+  const phase = phaseOf(hold.ctx.machine);
+  if ((phase === 'Running' || phase === 'Unknown') && !hasResult) beginUpdate(hold);
+  else if (reason === 'DrainSuccessful' && phase === 'InPlaceUpdating') await tell(hold, 'ReadyForUpdate');
 }
 
-async function empty(deps: Deps, ctx: MachineContext, nodes: NodeAccess, node: Node): Promise<void> {
-  const { machine } = ctx;
-  const startMs = fromTimestamp(nodeConditionOf(node, IN_PLACE_UPDATE)?.lastTransitionTime) ?? deps.clock.now();
-  const plan = { purpose: 'in-place-update', nodes, node, barrier: 'cordon', startMs, forceRule: 'usual' } as const;
-  const state = await deps.drains.advanceKept(ctx, plan);
-  if (state.kind !== 'drained') return show(deps, ctx, state);
-
-  if (phaseOf(machine) !== 'InPlaceUpdating') return beginUpdate(deps, ctx);
-  await setCondition(deps, ctx, nodes, node, inPlaceCondition(node, 'DrainSuccessful'), true);
+async function empty(hold: NodeHold): Promise<void> {
+  const { ctx, deps } = hold;
+  const state = await hold.empty();
+  if (state?.kind !== 'drained' && state?.kind !== 'node-gone') return;
+  if (state.kind === 'drained') {
+    if (phaseOf(ctx.machine) !== 'InPlaceUpdating') return beginUpdate(hold);
+    await tell(hold, 'DrainSuccessful');
+  }
+  // Another Node of the same name may join; it says by itself what is to be done with it.
   deps.drains.end(ctx, 'in-place-update');
 }
 
-function beginUpdate({ clock }: Deps, { machine, pass, log }: MachineContext): void {
+function beginUpdate({ ctx: { machine, pass, log }, deps: { clock } }: NodeHold): void {
   beginPhase(machine, 'InPlaceUpdating', clock.now());
   setOperation(machine, { type: 'InPlaceUpdate', state: 'Processing', description: READY_TEXT }, clock.now());
   pass.event('UpdateReady', 'The Node was drained and can be updated in place.');
   pass.afterWrite(() => log.info({}, 'machine ready for in-place update'));
-}
-
-/** Tells on the Machine how the drain stands, at the pace of any drain. */
-function show(deps: Deps, ctx: MachineContext, state: Exclude<DrainState, { kind: 'drained' | 'left-pods' }>): void {
-  const { machine, pass } = ctx;
-  if (state.kind === 'failed') {
-    const description = describeStage('drain', state.text);
-    setFailure(machine, { type: 'DrainNode', state: 'Processing', description }, deps.clock.now());
-    if (state.isNews) pass.event('DrainFailed', state.text);
-    return;
-  }
-  if (state.kind === 'node-gone') {
-    // A Node of the same name may join; it says by itself what is to be done with it.
-    deps.drains.end(ctx, 'in-place-update');
-    return;
-  }
-  const { record, deadlineMs } = state;
-  if (record === undefined) return;
-  if (deps.reportedOnce.isNew(machine.metadata.uid, `UpdateSelected ${deadlineMs}`)) {
-    pass.event('UpdateSelected', 'The Node was selected for an in-place update. Draining it first.');
-  }
-  // Of a machine that is not well the last operation tells that.
-  if (phaseOf(machine) === 'Running') reportProgress(deps, ctx, 'DrainNode', state);
 }

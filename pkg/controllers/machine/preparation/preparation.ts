@@ -1,19 +1,17 @@
 import {
-  DELETION_PREPARATION_SINCE_ANNOTATION,
+  DELETION_PREPARATION_SINCE_ANNOTATION as SINCE,
   FORCE_DELETION_LABEL,
-  MAINTENANCE_SINCE_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
+import { fromTimestamp } from '../../../clock/clock.ts';
 import { ApiError, isConflict } from '../../../kube/errors.ts';
 import { withoutCondition, conditionOf, withCondition, dated } from '../../../reconcile/conditions.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import { requestedPolicy, skipsDrain, type DeletionPolicy } from '../../machines/deletion-policy.ts';
-import { describeHooks, hooksOf } from '../../machines/hooks.ts';
-import { isMaintenanceRequested } from '../../machines/maintenance.ts';
-import type { NodeAccess } from '../../machines/node-access.ts';
+import { hooksOf } from '../../machines/hooks.ts';
+import { isMaintenanceRequested, isUnderMaintenance } from '../../machines/maintenance.ts';
 import { deploymentOf } from '../../machines/owners.ts';
 import {
   DELETION_PREPARED,
@@ -27,33 +25,88 @@ import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { isForced } from '../deletion/cursor.ts';
 import { nodeToDrain, nodesOf } from '../deletion/nodes.ts';
-import type { DrainPlan } from '../drain/plan.ts';
 import { reportDrainProgress } from '../drain/report.ts';
-import type { DrainState } from '../drain/session.ts';
 import { namedNode, type NamedNode } from '../node/named-node.ts';
 import { liftOwnCordon, withoutOwnCordon } from '../node/own-cordon.ts';
+import { NodeHold, type HoldDeps, type HoldKind, type HoldStage, type Refused } from '../node-hold/node-hold.ts';
 import { planPreparation } from './plan.ts';
 
-/** When to look again at a Machine that has changed meanwhile: the cache shows it in a moment. */
+/** When to look again at an object that has changed meanwhile: the cache shows it in a moment. */
 const CONFLICT_RETRY_MS = 200;
 /** When to try again what the API server refuses. */
 const REFUSED_RETRY_MS = 10_000;
-const REFUSED_WAIT = 'the API server to delete the Machine';
+const RECORDED = 'the end of the drain to be recorded';
+const DELETED = 'the API server to delete the Machine';
+const UNCORDONED = 'the API server to uncordon the Node';
 
-type Deps = Pick<
-  Collaborators,
-  'clock' | 'machines' | 'owners' | 'activities' | 'drains' | 'reportedOnce' | 'readMachine' | 'deleteUnchanged'
->;
+type Given = HoldDeps & Pick<Collaborators, 'machines' | 'owners' | 'activities' | 'readMachine' | 'deleteUnchanged'>;
 
 /** With the machines of which it was told that they are prepared, by UID, and when (monotonic) the DELETE may be sent. */
-type Own = Deps & { readonly completed: Map<string, number> };
+type Deps = Given & { readonly completed: Map<string, number> };
+
+/** Phases of stages; of others it has `started`. */
+const PHASES: Partial<Record<HoldStage, PreparationPhase>> = {
+  DrainLate: 'failed',
+  DrainFailed: 'failed',
+  Held: 'completed',
+  Returning: 'aborting',
+  Refused: 'failed',
+};
+
+/** The Node is emptied before the Machine is deleted, and given back if that is aborted. */
+const PREPARATION_HOLD: HoldKind<Deps> = {
+  purpose: 'preparation',
+  annotations: [SINCE],
+  begun: ['DeletionPreparing'],
+  ended: ['DeletionAborted'],
+  barrier: 'marked-cordon',
+  forceRule: (hold) => (policyOf(hold) === 'graceful' ? 'request' : 'usual'),
+  terms: ({ deps, ctx: { machine, observed, signal } }) => ({
+    forcedBy: isForced({ machine }) ? `the Machine has label ${FORCE_DELETION_LABEL}` : undefined,
+    isWanted,
+    mayBegin: async () => {
+      const live = await deps.readMachine(observed, signal);
+      return live?.metadata.uid === observed.metadata.uid && isWanted(live);
+    },
+  }),
+  say: show,
+  report(hold, drain, stage) {
+    const { deps, ctx } = hold;
+    const shown = preparationShownBy(ctx.observed);
+    reportDrainProgress(deps, ctx.pass, drain, {
+      isSaid: (text) => shown?.reason === (PHASES[stage] ?? 'started') && shown?.message === text,
+      say: (text) => show(hold, stage, text),
+    });
+    const late = 'The Node could not be drained within the drain timeout: the Machine is not deleted.';
+    if (drain.isLate) hold.reportOnce('DrainFailed', late);
+  },
+  refused: refusal('The Node could not be uncordoned'),
+};
+
+/** What is refused is tried again; an object that has changed meanwhile is another matter. */
+function refusal(what: string): Refused<Deps> {
+  return (hold, err) => {
+    if (isConflict(err) || !(err instanceof ApiError) || hold.ctx.signal.aborted) return undefined;
+    const text = `${what}: ${err.message}.`;
+    hold.reportOnce('DeletionNotPrepared', text);
+    return text;
+  };
+}
+
+function isWanted(live: Machine): boolean {
+  return !isBeingDeleted(live) && isPreparationRequested(live);
+}
+
+function policyOf({ ctx, deps }: NodeHold<Deps>): DeletionPolicy | undefined {
+  return requestedPolicy(ctx.machine, deploymentOf(ctx.machine, deps.owners));
+}
 
 /**
  * Prepares the deletion of a machine that is asked for by annotation, and deletes the Machine when its Node is empty. Until then it goes on
  * as any other, and the request can be taken back: the DELETE holds only for the very version that carries it. plan.ts says what happens when.
  */
-export const preparation = (collaborators: Deps): MachineStep => {
-  const deps: Own = { ...collaborators, completed: new Map() };
+export const preparation = (given: Given): MachineStep => {
+  const deps: Deps = { ...given, completed: new Map() };
   return {
     name: 'preparation',
     run: (ctx) => prepare(deps, ctx),
@@ -61,57 +114,44 @@ export const preparation = (collaborators: Deps): MachineStep => {
   };
 };
 
-async function prepare(deps: Own, ctx: MachineContext): Promise<StepResult> {
+async function prepare(deps: Deps, ctx: MachineContext): Promise<StepResult> {
   const { machine, observed, nodes } = ctx;
   const isRequested = isPreparationRequested(observed);
-  const policy = requestedPolicy(machine, deploymentOf(machine, deps.owners));
   const hasBegun = hasPreparationBegun(observed);
   if (!isRequested && !hasBegun) {
-    show(deps, ctx, undefined);
-    await liftLeft(deps, ctx);
+    const hold = new NodeHold(PREPARATION_HOLD, deps, ctx, namedNode(ctx, deps.machines));
+    show(hold, 'Over', '');
+    await liftLeft(hold);
     return next;
   }
   const node = nodes === undefined ? undefined : await nodeToDrain(deps.machines, ctx, nodes);
+  const hold = new NodeHold(PREPARATION_HOLD, deps, ctx, node);
   const hooks = hooksOf(machine, 'deletion');
-  const facts = { isRequested, hasBegun, policy, hooks: hooks.length, hasNode: node !== undefined };
-  switch (planPreparation(facts)) {
+  const policy = policyOf(hold);
+  switch (planPreparation({ isRequested, hasBegun, policy, hooks: hooks.length, hasNode: node !== undefined })) {
     case 'nothing':
       return next;
     case 'begin':
-      return begin(deps, ctx);
+      return begin(hold);
     case 'await-hooks':
-      return hold(deps, ctx, hooks);
+      // No time counts meanwhile: the drain has its whole timeout from when the last of them went.
+      hold.annotate({ [SINCE]: '' });
+      await hold.awaitHooks(hooks);
+      return goOn(ctx, 'the hooks to be removed');
     case 'drain':
-      if (sinceMsOf(machine) === undefined) return begin(deps, ctx);
-      // `hasNode` says that both are there.
-      return await empty(deps, ctx, nodes as NodeAccess, node as Node, policy);
+      if (fromTimestamp(hold.since) === undefined) return begin(hold);
+      return await unlessChanged('Machine', () => empty(hold));
     case 'delete':
-      return await complete(deps, ctx, policy);
+      return await unlessChanged('Machine', () => complete(hold));
     case 'abort':
-      return await abort(deps, ctx);
+      return await unlessChanged('Node', () => abort(hold));
   }
 }
 
-/** That a preparation has begun is recorded before anything happens to the Node: whoever goes on knows what to undo. */
-function begin(deps: Own, ctx: MachineContext): StepResult {
-  const { machine, observed, pass } = ctx;
-  const since = { [DELETION_PREPARATION_SINCE_ANNOTATION]: toTimestamp(deps.clock.now()) };
-  machine.metadata.annotations = { ...machine.metadata.annotations, ...since };
-  show(deps, ctx, 'started', 'Draining the Node before the Machine is deleted.');
-  if (!hasPreparationBegun(observed))
-    pass.event('DeletionPreparing', 'Preparing the deletion. Draining the Node first.', 'record');
-  return goOn(ctx, 'the start to be recorded', 0);
-}
-
-/** While hooks hold it up no time counts: the drain has its whole timeout from when the last of them went. */
-function hold(deps: Own, ctx: MachineContext, hooks: readonly string[]): StepResult {
-  const { machine, pass } = ctx;
-  deps.drains.end(ctx, 'preparation');
-  machine.metadata.annotations = { ...machine.metadata.annotations, [DELETION_PREPARATION_SINCE_ANNOTATION]: '' };
-  const text = describeHooks(hooks);
-  show(deps, ctx, 'started', text);
-  if (deps.reportedOnce.isNew(machine.metadata.uid, `preparation: ${text}`)) pass.event('WaitingForHooks', text);
-  return goOn(ctx, 'the hooks to be removed');
+function begin(hold: NodeHold<Deps>): StepResult {
+  hold.begin('Preparing the deletion. Draining the Node first.');
+  show(hold, 'Draining', 'Draining the Node before the Machine is deleted.');
+  return goOn(hold.ctx, 'the start to be recorded', 0);
 }
 
 /** A VM that is being made is recorded all the same: nothing is drained, but much would be forgotten. */
@@ -120,145 +160,84 @@ function goOn(ctx: MachineContext, waitingFor: string, afterMs?: number): StepRe
   return isBeingCreated(ctx.machine) ? next : waitFor(waitingFor);
 }
 
-async function empty(
-  deps: Own,
-  ctx: MachineContext,
-  nodes: NodeAccess,
-  node: Node,
-  policy: DeletionPolicy | undefined,
-): Promise<StepResult> {
-  const state = await deps.drains.advance(ctx, planOf(deps, ctx, { nodes, node, policy }));
-  switch (state.kind) {
-    case 'running':
-      reportRunning(deps, ctx, state);
-      return waitFor(state.waitingFor);
-    case 'failed':
-      show(deps, ctx, 'failed', state.text);
-      if (state.isNews) ctx.pass.event('DrainFailed', state.text);
-      return waitFor('the next drain retry');
-    case 'drained':
-      if (state.isNews)
-        ctx.pass.event(
-          'Drained',
-          `The Node was drained in ${Math.round(state.tookMs / 1_000)} s, before the deletion.`,
-        );
-      return await complete(deps, ctx, policy);
-    case 'node-gone':
-    case 'left-pods':
-      return await complete(deps, ctx, policy);
+async function empty(hold: NodeHold<Deps>): Promise<StepResult> {
+  const state = await hold.empty();
+  if (state?.kind === 'running') return waitFor(state.waitingFor);
+  if (state?.kind === 'failed') return waitFor('the next drain retry');
+  if (state?.kind === 'drained' && state.isNews) {
+    const took = Math.round(state.tookMs / 1_000);
+    hold.ctx.pass.event('Drained', `The Node was drained in ${took} s, before the deletion.`);
   }
-}
-
-function planOf(
-  deps: Own,
-  { machine, observed, signal }: MachineContext,
-  { nodes, node, policy }: { nodes: NodeAccess; node: Node; policy: DeletionPolicy | undefined },
-): DrainPlan {
-  const isWanted = (live: Machine): boolean => !isBeingDeleted(live) && isPreparationRequested(live);
-  return {
-    purpose: 'preparation',
-    nodes,
-    node,
-    barrier: 'marked-cordon',
-    startMs: sinceMsOf(machine) ?? deps.clock.now(),
-    forcedBy: isForced({ machine }) ? `the Machine has label ${FORCE_DELETION_LABEL}` : undefined,
-    forceRule: policy === 'graceful' ? 'request' : 'usual',
-    isWanted,
-    mayBegin: async () => {
-      const live = await deps.readMachine(observed, signal);
-      return live?.metadata.uid === observed.metadata.uid && isWanted(live);
-    },
-    onForcedFailure: 'retry',
-  };
-}
-
-function reportRunning(deps: Own, ctx: MachineContext, state: Extract<DrainState, { kind: 'running' }>): void {
-  const phase = state.isLate ? 'failed' : 'started';
-  const shown = preparationShownBy(ctx.observed);
-  reportDrainProgress(deps, ctx.pass, state, {
-    isSaid: (text) => shown?.reason === phase && shown.message === text,
-    say: (text) => show(deps, ctx, phase, text),
-  });
-  if (state.isLate && deps.reportedOnce.isNew(ctx.machine.metadata.uid, 'late preparation'))
-    ctx.pass.event(
-      'DrainFailed',
-      'The Node could not be drained within the drain timeout: the Machine is not deleted.',
-    );
+  return await complete(hold);
 }
 
 /** The Node is empty, or need not be: that is told first, and with the next pass the Machine is deleted. */
-async function complete(deps: Own, ctx: MachineContext, policy: DeletionPolicy | undefined): Promise<StepResult> {
-  const { observed, pass, log, signal } = ctx;
+async function complete(hold: NodeHold<Deps>): Promise<StepResult> {
+  const { clock, completed, drains, deleteUnchanged } = hold.deps;
+  const { observed, pass, log, signal } = hold.ctx;
   const { uid } = observed.metadata;
-  if (!skipsDrain(policy) && !deps.completed.has(uid)) {
-    show(deps, ctx, 'completed', 'The Node is empty. Deleting the Machine.');
-    pass.afterWrite(() => void deps.completed.set(uid, 0));
-    return requeue(0, 'the end of the drain to be recorded');
+  if (!skipsDrain(policyOf(hold)) && !completed.has(uid)) {
+    show(hold, 'Held', 'The Node is empty. Deleting the Machine.');
+    pass.afterWrite(() => void completed.set(uid, 0));
+    return requeue(0, RECORDED);
   }
-  const heldMs = (deps.completed.get(uid) ?? 0) - deps.clock.monotonicMs();
-  if (heldMs > 0) return requeue(heldMs, REFUSED_WAIT);
-  try {
-    await deps.deleteUnchanged(observed, signal);
-  } catch (err) {
-    // An abort, or any other change: all of it is decided anew.
-    if (isConflict(err)) return requeue(CONFLICT_RETRY_MS, 'the latest version of the Machine');
-    if (!(err instanceof ApiError) || signal.aborted) throw err;
-    const text = `The Machine could not be deleted: ${err.message}.`;
-    show(deps, ctx, 'failed', text);
+  const heldMs = (completed.get(uid) ?? 0) - clock.monotonicMs();
+  if (heldMs > 0) return requeue(heldMs, DELETED);
+  const refused = await hold.attempt(
+    () => deleteUnchanged(observed, signal),
+    refusal('The Machine could not be deleted'),
+  );
+  if (refused !== undefined) {
+    show(hold, 'Refused', refused);
     // That it was told is a change of the Machine, and must not be what sends the next one.
-    deps.completed.set(uid, deps.clock.monotonicMs() + REFUSED_RETRY_MS);
-    if (deps.reportedOnce.isNew(uid, text)) pass.event('DeletionNotPrepared', text);
-    return requeue(REFUSED_RETRY_MS, REFUSED_WAIT);
+    completed.set(uid, clock.monotonicMs() + REFUSED_RETRY_MS);
+    return requeue(REFUSED_RETRY_MS, DELETED);
   }
   log.info({}, 'deleted a machine after its Node was drained');
-  pass.afterWrite(() => deps.drains.end(ctx, 'preparation'));
+  pass.afterWrite(() => drains.end(hold.ctx, 'preparation'));
   return waitFor('the deletion to be recorded');
 }
 
-/** Gives the Node back to its pods: only what we have cordoned is uncordoned. */
-async function abort(deps: Own, ctx: MachineContext): Promise<StepResult> {
-  const { machine, observed, nodes, pass } = ctx;
-  const { uid } = machine.metadata;
+async function abort(hold: NodeHold<Deps>): Promise<StepResult> {
+  const { deps, ctx } = hold;
+  const { uid } = ctx.machine.metadata;
   deps.drains.end(ctx, 'preparation');
-  const shown = preparationShownBy(observed)?.reason;
-  if (shown !== 'aborting' && shown !== 'failed' && deps.reportedOnce.isNew(uid, `aborting ${sinceOf(machine)}`)) {
-    show(deps, ctx, 'aborting', 'Uncordoning the Node.');
-    return requeue(0, 'the end of the drain to be recorded');
+  const shown = preparationShownBy(ctx.observed)?.reason;
+  const isShown = shown === 'aborting' || shown === 'failed';
+  if (!isShown && deps.reportedOnce.isNew(uid, `aborting ${hold.since}`)) {
+    show(hold, 'Returning', 'Uncordoning the Node.');
+    return requeue(0, RECORDED);
   }
   // What it has sent may still cordon the Node.
   if (deps.activities.get(uid, 'drain')?.state === 'running') return waitFor('the drain to stop');
+  const refused = await hold.giveBack(() => uncordon(hold));
+  if (refused !== undefined) return requeue(REFUSED_RETRY_MS, UNCORDONED);
+  hold.end('The prepared deletion was aborted: the machine is kept.');
+  return requeue(0, RECORDED);
+}
+
+/** A conflict is an abort, or any other change: all of it is decided again. */
+async function unlessChanged(kind: 'Machine' | 'Node', run: () => Promise<StepResult>): Promise<StepResult> {
   try {
-    if (nodes !== undefined) await uncordon(deps, ctx, nodes);
+    return await run();
   } catch (err) {
-    if (isConflict(err)) return requeue(CONFLICT_RETRY_MS, 'the latest version of the Node');
-    if (!(err instanceof ApiError) || ctx.signal.aborted) throw err;
-    const text = `The Node could not be uncordoned: ${err.message}.`;
-    show(deps, ctx, 'failed', text);
-    if (deps.reportedOnce.isNew(uid, text)) pass.event('DeletionNotPrepared', text);
-    return requeue(REFUSED_RETRY_MS, 'the API server to uncordon the Node');
+    if (isConflict(err)) return requeue(CONFLICT_RETRY_MS, `the latest version of the ${kind}`);
+    throw err;
   }
-  const { [DELETION_PREPARATION_SINCE_ANNOTATION]: _since, ...annotations } = machine.metadata.annotations ?? {};
-  machine.metadata.annotations = annotations;
-  show(deps, ctx, undefined);
-  pass.event('DeletionAborted', 'The prepared deletion was aborted: the machine is kept.', 'record');
-  return requeue(0, 'the end of the drain to be recorded');
 }
 
 /**
  * A cordon that a drain had sent when it was broken off may come after the abort: the server does what nobody waits for any more. The Node
  * shows whose it is.
  */
-async function liftLeft({ machines }: Deps, ctx: MachineContext): Promise<void> {
-  const { nodes, pass, log } = ctx;
-  const node = namedNode(ctx, machines);
-  if (nodes === undefined || typeof node !== 'object' || withoutOwnCordon(node) === undefined) return;
-  if (isMaintained(ctx, node, node)) return;
+async function liftLeft({ ctx, on }: NodeHold<Deps>): Promise<void> {
+  if (on === undefined || withoutOwnCordon(on.node) === undefined || isMaintained(ctx, on.node, on.node)) return;
   try {
-    await liftOwnCordon(ctx, nodes, node);
+    await liftOwnCordon(ctx, on.nodes, on.node);
   } catch (err) {
     if (!(err instanceof ApiError) || ctx.signal.aborted) throw err;
-    log.warn({ err, node: node.metadata.name }, 'could not remove a cordon that is no longer needed');
-    pass.alsoAfter(REFUSED_RETRY_MS, 'the API server to uncordon the Node');
+    ctx.log.warn({ err, node: on.node.metadata.name }, 'could not remove a cordon that is no longer needed');
+    ctx.pass.alsoAfter(REFUSED_RETRY_MS, UNCORDONED);
   }
 }
 
@@ -268,12 +247,13 @@ async function liftLeft({ machines }: Deps, ctx: MachineContext): Promise<void> 
  */
 function isMaintained({ machine }: MachineContext, node: Node, named: NamedNode): boolean {
   const isNamed = typeof named === 'object' && named.metadata.uid === node.metadata.uid;
-  const isRecorded = machine.metadata.annotations?.[MAINTENANCE_SINCE_ANNOTATION] !== undefined;
-  return isNamed ? isRecorded || isMaintenanceRequested(machine, node) : isMaintenanceRequested(node, undefined);
+  return (isNamed && isUnderMaintenance(machine)) || isMaintenanceRequested(node, undefined);
 }
 
 /** Live: a cordon that the cache does not show yet would stay forever. */
-async function uncordon({ machines }: Deps, ctx: MachineContext, nodes: NodeAccess): Promise<void> {
+async function uncordon({ ctx, deps: { machines } }: NodeHold<Deps>): Promise<void> {
+  const { nodes } = ctx;
+  if (nodes === undefined) return;
   const named = namedNode(ctx, machines);
   for (const { metadata } of await nodesOf(ctx, machines, nodes)) {
     const live = await nodes.read(metadata.name, ctx.signal);
@@ -281,30 +261,20 @@ async function uncordon({ machines }: Deps, ctx: MachineContext, nodes: NodeAcce
   }
 }
 
-function sinceMsOf(machine: Machine): number | undefined {
-  return fromTimestamp(sinceOf(machine));
-}
-
-function sinceOf({ metadata }: Machine): string {
-  return metadata.annotations?.[DELETION_PREPARATION_SINCE_ANNOTATION] ?? '';
-}
-
-/** Tells how far it is, as a condition; undefined takes that away. */
-function show(
-  { clock, completed }: Own,
-  { machine }: MachineContext,
-  phase: PreparationPhase | undefined,
-  message = '',
-): void {
-  if (phase !== 'completed') completed.delete(machine.metadata.uid);
+/** Reports how far it is, as a condition of the Machine. */
+function show({ ctx: { machine }, deps }: NodeHold<Deps>, stage: HoldStage, message: string): void {
+  if (stage !== 'Held') deps.completed.delete(machine.metadata.uid);
   const { machineConditions } = machine.status;
   const shown = conditionOf(machineConditions, DELETION_PREPARED);
-  if (phase === undefined) {
+  const reason = PHASES[stage] ?? 'started';
+  if (stage === 'Over') {
     if (shown !== undefined) machine.status.machineConditions = withoutCondition(machineConditions, DELETION_PREPARED);
     return;
   }
-  const status = phase === 'completed' ? 'True' : 'False';
-  if (shown?.reason === phase && shown.message === message) return;
-  const current = { type: DELETION_PREPARED, status, reason: phase, message } as const;
-  machine.status.machineConditions = withCondition(machineConditions, dated(current, machineConditions, clock.now()));
+  if (shown?.reason === reason && shown.message === message) return;
+  const current = { type: DELETION_PREPARED, status: stage === 'Held' ? 'True' : 'False', reason, message } as const;
+  machine.status.machineConditions = withCondition(
+    machineConditions,
+    dated(current, machineConditions, deps.clock.now()),
+  );
 }

@@ -4,19 +4,18 @@ import { controllerOf } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
-import type { NodeAccess } from '../../machines/node-access.ts';
 import { preserveTimeoutMsOf } from '../../machines/settings.ts';
 import { requestedPreservation } from '../../machines/preserve-value.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import { namedNode, type NamedNode } from '../node/named-node.ts';
+import { namedNode } from '../node/named-node.ts';
 import { setCondition } from '../../machines/node-condition.ts';
 import { scaleDownHold } from '../node/scale-down-hold.ts';
+import { NodeHold, type HoldDeps, type HoldKind } from '../node-hold/node-hold.ts';
 import {
   PRESERVATION_BARRIER,
-  type Emptiness,
   preservedCondition,
-  releasedAnnotations,
+  releasedNode,
   showsDrained,
   showsPreserved,
   stoppedCondition,
@@ -33,7 +32,26 @@ const END_TEXTS: Record<EndReason, string> = {
   recovered: 'the machine recovered',
 };
 
-type Deps = Pick<Collaborators, 'drains' | 'clock' | 'settings' | 'machines'>;
+type Deps = HoldDeps & Pick<Collaborators, 'settings' | 'machines'>;
+type Hold = NodeHold<Deps>;
+
+/** The Node of a failed machine is tainted and emptied, by force after the drain timeout; that of any other works on. */
+const PRESERVATION_HOLD: HoldKind<Deps> = {
+  purpose: 'preservation',
+  since: ({ ctx }) => ctx.machine.status.currentStatus?.lastUpdateTime,
+  barrier: PRESERVATION_BARRIER,
+  forceRule: () => 'usual',
+  // Once: anyone who takes the annotation away afterwards knows what he does.
+  scaleDownHold: (node) => (showsPreserved(node) ? undefined : scaleDownHold(node)),
+  async say({ ctx, deps, on }, stage) {
+    const expiryMs = expiryMsOf(ctx);
+    if (on === undefined || expiryMs === undefined) return;
+    const isEmptied = phaseOf(ctx.machine) === 'Failed';
+    const emptiness = stage === 'DrainFailed' ? 'not-drained' : isEmptied ? 'drained' : 'kept';
+    const isAutomatic = requestedPreservation(ctx.machine, on.node) === 'auto-preserved';
+    await setCondition(deps, ctx, on.nodes, on.node, preservedCondition(emptiness, isAutomatic, expiryMs));
+  },
+};
 
 /**
  * Preserves machines that are asked to be, and ends that. The expiry time comes first and is recorded before the Node is touched;
@@ -54,12 +72,13 @@ export const preservation = (deps: Deps): MachineStep => ({
     if (phaseOf(observed) !== phaseOf(machine)) return next;
 
     const node = namedNode(ctx, deps.machines);
+    const hold = new NodeHold(PRESERVATION_HOLD, deps, ctx, node);
     const requested = requestedPreservation(machine, node);
     const facts = { requested, phase: phaseOf(machine), expiryMs: expiryMsOf(ctx), nowMs: deps.clock.now() };
     const plan = planPreservation(facts);
-    if (plan.kind === 'preserve') await preserve(deps, ctx, node, plan);
+    if (plan.kind === 'preserve') await preserve(hold, plan);
     else deps.drains.end(ctx, 'preservation');
-    if (plan.kind === 'end') await end(deps, ctx, node, plan);
+    if (plan.kind === 'end') await end(hold, plan);
 
     const isForgotten = plan.kind === 'end' && plan.forgetsRequest;
     if (!isForgotten && requested !== 'illegal' && typeof node === 'object') takeOver(ctx, node);
@@ -67,26 +86,21 @@ export const preservation = (deps: Deps): MachineStep => ({
   },
 });
 
-async function preserve(deps: Deps, ctx: MachineContext, node: NamedNode, plan: Preserve): Promise<void> {
-  const { nodes, pass } = ctx;
+async function preserve(hold: Hold, plan: Preserve): Promise<void> {
+  const { ctx, on, deps } = hold;
   const expiryMs = expiryMsOf(ctx);
-  if (expiryMs === undefined) {
-    begin(deps, ctx, plan);
-    return;
+  if (expiryMs === undefined) return begin(deps, ctx, plan);
+  ctx.pass.alsoAfter(expiryMs - deps.clock.now(), 'the preservation to end');
+  if (on === undefined) return;
+  const phase = phaseOf(ctx.machine);
+  if (phase === 'Failed' && !showsDrained(on.node)) {
+    const state = await hold.empty();
+    if (state?.kind === 'running' || state?.kind === 'failed') return;
+    if (state?.kind === 'drained') await hold.say('Held', '');
   }
-  pass.alsoAfter(expiryMs - deps.clock.now(), 'the preservation to end');
-  if (nodes === undefined || typeof node !== 'object') return;
-  const report = (emptiness: Emptiness): Promise<boolean> =>
-    setCondition(deps, ctx, nodes, node, preservedCondition(emptiness, plan.isAutomatic, expiryMs));
-  if (phaseOf(ctx.machine) === 'Failed') await empty(deps, ctx, { nodes, node, report });
-  else await keep(deps, ctx, { nodes, node, report });
-}
-
-/** The Node of a preserved machine, and what puts condition `Preserved` on it. */
-interface PreservedNode {
-  readonly nodes: NodeAccess;
-  readonly node: Node;
-  readonly report: (emptiness: Emptiness) => Promise<boolean>;
+  deps.drains.end(ctx, 'preservation');
+  const isTainted = phase === 'Running' && untainted(on.node) !== undefined;
+  if (phase !== 'Failed') await hold.keep('', isTainted ? () => hold.change(untainted) : undefined);
 }
 
 function begin({ settings, clock }: Deps, { machine, pass, log }: MachineContext, { isAutomatic }: Preserve): void {
@@ -102,47 +116,11 @@ function begin({ settings, clock }: Deps, { machine, pass, log }: MachineContext
   pass.afterWrite(() => log.info({ expiry }, 'preserved a machine'));
 }
 
-/** The Node of a machine that has not failed goes on working. */
-async function keep(deps: Deps, ctx: MachineContext, { nodes, node, report }: PreservedNode): Promise<void> {
-  deps.drains.end(ctx, 'preservation');
-  await holdOffAutoscaler(ctx, nodes, node);
-  if (phaseOf(ctx.machine) === 'Running') await untaint(ctx, nodes, node);
-  await report('kept');
-}
-
-/** The Node of a failed machine is emptied, once, and left for people to look at. */
-async function empty(deps: Deps, ctx: MachineContext, { nodes, node, report }: PreservedNode): Promise<void> {
-  const { machine, pass } = ctx;
-  if (showsDrained(node)) {
-    deps.drains.end(ctx, 'preservation');
-    return;
-  }
-  await holdOffAutoscaler(ctx, nodes, node);
-  const startMs = fromTimestamp(machine.status.currentStatus?.lastUpdateTime) ?? deps.clock.now();
-  const barrier = PRESERVATION_BARRIER;
-  const what = { purpose: 'preservation', nodes, node, barrier, startMs, forceRule: 'usual' } as const;
-  const drain = await deps.drains.advanceKept(ctx, what);
-  if (drain.kind === 'running') return;
-  if (drain.kind === 'failed') {
-    await report('not-drained');
-    if (drain.isNews) pass.event('DrainFailed', drain.text);
-    return;
-  }
-  if (drain.kind === 'drained') await report('drained');
-  deps.drains.end(ctx, 'preservation');
-}
-
-/** Once: anyone who takes the annotation away afterwards knows what he does. */
-async function holdOffAutoscaler({ signal }: MachineContext, nodes: NodeAccess, node: Node): Promise<void> {
-  const annotations = showsPreserved(node) ? undefined : scaleDownHold(node);
-  if (annotations !== undefined) await nodes.patch(node, { metadata: { annotations } }, signal);
-}
-
-async function end(deps: Deps, ctx: MachineContext, node: NamedNode, plan: End): Promise<void> {
-  const { machine, nodes, pass, log } = ctx;
+async function end(hold: Hold, plan: End): Promise<void> {
+  const { ctx, deps } = hold;
+  const { machine, pass, log } = ctx;
   const isPreserved = expiryMsOf(ctx) !== undefined;
-  const hadMarks =
-    isPreserved && nodes !== undefined && typeof node === 'object' && (await release(deps, ctx, nodes, node, plan));
+  const hadMarks = isPreserved && (await release(hold, plan));
   if (hadMarks === 'changed') return;
 
   const { annotations = {} } = machine.metadata;
@@ -180,38 +158,19 @@ function staysExpired({ machine }: MachineContext, { why }: End): boolean {
  * Makes the Node as it was before. True when something had to go; `changed` when the Node asks for something else by now than
  * what was decided from: that is looked at first.
  */
-async function release(
-  deps: Deps,
-  ctx: MachineContext,
-  nodes: NodeAccess,
-  cached: Node,
-  { forgetsRequest }: End,
-): Promise<boolean | 'changed'> {
-  const { signal } = ctx;
-  const condition = stoppedCondition(cached);
-  const said = condition === undefined ? false : await setCondition(deps, ctx, nodes, cached, condition);
-  const hasMarks = releasedAnnotations(cached, forgetsRequest) !== undefined || untainted(cached) !== undefined;
-  if (!hasMarks) return said;
+async function release(hold: Hold, { forgetsRequest }: End): Promise<boolean | 'changed'> {
+  const { ctx, on, deps } = hold;
+  if (on === undefined) return false;
+  const condition = stoppedCondition(on.node);
+  const said = condition !== undefined && (await setCondition(deps, ctx, on.nodes, on.node, condition));
+  if (releasedNode(on.node, forgetsRequest) === undefined) return said;
 
-  const live = await nodes.read(cached.metadata.name, signal);
-  if (live === undefined || live.metadata.uid !== cached.metadata.uid) return said;
-  if (requestOn(live) !== requestOn(cached)) return 'changed';
-  const annotations = releasedAnnotations(live, forgetsRequest);
-  const taints = untainted(live);
-  const { resourceVersion } = live.metadata;
-  const metadata = { resourceVersion, ...(annotations !== undefined && { annotations }) };
-  if (annotations === undefined && taints === undefined) return said;
-  await nodes.patch(live, taints === undefined ? { metadata } : { metadata, spec: { taints } }, signal);
-  return true;
-}
-
-async function untaint({ signal }: MachineContext, nodes: NodeAccess, cached: Node): Promise<void> {
-  if (untainted(cached) === undefined) return;
-  const live = await nodes.read(cached.metadata.name, signal);
-  if (live === undefined || live.metadata.uid !== cached.metadata.uid) return;
-  const taints = untainted(live);
-  const { resourceVersion } = live.metadata;
-  if (taints !== undefined) await nodes.patch(live, { metadata: { resourceVersion }, spec: { taints } }, signal);
+  let isOther = false;
+  const isChanged = await hold.change((live) => {
+    isOther = requestOn(live) !== requestOn(on.node);
+    return isOther ? undefined : releasedNode(live, forgetsRequest);
+  });
+  return isOther ? 'changed' : isChanged || said;
 }
 
 /**

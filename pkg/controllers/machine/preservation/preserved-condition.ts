@@ -1,6 +1,7 @@
 import { PRESERVE_ANNOTATION, PRESERVED_TAINT } from '../../../apis/machine/v1alpha1/labels.ts';
-import type { Node, Taint } from '../../../apis/wire.ts';
+import type { Node } from '../../../apis/wire.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
+import type { StrategicPatch } from '../../../kube/patch.ts';
 import { nodeConditionOf, type DesiredCondition } from '../../machines/node-condition.ts';
 import { releasedScaleDownHold } from '../node/scale-down-hold.ts';
 
@@ -49,19 +50,20 @@ export function stoppedCondition(node: Node): DesiredCondition | undefined {
   return { type: PRESERVED, status: 'False', reason: STOPPED, message: '' };
 }
 
-/** The Node's taints without the one of a preservation; undefined when it has none. */
-export function untainted(node: Node): readonly Taint[] | undefined {
+/** What takes the taint of a preservation from a Node; undefined when it has none. */
+export function untainted(node: Node): StrategicPatch<Node> | undefined {
   const taints = node.spec?.taints ?? [];
   const others = taints.filter(({ key }) => key !== PRESERVED_TAINT);
-  return others.length === taints.length ? undefined : others;
+  return others.length === taints.length ? undefined : { metadata: {}, spec: { taints: others } };
 }
 
-/** What has to go from a Node's annotations: our hold of the autoscaler and, if asked, the request; undefined when nothing. */
-export function releasedAnnotations(node: Node, forgetsRequest: boolean): Record<string, null> | undefined {
-  const gone: Record<string, null> = { ...releasedScaleDownHold(node) };
+/** What makes a Node as it was before: that, without our hold of the autoscaler and, if asked, without the request; undefined when it is. */
+export function releasedNode(node: Node, forgetsRequest: boolean): StrategicPatch<Node> | undefined {
+  const annotations: Record<string, null> = { ...releasedScaleDownHold(node) };
   if (forgetsRequest && node.metadata.annotations?.[PRESERVE_ANNOTATION] !== undefined)
-    gone[PRESERVE_ANNOTATION] = null;
-  return Object.keys(gone).length === 0 ? undefined : gone;
+    annotations[PRESERVE_ANNOTATION] = null;
+  const change = untainted(node);
+  return Object.keys(annotations).length === 0 ? change : { ...change, metadata: { annotations } };
 }
 
 /** As Go prints a time: `2026-01-02 03:04:05 +0000 UTC`. */
