@@ -47,8 +47,8 @@ export class Site<P extends TestServer = TestServer> implements AsyncDisposable 
     return await Site.#over(await startPlane({ controllerManager: false, ...more }), installed);
   }
 
-  /** For tests that are about what the program does: their API server is simulated, but for a sample. */
-  static async drawn(options: Pick<SiteOptions, 'crds'> = {}): Promise<Site> {
+  /** For tests that are about what the program does: their API server is simulated, but for a sample. Of a real one the options are obeyed. */
+  static async drawn(options: Omit<SiteOptions, 'installed'> = {}): Promise<Site> {
     return await Site.#over(await privateApiServer({ controllerManager: false, ...options }), true);
   }
 

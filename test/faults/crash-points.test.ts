@@ -12,9 +12,9 @@ import { sampled } from '../expect/sampled.ts';
  * a whole life: a MachineDeployment whose user data has bootstrap tokens is created, rolled where the plan says so, and
  * deleted with its class and Secret.
  *
- * Each mutation is hit in a simulated world: test/crash-points. Real servers are shown a sample with each kind of mutation; with
- * MACHINIST_TEST_SAMPLE=all they are shown each mutation of both plans (some 500 lives). Which mutation is the n-th differs a little from
- * life to life, since controllers work side by side.
+ * Each mutation is hit in a simulated world: test/crash-points. Programs that talk over connections are shown a sample with each kind of
+ * mutation, on kube-apiserver where the commit says so; with MACHINIST_TEST_SAMPLE=all they are shown each mutation of both plans there (some
+ * 500 lives). Which mutation is the n-th differs a little from life to life, since controllers work side by side.
  */
 const CREATE_AND_DELETE: Plan = { replicas: 1, rolls: 0 };
 const ROLL: Plan = { replicas: 2, rolls: 1 };
@@ -27,7 +27,7 @@ const CONCURRENCY = 6;
 let site: Site;
 
 beforeAll(async () => {
-  site = await Site.open();
+  site = await Site.drawn();
 });
 
 afterAll(async () => {

@@ -25,7 +25,7 @@ const FLAGS = {
 let site: Site;
 let folder: string;
 beforeAll(async () => {
-  site = await Site.open();
+  site = await Site.drawn();
 });
 afterAll(async () => {
   await site[Symbol.asyncDispose]();

@@ -23,7 +23,7 @@ const TEST_MS = 1_200_000;
 let site: Site;
 
 beforeAll(async () => {
-  site = await Site.open();
+  site = await Site.drawn();
 });
 
 afterAll(async () => {

@@ -171,7 +171,7 @@ describe('a deletion that the original has begun', () => {
   test.concurrent.each<{ crds: Crds }>([{ crds: 'own' }, { crds: 'original' }])(
     'is taken over and finished, whatever it had come to, under the $crds definitions',
     async ({ crds }) => {
-      await using site = await Site.open({ crds });
+      await using site = await Site.drawn({ crds });
       await using cloud = await SimulatedCloud.start({ site });
       await using pool = await Pool.create({ site, cloud, replicas: 0 });
       const { api } = site;

@@ -76,7 +76,7 @@ describe('what a rollout puts on Nodes goes when it has no reason any more:', ()
   let manager: InProcessManager;
 
   beforeAll(async () => {
-    site = await Site.open({ controllerManager: true, ...WITHOUT_KUBELETS });
+    site = await Site.drawn({ controllerManager: true, ...WITHOUT_KUBELETS });
     await untilCollected(site);
   }, 2 * TEST_MS);
   afterAll(() => site[Symbol.asyncDispose]());

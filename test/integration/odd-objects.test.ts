@@ -70,7 +70,7 @@ const KINDS = Object.keys(PLURALS) as OddObject['kind'][];
 let site: Site;
 
 beforeAll(async () => {
-  site = await Site.open({ crds: 'original' });
+  site = await Site.drawn({ crds: 'original' });
 });
 
 afterAll(async () => {

@@ -33,7 +33,7 @@ let cloud: SimulatedCloud;
 let pool: Pool;
 
 beforeAll(async () => {
-  site = await Site.open();
+  site = await Site.drawn();
 });
 
 afterAll(async () => {

@@ -31,7 +31,7 @@ let users = 0;
 let user: string;
 
 beforeAll(async () => {
-  site = await Site.open();
+  site = await Site.drawn();
 });
 
 afterAll(async () => {
