@@ -40,7 +40,7 @@ beforeAll(async () => {
     extraArguments: { 'kube-controller-manager': [`--controllers=${controllers}`] },
   });
   const api = plane.connection.api();
-  for (const folder of ['ironcore', 'mirantis']) {
+  for (const folder of ['ironcore', 'mirantis', 'cluster-api']) {
     await applyManifests(api, readManifests(join(import.meta.dirname, '../../crds', folder)));
   }
   await api.close();

@@ -1,8 +1,12 @@
+import { randomBytes } from 'node:crypto';
+
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { Api, ApiRequest } from '../../hack/control-plane/api.ts';
 import type { Connection } from '../../hack/control-plane/connection.ts';
+import { pluralOf } from '../../pkg/apis/cluster-api/contract.ts';
 import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
+import { ContractSimulator } from '../contract-simulator.ts';
 import { CRD_FOLDERS } from '../env/crds.ts';
 import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
@@ -26,6 +30,8 @@ interface Side {
   readonly machinist: Api;
   /** In a group to which a role is bound. */
   readonly member: Api;
+  /** In a group to which a ClusterRole is bound that adds up others. */
+  readonly adder: Api;
   readonly stranger: Api;
 }
 
@@ -60,6 +66,27 @@ async function sideOf(connection: Connection): Promise<Side> {
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'one-lease' },
     subjects: [{ kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: 'holders' }],
   });
+  const add = { 'example.com/add-to': name };
+  const clusterRoles = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
+  for (const role of [
+    {
+      metadata: { name: `part-${name}`, labels: add },
+      rules: [{ apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['list'] }],
+    },
+    { metadata: { name: `sum-${name}` }, aggregationRule: { clusterRoleSelectors: [{ matchLabels: add }] } },
+  ]) {
+    await admin.send('POST', clusterRoles, role);
+    disposables.defer(() => admin.send('DELETE', `${clusterRoles}/${role.metadata.name}`));
+  }
+  await admin.send('POST', `${rbac}/rolebindings`, {
+    metadata: { name: 'sum' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: `sum-${name}` },
+    subjects: [{ kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: 'adders' }],
+  });
+  const list = { group: 'coordination.k8s.io', resource: 'leases', verb: 'list', namespace: name };
+  await eventually(() => allows(admin, { user: 'adder', groups: ['adders'], resourceAttributes: list }), {
+    describe: 'the sum of roles to be obeyed',
+  });
   const asked = { group: 'coordination.k8s.io', resource: 'leases', name: 'own', verb: 'get', namespace: name };
   const review = { user: 'member', groups: ['holders'], resourceAttributes: asked };
   await eventually(() => allows(admin, review), { describe: 'the role of the group to be obeyed' });
@@ -68,6 +95,7 @@ async function sideOf(connection: Connection): Promise<Side> {
     admin,
     machinist: opened(connection.api(await connection.identityFor({ user }))),
     member: opened(connection.api(await connection.identityFor({ user: 'member', groups: ['holders'] }))),
+    adder: opened(connection.api(await connection.identityFor({ user: 'adder', groups: ['adders'] }))),
     stranger: opened(connection.api({ token: 'unknown' })),
   };
 }
@@ -110,6 +138,8 @@ const ROWS: readonly Row[] = [
   { who: 'member', path: `${LEASES}?fieldSelector=metadata.name%3Dother`, code: 403 },
   { who: 'member', method: 'DELETE', path: `${LEASES}/own`, code: 200 },
   { who: 'member', path: MACHINES, code: 403 },
+  { who: 'adder', path: LEASES, code: 200 },
+  { who: 'adder', path: `${LEASES}/own`, code: 403 },
   { who: 'stranger', path: MACHINES, code: 401 },
   { who: 'admin', method: 'DELETE', path: `${MACHINES}/m`, code: 200 },
 ];
@@ -166,5 +196,30 @@ describe('the simulated control plane lets users do what a real one does', () =>
 
     expect(await admin.request(`/api/v1/namespaces/${gone.name}`)).toMatchObject({ status: 404 });
     expect(await admin.request(`${path}/m`)).toMatchObject({ status: 404 });
+  });
+
+  test('and serves a kind until its definition is deleted and its last object is gone, which ends watches', async () => {
+    const kind = { apiGroup: 'example.com', kind: `Held${randomBytes(3).toString('hex')}` };
+    const lifeOn = async ({ admin, namespace: name }: Side): Promise<object> => {
+      const objects = new ContractSimulator(admin, name);
+      const path = `/apis/${kind.apiGroup}/v1alpha7/namespaces/${name}/${pluralOf(kind.kind)}`;
+      await objects.install(kind, undefined);
+      await objects.create(kind, 'a', { metadata: { finalizers: ['example.com/held'] } });
+      const watch = admin.request(`${path}?watch=true&timeoutSeconds=600`, { timeoutMs: 120_000 });
+      await objects.uninstall(kind);
+      const held = (await admin.request(`${path}/a`)).status;
+      await objects.set(kind, 'a', { metadata: { finalizers: null } });
+      await eventually(async () => (await admin.request(path)).status === 404, { describe: 'the kind to be gone' });
+      const events = String((await watch).body).split('\n');
+      await objects.install(kind, undefined);
+      const again = (await admin.request(path)).status;
+      await objects.uninstall(kind);
+      return { held, again, hasEnded: events.some((event) => event.startsWith('{"type":"DELETED"')) };
+    };
+
+    const [expected, shown] = await Promise.all([lifeOn(real), lifeOn(simulated)]);
+
+    expect(shown).toEqual(expected);
+    expect(shown).toEqual({ held: 200, again: 200, hasEnded: true });
   });
 });

@@ -17,6 +17,7 @@ export class Objects {
   readonly #histories = new Map<Kind, History>();
   readonly #listeners = new Set<ChangeListener>();
   readonly #restoreListeners = new Set<() => void>();
+  readonly #withdrawalListeners = new Set<(kind: Kind) => void>();
   #isDryRun = false;
 
   constructor(firstRevision: number) {
@@ -80,6 +81,18 @@ export class Objects {
   onRestore(listener: () => void): () => void {
     this.#restoreListeners.add(listener);
     return () => void this.#restoreListeners.delete(listener);
+  }
+
+  /** Says that a kind, of which there is no object, is served no more. */
+  withdraw(kind: Kind): void {
+    const listeners = Array.from(this.#withdrawalListeners);
+    for (const listener of listeners) listener(kind);
+  }
+
+  /** Calls `listener` after each `withdraw`; the returned function removes it. */
+  onWithdrawal(listener: (kind: Kind) => void): () => void {
+    this.#withdrawalListeners.add(listener);
+    return () => void this.#withdrawalListeners.delete(listener);
   }
 
   /** Adds a listener; the returned function removes it. */

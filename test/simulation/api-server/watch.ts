@@ -37,16 +37,23 @@ export class Watch {
     this.#first = this.#begin(query);
   }
 
-  /** Tells what there is, at once, and then each change until the returned function is called. */
-  follow(emit: (event: WatchEvent) => void): () => void {
+  /** Tells what there is, at once, and then each change until the returned function is called, or the kind is served no more. */
+  follow(emit: (event: WatchEvent) => void, end: () => void = () => undefined): () => void {
     for (const event of this.#first) emit(event);
     if (this.#first.at(-1)?.type === 'ERROR') return () => undefined;
-    return this.#objects.onChange((kind, change) => {
+    const stopEnding = this.#objects.onWithdrawal((kind) => {
+      if (kind === this.#kind) end();
+    });
+    const stop = this.#objects.onChange((kind, change) => {
       // Of a server that was set back, a watch from what is its future is silent until it has come so far.
       if (kind !== this.#kind || change.rv <= this.#fromRV) return;
       const event = this.#eventOf(change);
       if (event !== undefined) emit(event);
     });
+    return () => {
+      stop();
+      stopEnding();
+    };
   }
 
   /** How far the watch has come. */

@@ -1,5 +1,6 @@
 import { APPLY_ROWS } from './apply-rows.ts';
 import { BUILT_IN_ROWS } from './built-in-rows.ts';
+import { CLUSTER_API_ROWS } from './cluster-api-rows.ts';
 import { DELETION_ROWS } from './deletion-rows.ts';
 import { IRONCORE_ROWS } from './ironcore-rows.ts';
 import { LIST_ROWS } from './list-rows.ts';
@@ -17,6 +18,7 @@ export const ROWS: readonly Row[] = [
   ...BUILT_IN_ROWS,
   ...IRONCORE_ROWS,
   ...MIRANTIS_ROWS,
+  ...CLUSTER_API_ROWS,
   ...APPLY_ROWS,
   ...KUBECTL_ROWS,
   ...LIST_ROWS,

@@ -36,7 +36,7 @@ export class Asked {
 
   /** Whether a row is about a kind that is built in. */
   isBuiltIn(row: Row): boolean {
-    return !/^\/apis\/(machine\.sapcloud\.io|\w+\.ironcore\.dev|cluster\.k8s\.io|kaas\.mirantis\.com)\//.test(
+    return !/^\/apis\/(machine\.sapcloud\.io|\w+\.ironcore\.dev|cluster\.k8s\.io|cluster\.x-k8s\.io|kaas\.mirantis\.com)\//.test(
       row.request(this.#given).path,
     );
   }

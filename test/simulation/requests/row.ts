@@ -35,6 +35,8 @@ const ROOTS: Readonly<Record<string, string>> = {
   volumeattachments: '/apis/storage.k8s.io/v1',
   poddisruptionbudgets: '/apis/policy/v1',
 };
+/** Versions of groups that are not `v1alpha1`. */
+const VERSIONS: Readonly<Record<string, string>> = { 'cluster.x-k8s.io': 'v1beta2' };
 const CLUSTER_SCOPED: ReadonlySet<string> = new Set([
   'nodes',
   'namespaces',
@@ -45,7 +47,7 @@ const CLUSTER_SCOPED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Path of a collection, an object (`machines/a`) or a subresource (`machines/a/status`), of another group of `v1alpha1` with its name
+ * Path of a collection, an object (`machines/a`) or a subresource (`machines/a/status`), of another group with its name
  * (`machines.compute.ironcore.dev/a`). Names of cluster-scoped ones get the prefix.
  */
 export function pathOf({ namespace, prefix }: Given, what: string): string {
@@ -54,7 +56,8 @@ export function pathOf({ namespace, prefix }: Given, what: string): string {
   const isClusterScoped = CLUSTER_SCOPED.has(resource);
   const scope = isClusterScoped ? '' : `/namespaces/${namespace}`;
   const object = name === undefined ? '' : `/${isClusterScoped ? prefix : ''}${name}`;
-  const root = group.length > 0 ? `/apis/${group.join('.')}/v1alpha1` : (ROOTS[plural] ?? GROUP);
+  const other = group.join('.');
+  const root = other === '' ? (ROOTS[plural] ?? GROUP) : `/apis/${other}/${VERSIONS[other] ?? 'v1alpha1'}`;
   return `${root}${scope}/${plural}${object}${subresource === undefined ? '' : `/${subresource}`}`;
 }
 

@@ -1,17 +1,20 @@
 import { join } from 'node:path';
 
 import { SimulatedAPIServer, type APIRequest } from '../api-server/api-server.ts';
-import { kindsWith } from '../api-server/kinds.ts';
+import { custom, definitionsIn, kindsWith } from '../api-server/kinds.ts';
 import type { Watch } from '../api-server/watch.ts';
 import { IRONCORE_KINDS } from '../worlds/ironcore/kinds.ts';
 import { MIRANTIS_KINDS } from '../worlds/mirantis/kinds.ts';
 import type { Answer } from './compare.ts';
 
+const CRDS = join(import.meta.dirname, '../../../crds');
+const CLUSTER_API = definitionsIn(join(CRDS, 'cluster-api')).flatMap(custom);
+
 /** A simulated server of its own, in which a namespace exists. */
 export function simulatedServer(namespace: string): SimulatedAPIServer {
   let made = 0;
   const server = new SimulatedAPIServer({
-    kinds: [...kindsWith(join(import.meta.dirname, '../../../crds')), ...IRONCORE_KINDS, ...MIRANTIS_KINDS],
+    kinds: [...kindsWith(CRDS), ...IRONCORE_KINDS, ...MIRANTIS_KINDS, ...CLUSTER_API],
     nowMs: () => Date.now(),
     uid: () => `11111111-0000-4000-8000-${String(++made).padStart(12, '0')}`,
     suffix: () => 'abcde',

@@ -1,7 +1,8 @@
 import type { APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts';
 import { Failure } from '../api-server/failure.ts';
-import { isMembers, type Members } from '../api-server/json.ts';
+import { at, isMembers, type Members } from '../api-server/json.ts';
 import { builtIn, type Kind } from '../api-server/kinds.ts';
+import { labelsSelected } from '../api-server/label-match.ts';
 import { type Route, routeOf } from '../api-server/route.ts';
 import type { StoredObject } from '../api-server/stored-object.ts';
 import { AGE, NAME } from '../api-server/table/column.ts';
@@ -132,8 +133,19 @@ export class Authorizer {
         ({ metadata }) =>
           metadata.name === roleRef.name && (roleRef.kind !== 'Role' || metadata.namespace === namespace),
       );
-      return ((role?.['rules'] ?? []) as Rule[]).map((rule) => ({ rule, namespace }));
+      return this.#rulesOf(role).map((rule) => ({ rule, namespace }));
     });
+  }
+
+  /** Of a role that adds up others, those of the others. */
+  #rulesOf(role: StoredObject | undefined): readonly Rule[] {
+    const selectors = at(role, ['aggregationRule', 'clusterRoleSelectors']);
+    const added = Array.isArray(selectors)
+      ? this.#list('clusterroles').filter(({ metadata: { labels = {} } }) =>
+          selectors.some((selector) => labelsSelected(selector, labels)),
+        )
+      : [role];
+    return added.flatMap((one) => (one?.['rules'] ?? []) as Rule[]);
   }
 
   #list(plural: string): readonly StoredObject[] {

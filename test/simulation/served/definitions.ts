@@ -1,5 +1,5 @@
 import type { APIAnswer, APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts';
-import { builtIn, custom, type Definition, type Kind } from '../api-server/kinds.ts';
+import { apiVersionOf, builtIn, custom, type Definition, type Kind } from '../api-server/kinds.ts';
 import { SERVER_SIDE_APPLY } from '../api-server/patch/patched.ts';
 import type { StoredObject } from '../api-server/stored-object.ts';
 import { AGE, NAME } from '../api-server/table/column.ts';
@@ -20,18 +20,75 @@ export function appliesDefinition({ path, contentType = '' }: APIRequest): boole
   );
 }
 
-/** Stores a definition, and serves what it defines from now on: `kinds` are those of the server. */
-export function define(server: SimulatedAPIServer, kinds: Kind[], request: APIRequest): APIAnswer {
-  const definition = request.body as StoredObject & Definition;
-  const status = { conditions: [{ type: 'Established', status: 'True' }] };
-  const answer = upserted(server, { ...request, body: { ...definition, status } });
-  for (const kind of custom(definition)) {
-    const known = kinds.some(
-      ({ group, version, plural }) => group === kind.group && version === kind.version && plural === kind.plural,
-    );
-    if (!known) kinds.push(kind);
+/** Of each definition, until no object of its kinds is left. */
+const CLEANUP = 'customresourcecleanup.apiextensions.k8s.io';
+
+/** Serves the kinds of definitions that are applied, and ceases to when a definition is deleted and its objects are gone. */
+export class Definitions {
+  readonly #server: SimulatedAPIServer;
+  readonly #kinds: Kind[];
+
+  /** `kinds`: those of the server. `later` calls what follows from a change when all who listen have it. */
+  constructor(server: SimulatedAPIServer, kinds: Kind[], later: (run: () => void) => void) {
+    this.#server = server;
+    this.#kinds = kinds;
+    server.objects.onChange((kind, { type, object }) => {
+      if (kind === DEFINITION_KIND && type === 'MODIFIED' && isLeaving(object)) later(() => this.#empty(object));
+      else if (type === 'DELETED') later(() => this.#withdrawIfEmpty(kind));
+    });
   }
-  return answer;
+
+  /** Stores a definition. */
+  apply(request: APIRequest): APIAnswer {
+    const definition = request.body as StoredObject & Definition;
+    const metadata = { ...definition.metadata, finalizers: [CLEANUP] };
+    const status = { conditions: [{ type: 'Established', status: 'True' }] };
+    const answer = upserted(this.#server, { ...request, body: { ...definition, metadata, status } });
+    for (const kind of custom(definition)) {
+      if (!this.#kinds.some((one) => isSame(one, kind) && one.version === kind.version)) this.#kinds.push(kind);
+    }
+    return answer;
+  }
+
+  #empty(definition: StoredObject): void {
+    for (const kind of this.#kindsOf(definition)) {
+      for (const { metadata } of this.#server.objects.of(kind).list()) {
+        const scope = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`;
+        const path = `/apis/${apiVersionOf(kind)}${scope}/${kind.plural}/${metadata.name}`;
+        this.#server.handle({ method: 'DELETE', path });
+      }
+      this.#withdrawIfEmpty(kind);
+    }
+  }
+
+  #withdrawIfEmpty(kind: Kind): void {
+    const { objects } = this.#server;
+    const definition = objects
+      .of(DEFINITION_KIND)
+      .list()
+      .find((one) => isLeaving(one) && this.#kindsOf(one).includes(kind));
+    if (definition === undefined) return;
+    const kinds = this.#kindsOf(definition);
+    if (kinds.some((one) => objects.of(one).list().length > 0)) return;
+    for (const one of kinds) {
+      this.#kinds.splice(this.#kinds.indexOf(one), 1);
+      objects.withdraw(one);
+    }
+    objects.remove(DEFINITION_KIND, definition);
+  }
+
+  #kindsOf(definition: StoredObject): readonly Kind[] {
+    const defined = custom(definition as StoredObject & Definition);
+    return this.#kinds.filter((kind) => defined.some((one) => isSame(one, kind)));
+  }
+}
+
+function isLeaving({ metadata }: StoredObject): boolean {
+  return metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(CLEANUP) === true;
+}
+
+function isSame(one: Kind, other: Kind): boolean {
+  return one.group === other.group && one.plural === other.plural;
 }
 
 /** One applies them, and always whole: what there is is replaced. */

@@ -141,7 +141,7 @@ function follow(watch: Watch, representation: Representation, response: ServerRe
     response.write(`${JSON.stringify(representation.event(event))}\n`);
     if (event.type === 'ERROR') response.end();
   };
-  const stop = watch.follow(emit);
+  const stop = watch.follow(emit, () => response.end());
   const seconds = watch.timeoutSeconds ?? randomInt(WATCH_S.least, WATCH_S.most);
   const tell = (): void => emit(watch.bookmark());
   const bookmarks = watch.hasBookmarks ? setInterval(tell, BOOKMARK_MS) : undefined;

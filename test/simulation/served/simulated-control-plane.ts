@@ -10,7 +10,7 @@ import { builtIn, type Kind, kindsWith } from '../api-server/kinds.ts';
 import { AGE, NAME } from '../api-server/table/column.ts';
 import { collectGarbage } from '../world/garbage-collector.ts';
 import { Authorizer, RBAC_KINDS } from './authorizer.ts';
-import { appliesDefinition, define, DEFINITION_KIND } from './definitions.ts';
+import { appliesDefinition, DEFINITION_KIND, Definitions } from './definitions.ts';
 import { HTTPSFront } from './https-front.ts';
 import { authenticator, type User } from './users.ts';
 
@@ -38,11 +38,11 @@ export class SimulatedControlPlane implements AsyncDisposable {
   }
 
   /** Takes whoever `real` takes, and has the definitions of a folder. */
-  static async start(real: Connection, definitions: string): Promise<SimulatedControlPlane> {
+  static async start(real: Connection, folder: string): Promise<SimulatedControlPlane> {
     const directory = mkdtempSync(join(tmpdir(), 'simulated-control-plane-'));
     cpSync(pkiDirectory(real.directory), pkiDirectory(directory), { recursive: true });
     const files = pkiFiles(pkiDirectory(directory));
-    const kinds = [...kindsOf(definitions), ...MORE];
+    const kinds = [...kindsOf(folder), ...MORE];
     const server = new SimulatedAPIServer({
       kinds,
       nowMs: () => Date.now(),
@@ -53,12 +53,13 @@ export class SimulatedControlPlane implements AsyncDisposable {
     collectGarbage(server, { schedule: (delayMs, run) => schedule(timers, delayMs, run) });
     provideAccounts(server);
     for (const name of NAMESPACES) server.handle(creation('/api/v1/namespaces', name));
+    const definitions = new Definitions(server, kinds, (run) => void schedule(timers, 0, run));
     const authorizer = new Authorizer(server);
     const front = await HTTPSFront.open<User>({
       credential: readCredential(files.server, files.serverKey),
       clientCA: real.ca,
       authenticate: authenticator(files.tokens),
-      handle: (request, user) => answer({ server, kinds, authorizer }, request, user),
+      handle: (request, user) => answer({ server, definitions, authorizer }, request, user),
       port: 0,
     });
     const connection = await Connection.create(directory, { url: front.url, programs: real.programs });
@@ -81,17 +82,16 @@ function kindsOf(folder: string): readonly Kind[] {
 
 interface Parts {
   readonly server: SimulatedAPIServer;
-  /** Of the server; grows by what is defined. */
-  readonly kinds: Kind[];
+  readonly definitions: Definitions;
   readonly authorizer: Authorizer;
 }
 
-function answer({ server, kinds, authorizer }: Parts, request: APIRequest, user: User): APIAnswer {
+function answer({ server, definitions, authorizer }: Parts, request: APIRequest, user: User): APIAnswer {
   const review = authorizer.review(request, user);
   if (review !== undefined) return { code: 201, body: review };
   authorizer.require(request, user);
   const { method, path } = request;
-  if (appliesDefinition(request)) return define(server, kinds, request);
+  if (appliesDefinition(request)) return definitions.apply(request);
   const [, namespace] = method === 'DELETE' ? (/^\/api\/v1\/namespaces\/([^/?]+)$/.exec(path) ?? []) : [];
   return namespace === undefined ? server.handle(request) : erased(server, namespace);
 }
