@@ -816,6 +816,26 @@ describe('a drain', () => {
     expect(reasonShown(world)).toBe('Draining');
   });
 
+  test('that is blocked does not forget that no provider was ever asked for a VM', async () => {
+    const world = start((m) => {
+      delete m.spec.providerID;
+      m.status.lastOperation = {
+        type: 'Delete',
+        state: 'Processing',
+        errorCode: 'NeverAsked',
+        description: 'Initiate node drain',
+      };
+      m.status.currentStatus = { ...m.status.currentStatus, phase: 'Terminating' };
+    });
+    await run(world);
+    world.drains.report(progress);
+    world.clock.advance(2 * SECOND);
+    await run(world);
+
+    expect(stageNow(world)).toBe(`${text} ${end} Initiate node drain`);
+    expect(operationOf(world)).toMatchObject({ type: 'Delete', errorCode: 'NeverAsked' });
+  });
+
   test('that is quick, or whose pods only take their time, tells nothing before 30 seconds, and no Event', async () => {
     const world = start();
     await run(world);
