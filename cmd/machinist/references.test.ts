@@ -52,6 +52,7 @@ describe('what is typed', () => {
       words: ['machin/a'],
       says: 'cluster-api-machine; did you mean "machine" or "machineset" or "machinedeployment"?',
     },
+    { words: ['machinez/a'], says: '; did you mean "machine" or "machineset"' },
     { words: ['machine.example.com/a'], says: 'unknown type "machine.example.com"' },
     { words: ['mc', 'mc/a'], says: '"mc" has no name; use either TYPE NAME... or TYPE/NAME...' },
     { words: ['mc/a/b'], says: 'expected TYPE/NAME instead of "mc/a/b"' },
