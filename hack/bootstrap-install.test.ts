@@ -1,13 +1,23 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 
-import { expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 
@@ -127,6 +137,96 @@ test('the lock of a process that died is taken over by one of those that wait', 
   const second = first === 'a' ? 'b' : 'a';
   expect(order).toEqual([`${first} begins`, `${first} ends`, `${second} begins`, `${second} ends`]);
   rmSync(path.dirname(file), { recursive: true });
+});
+
+describe('a lock of an installation', () => {
+  const OTHER = 'of another process';
+  /** In seconds. */
+  const LONG_AGO = 1;
+  const times = { beatMs: 20, staleMs: 60_000 };
+  let file: string;
+
+  beforeEach(() => void (file = path.join(mkdtempSync(path.join(tmpdir(), 'machinist-lock-')), 'lock')));
+  afterEach(() => {
+    jest.useRealTimers();
+    rmSync(path.dirname(file), { recursive: true });
+  });
+
+  /** As if it had been touched so many seconds before now. */
+  function age(agoS: number): void {
+    const mtime = statSync(file).mtimeMs / 1_000 - agoS;
+    utimesSync(file, mtime, mtime);
+  }
+
+  /** Begins to take it, and resolves when it waits for another holder: `wrote` is what it had written before the other one did. */
+  async function waiting(): Promise<{ readonly taken: Promise<() => void>; readonly wrote: string }> {
+    let taken: Promise<() => void> | undefined;
+    let wrote = '';
+    await new Promise<void>((resolve, reject) => {
+      taken = lockInstallation(file, () => resolve(), times);
+      taken.then(() => reject(new Error('it was taken')), reject);
+      wrote = readFileSync(file, 'utf8');
+      if (wrote !== OTHER) writeFileSync(file, OTHER);
+    });
+    if (taken === undefined) throw new Error('nothing was taken');
+    return { taken, wrote };
+  }
+
+  test.each([
+    { what: 'has died', agoS: 86_400 },
+    { what: 'died while the clock was ahead', agoS: -86_400 },
+  ])('whose holder $what is taken over by the last process that tries to', async ({ agoS }) => {
+    writeFileSync(file, 'of a dead process');
+    age(agoS);
+
+    const { taken, wrote } = await waiting();
+    rmSync(file);
+    const release = await taken;
+
+    expect(wrote).toMatch(new RegExp(`^${process.pid}-`));
+    expect(readFileSync(file, 'utf8')).toBe(wrote);
+    release();
+    expect(existsSync(file)).toBe(false);
+  });
+
+  test.each([10, -10])('that was touched %s s ago is waited for', async (agoS) => {
+    writeFileSync(file, OTHER);
+    age(agoS);
+
+    const { taken, wrote } = await waiting();
+
+    expect(wrote).toBe(OTHER);
+    rmSync(file);
+    (await taken)();
+  });
+
+  test('is kept alive by its holder, and by it alone', async () => {
+    jest.useFakeTimers();
+    const release = await lockInstallation(file, () => undefined, times);
+    utimesSync(file, LONG_AGO, LONG_AGO);
+    jest.advanceTimersByTime(times.beatMs);
+    expect(statSync(file).mtimeMs).toBeGreaterThan(LONG_AGO * 1_000);
+
+    writeFileSync(file, OTHER);
+    utimesSync(file, LONG_AGO, LONG_AGO);
+    jest.advanceTimersByTime(5 * times.beatMs);
+
+    expect(statSync(file).mtimeMs).toBe(LONG_AGO * 1_000);
+    release();
+    expect(readFileSync(file, 'utf8')).toBe(OTHER);
+  });
+
+  test('is released when its process exits', () => {
+    const lock = JSON.stringify(path.join(ROOT, 'hack/installation-lock.cjs'));
+    const script = `require(${lock}).lockInstallation(${JSON.stringify(file)}).then(() => {
+      console.log(require('node:fs').existsSync(${JSON.stringify(file)}));
+      process.exit(0);
+    });`;
+
+    const { stdout } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' });
+
+    expect({ stdout, isHeld: existsSync(file) }).toEqual({ stdout: 'true\n', isHeld: false });
+  });
 });
 
 test.each(['SIGINT', 'SIGTERM'] as const)(

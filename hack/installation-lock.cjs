@@ -21,7 +21,10 @@ exports.lockInstallation = async function lockInstallation(file, wait, { beatMs 
     wait(Date.now() - started);
     await sleep(beatMs);
   }
-  const beat = setInterval(() => touch(file), beatMs);
+  const beat = setInterval(() => {
+    // Whoever took it over while this process was halted, as a laptop asleep is, shows its own life.
+    if (holderOf(file) === token) touch(file);
+  }, beatMs);
   beat.unref();
   const release = () => {
     clearInterval(beat);
@@ -48,7 +51,8 @@ async function take(file, token, staleMs) {
 
 function ageMsOf(file) {
   try {
-    return Date.now() - statSync(file).mtimeMs;
+    // Where the clock was ahead, a lock may be from the future; it must not last until then.
+    return Math.abs(Date.now() - statSync(file).mtimeMs);
   } catch {
     return undefined; // released since
   }
