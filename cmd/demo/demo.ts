@@ -31,11 +31,12 @@ import {
   writeIronCore,
   writeManifests,
 } from './manifests.ts';
-import { DemoError, type DemoPlace, machinesDirectory, takePlace } from './place.ts';
+import { DemoError, type DemoPlace, takePlace } from './place.ts';
+import { machinesDirectory } from '../../hack/control-plane/left-machines.ts';
 import { playProvider, type PlayedProvider } from './play-provider.ts';
 import { playScheduler, untilRunning } from './pods.ts';
 import { recordedMachines, recordMachines } from './record-machines.ts';
-import { writeShellEnvironment } from './shell-environment.ts';
+import { writeManagerAddress, writeShellEnvironment } from './shell-environment.ts';
 import { thingsToTry } from './things-to-try.ts';
 import { arePools, areRunning, IronCoreWatch, provideVolumes } from './watch-ironcore.ts';
 import { areUp, MachineWatch, type MachinesSnapshot } from './watch-machines.ts';
@@ -85,6 +86,7 @@ export async function demo(options: DemoOptions): Promise<number> {
   const interrupt = (signal: string, code: number): void => {
     if (stopCode !== undefined) return endAtOnce(ends, stopCode);
     stopCode = code;
+    if (process.stdout.isTTY) process.stdout.write('\n'); // after what the terminal shows of Ctrl-C
     stop.abort(new DemoError(`stopped by ${signal}`));
   };
   const listeners = Object.entries(STOPS).map(([signal, code]) => [signal, () => interrupt(signal, code)] as const);
@@ -461,6 +463,7 @@ async function startManager(running: Running, flags: readonly string[], beside: 
     `--port=${port}`,
   ]);
   const address = `http://127.0.0.1:${port}`;
+  writeManagerAddress(running.place.directory, address);
   print(`starting the manager and the ${beside}; metrics: ${address}/metrics`);
   return address;
 }

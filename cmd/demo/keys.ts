@@ -8,14 +8,21 @@ export class Keys implements Disposable {
     this.#signal = signal;
   }
 
-  /** `q` at the end of the input. Rejects with the signal's reason. */
-  ask(question: string): Promise<string> {
+  /** Asks until the answer is one of these; `q` at the end of the input. Rejects with the signal's reason. */
+  async ask<Answer extends string>(question: string, answers: readonly Answer[]): Promise<Answer | 'q'> {
+    for (;;) {
+      const answer = await this.#answer(question);
+      const known = answers.find((one) => one === answer);
+      if (known !== undefined || answer === 'q') return known ?? 'q';
+    }
+  }
+
+  #answer(question: string): Promise<string> {
     process.stdout.write(question);
     // Only while it asks: another program may read from the terminal otherwise.
     const lines = createInterface({ input: process.stdin, terminal: false });
     return new Promise<string>((resolve, reject) => {
       const onAbort = (): void => {
-        process.stdout.write('\n');
         reject(this.#signal.reason as Error);
       };
       const answer = (line: string): void => {

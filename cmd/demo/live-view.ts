@@ -30,7 +30,7 @@ export async function showLive(options: LiveViewOptions): Promise<void> {
       releaseLines();
     }
     options.list();
-    const answer = await keys.ask('Enter: the live view again   q: end the demo ');
+    const answer = await keys.ask('Enter: the live view again   q and Enter: end the demo ', ['', 'q']);
     if (answer === 'q') return;
     printText('');
   }
@@ -41,7 +41,8 @@ async function runTop({ root, kubeconfig, manager, signal }: LiveViewOptions): P
   signal.throwIfAborted();
   const main = path.join(root, 'cmd/machinist/main.ts');
   const child = spawn(process.execPath, [main, 'top', `--kubeconfig=${kubeconfig}`, `--url=${manager}`], {
-    stdio: 'inherit',
+    // Through the channel it notices the end of the demo, also by SIGKILL, and leaves the terminal to the shell.
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   });
   const end = (): void => void child.kill('SIGTERM');
   signal.addEventListener('abort', end, { once: true });

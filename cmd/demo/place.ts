@@ -1,8 +1,7 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
-import path from 'node:path';
 
 import { cleanUpDeadRuns, type LedgerRun, openRun } from '../../hack/control-plane/ledger.ts';
-import { endAll } from '../../pkg/drivers/local/end-all.ts';
+import { endLeftMachines } from '../../hack/control-plane/left-machines.ts';
 
 /** Why the demo cannot begin; one sentence with the remedy. */
 export class DemoError extends Error {
@@ -14,11 +13,6 @@ export interface DemoPlace {
   readonly directory: string;
   /** Processes recorded here are ended by the next demo if this one is killed. */
   readonly run: LedgerRun;
-}
-
-/** Where the local driver keeps its machines. */
-export function machinesDirectory(directory: string): string {
-  return path.join(directory, 'machines');
 }
 
 /**
@@ -43,11 +37,6 @@ export async function takePlace(directory: string, say: (line: string) => void):
 }
 
 async function cleanUpAfterCrash(say: (line: string) => void): Promise<void> {
-  const { ended } = await cleanUpDeadRuns({
-    // What that demo had recorded has ended by now; a kubelet that it had just started may be in its driver's files only.
-    beforeRemoval: async (directory) => {
-      if (existsSync(machinesDirectory(directory))) await endAll(machinesDirectory(directory));
-    },
-  });
+  const { ended } = await cleanUpDeadRuns({ beforeRemoval: endLeftMachines });
   for (const what of ended) say(`stopped ${what}, left behind by a demo that was killed`);
 }

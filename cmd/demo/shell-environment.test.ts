@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import { writeShellEnvironment } from './shell-environment.ts';
+import { writeManagerAddress, writeShellEnvironment } from './shell-environment.ts';
 
 /** With all that a shell could take for something else. */
 const NAME = `machinist's "demo" $HOME `;
@@ -50,6 +50,21 @@ test.each(shells)('%s finds machinist and its plugin for kubectl, and reads the 
 
   expect(found[0]).toBe(`${path.join(directory, 'bin')}:/usr/bin:/bin`);
   expect(found[1]).toBe(path.join(directory, 'bin/machinist'));
+});
+
+test('machinist asks the manager of the demo as soon as it runs, unless told of another one', () => {
+  mkdirSync(path.join(directory, 'cmd/machinist'), { recursive: true });
+  writeFileSync(
+    path.join(directory, 'cmd/machinist/main.ts'),
+    'console.log(process.env["MACHINIST_URL"] ?? "its pods");',
+  );
+
+  const before = run('sh', '. ./env; m status');
+  writeManagerAddress(directory, 'http://127.0.0.1:1');
+
+  expect(before).toBe('its pods\n');
+  expect(run('sh', '. ./env; m status')).toBe('http://127.0.0.1:1\n');
+  expect(run('sh', '. ./env; MACHINIST_URL=http://other m status')).toBe('http://other\n');
 });
 
 test('bash reads the file although k is an alias already', () => {

@@ -23,6 +23,8 @@ export function writeShellEnvironment(directory: string, { kubectl, kubeconfig, 
   const lines = [
     '#!/bin/sh',
     ...(cache === undefined ? [] : [`export NODE_COMPILE_CACHE=${quoted(cache)}`]),
+    // The manager is no pod.
+    `[ -n "\${MACHINIST_URL-}" ] || ! [ -f ${quoted(managerFile(directory))} ] || export MACHINIST_URL="$(cat ${quoted(managerFile(directory))})"`,
     `exec ${quoted(process.execPath)} ${quoted(path.join(root, 'cmd/machinist/main.ts'))} "$@"`,
   ];
   writeFileSync(machinist, `${lines.join('\n')}\n`);
@@ -40,6 +42,15 @@ case ":$PATH:" in
 esac
 `,
   );
+}
+
+function managerFile(directory: string): string {
+  return path.join(directory, 'manager');
+}
+
+/** Tells the programs of the shell where the manager serves its probes and metrics. */
+export function writeManagerAddress(directory: string, address: string): void {
+  writeFileSync(managerFile(directory), address);
 }
 
 /** One word of a shell, whatever is in it. */

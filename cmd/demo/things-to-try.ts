@@ -42,6 +42,10 @@ const firstMachine = (directory: string): string => `
                                           drained and deleted, with its Node
   k patch cluster ${DEMO_CLUSTER} --type=merge -p '{"spec":{"paused":true}}'
                                           its Machines are not reconciled; false resumes`;
+const blockedDrain = (directory: string): string => `
+  sed "s/NODE/$(k get mc -o name | head -1 | cut -d/ -f2)/" ${directory}/manifests/guarded-pod.yaml | k apply -f -
+                                          a pod that a PodDisruptionBudget keeps, on the first machine: delete
+                                          that machine, and see m tree (pods name their Node: there is no scheduler)`;
 const FAIL_NODE = `
   k label $(k get nodes -o name | head -1) node-not-ready.stage.kwok.x-k8s.io=true
                                           a Node fails: Unknown immediately, Failed 30 s later, replaced; its
@@ -77,7 +81,7 @@ function withMachines({ directory, driver, api, autoscaler, machines }: DemoPlac
                                           the same, explained: what it is waiting for, and what happens next${api === 'cluster-api' ? CLUSTER_API : ''}
 ${autoscaler ? PODS : scaleTo(machines + 2, `more machines; fewer with --replicas=${machines - 1}`)}
   k delete mc $(k get mc -o name | head -1 | cut -d/ -f2)
-                                          drained, deleted, replaced${killOne}
+                                          drained, deleted, replaced${killOne}${driver === 'local' && api !== 'cluster-api' ? blockedDrain(directory) : ''}
   k patch mcd workers --type=merge -p '{"spec":{"template":{"spec":{"class":{"name":"workers-b"}}}}}'
                                           rolls out another class, one machine at a time (10 % of many)
   m rollout status workers                watches it; also: history, undo, pause, resume, restart

@@ -3,9 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Component } from '../../hack/control-plane/component.ts';
 import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
+import { printable } from '../printable.ts';
 import { Keys } from './keys.ts';
 import { print, printParagraph, printText } from './lines.ts';
-import { DemoError, machinesDirectory } from './place.ts';
+import { DemoError } from './place.ts';
+import { machinesDirectory } from '../../hack/control-plane/left-machines.ts';
 import { recordedMachines } from './record-machines.ts';
 import { TOUR, type TourContext, type TourStep } from './tour-steps.ts';
 import { areUp, type MachineWatch } from './watch-machines.ts';
@@ -39,7 +41,7 @@ export async function takeTour(options: TourOptions): Promise<void> {
     printText('');
     printText(`── ${i + 1} of ${TOUR.length}: ${step.title}`);
     printParagraph(step.explanation);
-    const answer = await keys?.ask('Enter: run it   s: skip it   q: end the tour ');
+    const answer = await keys?.ask('Enter: run it   s and Enter: skip it   q and Enter: end the tour ', ['', 's', 'q']);
     if (answer === 'q') break;
     if (answer === 's') continue;
     onStep(true);
@@ -100,7 +102,8 @@ async function typeCommand(command: string, directory: string, signal: AbortSign
       ['-c', script],
       { signal, env: { ...process.env, COLUMNS: String(process.stdout.columns ?? '') } },
       (err, stdout, stderr) => {
-        printText(`${stdout}${stderr}`.trimEnd());
+        // As the command has laid it out: a table is no list of commands.
+        console.log(printable(`${stdout}${stderr}`.trimEnd()));
         if (signal.aborted) reject(signal.reason as Error);
         else if (err !== null)
           reject(new DemoError(`"${command}" failed: ${stderr.trim() || err.message}`, { cause: err }));

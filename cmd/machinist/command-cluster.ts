@@ -90,7 +90,8 @@ export class CommandCluster implements AsyncDisposable {
     const serverTime = new ServerTime({ clock, confirmations: 1 });
     const onRequest = (record: RequestRecord): void => {
       notice.end();
-      serverTime.observe(record);
+      // What a proxied pod has answered has the time of that pod.
+      if (!record.resource.endsWith('/proxy')) serverTime.observe(record);
     };
     const transport = new Transport({ endpoint, clock, userAgent, timeoutMs, onRequest });
     const own = endpoint.namespace ?? '';
@@ -174,13 +175,14 @@ export class CommandCluster implements AsyncDisposable {
     return await this.#writer.create('create', resource, object);
   }
 
-  /** DELETE of exactly this object. Throws ApiError. */
+  /** DELETE of exactly this object; `asSeen`: only if it has not changed since it was read. Throws ApiError. */
   async remove<T extends KubeObject>(
     resource: Resource<T>,
-    { metadata: { name, uid } }: T,
-    namespace = this.namespace,
+    { metadata: { name, uid, resourceVersion } }: T,
+    { namespace = this.namespace, asSeen = false }: { readonly namespace?: string; readonly asSeen?: boolean } = {},
   ): Promise<void> {
-    await this.#writer.delete('destroy', resource, { namespace, name }, { uid });
+    const preconditions = asSeen ? { uid, resourceVersion } : { uid };
+    await this.#writer.delete('destroy', resource, { namespace, name }, preconditions);
   }
 
   /**

@@ -82,6 +82,7 @@ export function processURLOption(): Option {
     'process of the manager to ask instead of its pods, such as http://localhost:10258; may be repeated',
   )
     .default([], '')
+    .env('MACHINIST_URL')
     .argParser((url: string, before: readonly string[]) => [...before, url]);
 }
 

@@ -12,6 +12,7 @@ import { bootstrapRbac } from './bootstrap-rbac.ts';
 import { Component } from './component.ts';
 import { Connection, pkiDirectory } from './connection.ts';
 import { ControlPlaneError, explainFileError } from './error.ts';
+import { endLeftMachines } from './left-machines.ts';
 import { cleanUpDeadRuns, openRun, type LedgerOptions, type LedgerRun } from './ledger.ts';
 import { createPki, pkiFiles, type PkiFiles } from './pki.ts';
 import { freePort } from './ports.ts';
@@ -56,7 +57,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 
 async function startUnexplained(options: ControlPlaneOptions): Promise<ControlPlane> {
   const { log = () => undefined, signal, env, controllerManager = true } = options;
-  const { ended, removed } = await cleanUpDeadRuns(options);
+  const { ended, removed } = await cleanUpDeadRuns({ ...options, beforeRemoval: endLeftMachines });
   for (const what of [...ended, ...removed]) log(`cleaned up after a dead process: ${what}`);
   const names: ProgramName[] = ['etcd', 'kube-apiserver', ...(options.programs ?? [])];
   if (controllerManager) names.push('kube-controller-manager');

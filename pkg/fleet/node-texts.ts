@@ -2,6 +2,7 @@ import { fromTimestamp } from '../clock/clock.ts';
 import { namesBlock } from '../drain/progress-text.ts';
 import { ageOf } from './age.ts';
 import type { Attention } from './attention.ts';
+import { isProgress } from './rollout.ts';
 import type { TreeNode } from './tree.ts';
 
 /** Something that is said of an object. */
@@ -27,7 +28,7 @@ export function reasonOf({ explanation, troubles = [], ...node }: TreeNode, nowM
 export function detailsOf(node: TreeNode, nowMs: number): readonly Detail[] {
   const { explanation, troubles = [], attention } = node;
   if (explanation === undefined) {
-    return troubles.map((text) => ({ attention: text.startsWith('RollingOut: ') ? 'progressing' : 'attention', text }));
+    return troubles.map((text) => ({ attention: isProgress(text) ? 'progressing' : 'attention', text }));
   }
   const { message, waitingFor, since } = explanation;
   if (attention === 'ok') return [];

@@ -70,6 +70,28 @@ function freezeOf({ metadata, status }: MachineDeployment): string | undefined {
   return `Frozen${since}, no machines are created: ${message}; ${end}`;
 }
 
+/**
+ * Reasons before the colon of what goes on by itself: a rollout, and anything else that brings its machines to the number that is wanted, such as
+ * scaling, or a replacement.
+ */
+const ON_ITS_WAY = { rollout: 'RollingOut', otherwise: 'Progressing' } as const;
+
+/** How far it is, as one of its troubles. */
+export function progressOf(deployment: MachineDeployment): string {
+  const { state, text } = rolloutOf(deployment);
+  if (state === 'late') return `ProgressDeadlineExceeded: ${text}`;
+  const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = deployment.status ?? {};
+  // All machines that there are have the newest template.
+  if (state === 'waiting' && replicas === updatedReplicas)
+    return `${ON_ITS_WAY.otherwise}: ${availableReplicas} of ${replicasOf(deployment)} replicas are available`;
+  return `${ON_ITS_WAY.rollout}: ${text}`;
+}
+
+/** Whether a trouble needs nobody. */
+export function isProgress(trouble: string): boolean {
+  return Object.values(ON_ITS_WAY).some((reason) => trouble.startsWith(`${reason}: `));
+}
+
 function remaining(deployment: MachineDeployment): string | undefined {
   const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = deployment.status ?? {};
   const wanted = replicasOf(deployment);

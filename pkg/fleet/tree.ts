@@ -10,7 +10,7 @@ import { explain } from '../controllers/machine/explain/explain.ts';
 import { conditionOf } from '../reconcile/conditions.ts';
 import { type Attention, attentionOf } from './attention.ts';
 import { explanationOf, type DescribedExplanation } from './described-explanation.ts';
-import { rolloutOf, troublesOf } from './rollout.ts';
+import { isProgress, progressOf, rolloutOf, troublesOf } from './rollout.ts';
 
 /** An object with what belongs to it; printed as it is with `-o json`. */
 export interface TreeNode {
@@ -90,10 +90,9 @@ function nodeOfDeployment(
   outage: string | undefined,
 ): TreeNode {
   const troubles = [...(outage === undefined ? [] : [`APIServerUnreachable: ${outage}`]), ...troublesOf(deployment)];
-  const { state, text } = rolloutOf(deployment);
-  const isDone = state === 'done';
-  if (!isDone) troubles.push(`${state === 'late' ? 'ProgressDeadlineExceeded' : 'RollingOut'}: ${text}`);
-  const isHeld = troubles.some((trouble) => !trouble.startsWith('RollingOut: '));
+  const isDone = rolloutOf(deployment).state === 'done';
+  if (!isDone) troubles.push(progressOf(deployment));
+  const isHeld = troubles.some((trouble) => !isProgress(trouble));
   return {
     kind: 'MachineDeployment',
     ...identityOf(deployment),

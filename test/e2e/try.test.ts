@@ -11,11 +11,22 @@ import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts
 import { type ControlPlane, startControlPlane } from '../../hack/control-plane/control-plane.ts';
 import { CRD_FOLDERS } from '../env/crds.ts';
 import { eventually } from '../expect/eventually.ts';
-import { type Ending, Program } from './program.ts';
+import { Terminal } from '../terminal/terminal.ts';
+import { type Ending, Program, ROOT } from './program.ts';
 
 const UP_MS = 60_000;
 const PATIENCE = { timeoutMs: 60_000 };
 const RUNNING = 'All machines are Running.';
+
+const CLASSES = '/apis/machine.sapcloud.io/v1alpha1/namespaces/default/machineclasses';
+const MACHINIST = join(ROOT, 'cmd/machinist/main.ts');
+const somebodysClass = {
+  apiVersion: 'machine.sapcloud.io/v1alpha1',
+  kind: 'MachineClass',
+  metadata: { name: 'somebodys', namespace: 'default' },
+  provider: 'sim',
+  providerSpec: {},
+};
 
 jest.setTimeout(240_000);
 
@@ -59,6 +70,20 @@ describe('machinist try', () => {
       .filter((phase) => phase !== '');
 
   test('runs machines in a cluster, and an undo leaves the cluster as it was', async () => {
+    // As of a cluster that kind has made with that name, and of a pod of somebody's.
+    const strangers = [
+      ['/api/v1/nodes', { metadata: { name: 'machinist-try-worker' } }],
+      [
+        '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases',
+        { metadata: { name: 'machinist-try-worker' } },
+      ],
+      ['/api/v1/namespaces/default/events', eventAbout('Node', 'machinist-try-worker')],
+      ['/api/v1/namespaces/default/events', eventAbout('Pod', 'machinist-try-web')],
+    ] as const;
+    for (const [path, object] of strangers) await api.send('POST', path, object);
+    // That of the node lifecycle controller, which notices the Node.
+    const isNoticed = (one: string): boolean => /^Event default\/machinist-try-worker\.\w{2,}/.test(one);
+    await eventually(async () => expect((await everything(api)).some(isNoticed)).toBe(true), PATIENCE);
     const before = await everything(api);
     await using program = start('--yes');
     await program.says(RUNNING, UP_MS);
@@ -77,6 +102,78 @@ describe('machinist try', () => {
     expect(undone.stdout).toContain('Nothing of machinist try is left in the cluster.');
     await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
     expect(readdirSync(join(state, 'machinist/try'))).toEqual([]);
+    for (const [path, { metadata }] of strangers) await api.send('DELETE', `${path}/${metadata.name}`);
+  });
+
+  test('leaves alone what somebody creates while it asks, and looks again before it removes a definition', async () => {
+    const ask = (...args: readonly string[]): Promise<Terminal> =>
+      Terminal.start([process.execPath, MACHINIST, 'try', ...args], { columns: 120, rows: 40 }, env());
+    const object = { metadata: { name: 'machinist-try' } };
+    await using first = await ask();
+    await first.shows(/Continue\? \[y\/N\]/);
+    await api.send('POST', '/api/v1/namespaces', object);
+    first.type('y\r');
+    const refused = await first.ended();
+    const inNamespace = (await everything(api)).filter((one) => / machinist-try\//.test(one));
+    await api.send('DELETE', '/api/v1/namespaces/machinist-try');
+    await eventually(async () => expect(await everything(api)).not.toContain('Namespace /machinist-try'), PATIENCE);
+
+    await using program = start('--yes');
+    await program.says(RUNNING, UP_MS);
+    program.kill('SIGINT');
+    await program.ended();
+    await using second = await ask('--undo');
+    await second.shows(/Continue\? \[y\/N\]/);
+    await api.send('POST', CLASSES, somebodysClass);
+    second.type('y\r');
+    const undone = await second.ended();
+    const left = await everything(api);
+    await api.send('DELETE', `${CLASSES}/somebodys`);
+    await run('--undo', '--yes');
+
+    expect(refused).toBe(1);
+    expect(first.lines.join('\n')).toContain('namespace machinist-try exists, and machinist try has not created it');
+    expect(inNamespace.filter((one) => !/kube-root-ca.crt|ServiceAccount/.test(one))).toEqual([]);
+    expect(undone).toBe(0);
+    expect(second.lines.join('\n')).toContain('MachineClass default/somebodys exists');
+    expect(left).toContain('MachineClass default/somebodys');
+    expect(left).not.toContain('Namespace /machinist-try');
+  });
+
+  test('removes the machines of a namespace that somebody has deleted already', async () => {
+    const before = await everything(api);
+    await using program = start('--yes');
+    await program.says(RUNNING, UP_MS);
+    program.kill('SIGINT');
+    await program.ended();
+    await kubectl('delete', 'namespace', 'machinist-try', '--wait=false');
+
+    const undone = await run('--undo', '--yes');
+
+    expect(undone).toMatchObject({ code: 0, stderr: '' });
+    expect(undone.stdout).toContain('Removed namespace machinist-try.');
+    await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
+  });
+
+  test('removes Nodes that are left without their machines, and says only what it has done', async () => {
+    const before = await everything(api);
+    await using program = start('--yes');
+    await program.says(RUNNING, UP_MS);
+    program.kill('SIGINT');
+    await program.ended();
+    const nothing = ['--type=merge', '-p', '{"metadata":{"finalizers":null}}'];
+    for (const kind of ['mcd', 'mcs', 'mc', 'machineclasses', 'secrets']) {
+      const names = (await kubectl('-n', 'machinist-try', 'get', kind, '-o', 'name')).split('\n').filter(Boolean);
+      for (const name of names) await kubectl('-n', 'machinist-try', 'patch', name, ...nothing);
+    }
+    await kubectl('delete', 'namespace', 'machinist-try');
+
+    const undone = await run('--undo', '--yes');
+
+    expect(undone).toMatchObject({ code: 0, stderr: '' });
+    expect(undone.stdout).toContain('Removed the Nodes.');
+    expect(undone.stdout).not.toContain('Removed namespace');
+    await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
   });
 
   test('is undone although it was killed, and says that there is nothing to undo afterwards', async () => {
@@ -151,15 +248,6 @@ describe('machinist try', () => {
 
   describe('in a cluster with the definitions already', () => {
     beforeAll(() => applyManifests(api, readManifests(CRD_FOLDERS.original)));
-    const object = {
-      apiVersion: 'machine.sapcloud.io/v1alpha1',
-      kind: 'MachineClass',
-      metadata: { name: 'somebodys', namespace: 'default' },
-      provider: 'sim',
-      providerSpec: {},
-    };
-    const classes = '/apis/machine.sapcloud.io/v1alpha1/namespaces/default/machineclasses';
-
     test('leaves them there', async () => {
       const before = await everything(api);
       await using program = start('--yes');
@@ -175,10 +263,10 @@ describe('machinist try', () => {
     });
 
     test('refuses to run where somebody has objects of these kinds', async () => {
-      await api.send('POST', classes, object);
+      await api.send('POST', CLASSES, somebodysClass);
 
       const { code, stdout, stderr } = await run('--yes');
-      await api.send('DELETE', `${classes}/somebodys`);
+      await api.send('DELETE', `${CLASSES}/somebodys`);
 
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
       expect(stderr).toMatch(
@@ -200,6 +288,17 @@ describe('machinist try', () => {
     });
   });
 });
+
+function eventAbout(kind: string, name: string) {
+  const involvedObject = { kind, name, namespace: kind === 'Pod' ? 'default' : '' };
+  return {
+    metadata: { name: `${name}.1` },
+    involvedObject,
+    reason: 'Seen',
+    message: 'x',
+    type: 'Normal',
+  };
+}
 
 interface Discovered {
   readonly resources: readonly { readonly name: string; readonly kind: string; readonly verbs: readonly string[] }[];

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
 import type { ObjectRef, Reader } from '../../../pkg/kube/client.ts';
+import { ApiError } from '../../../pkg/kube/errors.ts';
 import { events } from '../../../pkg/kube/resource.ts';
 import type { Resource } from '../../../pkg/apis/resource.ts';
 import type { CommandCluster } from '../command-cluster.ts';
@@ -28,7 +29,29 @@ export async function printDescription<T extends KubeObject, Description>(
   const object = await reader.get(resource, ref);
   const fieldSelector = `involvedObject.uid=${object.metadata.uid}`;
   const { namespace = '' } = object.metadata;
-  const { items } = await reader.list(events, { namespace, fieldSelector });
-  const description = await describe(reader, object, items, () => cluster.now());
-  return { description, text: render(description, cluster.now()) };
+  const told = await readEvents(reader, namespace, fieldSelector);
+  const description = await describe(reader, object, told.items, () => cluster.now());
+  const text = render(description, cluster.now());
+  const { refusal } = told;
+  return refusal === undefined
+    ? { description, text }
+    : { description: { ...description, eventsRefused: refusal }, text: withRefusal(text, refusal) };
+}
+
+/** What is known of an object is worth telling without its Events. */
+async function readEvents(
+  reader: Reader,
+  namespace: string,
+  fieldSelector: string,
+): Promise<{ readonly items: readonly Event[]; readonly refusal?: string }> {
+  try {
+    return await reader.list(events, { namespace, fieldSelector });
+  } catch (err) {
+    if (!ApiError.is(err, 'Forbidden')) throw err;
+    return { items: [], refusal: err.status?.message ?? err.message };
+  }
+}
+
+function withRefusal(text: string, refusal: string): string {
+  return `${text.slice(0, text.lastIndexOf('\nEvents:'))}\nEvents: cannot be read: ${refusal}`;
 }

@@ -19,6 +19,7 @@ import {
   type StatusFinding,
 } from './findings.ts';
 
+/** Without a --request-timeout. */
 const TIMEOUT_MS = 10_000;
 
 /** Prints what is the matter with an installation. Resolves with the exit code: 1 when something needs attention, or nothing can be read. */
@@ -42,7 +43,8 @@ export async function showStatus(options: StatusOptions, terminal: Terminal): Pr
 
 async function check(cluster: CommandCluster, options: StatusOptions): Promise<readonly StatusFinding[]> {
   const { namespace, transport } = cluster;
-  const server = await transport.request<{ gitVersion?: string }>(questionOf('/version'));
+  const timeoutMs = options.requestTimeout || TIMEOUT_MS;
+  const server = await transport.request<{ gitVersion?: string }>(questionOf('/version', timeoutMs));
   const ofManager = options.managerNamespace ?? '';
   const [held, answers, roots] = await Promise.all([
     orRefused(
@@ -59,7 +61,7 @@ async function check(cluster: CommandCluster, options: StatusOptions): Promise<r
     orRefused(
       'processes',
       managerProcesses(cluster, options, options.selector).then(
-        async (processes) => await Promise.all(processes.map(answerOf)),
+        async (processes) => await Promise.all(processes.map(async (one) => await answerOf(one, timeoutMs))),
       ),
     ),
     readTree(cluster),
@@ -95,9 +97,9 @@ async function orRefused<T extends object>(
   }
 }
 
-async function answerOf({ name, read }: ManagerProcess): Promise<ProcessAnswer> {
+async function answerOf({ name, read }: ManagerProcess, timeoutMs: number): Promise<ProcessAnswer> {
   try {
-    const [readyz, metrics] = await Promise.all([read('/readyz?verbose', TIMEOUT_MS), read('/metrics', TIMEOUT_MS)]);
+    const [readyz, metrics] = await Promise.all([read('/readyz?verbose', timeoutMs), read('/metrics', timeoutMs)]);
     return { name, readyz, metrics };
   } catch (err) {
     return { name, error: (err as Error).message }; // ApiError, or of a URL
@@ -118,13 +120,16 @@ async function readTree(cluster: CommandCluster): Promise<readonly TreeNode[] | 
   }
 }
 
-function questionOf(path: string): {
+function questionOf(
+  path: string,
+  timeoutMs: number,
+): {
   method: 'GET';
   verb: 'get';
   address: { path: string; template: string; label: string };
   timeoutMs: number;
 } {
-  return { method: 'GET', verb: 'get', address: { path, template: path, label: 'status' }, timeoutMs: TIMEOUT_MS };
+  return { method: 'GET', verb: 'get', address: { path, template: path, label: 'status' }, timeoutMs };
 }
 
 function nothingIfNotFound(err: unknown): undefined {

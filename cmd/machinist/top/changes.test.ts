@@ -68,6 +68,21 @@ test.each<{ what: string; before?: Partial<TopFacts>; after: Partial<TopFacts>; 
     lines: ['  cluster over: API server: no answer since 00:10:00 (0s); what is shown is from then. refused'],
   },
   {
+    what: 'a refusal that is told in other words',
+    before: { troubles: [{ what: 'events', sinceMs: NOW_MS, message: 'cannot watch', isRefused: true }] },
+    after: { troubles: [{ what: 'events', sinceMs: NOW_MS, message: 'cannot list', isRefused: true }] },
+    lines: [],
+  },
+  {
+    what: 'pods of the manager that may not be read, not that there are none',
+    before: {},
+    after: {
+      answers: [],
+      troubles: [{ what: 'pods of the manager', sinceMs: NOW_MS, message: 'forbidden', isRefused: true }],
+    },
+    lines: ['! cluster pods of the manager cannot be read: forbidden'],
+  },
+  {
     what: 'a call that failed, once for each attempt',
     before: { work: [work({ retries: [RETRY] })] },
     after: { work: [work({ retries: [RETRY, { ...RETRY, machine: 'default/m-2' }] })] },

@@ -52,7 +52,7 @@ function healthChanges(before: TopView | undefined, after: TopView): readonly Un
 /** What is wrong; how long it has been so is no change. */
 function troublesIn(view: TopView | undefined): ReadonlyMap<string, string> {
   const bad = (view?.health ?? []).filter(({ attention }) => attention !== 'ok');
-  return new Map(bad.map(({ text }) => [text.replaceAll(/\b\d+[smhdy](?:\d+[smhd])?\b/g, ''), text]));
+  return new Map(bad.map(({ source, text }) => [source ?? text.replaceAll(/\b\d+[smhdy](?:\d+[smhd])?\b/g, ''), text]));
 }
 
 function poolChanges(before: TopView | undefined, { pools }: TopView): readonly Untimed[] {

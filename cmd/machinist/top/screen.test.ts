@@ -61,7 +61,11 @@ describe.each([
     has: ['pods deleted at 00:12:00', '1 pod: ns/a', 'next attempt at 00:10:40 (in 40s), the 4th'],
     hasNot: ['NODE'],
   },
-  { columns: 120, has: ['pods deleted at 00:12:00 (in 2m)', '· Failed at 00:20:00', 'WAITS FOR', 'POOL'], hasNot: [] },
+  {
+    columns: 120,
+    has: ['pods deleted at 00:12:00 (in 2m)', '· becomes Failed at 00:20:00', 'WAITS FOR', 'POOL'],
+    hasNot: [],
+  },
   {
     columns: 200,
     has: ['(PodDisruptionBudget b currently allows no eviction)', 'ResourceExhausted: no room', 'NODE'],

@@ -371,8 +371,8 @@ function columnsOf({ nowMs, rows: all }: TopView, rows: readonly MachineRow[]): 
 function waitOf({ reason, message, waitingFor, sinceMs, failsAt }: MachineRow, nowMs: number): string {
   if (waitingFor === '') return '';
   const wait = reason === 'DrainBlocked' ? message.replace(/^Waiting for /, '') : waitingFor;
-  const since = sinceMs === undefined ? '' : ` for ${humanDuration(Math.max(0, nowMs - sinceMs))}`;
-  return failsAt === undefined ? `${wait}${since}` : `${wait}${since}; Failed at ${timeOfDay(failsAt)}`;
+  const since = sinceMs === undefined ? '' : ` (${humanDuration(Math.max(0, nowMs - sinceMs))})`;
+  return failsAt === undefined ? `${wait}${since}` : `${wait}${since}; becomes Failed at ${timeOfDay(failsAt)}`;
 }
 
 function events({ events: all }: TopView, size: ScreenSize, spare: number): readonly Line[] {

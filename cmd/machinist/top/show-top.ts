@@ -36,8 +36,10 @@ export async function showTop(options: TopOptions, terminal: Terminal): Promise<
 /** Prints a line for each change, until the process is ended. Resolves with whether that was by an interrupt. */
 async function printChanges(cluster: CommandCluster, options: TopOptions, terminal: Terminal): Promise<boolean> {
   const rows = new MachineRows();
+  const ended = new AbortController();
   let before: TopView | undefined;
   const print = (): void => {
+    if (ended.signal.aborted) return; // what was broken off has not changed
     const after = viewOf(watched.facts(), rows, version());
     if (!after.isComplete && before === undefined) return printTroubles(after);
     for (const change of changesBetween(before, after)) {
@@ -59,7 +61,7 @@ async function printChanges(cluster: CommandCluster, options: TopOptions, termin
     terminal.err(text);
   };
   const watched = new WatchedCluster(cluster, options, whenSettled(print, TICK_MS).soon);
-  return await untilStopped(async (signal) => await watched.run(signal));
+  return await untilStopped(async (signal) => await watched.run(signal), ended);
 }
 
 /** Draws the whole screen at each change, until the user has seen enough. Resolves with whether that was said by an interrupt. */
@@ -156,10 +158,15 @@ async function untilStopped(
     ended.abort();
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, stop);
+  // Of whoever has started it and listens.
+  const parentEnded = (): void => ended.abort();
+  process.once('disconnect', parentEnded);
+  process.channel?.unref();
   try {
     await run(ended.signal);
     return isInterrupted;
   } finally {
+    process.off('disconnect', parentEnded);
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.off(signal, stop);
   }
 }

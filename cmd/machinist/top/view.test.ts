@@ -61,7 +61,9 @@ describe('the header', () => {
       says: 'events cannot be read: events is forbidden',
     },
   ])('says that $what', ({ change, says }) => {
-    expect(topView(change).health).toContainEqual({ attention: 'attention', text: expect.stringContaining(says) });
+    expect(topView(change).health).toContainEqual(
+      expect.objectContaining({ attention: 'attention', text: expect.stringContaining(says) }),
+    );
   });
 
   test('says since when the API server does not answer, and nothing of what may be different by now', () => {
@@ -72,6 +74,7 @@ describe('the header', () => {
     expect(health).toEqual([
       {
         attention: 'attention',
+        source: 'API server',
         text: 'API server: no answer since 00:08:20 (100s); what is shown is from then. connection refused',
       },
     ]);
@@ -175,7 +178,7 @@ describe('retries', () => {
         name: 'm-1',
         what: 'create',
         cause: 'ResourceExhausted: no room',
-        when: 'next attempt at 00:10:40 (in 40s), the 4th · Failed at 00:20:00',
+        when: 'next attempt at 00:10:40 (in 40s), the 4th · becomes Failed at 00:20:00',
       },
     ]);
   });

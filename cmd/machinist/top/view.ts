@@ -55,7 +55,12 @@ export interface TopView {
   readonly nowMs: number;
   readonly title: string;
   /** Who leads, and how the processes, drivers and clusters are: those that are well in a word each. */
-  readonly health: readonly { readonly attention: Attention; readonly text: string }[];
+  readonly health: readonly {
+    readonly attention: Attention;
+    /** What cannot be read, if that is what is wrong: it stays the same whatever the text says of it. */
+    readonly source?: string;
+    readonly text: string;
+  }[];
   /** Those that hold a Lease. */
   readonly leaders: readonly string[];
   readonly pools: readonly PoolRow[];
@@ -117,7 +122,7 @@ function healthOf(facts: TopFacts, version: string): readonly Health[] {
   const findings = [
     // What is known of them is old.
     ...(isUnreachable || !facts.isComplete ? [] : leaderFindings(facts)),
-    ...(answers === undefined || isUnreachable
+    ...(answers === undefined || isUnreachable || troubles.some(({ what }) => what === MANAGER_PODS)
       ? []
       : answers.length === 0
         ? [NO_PROCESS]
@@ -125,7 +130,11 @@ function healthOf(facts: TopFacts, version: string): readonly Health[] {
   ];
   const bad = findings.filter(({ status }) => status !== 'ok');
   return [
-    ...troubles.map((trouble) => troubleOf(trouble, nowMs)).map((text): Health => ({ attention: 'attention', text })),
+    ...troubles.map((trouble): Health => ({
+      attention: 'attention',
+      source: trouble.what,
+      text: troubleOf(trouble, nowMs),
+    })),
     ...summary(findings, isUnreachable ? [] : leases, nowMs),
     ...bad.map((one): Health => ({
       attention: 'attention',
@@ -133,6 +142,9 @@ function healthOf(facts: TopFacts, version: string): readonly Health[] {
     })),
   ];
 }
+
+/** How the pods of the manager are called. */
+export const MANAGER_PODS = 'pods of the manager';
 
 /** How the API server of the control cluster is called. */
 export const API_SERVER = 'API server';
@@ -273,7 +285,7 @@ function retryRowsOf({ work, nowMs }: TopFacts, rows: readonly MachineRow[]): re
         row !== undefined && call === 'create' ? waits.get(`${row.namespace}/${row.machineClass}`) : undefined;
       const at = ofClass !== undefined && ofClass > nextAttempt ? ofClass : nextAttempt;
       const wait = ofClass === undefined ? '' : `; class ${row?.machineClass ?? ''} waits for all`;
-      const end = row?.failsAt === undefined ? '' : ` · Failed at ${timeOfDay(row.failsAt)}`;
+      const end = row?.failsAt === undefined ? '' : ` · ${failureText(row.failsAt, at)}`;
       return {
         name: nameOf(machine),
         what: call,
@@ -282,6 +294,11 @@ function retryRowsOf({ work, nowMs }: TopFacts, rows: readonly MachineRow[]): re
       };
     });
   return [...classes, ...calls];
+}
+
+/** When a machine becomes Failed; `nextAt`: when it is tried again, which may be too late. */
+function failureText(failsAt: string, nextAt: string): string {
+  return `becomes Failed at ${timeOfDay(failsAt)}${failsAt < nextAt ? ', before that' : ''}`;
 }
 
 /** `1st`, `2nd`, `3rd`, `4th`. */

@@ -15,7 +15,7 @@ import type { TopFacts } from './facts.ts';
 import { notedSource } from './noted-source.ts';
 import { RecentEvents } from './recent-events.ts';
 import { Troubles } from './troubles.ts';
-import { API_SERVER } from './view.ts';
+import { API_SERVER, MANAGER_PODS } from './view.ts';
 
 /** How often processes are asked what they do, and the server who leads. */
 const ASK_EVERY_MS = 2_000;
@@ -151,9 +151,9 @@ export class WatchedCluster {
     if (isSeldom) {
       try {
         this.#processes = await managerProcesses(this.#cluster, this.#options, this.#options.selector);
-        this.#note('pods of the manager', undefined);
+        this.#note(MANAGER_PODS, undefined);
       } catch (err) {
-        this.#note('pods of the manager', err);
+        this.#note(MANAGER_PODS, err);
         return;
       }
     }

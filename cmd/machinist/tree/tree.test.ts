@@ -130,6 +130,11 @@ describe('the tree', () => {
       change: (one) => (one.status = { ...one.status, updatedReplicas: 1 }),
       says: '· RollingOut: 1 out of 2 new replicas have been updated',
     },
+    {
+      title: 'not complete, and all its machines have the newest template',
+      change: (one) => (one.status = { ...one.status, availableReplicas: 1 }),
+      says: '· Progressing: 1 of 2 replicas are available',
+    },
   ])('says of a MachineDeployment that it is $title', ({ change, says }) => {
     const roots = treeOf({ ...fleet(), deployments: [deployment(change)] }, NOW_MS);
     const lines = renderTree(roots, NOW_MS, PLAIN);

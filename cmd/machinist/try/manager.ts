@@ -30,6 +30,8 @@ export interface ManagerOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Where VMs and the log are kept. */
   readonly directory: string;
+  /** Whether it leads by Leases, which another one may hold; true unless told otherwise. */
+  readonly isElected?: boolean;
 }
 
 /** The manager and the driver of a simulated provider, in this process: none of them outlives it. */
@@ -49,7 +51,7 @@ export class TriedManager implements AsyncDisposable {
   }
 
   /** Throws CommandError when another process runs them. */
-  static async start({ env, directory }: ManagerOptions): Promise<TriedManager> {
+  static async start({ env, directory, isElected = true }: ManagerOptions): Promise<TriedManager> {
     await using stack = new AsyncDisposableStack();
     const clock = new SystemClock();
     const logFile = path.join(directory, 'machinist.log');
@@ -72,6 +74,7 @@ export class TriedManager implements AsyncDisposable {
       `--controllers=${CONTROLLERS}`,
       '--address=127.0.0.1',
       `--port=${port}`,
+      `--leader-elect=${isElected}`,
       // Short, so that a machine that fails at once is replaced while one watches.
       '--machine-safety-grace=10s',
     ]);
@@ -114,7 +117,10 @@ async function simulate({
   directory,
   clock,
   log,
-}: ManagerOptions & { readonly clock: SystemClock; readonly log: Logger }): Promise<Simulation> {
+}: Pick<ManagerOptions, 'env' | 'directory'> & {
+  readonly clock: SystemClock;
+  readonly log: Logger;
+}): Promise<Simulation> {
   try {
     return await Simulation.start({
       clock,

@@ -9,7 +9,7 @@ const object = (name: string, labels: Record<string, string> = {}, more: object 
 });
 const all = (labels: Record<string, string> = {}, more: object = {}): readonly KubeObject[] =>
   DEFINITIONS.map((name) => object(name, labels, more));
-const EMPTY: Found = { namespace: undefined, definitions: [], foreign: [] };
+const EMPTY: Found = { namespace: undefined, definitions: [], foreign: [], managers: [] };
 
 describe('machinist try', () => {
   test.each([
@@ -54,8 +54,21 @@ describe('machinist try', () => {
 describe('an undo', () => {
   const names = (objects: readonly KubeObject[]): readonly string[] => objects.map(({ metadata }) => metadata.name);
 
-  test.each([
+  test.each<{
+    what: string;
+    definitions: readonly KubeObject[];
+    foreign: readonly string[];
+    managers?: readonly string[];
+    kept: string | undefined;
+  }>([
     { what: 'removes definitions that it has created', definitions: all(MARK), foreign: [], kept: undefined },
+    {
+      what: 'keeps those that a manager of others works with',
+      definitions: all(MARK),
+      foreign: [],
+      managers: ['Lease a/machine-controller'],
+      kept: 'Lease a/machine-controller exists',
+    },
     { what: 'keeps those that existed before', definitions: all(), foreign: [], kept: 'it existed before' },
     {
       what: 'keeps those of objects of others',
@@ -75,8 +88,8 @@ describe('an undo', () => {
       foreign: [],
       kept: 'kubectl has changed it since',
     },
-  ])('$what', ({ definitions, foreign, kept }) => {
-    const plan = undoOf({ definitions, foreign });
+  ])('$what', ({ definitions, foreign, managers = [], kept }) => {
+    const plan = undoOf({ definitions, foreign, managers });
 
     expect(names(plan.removed)).toEqual(kept === undefined ? DEFINITIONS : []);
     expect([...plan.kept.values()]).toEqual(kept === undefined ? [] : DEFINITIONS.map(() => kept));

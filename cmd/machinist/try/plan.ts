@@ -8,6 +8,8 @@ export interface Found {
   readonly definitions: readonly KubeObject[];
   /** Objects of our kinds in other namespaces, as KIND NAMESPACE/NAME. */
   readonly foreign: readonly string[];
+  /** What shows that a manager for our kinds works, or has worked, in another namespace, as KIND NAMESPACE/NAME. */
+  readonly managers: readonly string[];
 }
 
 /** What is to be created, or one sentence why nothing may be. */
@@ -44,21 +46,21 @@ export interface UndoPlan {
   readonly kept: ReadonlyMap<string, string>;
 }
 
-/** Definitions go only if the command has created them, nobody else has changed them since, and nobody else's objects need them. */
-export function undoOf({ definitions, foreign }: Omit<Found, 'namespace'>): UndoPlan {
+/** Definitions go only if the command has created them, nobody else has changed them since, and nobody else needs them. */
+export function undoOf({ definitions, foreign, managers }: Omit<Found, 'namespace'>): UndoPlan {
   const kept = new Map<string, string>();
   const removed: KubeObject[] = [];
   for (const definition of definitions) {
-    const why = whyKept(definition, foreign);
+    const why = whyKept(definition, [...foreign, ...managers]);
     if (why === undefined) removed.push(definition);
     else kept.set(definition.metadata.name, why);
   }
   return { removed, kept };
 }
 
-function whyKept(definition: KubeObject, foreign: readonly string[]): string | undefined {
+function whyKept(definition: KubeObject, users: readonly string[]): string | undefined {
   if (!isMarked(definition)) return 'it existed before';
-  if (foreign.length > 0) return `${foreign[0]} exists`;
+  if (users.length > 0) return `${users[0]} exists`;
   const other = otherManagersOf(definition)[0];
   return other === undefined ? undefined : `${other} has changed it since`;
 }

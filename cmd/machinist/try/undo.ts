@@ -1,122 +1,95 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { rmSync } from 'node:fs';
 
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
-import type { Event } from '../../../pkg/apis/wire.ts';
-import { ignoreNotFound } from '../../../pkg/kube/errors.ts';
-import {
-  customResourceDefinitions,
-  events,
-  leases,
-  machineClasses,
-  machineDeployments,
-  machines,
-  machineSets,
-  namespaces,
-  nodes,
-  secrets,
-} from '../../../pkg/kube/resource.ts';
-import type { Resource } from '../../../pkg/apis/resource.ts';
+import { isConflict } from '../../../pkg/kube/errors.ts';
+import { nodes, secrets } from '../../../pkg/kube/resource.ts';
 import type { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
 import type { PrintLine } from '../terminal.ts';
-import { FLEET, MARK_SELECTOR, NAMESPACE } from './objects.ts';
+import { confirm } from './confirm.ts';
+import { hasAny, KINDS, look } from './look.ts';
+import { TriedManager } from './manager.ts';
+import { DEFINITIONS, isMarked, MARK_SELECTOR, NAMESPACE } from './objects.ts';
+import { undoOf } from './plan.ts';
+import { showingMachines } from './progress.ts';
+import { namesOfNodes, rememberNodes } from './node-names.ts';
+import { removeDefinition, removeEvents, removeManaged, removeNamespace, removeNodes } from './removal.ts';
+import type { Site } from './site.ts';
+import type { TryOptions } from './try.ts';
 
-const LOOK_MS = 500;
-const PATIENCE_MS = 5 * 60_000;
-
-/** What is deleted while the manager runs, which waits for VMs and takes its finalizers off; in this order. */
-const MANAGED: readonly (readonly [Resource<KubeObject>, string])[] = [
-  [machineDeployments, 'MachineDeployment'],
-  [machineSets, 'MachineSet'],
-  [machines, 'Machine'],
-  [machineClasses, 'MachineClass'],
-  [secrets, 'Secret'],
-];
-
-/** Deletes what the manager looks after, and waits until it is gone. Rejects with CommandError when that takes too long. */
-export async function removeManaged(cluster: CommandCluster, out: PrintLine, signal: AbortSignal): Promise<void> {
-  for (const [resource, kind] of MANAGED) {
-    // What another kind owns goes with that: to delete it as well only makes its owner create another one.
-    if (kind !== 'MachineSet' && kind !== 'Machine') await removeAll(cluster, resource);
-    await untilNone(cluster, resource, kind, signal);
-    out(`No ${kind} is left.`);
+/** Removes what the command has created in a cluster, and nothing else. Throws CommandError. */
+export async function undo(site: Site, options: TryOptions, out: PrintLine, signal: AbortSignal): Promise<void> {
+  const { cluster, directory } = site;
+  const found = await look(cluster);
+  requireOurs(found.namespace);
+  const { namespace } = found;
+  const { removed, kept } = undoOf(found);
+  const marked = (await cluster.reader.list(nodes, { labelSelector: MARK_SELECTOR })).items;
+  if (namespace === undefined && removed.length === 0 && marked.length === 0) {
+    rmSync(directory, { recursive: true, force: true });
+    return out('There is nothing to remove.');
   }
+  const names = removed.map(({ metadata }) => metadata.name);
+  const what = [
+    ...(namespace === undefined ? [] : [`Namespace ${NAMESPACE} with all machines; their VMs and Nodes first`]),
+    ...(namespace === undefined && marked.length > 0 ? [`${marked.length} Nodes`] : []),
+    ...(names.length === 0 ? [] : [`CustomResourceDefinitions ${names.join(', ')}`]),
+  ];
+  await confirm(site, options, ['Remove from the cluster:', ...what], out, signal);
+  for (const [name, why] of kept) out(`Keeping CustomResourceDefinition ${name}: ${why}.`);
+
+  await removeMachines(site, out, signal);
+  await removeDefinitions(cluster, names, out, signal);
+  rmSync(directory, { recursive: true, force: true });
+  out('Nothing of machinist try is left in the cluster.');
 }
 
-async function removeAll(cluster: CommandCluster, resource: Resource<KubeObject>): Promise<void> {
-  for (const object of await cluster.list(resource)) await remove(cluster, resource, object);
+/** Throws CommandError for a namespace of somebody else, whether it is being deleted or not. */
+function requireOurs(namespace: KubeObject | undefined): void {
+  if (namespace !== undefined && !isMarked(namespace))
+    throw new CommandError(`machinist try has not created namespace ${NAMESPACE}: nothing is removed`);
 }
 
-async function untilNone(
-  cluster: CommandCluster,
-  resource: Resource<KubeObject>,
-  kind: string,
-  signal: AbortSignal,
-): Promise<void> {
-  for (const untilMs = cluster.now() + PATIENCE_MS; ; await sleep(LOOK_MS, undefined, { signal })) {
-    const left = (await cluster.list(resource)).map(({ metadata }) => metadata.name);
-    if (left.length === 0) return;
-    if (cluster.now() < untilMs) continue;
-    const names = left.slice(0, 3).join(', ');
-    throw new CommandError(
-      `${left.length} ${kind} left after ${PATIENCE_MS / 60_000} minutes: ${names}. See what they wait for with machinist describe -n ${NAMESPACE}, then run machinist try --undo again`,
-    );
-  }
-}
-
-/** Deletes what nobody looks after: Nodes that were left, their Leases and Events, and the namespace. Waits until that is gone. */
-export async function removeRest(cluster: CommandCluster, signal: AbortSignal): Promise<void> {
-  const { items } = await cluster.reader.list(nodes, { labelSelector: MARK_SELECTOR });
-  for (const node of items) await remove(cluster, nodes, node);
-  await removeNamed(cluster, leases, 'kube-node-lease', ({ metadata }) => metadata.name);
-  const namespace = await cluster.reader.get(namespaces, { name: NAMESPACE }).catch(ignoreNotFound);
-  if (namespace !== undefined) await removeAndWait(cluster, namespaces, namespace, signal);
-  // Those of the node lifecycle controller.
-  await removeNamed(cluster, events, 'default', ({ involvedObject }: Event) => involvedObject?.name ?? '');
-}
-
-/** Objects in a namespace of others that belong to one of our Nodes, by its name. */
-async function removeNamed<T extends KubeObject>(
-  cluster: CommandCluster,
-  resource: Resource<T>,
-  namespace: string,
-  nodeOf: (object: T) => string,
-): Promise<void> {
-  const { items } = await cluster.reader.list(resource, { namespace });
-  for (const object of items) if (nodeOf(object).startsWith(`${FLEET}-`)) await remove(cluster, resource, object);
-}
-
-/** Deletes definitions of kinds, and waits until they are gone. */
-export async function removeDefinitions(
-  cluster: CommandCluster,
-  definitions: readonly KubeObject[],
-  signal: AbortSignal,
-): Promise<void> {
-  for (const definition of definitions) await removeAndWait(cluster, customResourceDefinitions, definition, signal);
-}
-
-async function removeAndWait<T extends KubeObject>(
-  cluster: CommandCluster,
-  resource: Resource<T>,
-  object: T,
-  signal: AbortSignal,
-): Promise<void> {
-  const { name, uid } = object.metadata;
-  await remove(cluster, resource, object);
-  for (const untilMs = cluster.now() + PATIENCE_MS; ; await sleep(LOOK_MS, undefined, { signal })) {
-    const present = await cluster.reader.get(resource, { name }).catch(ignoreNotFound);
-    if (present === undefined || present.metadata.uid !== uid) return;
-    if (cluster.now() >= untilMs) {
-      throw new CommandError(
-        `${resource.kind} ${name} is still being deleted after ${PATIENCE_MS / 60_000} minutes; run machinist try --undo again`,
-      );
+/** The machines with their VMs and Nodes, and the namespace. */
+async function removeMachines(site: Site, out: PrintLine, signal: AbortSignal): Promise<void> {
+  const { cluster, directory, env } = site;
+  // Somebody else may have created it while it was asked.
+  const { namespace, definitions } = await look(cluster);
+  requireOurs(namespace);
+  const names = await namesOfNodes(cluster, namespace);
+  if (namespace !== undefined) {
+    await rememberNodes(cluster, names);
+    if (definitions.length === DEFINITIONS.length && (await hasAny(cluster, [...KINDS, secrets]))) {
+      // A namespace that is being deleted takes no Lease; and nobody else can lead in it.
+      const isElected = namespace.metadata.deletionTimestamp === undefined;
+      await using manager = await TriedManager.start({ env, directory, isElected });
+      await showingMachines(cluster, out, () => Promise.race([removeManaged(cluster, out, signal), manager.failed]));
     }
   }
+  const removed = await removeNodes(cluster, names, signal);
+  if (removed.length > 0) out('Removed the Nodes.');
+  if (await removeNamespace(cluster, signal)) out(`Removed namespace ${NAMESPACE}.`);
+  await removeEvents(cluster, names, removed, signal);
 }
 
-/** Somebody else may have deleted it. */
-async function remove<T extends KubeObject>(cluster: CommandCluster, resource: Resource<T>, object: T): Promise<void> {
-  if (object.metadata.deletionTimestamp !== undefined) return;
-  const { namespace = '' } = object.metadata;
-  await cluster.remove(resource, object, namespace).catch(ignoreNotFound);
+/** Those that still may go: each is looked at again at the last moment. */
+async function removeDefinitions(
+  cluster: CommandCluster,
+  names: readonly string[],
+  out: PrintLine,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const name of names) {
+    const { removed, kept } = undoOf(await look(cluster));
+    const definition = removed.find(({ metadata }) => metadata.name === name);
+    const why = kept.get(name);
+    if (why !== undefined) out(`Keeping CustomResourceDefinition ${name}: ${why}.`);
+    if (definition === undefined) continue;
+    await removeDefinition(cluster, definition, signal).catch((err: unknown) => {
+      throw isConflict(err)
+        ? new CommandError(`CustomResourceDefinition ${name} was changed meanwhile; run machinist try --undo again`)
+        : err;
+    });
+    out(`Removed CustomResourceDefinition ${name}.`);
+  }
 }

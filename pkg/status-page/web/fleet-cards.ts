@@ -151,7 +151,7 @@ export function rolloutItems(
       const progress = element('progress', {
         attributes: { max: String(Math.max(1, total)), value: String(done), 'aria-label': `Rollout of ${key}` },
       });
-      const others = troubles.filter((trouble) => !trouble.startsWith('RollingOut: '));
+      const others = troubles.filter((trouble) => !/^(?:RollingOut|Progressing): /.test(trouble));
       return element(
         'li',
         { class: 'item' },
