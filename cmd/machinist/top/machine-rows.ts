@@ -8,6 +8,7 @@ import type { OpenDrain } from '../../../pkg/health/work-in-progress.ts';
 import { conditionOf } from '../../../pkg/reconcile/conditions.ts';
 import { type Attention, attentionOf } from '../../../pkg/fleet/attention.ts';
 import type { TopFacts } from './facts.ts';
+import { shortTexts } from './short-texts.ts';
 
 /** A Machine as it is listed. */
 export interface MachineRow {
@@ -131,7 +132,7 @@ export class MachineRows {
 function rowOf(machine: Machine, { pool, outage }: Owner, nowMs: number, isPreserved: boolean): MachineRow {
   const { metadata, spec } = machine;
   const { phase, reason, message, waitingFor = '', sinceMs } = explain(machine, nowMs, outage);
-  return {
+  return shortTexts({
     key: keyOf(machine),
     name: metadata.name,
     namespace: metadata.namespace ?? '',
@@ -147,7 +148,7 @@ function rowOf(machine: Machine, { pool, outage }: Owner, nowMs: number, isPrese
     createdMs: fromTimestamp(metadata.creationTimestamp),
     node: nodeNameOf(machine),
     providerID: spec?.providerID ?? '',
-  };
+  });
 }
 
 function withWork(row: MachineRow, drain: OpenDrain | undefined, failsAt: string | undefined): MachineRow {

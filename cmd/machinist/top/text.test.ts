@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 
 import { cleaned, cut, fitted, padded, painted, plain, widthOf, wrapped } from './text.ts';
@@ -47,6 +47,31 @@ describe('a text', () => {
         expect(lines.join('').replaceAll(' ', '')).toBe(words.join(''));
       }),
     );
+  });
+
+  test.each([
+    { what: 'without a space', text: '机'.repeat(8_000) },
+    { what: 'of words', text: 'läuft '.repeat(1_500) },
+    { what: 'of marks that take no column', text: `a ${'\u0301 '.repeat(4_000)}` },
+  ])('of 8,000 characters $what is broken with each of them measured once', ({ text }) => {
+    // Whatever measures a text takes it apart first.
+    const spy = jest.spyOn(Intl.Segmenter.prototype, 'segment');
+
+    const lines = wrapped(text, 80, '    ');
+    const measured = spy.mock.calls.reduce((sum, [part]) => sum + part.length, 0);
+    spy.mockRestore();
+
+    expect(lines.join('').replaceAll(' ', '')).toBe(text.replaceAll(' ', ''));
+    expect(measured).toBeGreaterThan(text.length);
+    expect(measured).toBeLessThan(3 * text.length);
+  });
+
+  test.each([
+    { width: 4, indent: '      ', want: ['aa b', 'bbbb', 'cc'] },
+    { width: 1, indent: '', want: ['a', 'a', 'b', 'b', 'b', 'b', 'b', 'c', 'c'] },
+  ])('is broken in $width columns, too', ({ width, indent, want }) => {
+    expect(wrapped('aa bbbbb cc', width, indent)).toEqual(want);
+    expect(wrapped('机机', 1)).toEqual(['机', '机']);
   });
 
   test('continues below where its value begins', () => {

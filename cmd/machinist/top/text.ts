@@ -52,21 +52,45 @@ export function padded(text: string, width: number, side: 'left' | 'right' = 'le
   return side === 'left' ? `${shown}${space}` : `${space}${shown}`;
 }
 
-/** A text in lines of at most `width` columns, broken at spaces where there are any. Continued lines begin with `indent`. */
+/**
+ * A text in lines of at most `width` columns, broken at spaces where there are any. Continued lines begin with `indent`, where there is room
+ * for it. However long the text is, each of its characters is measured once.
+ */
 export function wrapped(text: string, width: number, indent = ''): readonly string[] {
+  if (PLAIN.test(text) && text.length <= width) return [text];
+  const pieces = Array.from(graphemes.segment(text), ({ segment }) => segment);
+  const widths = pieces.map(widthOf);
+  const margin = widthOf(indent) < width ? indent : '';
   const lines: string[] = [];
-  let rest = text;
-  while (widthOf(rest) > width) {
-    const fits = startOf(rest, width);
-    const space = rest[fits.length] === ' ' ? fits.length : fits.lastIndexOf(' ');
-    const isWord = space > indent.length && fits.slice(0, space).trim() !== '';
+  let before = '';
+  let from = 0;
+  for (;;) {
+    let end = from;
+    let used = widthOf(before);
+    while (end < pieces.length && used + (widths[end] ?? 0) <= width) used += widths[end++] ?? 0;
+    if (end === pieces.length) return [...lines, `${before}${pieces.slice(from).join('')}`];
+    // On the first line a label is not left alone.
+    const space = lastSpace(pieces, lines.length === 0 ? indent.length : from, end);
+    const isAfterWord = pieces.slice(from, space).some((piece) => !isBlank(piece));
     // At least one character moves on, however narrow the screen.
-    const first = isWord ? fits.slice(0, space) : fits || (Array.from(rest)[0] ?? '');
-    lines.push(first.trimEnd());
-    rest = `${indent}${rest.slice(first.length).trimStart()}`;
-    if (rest.length >= text.length && lines.length > text.length) break;
+    const next = isAfterWord ? space : Math.max(end, from + 1);
+    lines.push(`${before}${pieces.slice(from, next).join('')}`.trimEnd());
+    from = next;
+    while (isBlank(pieces[from])) from++;
+    if (from === pieces.length) return lines;
+    before = margin;
   }
-  return [...lines, rest];
+}
+
+/** From `end` back to `least`, without it; then 0. */
+function lastSpace(pieces: readonly string[], least: number, end: number): number {
+  let at = end;
+  while (at > least && pieces[at] !== ' ') at--;
+  return at > least ? at : 0;
+}
+
+function isBlank(piece: string | undefined): boolean {
+  return piece?.trim() === '';
 }
 
 /** As much of a line as `width` columns hold. */
