@@ -1,10 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
-import { eventAt, machineIn, NOW_MS, topView, work } from '../../../test/top-facts.ts';
+import { LONGEST_TEXT } from '../../../pkg/apis/short-text.ts';
+import { eventAt, lease, machineIn, NOW_MS, topFacts, topView, work } from '../../../test/top-facts.ts';
 import { type Looking, START } from './keys.ts';
 import { drawHelp, drawList, drawStory, type Screen, type ScreenSize } from './screen.ts';
+import { storyText } from './story-text.ts';
 import { plain, widthOf } from './text.ts';
+import type { OpenDrain } from '../../../pkg/health/work-in-progress.ts';
 import type { TopView } from './view.ts';
 
 const DRAIN = {
@@ -144,6 +147,107 @@ test('no line is wider than the screen, and no screen is longer, whatever there 
     }),
     { numRuns: 30 },
   );
+});
+
+/** All that moves the cursor, colours, ends a line or turns text round, behind what can be found again. */
+const evil = (name: string): string =>
+  `<${name}\u001B[31m\u001B[2J\u001B]0;t\u0007\r\n\t\u0000\u007F\u009B1m\u2028\u202E\u2066\u200F>`;
+
+/** Every text is the result of `textOf`, also those that the API server would not accept. */
+function viewWith(textOf: (name: string) => string): TopView {
+  const machines = (['Running', 'CrashLoopBackOff'] as const).map((phase, i) =>
+    machineIn(phase, `m-${i}`, (m) => {
+      m.metadata.name = textOf(`name ${i}`);
+      m.metadata.namespace = textOf(`namespace ${i}`);
+      m.metadata.labels['node'] = textOf('node');
+      m.spec.providerID = textOf('provider');
+      m.spec.class = { kind: 'MachineClass', name: textOf('class') };
+      m.status.currentStatus.phase = i === 0 ? (textOf('phase') as 'Running') : phase;
+      m.status.lastOperation = {
+        type: 'Create',
+        state: 'Failed',
+        description: textOf('description'),
+        errorCode: textOf('code'),
+      };
+    }),
+  );
+  const drain = { ...DRAIN, machine: `ns/${textOf('drained')}`, purpose: textOf('purpose'), message: textOf('drain') };
+  const { podsDeletedAt: _end, ...forced } = { ...drain, machine: `ns/${textOf('forced')}`, forcedBy: textOf('force') };
+  return topView({
+    cluster: textOf('server'),
+    machines,
+    deployments: topFacts().deployments.map((one) => ({
+      ...one,
+      metadata: { ...one.metadata, name: textOf('pool') },
+      status: { conditions: [{ type: 'APIServerUnreachable', status: 'True', message: textOf('outage') }] },
+    })),
+    work: [
+      work({
+        drains: [drain, forced] as OpenDrain[],
+        retries: [{ ...RETRY, call: textOf('call'), code: textOf('retry code'), message: textOf('retry') }],
+        exhausted: [
+          {
+            machineClass: `ns/${textOf('exhausted')}`,
+            message: textOf('exhaustion'),
+            failures: 1,
+            nextAttempt: RETRY.nextAttempt,
+          },
+        ],
+      }),
+    ],
+    events: [
+      eventAt('2026-01-01T00:09:00Z', {
+        reason: textOf('event reason'),
+        message: textOf('event'),
+        involvedObject: { kind: textOf('kind'), name: textOf('object'), uid: 'u' },
+      }),
+    ],
+    leases: [lease(textOf('holder'))],
+    answers: [{ name: textOf('process'), error: textOf('error') }],
+    troubles: [{ what: textOf('source'), sinceMs: NOW_MS, message: textOf('refusal'), isRefused: true }],
+  });
+}
+
+test.each([
+  { columns: 60, rows: 60 },
+  { columns: 2_000, rows: 90 },
+])('no text of a view does anything to a terminal of $columns columns', (size) => {
+  const view = viewWith(evil);
+  const story = `${evil('label')}\nMessage:   ${evil('story')}`;
+  const screens = [
+    drawList(view, { ...START, filter: evil('filter') }, size),
+    drawList(view, START, size),
+    drawStory(evil('key'), story, START, size),
+    drawStory(evil('key'), undefined, START, size),
+  ];
+
+  const lines = screens.flatMap(text);
+  for (const line of lines) expect(line).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}\u200E\u200F\u202A-\u202E\u2066-\u2069]/u);
+  if (size.columns < 100) return;
+  // Each of them was shown.
+  const shown = new Set(lines.join('\n').match(/<[a-z0-9 ]+? (?=\[)/g));
+  const all = `server,source,refusal,holder,process,error,pool,phase,drained,purpose,drain,forced,force,call,retry code,retry,
+    exhausted,exhaustion,name 0,name 1,namespace 0,namespace 1,node,event reason,event,kind,object,filter,story,label,key`;
+  expect(all.split(/,\s*/).filter((name) => !shown.has(`<${name} `))).toEqual([]);
+});
+
+test('no text of a view, nor of a story, is longer than what is kept of texts from outside', () => {
+  const long = '机'.repeat(600_000);
+  const { rows, ...around } = viewWith((name) => `${name} ${long}`);
+  const told = machineIn('CrashLoopBackOff', 'm-1', (m) => {
+    m.status.lastOperation = { type: 'Create', state: 'Failed', description: long };
+    m.status.conditions = [{ type: 'Ready', status: 'False', reason: long, message: long }];
+  });
+
+  const longest = (value: unknown): number => {
+    if (typeof value === 'string') return value.length;
+    return typeof value === 'object' && value !== null ? Math.max(0, ...Object.values(value).map(longest)) : 0;
+  };
+
+  expect(longest(around)).toBe(LONGEST_TEXT);
+  expect(longest(rows)).toBe(LONGEST_TEXT);
+  const story = storyText(told, [eventAt('2026-01-01T00:09:00Z', { message: long })], NOW_MS);
+  expect(story.length).toBeLessThan(12 * LONGEST_TEXT);
 });
 
 describe('the list', () => {

@@ -73,7 +73,7 @@ export function drawList(view: TopView, looking: Looking, size: ScreenSize): Scr
 export function drawStory(name: string, text: string | undefined, looking: Looking, size: ScreenSize): Screen {
   const all =
     text === undefined
-      ? [`Machine ${name} no longer exists.`]
+      ? storyLines(`Machine ${name} no longer exists.`, size)
       : text.split('\n').flatMap((line) => storyLines(line, size));
   const pageSize = Math.max(1, size.rows - 2);
   const storyEnd = Math.max(0, all.length - pageSize);
@@ -239,7 +239,7 @@ function bar({ ready, desired }: PoolRow, width: number): string {
 }
 
 function phases({ phases: counts, needAttention, rows }: TopView, size: ScreenSize): readonly Line[] {
-  const parts = counts.map(({ phase, count }) => `${phase} ${count}`);
+  const parts = counts.map(({ phase, count }) => `${cleaned(phase)} ${count}`);
   const text = `Machines ${rows.length}${parts.length === 0 ? '' : `: ${parts.join(' · ')}`}`;
   const lines = wrapped(text, size.columns, '  ').slice(0, 2);
   const attention = `! ${needAttention} need${needAttention === 1 ? 's' : ''} attention`;
@@ -342,7 +342,7 @@ function columnsOf({ nowMs, rows: all }: TopView, rows: readonly MachineRow[]): 
   const isSeveral = new Set(all.map(({ namespace }) => namespace)).size > 1;
   // All that is listed, not only what is on the screen: columns stay where they are while it is scrolled.
   const longest = (value: (row: MachineRow) => string): number =>
-    rows.reduce((most, row) => Math.max(most, widthOf(value(row))), 0);
+    rows.reduce((most, row) => Math.max(most, widthOf(cleaned(value(row)))), 0);
   const upTo = (most: number, value: (row: MachineRow) => string): Pick<Column<MachineRow>, 'value' | 'most'> => ({
     value,
     most: Math.min(most, longest(value)),

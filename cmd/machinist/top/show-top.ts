@@ -1,8 +1,6 @@
 import { keyOf } from '../../../pkg/apis/meta.ts';
 import { workOfMachine } from '../../../pkg/fleet/machine-work.ts';
 import { CommandCluster } from '../command-cluster.ts';
-import { describe } from '../describe/description.ts';
-import { renderDescription } from '../describe/render.ts';
 import { runForExitCode, type Terminal } from '../terminal.ts';
 import { version } from '../version.ts';
 import { changeLine, changesBetween } from './changes.ts';
@@ -10,6 +8,7 @@ import type { TopOptions } from './command.ts';
 import { type Key, type Looking, press, START } from './keys.ts';
 import { MachineRows, outageOf } from './machine-rows.ts';
 import { drawHelp, drawList, drawStory, type Screen, type ScreenSize } from './screen.ts';
+import { storyText } from './story-text.ts';
 import { painted } from './text.ts';
 import { type TopView, viewOf } from './view.ts';
 import { WatchedCluster } from './watched-cluster.ts';
@@ -133,18 +132,17 @@ function drawLooking(looking: Looking, view: TopView, watched: WatchedCluster, s
   return drawStory(looking.selected ?? '', storyOf(looking.selected ?? '', watched), looking, size);
 }
 
-/** What `machinist describe` shows of a machine; undefined when it does not exist. */
+/** Undefined when the machine does not exist. */
 function storyOf(key: string, watched: WatchedCluster): string | undefined {
   const facts = watched.facts();
   const { nowMs, work } = facts;
   const machine = facts.machines.find((one) => keyOf(one) === key);
   if (machine === undefined) return undefined;
   const events = watched.eventsOf(machine.metadata.uid);
-  const described = describe(machine, events, nowMs, {
+  return storyText(machine, events, nowMs, {
     outage: outageOf(machine, facts),
     work: workOfMachine(machine, work),
   });
-  return renderDescription(described, nowMs);
 }
 
 /** Runs until a signal of the system, or `ended`. Resolves with whether the signal was an interrupt. */

@@ -7,6 +7,7 @@ import type { Attention } from '../../../pkg/fleet/attention.ts';
 import { treeOf } from '../../../pkg/fleet/tree.ts';
 import type { SourceTrouble, TopFacts } from './facts.ts';
 import { type MachineRow, type MachineRows } from './machine-rows.ts';
+import { shortTexts } from './short-texts.ts';
 
 /** A MachineDeployment, or a MachineSet that has none. */
 export interface PoolRow {
@@ -80,7 +81,7 @@ export function viewOf(facts: TopFacts, rows: MachineRows, version: string): Top
   const { nowMs, cluster, namespace, isComplete } = facts;
   const machines = rows.of(facts);
   const counts = Map.groupBy(machines, ({ phase }) => phase);
-  return {
+  const around: Omit<TopView, 'rows'> = {
     nowMs,
     title: `${cluster} · ${namespace === undefined ? 'all namespaces' : `namespace ${namespace}`}`,
     health: healthOf(facts, version),
@@ -92,10 +93,10 @@ export function viewOf(facts: TopFacts, rows: MachineRows, version: string): Top
     needAttention: machines.filter(({ attention }) => attention === 'attention').length,
     drains: drainRowsOf(facts, machines),
     retries: retryRowsOf(facts, machines),
-    rows: machines,
     events: facts.events.map(eventRowOf),
     isComplete,
   };
+  return { ...shortTexts(around), rows: machines };
 }
 
 /** A time of today, as people say it: `23:27:14`. */
