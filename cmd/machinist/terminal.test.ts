@@ -24,6 +24,15 @@ test('a pinned line stays below those that are printed, until it is replaced or 
   expect(shownOf(written)).toEqual(['a', 'b', 'c', 'd', '']);
 });
 
+test('what comes from outside only shows, in every line', () => {
+  let written = '';
+  const { out, err, pin } = pinned((text) => (written += text));
+
+  for (const print of [out, err, pin]) print('\u001B[31mred\u001B[2J');
+
+  expect(shownOf(written)).toEqual(['^[[31mred^[[2J', '^[[31mred^[[2J', '^[[31mred^[[2J']);
+});
+
 test('nothing is written for a line that is pinned already', () => {
   const written: string[] = [];
   const { pin } = pinned((text) => written.push(text));

@@ -56,8 +56,9 @@ export function pinned(write: (text: string) => void): Required<Pick<Terminal, '
   let bottom = '';
   const put = (line: string): void => write(`${bottom === '' ? '' : ERASE}${printable(line)}\n${bottom}`);
   const pin = (line: string): void => {
-    if (line !== bottom) write(`${ERASE}${line}`);
-    bottom = line;
+    const next = printable(line);
+    if (next !== bottom) write(`${ERASE}${next}`);
+    bottom = next;
   };
   return { out: put, err: put, pin };
 }

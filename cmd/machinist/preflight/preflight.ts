@@ -29,6 +29,7 @@ import { WORLDS } from '../../../pkg/worlds/index.ts';
 import { workloadOf } from '../../../pkg/preflight/workload.ts';
 import { refusedOf } from '../../../pkg/preflight/refused.ts';
 import { MACHINE_LEASE, servesOwnKinds } from '../../../pkg/leader/names.ts';
+import { printable } from '../../printable.ts';
 import { version } from '../version.ts';
 import type { PreflightOptions } from './command.ts';
 import {
@@ -64,7 +65,7 @@ const TIMEOUT_MS = 10_000;
 export async function preflight(config: Config, { as, output }: PreflightOptions): Promise<number> {
   try {
     const findings = await keepAliveDuring(() => look(config, as));
-    console.log((output === 'json' ? renderJSON : renderFindings)(findings));
+    console.log(printable((output === 'json' ? renderJSON : renderFindings)(findings)));
     return preflightExitCode(findings);
   } catch (err) {
     if (!(err instanceof ConfigError)) throw err;

@@ -1,5 +1,4 @@
-import { styleText } from 'node:util';
-
+import { paint } from '../../paint.ts';
 import { counted } from './findings.ts';
 
 const LABELS = { ok: 'OK', warn: 'WARN', fail: 'FAIL' } as const;
@@ -21,7 +20,7 @@ export function renderFindings(
   const width = Math.max(...findings.map(({ check }) => check.length), 0);
   const label = (status: CheckedThing['status']): string => {
     const text = LABELS[status].padEnd(4);
-    return hasColour ? styleText(COLOURS[status], text, { validateStream: false }) : text;
+    return hasColour ? paint(COLOURS[status], text) : text;
   };
   const lines = findings.flatMap(({ check, status, detail, remedy }) => [
     `${label(status)}  ${check.padEnd(width)}  ${detail}`,

@@ -1,9 +1,8 @@
-import { styleText } from 'node:util';
-
 import { ageOf } from '../../../pkg/fleet/age.ts';
 import type { Attention } from '../../../pkg/fleet/attention.ts';
 import { type Detail, detailsOf, reasonOf, statusOf } from '../../../pkg/fleet/node-texts.ts';
 import type { TreeNode } from '../../../pkg/fleet/tree.ts';
+import { paint } from '../../paint.ts';
 import { wrapped } from '../../wrapped.ts';
 
 export interface TreeLayout {
@@ -36,16 +35,16 @@ export function renderTree(roots: readonly TreeNode[], nowMs: number, layout: Tr
   const table = [HEADER, ...rows.map(({ cells }) => cells)];
   const widths = HEADER.map((_title, i) => Math.max(...table.map((cells) => cells[i]?.length ?? 0)));
   const shown = columnsThatFit(widths, layout.columns);
-  const line = (cells: readonly string[], paint?: (cell: string) => string): string =>
+  const line = (cells: readonly string[], inColour?: (cell: string) => string): string =>
     shown
       .map((i) => {
         const cell = (cells[i] ?? '').padEnd(widths[i] ?? 0);
-        return i === 1 && paint !== undefined ? paint(cell) : cell;
+        return i === 1 && inColour !== undefined ? inColour(cell) : cell;
       })
       .join('  ')
       .trimEnd();
   const painter = (attention: Attention) => (text: string) =>
-    layout.hasColour && text.trim() !== '' ? styleText(COLOURS[attention], text, { validateStream: false }) : text;
+    layout.hasColour && text.trim() !== '' ? paint(COLOURS[attention], text) : text;
   return [
     line(HEADER),
     ...rows.flatMap(({ cells, attention, indent, details }) => [

@@ -6,6 +6,7 @@ import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machi
 import type { MachineSet } from '../../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import type { ObjectMeta } from '../../../pkg/apis/meta.ts';
 import { treeOf, type TreeObjects } from '../../../pkg/fleet/tree.ts';
+import { printable } from '../../printable.ts';
 import { renderTree, type TreeLayout } from './render.ts';
 
 const THEN = '2026-01-01T00:00:00Z';
@@ -207,8 +208,8 @@ describe('the tree', () => {
     const escape = '\u001B[';
 
     expect(drawn(objects).join('')).not.toContain(escape);
-    expect(drawn(objects, { hasColour: true }).join('\n')).toContain(`${escape}31mTerminating`);
-    expect(drawn(objects, { hasColour: true }).join('\n')).toContain(`${escape}32mRunning`);
+    expect(printable(drawn(objects, { hasColour: true }).join('\n'))).toContain(`${escape}31mTerminating`);
+    expect(printable(drawn(objects, { hasColour: true }).join('\n'))).toContain(`${escape}32mRunning`);
   });
 });
 
