@@ -19,6 +19,7 @@ export const MAINTENANCE_REASONS = [
   'Requested',
   'WaitingForHooks',
   'Draining',
+  'DrainBlocked',
   'DrainFailed',
   'InMaintenance',
   'UncordonFailed',

@@ -38,6 +38,7 @@ function waitingFor(machine: Machine, reason: MaintenanceReason): string {
     case 'WaitingForHooks':
       return `annotations ${hooksOf(machine, 'maintenance').join(', ')} to be removed by their owners`;
     case 'Draining':
+    case 'DrainBlocked':
       return 'the pods to leave';
     case 'DrainFailed':
       return 'the next drain retry';

@@ -15,6 +15,7 @@ import { GateClosedError } from '../../../gate/gate.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { isAvailable } from '../../replicas/machine-state.ts';
 import { machineConditions } from '../explain/conditions.ts';
+import { explain } from '../explain/explain.ts';
 
 const HOOK = 'pre-drain.hook.machine.sapcloud.io/backup';
 const ANNOTATIONS = [ASKED, SINCE, EMPTIED];
@@ -225,6 +226,8 @@ describe('maintenance', () => {
     expect(kept.condition('Maintenance')?.message).toBe(
       'Waiting for 1 pod: shop/cart-0 (PodDisruptionBudget cart currently allows no eviction).',
     );
+    expect(shown(kept)).toBe('False DrainBlocked');
+    expect(explain(kept.machine, kept.world.clock.now()).reason).toBe('DrainBlocked');
     expect(told(kept.world)).toContain('DrainBlocked');
     const [event] = kept.world.events.filter(({ reason }) => reason === 'DrainBlocked');
     expect(event?.message).not.toContain('are deleted at');

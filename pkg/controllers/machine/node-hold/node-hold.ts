@@ -1,6 +1,6 @@
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
-import { describeProgress, reasonOf } from '../../../drain/progress-text.ts';
+import { describeProgress, isBlocked, reasonOf } from '../../../drain/progress-text.ts';
 import type { StrategicPatch } from '../../../kube/patch.ts';
 import type { MachineEventReason } from '../../machines/events.ts';
 import { describeHooks } from '../../machines/hooks.ts';
@@ -15,7 +15,7 @@ import type { NamedNode } from '../node/named-node.ts';
 
 /** How far a hold is. `DrainLate`: the drain continues past its timeout. `DrainFailed`: it is retried. */
 export type HoldStage =
-  | ('InvalidValue' | 'Requested' | 'WaitingForHooks' | 'Draining' | 'DrainLate' | 'DrainFailed')
+  | ('InvalidValue' | 'Requested' | 'WaitingForHooks' | 'Draining' | 'DrainBlocked' | 'DrainLate' | 'DrainFailed')
   | ('Held' | 'Returning' | 'Refused' | 'Over');
 
 export type HoldDeps = Pick<Collaborators, 'clock' | 'drains' | 'reportedOnce'>;
@@ -191,10 +191,14 @@ export class NodeHold<D extends HoldDeps = HoldDeps> {
   }
 }
 
-/** How far a hold is whose drain runs: the one place to tell a drain that is blocked from one that continues. */
-function stageOf({ isLate }: Pick<Running, 'isLate'>): HoldStage {
-  return isLate ? 'DrainLate' : 'Draining';
+/** How far a hold is whose drain runs. */
+function stageOf({ isLate, record }: Running): HoldStage {
+  if (isLate) return 'DrainLate';
+  return record?.progress !== undefined && isBlocked(record.progress) ? 'DrainBlocked' : 'Draining';
 }
+
+/** Reasons of a condition that say that there is a drain. */
+const OF_DRAINS: ReadonlySet<string | undefined> = new Set<HoldStage>(['Draining', 'DrainBlocked', 'DrainFailed']);
 
 /** What reports a hold by a condition of its Node, which is True with `Held`; a reason is the stage, unless it is given. */
 export const onNode = (type: string, reasons: Partial<Record<HoldStage, string>>): Voice => ({
@@ -205,17 +209,18 @@ export const onNode = (type: string, reasons: Partial<Record<HoldStage, string>>
   },
 
   /** A drain that failed has failed until the next one gets somewhere. */
-  async report(hold, { record }, stage) {
+  async report(hold, { record }) {
     const { on, deps, ctx } = hold;
     if (record?.progress === undefined) {
       const { reason } = (on && nodeConditionOf(on.node, type)) ?? {};
-      if (reason === 'Draining' || reason === 'DrainFailed') return;
+      if (OF_DRAINS.has(reason)) return;
       return await hold.say('Draining', `Node ${on?.node.metadata.name} is cordoned, and its pods are being evicted.`);
     }
     const nowMs = deps.clock.monotonicMs();
     const waitMs = nextReportInMs(record, nowMs);
     if (waitMs > 0) return ctx.pass.alsoAfter(waitMs, 'the pods to leave');
-    await hold.say(stage === 'DrainLate' ? 'Draining' : stage, describeProgress(record.progress));
+    const shown = isBlocked(record.progress) ? 'DrainBlocked' : 'Draining';
+    await hold.say(shown, describeProgress(record.progress));
     Object.assign(record, { reportedReason: reasonOf(record.progress), reportedMs: nowMs });
   },
 });
