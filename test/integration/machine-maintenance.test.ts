@@ -94,14 +94,14 @@ describe('maintenance', () => {
     });
     await one.onMachine({ [HOOK]: null });
     await one.shows(async (machine, node) => {
-      expect(ofMachine(machine)).toBe('False Draining');
+      expect(ofMachine(machine)).toBe('False DrainBlocked');
       expect(conditionOf(node, 'Maintenance')?.message).toMatch(/cart-0 \(PodDisruptionBudget cart /);
       expect(node.spec?.unschedulable).toBe(true);
       expect(node.metadata.annotations).toHaveProperty([CORDONED_BY_MAINTENANCE_ANNOTATION], 'true');
       expect((await one.pods()).map(({ metadata }) => metadata.name)).toEqual(['cart-0']);
     });
     expect(await kubectl(world, 'describe', 'node', one.name)).toMatch(
-      /Maintenance +False .* Draining +Waiting for 1 pod/,
+      /Maintenance +False .* DrainBlocked +Waiting for 1 pod/,
     );
 
     await world.restart();
