@@ -314,7 +314,10 @@ describe('while the control cluster cannot be reached', () => {
         const { reason } = status?.conditions?.find(({ type }) => type === 'Maintenance') ?? {};
         return { isCordoned: spec?.unschedulable === true, reason };
       };
-      await eventually(async () => expect(await shown()).toEqual({ isCordoned: true, reason: 'Draining' }), PATIENCE);
+      await eventually(
+        async () => expect(await shown()).toEqual({ isCordoned: true, reason: 'DrainBlocked' }),
+        PATIENCE,
+      );
 
       control.set('stall');
       await untilOutage(manager, 'control', true);
@@ -328,7 +331,7 @@ describe('while the control cluster cannot be reached', () => {
       expect(cloud.calls).toMatchObject({ CreateMachine, ...(DeleteMachine === 0 ? {} : { DeleteMachine }) });
       await expectHeld(plain);
       // That maintenance is not wanted any more nobody can know.
-      expect(await shown()).toMatchObject({ isCordoned: true, reason: 'Draining' });
+      expect(await shown()).toMatchObject({ isCordoned: true, reason: 'DrainBlocked' });
 
       control.set('up');
       await untilOutage(manager, 'control', false);
