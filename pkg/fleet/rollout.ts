@@ -81,9 +81,15 @@ export function progressOf(deployment: MachineDeployment): string {
   const { state, text } = rolloutOf(deployment);
   if (state === 'late') return `ProgressDeadlineExceeded: ${text}`;
   const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = deployment.status ?? {};
+  const wanted = replicasOf(deployment);
   // All machines that there are have the newest template.
-  if (state === 'waiting' && replicas === updatedReplicas)
-    return `${ON_ITS_WAY.otherwise}: ${availableReplicas} of ${replicasOf(deployment)} replicas are available`;
+  if (state === 'waiting' && replicas === updatedReplicas) {
+    const what =
+      availableReplicas < wanted
+        ? `${availableReplicas} of ${wanted} replicas are available`
+        : `${replicas - wanted} replicas are pending termination`;
+    return `${ON_ITS_WAY.otherwise}: ${what}`;
+  }
   return `${ON_ITS_WAY.rollout}: ${text}`;
 }
 

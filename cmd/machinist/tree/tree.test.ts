@@ -136,6 +136,11 @@ describe('the tree', () => {
       change: (one) => (one.status = { ...one.status, availableReplicas: 1 }),
       says: '· Progressing: 1 of 2 replicas are available',
     },
+    {
+      title: 'waiting for a machine that is being deleted',
+      change: (one) => (one.status = { ...one.status, replicas: 3, updatedReplicas: 3, availableReplicas: 2 }),
+      says: '· Progressing: 1 replicas are pending termination',
+    },
   ])('says of a MachineDeployment that it is $title', ({ change, says }) => {
     const roots = treeOf({ ...fleet(), deployments: [deployment(change)] }, NOW_MS);
     const lines = renderTree(roots, NOW_MS, PLAIN);
