@@ -68,7 +68,7 @@ export function demoCommand(): Command {
     .addOption(
       new Option(
         '--binaries <dir|url>',
-        'etcd, kube-apiserver and kubectl that were built elsewhere, as envtest has them, and any other program of the control plane; a folder, an archive (.tar.gz), or a folder that is served with SHA256SUMS',
+        'etcd, kube-apiserver and kubectl that were built elsewhere, as envtest has them, and any other program of the control plane; a folder, or the URL of an archive (.tar.gz) or of a folder that is served with SHA256SUMS',
       )
         .default('', 'MACHINIST_BINARIES, then built')
         .argParser(placeOf),

@@ -52,7 +52,7 @@ function existing(folder: string): string {
   if (existsSync(folder) && statSync(folder).isDirectory()) return folder;
   throw new ControlPlaneError(
     'binaries-unfit',
-    `${folder} is not a folder: --binaries and ${BINARIES_VARIABLE} take a folder with ${REQUIRED.join(', ')}, or an http(s) URL.`,
+    `${folder} is not a folder: --binaries and ${BINARIES_VARIABLE} take a folder with ${REQUIRED.join(', ')} (unpack an archive first), or an http(s) URL.`,
   );
 }
 

@@ -115,23 +115,6 @@ export function reasonOf({ blocked }: DrainProgress): string {
   return [...new Set(reasons)].toSorted().join(', ');
 }
 
-/** A sentence of each block, in which anything may stand for its detail; an error has words of its own. */
-const BLOCKS = Object.values(REASONS)
-  .filter(({ say, isBlock }) => isBlock && say('') !== '')
-  .map(
-    ({ say }) =>
-      new RegExp(
-        say('\n')
-          .replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
-          .replace('\n', '.+?'),
-      ),
-  );
-
-/** Whether what `describeProgress` has said of a drain names something that somebody has to end. */
-export function namesBlock(text: string): boolean {
-  return BLOCKS.some((block) => block.test(text));
-}
-
 /** Whether somebody has to do something before the drain goes on. */
 export function isBlocked(progress: DrainProgress): boolean {
   return blockOf(progress) !== undefined;

@@ -1,5 +1,3 @@
-import { namesBlock } from '../drain/progress-text.ts';
-
 /** Whether an object is as requested, on its way there, or waits for a user. */
 export type Attention = 'ok' | 'progressing' | 'attention';
 
@@ -29,8 +27,7 @@ const BY_THEMSELVES: ReadonlySet<string> = new Set([
 ]);
 const WELL: ReadonlySet<string> = new Set(['Running', 'Available']);
 
-export function attentionOf({ reason, message }: { readonly reason: string; readonly message: string }): Attention {
-  if (namesBlock(message)) return 'attention';
+export function attentionOf({ reason }: { readonly reason: string }): Attention {
   if (WELL.has(reason)) return 'ok';
   return BY_THEMSELVES.has(reason) ? 'progressing' : 'attention';
 }

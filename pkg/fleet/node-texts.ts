@@ -1,5 +1,4 @@
 import { fromTimestamp } from '../clock/clock.ts';
-import { namesBlock } from '../drain/progress-text.ts';
 import { ageOf } from './age.ts';
 import type { Attention } from './attention.ts';
 import { isProgress } from './rollout.ts';
@@ -20,7 +19,7 @@ export function statusOf({ replicas, phase = '' }: TreeNode): string {
 /** In one word, why it is in this state; '' where nothing is to be said. */
 export function reasonOf({ explanation, troubles = [], ...node }: TreeNode, nowMs: number): string {
   if (explanation === undefined) return troubles.map((trouble) => trouble.split(':')[0] ?? '')[0] ?? '';
-  const reason = namesBlock(explanation.message) ? 'DrainBlocked' : explanation.reason;
+  const { reason } = explanation;
   return isPreserved(node, nowMs) && reason === 'Running' ? 'Preserved' : reason;
 }
 

@@ -170,16 +170,17 @@ async function loadConfig(source: EndpointSource): Promise<KubeConfig> {
     return inContext(config, source);
   } catch (err) {
     if (isNoneThere(source, err)) {
-      throw new ConfigError('KUBECONFIG is not set and ~/.kube/config does not exist; use --kubeconfig');
+      const remedy = source.isInteractive === true ? '; use --kubeconfig' : ', and no flag names a kubeconfig';
+      throw new ConfigError(`KUBECONFIG is not set and ~/.kube/config does not exist${remedy}`);
     }
     throw new ConfigError(`reading ${describe(source)}: ${whatIsWrong(err)}`);
   }
 }
 
-/** Whether somebody at a terminal has named no kubeconfig, and has none. */
-function isNoneThere({ kubeconfig, env, isInteractive = false }: EndpointSource, err: unknown): boolean {
+/** Whether no kubeconfig was named, and there is none. */
+function isNoneThere({ kubeconfig, env }: EndpointSource, err: unknown): boolean {
   const isMissing = (err as Partial<NodeJS.ErrnoException>).code === 'ENOENT'; // whatever was thrown
-  return isInteractive && kubeconfig === '' && !env['KUBECONFIG'] && isMissing;
+  return kubeconfig === '' && !env['KUBECONFIG'] && isMissing;
 }
 
 /** Longest part of what a credential plugin says that goes into a message. */

@@ -176,6 +176,25 @@ describe('the demo', () => {
     expect(remains(temporary)).toEqual([]);
   });
 
+  test('asks before each step of the tour, again where an answer is none, and skips or ends it when told so', async () => {
+    const command = [process.execPath, join(ROOT, 'cmd/demo/main.ts'), '--machines', '1', '--tour'];
+    const env = { TMPDIR: temporary, XDG_STATE_HOME: state };
+    await using terminal = await Terminal.start(command, { columns: 100, rows: 40 }, env);
+
+    await terminal.shows(/── 1 of \d+: [^]*Enter: run it/, UP_MS);
+    terminal.type('x\r');
+    await terminal.shows(/Enter: run it[^\n]*x\n+Enter: run it/);
+    terminal.type('s\r');
+    await terminal.shows(/── 2 of \d+: [^]*Enter: run it/);
+    terminal.type('q\r');
+    await terminal.shows(/Ctrl-C here removes everything\./);
+    terminal.type('\u0003');
+
+    expect(await terminal.ended()).toBe(130);
+    expect(terminal.lines.join('\n')).not.toContain('3 of ');
+    expect(remains(temporary)).toEqual([]);
+  });
+
   test('takes its programs from an archive on a server, and builds nothing', async () => {
     const {
       etcd,

@@ -396,7 +396,10 @@ describe('loadEndpoint', () => {
     { source: { kubeconfig: '/does/not/exist', env: {} }, says: /reading kubeconfig \/does\/not\/exist: ENOENT/ },
     { source: { kubeconfig: 'inClusterConfig', env: {} }, says: /service account: KUBERNETES_SERVICE_HOST/ },
     { source: { kubeconfig: '', env: {} }, says: /no service account and no kubeconfig/ },
-    { source: { kubeconfig: '', env: { HOME: '/no/such' } }, says: /configuration: ENOENT/ },
+    {
+      source: { kubeconfig: '', env: { HOME: '/no/such' } },
+      says: /^KUBECONFIG is not set and ~\/.kube\/config does not exist, and no flag names a kubeconfig$/,
+    },
     {
       source: { kubeconfig: '', env: { HOME: '/no/such' }, isInteractive: true },
       says: /^KUBECONFIG is not set and ~\/.kube\/config does not exist; use --kubeconfig$/,

@@ -123,7 +123,7 @@ describe('a deletion that is prepared', () => {
     await workload.forbidEvictions(9);
 
     await prepare(name, 'true');
-    await says(name, 'started');
+    await says(name, 'blocked');
     await eventually(() => isCordoned(name), PATIENCE);
     await prepare(name, null);
     const machine = await released(name);
@@ -132,7 +132,7 @@ describe('a deletion that is prepared', () => {
     expect(machine.status?.currentStatus?.phase).toBe('Running');
     expect(machine.spec.providerID).toBe(spec.providerID);
     expect(await workload.pods()).toHaveLength(1);
-    expect(seen.get(name)).toEqual(['started', 'aborting']);
+    expect(seen.get(name)).toEqual(['started', 'blocked', 'aborting']);
     await deleteAtOnce(name);
   });
 

@@ -44,8 +44,11 @@ describe('machinist top in a terminal', () => {
     expect(terminal.lines[0]).toMatch(/^machinist top · \S+ · namespace \S+ +\d\d:\d\d:\d\d UTC$/);
     expect(terminal.lines.join('\n')).toMatch(/^ {2}d +2\/2 ready {2}█{20}/m);
 
+    const drawn = terminal.output.length;
     await world.patch(machineDeployments, 'd', { spec: { replicas: 3 } });
     await terminal.shows(/^Machines 3: Running 3$/m);
+    // Without flicker: what changes is drawn over, and the screen is not emptied.
+    expect(terminal.output.slice(drawn)).not.toMatch(/\u001B\[(?:2J|3J|H\u001B\[J)/);
     terminal.type(`${DOWN}${ENTER}`);
     await terminal.shows(/^Machine \S+\/d-\S+ [^]*^Phase: +Running$/m);
     terminal.type(ESCAPE);

@@ -20,6 +20,7 @@ const TROUBLES: readonly Change[] = [
     one.status.lastOperation = {
       type: 'Delete',
       state: 'Processing',
+      errorCode: 'DrainBlocked',
       description: `Waiting for 2 pods: shop/cart-0, shop/cart-1 (PodDisruptionBudget cart currently allows no eviction). Remaining pods are deleted at ${MINUTES_AGO(-106)}. Initiate node drain`,
       lastUpdateTime: MINUTES_AGO(14),
     };

@@ -31,6 +31,7 @@ import { refusedOf } from '../../../pkg/preflight/refused.ts';
 import { MACHINE_LEASE, servesOwnKinds } from '../../../pkg/leader/names.ts';
 import { printable } from '../../printable.ts';
 import { version } from '../version.ts';
+import { WaitNotice } from '../wait-notice.ts';
 import type { PreflightOptions } from './command.ts';
 import {
   classFindings,
@@ -78,7 +79,9 @@ async function look(config: Config, as: string | undefined): Promise<readonly Fi
   const clock = new SystemClock();
   const registry = createRegistry();
   const answers: ServerTimeSample[] = [];
+  const notice = new WaitNotice(process.stderr.isTTY ? (line) => console.error(printable(line)) : undefined);
   const onRequest = ({ date, sentMs, receivedMs }: RequestRecord): void => {
+    notice.end();
     const serverMs = fromHTTPDate(date);
     const toWallMs = clock.hostWallMs() - clock.monotonicMs();
     if (serverMs !== undefined)
@@ -97,6 +100,7 @@ async function look(config: Config, as: string | undefined): Promise<readonly Fi
   });
   try {
     const { control, target } = clusters;
+    notice.begin(`an answer from ${control.server}`);
     const ofControl = await lookAtControl(clusters, config, { as, answers, clock });
     const ofTarget =
       target === undefined || target === control
@@ -106,6 +110,7 @@ async function look(config: Config, as: string | undefined): Promise<readonly Fi
     const ofRuntimes = await Promise.all(config.ironCorePools.map((pool) => lookAtRuntime(pool, clock)));
     return [...ofControl, ...ofTarget, ...ofDrivers, ...ofRuntimes];
   } finally {
+    notice.end();
     for (const access of new Set([clusters.control, clusters.target])) await access?.transport.close();
   }
 }

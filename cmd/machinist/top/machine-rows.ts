@@ -143,7 +143,7 @@ function rowOf(machine: Machine, { pool, outage }: Owner, nowMs: number, isPrese
     reason: isPreserved && reason === 'Running' ? 'Preserved' : reason,
     message,
     waitingFor,
-    attention: isPreserved ? 'attention' : attentionOf({ reason, message }),
+    attention: isPreserved ? 'attention' : attentionOf({ reason }),
     sinceMs: sinceMs === undefined ? undefined : nowMs - sinceMs,
     createdMs: fromTimestamp(metadata.creationTimestamp),
     node: nodeNameOf(machine),

@@ -67,6 +67,7 @@ const blocked = (one: Machine): void => {
     lastOperation: {
       type: 'Delete',
       state: 'Processing',
+      errorCode: 'DrainBlocked',
       description:
         'Waiting for 1 pod: ns/a (PodDisruptionBudget b currently allows no eviction). Remaining pods are deleted at 2026-01-01T02:00:00Z. Initiate node drain',
       lastUpdateTime: THEN,

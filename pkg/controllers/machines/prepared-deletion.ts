@@ -8,8 +8,16 @@ import { conditionOf } from '../../reconcile/conditions.ts';
 /** Type of the condition of a Machine whose deletion is prepared, or the preparation of which is being undone. */
 export const DELETION_PREPARED = 'DeletionPrepared';
 
-/** How far a preparation is; the reason of that condition. `failed`: something is tried again, and the message says what. */
+/** How far a preparation is. `failed`: something is tried again, and the message says what. */
 export type PreparationPhase = 'started' | 'completed' | 'aborting' | 'failed';
+
+/** Reason of that condition: its phase, or that it was started and its drain is blocked. */
+export type PreparationReason = PreparationPhase | 'blocked';
+
+/** The phase of a reason. */
+export function preparationPhaseOf(reason: string | undefined): string | undefined {
+  return reason === ('blocked' satisfies PreparationReason) ? 'started' : reason;
+}
 
 /** Values of the annotation that say something: anything but `true` asks for nothing, or takes a request back. */
 const UNDERSTOOD: ReadonlySet<string> = new Set(['true', 'false', '']);

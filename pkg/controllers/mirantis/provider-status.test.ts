@@ -157,6 +157,7 @@ describe('the provider status', () => {
 
   test.each([
     { reason: 'started', isGoing: false, want: { delete: true, prepareDeletionPhase: 'started' } },
+    { reason: 'blocked', isGoing: false, want: { delete: true, prepareDeletionPhase: 'started' } },
     { reason: 'failed', isGoing: false, want: { delete: true, prepareDeletionPhase: 'failed' } },
     { reason: 'aborting', isGoing: false, want: { delete: false, prepareDeletionPhase: 'aborting' } },
     { reason: 'completed', isGoing: true, want: { delete: true, prepareDeletionPhase: 'completed' } },
@@ -183,6 +184,11 @@ test.each([
     phase: 'failed',
     message: 'pod a is protected',
     says: /^failed: pod a is protected\. To keep .* false\. To delete it without waiting for the drain, set spec.providerSpec.value.deletionPolicy of machines.cluster.k8s.io m-1 to unsafe or forced\.$/,
+  },
+  {
+    phase: 'blocked',
+    message: 'Waiting for 1 pod',
+    says: /^started: Waiting for 1 pod\. To keep .* false\. To delete it without waiting for the drain, set .* to unsafe or forced\.$/,
   },
   { phase: 'failed', message: 'not uncordoned', isAsked: false, says: /^failed: not uncordoned$/ },
   { phase: 'aborting', message: 'It is given back.', says: /^aborting: It is given back\.$/ },

@@ -14,7 +14,12 @@ import { conditionOf } from '../../reconcile/conditions.ts';
 import { policySettingOf } from '../machines/deletion-policy.ts';
 import { maintenanceOf } from '../machines/maintenance.ts';
 import { refusedFor } from '../machines/node-refusal.ts';
-import { isPreparationRequested, preparationShownBy } from '../machines/prepared-deletion.ts';
+import {
+  isPreparationRequested,
+  preparationPhaseOf,
+  preparationShownBy,
+  type PreparationReason,
+} from '../machines/prepared-deletion.ts';
 import { VM_STATE } from '../machines/vm-states.ts';
 import { listed } from './listed.ts';
 import type { Problem } from './field-reader.ts';
@@ -45,7 +50,7 @@ export function providerStatusOf(known: ProviderFacts): {
   const others = listed(machine.status?.providerStatus?.conditions).filter(({ type }) => !OWN_CONDITIONS.has(type));
   const providerID = ours === undefined ? '' : providerIDOf(ours);
   const phase = ours === undefined ? '' : phaseOf(ours);
-  const prepared = ours === undefined ? undefined : preparationShownBy(ours)?.reason;
+  const prepared = ours === undefined ? undefined : preparationPhaseOf(preparationShownBy(ours)?.reason);
   const isGoing = ours?.metadata.deletionTimestamp !== undefined;
   return {
     apiVersion: PROVIDER_API_VERSION,
@@ -157,17 +162,20 @@ function deletion(ours: Machine | undefined): readonly ProviderCondition[] {
   const told = ours && preparationShownBy(ours);
   if (ours === undefined || told === undefined) return [];
   const why = told.message === undefined || told.message === '' ? '' : `: ${told.message}`;
-  const said = `${told.reason ?? ''}${why}`;
+  const said = `${preparationPhaseOf(told.reason) ?? ''}${why}`;
   const ways = waysOut(ours, told.reason);
   const message = ways === '' || said.endsWith('.') ? `${said}${ways}` : `${said}.${ways}`;
   return [{ type: 'Deletion', ready: told.status === 'True', message }];
 }
 
+/** Reasons of a preparation that has not ended, and of which something can be said. */
+const WITH_WAYS_OUT: ReadonlySet<string | undefined> = new Set<PreparationReason>(['started', 'blocked', 'failed']);
+
 /** What its user can do about a preparation that has not ended. */
-function waysOut(ours: Machine, phase: string | undefined): string {
-  if (isBeingDeleted(ours) || !isPreparationRequested(ours) || (phase !== 'started' && phase !== 'failed')) return '';
+function waysOut(ours: Machine, reason: string | undefined): string {
+  if (isBeingDeleted(ours) || !isPreparationRequested(ours) || !WITH_WAYS_OUT.has(reason)) return '';
   const keep = ' To keep the machine, set spec.providerSpec.value.delete to false.';
-  if (phase === 'started') return keep;
+  if (reason === 'started') return keep;
   return `${keep} To delete it without waiting for the drain, set ${policySettingOf(ours)} to unsafe or forced.`;
 }
 

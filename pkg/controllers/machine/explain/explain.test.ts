@@ -408,6 +408,7 @@ test('of a Machine that was made of one of cluster.k8s.io, fields of that one ar
 describe('a deletion that is prepared', () => {
   test.each([
     { phase: 'started', asked: 'true', reason: 'PreparingDeletion', next: 'To keep the machine, remove annotation' },
+    { phase: 'blocked', asked: 'true', reason: 'DrainBlocked', next: 'To keep the machine, remove annotation' },
     { phase: 'completed', asked: 'true', reason: 'PreparedDeletion', next: 'Its VM is deleted' },
     { phase: 'aborting', asked: 'false', reason: 'AbortingDeletion', next: 'continues as before' },
     { phase: 'failed', asked: 'true', reason: 'DeletionNotPrepared', next: 'to unsafe or forced' },

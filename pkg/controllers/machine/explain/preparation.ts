@@ -21,8 +21,9 @@ export function explainPreparation(machine: Machine): Explanation | undefined {
   const { reason, message = '' } = preparationShownBy(machine) ?? {};
   switch (reason) {
     case 'started':
+    case 'blocked':
       return {
-        reason: 'PreparingDeletion',
+        reason: reason === 'blocked' ? 'DrainBlocked' : 'PreparingDeletion',
         message,
         waitingFor: hooksOf(machine, 'deletion').length > 0 ? 'hooks to be removed' : 'the pods to leave',
         nextStep: `The Machine is deleted. ${howToAbort(machine)}`,

@@ -121,7 +121,7 @@ describe('a deletion that is prepared', () => {
     expect(world.drains.requests).toMatchObject([{ maxEvictRetries: Infinity }]);
     world.drains.report(BLOCKED);
     world.clock.advance(10 * SECOND);
-    expect(await run(world)).toEqual(['started']);
+    expect(await run(world)).toEqual(['blocked']);
     expect(told(world)?.message).toContain('ns/db (PodDisruptionBudget db currently allows no eviction)');
 
     world.clock.advance(2 * HOUR);

@@ -18,7 +18,7 @@ import {
   hasPreparationBegun,
   isPreparationRequested,
   preparationShownBy,
-  type PreparationPhase,
+  type PreparationReason,
 } from '../../machines/prepared-deletion.ts';
 import { isBeingCreated } from '../../machines/status.ts';
 import type { Collaborators } from '../collaborators.ts';
@@ -44,8 +44,9 @@ type Given = HoldDeps & Pick<Collaborators, 'machines' | 'owners' | 'activities'
 /** With the machines of which it was told that they are prepared, by UID, and when (monotonic) the DELETE may be sent. */
 type Deps = Given & { readonly completed: Map<string, number> };
 
-/** Phases of stages; of others it has `started`. */
-const PHASES: Partial<Record<HoldStage, PreparationPhase>> = {
+/** Reasons of stages; of others it has `started`. */
+const REASONS: Partial<Record<HoldStage, PreparationReason>> = {
+  DrainBlocked: 'blocked',
   DrainLate: 'failed',
   DrainFailed: 'failed',
   Held: 'completed',
@@ -74,7 +75,7 @@ const PREPARATION_HOLD: HoldKind<Deps> = {
     const { deps, ctx } = hold;
     const shown = preparationShownBy(ctx.observed);
     reportDrainProgress(deps, ctx.pass, drain, {
-      isSaid: (text) => shown?.reason === (PHASES[stage] ?? 'started') && shown?.message === text,
+      isSaid: (text) => shown?.reason === (REASONS[stage] ?? 'started') && shown?.message === text,
       say: (text) => show(hold, stage, text),
     });
     const late = 'The Node could not be drained within the drain timeout: the Machine is not deleted.';
@@ -266,7 +267,7 @@ function show({ ctx: { machine }, deps }: NodeHold<Deps>, stage: HoldStage, mess
   if (stage !== 'Held') deps.completed.delete(machine.metadata.uid);
   const { machineConditions } = machine.status;
   const shown = conditionOf(machineConditions, DELETION_PREPARED);
-  const reason = PHASES[stage] ?? 'started';
+  const reason = REASONS[stage] ?? 'started';
   if (stage === 'Over') {
     if (shown !== undefined) machine.status.machineConditions = withoutCondition(machineConditions, DELETION_PREPARED);
     return;
