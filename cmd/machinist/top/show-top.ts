@@ -66,7 +66,8 @@ async function printChanges(cluster: CommandCluster, options: TopOptions, termin
 /** Draws the whole screen at each change, until the user has seen enough. Resolves with whether that was said by an interrupt. */
 async function showScreen(cluster: CommandCluster, options: TopOptions, terminal: Terminal): Promise<boolean> {
   // React is chosen by it when it is loaded; the other one is slow, and measures each render.
-  process.env['NODE_ENV'] ??= 'production';
+  const { env } = process;
+  env['NODE_ENV'] ??= 'production';
   const { openScreen } = await import('./live-screen.ts');
   const { stdout } = process;
   const rows = new MachineRows();

@@ -78,6 +78,7 @@ describe('the header', () => {
         text: 'API server: no answer since 00:08:20 (100s); what is shown is from then. connection refused',
       },
     ]);
+    expect(topView({ troubles, isComplete: false }).health[0]?.text).toContain('nothing has been read yet');
   });
 });
 

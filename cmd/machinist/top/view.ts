@@ -134,7 +134,7 @@ function healthOf(facts: TopFacts, version: string): readonly Health[] {
     ...troubles.map((trouble): Health => ({
       attention: 'attention',
       source: trouble.what,
-      text: troubleOf(trouble, nowMs),
+      text: troubleOf(trouble, facts),
     })),
     ...summary(findings, isUnreachable ? [] : leases, nowMs),
     ...bad.map((one): Health => ({
@@ -150,9 +150,10 @@ export const MANAGER_PODS = 'pods of the manager';
 /** How the API server of the control cluster is called. */
 export const API_SERVER = 'API server';
 
-function troubleOf({ what, sinceMs, message, isRefused }: SourceTrouble, nowMs: number): string {
+function troubleOf({ what, sinceMs, message, isRefused }: SourceTrouble, { nowMs, isComplete }: TopFacts): string {
   if (isRefused) return `${what} cannot be read: ${message}`;
-  return `${what}: no answer since ${timeOfDay(toTimestamp(sinceMs))} (${humanDuration(nowMs - sinceMs)}); what is shown is from then. ${message}`;
+  const shown = isComplete ? 'what is shown is from then' : 'nothing has been read yet';
+  return `${what}: no answer since ${timeOfDay(toTimestamp(sinceMs))} (${humanDuration(nowMs - sinceMs)}); ${shown}. ${message}`;
 }
 
 function leaderFindings({ leases, nowMs, troubles }: TopFacts): readonly StatusFinding[] {
