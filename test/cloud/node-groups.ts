@@ -158,6 +158,17 @@ export class ScaledGroups implements AsyncDisposable {
     );
   }
 
+  /** Waits until a machine shows that its creation has failed with this code. */
+  async untilCreationFails(code: string): Promise<void> {
+    await eventually(
+      async () => {
+        const machines = await this.#list<Machine>('machines');
+        return machines.some(({ status }) => status?.lastOperation?.errorCode === code);
+      },
+      { timeoutMs: 60_000, intervalMs: LOOK_MS, describe: () => `a creation that fails with ${code}` },
+    );
+  }
+
   /** How many machines a group is to have. */
   async sizeOf(name: string): Promise<number | undefined> {
     const deployments = await this.#list<MachineDeployment>('machinedeployments');

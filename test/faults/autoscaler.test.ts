@@ -191,11 +191,16 @@ describe('an autoscaler', () => {
     await using groups = await ScaledGroups.create({ site, cloud, groups: limits });
     await using _manager = await groups.manager();
     await groups.scaleGroup('a-none', 1);
+    // An autoscaler that has listed the instance before believes for two minutes that it is being created.
+    await groups.untilCreationFails('ResourceExhausted');
     await using _autoscaler = groups.autoscaler(UNTIL_SKIPPED);
-    await eventually(() => {
-      const refused = groups.said.filter((line) => /a-none: .*FAILED_PRECONDITION.*minimum/.test(line));
-      expect(refused.length).toBeGreaterThan(1);
-    }, PATIENCE);
+    await eventually(
+      () => {
+        const refused = groups.said.filter((line) => /a-none: .*FAILED_PRECONDITION.*minimum/.test(line));
+        expect(refused.length).toBeGreaterThan(1);
+      },
+      { ...PATIENCE, describe: () => `two refusals; ${groups.said.slice(-12).join('; ')}` },
+    );
 
     await groups.scalePods(3 * PODS_PER_MACHINE);
     await groups.untilRunning(3);
