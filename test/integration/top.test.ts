@@ -48,6 +48,7 @@ describe('machinist top in a terminal', () => {
     await world.patch(machineDeployments, 'd', { spec: { replicas: 3 } });
     await terminal.shows(/^Machines 3: Running 3$/m);
     // Without flicker: what changes is drawn over, and the screen is not emptied.
+    // eslint-disable-next-line no-control-regex -- what empties it
     expect(terminal.output.slice(drawn)).not.toMatch(/\u001B\[(?:2J|3J|H\u001B\[J)/);
     terminal.type(`${DOWN}${ENTER}`);
     await terminal.shows(/^Machine \S+\/d-\S+ [^]*^Phase: +Running$/m);
