@@ -7,8 +7,6 @@ import {
   customResourceDefinitions,
   events,
   leases,
-  machineClasses,
-  machineDeployments,
   machines,
   machineSets,
   namespaces,
@@ -19,6 +17,7 @@ import type { Resource } from '../../../pkg/apis/resource.ts';
 import type { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
 import type { PrintLine } from '../terminal.ts';
+import { KINDS } from './look.ts';
 import { isMarked, MARK_SELECTOR, NAMESPACE } from './objects.ts';
 
 const LOOK_MS = 500;
@@ -27,21 +26,16 @@ const PATIENCE_MS = 5 * 60_000;
 const REPORT_MS = 12_000;
 
 /** What is deleted while the manager runs, which waits for VMs and takes its finalizers off; in this order. */
-const MANAGED: readonly (readonly [Resource<KubeObject>, string])[] = [
-  [machineDeployments, 'MachineDeployment'],
-  [machineSets, 'MachineSet'],
-  [machines, 'Machine'],
-  [machineClasses, 'MachineClass'],
-  [secrets, 'Secret'],
-];
+export const MANAGED: readonly Resource<KubeObject>[] = [...KINDS, secrets];
+/** They go with their owners: to delete them as well only makes these create others. */
+const OWNED: ReadonlySet<Resource<KubeObject>> = new Set([machineSets, machines]);
 
 /** Deletes what the manager looks after, and waits until it is gone. Rejects with CommandError when that takes too long. */
 export async function removeManaged(cluster: CommandCluster, out: PrintLine, signal: AbortSignal): Promise<void> {
-  for (const [resource, kind] of MANAGED) {
-    // What another kind owns goes with that: to delete it as well only makes its owner create another one.
-    if (kind !== 'MachineSet' && kind !== 'Machine') await removeAll(cluster, resource);
-    await untilNone(cluster, resource, kind, signal);
-    out(`No ${kind} is left.`);
+  for (const resource of MANAGED) {
+    if (!OWNED.has(resource)) await removeAll(cluster, resource);
+    await untilNone(cluster, resource, signal);
+    out(`No ${resource.kind} is left.`);
   }
 }
 
@@ -49,12 +43,7 @@ async function removeAll(cluster: CommandCluster, resource: Resource<KubeObject>
   for (const object of await cluster.list(resource)) await remove(cluster, resource, object);
 }
 
-async function untilNone(
-  cluster: CommandCluster,
-  resource: Resource<KubeObject>,
-  kind: string,
-  signal: AbortSignal,
-): Promise<void> {
+async function untilNone(cluster: CommandCluster, resource: Resource<KubeObject>, signal: AbortSignal): Promise<void> {
   let left: readonly string[] = [];
   const isNone = async (): Promise<boolean> => {
     left = (await cluster.list(resource)).map(({ metadata }) => metadata.name);
@@ -62,7 +51,7 @@ async function untilNone(
   };
   const tooLate = (): CommandError =>
     new CommandError(
-      `${left.length} ${kind} left after ${PATIENCE_MS / 60_000} minutes: ${left.slice(0, 3).join(', ')}. See what they wait for with machinist describe -n ${NAMESPACE}, then run machinist try --undo again`,
+      `${left.length} ${resource.kind} left after ${PATIENCE_MS / 60_000} minutes: ${left.slice(0, 3).join(', ')}. See what they wait for with machinist describe -n ${NAMESPACE}, then run machinist try --undo again`,
     );
   await patiently(isNone, tooLate, signal);
 }

@@ -2,18 +2,18 @@ import { rmSync } from 'node:fs';
 
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import { isConflict } from '../../../pkg/kube/errors.ts';
-import { nodes, secrets } from '../../../pkg/kube/resource.ts';
+import { nodes } from '../../../pkg/kube/resource.ts';
 import type { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
 import type { PrintLine } from '../terminal.ts';
 import { confirm } from './confirm.ts';
-import { hasAny, KINDS, look } from './look.ts';
+import { hasAny, look } from './look.ts';
 import { TriedManager } from './manager.ts';
 import { DEFINITIONS, isMarked, MARK_SELECTOR, NAMESPACE } from './objects.ts';
 import { undoOf } from './plan.ts';
 import { showingMachines } from './progress.ts';
 import { namesOfNodes, rememberNodes } from './node-names.ts';
-import { removeDefinition, removeEvents, removeManaged, removeNamespace, removeNodes } from './removal.ts';
+import { MANAGED, removeDefinition, removeEvents, removeManaged, removeNamespace, removeNodes } from './removal.ts';
 import type { Site } from './site.ts';
 import type { TryOptions } from './try.ts';
 
@@ -59,7 +59,7 @@ async function removeMachines(site: Site, out: PrintLine, signal: AbortSignal): 
   const names = await namesOfNodes(cluster, namespace);
   if (namespace !== undefined) {
     await rememberNodes(cluster, names);
-    if (definitions.length === DEFINITIONS.length && (await hasAny(cluster, [...KINDS, secrets]))) {
+    if (definitions.length === DEFINITIONS.length && (await hasAny(cluster, MANAGED))) {
       // A namespace that is being deleted takes no Lease; and nobody else can lead in it.
       const isElected = namespace.metadata.deletionTimestamp === undefined;
       await using manager = await TriedManager.start({ env, directory, isElected });
