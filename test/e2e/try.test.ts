@@ -103,6 +103,8 @@ describe('machinist try', () => {
     await eventually(async () => expect(await everything(api)).toEqual(before), PATIENCE);
     expect(readdirSync(join(state, 'machinist/try'))).toEqual([]);
     for (const [path, { metadata }] of strangers) await api.send('DELETE', `${path}/${metadata.name}`);
+    // The end of the Node is noticed seconds later, and must not come into the next test.
+    await eventually(async () => expect((await everything(api)).filter(isNoticed)).toHaveLength(2), PATIENCE);
   });
 
   test('leaves alone what somebody creates while it asks, and looks again before it removes a definition', async () => {
