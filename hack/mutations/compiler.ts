@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 import { API, DiagnosticCategory } from 'typescript/unstable/sync';
@@ -13,11 +13,11 @@ export class Compiler implements Disposable {
   readonly #api: API;
   #snapshot: ReturnType<API['updateSnapshot']>;
 
-  /** Reads all that `tsconfig.json` at `root` names, once. */
+  /** Reads all that a `tsconfig.json` at or below `root` names, once, when a file of it is asked about. */
   constructor(root: string) {
     this.#root = root;
     this.#api = new API({ cwd: root, fs: { readFile: (file) => this.#changed.get(file) } });
-    this.#snapshot = this.#api.updateSnapshot({ openProjects: [path.join(root, 'tsconfig.json')] });
+    this.#snapshot = this.#api.updateSnapshot();
   }
 
   /** Whether the file, from `root`, does not compile with the change. What is left unused by it does not count. */
@@ -33,13 +33,20 @@ export class Compiler implements Disposable {
 
   #errorsIn(file: string): boolean {
     const before = this.#snapshot;
-    this.#snapshot = this.#api.updateSnapshot({ fileChanges: { changed: [file] } });
+    const config = this.#configOf(path.dirname(file));
+    this.#snapshot = this.#api.updateSnapshot({ openProjects: [config], fileChanges: { changed: [file] } });
     before.dispose();
-    const [project] = this.#snapshot.getProjects();
+    const project = this.#snapshot.getProject(config);
     if (project === undefined) throw new Error(`no project of ${file}`);
     return project.program
       .getSemanticDiagnostics(file)
       .some(({ category, reportsUnnecessary }) => category === DiagnosticCategory.Error && reportsUnnecessary !== true);
+  }
+
+  /** The nearest one, as editors choose it. What browsers run has its own. */
+  #configOf(folder: string): string {
+    const config = path.join(folder, 'tsconfig.json');
+    return folder === this.#root || existsSync(config) ? config : this.#configOf(path.dirname(folder));
   }
 
   [Symbol.dispose](): void {

@@ -57,7 +57,7 @@ export async function runProjects(
   signal: AbortSignal,
   tell: (result: FileResult) => void = () => undefined,
 ): Promise<Results> {
-  if (signal.aborted || projects.length === 0) return { results: [], endless: new Set() };
+  if (signal.aborted || projects.every(({ tests }) => tests.length === 0)) return { results: [], endless: new Set() };
   const config = path.join(mkdtempSync(path.join(root, '.jest-')), 'config.json');
   writeFileSync(config, JSON.stringify(await configFor(root, projects)));
   return jest(root, config, signal, tell);
