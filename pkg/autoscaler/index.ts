@@ -7,7 +7,6 @@ import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import { keyBeside, keyOf, refOf } from '../apis/meta.ts';
 import type { Node } from '../apis/wire.ts';
-import { reachPresent } from '../cache/reach-present.ts';
 import type { AutoscalerConfig } from '../config/autoscaler.ts';
 import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from '../controllers/machine-deployment/events.ts';
 import { nodeAccess } from '../controllers/machines/node-access.ts';
@@ -194,10 +193,11 @@ class AutoscalerPort implements Service {
    * somebody works on Machines. There are few MachineDeployments; all Machines and Nodes would have to be listed each time.
    */
   async #catchUp(signal: AbortSignal): Promise<void> {
-    const { caches } = this.#operator;
     await this.#operator.under(MANAGER_LEASE).gate.admit('change', [CONTROL, this.#target.cluster], signal);
-    const kinds = caches.ofControl.kinds.filter(({ resource }) => resource.plural === machineDeployments.plural);
-    await Promise.all([reachPresent(kinds, signal), this.#machineControllers?.check(signal)]);
+    await Promise.all([
+      this.#operator.untilPresent(machineDeployments, signal),
+      this.#machineControllers?.check(signal),
+    ]);
   }
 
   /** A template that cannot be read says nothing, and is no failure of the group: that is told where nobody knows any better. */

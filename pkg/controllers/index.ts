@@ -69,7 +69,7 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Contro
   const drivers = notingCalls(operator.under(MACHINE_LEASE).drivers, removed, late);
   const owners = ownersIn(caches);
   const budget = new ReplacementBudget({ machines: caches.machines, owners });
-  const podsOf = ({ cluster }: Target, nodeName: string): PodSource => operator.podsOn(cluster, nodeName);
+  const podsOf = ({ cluster }: Target, nodeName: string): PodSource => operator.targets.podsOn(cluster, nodeName);
   const drainer = createDrainer({ clock, random: operator.random, log, limits: new DrainLimits(), podsOf });
   const isClusterAPI = config.controllers.has('cluster-api');
   const open: DrainRulesDeps['open'] = (resource, refused) => operator.openCache(resource, refused);

@@ -216,6 +216,11 @@ export class ClusterCaches implements Member {
     else await Promise.race([filled, untilOutage(this.#options.outages, cluster)]);
   }
 
+  /** Resolves when each of them has its first list, also one that we may not read yet; rejects with the signal's reason. */
+  async untilFilled(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#members.map((member) => member.wait(signal)));
+  }
+
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the process is stopping'));
     await Promise.all(this.#running);

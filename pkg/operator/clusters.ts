@@ -51,6 +51,11 @@ export interface Clusters {
   readonly target: ClusterAccess | undefined;
 }
 
+/** Each of them once. */
+export function membersOf({ control, target }: Clusters): readonly ClusterAccess[] {
+  return target === undefined || target === control ? [control] : [control, target];
+}
+
 /** How the ways to the API servers of a process are made. */
 export interface ClustersOptions {
   readonly userAgent: string;

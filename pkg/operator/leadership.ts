@@ -8,11 +8,12 @@ import type { LeaseElector } from '../leader/elector.ts';
 import type { PoolRuntime } from '../ironcore-runtime/gated-runtime.ts';
 import { singleTarget } from '../targets/single-target.ts';
 import type { Targets } from '../targets/targets.ts';
-import type { Caches } from './caches.ts';
-import { type Clusters, writerTo } from './clusters.ts';
+import type { ClusterCaches } from './cluster-caches.ts';
+import { type ClusterAccess, writerTo } from './clusters.ts';
 import { type DriversOptions, type OpenedDrivers, openDrivers } from './drivers.ts';
 import { type OpenedRuntimes, openRuntimes, type RuntimesOptions } from './runtimes.ts';
 import { type ElectionOptions, createElection } from './election.ts';
+import type { TargetCluster } from './target-cluster.ts';
 
 /** What the controllers of one Lease act with: whatever it changes passes its gate. */
 export interface Leadership {
@@ -38,8 +39,10 @@ export interface OwnLeadership extends Leadership {
 }
 
 export interface LeadershipOptions {
-  readonly clusters: Clusters;
-  readonly caches: Caches;
+  readonly control: ClusterAccess;
+  readonly ofControl: ClusterCaches;
+  /** Undefined without a target cluster. */
+  readonly target: TargetCluster | undefined;
   readonly election: ElectionOptions;
   readonly drivers: Omit<DriversOptions, 'work' | 'gate' | 'elector' | 'target'>;
   readonly runtimes: Omit<RuntimesOptions, 'gate'>;
@@ -50,11 +53,10 @@ export interface LeadershipOptions {
 
 /** Makes the leadership of a Lease, announced by `recorder`; nothing is acquired and no driver called yet. */
 export function createLeadership(lease: string, recorder: Recorder, options: LeadershipOptions): OwnLeadership {
-  const { clusters, caches, intercept } = options;
+  const { control, ofControl, target, intercept } = options;
   const election = createElection(lease, recorder, options.election);
   const { elector } = election;
   const gate = options.gate ?? election.gate;
-  const target = clusters.target?.cluster;
   let opened: OpenedDrivers | undefined;
   let runtimes: OpenedRuntimes | undefined;
   return {
@@ -62,10 +64,10 @@ export function createLeadership(lease: string, recorder: Recorder, options: Lea
     elector,
     recorder,
     gate,
-    writer: writerTo(clusters.control, { gate, observer: caches.ofControl.ownWrites, intercept }),
-    targets: targetsOf(clusters, caches, gate, intercept),
+    writer: writerTo(control, { gate, observer: ofControl.ownWrites, intercept }),
+    targets: singleTarget(target?.behind(gate, intercept)),
     get drivers() {
-      opened ??= openDrivers({ ...options.drivers, work: lease, gate, elector, target });
+      opened ??= openDrivers({ ...options.drivers, work: lease, gate, elector, target: target?.access.cluster });
       return opened.drivers;
     },
     get runtimes() {
@@ -80,18 +82,4 @@ export function createLeadership(lease: string, recorder: Recorder, options: Lea
       await opened?.close();
     },
   };
-}
-
-function targetsOf({ target }: Clusters, caches: Caches, gate: Gate, intercept: Interceptor | undefined): Targets {
-  const { nodes, ofTarget } = caches;
-  if (target === undefined || nodes === undefined || ofTarget === undefined) return singleTarget(undefined);
-  return singleTarget({
-    cluster: target.cluster,
-    reader: target.reader,
-    writer: writerTo(target, { gate, observer: ofTarget.ownWrites, intercept }),
-    nodes,
-    get volumeAttachments() {
-      return caches.volumeAttachments;
-    },
-  });
 }

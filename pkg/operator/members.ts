@@ -20,8 +20,8 @@ import type { WorkInProgress } from '../health/work-in-progress.ts';
 import type { LeaseThread } from '../leader/lease-thread.ts';
 import type { LogFields, Logger } from '../log/logger.ts';
 import { CannotStartError, type Member } from '../process/lifecycle.ts';
-import type { Caches } from './caches.ts';
-import type { Clusters } from './clusters.ts';
+import type { ClusterCaches } from './cluster-caches.ts';
+import { type Clusters, membersOf } from './clusters.ts';
 import type { OwnLeadership } from './leadership.ts';
 import { probesOf } from './probes.ts';
 
@@ -51,7 +51,7 @@ export interface ObservedProcess {
 export interface HealthOptions {
   readonly server: Config['server'];
   readonly registry: Registry;
-  readonly caches: Caches;
+  readonly caches: readonly ClusterCaches[];
   readonly outages: Outages;
   readonly held: HeldWork;
   readonly work: (() => WorkInProgress) | undefined;
@@ -67,19 +67,19 @@ export interface HealthOptions {
 
 /** Starts first, with a line in the log, so that connections are closed when everything else has ended. */
 export function connectionsMember(
-  { control, target }: Clusters,
+  clusters: Clusters,
   thread: LeaseThread | undefined,
   { log, ...started }: StartOptions & { readonly log: Logger },
 ): Member {
   return {
     name: 'connections',
     start() {
-      log.info(startFields({ control, target }, started), 'started the process');
+      log.info(startFields(clusters, started), 'started the process');
       return Promise.resolve();
     },
     async stop() {
       await thread?.close();
-      for (const access of new Set([control, target])) await access?.transport.close();
+      for (const { transport } of membersOf(clusters)) await transport.close();
     },
   };
 }
@@ -88,17 +88,16 @@ export function connectionsMember(
 export function healthMember(options: HealthOptions): Member {
   const { registry, caches, outages, held, work, leaderships, clock, log } = options;
   const checks = new Checks();
-  checks.add(cachesSynced(() => caches.all.flatMap(({ synced }) => [...synced])));
+  checks.add(cachesSynced(() => caches.flatMap(({ synced }) => [...synced])));
   checks.add(
     clustersReachable(
       () => outages.states(),
       () => clock.monotonicMs(),
     ),
   );
-  const accesses = [...new Set([options.clusters.control, options.clusters.target ?? options.clusters.control])];
   checks.add(
     credentialsValid(
-      () => accesses.map(({ cluster, endpoint }) => ({ cluster, state: endpoint.state })),
+      () => membersOf(options.clusters).map(({ cluster, endpoint }) => ({ cluster, state: endpoint.state })),
       () => clock.monotonicMs(),
       options.renewDeadlineMs,
     ),
@@ -132,12 +131,11 @@ export function healthMember(options: HealthOptions): Member {
 }
 
 /** Probing begins before anything else is done, and a cluster that comes back is caught up with before it counts as alive. */
-export function probesMember({ control, target }: Clusters, caches: Caches, outages: Outages): Member {
+export function probesMember(clusters: Clusters, caches: readonly ClusterCaches[], outages: Outages): Member {
   return {
     name: 'cluster probes',
     async start() {
-      const clusters = [control, ...(target === undefined ? [] : [target])];
-      for (const probed of probesOf(clusters, caches.all)) outages.add(probed);
+      for (const probed of probesOf(membersOf(clusters), caches)) outages.add(probed);
     },
     stop: () => outages.stop(),
   };

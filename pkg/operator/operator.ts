@@ -1,10 +1,9 @@
 import type { Registry } from 'prom-client';
 
 import type { KubeObject } from '../apis/meta.ts';
-import type { Pod } from '../apis/wire.ts';
+import { reachPresent } from '../cache/reach-present.ts';
 import type { ProcessClock } from '../clock/process-clock.ts';
 import type { Config } from '../config/config.ts';
-import { podsOnNode } from '../drain/node-pods.ts';
 import { EventRecorder, type Recorder } from '../events/recorder.ts';
 import { Outages, type OutageChangeListener } from '../gate/outages.ts';
 import { CONTROL, type Cluster, type Gate } from '../gate/gate.ts';
@@ -15,9 +14,8 @@ import type { Page } from '../health/page.ts';
 import type { WorkInProgress } from '../health/work-in-progress.ts';
 import type { Reader } from '../kube/client.ts';
 import type { Interceptor } from '../gate/interceptor.ts';
-import { HttpListWatch, type ListWatch } from '../kube/list-watch.ts';
 import type { ApiError } from '../kube/errors.ts';
-import { apiVersionOf, pods } from '../kube/resource.ts';
+import { apiVersionOf } from '../kube/resource.ts';
 import type { Resource } from '../apis/resource.ts';
 import type { RequestRecord } from '../kube/transport.ts';
 import { MACHINE_LEASE } from '../leader/names.ts';
@@ -27,13 +25,13 @@ import { buildInfo } from '../metrics/build.ts';
 import { heldWorkMetrics } from '../metrics/held-work.ts';
 import { logMetrics } from '../metrics/log.ts';
 import { createRegistry } from '../metrics/registry.ts';
-import { permissionsOf } from '../preflight/permissions.ts';
+import { permissionsOf, roleFiles } from '../preflight/permissions.ts';
 import { workloadOf } from '../preflight/workload.ts';
 import { underLease } from '../process/leadership.ts';
 import { type HostProcess, Lifecycle, type Member } from '../process/lifecycle.ts';
 import type { Controller } from '../reconcile/controller.ts';
-import { cachesFor, type Caches } from './caches.ts';
-import type { ClusterCaches } from './cluster-caches.ts';
+import { addCaches, alsoReadBy, type Caches } from './caches.ts';
+import { ClusterCaches } from './cluster-caches.ts';
 import { ClusterIdentity } from './cluster-identity.ts';
 import { type Clusters, openClusters, writerTo } from './clusters.ts';
 import { DriverGreetings } from './driver-greetings.ts';
@@ -46,7 +44,8 @@ import { OutageReports } from './outage-reports.ts';
 import type { Service } from './service.ts';
 import { StartCheck } from './start-check.ts';
 import { Work } from './work.ts';
-import { WorkloadClusters } from './workload-clusters.ts';
+import { TargetClusters } from './target-clusters.ts';
+import type { TargetCluster } from './target-cluster.ts';
 import type { World } from './world.ts';
 import type { RuntimeHooks } from './runtimes.ts';
 import { type Random, secureRandom } from '../random/random.ts';
@@ -109,10 +108,12 @@ export class Operator {
   readonly registry: Registry;
   readonly metrics: OperatorMetrics;
   readonly caches: Caches;
-  /** Beside the two of the flags. */
-  readonly workloads: WorkloadClusters;
+  readonly targets: TargetClusters;
   readonly #options: OperatorOptions;
   readonly #clusters: Clusters;
+  readonly #ofControl: ClusterCaches;
+  /** That of the flags, which may be the control cluster. */
+  readonly #target: TargetCluster | undefined;
   readonly #outages: Outages;
   readonly #held: HeldWork;
   #work: (() => WorkInProgress) | undefined;
@@ -149,37 +150,39 @@ export class Operator {
       endpoint: clusters.control.endpoint,
       lost: (reason, err) => this.#lifecycle.fatal(reason, err),
     });
-    this.caches = cachesFor(clusters, {
-      clock,
-      random: this.random,
-      log,
-      metrics: metrics.kube,
-      outages: this.#outages,
-      held: this.#held,
-      freeze: hooks?.freezeCached ?? false,
+    const itself = {
       namespace: config.clusters.namespace,
       leaseNamespace: config.leader.namespace,
       leases: config.leases,
       isAutoscaled: config.autoscaler !== undefined,
       controllers: config.controllers,
       clusterAPIEverywhere: config.clusterAPIEverywhere,
-      worlds: options.worlds,
-    });
-    this.workloads = new WorkloadClusters({
-      ...config.api,
-      userAgent: userAgentOf(options),
+    };
+    const { worlds } = options;
+    const process = { ...itself, alsoRead: alsoReadBy(worlds, itself) };
+    const files = roleFiles(itself, worlds);
+    const cached = {
       clock,
       random: this.random,
       log,
       metrics: metrics.kube,
-      clockMetrics: metrics.clock,
       outages: this.#outages,
       held: this.#held,
       freeze: hooks?.freezeCached ?? false,
+    };
+    this.#ofControl = new ClusterCaches(clusters.control, { ...cached, roleFile: files.control });
+    this.targets = new TargetClusters({
+      ...config.api,
+      ...cached,
+      process,
+      userAgent: userAgentOf(options),
+      clockMetrics: metrics.clock,
       intercept: hooks?.intercept,
       onRequest: hooks?.onRequest,
       openDispatcher: hooks?.openDispatcher,
     });
+    this.#target = clusters.target && this.targets.add(clusters.target, files.target);
+    this.caches = addCaches(this.#ofControl, { process, worlds });
     this.#lifecycle = new Lifecycle(options);
     this.#thread = createLeaseThread(this.#clusters.control, { ...options, userAgent: userAgentOf(options) });
   }
@@ -258,7 +261,7 @@ export class Operator {
     if (known !== undefined) return known;
     const writer = writerTo(this.#clusters.control, {
       gate: reportingGate(this.#gateOptions()),
-      observer: this.caches.ofControl.ownWrites,
+      observer: this.#ofControl.ownWrites,
       intercept: hooks?.intercept,
     });
     const recorder = new EventRecorder({
@@ -277,17 +280,15 @@ export class Operator {
   openCache(resource: Resource<KubeObject>, refused: (err: ApiError) => void): ReturnType<ClusterCaches['open']> {
     const { clusterAPIEverywhere, clusters } = this.config;
     const place = clusterAPIEverywhere ? {} : { namespace: clusters.namespace };
-    return this.caches.ofControl.open(resource, { ...place, refused });
+    return this.#ofControl.open(resource, { ...place, refused });
   }
 
-  /** The pods of a Node, past the caches: only a drain asks for them. */
-  podsOn(cluster: Cluster, nodeName: string): ListWatch<Pod> {
-    const { target } = this.#clusters;
-    const elsewhere = this.workloads.podsOn(cluster, nodeName);
-    if (elsewhere !== undefined) return elsewhere;
-    if (target?.cluster !== cluster) throw new Error(`cluster ${cluster} has no access to pods`);
-    const selection = { fieldSelector: podsOnNode(nodeName) };
-    return new HttpListWatch({ transport: target.transport, resource: pods, selection });
+  /** Resolves when the cache of a kind of the control cluster shows the present; rejects with the signal's reason, and ApiError. */
+  async untilPresent({ group, plural }: Resource<KubeObject>, signal: AbortSignal): Promise<void> {
+    const kinds = this.#ofControl.kinds.filter(
+      ({ resource }) => resource.plural === plural && resource.group === group,
+    );
+    await reachPresent(kinds, signal);
   }
 
   /** What the controllers of `lease` act with. */
@@ -312,7 +313,8 @@ export class Operator {
 
   /** Runs the process with these controllers and services to its end and resolves with the exit code. */
   run(controllers: readonly Controller[], services: readonly Service[] = []): Promise<number> {
-    const { config, registry, caches, clock, random, log } = this;
+    const { config, registry, clock, random, log } = this;
+    const caches = [this.#ofControl, ...(this.#target === undefined ? [] : [this.#target.caches])];
     const leaderships = [...this.#leaderships.values()];
     const leases = leaderships.flatMap(({ lease, elector }) => (elector === undefined ? [] : [lease]));
     const reports = new OutageReports({ clock, outages: this.#outages });
@@ -334,11 +336,11 @@ export class Operator {
     lifecycle.add(connectionsMember(this.#clusters, this.#thread, { ...this.#options, leases }));
     if (this.#options.hooks?.servesHealth !== false) lifecycle.add(healthMember({ ...health, clock, log }));
     lifecycle.add(probesMember(this.#clusters, caches, this.#outages));
-    lifecycle.add(this.workloads);
+    lifecycle.add(this.targets);
     // First of all that asks for more than a sign of life: what is missing is told once, by the one who knows all of it.
     lifecycle.add(this.#startCheck());
     lifecycle.add(
-      ...caches.all,
+      ...caches,
       ...(this.#callsDrivers
         ? [
             this.#identity,
@@ -348,7 +350,11 @@ export class Operator {
     );
     lifecycle.add(...[...this.#recorders].map(([component, recorder]) => recorderMember(component, recorder)));
     lifecycle.add(...services);
-    lifecycle.add(...leaderships.map((leadership) => this.#memberOf(leadership, { controllers, services }, reports)));
+    lifecycle.add(
+      ...leaderships.map((leadership) =>
+        this.#memberOf(leadership, { controllers, services }, { reports, clusters: caches }),
+      ),
+    );
     return lifecycle.run();
   }
 
@@ -366,14 +372,18 @@ export class Operator {
     return new StartCheck({ clusters, permissions, clock, random, log, outages: this.#outages, held: this.#held });
   }
 
-  #memberOf(leadership: OwnLeadership, all: LeaseWork, reports: OutageReports): Member {
+  #memberOf(
+    leadership: OwnLeadership,
+    all: LeaseWork,
+    { reports, clusters }: { readonly reports: OutageReports; readonly clusters: readonly ClusterCaches[] },
+  ): Member {
     const { lease, elector } = leadership;
     const services = all.services.filter((service) => service.lease === lease);
     const work = new Work({
       lease,
       controllers: all.controllers.filter((controller) => controller.lease === lease),
       running: this.config.controllers,
-      caches: this.caches,
+      clusters,
       outages: this.#outages,
       held: this.#held,
       clock: this.clock,
@@ -399,13 +409,14 @@ export class Operator {
   }
 
   #leadershipOptions(): LeadershipOptions {
-    const { clock, log, config, caches, metrics } = this;
+    const { clock, log, config, metrics } = this;
     const { hooks } = this.#options;
     const held = this.#held;
     const identity = this.#identity;
     return {
-      clusters: this.#clusters,
-      caches,
+      control: this.#clusters.control,
+      ofControl: this.#ofControl,
+      target: this.#target,
       election: this.#electionOptions(),
       drivers: { addresses: config.drivers, identity, held, clock, log, metrics: metrics.driver, hooks },
       runtimes: {

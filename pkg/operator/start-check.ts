@@ -13,7 +13,7 @@ import type { Permission } from '../preflight/permissions.ts';
 import { refusedOf, review } from '../preflight/refused.ts';
 import { CannotStartError, type Member } from '../process/lifecycle.ts';
 import { describeUnauthorized, startTogether } from './cannot-start.ts';
-import type { ClusterAccess, Clusters } from './clusters.ts';
+import { type ClusterAccess, type Clusters, membersOf } from './clusters.ts';
 import { quiet, retryUnlessRefused } from './retry-until-done.ts';
 import { untilOutage } from './target-readiness.ts';
 import type { Random } from '../random/random.ts';
@@ -56,20 +56,18 @@ export class StartCheck implements Member {
   }
 
   async start(signal: AbortSignal): Promise<void> {
-    const { control, target } = this.#options.clusters;
-    const isOne = target === control;
-    const checks = [this.#startOn(control, this.#permissionsIn(isOne ? ['control', 'target'] : ['control']), signal)];
-    if (target !== undefined && !isOne) checks.push(this.#startOn(target, this.#permissionsIn(['target']), signal));
-    await startTogether(checks);
+    const { clusters, permissions } = this.#options;
+    await startTogether(
+      membersOf(clusters).map((access) => {
+        const asked = permissions.filter(({ cluster }) => clusters[cluster] === access);
+        return this.#startOn(access, asked, signal);
+      }),
+    );
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('the process is stopping'));
     await Promise.all(this.#running);
-  }
-
-  #permissionsIn(roles: readonly string[]): readonly Permission[] {
-    return this.#options.permissions.filter(({ cluster }) => roles.includes(cluster));
   }
 
   async #startOn(access: ClusterAccess, permissions: readonly Permission[], signal: AbortSignal): Promise<void> {

@@ -19,7 +19,8 @@ export interface WorkOptions {
   readonly controllers: readonly Controller[];
   /** Those that run here: one that runs elsewhere gets no keys. */
   readonly running: ReadonlySet<string>;
-  readonly caches: { readonly ofControl: CachedCluster; readonly ofTarget: CachedCluster | undefined };
+  /** What is cached of the control cluster and of the target: twice the same cluster when both are one. */
+  readonly clusters: readonly CachedCluster[];
   readonly outages: Outages;
   readonly held: HeldWork;
   readonly clock: Clock;
@@ -43,20 +44,22 @@ export class Work implements LeaderWork {
   readonly #queues: readonly { readonly controller: Controller; readonly queue: KeyedQueue }[];
 
   constructor(options: WorkOptions) {
-    const { controllers, lease, caches } = options;
+    const { controllers, lease, clusters } = options;
     this.#options = options;
-    // When both clusters are one there is only that one to wait for.
-    const target = caches.ofTarget?.cluster === CONTROL ? undefined : caches.ofTarget;
+    const target = clusters.find(({ cluster }) => cluster !== CONTROL);
     this.#readiness = new TargetReadiness({ ...options, work: lease, target });
     this.#queues = controllers.map((controller) => ({ controller, queue: this.#queueOf(controller) }));
   }
 
   async begin(signal: AbortSignal): Promise<void> {
-    const { clock, log, random, held, lease, caches, running } = this.#options;
+    const { clock, log, random, held, lease, clusters, running } = this.#options;
     const hold = held.hold({ work: lease, waitsFor: 'catch-up', of: CONTROL });
-    const { ofControl, ofTarget } = caches;
+    const ofControl = clusters.filter(({ cluster }) => cluster === CONTROL);
     const reach = (s: AbortSignal): Promise<void> =>
-      reachPresent([...ofControl.kinds, ...(ofTarget?.cluster === CONTROL ? ofTarget.kinds : [])], s);
+      reachPresent(
+        ofControl.flatMap(({ kinds }) => kinds),
+        s,
+      );
     await retryUntilDone({ clock, log, random, hold }, 'reading the control cluster after an outage', reach, signal);
     await this.#readiness.begin(signal);
     for (const { controller, queue } of this.#queues) {

@@ -7,7 +7,8 @@ import { TARGET_KINDS } from '../operator/cached/target.ts';
 import type { ClusterCaches } from '../operator/cluster-caches.ts';
 import { WORLDS } from './index.ts';
 
-const TABLES = [OWN_KINDS, ...WORLDS.map(({ kinds }) => kinds), TARGET_KINDS];
+const { volumeAttachments } = TARGET_KINDS;
+const TABLES = [OWN_KINDS, ...WORLDS.map(({ kinds }) => kinds), { volumeAttachments }];
 
 /** The names under which such a process has caches; `?` marks those that it does without while it may not read them. */
 function cachedIn({

@@ -118,7 +118,7 @@ describe('deletion policies', () => {
     const note = (_old: Node | undefined, node: Node | undefined): void => {
       if (node?.metadata.name === name) unschedulable.push(node.spec?.unschedulable === true);
     };
-    world.session.caches.nodes?.onChange(note);
+    world.session.nodes?.onChange(note);
     world.takeRequests();
 
     await world.delete(name);

@@ -82,7 +82,7 @@ export class MachineWorld implements AsyncDisposable {
   }
 
   get nodes(): Lister<Node> {
-    const { nodes: seen } = this.session.caches;
+    const { nodes: seen } = this.session;
     if (seen === undefined) throw new Error('no Nodes are cached');
     return seen;
   }

@@ -5,7 +5,10 @@ import { join } from 'node:path';
 import type { Connection } from '../../hack/control-plane/connection.ts';
 import { writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
 import { ADMIN, type Subject } from '../../hack/control-plane/pki.ts';
+import type { Node } from '../../pkg/apis/wire.ts';
+import type { Informer } from '../../pkg/cache/lister.ts';
 import type { Gate } from '../../pkg/gate/gate.ts';
+import { MACHINE_LEASE } from '../../pkg/leader/names.ts';
 import type { RequestRecord } from '../../pkg/kube/transport.ts';
 import type { OperatorHooks } from '../../pkg/operator/operator.ts';
 import { InProcessManager } from '../cloud/manager.ts';
@@ -87,6 +90,11 @@ export class OperatorSession implements AsyncDisposable {
   }
 
   /** What its controllers see. */
+  /** Undefined without a target cluster. */
+  get nodes(): Informer<Node> | undefined {
+    return this.#manager.operator.under(MACHINE_LEASE).targets.all()[0]?.nodes;
+  }
+
   get caches(): InProcessManager['operator']['caches'] {
     return this.#manager.operator.caches;
   }

@@ -60,7 +60,7 @@ export function clusterAPI(
     reader,
     clock,
     target,
-    open: (name, kubeconfig, changed) => operator.workloads.open(name, kubeconfig, { gate, changed }),
+    open: (name, kubeconfig, changed) => operator.targets.open(name, kubeconfig, { gate, changed }),
   });
   const isServed = servedWith(config.clusterAPIWatchFilter);
   const recorder = operator.recorder(EVENT_SOURCE);
@@ -123,8 +123,8 @@ export function clusterAPI(
           }
         }),
       (queue) => {
-        const { nodes } = caches;
-        wakeClusterAPI({ machines, clusters, secrets, nodes, volumeAttachments: target?.volumeAttachments }, queue);
+        const { nodes, volumeAttachments } = target ?? {};
+        wakeClusterAPI({ machines, clusters, secrets, nodes, volumeAttachments }, queue);
       },
     ],
     end: (queue, graceMs) => endWithResults(drains, queue, { clock, graceMs }),

@@ -8,7 +8,7 @@ import type { Secret } from '../../apis/wire.ts';
 import type { Reader } from '../../kube/client.ts';
 import { ConfigError } from '../../kube/config-error.ts';
 import { ApiError } from '../../kube/errors.ts';
-import type { WorkloadState } from '../../operator/workload-clusters.ts';
+import type { WorkloadState } from '../../operator/workload-cluster.ts';
 import type { Target } from '../../targets/targets.ts';
 import { NodeClusters } from './node-clusters.ts';
 

@@ -12,7 +12,7 @@ import type { Clock } from '../../clock/clock.ts';
 import type { Reader } from '../../kube/client.ts';
 import { ConfigError } from '../../kube/config-error.ts';
 import { secrets as secretResource } from '../../kube/resource.ts';
-import type { WorkloadCluster } from '../../operator/workload-clusters.ts';
+import type { WorkloadCluster } from '../../operator/workload-cluster.ts';
 import type { Target } from '../../targets/targets.ts';
 
 /**

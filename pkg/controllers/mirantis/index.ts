@@ -23,10 +23,11 @@ const EVENT_SOURCE = 'mirantis';
 /** The front end for Machines, MachinePools and Clusters of Mirantis Container Cloud. */
 export function mirantis(operator: Operator): Controller {
   const { caches, reader, log } = operator;
-  const { machines, machineSets, machineDeployments, classes, nodes, labelPolicies, secrets } = caches;
+  const { machines, machineSets, machineDeployments, classes, labelPolicies, secrets } = caches;
   const { clusterMachines, machinePools, cloudClusters, configMaps } = caches.of(MIRANTIS_KINDS);
   const watched = { clusterMachines, machinePools, cloudClusters, machines, machineDeployments, labelPolicies };
   const { writer, targets } = operator.under(MANAGER_LEASE);
+  const [target] = targets.all();
   const madeClasses = new GeneratedClasses({ classes, machines, machineSets, machineDeployments, reader, writer });
   const clusters = new MirantisClusters({ cloudClusters, clusterMachines, machineDeployments, machines });
   const shared = { clusterMachines, machines, clusters, madeClasses, reader, writer, targets, log };
@@ -34,7 +35,7 @@ export function mirantis(operator: Operator): Controller {
   const machine = new ClusterMachineController({
     ...shared,
     classes,
-    nodes,
+    nodes: target?.nodes,
     recorder: eventsAbout(clusterMachineResource, recorder),
   });
   const pool = new MirantisPoolController({

@@ -1,7 +1,8 @@
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Resource } from '../../apis/resource.ts';
-import type { CacheOptions, ClusterCaches } from '../cluster-caches.ts';
+import { qualified } from '../describe-refusal.ts';
+import type { CacheOptions } from '../cluster-caches.ts';
 
 /** Kinds of ours that others read, by the names of their table; `optionalFor` as for a cache. */
 export type AlsoRead = Readonly<
@@ -34,7 +35,12 @@ export interface CachingProcess extends ProcessRole {
 export interface CachedKind<T extends KubeObject> {
   readonly resource: Resource<T>;
   /** Adds its cache to those of its cluster; undefined where nobody in this process reads it. */
-  addTo(caches: ClusterCaches, process: CachingProcess): Informer<T> | undefined;
+  addTo(caches: CacheAdder, process: CachingProcess): Informer<T> | undefined;
+}
+
+/** Where caches are added to: all those of one cluster. */
+export interface CacheAdder {
+  add<T extends KubeObject>(resource: Resource<T>, options: CacheOptions<T>): Informer<T>;
 }
 
 /** Cached kinds by the names under which controllers read them. */
@@ -58,4 +64,23 @@ export function cached<T extends KubeObject>(
       return options && caches.add(resource, options);
     },
   };
+}
+
+/** Adds those kinds of a table that the process needs to those of a cluster. Reading another one throws. */
+export function addKinds<Kinds extends KindTable>(
+  kinds: Kinds,
+  caches: CacheAdder,
+  process: CachingProcess,
+): Informers<Kinds> {
+  const informers = {};
+  for (const [name, kind] of Object.entries(kinds)) {
+    const informer: Informer<KubeObject> | undefined = kind.addTo(caches, process);
+    Object.defineProperty(informers, name, {
+      get() {
+        if (informer !== undefined) return informer;
+        throw new Error(`${qualified(kind.resource)} are cached only if a controller needs them`);
+      },
+    });
+  }
+  return informers as Informers<Kinds>;
 }

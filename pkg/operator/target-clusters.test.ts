@@ -7,7 +7,9 @@ import { silentLogger } from '../log/logger.ts';
 import { clockMetrics } from '../metrics/clock.ts';
 import { kubeMetrics } from '../metrics/kube.ts';
 import type { Outages } from '../gate/outages.ts';
-import { WorkloadClusters, type WorkloadOptions } from './workload-clusters.ts';
+import type { CachingProcess } from './cached/kind.ts';
+import { MACHINE_LEASE } from '../leader/names.ts';
+import { type OpenOptions, TargetClusters } from './target-clusters.ts';
 
 const KUBECONFIG = JSON.stringify({
   apiVersion: 'v1',
@@ -28,7 +30,7 @@ test('of two openings of one cluster at once, the second is refused before it ha
     state: () => undefined,
     sawLife: () => undefined,
   } as unknown as Outages;
-  const all = new WorkloadClusters({
+  const all = new TargetClusters({
     userAgent: 'test',
     qps: 1,
     burst: 1,
@@ -39,16 +41,19 @@ test('of two openings of one cluster at once, the second is refused before it ha
     outages,
     held: new HeldWork({ clock }),
     freeze: true,
+    process: { leases: new Set([MACHINE_LEASE]) } as unknown as CachingProcess,
     intercept: undefined,
   });
-  const options = { gate: {}, changed: () => undefined } as unknown as WorkloadOptions;
+  const options = { gate: {}, changed: () => undefined } as unknown as OpenOptions;
   const opened = await Promise.allSettled([1, 2].map(() => all.open('ns/c', KUBECONFIG, options)));
   await all.stop();
 
   expect(opened.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
   expect(probed).toEqual(['add ns/c', 'remove ns/c']);
   const again = await all.open('ns/c', KUBECONFIG, options);
+  expect(all.podsOn('ns/c', 'node')).toBeDefined();
   again.close();
+  expect(() => all.podsOn('ns/c', 'node')).toThrow('cluster ns/c has no access to pods');
   await all.stop();
   expect(probed).toHaveLength(4);
 });

@@ -1,0 +1,59 @@
+import type { Pod } from '../apis/wire.ts';
+import { podsOnNode } from '../drain/node-pods.ts';
+import type { Gate } from '../gate/gate.ts';
+import type { Interceptor } from '../gate/interceptor.ts';
+import type { ApiError } from '../kube/errors.ts';
+import { HttpListWatch, type ListWatch } from '../kube/list-watch.ts';
+import { pods } from '../kube/resource.ts';
+import type { Target } from '../targets/targets.ts';
+import { addKinds, type CachingProcess, type Informers } from './cached/kind.ts';
+import { TARGET_KINDS } from './cached/target.ts';
+import { ClusterCaches, type ClusterCachesOptions } from './cluster-caches.ts';
+import { type ClusterAccess, writerTo } from './clusters.ts';
+
+/** What is cached of a target cluster, and how. */
+export interface TargetClusterOptions extends ClusterCachesOptions {
+  readonly process: CachingProcess;
+  /** Told each time that it refuses to let a kind be read, which nobody waits for then; without it the process does not start. */
+  readonly refused?: (err: ApiError) => void;
+}
+
+/** A cluster in which Machines become Nodes: the way to its API server, and its caches. */
+export class TargetCluster {
+  readonly access: ClusterAccess;
+  readonly caches: ClusterCaches;
+  readonly informers: Informers<typeof TARGET_KINDS>;
+
+  /** Makes the caches; with `refused` they begin to be filled at once, else when they are started. */
+  constructor(access: ClusterAccess, options: TargetClusterOptions) {
+    const { process, refused } = options;
+    const caches = new ClusterCaches(access, options);
+    this.access = access;
+    this.caches = caches;
+    this.informers = addKinds(
+      TARGET_KINDS,
+      refused === undefined ? caches : { add: (resource, how) => caches.open(resource, { ...how, refused }).informer },
+      process,
+    );
+  }
+
+  /** What somebody does with it whose writes pass `gate`. */
+  behind(gate: Gate, intercept: Interceptor | undefined): Target {
+    const { access, caches, informers } = this;
+    return {
+      cluster: access.cluster,
+      reader: access.reader,
+      writer: writerTo(access, { gate, observer: caches.ownWrites, intercept }),
+      nodes: informers.nodes,
+      get volumeAttachments() {
+        return informers.volumeAttachments;
+      },
+    };
+  }
+
+  /** The pods of a Node, past the caches: only a drain asks for them. */
+  podsOn(nodeName: string): ListWatch<Pod> {
+    const { transport } = this.access;
+    return new HttpListWatch({ transport, resource: pods, selection: { fieldSelector: podsOnNode(nodeName) } });
+  }
+}

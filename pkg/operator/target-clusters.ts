@@ -1,0 +1,99 @@
+import type { Pod } from '../apis/wire.ts';
+import type { Cluster, Gate } from '../gate/gate.ts';
+import type { Interceptor } from '../gate/interceptor.ts';
+import { foreignEndpoint } from '../kube/config.ts';
+import type { ListWatch } from '../kube/list-watch.ts';
+import { nodes } from '../kube/resource.ts';
+import type { Member } from '../process/lifecycle.ts';
+import type { CachingProcess } from './cached/kind.ts';
+import type { ClusterCachesOptions } from './cluster-caches.ts';
+import { accessTo, type ClusterAccess, type ClustersOptions } from './clusters.ts';
+import { TargetCluster } from './target-cluster.ts';
+import { OpenWorkload, type WorkloadCluster } from './workload-cluster.ts';
+
+export type TargetClustersOptions = Omit<ClustersOptions, 'env' | 'impersonate'> &
+  Omit<ClusterCachesOptions, 'roleFile'> & {
+    readonly process: CachingProcess;
+    readonly intercept: Interceptor | undefined;
+  };
+
+/** How one is opened that may come and go. */
+export interface OpenOptions {
+  /** Asked before each of its writes. */
+  readonly gate: Gate;
+  /** Told whenever its state may have changed. */
+  readonly changed: () => void;
+}
+
+/** The role of Machinist in each of them; see deploy/rbac. */
+const ROLE_FILE = 'deploy/rbac/target.yaml';
+
+/**
+ * The clusters in which Machines become Nodes: that of the flags, and those that others name, which come and go while the process runs. Of these
+ * none is waited for, and what one does not answer concerns only those whose Nodes are in it.
+ */
+export class TargetClusters implements Member {
+  readonly name = 'workload clusters';
+  readonly #options: TargetClustersOptions;
+  readonly #clusters = new Map<Cluster, TargetCluster>();
+  readonly #open = new Map<Cluster, OpenWorkload>();
+  readonly #closing = new Set<Promise<unknown>>();
+
+  constructor(options: TargetClustersOptions) {
+    this.#options = options;
+  }
+
+  /** Adds one for as long as the process runs, whose caches are started with the others of the process; only before the start. */
+  add(access: ClusterAccess, roleFile: string): TargetCluster {
+    const added = new TargetCluster(access, { ...this.#options, roleFile });
+    this.#clusters.set(access.cluster, added);
+    return added;
+  }
+
+  /**
+   * Opens the way to the API server of a kubeconfig of a foreign hand, under a name that no other has. Throws ConfigError, and Error
+   * while one of that name is open.
+   */
+  async open(cluster: Cluster, kubeconfig: string, options: OpenOptions): Promise<WorkloadCluster> {
+    const { clock } = this.#options;
+    const endpoint = await foreignEndpoint({ content: kubeconfig, clock });
+    // Before anything is started, which nobody would stop; nothing is awaited from here on.
+    if (this.#clusters.has(cluster)) throw new Error(`cluster ${cluster} is already open`);
+    const probe = { resource: nodes, namespace: undefined };
+    const access = accessTo(endpoint, { ...this.#options, cluster, probe });
+    const opened = new OpenWorkload(access, { ...this.#options, ...options, roleFile: ROLE_FILE });
+    this.#clusters.set(cluster, opened.cluster);
+    this.#open.set(cluster, opened);
+    return {
+      target: opened.target,
+      get state() {
+        return opened.state;
+      },
+      close: () => this.#close(cluster, opened),
+    };
+  }
+
+  /** The pods of a Node of one of them. Throws when there is no such cluster (any more). */
+  podsOn(cluster: Cluster, nodeName: string): ListWatch<Pod> {
+    const target = this.#clusters.get(cluster);
+    if (target === undefined) throw new Error(`cluster ${cluster} has no access to pods`);
+    return target.podsOn(nodeName);
+  }
+
+  start(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async stop(): Promise<void> {
+    for (const [cluster, opened] of this.#open) this.#close(cluster, opened);
+    await Promise.all(this.#closing);
+  }
+
+  #close(cluster: Cluster, opened: OpenWorkload): void {
+    if (this.#open.get(cluster) !== opened) return;
+    this.#open.delete(cluster);
+    this.#clusters.delete(cluster);
+    const closing = opened.close().finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
+  }
+}

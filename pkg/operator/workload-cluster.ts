@@ -1,0 +1,93 @@
+import { reachPresent } from '../cache/reach-present.ts';
+import { namespaces } from '../kube/resource.ts';
+import type { ApiError } from '../kube/errors.ts';
+import type { Target } from '../targets/targets.ts';
+import type { ClusterAccess } from './clusters.ts';
+import { probesOf } from './probes.ts';
+import { TargetCluster, type TargetClusterOptions } from './target-cluster.ts';
+import type { OpenOptions, TargetClustersOptions } from './target-clusters.ts';
+
+/** Whether what is known of a cluster is of the present; `sinceMs` (monotonic): when it was, for the last time. */
+export type WorkloadState =
+  | {
+      readonly kind: 'reached';
+      /** UID of its Namespace kube-system, which tells it from others. */
+      readonly identity: string;
+    }
+  | { readonly kind: 'unreachable'; readonly why: string; readonly sinceMs: number };
+
+/** The way to a cluster in which some Machines have their Nodes, until it is closed. */
+export interface WorkloadCluster {
+  readonly target: Target;
+  readonly state: WorkloadState;
+  close(): void;
+}
+
+/** Pause before what was refused, or not answered, is asked again. */
+const AGAIN_MS = 2_000;
+
+/** A target cluster that is read from now on, until it is closed, and what is known of it. */
+export class OpenWorkload {
+  readonly cluster: TargetCluster;
+  readonly target: Target;
+  readonly #options: TargetClusterOptions & OpenOptions;
+  readonly #closing = new AbortController();
+  readonly #openedMs: number;
+  #refusal: ApiError | undefined;
+  #failure: unknown;
+  /** Known when all has been read. */
+  #identity: string | undefined;
+
+  constructor(access: ClusterAccess, options: TargetClustersOptions & TargetClusterOptions & OpenOptions) {
+    const { clock, outages, intercept, gate, changed } = options;
+    this.#options = options;
+    this.#openedMs = clock.monotonicMs();
+    const refused = (err: ApiError): void => {
+      this.#refusal = err;
+      changed();
+    };
+    this.cluster = new TargetCluster(access, { ...options, refused });
+    this.target = this.cluster.behind(gate, intercept);
+    for (const probed of probesOf([access], [this.cluster.caches])) outages.add(probed, () => changed());
+    void this.#read();
+  }
+
+  get state(): WorkloadState {
+    const { outage, silentSinceMs, lastError } = this.#options.outages.state(this.cluster.access.cluster) ?? {};
+    const sinceMs = silentSinceMs ?? this.#openedMs;
+    if (outage !== undefined) return { kind: 'unreachable', why: outage.why, sinceMs };
+    if (this.#identity !== undefined) return { kind: 'reached', identity: this.#identity };
+    const err = this.#refusal ?? this.#failure;
+    const why = err instanceof Error ? err.message : (lastError ?? 'loading is still in progress');
+    return { kind: 'unreachable', why, sinceMs };
+  }
+
+  /** Resolves when nothing of it runs any more; never rejects. */
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('no Machine has its Node in the cluster any more'));
+    const { access, caches } = this.cluster;
+    await Promise.allSettled([this.#options.outages.remove(access.cluster), caches.stop()]);
+    await Promise.allSettled([access.transport.close()]);
+  }
+
+  /** Resolves when the caches show the present, or it is closed; never rejects. */
+  async #read(): Promise<void> {
+    const { clock, changed } = this.#options;
+    const { access, caches } = this.cluster;
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      try {
+        await caches.untilFilled(signal);
+        await reachPresent(caches.kinds, signal);
+        const { metadata } = await access.reader.get(namespaces, { name: 'kube-system' }, { signal });
+        this.#identity = metadata.uid;
+        return changed();
+      } catch (err) {
+        if (signal.aborted) return;
+        this.#failure = err;
+        changed();
+        await clock.sleep(AGAIN_MS, signal).catch(() => undefined);
+      }
+    }
+  }
+}
