@@ -19,10 +19,10 @@ export const TIERS = [
   ['process', 'config'],
   ['preflight'],
   ['operator'],
-  ['worlds'],
   ['controllers'],
   ['autoscaler', 'fleet'],
   ['status-page'],
+  ['worlds'],
 ];
 
 /** Folders of pkg that only commands import: no other folder of pkg knows a provider, or how drivers are proven. */
@@ -64,16 +64,17 @@ export const INNER_TIERS: Readonly<Record<string, readonly (readonly string[])[]
 
 /** What no folder of pkg imports. */
 const ABOVE_PKG = ['cmd', 'hack', 'test'];
-/** APIs that are served beside ours. What is below `worlds` gets them as values (pkg/operator/world.ts), and knows none by name. */
+/** APIs that are served beside ours. The core is handed them as values (pkg/operator/world.ts, pkg/controllers/world.ts). */
 const WORLDS = ['mirantis', 'cluster-api', 'ironcore'];
-/** Flags still name settings of IronCore; drivers and the runtime are of one API by their purpose. */
-const KNOW_A_WORLD = ['apis', 'config', 'drivers', 'ironcore-runtime'];
-const BELOW_WORLDS = TIERS.slice(
-  0,
-  TIERS.findIndex((tier) => tier.includes('worlds')),
-)
-  .flat()
-  .filter((folder) => !KNOW_A_WORLD.includes(folder));
+/** Folders whose files are of one API by their purpose, or list them. */
+const OF_WORLDS = [
+  'apis',
+  'ironcore-runtime',
+  'worlds',
+  ...WORLDS.flatMap((world) => [`controllers/${world}`, `drivers/${world}`]),
+];
+/** Flags name settings of IronCore, autoscalers are told what providers of Cluster API announce, and users which field of Mirantis' front end to set. */
+const KNOW_A_WORLD = ['config', 'autoscaler', 'controllers/machines'];
 
 /** Generated code has folders of the wire's names. */
 const EXCEPT = ['!**/gen/**'];
@@ -115,8 +116,7 @@ const everywhere = (folders: readonly string[]): string[] => folders.map((folder
 const refused = new Map(
   laterThan(TIERS).map(({ folder, later }) => {
     const forCommands = FOR_COMMANDS.filter((other) => other !== folder);
-    const worlds = BELOW_WORLDS.includes(folder) ? WORLDS.map((world) => `**/apis/${world}/**`) : [];
-    return [`pkg/${folder}`, [...everywhere([...new Set([...later, ...forCommands, ...ABOVE_PKG])]), ...worlds]];
+    return [`pkg/${folder}`, everywhere([...new Set([...later, ...forCommands, ...ABOVE_PKG])])];
   }),
 );
 for (const [parent, tiers] of Object.entries(INNER_TIERS)) {
@@ -128,6 +128,10 @@ for (const [parent, tiers] of Object.entries(INNER_TIERS)) {
     );
     refused.set(`${parent}/${folder}`, [...around, ...neighbours]);
   }
+}
+for (const [folder, patterns] of refused) {
+  const isOfWorlds = [...OF_WORLDS, ...KNOW_A_WORLD].includes(folder.slice('pkg/'.length));
+  if (!isOfWorlds) patterns.push(...everywhere([...WORLDS, 'ironcore-runtime']));
 }
 const isOfTheHost = (folder: string): boolean =>
   OF_THE_HOST.some((host) => folder === host || folder.startsWith(`${host}/`)) && folder !== 'pkg/drivers/sim';

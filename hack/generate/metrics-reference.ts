@@ -10,7 +10,7 @@ import { driverMetrics } from '../../pkg/metrics/driver.ts';
 import { eventMetrics } from '../../pkg/metrics/events.ts';
 import { gateMetrics } from '../../pkg/metrics/gate.ts';
 import { heldWorkMetrics } from '../../pkg/metrics/held-work.ts';
-import { ironCoreMetrics } from '../../pkg/metrics/ironcore.ts';
+import { ironCoreMetrics } from '../../pkg/controllers/ironcore/metrics.ts';
 import { kubeMetrics } from '../../pkg/metrics/kube.ts';
 import { metricFailures } from '../../pkg/metrics/metric-failures.ts';
 import { leaderMetrics } from '../../pkg/metrics/leader.ts';

@@ -10,6 +10,7 @@ import { silentLogger } from '../log/logger.ts';
 import type { Operator } from '../operator/operator.ts';
 import { secureRandom } from '../random/random.ts';
 import { singleTarget } from '../targets/single-target.ts';
+import { WORLDS } from '../worlds/index.ts';
 import { controllers } from './index.ts';
 
 /** What controllers take from an operator, as far as making them asks for it. */
@@ -33,7 +34,11 @@ function operatorWith(names: string, leaseNamespace?: string): Operator {
     'ironCoreNetworkInterfaces',
     'ironCoreNetworks',
   ];
-  const leadership = { targets: singleTarget(undefined), drivers: new ConfiguredDrivers([]), runtimes: new Map() };
+  const leadership = {
+    targets: singleTarget(undefined),
+    drivers: new ConfiguredDrivers([]),
+    keep: (opened: unknown) => opened,
+  };
   const caches = Object.fromEntries(kinds.map((kind) => [kind, cache]));
   const operator = {
     showWork: () => undefined,
@@ -62,7 +67,7 @@ function operatorWith(names: string, leaseNamespace?: string): Operator {
 
 describe('the controllers', () => {
   test('are those that the flag names, each under the Lease of its group and with a queue of its own', () => {
-    const all = controllers(operatorWith('*,mirantis,cluster-api,ironcore,ironcore.pools', 'of-the-leases'));
+    const all = controllers(operatorWith('*,mirantis,cluster-api,ironcore,ironcore.pools', 'of-the-leases'), WORLDS);
 
     expect(all.map(({ name }) => name).toSorted()).toEqual(CONTROLLERS.toSorted());
     for (const { name, lease } of all) {
@@ -75,20 +80,20 @@ describe('the controllers', () => {
     { names: 'machine-set', lease: 'machine-controller-manager', made: 3 },
     { names: 'machine', lease: 'machine-controller', made: 5 },
   ])('of a Lease that no configured one works under are not made: $names', ({ names, lease, made }) => {
-    const all = controllers(operatorWith(names));
+    const all = controllers(operatorWith(names), WORLDS);
 
     expect(all.map((one) => one.lease)).toEqual(Array.from({ length: made }, () => lease));
   });
 
   test('keep the RoleBinding only where the Leases outlive the namespace of the Machines', () => {
     const isMade = (leaseNamespace?: string): boolean =>
-      controllers(operatorWith('*', leaseNamespace)).some(({ name }) => name === 'role-binding');
+      controllers(operatorWith('*', leaseNamespace), WORLDS).some(({ name }) => name === 'role-binding');
 
     expect([isMade(), isMade('of-the-leases')]).toEqual([false, true]);
   });
 
   test('look at a Machine that goes before the machine controller forgets it', () => {
-    const names = controllers(operatorWith('*')).map(({ name }) => name);
+    const names = controllers(operatorWith('*'), WORLDS).map(({ name }) => name);
 
     expect(names.indexOf('safety.orphan-vms')).toBeLessThan(names.indexOf('machine'));
   });

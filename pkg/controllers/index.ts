@@ -1,23 +1,14 @@
 import type { KubeObject } from '../apis/meta.ts';
 import type { Informer } from '../cache/lister.ts';
-import { IRONCORE_SCHEDULER_LEASE, MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
 import type { Operator } from '../operator/operator.ts';
-import { CLUSTER_API_KINDS } from '../worlds/cluster-api/kinds.ts';
 import type { Controller } from '../reconcile/controller.ts';
-import { createDrainer } from '../drain/drainer.ts';
-import { createKeptVolumes } from '../drain/kept-volumes.ts';
-import { DrainLimits } from '../drain/limits.ts';
-import type { PodSource } from '../drain/node-pods.ts';
-import type { Target } from '../targets/targets.ts';
 import { SecretContents } from './class-secrets/secret-contents.ts';
-import { clusterAPI } from './cluster-api/index.ts';
-import { ironCoreLifecycle, ironCoreScheduler, ironCoreServing } from './ironcore/index.ts';
 import { machineClass } from './machine-class/index.ts';
 import { machineDeployment } from './machine-deployment/index.ts';
 import { machineSet } from './machine-set/index.ts';
 import { machine } from './machine/index.ts';
-import { mirantis } from './mirantis/index.ts';
-import { DrainRules, obeying, type DrainRulesDeps } from './machines/drain-rules.ts';
+import { type Draining, drainingOf } from './draining.ts';
 import type { Owners } from './machines/owners.ts';
 import { ReplacementBudget } from './machines/replacement-budget.ts';
 import { ReplacementPace } from './machines/pace.ts';
@@ -34,33 +25,30 @@ import { OwnerlessVMs } from './safety/ownerless-vms.ts';
 import { unmanagedNodes } from './safety/unmanaged-nodes/index.ts';
 import { roleBinding } from './role-binding/index.ts';
 import { secret } from './secret/index.ts';
+import type { ServedWorld } from './world.ts';
 
-/** All controllers of the Leases that the process applies for. */
-export function controllers(operator: Operator): Controller[] {
+/** All controllers of the Leases that the process applies for, those of other APIs last. */
+export function controllers(operator: Operator, worlds: readonly ServedWorld[]): Controller[] {
+  const { leases } = operator.config;
   const ownerless = new OwnerlessVMs();
+  const [rules] = worlds.flatMap((world) => world.podRules?.(operator) ?? []);
+  const draining = drainingOf(operator, rules);
   return [
-    ...(operator.config.leases.has(MANAGER_LEASE) ? ownerControllers(operator, ownerless) : []),
-    ...(operator.config.leases.has(MACHINE_LEASE) ? machineControllers(operator, ownerless) : []),
-    ...(operator.config.leases.has(IRONCORE_SCHEDULER_LEASE) ? [ironCoreScheduler(operator)] : []),
-    ...(operator.config.controllers.has('ironcore.lifecycle') ? [ironCoreLifecycle(operator)] : []),
-    ...(operator.config.controllers.has('ironcore.pools') ? ironCoreServing(operator) : []),
+    ...(leases.has(MANAGER_LEASE) ? ownerControllers(operator, ownerless) : []),
+    ...(leases.has(MACHINE_LEASE) ? machineControllers(operator, ownerless, draining) : []),
+    ...worlds.flatMap((world) => world.controllers(operator, draining)),
   ];
 }
 
 /** MachineDeployments and MachineSets. */
 function ownerControllers(operator: Operator, ownerless: OwnerlessVMs): Controller[] {
   const deps = ownerDeps(operator, new CreationBrake(operator));
-  return [
-    machineSet(operator, deps),
-    machineDeployment(operator, deps),
-    overshoot(operator, deps, ownerless),
-    ...(operator.config.controllers.has('mirantis') ? [mirantis(operator)] : []),
-  ];
+  return [machineSet(operator, deps), machineDeployment(operator, deps), overshoot(operator, deps, ownerless)];
 }
 
 /** Machines, MachineClasses and Secrets. */
-function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Controller[] {
-  const { clock, log, reader, caches, config } = operator;
+function machineControllers(operator: Operator, ownerless: OwnerlessVMs, { drain, rules }: Draining): Controller[] {
+  const { clock, reader, caches, config } = operator;
   const { classes } = caches;
   const secrets = new SecretContents({ reader, secrets: caches.secrets, classes, clock });
   const removed = new RemovedMachines();
@@ -69,14 +57,6 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Contro
   const drivers = notingCalls(operator.under(MACHINE_LEASE).drivers, removed, late);
   const owners = ownersIn(caches);
   const budget = new ReplacementBudget({ machines: caches.machines, owners });
-  const podsOf = ({ cluster }: Target, nodeName: string): PodSource => operator.targets.podsOn(cluster, nodeName);
-  const drainer = createDrainer({ clock, random: operator.random, log, limits: new DrainLimits(), podsOf });
-  const isClusterAPI = config.controllers.has('cluster-api');
-  const open: DrainRulesDeps['open'] = (resource, refused) => operator.openCache(resource, refused);
-  const rules = isClusterAPI
-    ? new DrainRules({ definitions: caches.of(CLUSTER_API_KINDS).definitions, open })
-    : undefined;
-  const drain = rules === undefined ? drainer : obeying(drainer, rules);
   const share = { secrets, owners, budget, pace: new ReplacementPace(operator), vmStates: new VMStates() };
   return [
     // Before the machine controller forgets what it knew of a Machine that is gone.
@@ -87,9 +67,6 @@ function machineControllers(operator: Operator, ownerless: OwnerlessVMs): Contro
     // Where the Leases go with the namespace, nobody is left to work in it.
     ...(config.leader.namespace === config.clusters.namespace ? [] : [roleBinding(operator)]),
     machine(operator, { ...share, drivers, drain, rules }),
-    ...(rules === undefined
-      ? []
-      : [clusterAPI(operator, { drain, rules, keptVolumes: createKeptVolumes({ podsOf, clock, log }) })]),
   ];
 }
 

@@ -5,13 +5,11 @@ import type { Trust } from '../gate/leader-gate.ts';
 import type { Writer } from '../kube/client.ts';
 import type { Interceptor } from '../gate/interceptor.ts';
 import type { LeaseElector } from '../leader/elector.ts';
-import type { PoolRuntime } from '../ironcore-runtime/gated-runtime.ts';
 import { singleTarget } from '../targets/single-target.ts';
 import type { Targets } from '../targets/targets.ts';
 import type { ClusterCaches } from './cluster-caches.ts';
 import { type ClusterAccess, writerTo } from './clusters.ts';
 import { type DriversOptions, type OpenedDrivers, openDrivers } from './drivers.ts';
-import { type OpenedRuntimes, openRuntimes, type RuntimesOptions } from './runtimes.ts';
 import { type ElectionOptions, createElection } from './election.ts';
 import type { TargetCluster } from './target-cluster.ts';
 
@@ -23,8 +21,16 @@ export interface Leadership {
   readonly targets: Targets;
   /** Connected to when first asked for. */
   readonly drivers: Drivers;
-  /** Those of IronCore's pools, by pool; the same. */
-  readonly runtimes: ReadonlyMap<string, PoolRuntime>;
+  /** Closes what acts behind the gate when the leadership has ended, and its work with it. */
+  keep<T extends Kept>(opened: T): T;
+}
+
+/** What is open for as long as a leadership lasts. */
+interface Kept {
+  /** What waits for its turn at a provider is given up. */
+  endTurns?(): Promise<void>;
+  /** Ends the connections. */
+  close(): Promise<void> | void;
 }
 
 /** A leadership, and what its process has to do with it. */
@@ -32,9 +38,7 @@ export interface OwnLeadership extends Leadership {
   readonly lease: string;
   readonly elector: LeaseElector | undefined;
   readonly recorder: Recorder;
-  /** What waits for its turn at a provider is given up. */
   endTurns(): Promise<void>;
-  /** Closes the connections to drivers and runtimes. */
   close(): Promise<void>;
 }
 
@@ -45,7 +49,6 @@ export interface LeadershipOptions {
   readonly target: TargetCluster | undefined;
   readonly election: ElectionOptions;
   readonly drivers: Omit<DriversOptions, 'work' | 'gate' | 'elector' | 'target'>;
-  readonly runtimes: Omit<RuntimesOptions, 'gate'>;
   readonly intercept: Interceptor | undefined;
   /** In place of the gate, in tests. */
   readonly gate: (Gate & Trust) | undefined;
@@ -57,8 +60,12 @@ export function createLeadership(lease: string, recorder: Recorder, options: Lea
   const election = createElection(lease, recorder, options.election);
   const { elector } = election;
   const gate = options.gate ?? election.gate;
+  const kept: Kept[] = [];
+  const keep = <T extends Kept>(opened: T): T => {
+    kept.push(opened);
+    return opened;
+  };
   let opened: OpenedDrivers | undefined;
-  let runtimes: OpenedRuntimes | undefined;
   return {
     lease,
     elector,
@@ -67,19 +74,15 @@ export function createLeadership(lease: string, recorder: Recorder, options: Lea
     writer: writerTo(control, { gate, observer: ofControl.ownWrites, intercept }),
     targets: singleTarget(target?.behind(gate, intercept)),
     get drivers() {
-      opened ??= openDrivers({ ...options.drivers, work: lease, gate, elector, target: target?.access.cluster });
+      opened ??= keep(openDrivers({ ...options.drivers, work: lease, gate, elector, target: target?.access.cluster }));
       return opened.drivers;
     },
-    get runtimes() {
-      runtimes ??= openRuntimes({ ...options.runtimes, gate });
-      return runtimes.byPool;
-    },
+    keep,
     async endTurns() {
-      await opened?.endTurns();
+      await Promise.all(kept.map(async (one) => await one.endTurns?.()));
     },
     async close() {
-      runtimes?.close();
-      await opened?.close();
+      await Promise.all(kept.map(async (one) => await one.close()));
     },
   };
 }

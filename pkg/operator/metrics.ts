@@ -5,7 +5,6 @@ import { clockMetrics } from '../metrics/clock.ts';
 import { driverMetrics } from '../metrics/driver.ts';
 import { eventMetrics } from '../metrics/events.ts';
 import { gateMetrics } from '../metrics/gate.ts';
-import { ironCoreMetrics } from '../metrics/ironcore.ts';
 import { kubeMetrics } from '../metrics/kube.ts';
 import { leaderMetrics } from '../metrics/leader.ts';
 import { queueMetrics } from '../metrics/queue.ts';
@@ -21,7 +20,6 @@ export function operatorMetrics(registry: Registry) {
     driver: driverMetrics(registry),
     event: eventMetrics(registry),
     gate: gateMetrics(registry),
-    ironCore: ironCoreMetrics(registry),
     kube: kubeMetrics(registry),
     leader: leaderMetrics(registry),
     queue: queueMetrics(registry),

@@ -17,7 +17,7 @@ import type { Transport } from '../kube/transport.ts';
  *  2. A Transport reads for anyone who holds it; to mutate takes a key that only the gated writer and the Lease client import, and it
  *     refuses a mutation that is not admitted, unless it is of a Lease (test/integration/kube-client.test.ts).
  *  3. Only the operator can make a writer, a driver's connection or a gate, and hands them out behind interfaces that the
- *     raw ones do not fit.
+ *     raw ones do not fit; the runtimes of IronCore's pools are opened by its world, behind a gate of the operator.
  *
  * The graph is that of the imports that exist at run time, as the engine itself finds them in the code without its types.
  */
@@ -145,8 +145,8 @@ describe('a manager', () => {
     { file: 'pkg/driver/grpc/client.ts', by: ['pkg/operator/drivers.ts'] },
     { file: 'pkg/driver/gated-driver.ts', by: ['pkg/operator/drivers.ts'] },
     // The runtimes of IronCore.
-    { file: 'pkg/ironcore-runtime/client.ts', by: ['pkg/operator/runtimes.ts'] },
-    { file: 'pkg/ironcore-runtime/gated-runtime.ts', by: ['pkg/operator/runtimes.ts'] },
+    { file: 'pkg/ironcore-runtime/client.ts', by: ['pkg/worlds/ironcore/runtimes.ts'] },
+    { file: 'pkg/ironcore-runtime/gated-runtime.ts', by: ['pkg/worlds/ironcore/runtimes.ts'] },
     // The gates. The one that is always open is for Events, which only report.
     { file: 'pkg/gate/leader-gate.ts', by: ['pkg/operator/election.ts'] },
     {

@@ -47,7 +47,6 @@ import { Work } from './work.ts';
 import { TargetClusters } from './target-clusters.ts';
 import type { TargetCluster } from './target-cluster.ts';
 import type { World } from './world.ts';
-import type { RuntimeHooks } from './runtimes.ts';
 import { type Random, secureRandom } from '../random/random.ts';
 import type { OpenDispatcher } from '../kube/dispatchers.ts';
 import type { OpenEndpoint } from '../kube/endpoint.ts';
@@ -67,7 +66,7 @@ export interface OperatorOptions {
 }
 
 /** For tests, benchmarks and simulations. */
-export interface OperatorHooks extends DriverHooks, RuntimeHooks {
+export interface OperatorHooks extends DriverHooks {
   readonly onRequest?: (record: RequestRecord) => void;
   readonly intercept?: Interceptor;
   /** Leases are renewed by the event loop and the clock of all else, not in a thread of their own: for clocks that jump. */
@@ -419,13 +418,6 @@ export class Operator {
       target: this.#target,
       election: this.#electionOptions(),
       drivers: { addresses: config.drivers, identity, held, clock, log, metrics: metrics.driver, hooks },
-      runtimes: {
-        pools: config.ironCorePools,
-        clock,
-        log,
-        metrics: this.metrics.ironCore,
-        hooks,
-      },
       intercept: hooks?.intercept,
       gate: hooks?.gate,
     };

@@ -50,8 +50,8 @@ export class OutageReports {
   }
 
   /** Reports outages on the Lease of `listener` from now on, and those that others could not report. */
-  subscribe(listener: OutageListener): void {
-    const subject = { ...listener, last: listener.elector?.lease };
+  subscribe({ elector, recorder }: OutageListener): void {
+    const subject = { elector, recorder, last: elector?.lease };
     this.#listeners.push(subject);
     const nowMs = this.#clock.monotonicMs();
     for (const ended of this.#ended) if (nowMs - ended.endedAtMs < RECENT_MS) reportEnd(subject, ended);

@@ -8,6 +8,7 @@ import { silentLogger } from '../../pkg/log/logger.ts';
 import type { Logger } from '../../pkg/log/logger.ts';
 import { autoscaler } from '../../pkg/autoscaler/index.ts';
 import { controllers } from '../../pkg/controllers/index.ts';
+import type { ServedWorld } from '../../pkg/controllers/world.ts';
 import { Operator, type OperatorHooks } from '../../pkg/operator/operator.ts';
 import { WORLDS } from '../../pkg/worlds/index.ts';
 
@@ -21,6 +22,8 @@ export interface RunOptions {
   /** Further flags, by name; without any there is no leader election. */
   readonly flags?: Readonly<Record<string, string>>;
   readonly hooks?: OperatorHooks;
+  /** In place of all of them, where some are made with hooks of their own. */
+  readonly worlds?: readonly ServedWorld[];
   readonly log?: Logger;
   readonly clock?: SystemClock;
 }
@@ -68,7 +71,7 @@ export class InProcessManager implements AsyncDisposable {
       host,
       ...(options.hooks === undefined ? {} : { hooks: options.hooks }),
     });
-    const ended = operator.run(controllers(operator), autoscaler(operator));
+    const ended = operator.run(controllers(operator, options.worlds ?? WORLDS), autoscaler(operator));
     return new InProcessManager(identity, operator, host, ended);
   }
 

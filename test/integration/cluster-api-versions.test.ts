@@ -16,7 +16,7 @@ import { ClusterAPIDriver } from '../../pkg/drivers/cluster-api/driver.ts';
 import { apiVersionOf } from '../../pkg/kube/resource.ts';
 import { clusterAPIMachines } from '../../pkg/apis/cluster-api/resources.ts';
 import { silentLogger } from '../../pkg/log/logger.ts';
-import { CLUSTER_API_KINDS } from '../../pkg/worlds/cluster-api/kinds.ts';
+import { CLUSTER_API_KINDS } from '../../pkg/controllers/cluster-api/kinds.ts';
 import { attachVolume, detachVolume } from '../attachments.ts';
 import { ConversionWebhook } from '../cluster-api/conversion.ts';
 import { definitions } from '../cluster-api/contestant.ts';

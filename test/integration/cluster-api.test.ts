@@ -9,7 +9,7 @@ import type { ClusterAPICluster } from '../../pkg/apis/cluster-api/cluster.ts';
 import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Event, Node } from '../../pkg/apis/wire.ts';
-import { CLUSTER_API_KINDS } from '../../pkg/worlds/cluster-api/kinds.ts';
+import { CLUSTER_API_KINDS } from '../../pkg/controllers/cluster-api/kinds.ts';
 import { attachVolume, detachVolume } from '../attachments.ts';
 import { DIALECTS, type Dialect } from '../cluster-api/dialect.ts';
 import {

@@ -26,7 +26,8 @@ import { simulatedServer, type TestServer } from '../env/api-server.ts';
 import { namespace, type TestNamespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { IriRuntime } from '../../pkg/ironcore-runtime/sim/runtime.ts';
-import { IRONCORE_KINDS } from '../../pkg/worlds/ironcore/kinds.ts';
+import { IRONCORE_KINDS } from '../../pkg/controllers/ironcore/kinds.ts';
+import { ironCore } from '../../pkg/worlds/ironcore/world.ts';
 import { OperatorSession } from './operator-session.ts';
 import { grant } from './shipped-roles.ts';
 
@@ -730,7 +731,10 @@ async function lifeWith(n: number, point: Point): Promise<End> {
       namespace: ns.name,
       controllers: 'ironcore.pools',
       flags: { 'leader-elect': 'false', 'ironcore-pool': `${name}=${own.address}` },
-      hooks: watched === undefined ? {} : { intercept: armed(watched), interceptDriver: armed(watched) },
+      ...(watched !== undefined && {
+        hooks: { intercept: armed(watched) },
+        worlds: [ironCore({ intercept: armed(watched) })],
+      }),
     });
   let isArmed = false;
   const armed =

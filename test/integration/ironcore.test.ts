@@ -15,7 +15,7 @@ import type { RequestRecord } from '../../pkg/kube/transport.ts';
 import { CrashPoint } from '../cloud/crash-point.ts';
 import { OtherScheduler } from '../cloud/ironcore-others.ts';
 import { IriRuntime } from '../../pkg/ironcore-runtime/sim/runtime.ts';
-import { IRONCORE_KINDS } from '../../pkg/worlds/ironcore/kinds.ts';
+import { IRONCORE_KINDS } from '../../pkg/controllers/ironcore/kinds.ts';
 import { Program } from '../e2e/program.ts';
 import { simulatedServer, type TestServer } from '../env/api-server.ts';
 import { namespace, type TestNamespace } from '../env/environment.ts';

@@ -18,7 +18,7 @@ import {
   nodes,
 } from '../../pkg/kube/resource.ts';
 import { clusterMachines, machinePools } from '../../pkg/apis/mirantis/resources.ts';
-import { MIRANTIS_KINDS } from '../../pkg/worlds/mirantis/kinds.ts';
+import { MIRANTIS_KINDS } from '../../pkg/controllers/mirantis/kinds.ts';
 import { secret } from '../builders.ts';
 import { privateApiServer, type TestServer } from '../env/api-server.ts';
 import { eventually } from '../expect/eventually.ts';

@@ -7,6 +7,7 @@ import { writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
 import { ADMIN, type Subject } from '../../hack/control-plane/pki.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import type { Informer } from '../../pkg/cache/lister.ts';
+import type { ServedWorld } from '../../pkg/controllers/world.ts';
 import type { Gate } from '../../pkg/gate/gate.ts';
 import { MACHINE_LEASE } from '../../pkg/leader/names.ts';
 import type { RequestRecord } from '../../pkg/kube/transport.ts';
@@ -23,6 +24,8 @@ export interface OperatorSessionOptions {
   readonly namespace: string;
   readonly controllers: string;
   readonly flags?: Readonly<Record<string, string>>;
+  /** In place of all of them. */
+  readonly worlds?: readonly ServedWorld[];
   readonly hooks?: Omit<OperatorHooks, 'gate'> & { readonly gate?: Gate };
 }
 
@@ -56,7 +59,7 @@ export class OperatorSession implements AsyncDisposable {
 
   /** Resolves when its controllers work. */
   static async start(options: OperatorSessionOptions): Promise<OperatorSession> {
-    const { connection, namespace, controllers, flags, hooks, subject = ADMIN } = options;
+    const { connection, namespace, controllers, flags, hooks, worlds, subject = ADMIN } = options;
     const { url, ca } = connection;
     const identity = await connection.identityFor(subject);
     const directory = mkdtempSync(join(tmpdir(), 'operator-'));
@@ -73,6 +76,7 @@ export class OperatorSession implements AsyncDisposable {
         'machine-safety-apiserver-statuscheck-period': '1h',
         ...flags,
       },
+      ...(worlds && { worlds }),
       hooks: {
         freezeCached: true,
         onRequest: (record) => requests.push(record),

@@ -90,7 +90,7 @@ export class TriedManager implements AsyncDisposable {
       log,
       host,
     });
-    const running = operator.run(controllers(operator), autoscaler(operator));
+    const running = operator.run(controllers(operator, WORLDS), autoscaler(operator));
     let isStopping = false;
     const failed = running.then(
       () => (isStopping ? new Promise<never>(() => undefined) : Promise.reject(endedError(logFile))),

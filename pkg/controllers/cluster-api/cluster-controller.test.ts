@@ -5,7 +5,7 @@ import { MemoryInformer } from '../../../test/memory-informer.ts';
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
-import { CLUSTER_API_MACHINE_INDEXES } from '../../worlds/cluster-api/indexes.ts';
+import { CLUSTER_API_MACHINE_INDEXES } from './indexes.ts';
 import { GateClosedError } from '../../gate/gate.ts';
 import { ApiError } from '../../kube/errors.ts';
 import type { Patch } from '../../kube/patch.ts';

@@ -8,7 +8,7 @@ import { NODE_CLUSTER_ANNOTATION } from '../../apis/cluster-api/keys.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { NODE_INDEXES } from '../../indexes/machine-indexes.ts';
-import { CLUSTER_API_MACHINE_INDEXES } from '../../worlds/cluster-api/indexes.ts';
+import { CLUSTER_API_MACHINE_INDEXES } from './indexes.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { clusterAPIMachines } from '../../apis/cluster-api/resources.ts';
 import { PassNotes } from '../../reconcile/object-pass/pass-notes.ts';

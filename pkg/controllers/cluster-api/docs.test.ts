@@ -9,7 +9,7 @@ import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
-import { CLUSTER_API_MACHINE_INDEXES } from '../../worlds/cluster-api/indexes.ts';
+import { CLUSTER_API_MACHINE_INDEXES } from './indexes.ts';
 import type { Patch } from '../../kube/patch.ts';
 import { apiVersionOf } from '../../kube/resource.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../../apis/cluster-api/resources.ts';

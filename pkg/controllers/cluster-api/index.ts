@@ -1,18 +1,18 @@
 import { ActivityRegistry } from '../../activity/registry.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted, keyBeside, keyOf } from '../../apis/meta.ts';
-import type { Drain } from '../../drain/drain.ts';
-import type { KeptVolumes } from '../../drain/kept-volumes.ts';
 import { eventsAbout } from '../../events/event-sink.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../../apis/cluster-api/resources.ts';
 import { MACHINE_LEASE } from '../../leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
-import { CLUSTER_API_KINDS } from '../../worlds/cluster-api/kinds.ts';
+import { CLUSTER_API_KINDS } from './kinds.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import { endWithResults } from '../../reconcile/last-results.ts';
-import type { DrainRules } from '../machines/drain-rules.ts';
+import type { Draining } from '../draining.ts';
+import type { PodRules } from '../machines/pod-rules.ts';
 import { ClusterAPIClusterController } from './cluster-controller.ts';
 import { DataSecrets } from './data-secrets.ts';
+import { DrainRules } from './drain-rules.ts';
 import { Externals } from './externals.ts';
 import { clusterAPIQueueKeyOf, clusterAPIObjectOf } from './keys.ts';
 import { ClusterAPIMachineController, type ClusterAPIMachineControllerDeps } from './machine-controller.ts';
@@ -27,14 +27,16 @@ const EVENT_SOURCE = 'cluster-api';
 const DRAINS_AT_ONCE = 1_000;
 const UNUSED = { create: 1, initialize: 1, status: 1, delete: 1 };
 
+/** MachineDrainRules, which drains of all machines obey. */
+export function drainRules(operator: Operator): PodRules {
+  const { definitions } = operator.caches.of(CLUSTER_API_KINDS);
+  return new DrainRules({ definitions, open: (resource, refused) => operator.openCache(resource, refused) });
+}
+
 /** Looks after Machines and Clusters of Cluster API whose infrastructure is made by its providers. */
 export function clusterAPI(
   operator: Operator,
-  {
-    drain,
-    rules,
-    keptVolumes,
-  }: { readonly drain: Drain; readonly rules: DrainRules; readonly keptVolumes: KeptVolumes },
+  { drain, rules, keptVolumes }: Draining & { readonly rules: PodRules },
 ): Controller {
   const { caches, clock, log, metrics, reader, config } = operator;
   const cached = caches.of(CLUSTER_API_KINDS);

@@ -8,7 +8,7 @@ import type { Resource } from '../../apis/resource.ts';
 import type { ActivityRegistry } from '../../activity/registry.ts';
 import type { Drain, DrainOutcome } from '../../drain/drain.ts';
 import type { KeptVolumes } from '../../drain/kept-volumes.ts';
-import type { DrainRules } from '../machines/drain-rules.ts';
+import type { PodRules } from '../machines/pod-rules.ts';
 import type { PassNotes } from '../../reconcile/object-pass/pass-notes.ts';
 import type { StepResult } from '../../reconcile/result.ts';
 import type { Target } from '../../targets/targets.ts';
@@ -43,7 +43,7 @@ export interface StepDeps {
   readonly servedAs: (resource: Resource<KubeObject>) => string;
   readonly drains: MachineDrains;
   readonly drain: Drain;
-  readonly rules: Pick<DrainRules, 'of'>;
+  readonly rules: Pick<PodRules, 'of'>;
   readonly keptVolumes: KeptVolumes;
   /** What Nodes follow of their Machines as the flags say. */
   readonly synced: SyncedKeys;

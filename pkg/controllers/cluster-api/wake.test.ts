@@ -5,7 +5,7 @@ import type { ClusterAPICluster } from '../../apis/cluster-api/cluster.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Node, VolumeAttachment } from '../../apis/wire.ts';
-import { CLUSTER_API_MACHINE_INDEXES } from '../../worlds/cluster-api/indexes.ts';
+import { CLUSTER_API_MACHINE_INDEXES } from './indexes.ts';
 import { wakeClusterAPI, wakeOfNodes } from './wake.ts';
 
 const machine = (name: string, providerID?: string, resourceVersion = '1'): ClusterAPIMachine => ({

@@ -4,7 +4,7 @@ import { MemoryClient } from '../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
 import type { IronCoreMachineClass } from '../../apis/ironcore/machine-class.ts';
-import { IRONCORE_MACHINE_INDEXES } from '../../worlds/ironcore/indexes.ts';
+import { IRONCORE_MACHINE_INDEXES } from './indexes.ts';
 import { ironCoreMachines } from '../../apis/ironcore/resources.ts';
 import { ClassLife } from './class-life.ts';
 

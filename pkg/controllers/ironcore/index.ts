@@ -4,11 +4,13 @@ import { CONTROL } from '../../gate/gate.ts';
 import { ironCoreMachineClasses, ironCoreMachinePools, ironCoreMachines } from '../../apis/ironcore/resources.ts';
 import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from '../../leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
-import { IRONCORE_KINDS } from '../../worlds/ironcore/kinds.ts';
+import { IRONCORE_KINDS } from './kinds.ts';
+import type { PoolRuntime } from '../../ironcore-runtime/gated-runtime.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import { ClassLife } from './class-life.ts';
 import { Eviction } from './eviction.ts';
 import { lifecycleObjectOf } from './lifecycle-keys.ts';
+import { type IronCoreMetrics, ironCoreMetrics } from './metrics.ts';
 import { Departures } from './machine/departures.ts';
 import { HeldClaims } from './machine/held-claims.ts';
 import { KeptMachines } from './machine/kept-machines.ts';
@@ -94,13 +96,19 @@ export function ironCoreLifecycle(operator: Operator): Controller {
   };
 }
 
-/** Serves pools of IronCore, each by the runtime that `--ironcore-pool` names, and makes the Machines in them real. */
-export function ironCoreServing(operator: Operator): Controller[] {
+/** Opens the runtimes of the pools, by pool. */
+type OpenRuntimes = (metrics: IronCoreMetrics) => ReadonlyMap<string, PoolRuntime>;
+
+/** Serves pools of IronCore, each by its runtime, and makes the Machines in them real. */
+export function ironCoreServing(operator: Operator, open: OpenRuntimes): Controller[] {
   const identity = uuidOf(operator.random);
   // Short: Leases note many, and machines have one each.
   const claims = new PoolClaims({ process: identity.slice(0, PROCESS_LENGTH) });
   const recorder = eventsAbout(ironCoreMachinePools, operator.recorder(MACHINE_EVENTS));
+  const metrics = ironCoreMetrics(operator.registry);
   const known = {
+    metrics,
+    runtimes: open(metrics),
     served: new ServedPools(),
     poolUIDs: new PoolUIDs(),
     identity,
@@ -115,6 +123,8 @@ const PROCESS_LENGTH = 13;
 
 /** What those who serve pools know of them from each other. */
 interface PoolSources {
+  readonly metrics: IronCoreMetrics;
+  readonly runtimes: ReturnType<OpenRuntimes>;
   readonly served: ServedPools;
   readonly poolUIDs: PoolUIDs;
   /** Of this start of the process. */
@@ -127,9 +137,9 @@ interface PoolSources {
 const POOL_EVENTS = 'ironcore-pools';
 
 function ironCorePoolsOf(operator: Operator, known: PoolSources): Controller {
-  const { served, poolUIDs, identity, claims, rivals } = known;
-  const { caches, clock, config, reader, metrics } = operator;
-  const { writer, runtimes } = operator.under(IRONCORE_POOLS_LEASE);
+  const { served, poolUIDs, identity, claims, rivals, metrics, runtimes } = known;
+  const { caches, clock, config, reader } = operator;
+  const { writer } = operator.under(IRONCORE_POOLS_LEASE);
   const cached = caches.of(IRONCORE_KINDS);
   const pools = new IronCorePoolController({
     runtimes,
@@ -152,7 +162,7 @@ function ironCorePoolsOf(operator: Operator, known: PoolSources): Controller {
     served,
     rivals,
     recorder: eventsAbout(ironCoreMachinePools, operator.recorder(POOL_EVENTS)),
-    metrics: metrics.ironCore,
+    metrics,
     writer,
     clock,
   });
@@ -174,11 +184,10 @@ const MACHINE_EVENTS = 'ironcore-machines';
 const MACHINE_PASSES = 20;
 
 function ironCoreMachinesOf(operator: Operator, known: PoolSources): Controller {
-  const { served, poolUIDs, claims, rivals } = known;
+  const { served, poolUIDs, claims, rivals, metrics, runtimes } = known;
   const { caches, clock, log, reader } = operator;
-  const { writer, runtimes } = operator.under(IRONCORE_POOLS_LEASE);
+  const { writer } = operator.under(IRONCORE_POOLS_LEASE);
   const cached = caches.of(IRONCORE_KINDS);
-  const metrics = operator.metrics.ironCore;
   const recorder = operator.recorder(MACHINE_EVENTS);
   const shared = {
     machines: cached.ironCoreMachines,

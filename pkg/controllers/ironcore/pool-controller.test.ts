@@ -7,12 +7,12 @@ import { MemoryInformer } from '../../../test/memory-informer.ts';
 import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
 import type { IronCoreMachineClass } from '../../apis/ironcore/machine-class.ts';
 import type { IronCoreMachinePool } from '../../apis/ironcore/machine-pool.ts';
-import { IRONCORE_MACHINE_INDEXES } from '../../worlds/ironcore/indexes.ts';
+import { IRONCORE_MACHINE_INDEXES } from './indexes.ts';
 import type { PoolRuntime } from '../../ironcore-runtime/gated-runtime.ts';
 import { RuntimeError } from '../../ironcore-runtime/error.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { ironCoreMachinePools } from '../../apis/ironcore/resources.ts';
-import { ironCoreMetrics } from '../../metrics/ironcore.ts';
+import { ironCoreMetrics } from './metrics.ts';
 import { IronCorePoolController } from './pool-controller.ts';
 import { ServedPools } from './served-pools.ts';
 

@@ -19,7 +19,7 @@ import { replacing } from '../../kube/merge-change.ts';
 import { statusPatch } from '../../kube/patch.ts';
 import { ironCoreMachinePools } from '../../apis/ironcore/resources.ts';
 import { isEqualInGo } from '../../kube/zero-values.ts';
-import type { IronCoreMetrics } from '../../metrics/ironcore.ts';
+import type { IronCoreMetrics } from './metrics.ts';
 import { requeue, waitFor, type StepResult } from '../../reconcile/result.ts';
 import type { Queue } from '../../workqueue/queue.ts';
 import { CLAIMED_BY_ANOTHER, type Rivals } from './machine/rivals.ts';

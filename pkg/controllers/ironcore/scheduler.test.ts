@@ -4,7 +4,7 @@ import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
 import type { IronCoreMachinePool, IronCoreMachinePoolStatus } from '../../apis/ironcore/machine-pool.ts';
-import { IRONCORE_MACHINE_INDEXES } from '../../worlds/ironcore/indexes.ts';
+import { IRONCORE_MACHINE_INDEXES } from './indexes.ts';
 import { ApiError } from '../../kube/errors.ts';
 import type { Patch } from '../../kube/patch.ts';
 import { Scheduler, type SchedulerDeps } from './scheduler.ts';

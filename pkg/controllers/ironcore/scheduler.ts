@@ -6,7 +6,7 @@ import { isBeingDeleted, keyOf, refOf } from '../../apis/meta.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Clock } from '../../clock/clock.ts';
 import type { ObjectEvents } from '../../events/event-sink.ts';
-import { ANY_CLASS } from '../../worlds/ironcore/indexes.ts';
+import { ANY_CLASS } from './indexes.ts';
 import type { Writer } from '../../kube/client.ts';
 import { ApiError, ignoreNotFound, isConflict, isTooManyRequests, mayHaveHappened } from '../../kube/errors.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../kube/patch.ts';

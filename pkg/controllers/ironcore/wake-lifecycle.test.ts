@@ -5,7 +5,7 @@ import type { IronCoreMachine } from '../../apis/ironcore/machine.ts';
 import type { IronCoreMachineClass } from '../../apis/ironcore/machine-class.ts';
 import type { IronCoreMachinePool } from '../../apis/ironcore/machine-pool.ts';
 import type { Lease } from '../../apis/wire.ts';
-import { IRONCORE_MACHINE_INDEXES } from '../../worlds/ironcore/indexes.ts';
+import { IRONCORE_MACHINE_INDEXES } from './indexes.ts';
 import { lifecycleObjectOf } from './lifecycle-keys.ts';
 import { wakeLifecycle } from './wake-lifecycle.ts';
 

@@ -9,7 +9,7 @@ import type { Trust } from '../../gate/leader-gate.ts';
 import type { Outage } from '../../gate/outage.ts';
 import type { Random } from '../../random/random.ts';
 import type { Targets } from '../../targets/targets.ts';
-import type { DrainRules } from '../machines/drain-rules.ts';
+import type { PodRules } from '../machines/pod-rules.ts';
 import type { Owners } from '../machines/owners.ts';
 import type { ReplacementPace } from '../machines/pace.ts';
 import type { ReplacementBudget } from '../machines/replacement-budget.ts';
@@ -45,7 +45,7 @@ export interface MachineStepsDeps extends Omit<ClassSources, 'vmClasses'>, Machi
   readonly activities: MachineActivities;
   readonly drain: Drain;
   /** What drains do about pods; undefined: all leave. */
-  readonly rules?: Pick<DrainRules, 'of'> | undefined;
+  readonly rules?: Pick<PodRules, 'of'> | undefined;
   readonly bootstrapTokens: Pick<BootstrapTokens, 'of' | 'forget'>;
   readonly gate: Gate;
   readonly trust: Trust;

@@ -2,7 +2,6 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf, keyOf } from '../../apis/meta.ts';
 import type { Config } from '../../config/config.ts';
 import { ActivityRegistry } from '../../activity/registry.ts';
-import type { Drain } from '../../drain/drain.ts';
 import { isDeletedByForce } from '../../driver/concerned-clusters.ts';
 import type { Drivers } from '../../driver/drivers.ts';
 import { eventsAbout } from '../../events/event-sink.ts';
@@ -13,10 +12,10 @@ import { replacementMetrics } from './replacement-metrics.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import { endWithResults } from '../../reconcile/last-results.ts';
+import type { Draining } from '../draining.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../machines/events.ts';
 import { nodeAccess, type NodeAccess } from '../machines/node-access.ts';
-import type { DrainRules } from '../machines/drain-rules.ts';
 import type { Owners } from '../machines/owners.ts';
 import type { ReplacementBudget } from '../machines/replacement-budget.ts';
 import { HOLD_KINDS, holdOf } from '../machines/replacement-hold.ts';
@@ -35,7 +34,7 @@ import { workInProgress } from './work-in-progress.ts';
 import { wakeMachines, wakeMachinesByPolicy, wakeMachinesOfClasses, wakeMachinesOfOrphans } from './wake.ts';
 
 /** What the machine controller shares with others. */
-export interface MachineShare {
+export interface MachineShare extends Pick<Draining, 'drain' | 'rules'> {
   readonly secrets: SecretContents;
   readonly budget: ReplacementBudget;
   readonly pace: ReplacementPace;
@@ -43,10 +42,6 @@ export interface MachineShare {
   /** Those of the operator, with somebody who takes note of calls. */
   readonly drivers: Drivers;
   readonly vmStates: VMStates;
-  /** Empties Nodes, within the limits of the process. */
-  readonly drain: Drain;
-  /** What drains do about pods, where rules of Cluster API are obeyed. */
-  readonly rules: DrainRules | undefined;
 }
 
 /** How many of each kind of long work run at once. Drains have their own place, so that they never hold up the rest. */

@@ -6,7 +6,7 @@ import {
 } from '../../apis/mirantis/resources.ts';
 import { MANAGER_LEASE } from '../../leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
-import { MIRANTIS_KINDS } from '../../worlds/mirantis/kinds.ts';
+import { MIRANTIS_KINDS } from './kinds.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import type { Reconcile } from '../../reconcile/worker.ts';
 import { ClusterController } from './cluster-controller.ts';

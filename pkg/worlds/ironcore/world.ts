@@ -1,15 +1,32 @@
 import { ironCoreMachines } from '../../apis/ironcore/resources.ts';
+import { ironCoreLifecycle, ironCoreScheduler, ironCoreServing } from '../../controllers/ironcore/index.ts';
+import { IRONCORE_KINDS } from '../../controllers/ironcore/kinds.ts';
+import type { ServedWorld } from '../../controllers/world.ts';
 import { IRONCORE_SCHEDULER_LEASE } from '../../leader/names.ts';
-import type { World } from '../../operator/world.ts';
-import { IRONCORE_KINDS } from './kinds.ts';
 import { IRONCORE_ROLES, POOLS_FILE, SCHEDULER_FILE } from './roles.ts';
+import { openRuntimes, type RuntimeHooks } from './runtimes.ts';
 
-export const IRONCORE: World = {
-  name: 'ironcore',
-  kinds: IRONCORE_KINDS,
-  roles: IRONCORE_ROLES,
-  alone: {
-    probed: ironCoreMachines,
-    roleFile: (leases) => (leases.has(IRONCORE_SCHEDULER_LEASE) ? SCHEDULER_FILE : POOLS_FILE),
-  },
-};
+export const IRONCORE = ironCore();
+
+/** IronCore; its runtimes are connected to with `hooks`. */
+export function ironCore(hooks: RuntimeHooks = {}): ServedWorld {
+  return {
+    name: 'ironcore',
+    kinds: IRONCORE_KINDS,
+    roles: IRONCORE_ROLES,
+    alone: {
+      probed: ironCoreMachines,
+      roleFile: (leases) => (leases.has(IRONCORE_SCHEDULER_LEASE) ? SCHEDULER_FILE : POOLS_FILE),
+    },
+    controllers(operator) {
+      const { leases, controllers } = operator.config;
+      return [
+        ...(leases.has(IRONCORE_SCHEDULER_LEASE) ? [ironCoreScheduler(operator)] : []),
+        ...(controllers.has('ironcore.lifecycle') ? [ironCoreLifecycle(operator)] : []),
+        ...(controllers.has('ironcore.pools')
+          ? ironCoreServing(operator, (metrics) => openRuntimes(operator, metrics, hooks))
+          : []),
+      ];
+    },
+  };
+}

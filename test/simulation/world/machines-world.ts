@@ -8,7 +8,7 @@ import type {
 } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { Lease, Node } from '../../../pkg/apis/wire.ts';
 import { Simulation } from '../../../pkg/drivers/sim/simulation.ts';
-import type { IronCoreRuntime } from '../../../pkg/ironcore-runtime/runtime.ts';
+import type { ServedWorld } from '../../../pkg/controllers/world.ts';
 import { silentLogger } from '../../../pkg/log/logger.ts';
 import { charactersOf, type Random, uuidOf } from '../../../pkg/random/random.ts';
 import { SimulatedAPIServer } from '../api-server/api-server.ts';
@@ -54,8 +54,8 @@ export interface MachinesWorldOptions {
   readonly furnish?: ((world: MachinesWorld) => void) | undefined;
   /** What the simulated cloud takes in place of the provider spec of a class; the same, unless it is given. */
   readonly simulatedSpec?: (providerSpec: unknown) => unknown;
-  /** The way of a process to the runtime of a pool of IronCore, where its flags name such pools. */
-  readonly openRuntime?: ((world: MachinesWorld, caller: Caller, pool: string) => IronCoreRuntime) | undefined;
+  /** In place of all that a process serves, where some is reached in another way here. */
+  readonly worlds?: ((world: MachinesWorld, caller: Caller) => readonly ServedWorld[]) | undefined;
   readonly keepsTrace?: boolean;
   /** Wall time of its beginning; the first moment of 2026 unless it is given. */
   readonly epochMs?: number | undefined;
@@ -110,7 +110,7 @@ export class MachinesWorld implements AsyncDisposable {
       kinds: [],
       furnish: undefined,
       simulatedSpec: (providerSpec) => providerSpec,
-      openRuntime: undefined,
+      worlds: undefined,
       keepsTrace: false,
       epochMs: undefined,
       ...options,
@@ -122,7 +122,7 @@ export class MachinesWorld implements AsyncDisposable {
     const control = this.#server(seededRandom(seed, 'control cluster'));
     this.servers = { control, target: hasTarget ? this.#server(seededRandom(seed, 'target cluster')) : control };
     const { time, trace, weather, servers } = this;
-    const { openRuntime, simulatedSpec } = this.#options;
+    const { worlds, simulatedSpec } = this.#options;
     this.processes = new Processes({
       seed,
       time,
@@ -134,7 +134,7 @@ export class MachinesWorld implements AsyncDisposable {
       simulatedSpec,
       holders: () =>
         new Set((this.#list('control', 'leases') as readonly Lease[]).map(({ spec }) => spec?.holderIdentity)),
-      openRuntime: openRuntime && ((caller, pool) => openRuntime(this, caller, pool)),
+      worlds: worlds && ((caller) => worlds(this, caller)),
     });
   }
 

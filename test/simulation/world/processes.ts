@@ -2,9 +2,10 @@ import { fixedEndpoint } from '../../../hack/control-plane/fixed-endpoint.ts';
 import { parseDuration } from '../../../pkg/apis/duration.ts';
 import type { Driver, DriverCall, MachineRequest } from '../../../pkg/driver/driver.ts';
 import type { Simulation } from '../../../pkg/drivers/sim/simulation.ts';
-import type { IronCoreRuntime } from '../../../pkg/ironcore-runtime/runtime.ts';
+import type { ServedWorld } from '../../../pkg/controllers/world.ts';
 import type { Endpoint } from '../../../pkg/kube/endpoint.ts';
 import { hexOf } from '../../../pkg/random/random.ts';
+import { WORLDS } from '../../../pkg/worlds/index.ts';
 import type { APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts';
 import { type RequestFault, SimulatedConnection } from './network.ts';
 import { seededRandom } from './seeded-random.ts';
@@ -56,7 +57,7 @@ export interface ProcessesParts {
   /** Identities by which Leases are held. */
   readonly holders: () => ReadonlySet<string | undefined>;
   /** The way of a process to the runtime of a pool of IronCore. */
-  readonly openRuntime: ((caller: Caller, pool: string) => IronCoreRuntime) | undefined;
+  readonly worlds: ((caller: Caller) => readonly ServedWorld[]) | undefined;
 }
 
 /** The processes of the program in a world, what they ask for, and what happens to them. */
@@ -113,7 +114,7 @@ export class Processes {
 
   /** Starts a process; those before go on unless they were killed. */
   async start(): Promise<SimulatedProcess> {
-    const { seed, time, trace, servers, weather, flags, simulation, simulatedSpec, openRuntime } = this.#parts;
+    const { seed, time, trace, servers, weather, flags, simulation, simulatedSpec, worlds } = this.#parts;
     this.#starts += 1;
     const clock = new VirtualClock(time);
     const name = `process ${this.#starts}`;
@@ -137,7 +138,7 @@ export class Processes {
         trace.add(`${name} driver ${method} ${machine}`);
         return caller.asked(method, machine, true);
       }),
-      openRuntime: openRuntime && ((pool) => openRuntime(caller, pool)),
+      worlds: worlds?.(caller) ?? WORLDS,
       openEndpoint: endpointOf,
       told: (text) => trace.add(`${name} log ${text}`),
       openDispatcher: (server) =>

@@ -6,12 +6,11 @@ import { autoscaler, type ListenForAutoscalers } from '../../../pkg/autoscaler/i
 import type { RpcHandler } from '../../../pkg/autoscaler/grpc-server.ts';
 import { configFrom } from '../../../pkg/config/config.ts';
 import { controllers } from '../../../pkg/controllers/index.ts';
+import type { ServedWorld } from '../../../pkg/controllers/world.ts';
 import type { Driver } from '../../../pkg/driver/driver.ts';
-import type { IronCoreRuntime } from '../../../pkg/ironcore-runtime/runtime.ts';
 import type { OpenEndpoint } from '../../../pkg/kube/endpoint.ts';
 import type { LogFields, Logger } from '../../../pkg/log/logger.ts';
 import { Operator } from '../../../pkg/operator/operator.ts';
-import { WORLDS } from '../../../pkg/worlds/index.ts';
 import type { Random } from '../../../pkg/random/random.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
@@ -29,7 +28,7 @@ export interface ProcessParts {
   readonly identity: string;
   readonly random: Random;
   readonly driver: Driver;
-  readonly openRuntime?: ((pool: string) => IronCoreRuntime) | undefined;
+  readonly worlds: readonly ServedWorld[];
   readonly openDispatcher: (server: string) => Connection;
   readonly openEndpoint: OpenEndpoint;
   /** Told of its log, from info on. */
@@ -77,7 +76,7 @@ export class SimulatedProcess {
     const host = new Host();
     const connections: Connection[] = [];
     const operator = await Operator.open({
-      worlds: WORLDS,
+      worlds: parts.worlds,
       config: configFrom(
         'machinist run',
         new Map(Object.entries(parts.flags).map(([name, given]) => [name, [given].flat()])),
@@ -97,7 +96,6 @@ export class SimulatedProcess {
         },
         openEndpoint,
         openDriver: () => mortal(parts.driver, clock),
-        ...(parts.openRuntime && { openRuntime: parts.openRuntime }),
         leasesInMainThread: true,
         servesHealth: false,
       },
@@ -111,7 +109,7 @@ export class SimulatedProcess {
       };
       return Promise.resolve({ address: identity, drop: () => undefined, close });
     };
-    void started.#follow(operator.run(controllers(operator), autoscaler(operator, listen)));
+    void started.#follow(operator.run(controllers(operator, parts.worlds), autoscaler(operator, listen)));
     return started;
   }
 

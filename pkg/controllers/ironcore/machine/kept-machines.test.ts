@@ -8,7 +8,7 @@ import { Machine } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { ironCoreMachinePools } from '../../../apis/ironcore/resources.ts';
 import { silentLogger } from '../../../log/logger.ts';
-import { ironCoreMetrics } from '../../../metrics/ironcore.ts';
+import { ironCoreMetrics } from '../metrics.ts';
 import { KeptMachines, type Kept } from './kept-machines.ts';
 
 const { signal } = new AbortController();

@@ -5,7 +5,7 @@ import type { ObjectEvents } from '../../../events/event-sink.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import type { Writer } from '../../../kube/client.ts';
 import type { Logger } from '../../../log/logger.ts';
-import type { IronCoreMetrics } from '../../../metrics/ironcore.ts';
+import type { IronCoreMetrics } from '../metrics.ts';
 import { conditionOf } from '../../../reconcile/conditions.ts';
 import { releaseHint, type Release } from '../../vms/orphan-release.ts';
 import { NAME_LABEL, MACHINE_NAMESPACE_LABEL } from './keys.ts';

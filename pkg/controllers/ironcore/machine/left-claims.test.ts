@@ -9,13 +9,13 @@ import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts
 import type { IronCoreNetworkInterface } from '../../../apis/ironcore/network-interface.ts';
 import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
 import { keyOf } from '../../../apis/meta.ts';
-import { IRONCORE_NETWORK_INTERFACE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../../../worlds/ironcore/indexes.ts';
+import { IRONCORE_NETWORK_INTERFACE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../indexes.ts';
 import { Machine } from '../../../ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { ironCoreMachines } from '../../../apis/ironcore/resources.ts';
 import { silentLogger } from '../../../log/logger.ts';
-import { ironCoreMetrics } from '../../../metrics/ironcore.ts';
+import { ironCoreMetrics } from '../metrics.ts';
 import { Departures } from './departures.ts';
 import { LeftClaims } from './left-claims.ts';
 import { Sightings } from './sightings.ts';

@@ -13,7 +13,7 @@ import { ignoreNotFound, isDenial, type ApiError } from '../../../kube/errors.ts
 import type { Resource } from '../../../apis/resource.ts';
 import { ironCoreMachines, ironCoreNetworkInterfaces, ironCoreVolumes } from '../../../apis/ironcore/resources.ts';
 import type { Logger } from '../../../log/logger.ts';
-import type { IronCoreMetrics } from '../../../metrics/ironcore.ts';
+import type { IronCoreMetrics } from '../metrics.ts';
 import { releaseOf } from '../../vms/orphan-release.ts';
 import { resourceClaimantOf, releaseClaim, type Used } from './claiming.ts';
 import type { Departures } from './departures.ts';

@@ -18,7 +18,7 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { toTimestamp } from '../../../clock/clock.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
-import { IRONCORE_NETWORK_INTERFACE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../../../worlds/ironcore/indexes.ts';
+import { IRONCORE_NETWORK_INTERFACE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../indexes.ts';
 import { RuntimeError } from '../../../ironcore-runtime/error.ts';
 import type { PoolRuntime } from '../../../ironcore-runtime/gated-runtime.ts';
 import {

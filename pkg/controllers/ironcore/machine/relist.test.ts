@@ -13,7 +13,7 @@ import { toTimestamp } from '../../../clock/clock.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import type { Reader } from '../../../kube/client.ts';
 import { silentLogger } from '../../../log/logger.ts';
-import { ironCoreMetrics } from '../../../metrics/ironcore.ts';
+import { ironCoreMetrics } from '../metrics.ts';
 import { PoolClaims } from '../pool-claims.ts';
 import { PoolUIDs } from '../pool-uids.ts';
 import { Departures } from './departures.ts';

@@ -9,7 +9,7 @@ import { MachineState, VolumeState } from '../../../ironcore-runtime/gen/ironcor
 import type { RuntimeMachine } from '../../../ironcore-runtime/runtime.ts';
 import type { Reader } from '../../../kube/client.ts';
 import type { Logger } from '../../../log/logger.ts';
-import type { IronCoreMetrics } from '../../../metrics/ironcore.ts';
+import type { IronCoreMetrics } from '../metrics.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
 import type { PoolClaims } from '../pool-claims.ts';
 import type { PoolUIDs } from '../pool-uids.ts';

@@ -4,7 +4,7 @@ import { MemoryInformer } from '../../../../test/memory-informer.ts';
 import type { IronCoreMachine } from '../../../apis/ironcore/machine.ts';
 import type { IronCoreVolume } from '../../../apis/ironcore/volume.ts';
 import type { KubeObject } from '../../../apis/meta.ts';
-import { IRONCORE_MACHINE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../../../worlds/ironcore/indexes.ts';
+import { IRONCORE_MACHINE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../indexes.ts';
 import type { IronCoreMachinePool } from '../../../apis/ironcore/machine-pool.ts';
 import { CREATION_SENT_ANNOTATION, DELETION_SENT_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { wakeIronCoreMachines, type Watched } from './wake.ts';

@@ -2,7 +2,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { MINUTE_MS } from '../../../clock/clock.ts';
 import type { DrainRequest } from '../../../drain/drain.ts';
-import type { DrainRules } from '../../machines/drain-rules.ts';
+import type { PodRules } from '../../machines/pod-rules.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { drainTimeoutMsOf, maxEvictRetriesOf, type MachineSettings } from '../../machines/settings.ts';
 import type { Collaborators } from '../collaborators.ts';
@@ -72,7 +72,7 @@ export function describeForce(reason: ForceReason, { forcedBy = '' }: Pick<Drain
 
 /** What the drain engine is asked for. */
 export function requestOf(
-  deps: DeadlineDeps & { readonly resolveClass: ResolveClass; readonly rules?: Pick<DrainRules, 'of'> | undefined },
+  deps: DeadlineDeps & { readonly resolveClass: ResolveClass; readonly rules?: Pick<PodRules, 'of'> | undefined },
   ctx: MachineContext,
   plan: DrainPlan,
   force: ForceReason | undefined,

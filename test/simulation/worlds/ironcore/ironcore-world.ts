@@ -13,6 +13,7 @@ import {
   UID_LABEL,
 } from '../../../../pkg/controllers/ironcore/machine/keys.ts';
 import type { Random } from '../../../../pkg/random/random.ts';
+import { ironCore } from '../../../../pkg/worlds/ironcore/world.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 import type { Population } from '../../world/population.ts';
 import { integerIn, oneOf, seededRandom } from '../../world/seeded-random.ts';
@@ -365,7 +366,9 @@ export const IRONCORE: WorldKind = {
       provideStorage(world, seededRandom(options.seed, 'storage'));
       furnish(world);
     },
-    openRuntime: (world, caller, pool) => Runtimes.of(world, options.seed).connect(caller, pool),
+    worlds: (world, caller) => [
+      ironCore({ openRuntime: (pool) => Runtimes.of(world, options.seed).connect(caller, pool) }),
+    ],
   }),
   populate: (world, seed) => new IronCoreMachines(world, seed),
 };

@@ -4,7 +4,9 @@ import { customResourceDefinitions, secrets } from '../../kube/resource.ts';
 import { CLUSTER_API_FILE, clusterAPIClusters, clusterAPIMachines } from '../../apis/cluster-api/resources.ts';
 import { type ProcessRole, cached } from '../../operator/cached/kind.ts';
 
-const isClusterAPI = ({ controllers }: ProcessRole): boolean => controllers.has('cluster-api');
+/** Whether Machines of Cluster API are looked after. */
+export const isClusterAPI = ({ controllers }: Pick<ProcessRole, 'controllers'>): boolean =>
+  controllers.has('cluster-api');
 
 /** Where they are looked after. */
 const places = ({ clusterAPIEverywhere = false, namespace }: ProcessRole): { readonly namespace?: string } =>

@@ -2,7 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 
 import type { MachineDrainRule } from '../../apis/cluster-api/drain-rule.ts';
 import type { Pod } from '../../apis/wire.ts';
-import { podRulesOf, type DrainedMachine } from './pod-rules.ts';
+import type { DrainedMachine } from '../machines/pod-rules.ts';
+import { podRulesOf } from './read-drain-rules.ts';
 
 const META = { uid: 'u', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
 const MACHINE: DrainedMachine = { namespace: 'ns', labels: { os: 'linux' }, clusterLabels: { stage: 'production' } };

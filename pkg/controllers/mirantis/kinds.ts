@@ -13,7 +13,7 @@ const CLUSTERS =
 const POOLS = 'MachinePools of Mirantis Container Cloud: pools are not served';
 
 /** Whether Machines of Mirantis Container Cloud are served. */
-export const isMirantis = ({ controllers }: ProcessRole): boolean => controllers.has('mirantis');
+export const isMirantis = ({ controllers }: Pick<ProcessRole, 'controllers'>): boolean => controllers.has('mirantis');
 
 /** The kinds of the front end for Mirantis Container Cloud. */
 export const MIRANTIS_KINDS = {

@@ -6,7 +6,8 @@ import type { Pod } from '../../apis/wire.ts';
 import type { Drain, DrainRequest } from '../../drain/drain.ts';
 import type { Reader } from '../../kube/client.ts';
 import { ApiError } from '../../kube/errors.ts';
-import { DrainRules, obeying, type DrainRulesDeps } from './drain-rules.ts';
+import { obeying } from '../machines/pod-rules.ts';
+import { DrainRules, type DrainRulesDeps } from './drain-rules.ts';
 
 const META = { uid: 'u', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
 const MACHINE = { namespace: 'ns', labels: {}, clusterLabels: {} };

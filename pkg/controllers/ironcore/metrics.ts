@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 
-import { declaring } from './declaring.ts';
+import { declaring } from '../../metrics/declaring.ts';
 
 /** Declares the metrics of the runtimes of IronCore's pools in `registry`. */
 export function ironCoreMetrics(registry: Registry) {

@@ -3,14 +3,15 @@ import { DRAIN_RULES_DEFINITION } from '../../apis/cluster-api/keys.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Pod } from '../../apis/wire.ts';
 import type { Informer } from '../../cache/lister.ts';
-import type { Drain, PodRule } from '../../drain/drain.ts';
+import type { PodRule } from '../../drain/drain.ts';
 import type { Reader } from '../../kube/client.ts';
 import type { ApiError } from '../../kube/errors.ts';
 import { namespaces, versionsOf } from '../../kube/resource.ts';
 import type { Resource } from '../../apis/resource.ts';
 import { machineDrainRules } from '../../apis/cluster-api/resources.ts';
 import type { Target } from '../../targets/targets.ts';
-import { DrainRuleError, podRulesOf, type DrainedMachine } from './pod-rules.ts';
+import type { DrainedMachine, PodRules } from '../machines/pod-rules.ts';
+import { DrainRuleError, podRulesOf } from './read-drain-rules.ts';
 
 /** A cache that can be given up. */
 interface Cache {
@@ -27,7 +28,7 @@ export interface DrainRulesDeps {
 }
 
 /** The MachineDrainRules of the namespaces that are looked after, for as long as their kind is served. While they cannot be read nothing is drained. */
-export class DrainRules {
+export class DrainRules implements PodRules {
   readonly #deps: DrainRulesDeps;
   readonly #changed = new Set<() => void>();
   #cache: Cache | undefined;
@@ -42,7 +43,6 @@ export class DrainRules {
     });
   }
 
-  /** Adds a listener for changes, until the function that it returns is called. */
   onChange(listener: () => void): () => void {
     this.#changed.add(listener);
     return () => void this.#changed.delete(listener);
@@ -99,24 +99,6 @@ export class DrainRules {
   #report(): void {
     for (const listener of this.#changed) listener();
   }
-}
-
-/** Drains as another one does, anew whenever rules change that it obeys. */
-export function obeying(drain: Drain, rules: Pick<DrainRules, 'onChange'>): Drain {
-  return async (request, signal, report) => {
-    if (request.rules === undefined || request.force) return await drain(request, signal, report);
-    for (;;) {
-      const change = new AbortController();
-      const unsubscribe = rules.onChange(() => change.abort(new Error('MachineDrainRules have changed')));
-      try {
-        return await drain(request, AbortSignal.any([signal, change.signal]), report);
-      } catch (err) {
-        if (signal.aborted || !change.signal.aborted) throw err;
-      } finally {
-        unsubscribe();
-      }
-    }
-  };
 }
 
 /** Why rules cannot be read, and what would help. */
