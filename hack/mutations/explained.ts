@@ -39,13 +39,6 @@ export const EXPLAINED: readonly Explanation[] = [
     from: '|| markedMs === undefined',
     why: 'The comparison below is false when it is undefined.',
   },
-  {
-    in: 'Drains.advance',
-    kind: 'condition',
-    from: "force === undefined ? 'a forced drain is no longer requested' : describeForce(force, plan)",
-    to: "'a forced drain is no longer requested'",
-    why: 'The reason of the abort ends with the drain, whose failure is not reported: another one takes its place.',
-  },
 ];
 
 /** The explanation of a mutant, if it has one. */

@@ -55,10 +55,10 @@ export interface DrainRequest {
   /** Pods with volumes leave with all the others, and no volume is waited for. Without it they leave one by one, each with its volumes. */
   readonly isVolumeBlind?: boolean;
   /**
-   * Nobody on the Node ends pods: its kubelet does not answer. Pods are evicted with the shortest grace, and one whose grace has been over for a moment
-   * counts as gone.
+   * Asked when the drain begins: whether nobody on the Node ends pods, because its kubelet does not answer. Pods are evicted with the shortest
+   * grace then, and one whose grace has been over for a moment counts as gone. What it throws ends the drain.
    */
-  readonly isNodeSilent?: boolean;
+  readonly isNodeSilent?: (signal: AbortSignal) => Promise<boolean>;
   /**
    * Asked when the drain begins: what is done about each pod but those of DaemonSets and mirror pods, which stay. Without it all leave at
    * once. What it throws ends the drain; a forced one goes on as without it.

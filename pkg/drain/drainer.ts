@@ -49,17 +49,20 @@ export interface DrainerDeps {
 export function createDrainer(deps: DrainerDeps): Drain {
   const targetChanges = new TargetChanges(deps.clock);
   const budgets = new WeakMap<Target, Budgets>();
-  return (request, signal, report = () => undefined) => {
+  return async (request, signal, report = () => undefined) => {
     const { target } = request;
+    const isNodeSilent = request.isNodeSilent !== undefined && (await request.isNodeSilent(signal));
     const known = budgets.get(target) ?? new Budgets({ reader: target.reader, clock: deps.clock });
     budgets.set(target, known);
-    const run = new DrainRun({ ...deps, request, targetChanges, budgets: known, progress: new DrainTracker(report) });
-    return run.run(signal);
+    const progress = new DrainTracker(report);
+    const run = new DrainRun({ ...deps, request, isNodeSilent, targetChanges, budgets: known, progress });
+    return await run.run(signal);
   };
 }
 
 interface RunDeps extends DrainerDeps {
   readonly request: DrainRequest;
+  readonly isNodeSilent: boolean;
   readonly targetChanges: TargetChanges;
   readonly budgets: Budgets;
   readonly progress: DrainTracker;
@@ -77,7 +80,7 @@ class DrainRun {
   #hasChecked = false;
 
   constructor(deps: RunDeps) {
-    const { request, limits, clock, progress, budgets } = deps;
+    const { request, isNodeSilent, limits, clock, progress, budgets } = deps;
     this.#deps = deps;
     this.#log = deps.log.child({ node: request.nodeName, cluster: request.target.cluster });
     this.#pods = new NodePods({
@@ -87,13 +90,13 @@ class DrainRun {
       log: this.#log,
     });
     this.#evictor = new Evictor({
-      actions: createPodActions(request.target, limits, request.isNodeSilent === true ? SHORTEST_GRACE : {}),
+      actions: createPodActions(request.target, limits, isNodeSilent ? SHORTEST_GRACE : {}),
       feed: this.#pods,
       progress,
       findBudget: (pod) => budgets.find(pod),
       maxEvictRetries: request.maxEvictRetries,
       random: deps.random ?? secureRandom,
-      silentNode: request.isNodeSilent === true ? clock : undefined,
+      silentNode: isNodeSilent ? clock : undefined,
     });
   }
 

@@ -33,9 +33,9 @@ export const CLUSTER_API: readonly Mutation[] = [
     why: 'A machine is begun before its bootstrap data is there.',
   },
   {
-    in: 'standOf',
-    from: "!== nodeUID) return 'open';",
-    to: "!== nodeUID) return 'empty';",
+    in: 'isEmpty',
+    from: ' || node.metadata.uid !== nodeUID',
+    to: '',
     why: 'A server goes with the Pods of a Node that has registered anew since it was drained.',
   },
   {

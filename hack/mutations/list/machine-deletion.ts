@@ -58,9 +58,9 @@ export const MACHINE_DELETION: readonly Mutation[] = [
     tests: ['in-place.test.ts'],
   },
   {
-    in: 'Drains.#ended',
-    from: '?.isSuperseded === true',
-    to: ' === undefined',
+    in: 'DrainSession.advance',
+    from: '?.isSuperseded !== true',
+    to: ' !== undefined',
     why: 'A drain that gave way counts as one that failed.',
     tests: ['deletion.test.ts', 'departures.test.ts'],
   },

@@ -5,7 +5,9 @@ import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { eventsOf } from '../../../test/fakes/notes.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Node, VolumeAttachment } from '../../apis/wire.ts';
+import type { Activity } from '../../activity/activity.ts';
 import type { BlockedPod, DrainOutcome } from '../../drain/drain.ts';
+import { DrainSession } from '../../drain/session.ts';
 import { ApiError } from '../../kube/errors.ts';
 import { providerResource } from '../../kube/resource.ts';
 import { PassNotes } from '../../reconcile/object-pass/pass-notes.ts';
@@ -18,7 +20,7 @@ import { hookNamesOf } from './deletion/hooks.ts';
 import { nodeCareOf } from './deletion/node-care.ts';
 import { isOver } from './deletion/waits.ts';
 import type { ExternalLookup } from './externals.ts';
-import type { MachinePass, StepDeps, WorkingMachine } from './machine-pass.ts';
+import type { MachinePass, NodeDrain, StepDeps, WorkingMachine } from './machine-pass.ts';
 import type { NodeCluster } from './node-clusters.ts';
 import type { ObservedBootstrap, ObservedInfrastructure, ObservedNode } from './observed.ts';
 
@@ -55,6 +57,8 @@ interface World {
   readonly restedMs?: number;
   readonly infrastructureFailure?: ApiError;
   readonly drained?: 'running' | 'drained' | 'drained-silent' | 'node-gone' | 'none' | 'failed' | BlockedPod['reason'];
+  /** What was reported of it last. */
+  readonly drainText?: string;
   readonly volumes?: readonly string[];
   /** PersistentVolumes of pods that stay. */
   readonly kept?: readonly string[];
@@ -68,7 +72,7 @@ interface World {
 }
 
 /** A drain that has come so far; or has ended while a Pod was held for that reason. */
-function drainIn(drained: World['drained'], settledAtMs: number): object | undefined {
+function drainIn(drained: World['drained'], settledAtMs: number): Activity<DrainOutcome> | undefined {
   switch (drained) {
     case 'none':
       return undefined;
@@ -76,21 +80,33 @@ function drainIn(drained: World['drained'], settledAtMs: number): object | undef
       return { state: 'running', sinceMs: 0 };
     case 'failed':
       return { state: 'failed', error: new Error('no rules'), settledAtMs };
-    case 'drained-silent':
-      return endedWith({ kind: 'drained' }, settledAtMs, true);
     case 'drained':
-    case 'node-gone':
+    case 'drained-silent':
     case undefined:
-      return endedWith({ kind: drained ?? 'drained' }, settledAtMs);
+      return { state: 'done', result: { kind: 'drained' }, settledAtMs };
+    case 'node-gone':
+      return { state: 'done', result: { kind: drained }, settledAtMs };
     default: {
       const blocked = [{ pod: 'ns/a', reason: drained, detail: 'x' }];
-      return endedWith({ kind: 'incomplete', progress: { remainingPods: 1, blocked } }, settledAtMs);
+      return {
+        state: 'done',
+        result: { kind: 'incomplete', progress: { remainingPods: 1, blocked } },
+        settledAtMs,
+      };
     }
   }
 }
 
-function endedWith(outcome: DrainOutcome, settledAtMs: number, isNodeSilent = false): object {
-  return { state: 'done', result: { nodeUID: 'drained', isNodeSilent, outcome }, settledAtMs };
+/** What this process knows of the drain that the world has come to. */
+function attemptIn(drained: World['drained'], text: string): NodeDrain {
+  return {
+    owner: { uid: 'uid-of-m', key: 'Machine/ns/m', account: undefined },
+    nodeUID: 'drained',
+    isSilent: drained === 'drained-silent',
+    report: { text },
+    progress: undefined,
+    isSuperseded: false,
+  };
 }
 
 /** What the steps do for a Machine, in order; and what it waits for. */
@@ -98,6 +114,7 @@ async function run(
   {
     now = Date.parse(START),
     drained = 'drained',
+    drainText,
     restedMs = 0,
     volumes = [],
     kept = [],
@@ -126,6 +143,18 @@ async function run(
   const did: string[] = [];
   const clock = new FakeClock();
   clock.advance(now - clock.now());
+  const drains = new DrainSession<NodeDrain>({
+    clock,
+    drain: () => Promise.reject(new Error('not begun')),
+    activities: {
+      get: () => drainIn(drained, clock.monotonicMs() - restedMs),
+      startOrGet: () => void did.push('drain'),
+      abort: () => undefined,
+      forget: () => undefined,
+    } as never,
+  });
+  if (drainText !== undefined || drained !== 'none') drains.begin(attemptIn(drained, drainText ?? ''), {} as never);
+  did.splice(0);
   const target = {
     cluster: 'target',
     volumeAttachments: {
@@ -160,12 +189,7 @@ async function run(
     },
     rules: { of: () => Promise.resolve(() => ({ behavior: 'leaves', order: 0 })) },
     keptVolumes: () => Promise.resolve(kept.map((name) => ({ name, id: undefined }))),
-    drains: {
-      get: () => drainIn(drained, clock.monotonicMs() - restedMs),
-      startOrGet: () => void did.push('drain'),
-      abort: () => undefined,
-      forget: () => undefined,
-    },
+    drains,
   } as unknown as StepDeps;
   const machine = {
     ...object('m', {
@@ -735,23 +759,27 @@ describe('a deletion', () => {
     },
   );
 
-  test.each([
-    { what: 'nothing', message: undefined, says: 'Draining Node n' },
-    { what: 'what holds it', message: 'Draining Node n: x', says: 'Draining Node n: x' },
-    { what: 'what holds another Node', message: 'Draining Node n1: x', says: 'Draining Node n' },
-    { what: 'another thing', message: 'Waiting for the cluster of its Node: x', says: 'Draining Node n' },
-  ])('a drain that begins after $what was said says: $says', async ({ message, says }) => {
-    const conditions =
-      message === undefined ? [] : [{ type: 'Deleting', status: 'True', reason: 'DrainingNode', message }];
-
-    for (const world of [
-      { drained: 'none' },
-      { drained: 'running' },
-      { drained: 'failed', restedMs: 20_000 },
-    ] as const) {
-      expect((await run(world, { conditions })).says).toBe(says);
-    }
-  });
+  test.each<{ what: string; world: World; node?: ObservedNode; says: string }>([
+    { what: 'nothing', world: { drained: 'none' }, says: 'Draining Node n' },
+    { what: 'what holds it', world: { drained: 'none', drainText: ': x' }, says: 'Draining Node n: x' },
+    { what: 'what holds it', world: { drained: 'running', drainText: ': x' }, says: 'Draining Node n: x' },
+    {
+      what: 'why it failed',
+      world: { drained: 'failed', restedMs: 20_000, drainText: ': x' },
+      says: 'Draining Node n: no rules',
+    },
+    {
+      what: 'what holds another Node of its name',
+      world: { drained: 'none', drainText: ': x' },
+      node: nodeOf('anew', true),
+      says: 'Draining Node n again: the Node re-registered or was uncordoned, or its kubelet responds again',
+    },
+  ])(
+    'a drain that begins ($world.drained) after $what was reported says: $says',
+    async ({ world, node: its = NODE, says }) => {
+      expect((await run(world, { node: its })).says).toBe(says);
+    },
+  );
 
   // promise: machines-cluster-api/object-belongs-somebody-else
   test('an object of somebody else is let alone', async () => {

@@ -1,6 +1,8 @@
 import { ActivityRegistry } from '../../activity/registry.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted, keyBeside, keyOf } from '../../apis/meta.ts';
+import type { DrainOutcome } from '../../drain/drain.ts';
+import { DrainSession } from '../../drain/session.ts';
 import { eventsAbout } from '../../events/event-sink.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../../apis/cluster-api/resources.ts';
 import { MACHINE_LEASE } from '../../leader/names.ts';
@@ -16,7 +18,7 @@ import { DrainRules } from './drain-rules.ts';
 import { Externals } from './externals.ts';
 import { clusterAPIQueueKeyOf, clusterAPIObjectOf } from './keys.ts';
 import { ClusterAPIMachineController, type ClusterAPIMachineControllerDeps } from './machine-controller.ts';
-import type { EndedDrain } from './machine-pass.ts';
+import type { NodeDrain } from './machine-pass.ts';
 import { NodeClusters } from './node-clusters.ts';
 import { servedWith } from './served.ts';
 import { wakeClusterAPI, wakeOfNodes } from './wake.ts';
@@ -44,12 +46,13 @@ export function clusterAPI(
   const secrets = config.clusterAPIEverywhere ? cached.clusterAPISecrets : caches.secrets;
   const { writer, targets, gate } = operator.under(MACHINE_LEASE);
   const [target] = targets.all();
-  const drains = new ActivityRegistry<{ drain: EndedDrain }>({
+  const activities = new ActivityRegistry<{ drain: DrainOutcome }>({
     clock,
     log,
     metrics: metrics.activity,
     limits: { ...UNUSED, drain: DRAINS_AT_ONCE },
   });
+  const drains = new DrainSession<NodeDrain>({ activities, drain, clock });
   const externals = new Externals({
     definitions,
     reader,
@@ -72,7 +75,6 @@ export function clusterAPI(
     dataSecrets,
     nodeClusters,
     drains,
-    drain,
     rules,
     keptVolumes,
     synced: config.clusterAPISync,
@@ -99,7 +101,7 @@ export function clusterAPI(
       return target !== undefined && one !== undefined && !nodeClusters.isApart(clusterKeyOf(one));
     },
     watches: [
-      (queue) => drains.onEnd((key) => queue.add(key)),
+      (queue) => activities.onEnd((key) => queue.add(key)),
       (queue) => externals.start((user) => queue.add(user)),
       // Who owns what is told in the version that is served.
       (queue) =>
@@ -119,8 +121,7 @@ export function clusterAPI(
       (queue) =>
         void rules.onChange(() => {
           for (const one of machines.list().filter(isBeingDeleted)) {
-            const { uid } = one.metadata;
-            if (drains.get(uid, 'drain')?.state === 'failed') drains.forget(uid, 'drain');
+            drains.retry(one.metadata.uid);
             queue.add(clusterAPIQueueKeyOf('Machine', keyOf(one)));
           }
         }),
@@ -129,7 +130,7 @@ export function clusterAPI(
         wakeClusterAPI({ machines, clusters, secrets, nodes, volumeAttachments }, queue);
       },
     ],
-    end: (queue, graceMs) => endWithResults(drains, queue, { clock, graceMs }),
+    end: (queue, graceMs) => endWithResults(activities, queue, { clock, graceMs }),
   };
 }
 

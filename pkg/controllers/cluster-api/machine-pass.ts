@@ -5,9 +5,8 @@ import type { KubeObject } from '../../apis/meta.ts';
 import type { Clock } from '../../clock/clock.ts';
 import type { Writer } from '../../kube/client.ts';
 import type { Resource } from '../../apis/resource.ts';
-import type { ActivityRegistry } from '../../activity/registry.ts';
-import type { Drain, DrainOutcome } from '../../drain/drain.ts';
 import type { KeptVolumes } from '../../drain/kept-volumes.ts';
+import type { DrainAttempt, DrainSession } from '../../drain/session.ts';
 import type { PodRules } from '../machines/pod-rules.ts';
 import type { PassNotes } from '../../reconcile/object-pass/pass-notes.ts';
 import type { StepResult } from '../../reconcile/result.ts';
@@ -21,16 +20,21 @@ import type { NodeCluster } from './node-clusters.ts';
 import type { OlderConditionValue } from './older-conditions.ts';
 import type { ObservedBootstrap, ObservedInfrastructure, ObservedNode } from './observed.ts';
 
-/** How the drain of a Node ended, and of which one: another may register under its name. overtaken: it was begun of a Node that has changed since. */
-export interface EndedDrain {
-  readonly nodeUID: string;
-  /** Whether it took the kubelet for one that does not answer, and Pods for gone therefore. */
-  readonly isNodeSilent: boolean;
-  readonly outcome: DrainOutcome | { readonly kind: 'overtaken' };
+/** What is reported of a drain: what follows the name of the Node, and an Event. */
+export interface DrainReport {
+  readonly text: string;
+  readonly event?: DeletionWait['event'];
 }
 
-/** Long work of Machines of Cluster API. */
-export type MachineDrains = ActivityRegistry<{ drain: EndedDrain }>;
+/** A drain of the Node of a Machine. */
+export interface NodeDrain extends DrainAttempt {
+  /** Another Node may register under its name. */
+  readonly nodeUID: string;
+  /** Whether it was begun of a Node whose kubelet does not answer. */
+  readonly isSilent: boolean;
+  /** What was reported last, until there is other news: so that it is not reported again in each round. */
+  report: DrainReport;
+}
 
 /** What the steps work with, each with its part of it. */
 export interface StepDeps {
@@ -41,8 +45,7 @@ export interface StepDeps {
   readonly writer: Writer;
   /** `apiVersion` under which a kind of Cluster API is served now. */
   readonly servedAs: (resource: Resource<KubeObject>) => string;
-  readonly drains: MachineDrains;
-  readonly drain: Drain;
+  readonly drains: DrainSession<NodeDrain>;
   readonly rules: Pick<PodRules, 'of'>;
   readonly keptVolumes: KeptVolumes;
   /** What Nodes follow of their Machines as the flags say. */

@@ -23,7 +23,7 @@ import type { UnansweredCreations } from './calls/unanswered.ts';
 import type { VMClasses } from './calls/vm-classes.ts';
 import type { DeletionCursor } from './deletion/cursor.ts';
 import type { LeftVMs } from './deletion/forced-removal.ts';
-import type { Drains } from './drain/session.ts';
+import type { Drains } from './drain/drains.ts';
 import type { IdentityClaims } from './identity/identity-claims.ts';
 import type { MachineAccess } from './machine-access.ts';
 import type { MachineMetrics } from './metrics.ts';

@@ -49,7 +49,7 @@ import { settled } from './creation/settled.ts';
 import { staleNode } from './creation/stale-node.ts';
 import { DeletionTimes } from './calls/deletion-times.ts';
 import { DeletionCursor } from './deletion/cursor.ts';
-import { Drains } from './drain/session.ts';
+import { Drains } from './drain/drains.ts';
 import { IdentityClaims } from './identity/identity-claims.ts';
 import { timeToFailure, type TimeToFailure } from './time-to-failure.ts';
 import { LostNodes } from './node/lost-nodes.ts';

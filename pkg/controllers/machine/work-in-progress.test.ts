@@ -25,6 +25,7 @@ function shown(change: {
   const { held = [], classes = [], drains = [], open = [] } = change;
   const records = drains.map(([key, { startedMs: at = 0, ...record }]) => {
     const made = {
+      owner: { uid: key, key, account: undefined },
       purpose: 'deletion',
       force: undefined,
       forceRule: 'usual',

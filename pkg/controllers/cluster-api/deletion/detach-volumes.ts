@@ -7,7 +7,7 @@ import { targetOf, type ClusterAPIMachineStep, type StepDeps } from '../machine-
 import { older } from '../older-conditions.ts';
 import { drainedMachine, isUnreachable, isTooLate } from './of-node.ts';
 import { awaitCluster, mayHaveNode, type UnreachedStep } from './reachable.ts';
-import { isOver, DELETION_RECHECK_MS, notedWhileWaiting, OF_VOLUMES, started, timeLeftMs, waits } from './waits.ts';
+import { DELETION_RECHECK_MS, notedWhileWaiting, OF_VOLUMES, started, timeLeftMs, waits } from './waits.ts';
 
 /** Volumes that are attached to a Node, by what it says and by what VolumeAttachments say, but those of pods that stay. */
 export function attachedVolumes(
@@ -64,10 +64,9 @@ export function detachStep({
       if (volumes.length === 0) return areOff();
       const seconds = machine.spec.deletion?.nodeVolumeDetachTimeoutSeconds;
       const since = started(pass, 'waitForNodeVolumeDetachStartTime', clock.now());
-      if (isOver(since, seconds, clock.now())) return next;
-      const limit =
-        seconds === undefined || seconds === 0 ? DELETION_RECHECK_MS : timeLeftMs(since, seconds, clock.now());
-      pass.notes.alsoAfter(Math.min(limit, DELETION_RECHECK_MS), 'volumes to be detached');
+      const leftMs = timeLeftMs(since, seconds, clock.now());
+      if (leftMs === 0) return next;
+      pass.notes.alsoAfter(Math.min(leftMs ?? DELETION_RECHECK_MS, DELETION_RECHECK_MS), 'volumes to be detached');
       const message = `Waiting for volumes to be detached: ${volumes.slice(0, 5).join(', ')}`;
       return waits(pass, OF_VOLUMES, message, { event: { type: 'Normal', reason: OF_VOLUMES } });
     },

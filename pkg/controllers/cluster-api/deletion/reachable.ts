@@ -2,7 +2,7 @@ import { EXCLUDE_DETACH_ANNOTATION, EXCLUDE_DRAIN_ANNOTATION } from '../../../ap
 import { conditionOf } from '../../../reconcile/conditions.ts';
 import { next, type StepResult } from '../../../reconcile/result.ts';
 import type { MachinePass, ClusterAPIMachineStep } from '../machine-pass.ts';
-import { DRAINING, isOver, started, timeLeftMs, waitsForFacts, type StartTime } from './waits.ts';
+import { DRAINING, started, timeLeftMs, waitsForFacts, type StartTime } from './waits.ts';
 
 /** What ends the wait of who knows it already. */
 const LET_GO = `To delete the Machine and its VM without a drain, set annotations ${EXCLUDE_DRAIN_ANNOTATION} and ${EXCLUDE_DETACH_ANNOTATION}`;
@@ -46,12 +46,15 @@ export function awaitCluster(
   { reason, startTime, timeout }: UnreachedStep,
   nowMs: number,
 ): StepResult {
-  const seconds = pass.machine.spec.deletion?.[timeout] ?? 0;
+  const seconds = pass.machine.spec.deletion?.[timeout];
   const since = started(pass, startTime, nowMs);
-  if (isOver(since, seconds, nowMs)) return next;
-  if (seconds > 0) pass.notes.alsoAfter(timeLeftMs(since, seconds, nowMs), timeout);
+  const leftMs = timeLeftMs(since, seconds, nowMs);
+  if (leftMs === 0) return next;
+  if (leftMs !== undefined) pass.notes.alsoAfter(leftMs, timeout);
   const ends =
-    seconds > 0 ? `The deletion continues ${seconds} s after ${since} (${timeout})` : `To end the wait, set ${timeout}`;
+    leftMs !== undefined
+      ? `The deletion continues ${seconds} s after ${since} (${timeout})`
+      : `To end the wait, set ${timeout}`;
   const event = { type: 'Warning', reason: 'DrainBlocked', why: OF_CLUSTER } as const;
   return waitsForFacts(pass, reason, `${OF_CLUSTER}: ${why}. ${ends}`, { event });
 }

@@ -84,12 +84,11 @@ export function lastDeletingCondition({ observed }: MachinePass): ClusterAPICond
 
 /** Whether a time that began then is over; without a limit it never is. */
 export function isOver(sinceTimestamp: string | undefined, seconds: number | undefined, nowMs: number): boolean {
-  const sinceMs = fromTimestamp(sinceTimestamp);
-  if (sinceMs === undefined || seconds === undefined || seconds === 0) return false;
-  return nowMs - sinceMs >= seconds * 1_000;
+  return timeLeftMs(sinceTimestamp, seconds, nowMs) === 0;
 }
 
-/** How much of such a time is left, in ms. */
-export function timeLeftMs(since: string, seconds: number, nowMs: number): number {
+/** How much of such a time is left, in ms; undefined without a limit. */
+export function timeLeftMs(since: string | undefined, seconds: number | undefined, nowMs: number): number | undefined {
+  if (seconds === undefined || seconds === 0) return undefined;
   return Math.max(0, (fromTimestamp(since) ?? nowMs) + seconds * 1_000 - nowMs);
 }

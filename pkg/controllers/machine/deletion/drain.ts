@@ -10,7 +10,7 @@ import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { DrainPlan } from '../drain/plan.ts';
 import { DRAIN_TIMEOUT_EXCEEDED, reportProgress } from '../drain/report.ts';
-import type { DrainState } from '../drain/session.ts';
+import type { DrainState } from '../drain/drains.ts';
 import { nodeToDrain } from './nodes.ts';
 import { isAt, isForced, untilRecorded } from './cursor.ts';
 

@@ -1,4 +1,4 @@
-import type { DrainProgress } from '../../../drain/drain.ts';
+import type { DrainAttempt } from '../../../drain/session.ts';
 
 /** What a Node is drained for. Of one machine one drain runs at a time. */
 export type DrainPurpose = 'deletion' | 'preparation' | 'in-place-update' | 'preservation' | 'maintenance';
@@ -10,14 +10,13 @@ export type ForceReason = 'label' | 'timeout' | 'not-ready' | 'readonly-filesyst
 export type ForceRule = 'usual' | 'broken-node' | 'request';
 
 /** What this process knows of a drain that it runs. */
-export interface DrainRecord {
+export interface DrainRecord extends DrainAttempt {
   readonly purpose: DrainPurpose;
   /** Why pods are deleted instead of evicted; undefined for a normal drain. */
   readonly force: ForceReason | undefined;
   readonly forceRule: ForceRule;
   /** Monotonic. */
   readonly startedMs: number;
-  progress: DrainProgress | undefined;
   /** Since when the drain has waited for its present reason, monotonic. */
   reasonSinceMs?: number;
   /** What was told of it last on the Machine, and when (monotonic). */
@@ -27,10 +26,6 @@ export interface DrainRecord {
   forceAtMs?: number | undefined;
   /** It was aborted, because one for this purpose takes its place. */
   yieldsTo?: DrainPurpose;
-  /** It was aborted, because another one takes its place: a forced one, or one that nothing forces. */
-  isSuperseded: boolean;
   /** How often it has failed so far. */
   failures: number;
-  /** When a drain that failed may be tried again, monotonic. */
-  retryAtMs?: number;
 }

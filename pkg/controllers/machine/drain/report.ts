@@ -17,11 +17,10 @@ const STANDING_MS = 2_000;
 /** Nor is one that changes back and forth told more often than this. */
 const MIN_PAUSE_MS = 5_000;
 
-/** Takes what a running drain reports; true when its reason is another one, so that a pass should look at it. */
-export function noteProgress(record: DrainRecord, progress: DrainProgress, nowMs: number): boolean {
+/** Notes since when a running drain has waited for its reason; true when that is another one, so that a pass should look at it. */
+export function noteReason(record: DrainRecord, progress: DrainProgress, nowMs: number): boolean {
   const reason = reasonOf(progress);
   const isNew = reason !== reasonOf(record.progress ?? { remainingPods: 0, blocked: [] });
-  record.progress = progress;
   if (isNew) record.reasonSinceMs = nowMs;
   return isNew;
 }

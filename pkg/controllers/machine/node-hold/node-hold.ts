@@ -10,7 +10,7 @@ import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
 import type { DrainPlan } from '../drain/plan.ts';
 import { nextReportInMs } from '../drain/report.ts';
-import type { DrainState } from '../drain/session.ts';
+import type { DrainState } from '../drain/drains.ts';
 import type { NamedNode } from '../node/named-node.ts';
 
 /** How far a hold is. `DrainLate`: the drain continues past its timeout. `DrainFailed`: it is retried. */

@@ -1,8 +1,8 @@
-import type { Activity } from '../../../activity/activity.ts';
 import { FORCE_DRAIN_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Collaborators } from '../collaborators.ts';
-import type { BlockedPod, DrainOutcome } from '../../../drain/drain.ts';
+import type { BlockedPod } from '../../../drain/drain.ts';
+import { DrainSession, type DrainStage, type EndedDrain } from '../../../drain/session.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import type { MachineContext } from '../context.ts';
@@ -11,13 +11,15 @@ import { forceReasonOf, type ForceDeps } from './force.ts';
 import { deadlineOf, describeForce, forceAtOf, requestOf, type DrainPlan } from './plan.ts';
 import { blockOf, describeProgress, reasonOf } from '../../../drain/progress-text.ts';
 import type { DrainPurpose, DrainRecord, ForceReason } from './record.ts';
-import { noteProgress, PROGRESS_MS, reportBlock } from './report.ts';
+import { noteReason, PROGRESS_MS, reportBlock } from './report.ts';
 
 /** When to try again after the gate was closed. */
 const GATE_RETRY_MS = 5_000;
 /** Wait after a drain that could not do its work: after the first, doubled with each further one up to the longest. */
 const FIRST_RETRY_MS = 5_000;
 const LONGEST_RETRY_MS = 30_000;
+
+const GIVING_WAY = 'the normal drain to end';
 
 /** What to do about an API server that does not answer. */
 const WITHOUT_ANSWER =
@@ -44,7 +46,6 @@ export type DrainState =
   | { readonly kind: 'left-pods'; readonly text: string };
 
 type Running = Extract<DrainState, { kind: 'running' }>;
-type Ended = Exclude<Activity<DrainOutcome>, { state: 'running' }>;
 
 /** A drain of a Node whose machine is kept. */
 type KeptDrain = Pick<DrainPlan, 'nodes' | 'node' | 'barrier' | 'startMs' | 'forceRule'> & {
@@ -64,16 +65,16 @@ export interface BlockedDrain {
 /** The drains of the Nodes of machines: one session serves deletion, in-place update, preservation and maintenance. */
 export class Drains {
   readonly #deps: DrainsDeps;
-  /** Drains under way, or waiting to be tried again, by the UID of their Machine. */
-  readonly #records = new Map<string, DrainRecord>();
+  readonly #session: DrainSession<DrainRecord>;
 
   constructor(deps: DrainsDeps) {
     this.#deps = deps;
+    this.#session = new DrainSession(deps);
   }
 
   /** The drains that wait for somebody to do something. */
   blocked(): readonly BlockedDrain[] {
-    return [...this.#records.values()].flatMap(({ progress, force, forceAtMs }) => {
+    return [...this.open().values()].flatMap(({ progress, force, forceAtMs }) => {
       const reason = progress === undefined ? undefined : blockOf(progress);
       return reason === undefined ? [] : [{ reason, forceAtMs: force === undefined ? forceAtMs : undefined }];
     });
@@ -81,12 +82,12 @@ export class Drains {
 
   /** Drains under way, or waiting to be tried again, by the UID of their Machine. */
   open(): ReadonlyMap<string, DrainRecord> {
-    return this.#records;
+    return this.#session.attempts;
   }
 
   /** The Machine is gone. */
   forget(uid: string): void {
-    this.#records.delete(uid);
+    this.#session.forget(uid);
   }
 
   /**
@@ -104,29 +105,20 @@ export class Drains {
    * | any    |                    | drained, or Node gone | that                                                   |
    */
   async advance(ctx: MachineContext, plan: DrainPlan): Promise<DrainState> {
-    const { activities } = this.#deps;
-    const { machine } = ctx;
-    const { uid } = machine.metadata;
+    const { uid } = ctx.machine.metadata;
     if (!this.#yield(ctx, plan.purpose)) return this.#running(ctx, plan, undefined, 'another drain to end');
 
-    const activity = activities.get(uid, 'drain');
-    const record = this.#records.get(uid);
-    if (activity !== undefined && activity.state !== 'running') return this.#ended(ctx, plan, activity, record);
-    if (activity?.state === 'running' && record?.isSuperseded === true) return this.#superseded(ctx, plan, record);
+    const stage = this.#session.advance(uid);
+    const { attempt: record } = stage;
+    if (stage.kind === 'ended') return this.#ended(ctx, plan, stage.end, record);
+    if (stage.kind === 'running' && record?.isSuperseded === true) return this.#running(ctx, plan, record, GIVING_WAY);
 
     const force = record?.force ?? (await forceReasonOf(this.#deps, ctx, plan));
-    if (activity === undefined) return await this.#start(ctx, plan, force);
-    if (record !== undefined && record.force === undefined) {
-      const isOther = record.forceRule !== plan.forceRule;
-      if (force !== undefined || isOther) {
-        record.isSuperseded = true;
-        activities.abort(
-          uid,
-          'drain',
-          force === undefined ? 'a forced drain is no longer requested' : describeForce(force, plan),
-        );
-        return this.#superseded(ctx, plan, record);
-      }
+    if (stage.kind === 'none') return await this.#start(ctx, plan, force, stage);
+    const why = record && supersededBy(record, plan, force);
+    if (why !== undefined) {
+      this.#session.supersede(uid, why);
+      return this.#running(ctx, plan, record, GIVING_WAY);
     }
     reportBlock(this.#deps, ctx, plan, record);
     return this.#running(ctx, plan, record);
@@ -159,40 +151,29 @@ export class Drains {
    * another one stay.
    */
   end({ machine: { metadata } }: MachineContext, purpose?: DrainPurpose): void {
-    const { uid } = metadata;
-    const { activities } = this.#deps;
-    const record = this.#records.get(uid);
+    const record = this.open().get(metadata.uid);
     if (purpose !== undefined && (record?.yieldsTo ?? record?.purpose) !== purpose) return;
-    activities.abort(uid, 'drain', 'the drain is no longer needed');
-    if (activities.get(uid, 'drain')?.state === 'running') return;
-    activities.forget(uid, 'drain');
-    this.#records.delete(uid);
+    this.#session.end(metadata.uid, 'the drain is no longer needed');
   }
 
   /** Whether a drain for this purpose still runs, if only because it has not ended yet. */
   isRunning({ machine: { metadata } }: MachineContext, purpose: DrainPurpose): boolean {
     const { uid } = metadata;
-    return this.#records.get(uid)?.purpose === purpose && this.#deps.activities.get(uid, 'drain')?.state === 'running';
+    return this.open().get(uid)?.purpose === purpose && this.#deps.activities.get(uid, 'drain')?.state === 'running';
   }
 
   /** Whether a drain for another purpose is under way, or about to be. */
   isTaken({ machine: { metadata } }: MachineContext, purpose: DrainPurpose): boolean {
-    const record = this.#records.get(metadata.uid);
+    const record = this.open().get(metadata.uid);
     return record !== undefined && (record.yieldsTo ?? record.purpose) !== purpose;
   }
 
   /** Makes room for a drain; false for as long as one for another purpose has not ended. */
   #yield({ machine: { metadata } }: MachineContext, purpose: DrainPurpose): boolean {
-    const { uid } = metadata;
-    const { activities } = this.#deps;
-    const record = this.#records.get(uid);
+    const record = this.open().get(metadata.uid);
     if (record === undefined || record.purpose === purpose) return true;
     record.yieldsTo = purpose;
-    activities.abort(uid, 'drain', `the Node is now being drained for its ${purpose}`);
-    if (activities.get(uid, 'drain')?.state === 'running') return false;
-    activities.forget(uid, 'drain');
-    this.#records.delete(uid);
-    return true;
+    return this.#session.end(metadata.uid, `the Node is now being drained for its ${purpose}`);
   }
 
   #running(
@@ -210,38 +191,24 @@ export class Drains {
     return { kind: 'running', record, deadlineMs, isLate, waitingFor };
   }
 
-  #superseded(ctx: MachineContext, plan: DrainPlan, record: DrainRecord): Running {
-    return this.#running(ctx, plan, record, 'the normal drain to end');
-  }
-
-  async #start(ctx: MachineContext, plan: DrainPlan, force: ForceReason | undefined): Promise<DrainState> {
-    const { activities, clock, drain: run } = this.#deps;
-    const { machine, key, pass } = ctx;
-    const { uid } = machine.metadata;
-    const before = this.#records.get(uid);
-    const waitMs = (before?.retryAtMs ?? 0) - clock.monotonicMs();
-    if (waitMs > 0 && (force === undefined || before?.force !== undefined)) {
-      pass.alsoAfter(waitMs, 'the next drain retry');
+  async #start(
+    ctx: MachineContext,
+    plan: DrainPlan,
+    force: ForceReason | undefined,
+    { attempt: before, restMs }: Extract<DrainStage<DrainRecord>, { kind: 'none' }>,
+  ): Promise<DrainState> {
+    const { clock } = this.#deps;
+    const { pass } = ctx;
+    if (restMs > 0 && (force === undefined || before?.force !== undefined)) {
+      pass.alsoAfter(restMs, 'the next drain retry');
       return this.#running(ctx, plan, before, 'the next drain retry');
     }
     if (plan.mayBegin !== undefined && !(await plan.mayBegin())) {
       return this.#running(ctx, plan, before, 'the latest version of the Machine');
     }
-    const record: DrainRecord = {
-      purpose: plan.purpose,
-      force,
-      forceRule: plan.forceRule,
-      startedMs: before?.startedMs ?? clock.monotonicMs(),
-      progress: undefined,
-      isSuperseded: false,
-      failures: before?.failures ?? 0,
-    };
-    this.#records.set(uid, record);
-    const request = requestOf(this.#deps, ctx, plan, force);
-    activities.startOrGet({ uid, key, account: undefined }, 'drain', (signal, report) =>
-      run(request, signal, (progress) => {
-        if (noteProgress(record, progress, clock.monotonicMs())) report();
-      }),
+    const record = recordOf(ctx, plan, force, before ?? { startedMs: clock.monotonicMs(), failures: 0 });
+    this.#session.begin(record, requestOf(this.#deps, ctx, plan, force), (progress) =>
+      noteReason(record, progress, clock.monotonicMs()),
     );
     if (force !== undefined && this.#isNews(ctx, plan, 'DrainForced')) {
       pass.event('DrainForced', `Deleting pods instead of evicting them: ${describeForce(force, plan)}.`);
@@ -249,21 +216,13 @@ export class Drains {
     return this.#running(ctx, plan, record);
   }
 
-  #ended(ctx: MachineContext, plan: DrainPlan, activity: Ended, record: DrainRecord | undefined): DrainState {
-    const { activities, clock } = this.#deps;
-    const { machine, pass } = ctx;
-    const { uid } = machine.metadata;
-    const isDone = activity.state === 'done' && activity.result.kind !== 'incomplete';
-    if (!isDone) activities.forget(uid, 'drain');
-    if (!isDone && record?.isSuperseded === true) {
-      pass.alsoAfter(0, 'the next drain to start');
-      return this.#running(ctx, plan, undefined, 'the next drain to start');
-    }
-    if (activity.state === 'failed') return this.#failed(ctx, plan, activity.error, record);
-    const { result } = activity;
-    if (isDone && this.#isOutdated(ctx, activity)) {
-      activities.forget(uid, 'drain');
-      pass.alsoAfter(0, 'another drain');
+  #ended(ctx: MachineContext, plan: DrainPlan, end: EndedDrain, record: DrainRecord | undefined): DrainState {
+    const { clock } = this.#deps;
+    if (end.state === 'failed') return this.#failed(ctx, plan, end.error, record);
+    const { result } = end;
+    if (result.kind !== 'incomplete' && this.#isOutdated(ctx, end)) {
+      this.#session.rest(ctx.machine.metadata.uid, 0);
+      ctx.pass.alsoAfter(0, 'another drain');
       return this.#running(ctx, plan, record, 'another drain, since its cluster was out of sight after the last');
     }
     if (result.kind === 'node-gone') return { kind: 'node-gone' };
@@ -283,7 +242,7 @@ export class Drains {
   }
 
   /** Whether an outage has ended since: the cluster may have been set back meanwhile, and the pods be back. */
-  #isOutdated(ctx: MachineContext, { settledAtMs }: Ended): boolean {
+  #isOutdated(ctx: MachineContext, { settledAtMs }: EndedDrain): boolean {
     const { clock, trust } = this.#deps;
     const trustedMs = trust.trustedForMs(clustersOf(ctx));
     return trustedMs > 0 && clock.monotonicMs() - settledAtMs > trustedMs;
@@ -291,8 +250,7 @@ export class Drains {
 
   #failed(ctx: MachineContext, plan: DrainPlan, error: unknown, record: DrainRecord | undefined): DrainState {
     if (error instanceof GateClosedError) {
-      if (record !== undefined) record.retryAtMs = this.#deps.clock.monotonicMs() + GATE_RETRY_MS;
-      ctx.pass.alsoAfter(GATE_RETRY_MS, 'the target cluster to be reachable');
+      this.#rest(ctx, GATE_RETRY_MS, 'the target cluster to be reachable');
       return this.#running(ctx, plan, record, 'the target cluster to be reachable');
     }
     const text = `${error instanceof Error ? error.message : String(error)}.`;
@@ -310,7 +268,6 @@ export class Drains {
     { text, reason }: { readonly text: string; readonly reason: string },
   ): DrainState {
     const { clock } = this.#deps;
-    const { pass } = ctx;
     const isForced = record?.force !== undefined;
     if (isForced && plan.onForcedFailure === 'go-on') return { kind: 'left-pods', text };
     const failures = record?.failures ?? 0;
@@ -318,16 +275,41 @@ export class Drains {
     const forceAtMs = isForced ? undefined : forceAtOf(this.#deps, ctx, plan);
     const leftMs = (forceAtMs ?? Number.POSITIVE_INFINITY) - clock.now();
     const waitMs = Math.max(0, Math.min(backoffMs, leftMs));
-    if (record !== undefined)
-      Object.assign(record, { retryAtMs: clock.monotonicMs() + waitMs, failures: failures + 1 });
-    pass.alsoAfter(waitMs, 'the next drain retry');
+    if (record !== undefined) record.failures = failures + 1;
+    this.#rest(ctx, waitMs, 'the next drain retry');
     return { kind: 'failed', text: `Drain failed. ${text}`, isNews: this.#isNews(ctx, plan, `DrainFailed ${reason}`) };
+  }
+
+  #rest({ machine, pass }: MachineContext, waitMs: number, waitingFor: string): void {
+    this.#session.rest(machine.metadata.uid, this.#deps.clock.monotonicMs() + waitMs);
+    pass.alsoAfter(waitMs, waitingFor);
   }
 
   /** True the first time in one drain. */
   #isNews({ machine }: MachineContext, { purpose, startMs }: DrainPlan, what: string): boolean {
     return this.#deps.reportedOnce.isNew(machine.metadata.uid, `${what} ${purpose} ${startMs}`);
   }
+}
+
+function recordOf(
+  { machine, key }: MachineContext,
+  { purpose, forceRule }: DrainPlan,
+  force: ForceReason | undefined,
+  { startedMs, failures }: Pick<DrainRecord, 'startedMs' | 'failures'>,
+): DrainRecord {
+  const owner = { uid: machine.metadata.uid, key, account: undefined };
+  return { owner, purpose, force, forceRule, startedMs, failures, progress: undefined, isSuperseded: false };
+}
+
+/** Why a drain is to give way to a forced one, or to one that nothing forces; undefined when it is not. */
+function supersededBy(
+  { force, forceRule }: DrainRecord,
+  plan: DrainPlan,
+  wanted: ForceReason | undefined,
+): string | undefined {
+  if (force !== undefined) return undefined;
+  if (wanted !== undefined) return describeForce(wanted, plan);
+  return forceRule === plan.forceRule ? undefined : 'a forced drain is no longer requested';
 }
 
 function isWithoutAnswer(error: unknown): boolean {

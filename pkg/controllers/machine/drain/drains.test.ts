@@ -9,7 +9,7 @@ import type { DrainOutcome } from '../../../drain/drain.ts';
 import { GateClosedError } from '../../../gate/gate.ts';
 import { ReportedOnce } from '../../../reconcile/reported-once.ts';
 import type { DrainPlan } from './plan.ts';
-import { Drains } from './session.ts';
+import { Drains } from './drains.ts';
 import { ApiError } from '../../../kube/errors.ts';
 
 const TIMEOUT = 10 * MINUTE;
@@ -165,8 +165,7 @@ describe('a drain', () => {
     await session.advance();
 
     expect(await session.advance(LABEL)).toMatchObject({ kind: 'running', waitingFor: 'the normal drain to end' });
-    expect(await session.advance(LABEL)).toMatchObject({ waitingFor: 'the next drain to start', afterMs: 0 });
-    await session.advance(LABEL);
+    expect(await session.advance(LABEL)).toMatchObject({ waitingFor: 'the pods to leave' });
 
     expect(session.forced).toEqual([false, true]);
   });
