@@ -2,12 +2,18 @@ import { Command } from 'commander';
 
 import { normalizeFlags, type ParsedCommandLine, withFlags } from '../pkg/config/command-line.ts';
 import type { Program } from '../pkg/config/flags.ts';
+import { WORLD_FLAGS } from '../pkg/worlds/flags.ts';
 
 /** What `program` makes of its arguments; of `machinist run`, those after `run`. Throws CommanderError for what was mistyped. */
 export async function parseFlags(program: Program, argv: readonly string[]): Promise<ParsedCommandLine> {
   let parsed: ParsedCommandLine | undefined;
-  const command = withFlags(new Command(program).exitOverride(), program, async (line) => void (parsed = line));
-  await command.parseAsync(normalizeFlags(argv), { from: 'user' });
+  const command = withFlags(
+    new Command(program).exitOverride(),
+    program,
+    WORLD_FLAGS,
+    async (line) => void (parsed = line),
+  );
+  await command.parseAsync(normalizeFlags(argv, WORLD_FLAGS), { from: 'user' });
   if (parsed === undefined) throw new Error('the action did not run');
   return parsed;
 }

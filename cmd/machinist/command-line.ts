@@ -17,6 +17,7 @@ import { topCommand } from './top/command.ts';
 import { treeCommand } from './tree/command.ts';
 import { tryCommand } from './try/command.ts';
 import { version } from './version.ts';
+import { WORLD_FLAGS } from '../../pkg/worlds/flags.ts';
 
 /** All commands, without their work, which is loaded when it is run. */
 export function machinistProgram(): Command {
@@ -26,7 +27,7 @@ export function machinistProgram(): Command {
     .showHelpAfterError(HELP_HINT)
     .exitOverride();
 
-  withFlags(program.command('run').description('Run the controllers.'), 'machinist run', run);
+  withFlags(program.command('run').description('Run the controllers.'), 'machinist run', WORLD_FLAGS, run);
   program.addCommand(preflightCommand().copyInheritedSettings(program));
   for (const command of [
     rolloutCommand(),
@@ -59,7 +60,10 @@ export async function runProgram(
   name: 'machine-controller-manager' | 'machine-controller',
   argv: readonly string[],
 ): Promise<void> {
-  await parseCommand(withFlags(new Command(name).version(version(), '--version').exitOverride(), name, run), argv);
+  await parseCommand(
+    withFlags(new Command(name).version(version(), '--version').exitOverride(), name, WORLD_FLAGS, run),
+    argv,
+  );
 }
 
 /** The controllers are loaded when the command line has been understood, so that help and mistakes are answered at once. */

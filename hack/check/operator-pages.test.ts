@@ -10,13 +10,15 @@ import { clusterAPIDriverCommand } from '../../cmd/cluster-api-driver/cluster-ap
 import { ironCoreDriverCommand } from '../../cmd/ironcore-driver/ironcore-driver.ts';
 import { openStackDriverCommand } from '../../cmd/openstack-driver/openstack-driver.ts';
 import * as labels from '../../pkg/apis/machine/v1alpha1/labels.ts';
-import { CONTROLLERS } from '../../pkg/config/config.ts';
-import { FLAGS, IGNORED_FLAGS } from '../../pkg/config/flags.ts';
+import { OWN_CONTROLLERS } from '../../pkg/config/controllers.ts';
+import { controllersIn } from '../../pkg/config/flag-section.ts';
+import { flagsWith, IGNORED_FLAGS } from '../../pkg/config/flags.ts';
 import { leasesOf } from '../../pkg/config/lease-groups.ts';
 import * as clusterAPITags from '../../pkg/drivers/cluster-api/tags.ts';
 import { CLAIM as ironCoreClaim } from '../../pkg/controllers/ironcore/machine/keys.ts';
 import { TAGS as ironCoreTags } from '../../pkg/drivers/ironcore/tags.ts';
 import * as kwokTags from '../../pkg/drivers/kwok/tags.ts';
+import { WORLD_FLAGS } from '../../pkg/worlds/flags.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');
@@ -41,7 +43,7 @@ const OPTIONS = [
   .flatMap((command) => [command, ...command.commands])
   .flatMap(({ options }) => options);
 const KNOWN_FLAGS = new Set([
-  ...FLAGS.map(({ name }) => name),
+  ...flagsWith(WORLD_FLAGS).map(({ name }) => name),
   ...IGNORED_FLAGS,
   ...OPTIONS.map(({ long }) => long?.replace(/^--(?:no-)?/, '') ?? ''),
   ...OTHERS_FLAGS,
@@ -151,12 +153,15 @@ test.each(PAGES)('%s names commands of machinist that there are', (page) => {
   ).toEqual([]);
 });
 
-test.each(CONTROLLERS)('the page on running names controller %s in the row of its Lease', (controller) => {
-  const [lease = ''] = leasesOf(new Set([controller]));
-  const row = read('docs/operations/running.md').match(new RegExp(`^\\| \`${lease}\` .*`, 'm'))?.[0] ?? '';
+test.each([...OWN_CONTROLLERS, ...WORLD_FLAGS.flatMap(controllersIn)])(
+  'the page on running names controller %s in the row of its Lease',
+  (controller) => {
+    const [lease = ''] = leasesOf(new Set([controller]), WORLD_FLAGS);
+    const row = read('docs/operations/running.md').match(new RegExp(`^\\| \`${lease}\` .*`, 'm'))?.[0] ?? '';
 
-  expect(row.split(/[^\w.-]+/)).toContain(controller);
-});
+    expect(row.split(/[^\w.-]+/)).toContain(controller);
+  },
+);
 
 test('these tests notice what there is not', () => {
   expect(flagsIn('kubectl -n a --no-such-flag=1 b---c').filter((name) => !KNOWN_FLAGS.has(name))).toEqual([

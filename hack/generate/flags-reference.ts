@@ -1,12 +1,14 @@
-import { defaultOf, type Flag, FLAGS, type FlagGroup, IGNORED_FLAGS, type Program } from '../../pkg/config/flags.ts';
+import { defaultOf, type Flag, flagsWith, IGNORED_FLAGS, type Program } from '../../pkg/config/flags.ts';
+import { WORLD_FLAGS } from '../../pkg/worlds/flags.ts';
 import { formatDuration } from '../../pkg/apis/duration.ts';
 import { table } from './table.ts';
 
+const FLAGS = flagsWith(WORLD_FLAGS);
 const PROGRAMS: readonly Program[] = ['machinist run', 'machine-controller-manager', 'machine-controller'];
 
 const INTRODUCTION = `# Flags
 
-Generated from \`pkg/config/flags.ts\`.
+Generated from \`pkg/config/flags.ts\`, and \`flags.ts\` of each API in \`pkg/controllers\`.
 
 Names and defaults are those of the original where it has the flag. \`_\` can be used instead of \`-\`. Durations are Go durations and need a unit (\`30s\`, \`1h30m\`).
 Every value that the original accepts is accepted; a period that is too short is raised to the minimum, with a warning.
@@ -26,7 +28,7 @@ export async function flagsReference(): Promise<string> {
   ].join('\n');
 }
 
-async function sectionOf(group: FlagGroup): Promise<string> {
+async function sectionOf(group: string): Promise<string> {
   const rows = FLAGS.filter((flag) => flag.group === group).map((flag) => [
     `\`--${flag.name}\``,
     defaultsOf(flag),

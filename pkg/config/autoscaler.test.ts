@@ -9,6 +9,7 @@ const configOf = (
   configFrom(
     program,
     new Map(Object.entries(flags).map(([name, value]) => [name, Array.isArray(value) ? value : [value]])),
+    [],
   ).autoscaler;
 
 const TLS = { 'autoscaler-tls-cert': '/c', 'autoscaler-tls-key': '/k', 'autoscaler-tls-client-ca': '/ca' };

@@ -4,7 +4,8 @@ import { isIP } from 'node:net';
 
 import { MAX_REPLICAS } from '../apis/machine/v1alpha1/defaults.ts';
 import { MANAGER_LEASE } from '../leader/names.ts';
-import { FlagError } from './value.ts';
+import { FlagError } from './flag-error.ts';
+import type { ValueReader } from './value-reader.ts';
 
 /** How many Machines a MachineDeployment may have by an autoscaler's choice. */
 export interface GroupLimits {
@@ -34,11 +35,6 @@ export interface AutoscalerSurroundings {
   readonly namespace: string;
   readonly leases: ReadonlySet<string>;
   readonly hasTarget: boolean;
-}
-
-interface ValueReader {
-  readonly text: (name: string) => string;
-  readonly list: (name: string) => readonly string[];
 }
 
 /** The name that clients show unless the user wants another. */

@@ -3,16 +3,17 @@ import { Command, CommanderError } from 'commander';
 
 import { usageExitCode, normalizeFlags, type ParsedCommandLine, withFlags } from './command-line.ts';
 import type { Program } from './flags.ts';
+import { WORLD_FLAGS } from '../worlds/flags.ts';
 
 /** Parses `argv` as `program` would; what it printed on refusal is in the error. */
 async function parse(argv: readonly string[], program: Program = 'machinist run'): Promise<ParsedCommandLine> {
   let parsed: ParsedCommandLine | undefined;
   let printed = '';
-  const command = withFlags(new Command(program).exitOverride(), program, async (line) => {
+  const command = withFlags(new Command(program).exitOverride(), program, WORLD_FLAGS, async (line) => {
     parsed = line;
   }).configureOutput({ writeErr: (text) => (printed += text), writeOut: (text) => (printed += text) });
   try {
-    await command.parseAsync(normalizeFlags(argv), { from: 'user' });
+    await command.parseAsync(normalizeFlags(argv, WORLD_FLAGS), { from: 'user' });
   } catch (err) {
     if (err instanceof CommanderError) throw new Error(`exit ${usageExitCode(err)}: ${printed}`, { cause: err });
     throw err;

@@ -1,7 +1,9 @@
 import { type Command, type CommanderError, Option } from 'commander';
-import { configFrom, type Config, type TypedFlags } from './config.ts';
-import { defaultOf, type Flag, FLAGS, IGNORED_FLAGS, type Program } from './flags.ts';
-import { FlagError } from './value.ts';
+import { configFrom, type Config } from './config.ts';
+import type { FlagSection } from './flag-section.ts';
+import { defaultOf, type Flag, flagsWith, IGNORED_FLAGS, OWN_FLAGS, type Program } from './flags.ts';
+import { FlagError } from './flag-error.ts';
+import type { TypedFlags } from './value-reader.ts';
 import { formatDuration, parseDuration } from '../apis/duration.ts';
 import { parseGoInt } from '../apis/go-number.ts';
 
@@ -22,9 +24,10 @@ export const HELP_HINT = '(see --help for usage)';
 export function withFlags(
   command: Command,
   program: Program,
+  sections: readonly FlagSection[],
   act: (parsed: ParsedCommandLine) => Promise<void>,
 ): Command {
-  for (const flag of FLAGS) command.addOption(optionOf(flag, program));
+  for (const flag of flagsWith(sections)) command.addOption(optionOf(flag, program));
   for (const name of IGNORED_FLAGS) command.addOption(new Option(`--${name} [value]`).hideHelp().argParser(collect));
   return command
     .allowExcessArguments(program !== 'machinist run')
@@ -38,8 +41,8 @@ export function withFlags(
         if (Array.isArray(texts)) typed.set(option.name(), texts.map(String));
       }
       await act({
-        config: parse(command, program, typed),
-        warnings: [...strayWords(command), ...warningsFor(program, typed), ...adjustedIn(typed)],
+        config: parse(command, program, typed, sections),
+        warnings: [...strayWords(command), ...warningsFor(program, typed, sections), ...adjustedIn(typed)],
       });
     });
 }
@@ -48,8 +51,8 @@ export function withFlags(
  * Go spellings of flags: `_` for `-`, one dash, and `-v4`. Values are left alone. Of a flag that is not in the table the value is split
  * off, so that a mistyped name is compared with the known ones without it.
  */
-export function normalizeFlags(argv: readonly string[]): string[] {
-  const known = new Set([...FLAGS.map((flag) => flag.name), ...IGNORED_FLAGS]);
+export function normalizeFlags(argv: readonly string[], sections: readonly FlagSection[]): string[] {
+  const known = new Set([...flagsWith(sections).map((flag) => flag.name), ...IGNORED_FLAGS]);
   return argv.flatMap((argument) => {
     const [, dashes, name = '', rest = ''] = /^(--?)([A-Za-z][\w-]*)(=.*)?$/s.exec(argument) ?? [];
     if (dashes === undefined) return [argument];
@@ -91,18 +94,19 @@ function strayWords({ args }: Command): string[] {
   return args.map((word) => `${JSON.stringify(word)} is not a flag and has no effect`);
 }
 
-function parse(command: Command, program: Program, typed: ReadonlyMap<string, readonly string[]>): Config {
+function parse(command: Command, program: Program, typed: TypedFlags, sections: readonly FlagSection[]): Config {
   try {
-    return configFrom(program, typed);
+    return configFrom(program, typed, sections);
   } catch (err) {
     if (!(err instanceof FlagError)) throw err;
     return command.error(`error: ${err.message}`, { exitCode: 2, code: 'machinist.flag' });
   }
 }
 
-function warningsFor(program: Program, typed: ReadonlyMap<string, readonly string[]>): string[] {
+function warningsFor(program: Program, typed: TypedFlags, sections: readonly FlagSection[]): string[] {
+  const flags = flagsWith(sections);
   return [...typed.keys()].flatMap((name) => {
-    const flag = FLAGS.find((candidate) => candidate.name === name);
+    const flag = flags.find((candidate) => candidate.name === name);
     if (flag === undefined || flag.unused === true)
       return [`--${name} is accepted for compatibility and has no effect`];
     return flag.programs.includes(program) ? [] : [`--${name} has no effect in ${program}`];
@@ -111,7 +115,7 @@ function warningsFor(program: Program, typed: ReadonlyMap<string, readonly strin
 
 /** One sentence for each value that the original accepts and that is too small or too great to be obeyed. */
 function adjustedIn(typed: TypedFlags): string[] {
-  const tooShort = FLAGS.flatMap(({ name, atLeast }) => {
+  const tooShort = OWN_FLAGS.flatMap(({ name, atLeast }) => {
     const text = typed.get(name)?.at(-1);
     if (text === undefined || atLeast === undefined) return [];
     const ms = parseDuration(text);
@@ -128,7 +132,7 @@ function adjustedIn(typed: TypedFlags): string[] {
 }
 
 function margin(typed: TypedFlags, name: string): number {
-  const flag = FLAGS.find((candidate) => candidate.name === name);
+  const flag = OWN_FLAGS.find((candidate) => candidate.name === name);
   const text = typed.get(name)?.at(-1) ?? (flag === undefined ? '' : defaultOf(flag, 'machinist run'));
   return parseGoInt(text) ?? 0;
 }

@@ -1,14 +1,22 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { configFrom, CONTROLLERS } from './config.ts';
-import { FLAGS } from './flags.ts';
+import { CLUSTER_API_FLAGS } from '../controllers/cluster-api/flags.ts';
+import { IRONCORE_FLAGS } from '../controllers/ironcore/flags.ts';
+import { WORLD_FLAGS } from '../worlds/flags.ts';
+import { type Config, configFrom as readConfig } from './config.ts';
+import { OWN_CONTROLLERS } from './controllers.ts';
+import { controllersIn } from './flag-section.ts';
+import { flagsWith, type Program } from './flags.ts';
+import type { TypedFlags } from './value-reader.ts';
+
+const configFrom = (program: Program, flags: TypedFlags): Config => readConfig(program, flags, WORLD_FLAGS);
 
 const typed = (flags: Record<string, string | string[]>): Map<string, string[]> =>
   new Map(Object.entries(flags).map(([name, value]) => [name, Array.isArray(value) ? value : [value]]));
 
 test('what Nodes follow of Machines of Cluster API are regular expressions', () => {
   const of = (pattern: string) =>
-    configFrom('machinist run', typed({ 'additional-sync-machine-labels': pattern })).clusterAPISync;
+    configFrom('machinist run', typed({ 'additional-sync-machine-labels': pattern })).of(CLUSTER_API_FLAGS).synced;
 
   expect(of('^example.com/,team')).toEqual({ labels: [/^example.com\//u, /team/u], annotations: [] });
   expect(() => of('(')).toThrow('--additional-sync-machine-labels: ( is no regular expression: ');
@@ -20,7 +28,7 @@ test('fields that runtimes of IronCore are told of are read by name', () => {
     typed({ 'machine-downward-api-label': ["root-machine-uid=metadata.labels['a.b/c']", 'of=metadata.namespace'] }),
   );
 
-  expect([...config.ironCoreDownwardAPI.machineLabels]).toEqual([
+  expect([...config.of(IRONCORE_FLAGS).downwardAPI.machineLabels]).toEqual([
     ['root-machine-uid', { field: 'labels', key: 'a.b/c' }],
     ['of', { field: 'namespace', key: '' }],
   ]);
@@ -29,7 +37,7 @@ test('fields that runtimes of IronCore are told of are read by name', () => {
 test('MachinePools of IronCore have the provider IDs that are given them', () => {
   const flags = typed({ 'ironcore-pool': 'p=unix:///p,q=unix:///q', 'ironcore-pool-provider-id': 'q=sim://q' });
 
-  expect(configFrom('machinist run', flags).ironCorePools).toEqual([
+  expect(configFrom('machinist run', flags).of(IRONCORE_FLAGS).pools).toEqual([
     { pool: 'p', address: 'unix:///p' },
     { pool: 'q', address: 'unix:///q', providerID: 'sim://q' },
   ]);
@@ -85,7 +93,7 @@ describe('flags', () => {
       typed({ controllers: '*,mirantis,cluster-api,ironcore', 'ironcore-pool': 'p=unix:///p' }),
     );
 
-    expect([...controllers]).toEqual(CONTROLLERS);
+    expect([...controllers]).toEqual([...OWN_CONTROLLERS, ...WORLD_FLAGS.flatMap(controllersIn)]);
     expect(configFrom('machinist run', typed({})).controllers.has('mirantis')).toBe(false);
   });
 
@@ -110,7 +118,7 @@ describe('flags', () => {
     const config = configFrom('machinist run', typed({ controllers: names, 'ironcore-pool': 'p=unix:///p' }));
 
     expect([...config.leases]).toEqual(leases);
-    expect(config.ironCorePools).toEqual([{ pool: 'p', address: 'unix:///p' }]);
+    expect(config.of(IRONCORE_FLAGS).pools).toEqual([{ pool: 'p', address: 'unix:///p' }]);
   });
 
   test.each([
@@ -325,6 +333,8 @@ describe('flags', () => {
   });
 
   test('no flag is declared twice', () => {
-    expect(new Set(FLAGS.map((flag) => flag.name)).size).toBe(FLAGS.length);
+    const flags = flagsWith(WORLD_FLAGS);
+
+    expect(new Set(flags.map((flag) => flag.name)).size).toBe(flags.length);
   });
 });

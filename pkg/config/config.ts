@@ -1,55 +1,14 @@
 import { parseGoFloat } from '../apis/go-number.ts';
-import {
-  parseFieldPath,
-  type DownwardAPI,
-  type DownwardFields,
-  type FieldPath,
-} from '../apis/ironcore/downward-api.ts';
 import { type AutoscalerConfig, autoscalerFrom } from './autoscaler.ts';
-import { defaultOf, type Flag, FLAGS, type Program } from './flags.ts';
+import { controllersFrom } from './controllers.ts';
+import type { FlagSection, SettingsOf } from './flag-section.ts';
+import { defaultOf, type Flag, flagsOf, OWN_FLAGS, type Program } from './flags.ts';
 import { leasesOf, refuseSplitLeases } from './lease-groups.ts';
 import type { LogFormat } from '../log/logger.ts';
 import { servesOwnKinds } from '../leader/names.ts';
-import { FlagError, type FlagValue, parseValue } from './value.ts';
-
-/** Names of the controllers that `--controllers` picks from. */
-export const CONTROLLERS = [
-  'machine-deployment',
-  'machine-set',
-  'safety.overshoot',
-  'machine',
-  'machine-class',
-  'secret',
-  'role-binding',
-  'safety.orphan-vms',
-  'safety.unmanaged-nodes',
-  'mirantis',
-  'cluster-api',
-  'ironcore.scheduler',
-  'ironcore.lifecycle',
-  'ironcore.pools',
-  'ironcore.machines',
-] as const;
-
-/** Those that run only where they are named. */
-const ON_REQUEST: ReadonlySet<ControllerName> = new Set([
-  'mirantis',
-  'cluster-api',
-  'ironcore.scheduler',
-  'ironcore.lifecycle',
-  'ironcore.pools',
-  'ironcore.machines',
-]);
-
-/** Those that serve pools of IronCore. */
-const SERVING: readonly ControllerName[] = ['ironcore.pools', 'ironcore.machines'];
-
-/** What may be typed for several of them. */
-const ALL_OF: Readonly<Record<string, readonly ControllerName[]>> = {
-  ironcore: ['ironcore.scheduler', 'ironcore.lifecycle'],
-};
-
-export type ControllerName = (typeof CONTROLLERS)[number];
+import { addressesFrom, refuseTwice } from './named-addresses.ts';
+import { FlagError } from './flag-error.ts';
+import { readerOf, type TypedFlags, type ValueReader, valuesOf } from './value-reader.ts';
 
 /** Everything the flags say; each part of the process receives its own section only. */
 export interface Config {
@@ -61,14 +20,11 @@ export interface Config {
     readonly targetKubeconfig: string;
     readonly namespace: string;
   };
-  readonly controllers: ReadonlySet<ControllerName>;
+  readonly controllers: ReadonlySet<string>;
   /** Names of the Leases under which these work. */
   readonly leases: ReadonlySet<string>;
-  /** Pools of IronCore that are served, each by its runtime. */
-  readonly ironCorePools: readonly PoolAddress[];
-  /** Only Machines of IronCore in these pools with this value of the label are looked after; empty: all. */
-  readonly ironCoreWatchFilter: string;
-  readonly ironCoreDownwardAPI: DownwardAPI;
+  /** What the flags of another API say. Throws when the command line has none of it. */
+  readonly of: SettingsOf;
   readonly drivers: readonly ProviderAddress[];
   readonly machine: {
     readonly creationTimeoutMs: number;
@@ -120,12 +76,6 @@ export interface Config {
   /** Undefined: no autoscaler is served. */
   readonly autoscaler: AutoscalerConfig | undefined;
   readonly api: { readonly qps: number; readonly burst: number };
-  /** Only Machines and Clusters of Cluster API with this value of the label are looked after; empty: all. */
-  readonly clusterAPIWatchFilter: string;
-  /** Machines and Clusters of Cluster API are looked after in all namespaces, not only in that of ours. */
-  readonly clusterAPIEverywhere: boolean;
-  /** What Nodes are given of Machines of Cluster API beside what its domains say, by key. */
-  readonly clusterAPISync: { readonly labels: readonly RegExp[]; readonly annotations: readonly RegExp[] };
   readonly verbosity: number;
   readonly logFormat: LogFormat;
 }
@@ -137,24 +87,6 @@ export interface ProviderAddress {
   readonly qps: number;
 }
 
-/** A MachinePool of IronCore and where its runtime listens. */
-export interface PoolAddress {
-  readonly pool: string;
-  readonly address: string;
-  /** Of the MachinePool; undefined: it is created without. */
-  readonly providerID?: string | undefined;
-}
-
-/** What was typed, by flag name; a repeated flag has several texts. */
-export type TypedFlags = ReadonlyMap<string, readonly string[]>;
-
-/** Those that a program runs: each of the original's is named for the Lease of its controllers. */
-function controllersOf(program: Program): readonly ControllerName[] {
-  const usual = CONTROLLERS.filter((name) => !ON_REQUEST.has(name));
-  if (program === 'machinist run') return usual;
-  return usual.filter((name) => leasesOf(new Set([name])).has(program));
-}
-
 const LEADER_ELECT = 'leader-elect';
 
 /** `flag` without limits: what nobody looks at may have any value, as in the original. */
@@ -163,37 +95,29 @@ function unbounded({ min: _min, max: _max, oneOf: _oneOf, ...flag }: Flag): Flag
 }
 
 /** Turns what was typed into one frozen Config. Throws FlagError for bad values and contradictions. */
-export function configFrom(program: Program, typed: TypedFlags): Config {
-  const values = new Map<string, FlagValue>();
-  for (const flag of FLAGS) {
-    const texts = typed.get(flag.name) ?? [defaultOf(flag, program)];
-    const isIdle = flag.group === 'Leader election' && values.get(LEADER_ELECT) === false;
-    values.set(
-      flag.name,
-      parseValue(isIdle ? unbounded(flag) : flag, flag.kind === 'list' ? texts.join(',') : (texts.at(-1) ?? '')),
-    );
-  }
-  const read = reader(values);
+export function configFrom(program: Program, typed: TypedFlags, sections: readonly FlagSection[]): Config {
+  const elects = readerOf(
+    valuesOf(
+      OWN_FLAGS.filter(({ name }) => name === LEADER_ELECT),
+      program,
+      typed,
+    ),
+  ).bool(LEADER_ELECT);
+  const flags = OWN_FLAGS.map((flag) => (flag.group === 'Leader election' && !elects ? unbounded(flag) : flag));
+  const read = readerOf(valuesOf(flags, program, typed));
   const { text, number, bool, list } = read;
 
-  const ironCorePools =
-    program === 'machinist run' ? poolsFrom(list('ironcore-pool'), list('ironcore-pool-provider-id')) : [];
-  const controllers = controllersFrom(program, list('controllers'), ironCorePools);
-  const leases = leasesOf(controllers);
+  const settings = settingsIn(sections, program, typed);
+  const also = (named: readonly string[]): readonly string[] =>
+    sections.flatMap((section) => section.alsoRuns?.(settings(section), named) ?? []);
+  const controllers = controllersFrom(program, { typed: list('controllers'), also }, sections);
+  const leases = leasesOf(controllers, sections);
   const config: Config = {
     program,
     clusters: clustersFrom(read, leases),
     controllers,
     leases,
-    ironCorePools,
-    ironCoreWatchFilter: text('ironcore-watch-filter'),
-    ironCoreDownwardAPI: {
-      machineLabels: fieldsIn(read, 'machine-downward-api-label'),
-      machineAnnotations: fieldsIn(read, 'machine-downward-api-annotation'),
-      volumeLabels: fieldsIn(read, 'volume-downward-api-label'),
-      networkInterfaceLabels: fieldsIn(read, 'nic-downward-api-label'),
-      networkLabels: fieldsIn(read, 'network-downward-api-label'),
-    },
+    of: settings,
     drivers: driversFrom(list('driver'), list('driver-qps')),
     machine: machineFrom(program, read),
     sets: {
@@ -226,49 +150,23 @@ export function configFrom(program: Program, typed: TypedFlags): Config {
     },
     autoscaler: autoscalerOf(program, read, leases),
     api: { qps: number('kube-api-qps'), burst: number('kube-api-burst') },
-    clusterAPIWatchFilter: text('cluster-api-watch-filter'),
-    clusterAPIEverywhere: bool('cluster-api-all-namespaces'),
-    clusterAPISync: {
-      labels: patternsIn(read, 'additional-sync-machine-labels'),
-      annotations: patternsIn(read, 'additional-sync-machine-annotations'),
-    },
     verbosity: number('v'),
     logFormat: text('log-format') === 'text' ? 'text' : 'json',
   };
-  refuseContradictions(config, (name) => shown(program, typed, name));
+  refuseContradictions(config, sections, (name) => shown(program, typed, name));
   return Object.freeze(config);
 }
 
-/** Regular expressions. Throws FlagError. */
-function patternsIn({ list }: ValueReader, name: string): readonly RegExp[] {
-  return list(name).map((pattern) => {
-    try {
-      return new RegExp(pattern, 'u');
-    } catch (err) {
-      throw new FlagError(`--${name}: ${pattern} is no regular expression: ${(err as Error).message}`);
-    }
-  });
-}
-
-/** That of labels is how machines of a pool are told from those of others. */
-const RESERVED_FIELD = 'machinepool-uid';
-
-/** Fields of objects that runtimes are told of, by name. Throws FlagError. */
-function fieldsIn({ list }: ValueReader, flag: string): DownwardFields {
-  const fields = new Map<string, FieldPath>();
-  for (const item of list(flag)) {
-    const [, name = '', path = ''] = /^([A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)=(.+)$/.exec(item) ?? [];
-    const field = parseFieldPath(path);
-    if (field === undefined) {
-      throw new FlagError(
-        `--${flag}: ${JSON.stringify(item)} is not valid: expected <name>=<field>, where the field is metadata.name, metadata.namespace, metadata.uid, metadata.labels['KEY'] or metadata.annotations['KEY']`,
-      );
-    }
-    if (name === RESERVED_FIELD) throw new FlagError(`--${flag}: name "${name}" is reserved; choose another one`);
-    if (fields.has(name)) throw new FlagError(`--${flag}: name "${name}" is listed twice`);
-    fields.set(name, field);
-  }
-  return fields;
+/** Only `machinist run` has flags of other APIs. */
+function settingsIn(sections: readonly FlagSection[], program: Program, typed: TypedFlags): SettingsOf {
+  const given: TypedFlags = program === 'machinist run' ? typed : new Map();
+  const settings = new Map<FlagSection, unknown>(
+    sections.map((section) => [section, section.settings(readerOf(valuesOf(flagsOf(section), program, given)))]),
+  );
+  return <Settings>(section: FlagSection<Settings>): Settings => {
+    if (!settings.has(section)) throw new Error(`flags of ${section.heading} are not on this command line`);
+    return settings.get(section) as Settings;
+  };
 }
 
 /** Where no kinds of ours are looked after there is no target cluster: what becomes a Node is not known here. */
@@ -293,25 +191,6 @@ function autoscalerOf(program: Program, read: ValueReader, leases: ReadonlySet<s
   return autoscalerFrom(read, { namespace: read.text('namespace'), leases, hasTarget });
 }
 
-interface ValueReader {
-  readonly text: (name: string) => string;
-  readonly number: (name: string) => number;
-  readonly bool: (name: string) => boolean;
-  readonly list: (name: string) => readonly string[];
-}
-
-function reader(values: ReadonlyMap<string, FlagValue>): ValueReader {
-  return {
-    text: (name) => String(values.get(name)),
-    number: (name) => Number(values.get(name)),
-    bool: (name) => values.get(name) === true,
-    list: (name) => {
-      const value = values.get(name);
-      return Array.isArray(value) ? value : [];
-    },
-  };
-}
-
 function machineFrom(program: Program, { text, number, list }: ValueReader): Config['machine'] {
   return {
     creationTimeoutMs: number('machine-creation-timeout'),
@@ -332,84 +211,14 @@ function machineFrom(program: Program, { text, number, list }: ValueReader): Con
   };
 }
 
-/** Pools are served wherever there are any. */
-function controllersFrom(
-  program: Program,
-  typed: readonly string[],
-  pools: readonly PoolAddress[],
-): ReadonlySet<ControllerName> {
-  const served = pools.length === 0 ? [] : SERVING;
-  const names = [
-    ...new Set<string>([...typed.flatMap((name): readonly string[] => ALL_OF[name] ?? [name]), ...served]),
-  ];
-  const idle = SERVING.find((name) => names.includes(name));
-  if (idle !== undefined && pools.length === 0) {
-    throw new FlagError(`--controllers: "${idle}" requires --ironcore-pool, because there is no pool to serve`);
-  }
-  const requested = CONTROLLERS.filter((name) => ON_REQUEST.has(name) && names.includes(name));
-  if (names.includes('*')) {
-    if (names.length === requested.length + 1) return new Set([...controllersOf(program), ...requested]);
-    throw new FlagError(
-      `--controllers: ${JSON.stringify(typed.join(','))} is not valid: "*" can be combined only with ${[...ON_REQUEST, ...Object.keys(ALL_OF)].join(', ')}`,
-    );
-  }
-  const unknown = names.find((name) => !CONTROLLERS.some((known) => known === name));
-  if (unknown !== undefined || typed.length === 0) {
-    throw new FlagError(
-      `--controllers: ${JSON.stringify(unknown ?? '')} is not valid: expected "*" or a comma-separated list of ${[...CONTROLLERS, ...Object.keys(ALL_OF)].join(', ')}`,
-    );
-  }
-  return new Set(CONTROLLERS.filter((known) => names.includes(known)));
-}
-
-function poolsFrom(items: readonly string[], providerIDs: readonly string[]): PoolAddress[] {
-  const pools = addressesFrom('--ironcore-pool', 'name', items);
-  refuseTwice('--ironcore-pool: pool', 'pool', pools);
-  const ids = new Map<string, string>();
-  for (const item of providerIDs) {
-    const [, name = '', id = ''] = /^([^=]+)=(.+)$/.exec(item) ?? [];
-    if (id === '' || ids.has(name) || pools.every((pool) => pool.name !== name)) {
-      throw new FlagError(
-        `--ironcore-pool-provider-id: ${JSON.stringify(item)} is not valid: expected <name>=<ID>, once for each pool, with the name of a pool of --ironcore-pool`,
-      );
-    }
-    ids.set(name, id);
-  }
-  return pools.map(({ name, address }) => ({ pool: name, address, providerID: ids.get(name) }));
-}
-
 function driversFrom(items: readonly string[], rates: readonly string[]): ProviderAddress[] {
-  const drivers = addressesFrom('--driver', 'provider', items);
+  const drivers = addressesFrom('driver', 'provider', items);
   const qps = ratesFrom(
     rates,
     drivers.map(({ name }) => name),
   );
-  refuseTwice('--driver: provider', 'provider', drivers);
+  refuseTwice('driver', 'provider', drivers);
   return drivers.map(({ name, address }) => ({ provider: name, address, qps: qps.get(name) ?? 0 }));
-}
-
-/** Where somebody is reached, as a flag says it. */
-interface NamedAddress {
-  readonly name: string;
-  readonly address: string;
-}
-
-function addressesFrom(flag: string, placeholder: string, items: readonly string[]): NamedAddress[] {
-  return items.map((item) => {
-    const [, name, address] = /^([^=]+)=((?:unix|dns):\/\/\/.+)$/.exec(item) ?? [];
-    if (name === undefined || address === undefined) {
-      throw new FlagError(
-        `${flag}: ${JSON.stringify(item)} is not valid: expected <${placeholder}>=<address>, where the address begins with unix:/// or dns:///`,
-      );
-    }
-    return { name, address };
-  });
-}
-
-function refuseTwice(what: string, noun: string, all: readonly NamedAddress[]): void {
-  const twice = all.find((one, i) => all.findIndex((other) => other.name === one.name) < i);
-  if (twice === undefined) return;
-  throw new FlagError(`${what} ${JSON.stringify(twice.name)} is listed twice; give each ${noun} one address`);
 }
 
 /** Calls a second, by provider. */
@@ -440,12 +249,16 @@ function ratesFrom(items: readonly string[], providers: readonly string[]): Read
 function shown(program: Program, typed: TypedFlags, name: string): string {
   const text = typed.get(name)?.at(-1);
   if (text !== undefined) return `--${name}=${text}`;
-  const flag = FLAGS.find((candidate) => candidate.name === name);
+  const flag = OWN_FLAGS.find((candidate) => candidate.name === name);
   return flag === undefined ? `--${name}` : `--${name}=${defaultOf(flag, program)} (default)`;
 }
 
-function refuseContradictions({ controllers, leader, safety }: Config, flag: (name: string) => string): void {
-  if (leader.enabled) refuseSplitLeases(controllers);
+function refuseContradictions(
+  { controllers, leader, safety }: Config,
+  sections: readonly FlagSection[],
+  flag: (name: string) => string,
+): void {
+  if (leader.enabled) refuseSplitLeases(controllers, sections);
   if (leader.enabled) refuseImpossibleLease(leader, flag);
   if (safety.statusCheckPeriodMs < safety.statusCheckTimeoutMs) {
     throw new FlagError(

@@ -1,4 +1,6 @@
 import { DEFAULT_CLIENT_NAME } from './autoscaler.ts';
+import { OWN_CONTROLLERS } from './controllers.ts';
+import { controllersIn, type FlagSection } from './flag-section.ts';
 
 /** The programs that take flags: the one-process layout, and the original's two. */
 export type Program = 'machinist run' | 'machine-controller-manager' | 'machine-controller';
@@ -23,7 +25,8 @@ export interface Flag {
   /** As it would be typed. A function where the programs differ. */
   readonly default: string | ((program: Program) => string);
   readonly help: string;
-  readonly group: FlagGroup;
+  /** Heading of `--help` and of the reference. */
+  readonly group: string;
   /** Which programs act on it; the others accept it with a warning, so that manifests can be shared. */
   readonly programs: readonly Program[];
   /** Smallest and largest value; of durations in milliseconds. */
@@ -35,10 +38,6 @@ export interface Flag {
   /** Accepted for the original's sake, without effect, or without any yet. */
   readonly unused?: true;
 }
-
-/** Headings of `--help` and of the reference. */
-export type FlagGroup =
-  'Clusters' | 'Drivers' | 'Machines' | 'Safety' | 'Leader election' | 'Server' | 'Autoscaler' | 'Tuning' | 'Logging';
 
 /** The least that Go's durations can tell from nothing. */
 const NANOSECOND_MS = 0.000_001;
@@ -52,15 +51,15 @@ const SETS: readonly Program[] = [RUN, MANAGER];
 
 /** Flags of one group, which all of `programs` act on unless they say otherwise. */
 function section(
-  group: FlagGroup,
+  group: string,
   programs: readonly Program[],
   flags: readonly (Omit<Flag, 'group' | 'programs'> & Partial<Pick<Flag, 'programs'>>)[],
 ): readonly Flag[] {
   return flags.map((one) => ({ group, programs, ...one }));
 }
 
-/** Every flag, in the order of `--help`. Names and defaults are the original's where it has them. */
-export const FLAGS: readonly Flag[] = [
+/** Ours, in the order of `--help`. Names and defaults are the original's where it has them. */
+export const OWN_FLAGS: readonly Flag[] = [
   ...section('Clusters', ALL, [
     {
       name: 'control-kubeconfig',
@@ -85,91 +84,7 @@ export const FLAGS: readonly Flag[] = [
       kind: 'list',
       default: '*',
       programs: [RUN],
-      help: 'Controllers to run: "*", or a comma-separated list of machine-deployment, machine-set, safety.overshoot, machine, machine-class, secret, role-binding, safety.orphan-vms, safety.unmanaged-nodes. mirantis, cluster-api, ironcore.scheduler, ironcore.lifecycle, ironcore.pools and ironcore.machines run only if they are named, also as "*,mirantis"; "ironcore" means ironcore.scheduler and ironcore.lifecycle. With leader election, controllers that share a Lease must run together.',
-    },
-    {
-      name: 'cluster-api-watch-filter',
-      kind: 'string',
-      default: '',
-      programs: [RUN],
-      help: 'For controller cluster-api: reconcile only Machines and Clusters of cluster.x-k8s.io whose label cluster.x-k8s.io/watch-filter has this value. If empty, all in the namespace are reconciled.',
-    },
-    {
-      name: 'cluster-api-all-namespaces',
-      kind: 'bool',
-      default: 'false',
-      programs: [RUN],
-      help: 'For controller cluster-api: reconcile Machines and Clusters of cluster.x-k8s.io in all namespaces instead of --namespace. Requires deploy/rbac/cluster-api-all-namespaces.yaml.',
-    },
-    {
-      name: 'additional-sync-machine-labels',
-      kind: 'list',
-      default: '',
-      programs: [RUN],
-      help: 'With controller cluster-api: labels of Machines of cluster.x-k8s.io that their Nodes get too, beside those of the domains of Cluster API: regular expressions, of which one has to match a part of the key.',
-    },
-    {
-      name: 'additional-sync-machine-annotations',
-      kind: 'list',
-      default: '',
-      programs: [RUN],
-      help: 'The same of annotations.',
-    },
-    {
-      name: 'ironcore-pool',
-      kind: 'list',
-      default: '',
-      programs: [RUN],
-      help: 'IronCore MachinePool to serve, as <name>=<address>; may be repeated. Adds controllers ironcore.pools and ironcore.machines. The address is that of a runtime that serves IRI: unix:///path, or dns:///host:port?ca=FILE&cert=FILE&key=FILE with mutual TLS; on loopback also dns:///127.0.0.1:port?insecure=true in plain text.',
-    },
-    {
-      name: 'ironcore-pool-provider-id',
-      kind: 'list',
-      default: '',
-      programs: [RUN],
-      help: 'spec.providerID of a MachinePool of --ironcore-pool, as <name>=<ID>; may be repeated. Set when the MachinePool is created: it cannot be changed afterwards.',
-    },
-    {
-      name: 'ironcore-watch-filter',
-      kind: 'string',
-      default: '',
-      programs: [RUN],
-      help: 'For --ironcore-pool: reconcile only Machines whose label common.ironcore.dev/watch-filter has this value. If empty, all in the pool are reconciled.',
-    },
-    {
-      name: 'machine-downward-api-label',
-      kind: 'list',
-      default: '',
-      programs: [RUN],
-      help: "For --ironcore-pool: label downward-api.machinepoollet.ironcore.dev/<name> of machines at the runtime, as <name>=<field>, where the field is metadata.name, metadata.namespace, metadata.uid, metadata.labels['KEY'] or metadata.annotations['KEY'] of the Machine; may be repeated. Set when a machine is created.",
-    },
-    {
-      name: 'machine-downward-api-annotation',
-      kind: 'list',
-      default: '',
-      programs: [RUN],
-      help: 'For --ironcore-pool: the same for annotations of machines at the runtime, which follow the Machine.',
-    },
-    {
-      name: 'volume-downward-api-label',
-      kind: 'list',
-      default: '',
-      programs: [RUN],
-      help: 'For --ironcore-pool: the same for labels in attribute rawVolumeLabels of volumes at the runtime, read from the Volume. Set when the volume is attached.',
-    },
-    {
-      name: 'nic-downward-api-label',
-      kind: 'list',
-      default: '',
-      programs: [RUN],
-      help: 'For --ironcore-pool: the same for attribute rawNICLabels of network interfaces, read from the NetworkInterface.',
-    },
-    {
-      name: 'network-downward-api-label',
-      kind: 'list',
-      default: '',
-      programs: [RUN],
-      help: 'For --ironcore-pool: the same for attribute rawNetworkLabels of network interfaces, read from the Network.',
+      help: `Controllers to run: "*", or a comma-separated list of ${OWN_CONTROLLERS.join(', ')}. With leader election, controllers that share a Lease must run together.`,
     },
   ]),
   ...section('Drivers', MACHINES, [
@@ -585,6 +500,36 @@ export const FLAGS: readonly Flag[] = [
     },
   ]),
 ];
+
+/** Every flag, those of other APIs last. */
+export function flagsWith(sections: readonly FlagSection[]): readonly Flag[] {
+  return [
+    ...OWN_FLAGS.map((flag) =>
+      flag.name === 'controllers' ? { ...flag, help: `${flag.help} ${onRequest(sections)}` } : flag,
+    ),
+    ...sections.flatMap(flagsOf),
+  ];
+}
+
+/** Those of one API. */
+export function flagsOf({ heading, flags }: FlagSection): readonly Flag[] {
+  return section(heading, [RUN], flags);
+}
+
+function onRequest(sections: readonly FlagSection[]): string {
+  const names = sections.flatMap(controllersIn);
+  const allOf = sections.flatMap((one) => Object.entries(one.allOf ?? {}));
+  return (
+    [
+      `${inWords(names)} run only if they are named, also as "*,${names[0]}"`,
+      ...allOf.map(([name, all]) => `"${name}" means ${inWords(all)}`),
+    ].join('; ') + '.'
+  );
+}
+
+function inWords(names: readonly string[]): string {
+  return `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+}
 
 /**
  * Flags of older releases and of klog that manifests still carry; accepted with a warning, whatever their value.

@@ -3,15 +3,11 @@ import { isIP } from 'node:net';
 import { DURATION_PATTERN, formatDuration, parseDuration } from '../apis/duration.ts';
 import { parseGoBool } from '../apis/go-bool.ts';
 import { parseGoFloat, parseGoInt } from '../apis/go-number.ts';
+import { FlagError } from './flag-error.ts';
 import type { Flag } from './flags.ts';
 
 /** A flag's value once parsed: durations in milliseconds, lists split and trimmed. */
 export type FlagValue = boolean | number | string | readonly string[];
-
-/** A flag or a combination of flags that cannot be obeyed; the message names flag, value and what is allowed. */
-export class FlagError extends Error {
-  override readonly name = 'FlagError';
-}
 
 /** Parses what was typed for `flag`. Throws FlagError. */
 export function parseValue(flag: Flag, text: string): FlagValue {

@@ -3,7 +3,9 @@ import { Registry } from 'prom-client';
 
 import { MemoryInformer } from '../../test/memory-informer.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import { configFrom, CONTROLLERS } from '../config/config.ts';
+import { configFrom } from '../config/config.ts';
+import { OWN_CONTROLLERS } from '../config/controllers.ts';
+import { controllersIn } from '../config/flag-section.ts';
 import { leasesOf } from '../config/lease-groups.ts';
 import { ConfiguredDrivers } from '../driver/drivers.ts';
 import { silentLogger } from '../log/logger.ts';
@@ -12,6 +14,9 @@ import { secureRandom } from '../random/random.ts';
 import { singleTarget } from '../targets/single-target.ts';
 import { WORLDS } from '../worlds/index.ts';
 import { controllers } from './index.ts';
+import { WORLD_FLAGS } from '../worlds/flags.ts';
+
+const CONTROLLERS = [...OWN_CONTROLLERS, ...WORLD_FLAGS.flatMap(controllersIn)];
 
 /** What controllers take from an operator, as far as making them asks for it. */
 function operatorWith(names: string, leaseNamespace?: string): Operator {
@@ -50,6 +55,7 @@ function operatorWith(names: string, leaseNamespace?: string): Operator {
         ['leader-elect-resource-namespace', leaseNamespace === undefined ? [] : [leaseNamespace]],
         ['ironcore-pool', names.includes('ironcore.pools') ? ['p=unix:///p'] : []],
       ]),
+      WORLD_FLAGS,
     ),
     clock: new FakeClock(),
     random: secureRandom,
@@ -71,7 +77,7 @@ describe('the controllers', () => {
 
     expect(all.map(({ name }) => name).toSorted()).toEqual(CONTROLLERS.toSorted());
     for (const { name, lease } of all) {
-      expect([name, ...leasesOf(new Set(CONTROLLERS.filter((known) => known === name)))]).toEqual([name, lease]);
+      expect([name, ...leasesOf(new Set([name]), WORLD_FLAGS)]).toEqual([name, lease]);
     }
     expect(new Set(all.map(({ queue }) => queue)).size).toBe(CONTROLLERS.length);
   });

@@ -2,12 +2,6 @@
 export const MANAGER_LEASE = 'machine-controller-manager';
 /** Lease of the machines' controllers. */
 export const MACHINE_LEASE = 'machine-controller';
-/** Lease of the scheduler for IronCore's Machines. */
-export const IRONCORE_SCHEDULER_LEASE = 'ironcore-scheduler';
-
-/** Lease of what serves IronCore's pools. */
-export const IRONCORE_POOLS_LEASE = 'ironcore-pools';
-
 /** Whether what works under these Leases looks after kinds of ours, and the Nodes that they become. */
 export function servesOwnKinds(leases: ReadonlySet<string>): boolean {
   return leases.has(MANAGER_LEASE) || leases.has(MACHINE_LEASE);

@@ -155,7 +155,7 @@ export class Operator {
       leases: config.leases,
       isAutoscaled: config.autoscaler !== undefined,
       controllers: config.controllers,
-      clusterAPIEverywhere: config.clusterAPIEverywhere,
+      of: config.of,
     };
     const { worlds } = options;
     const process = { ...itself, alsoRead: alsoReadBy(worlds, itself) };
@@ -276,10 +276,11 @@ export class Operator {
   }
 
   /** Fills a cache of a kind of the control cluster that is known only now, until it is closed. */
-  openCache(resource: Resource<KubeObject>, refused: (err: ApiError) => void): ReturnType<ClusterCaches['open']> {
-    const { clusterAPIEverywhere, clusters } = this.config;
-    const place = clusterAPIEverywhere ? {} : { namespace: clusters.namespace };
-    return this.#ofControl.open(resource, { ...place, refused });
+  openCache(
+    resource: Resource<KubeObject>,
+    options: { readonly namespace?: string; readonly refused: (err: ApiError) => void },
+  ): ReturnType<ClusterCaches['open']> {
+    return this.#ofControl.open(resource, options);
   }
 
   /** Resolves when the cache of a kind of the control cluster shows the present; rejects with the signal's reason, and ApiError. */

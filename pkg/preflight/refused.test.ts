@@ -4,6 +4,8 @@ import type { ResourceRule } from '../kube/access-rules.ts';
 import { ApiError } from '../kube/errors.ts';
 import { type Permission, permissionsOf } from './permissions.ts';
 import { refusedOf, review } from './refused.ts';
+import { configFrom } from '../config/config.ts';
+import { WORLD_FLAGS } from '../worlds/flags.ts';
 
 const permissions = permissionsOf(
   {
@@ -13,6 +15,7 @@ const permissions = permissionsOf(
     callsDrivers: true,
     isAutoscaled: false,
     controllers: new Set([]),
+    of: configFrom('machinist run', new Map(), WORLD_FLAGS).of,
     namespace: 'x',
     leaseNamespace: 'x',
   },

@@ -1,10 +1,11 @@
 import type { Config } from '../config/config.ts';
+import type { SettingsOf } from '../config/flag-section.ts';
 
 /** What is run, as far as permissions go. */
 export interface Workload {
   readonly controllers: ReadonlySet<string>;
-  /** Objects of Cluster API are looked after in all namespaces. */
-  readonly clusterAPIEverywhere?: boolean | undefined;
+  /** What the flags of other APIs say. */
+  readonly of: SettingsOf;
   /** Those under which its controllers work. */
   readonly leases: ReadonlySet<string>;
   /** Whether the Leases are fought for. */
@@ -20,12 +21,12 @@ export interface Workload {
 
 /** What a process with these flags runs. */
 export function workloadOf(
-  { controllers, leases, leader, autoscaler, clusters, clusterAPIEverywhere }: Config,
+  { controllers, leases, leader, autoscaler, clusters, of }: Config,
   known: Pick<Workload, 'hasTarget' | 'callsDrivers'>,
 ): Workload {
   return {
     controllers,
-    clusterAPIEverywhere,
+    of,
     leases,
     isElected: leader.enabled,
     isAutoscaled: autoscaler !== undefined,

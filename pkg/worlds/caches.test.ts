@@ -1,11 +1,14 @@
 import { expect, test } from '@jest/globals';
 
-import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE, MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
+import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from '../controllers/ironcore/leases.ts';
 import { alsoReadBy } from '../operator/caches.ts';
 import { OWN_KINDS } from '../operator/cached/own.ts';
 import { TARGET_KINDS } from '../operator/cached/target.ts';
 import type { ClusterCaches } from '../operator/cluster-caches.ts';
 import { WORLDS } from './index.ts';
+import { configFrom } from '../config/config.ts';
+import { WORLD_FLAGS } from './flags.ts';
 
 const { volumeAttachments } = TARGET_KINDS;
 const TABLES = [OWN_KINDS, ...WORLDS.map(({ kinds }) => kinds), { volumeAttachments }];
@@ -15,12 +18,13 @@ function cachedIn({
   leases = [],
   controllers = [],
   isAutoscaled = false,
-  clusterAPIEverywhere = false,
+  isEverywhere = false,
 }: {
   readonly leases?: readonly string[];
   readonly controllers?: readonly string[];
   readonly isAutoscaled?: boolean;
-  readonly clusterAPIEverywhere?: boolean;
+  /** As far as Cluster API goes. */
+  readonly isEverywhere?: boolean;
 }): readonly string[] {
   const itself = {
     namespace: 'ns',
@@ -28,7 +32,7 @@ function cachedIn({
     leases: new Set(leases),
     controllers: new Set(controllers),
     isAutoscaled,
-    clusterAPIEverywhere,
+    of: configFrom('machinist run', new Map([['cluster-api-all-namespaces', [String(isEverywhere)]]]), WORLD_FLAGS).of,
   };
   const process = { ...itself, alsoRead: alsoReadBy(WORLDS, itself) };
   return TABLES.flatMap((table) => Object.entries(table)).flatMap(([name, kind]) => {
@@ -38,8 +42,8 @@ function cachedIn({
         _resource: unknown,
         { optionalFor, namespace }: { readonly optionalFor?: string; readonly namespace?: string },
       ) {
-        const isEverywhere = clusterAPIEverywhere && name.startsWith('clusterAPI') && namespace === undefined;
-        how = [`${name}${optionalFor === undefined ? '' : '?'}${isEverywhere ? ' *' : ''}`];
+        const isHere = isEverywhere && name.startsWith('clusterAPI') && namespace === undefined;
+        how = [`${name}${optionalFor === undefined ? '' : '?'}${isHere ? ' *' : ''}`];
       },
     };
     kind.addTo(caches as unknown as ClusterCaches, process);
@@ -70,7 +74,7 @@ test.each([
   ['of Cluster API', { controllers: ['cluster-api'] }, ['clusterAPIMachines', 'clusterAPIClusters', 'definitions']],
   [
     'of Cluster API in all namespaces',
-    { controllers: ['cluster-api'], clusterAPIEverywhere: true },
+    { controllers: ['cluster-api'], isEverywhere: true },
     ['clusterAPIMachines *', 'clusterAPIClusters *', 'clusterAPISecrets *', 'definitions'],
   ],
   ["of IronCore's scheduler", { leases: [IRONCORE_SCHEDULER_LEASE] }, ['ironCoreMachines', 'ironCorePools']],

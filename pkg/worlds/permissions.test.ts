@@ -5,11 +5,14 @@ import { describe, expect, test } from '@jest/globals';
 
 import { parseManifests, type Manifest } from '../../hack/control-plane/apply.ts';
 import type { AccessAttributes } from '../kube/access-rules.ts';
-import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE, MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
+import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from '../controllers/ironcore/leases.ts';
 import { describeMissing } from '../preflight/missing-grants.ts';
 import { type Permission, permissionsOf as permissionsWith } from '../preflight/permissions.ts';
 import type { Workload } from '../preflight/workload.ts';
 import { WORLDS } from './index.ts';
+import { configFrom } from '../config/config.ts';
+import { WORLD_FLAGS } from './flags.ts';
 
 const permissionsOf = (workload: Workload): readonly Permission[] => permissionsWith(workload, WORLDS);
 
@@ -24,6 +27,7 @@ const everything: Workload = {
   callsDrivers: true,
   isAutoscaled: true,
   controllers: new Set([]),
+  of: configFrom('machinist run', new Map(), WORLD_FLAGS).of,
   namespace: NAMESPACE,
   leaseNamespace: NAMESPACE,
 };

@@ -11,6 +11,7 @@ import { controllers } from '../../pkg/controllers/index.ts';
 import type { ServedWorld } from '../../pkg/controllers/world.ts';
 import { Operator, type OperatorHooks } from '../../pkg/operator/operator.ts';
 import { WORLDS } from '../../pkg/worlds/index.ts';
+import { WORLD_FLAGS } from '../../pkg/worlds/flags.ts';
 
 /** How a manager is run. */
 export interface RunOptions {
@@ -59,7 +60,11 @@ export class InProcessManager implements AsyncDisposable {
     const identity = `manager-${randomBytes(3).toString('hex')}`;
     const host = new TestHost();
     const flags = await flagsOf(options);
-    const config = configFrom('machinist run', new Map([...flags].map(([name, value]) => [name, [value]])));
+    const config = configFrom(
+      'machinist run',
+      new Map([...flags].map(([name, value]) => [name, [value]])),
+      WORLD_FLAGS,
+    );
     const operator = await Operator.open({
       worlds: WORLDS,
       config,

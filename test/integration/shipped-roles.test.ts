@@ -13,6 +13,8 @@ import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { KubeSession } from './kube-session.ts';
 import { allows, asMachinist, grant, moveTo } from './shipped-roles.ts';
+import { configFrom } from '../../pkg/config/config.ts';
+import { WORLD_FLAGS } from '../../pkg/worlds/flags.ts';
 
 const DEPLOY = join(import.meta.dirname, '../../deploy');
 const AUTOSCALER = join(DEPLOY, 'autoscaler');
@@ -113,6 +115,7 @@ describe('the shipped roles', () => {
         callsDrivers: true,
         isAutoscaled: true,
         controllers: new Set([]),
+        of: configFrom('machinist run', new Map(), WORLD_FLAGS).of,
         namespace: ns.name,
         leaseNamespace: ns.name,
       },

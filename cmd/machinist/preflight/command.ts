@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander';
 
 import { withFlags } from '../../../pkg/config/command-line.ts';
+import { WORLD_FLAGS } from '../../../pkg/worlds/flags.ts';
 
 /** What `preflight` takes besides the flags of `machinist run`. */
 export interface PreflightOptions {
@@ -22,7 +23,7 @@ export function preflightCommand(): Command {
       ),
     )
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'));
-  return withFlags(command, 'machinist run', async ({ config }) => {
+  return withFlags(command, 'machinist run', WORLD_FLAGS, async ({ config }) => {
     const { preflight } = await import('./preflight.ts');
     process.exitCode = await preflight(config, command.opts<PreflightOptions>());
   });

@@ -25,6 +25,8 @@ import {
   skewMsOf,
 } from './findings.ts';
 import { renderFindings, renderJSON } from './render.ts';
+import { configFrom } from '../../../pkg/config/config.ts';
+import { WORLD_FLAGS } from '../../../pkg/worlds/flags.ts';
 
 const error = { error: 'connection refused' };
 const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -322,6 +324,7 @@ describe('what preflight finds', () => {
         callsDrivers: true,
         isAutoscaled: true,
         controllers: new Set(['mirantis', 'cluster-api']),
+        of: configFrom('machinist run', new Map(), WORLD_FLAGS).of,
         namespace: 'x',
         leaseNamespace: 'x',
       },

@@ -3,7 +3,7 @@ import type { MachineClass } from '../../../pkg/apis/machine/v1alpha1/machine-cl
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
 import { fromTimestamp } from '../../../pkg/clock/clock.ts';
-import type { ControllerName, PoolAddress } from '../../../pkg/config/config.ts';
+import type { PoolAddress } from '../../../pkg/controllers/ironcore/flags.ts';
 import type { RuntimeClass, RuntimeVersion } from '../../../pkg/ironcore-runtime/runtime.ts';
 import type { Capabilities } from '../../../pkg/driver/driver.ts';
 import { secretIndex } from '../../../pkg/indexes/secret-references.ts';
@@ -204,7 +204,7 @@ export function kindFindings(served: QueryResult<ServedKinds>, limitsLabels: boo
 
 /** A kind of somebody else's that a controller serves where it is named, and what is lost without it; undefined: all of it. */
 interface ServedForeignKind {
-  readonly controller: ControllerName;
+  readonly controller: string;
   readonly resource: Resource<KubeObject>;
   readonly lost: string | undefined;
 }
@@ -220,19 +220,19 @@ const FOREIGN_KINDS: readonly ServedForeignKind[] = [
   { controller: 'ironcore.scheduler', resource: ironCoreMachinePools, lost: undefined },
   { controller: 'ironcore.lifecycle', resource: ironCoreMachineClasses, lost: undefined },
   ...[ironCoreMachines, ironCoreMachinePools, ironCoreMachineClasses].map((resource) => ({
-    controller: 'ironcore.pools' as const,
+    controller: 'ironcore.pools',
     resource,
     lost: undefined,
   })),
   ...[ironCoreVolumes, ironCoreNetworkInterfaces, ironCoreNetworks].map((resource) => ({
-    controller: 'ironcore.machines' as const,
+    controller: 'ironcore.machines',
     resource,
     lost: undefined,
   })),
 ];
 
 /** Those that controllers need, each once. */
-export function foreignKindsOf(controllers: ReadonlySet<ControllerName>): readonly ServedForeignKind[] {
+export function foreignKindsOf(controllers: ReadonlySet<string>): readonly ServedForeignKind[] {
   const needed = FOREIGN_KINDS.filter(({ controller }) => controllers.has(controller));
   return needed.filter(({ resource }, i) => needed.findIndex((other) => other.resource === resource) === i);
 }

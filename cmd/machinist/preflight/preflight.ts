@@ -5,7 +5,8 @@ import type { Lease } from '../../../pkg/apis/wire.ts';
 import { fromHTTPDate } from '../../../pkg/clock/clock.ts';
 import { keepAliveDuring } from '../../../pkg/clock/keep-alive.ts';
 import { SystemClock } from '../../../pkg/clock/system-clock.ts';
-import type { Config, PoolAddress, ProviderAddress } from '../../../pkg/config/config.ts';
+import { IRONCORE_FLAGS, type PoolAddress } from '../../../pkg/controllers/ironcore/flags.ts';
+import type { Config, ProviderAddress } from '../../../pkg/config/config.ts';
 import { parseDriverAddress } from '../../../pkg/driver/grpc/address.ts';
 import { DriverError } from '../../../pkg/driver/error.ts';
 import { GrpcDriver } from '../../../pkg/driver/grpc/client.ts';
@@ -107,7 +108,7 @@ async function look(config: Config, as: string | undefined): Promise<readonly Fi
         ? []
         : await lookAt(target, () => permissionsIn(target, as, neededIn(['target'], clusters, config)));
     const ofDrivers = await Promise.all(config.drivers.map((driver) => lookAtDriver(driver, clock)));
-    const ofRuntimes = await Promise.all(config.ironCorePools.map((pool) => lookAtRuntime(pool, clock)));
+    const ofRuntimes = await Promise.all(config.of(IRONCORE_FLAGS).pools.map((pool) => lookAtRuntime(pool, clock)));
     return [...ofControl, ...ofTarget, ...ofDrivers, ...ofRuntimes];
   } finally {
     notice.end();

@@ -21,6 +21,7 @@ import { WORLDS } from '../../../pkg/worlds/index.ts';
 import { CommandError } from '../command-error.ts';
 import { version } from '../version.ts';
 import { NAMESPACE } from './objects.ts';
+import { WORLD_FLAGS } from '../../../pkg/worlds/flags.ts';
 
 /** Without the one that marks Nodes which no Machine has: those of the cluster are none of our business. */
 const CONTROLLERS = 'machine-deployment,machine-set,safety.overshoot,machine,machine-class,secret,safety.orphan-vms';
@@ -144,7 +145,9 @@ async function simulate({
 /** The configuration that the flags of `machinist run` make. */
 async function parsed(flags: readonly string[]): Promise<ParsedCommandLine> {
   const result = Promise.withResolvers<ParsedCommandLine>();
-  const command = withFlags(new Command('run').exitOverride(), 'machinist run', async (line) => result.resolve(line));
+  const command = withFlags(new Command('run').exitOverride(), 'machinist run', WORLD_FLAGS, async (line) =>
+    result.resolve(line),
+  );
   await command.parseAsync([...flags], { from: 'user' });
   return await result.promise;
 }

@@ -1,15 +1,16 @@
 import { ActivityRegistry } from '../../activity/registry.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
-import { isBeingDeleted, keyBeside, keyOf } from '../../apis/meta.ts';
+import { isBeingDeleted, keyBeside, keyOf, type KubeObject } from '../../apis/meta.ts';
 import type { DrainOutcome } from '../../drain/drain.ts';
 import { DrainSession } from '../../drain/session.ts';
 import { eventsAbout } from '../../events/event-sink.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../../apis/cluster-api/resources.ts';
 import { MACHINE_LEASE } from '../../leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
-import { CLUSTER_API_KINDS } from './kinds.ts';
+import { CLUSTER_API_KINDS, placesOf } from './kinds.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import { endWithResults } from '../../reconcile/last-results.ts';
+import { CLUSTER_API_FLAGS } from './flags.ts';
 import type { Draining } from '../draining.ts';
 import type { PodRules } from '../machines/pod-rules.ts';
 import { ClusterAPIClusterController } from './cluster-controller.ts';
@@ -22,6 +23,8 @@ import type { NodeDrain } from './machine-pass.ts';
 import { NodeClusters } from './node-clusters.ts';
 import { servedWith } from './served.ts';
 import { wakeClusterAPI, wakeOfNodes } from './wake.ts';
+import type { Resource } from '../../apis/resource.ts';
+import type { ApiError } from '../../kube/errors.ts';
 
 /** Who tells of what happens to these Machines and Clusters. */
 const EVENT_SOURCE = 'cluster-api';
@@ -32,7 +35,14 @@ const UNUSED = { create: 1, initialize: 1, status: 1, delete: 1 };
 /** MachineDrainRules, which drains of all machines obey. */
 export function drainRules(operator: Operator): PodRules {
   const { definitions } = operator.caches.of(CLUSTER_API_KINDS);
-  return new DrainRules({ definitions, open: (resource, refused) => operator.openCache(resource, refused) });
+  return new DrainRules({ definitions, open: openerOf(operator) });
+}
+
+/** Opens caches of what there is where Machines of Cluster API are looked after. */
+function openerOf(operator: Operator) {
+  const place = placesOf(operator.config.clusters.namespace, operator.config);
+  return (resource: Resource<KubeObject>, refused: (err: ApiError) => void) =>
+    operator.openCache(resource, { ...place, refused });
 }
 
 /** Looks after Machines and Clusters of Cluster API whose infrastructure is made by its providers. */
@@ -43,7 +53,8 @@ export function clusterAPI(
   const { caches, clock, log, metrics, reader, config } = operator;
   const cached = caches.of(CLUSTER_API_KINDS);
   const { clusterAPIMachines: machines, clusterAPIClusters: clusters, definitions } = cached;
-  const secrets = config.clusterAPIEverywhere ? cached.clusterAPISecrets : caches.secrets;
+  const { isEverywhere, watchFilter, synced } = config.of(CLUSTER_API_FLAGS);
+  const secrets = isEverywhere ? cached.clusterAPISecrets : caches.secrets;
   const { writer, targets, gate } = operator.under(MACHINE_LEASE);
   const [target] = targets.all();
   const activities = new ActivityRegistry<{ drain: DrainOutcome }>({
@@ -56,7 +67,7 @@ export function clusterAPI(
   const externals = new Externals({
     definitions,
     reader,
-    open: (resource, refused) => operator.openCache(resource, refused),
+    open: openerOf(operator),
   });
   const dataSecrets = new DataSecrets({ secrets, reader });
   const servedAs: ClusterAPIMachineControllerDeps['servedAs'] = (resource) => operator.servedAs(resource);
@@ -67,7 +78,7 @@ export function clusterAPI(
     target,
     open: (name, kubeconfig, changed) => operator.targets.open(name, kubeconfig, { gate, changed }),
   });
-  const isServed = servedWith(config.clusterAPIWatchFilter);
+  const isServed = servedWith(watchFilter);
   const recorder = operator.recorder(EVENT_SOURCE);
   const shared = { machines, clusters, externals, reader, writer, servedAs, clock, isServed };
   const machine = new ClusterAPIMachineController({
@@ -77,7 +88,7 @@ export function clusterAPI(
     drains,
     rules,
     keptVolumes,
-    synced: config.clusterAPISync,
+    synced,
     recorder: eventsAbout(clusterAPIMachines, recorder),
   });
   const cluster = new ClusterAPIClusterController({

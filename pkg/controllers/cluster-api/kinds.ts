@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../apis/meta.ts';
+import { CLUSTER_API_FLAGS } from './flags.ts';
 import { CLUSTER_API_MACHINE_INDEXES } from './indexes.ts';
 import { customResourceDefinitions, secrets } from '../../kube/resource.ts';
 import { CLUSTER_API_FILE, clusterAPIClusters, clusterAPIMachines } from '../../apis/cluster-api/resources.ts';
@@ -9,17 +10,22 @@ export const isClusterAPI = ({ controllers }: Pick<ProcessRole, 'controllers'>):
   controllers.has('cluster-api');
 
 /** Where they are looked after. */
-const places = ({ clusterAPIEverywhere = false, namespace }: ProcessRole): { readonly namespace?: string } =>
-  clusterAPIEverywhere ? {} : { namespace };
+export function placesOf(namespace: string, { of }: Pick<ProcessRole, 'of'>): { readonly namespace?: string } {
+  return of(CLUSTER_API_FLAGS).isEverywhere ? {} : { namespace };
+}
 
 export const CLUSTER_API_KINDS = {
   clusterAPIMachines: cached(clusterAPIMachines, (process) =>
-    isClusterAPI(process) ? { ...places(process), indexes: CLUSTER_API_MACHINE_INDEXES } : undefined,
+    isClusterAPI(process)
+      ? { ...placesOf(process.namespace, process), indexes: CLUSTER_API_MACHINE_INDEXES }
+      : undefined,
   ),
-  clusterAPIClusters: cached(clusterAPIClusters, (process) => (isClusterAPI(process) ? places(process) : undefined)),
+  clusterAPIClusters: cached(clusterAPIClusters, (process) =>
+    isClusterAPI(process) ? placesOf(process.namespace, process) : undefined,
+  ),
   /** Metadata only, of all namespaces; in one the Secrets of our own Machines are theirs too. */
   clusterAPISecrets: cached<KubeObject>(secrets, (process) =>
-    isClusterAPI(process) && process.clusterAPIEverywhere === true ? { metadataOnly: true } : undefined,
+    isClusterAPI(process) && process.of(CLUSTER_API_FLAGS).isEverywhere ? { metadataOnly: true } : undefined,
   ),
   /** CustomResourceDefinitions of the control cluster, metadata only. */
   definitions: cached<KubeObject>({ ...customResourceDefinitions, shipped: { roles: CLUSTER_API_FILE } }, (process) =>

@@ -3,7 +3,7 @@ import { readyCondition, type IronCoreMachinePool } from '../../apis/ironcore/ma
 import type { IronCoreCondition } from '../../apis/ironcore/reference.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../clock/clock.ts';
-import { IRONCORE_SCHEDULER_LEASE } from '../../leader/names.ts';
+import { IRONCORE_SCHEDULER_LEASE } from './leases.ts';
 import { conditionOf } from '../../reconcile/conditions.ts';
 import { scheduledCondition } from './scheduled-condition.ts';
 

@@ -2,13 +2,14 @@ import { keyOf } from '../../apis/meta.ts';
 import { eventsAbout } from '../../events/event-sink.ts';
 import { CONTROL } from '../../gate/gate.ts';
 import { ironCoreMachineClasses, ironCoreMachinePools, ironCoreMachines } from '../../apis/ironcore/resources.ts';
-import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from '../../leader/names.ts';
+import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from './leases.ts';
 import type { Operator } from '../../operator/operator.ts';
 import { IRONCORE_KINDS } from './kinds.ts';
 import type { PoolRuntime } from '../../ironcore-runtime/gated-runtime.ts';
 import type { Controller } from '../../reconcile/controller.ts';
 import { ClassLife } from './class-life.ts';
 import { Eviction } from './eviction.ts';
+import { IRONCORE_FLAGS } from './flags.ts';
 import { lifecycleObjectOf } from './lifecycle-keys.ts';
 import { type IronCoreMetrics, ironCoreMetrics } from './metrics.ts';
 import { Departures } from './machine/departures.ts';
@@ -144,7 +145,9 @@ function ironCorePoolsOf(operator: Operator, known: PoolSources): Controller {
   const pools = new IronCorePoolController({
     runtimes,
     providerIDs: new Map(
-      config.ironCorePools.flatMap(({ pool, providerID }) => (providerID === undefined ? [] : [[pool, providerID]])),
+      config
+        .of(IRONCORE_FLAGS)
+        .pools.flatMap(({ pool, providerID }) => (providerID === undefined ? [] : [[pool, providerID]])),
     ),
     pools: cached.ironCorePools,
     classes: cached.ironCoreClasses,
@@ -188,6 +191,7 @@ function ironCoreMachinesOf(operator: Operator, known: PoolSources): Controller 
   const { caches, clock, log, reader } = operator;
   const { writer } = operator.under(IRONCORE_POOLS_LEASE);
   const cached = caches.of(IRONCORE_KINDS);
+  const { downwardAPI, watchFilter } = operator.config.of(IRONCORE_FLAGS);
   const recorder = operator.recorder(MACHINE_EVENTS);
   const shared = {
     machines: cached.ironCoreMachines,
@@ -196,8 +200,8 @@ function ironCoreMachinesOf(operator: Operator, known: PoolSources): Controller 
     volumes: cached.ironCoreVolumes,
     networkInterfaces: cached.ironCoreNetworkInterfaces,
     networks: cached.ironCoreNetworks,
-    downwardAPI: operator.config.ironCoreDownwardAPI,
-    watchFilter: operator.config.ironCoreWatchFilter,
+    downwardAPI,
+    watchFilter,
     secrets: cached.ironCoreSecrets,
     prefixes: cached.ironCorePrefixes,
     recorder: eventsAbout(ironCoreMachines, recorder),

@@ -11,7 +11,7 @@ import {
   ironCorePrefixes,
   ironCoreVolumes,
 } from '../../apis/ironcore/resources.ts';
-import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from '../../leader/names.ts';
+import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from './leases.ts';
 import { type ProcessRole, cached } from '../../operator/cached/kind.ts';
 
 const schedules = ({ leases }: ProcessRole): boolean => leases.has(IRONCORE_SCHEDULER_LEASE);

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Informer } from '../../cache/lister.ts';
 import type { Resource } from '../../apis/resource.ts';
+import type { SettingsOf } from '../../config/flag-section.ts';
 import { qualified } from '../describe-refusal.ts';
 import type { CacheOptions } from '../cluster-caches.ts';
 
@@ -21,8 +22,8 @@ export interface ProcessRole {
   readonly isAutoscaled: boolean;
   /** The controllers that run here. */
   readonly controllers: ReadonlySet<string>;
-  /** Objects of Cluster API are looked after in all namespaces. */
-  readonly clusterAPIEverywhere?: boolean | undefined;
+  /** What the flags of other APIs say. */
+  readonly of: SettingsOf;
 }
 
 /** What decides which kinds are cached. */

@@ -1,3 +1,4 @@
+import { CLUSTER_API_FLAGS } from '../../controllers/cluster-api/flags.ts';
 import { CLUSTER_API_FILE } from '../../apis/cluster-api/resources.ts';
 import {
   BOOTSTRAP_GROUP,
@@ -104,7 +105,7 @@ export const CLUSTER_API_ROLES: readonly RoleFile[] = [
     file: 'deploy/rbac/cluster-api-all-namespaces.yaml',
     comment:
       'Control cluster, in addition to cluster-api.yaml: Machines of Cluster API in all namespaces, for --cluster-api-all-namespaces. The role allows reading all Secrets. See docs/operations/cluster-api.md.',
-    isFor: ({ controllers, clusterAPIEverywhere = false }) => controllers.has('cluster-api') && clusterAPIEverywhere,
+    isFor: ({ controllers, of }) => controllers.has('cluster-api') && of(CLUSTER_API_FLAGS).isEverywhere,
     roles: [
       {
         name: 'machinist-cluster-api-all-namespaces',

@@ -1,10 +1,11 @@
+import { IRONCORE_FLAGS } from '../../controllers/ironcore/flags.ts';
 import type { IronCoreMetrics } from '../../controllers/ironcore/metrics.ts';
 import { isProtected, parseDriverAddress } from '../../driver/grpc/address.ts';
 import type { Interceptor } from '../../gate/interceptor.ts';
 import { RuntimeClient } from '../../ironcore-runtime/client.ts';
 import { GatedRuntime, type PoolRuntime } from '../../ironcore-runtime/gated-runtime.ts';
 import type { IronCoreRuntime } from '../../ironcore-runtime/runtime.ts';
-import { IRONCORE_POOLS_LEASE } from '../../leader/names.ts';
+import { IRONCORE_POOLS_LEASE } from '../../controllers/ironcore/leases.ts';
 import type { Operator } from '../../operator/operator.ts';
 
 /** For tests and simulations. */
@@ -23,7 +24,7 @@ export function openRuntimes(
   const { clock, log, config } = operator;
   const leadership = operator.under(IRONCORE_POOLS_LEASE);
   return new Map(
-    config.ironCorePools.map(({ pool, address: text }) => {
+    config.of(IRONCORE_FLAGS).pools.map(({ pool, address: text }) => {
       const address = parseDriverAddress(text);
       if (!isProtected(address) && !address.insecure) {
         log.warn(

@@ -2,7 +2,7 @@ import { ironCoreMachines } from '../../apis/ironcore/resources.ts';
 import { ironCoreLifecycle, ironCoreScheduler, ironCoreServing } from '../../controllers/ironcore/index.ts';
 import { IRONCORE_KINDS } from '../../controllers/ironcore/kinds.ts';
 import type { ServedWorld } from '../../controllers/world.ts';
-import { IRONCORE_SCHEDULER_LEASE } from '../../leader/names.ts';
+import { IRONCORE_SCHEDULER_LEASE } from '../../controllers/ironcore/leases.ts';
 import { IRONCORE_ROLES, POOLS_FILE, SCHEDULER_FILE } from './roles.ts';
 import { openRuntimes, type RuntimeHooks } from './runtimes.ts';
 

@@ -13,6 +13,7 @@ import type { LogFields, Logger } from '../../../pkg/log/logger.ts';
 import { Operator } from '../../../pkg/operator/operator.ts';
 import type { Random } from '../../../pkg/random/random.ts';
 import type { VirtualClock } from './virtual-clock.ts';
+import { WORLD_FLAGS } from '../../../pkg/worlds/flags.ts';
 
 /** Connections to a server, and how many of their requests have not ended. */
 export type Connection = Dispatcher & { readonly open: number };
@@ -80,6 +81,7 @@ export class SimulatedProcess {
       config: configFrom(
         'machinist run',
         new Map(Object.entries(parts.flags).map(([name, given]) => [name, [given].flat()])),
+        WORLD_FLAGS,
       ),
       identity,
       version: 'simulation',

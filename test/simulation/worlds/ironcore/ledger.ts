@@ -6,7 +6,7 @@ import { UID_LABEL } from '../../../../pkg/controllers/ironcore/machine/keys.ts'
 import { resourceClaimantOf, type Used } from '../../../../pkg/controllers/ironcore/machine/claiming.ts';
 import { runtimeIDOf } from '../../../../pkg/controllers/ironcore/machine/runtime-id.ts';
 import type { RuntimeMachine } from '../../../../pkg/ironcore-runtime/runtime.ts';
-import { IRONCORE_POOLS_LEASE } from '../../../../pkg/leader/names.ts';
+import { IRONCORE_POOLS_LEASE } from '../../../../pkg/controllers/ironcore/leases.ts';
 import { Leaders } from '../../world/leaders.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 import { isOf, objectsOf } from './kinds.ts';
