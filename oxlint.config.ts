@@ -73,8 +73,8 @@ const OF_WORLDS = [
   'worlds',
   ...WORLDS.flatMap((world) => [`controllers/${world}`, `drivers/${world}`]),
 ];
-/** Autoscalers are told what providers of Cluster API announce, and users which field of Mirantis' front end to set. */
-const KNOW_A_WORLD = ['autoscaler', 'controllers/machines'];
+/** Users are told which field of Mirantis' front end to set, by pure functions that commands call too. */
+const KNOW_A_WORLD = ['controllers/machines'];
 
 /** Generated code has folders of the wire's names. */
 const EXCEPT = ['!**/gen/**'];

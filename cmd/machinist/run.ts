@@ -35,7 +35,7 @@ export async function run({ config, warnings }: ParsedCommandLine): Promise<void
       host: process,
     });
     statusPage(operator);
-    process.exit(await operator.run(controllers(operator, WORLDS), autoscaler(operator)));
+    process.exit(await operator.run(controllers(operator, WORLDS), autoscaler(operator, WORLDS)));
   } catch (err) {
     // What somebody can fix says it all; of anything else, a bug, the class helps too, and with --v=4 the stack.
     const isMeant = err instanceof ConfigError || err instanceof DriverAddressError;

@@ -17,7 +17,7 @@ import type { LearnedShapes } from './learned.ts';
 import type { Membership } from './membership.ts';
 import type { GroupSizes } from './metrics.ts';
 import { describeMutated, type Mutated, type Mutations } from './mutations.ts';
-import type { AnnouncedTemplate } from './announced.ts';
+import type { AnnouncedTemplate } from '../controllers/announced-template.ts';
 import { nodeBytes } from './node-bytes.ts';
 import { optionsReply, type OwnOptions, ownOptions } from './options.ts';
 import type { Places } from './places.ts';

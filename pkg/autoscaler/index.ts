@@ -8,7 +8,9 @@ import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deploym
 import { keyBeside, keyOf, refOf } from '../apis/meta.ts';
 import type { Node } from '../apis/wire.ts';
 import type { AutoscalerConfig } from '../config/autoscaler.ts';
+import type { AnnouncedTemplate, ReadAnnounced } from '../controllers/announced-template.ts';
 import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from '../controllers/machine-deployment/events.ts';
+import type { ServedWorld } from '../controllers/world.ts';
 import { nodeAccess } from '../controllers/machines/node-access.ts';
 import { ReloadedServerCredentials, TlsFileError } from '../driver/grpc/reloaded-server-credentials.ts';
 import { eventsAbout, type ObjectEvents } from '../events/event-sink.ts';
@@ -28,7 +30,6 @@ import { answering, type Unavailable, whyUnavailable } from './answer.ts';
 import { CloudProvider } from './cloud-provider.ts';
 import { GrpcServer, type GrpcServerOptions } from './grpc-server.ts';
 import { NodeGroups } from './groups.ts';
-import { type AnnouncedTemplate, readAnnounced } from './announced.ts';
 import { LearnedShapes } from './learned.ts';
 import { MachineControllers } from './machine-controllers.ts';
 import { Membership } from './membership.ts';
@@ -49,11 +50,24 @@ export type ListenForAutoscalers = (options: GrpcServerOptions) => Promise<OpenP
 const overGrpc: ListenForAutoscalers = (options) => GrpcServer.listen(options);
 
 /** What serves cluster-autoscalers in this process: nothing unless flag `--autoscaler-grpc-address` is set. */
-export function autoscaler(operator: Operator, listen: ListenForAutoscalers = overGrpc): readonly Service[] {
+export function autoscaler(
+  operator: Operator,
+  worlds: readonly ServedWorld[],
+  listen: ListenForAutoscalers = overGrpc,
+): readonly Service[] {
   const { autoscaler: config } = operator.config;
   if (config === undefined) return [];
   const [target] = operator.under(MANAGER_LEASE).targets.all();
-  return target === undefined ? [] : [new AutoscalerPort(operator, config, target, listen)];
+  const announcing = worlds.flatMap(({ announced }) => announced ?? []);
+  return target === undefined ? [] : [new AutoscalerPort(operator, { config, target, announcing, listen })];
+}
+
+interface PortOptions {
+  readonly config: AutoscalerConfig;
+  /** Whose Nodes autoscalers look at. */
+  readonly target: Target;
+  readonly announcing: readonly ReadAnnounced[];
+  readonly listen: ListenForAutoscalers;
 }
 
 /**
@@ -81,10 +95,11 @@ class AutoscalerPort implements Service {
   readonly #metrics: ReturnType<typeof autoscalerMetrics>;
   #credentials: ReloadedServerCredentials | undefined;
   readonly #listen: ListenForAutoscalers;
+  readonly #announcing: readonly ReadAnnounced[];
   #server: OpenPort | undefined;
   #works = false;
 
-  constructor(operator: Operator, config: AutoscalerConfig, ofTarget: Target, listen: ListenForAutoscalers) {
+  constructor(operator: Operator, { config, target: ofTarget, announcing, listen }: PortOptions) {
     const { nodes } = ofTarget;
     const { caches, clock, registry } = operator;
     const { targets, writer } = operator.under(MANAGER_LEASE);
@@ -97,6 +112,7 @@ class AutoscalerPort implements Service {
     this.#target = ofTarget;
     this.#config = config;
     this.#listen = listen;
+    this.#announcing = announcing;
     this.#events = eventsAbout(machineDeployments, operator.recorder(MACHINE_DEPLOYMENT_EVENT_SOURCE));
     const { leader, clusters } = operator.config;
     if (leader.enabled) {
@@ -204,7 +220,11 @@ class AutoscalerPort implements Service {
   async #announced(machineClass: MachineClass, signal: AbortSignal): Promise<AnnouncedTemplate | undefined> {
     const { reader, log } = this.#operator;
     try {
-      return await readAnnounced(reader, machineClass, signal);
+      for (const read of this.#announcing) {
+        const announced = await read(reader, machineClass, signal);
+        if (announced !== undefined) return announced;
+      }
+      return undefined;
     } catch (err) {
       signal.throwIfAborted();
       log.debug({ class: keyOf(machineClass), err }, 'could not read the template of a class');

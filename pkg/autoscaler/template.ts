@@ -2,7 +2,7 @@ import type { ClassNodeTemplate, MachineClass } from '../apis/machine/v1alpha1/m
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import { RESERVED_RESOURCES_ANNOTATION } from '../apis/machine/v1alpha1/labels.ts';
 import { isQuantity, quantitiesEqual, subtractQuantities } from '../apis/quantity.ts';
-import type { AnnouncedTemplate } from './announced.ts';
+import type { AnnouncedTemplate } from '../controllers/announced-template.ts';
 import type { TemplateNode } from './node-bytes.ts';
 
 /** What real Nodes of a class were seen to have. */

@@ -76,7 +76,8 @@ export class InProcessManager implements AsyncDisposable {
       host,
       ...(options.hooks === undefined ? {} : { hooks: options.hooks }),
     });
-    const ended = operator.run(controllers(operator, options.worlds ?? WORLDS), autoscaler(operator));
+    const { worlds = WORLDS } = options;
+    const ended = operator.run(controllers(operator, worlds), autoscaler(operator, worlds));
     return new InProcessManager(identity, operator, host, ended);
   }
 

@@ -14,7 +14,7 @@ import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Secret } from '../../pkg/apis/wire.ts';
-import { readAnnounced } from '../../pkg/autoscaler/announced.ts';
+import { readAnnounced } from '../../pkg/worlds/cluster-api/announced.ts';
 import { SystemClock } from '../../pkg/clock/system-clock.ts';
 import { ClusterAPIDriver } from '../../pkg/drivers/cluster-api/driver.ts';
 import { loadEndpoint } from '../../pkg/kube/config.ts';

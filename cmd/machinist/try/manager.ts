@@ -91,7 +91,7 @@ export class TriedManager implements AsyncDisposable {
       log,
       host,
     });
-    const running = operator.run(controllers(operator, WORLDS), autoscaler(operator));
+    const running = operator.run(controllers(operator, WORLDS), autoscaler(operator, WORLDS));
     let isStopping = false;
     const failed = running.then(
       () => (isStopping ? new Promise<never>(() => undefined) : Promise.reject(endedError(logFile))),

@@ -1,12 +1,14 @@
 import { clusterAPI, drainRules } from '../../controllers/cluster-api/index.ts';
 import { CLUSTER_API_KINDS, isClusterAPI } from '../../controllers/cluster-api/kinds.ts';
 import type { ServedWorld } from '../../controllers/world.ts';
+import { readAnnounced } from './announced.ts';
 import { CLUSTER_API_ROLES } from './roles.ts';
 
 export const CLUSTER_API: ServedWorld = {
   name: 'cluster-api',
   kinds: CLUSTER_API_KINDS,
   roles: CLUSTER_API_ROLES,
+  announced: readAnnounced,
   podRules: (operator) => (isClusterAPI(operator.config) ? drainRules(operator) : undefined),
   controllers: (operator, { rules, ...draining }) =>
     rules === undefined ? [] : [clusterAPI(operator, { ...draining, rules })],

@@ -111,7 +111,7 @@ export class SimulatedProcess {
       };
       return Promise.resolve({ address: identity, drop: () => undefined, close });
     };
-    void started.#follow(operator.run(controllers(operator, parts.worlds), autoscaler(operator, listen)));
+    void started.#follow(operator.run(controllers(operator, parts.worlds), autoscaler(operator, parts.worlds, listen)));
     return started;
   }
 

@@ -1,18 +1,11 @@
-import { contractOf, definitionNameOf, pluralOf, type ContractReference } from '../apis/cluster-api/contract.ts';
-import { membersOf, nonEmptyText } from '../apis/members.ts';
-import type { ClassNodeTemplate, MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
-import type { KubeObject } from '../apis/meta.ts';
-import { isQuantity } from '../apis/quantity.ts';
-import type { Reader } from '../kube/client.ts';
-import { ignoreNotFound } from '../kube/errors.ts';
-import { customResourceDefinitions, providerResource } from '../kube/resource.ts';
-
-/** What a provider of Cluster API says that machines of a template have, in the words of a class. */
-export interface AnnouncedTemplate {
-  readonly nodeTemplate: ClassNodeTemplate;
-  /** Undefined: as usual. */
-  readonly os: string | undefined;
-}
+import { contractOf, definitionNameOf, pluralOf, type ContractReference } from '../../apis/cluster-api/contract.ts';
+import { membersOf, nonEmptyText } from '../../apis/members.ts';
+import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
+import type { KubeObject } from '../../apis/meta.ts';
+import { isQuantity } from '../../apis/quantity.ts';
+import type { AnnouncedTemplate, ReadAnnounced } from '../../controllers/announced-template.ts';
+import { ignoreNotFound } from '../../kube/errors.ts';
+import { customResourceDefinitions, providerResource } from '../../kube/resource.ts';
 
 /** The template of Cluster API that a class names; undefined for classes of other providers. */
 export function templateOf({ providerSpec }: Pick<MachineClass, 'providerSpec'>): ContractReference | undefined {
@@ -47,11 +40,7 @@ export function announcedIn(template: KubeObject): AnnouncedTemplate | undefined
 }
 
 /** Reads the template that a class names, live, in the version that its definition names. Throws ApiError. */
-export async function readAnnounced(
-  reader: Reader,
-  machineClass: MachineClass,
-  signal: AbortSignal,
-): Promise<AnnouncedTemplate | undefined> {
+export const readAnnounced: ReadAnnounced = async (reader, machineClass, signal) => {
   const reference = templateOf(machineClass);
   if (reference === undefined) return undefined;
   // By a list: whoever watches definitions may do that.
@@ -64,4 +53,4 @@ export async function readAnnounced(
   const { namespace = '' } = machineClass.metadata;
   const template = await reader.get(resource, { namespace, name }, { signal }).catch(ignoreNotFound);
   return template && announcedIn(template);
-}
+};
