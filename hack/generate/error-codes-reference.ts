@@ -90,6 +90,16 @@ const OPERATION_MEANINGS: Readonly<Record<OperationCode, Meaning & { readonly op
       'The API server rejects a prerequisite of the creation: reading the Secret of the class, or writing the bootstrap token.',
     remedy: 'Allow the request in the message.',
   },
+  VMBeingCreated: {
+    operation: 'Create',
+    cause: 'The provider is creating the VM. This is not a failure: the description says what it is waiting for.',
+    remedy: 'None: the call is repeated every few seconds.',
+  },
+  VMBeingInitialized: {
+    operation: 'Create',
+    cause: 'The provider is initializing the VM. This is not a failure: the description says what it is waiting for.',
+    remedy: 'None: the call is repeated every few seconds.',
+  },
   RecordRefused: {
     operation: 'Create, Delete',
     cause: 'The API server, a policy or a webhook rejects the record of the VM, or a change of the finalizer.',

@@ -32,7 +32,7 @@ import {
   type ObservedConnection,
   type ClusterObservation,
 } from './cluster-conditions.ts';
-import { clusterEventsOf, REFUSED } from './cluster-events.ts';
+import { clusterEventsOf } from './cluster-events.ts';
 import { deprecatedConditions, merged, plain, type ConditionValue } from './conditions.ts';
 import type { Externals } from './externals.ts';
 import { olderClusterConditions } from './older-cluster-conditions.ts';
@@ -77,6 +77,8 @@ interface ClusterPass {
         readonly older?: readonly OlderConditionValue[];
       }
     | undefined;
+  /** The API server, or a webhook, refuses to delete something. */
+  isRefused: boolean;
 }
 
 const RECORD = { resource: clusterAPIClusters, finalizer: CLUSTER_FINALIZER };
@@ -101,6 +103,8 @@ const RECHECK_MS = 5_000;
  */
 export class ClusterAPIClusterController {
   readonly #deps: ClusterControllerDeps;
+  /** Keys of Clusters of which something was refused to be deleted in the last pass. */
+  readonly #refused = new Set<string>();
 
   constructor(deps: ClusterControllerDeps) {
     this.#deps = deps;
@@ -115,11 +119,12 @@ export class ClusterAPIClusterController {
     if (cluster === undefined || isDone || !isServed(cluster)) {
       externals.drop(user);
       nodeClusters.drop(user);
+      this.#refused.delete(user);
       return stop;
     }
     const { infrastructureRef, controlPlaneRef } = cluster.spec ?? {};
     externals.use(user, cluster, [infrastructureRef ?? [], controlPlaneRef ?? []].flat());
-    const pass: ClusterPass = { cluster: copyOfObject(cluster), user, signal, said: undefined };
+    const pass: ClusterPass = { cluster: copyOfObject(cluster), user, signal, said: undefined, isRefused: false };
     return await runPass(
       new PassNotes(),
       () => this.#run(pass),
@@ -288,13 +293,14 @@ export class ClusterAPIClusterController {
     // The cache puts last what has changed: the same is said as long as the same is refused.
     const [refusal] = refusals.toSorted();
     const more = refusals.length > 1 ? `; and ${refusals.length - 1} more` : '';
-    if (refusal !== undefined) waits(pass, reason, `${REFUSED}${refusal}${more}`);
+    pass.isRefused ||= refusal !== undefined;
+    if (refusal !== undefined) waits(pass, reason, `Cannot delete ${refusal}${more}`);
     if (failures.length === 1) throw failures[0];
     if (failures.length > 1) throw new AggregateError(failures, failures.map(String).join('; '));
   }
 
   /** Writes what has changed; conditions that are not said stay. */
-  async #write(observed: ClusterAPICluster, { cluster, said, signal }: ClusterPass): Promise<void> {
+  async #write(observed: ClusterAPICluster, { cluster, user, said, isRefused, signal }: ClusterPass): Promise<void> {
     const { clock, writer, recorder } = this.#deps;
     const patch = ownedPatch(observed, cluster, OWNED_FIELDS);
     const base = await writeRecord(writer, RECORD, { observed, after: cluster, patch }, signal);
@@ -314,7 +320,11 @@ export class ClusterAPIClusterController {
     const change = replacing<ClusterAPIClusterStatus>(before, after);
     if (change === null) return;
     await writer.patch('change', clusterAPIClusters, refOf(base), statusPatch(base, change), { signal });
-    for (const event of clusterEventsOf(base, { ...base, status: after })) recorder.event({ object: base, ...event });
+    const refused = isRefused ? (this.#refused.has(user) ? 'yes' : 'since-now') : 'no';
+    if (isRefused) this.#refused.add(user);
+    else this.#refused.delete(user);
+    const news = clusterEventsOf(base, { ...base, status: after }, refused);
+    for (const event of news) recorder.event({ object: base, ...event });
   }
 
   /**

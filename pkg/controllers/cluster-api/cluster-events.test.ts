@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import type { ClusterAPICluster, ClusterAPIClusterStatus } from '../../apis/cluster-api/cluster.ts';
 import type { ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
-import { clusterEventsOf, REFUSED } from './cluster-events.ts';
+import { clusterEventsOf } from './cluster-events.ts';
 
 const REFERENCE = { apiGroup: 'g', kind: 'Sim', name: 'i' };
 
@@ -25,9 +25,15 @@ const infrastructure = (
   message?: string,
 ): ClusterAPIClusterStatus => said('InfrastructureReady', status, reason, message);
 const MACHINES = said('Deleting', 'True', 'WaitingForWorkersDeletion', 'Waiting for Machines to be deleted: a');
-const REFUSAL = said('Deleting', 'True', 'WaitingForWorkersDeletion', `${REFUSED}Machine a: no`);
+const REFUSAL = said('Deleting', 'True', 'WaitingForWorkersDeletion', 'Cannot delete Machine a: no');
 
-test.each<{ what: string; before?: ClusterAPIClusterStatus; after: ClusterAPIClusterStatus; told: readonly string[] }>([
+test.each<{
+  what: string;
+  before?: ClusterAPIClusterStatus;
+  after: ClusterAPIClusterStatus;
+  refused?: Parameters<typeof clusterEventsOf>[2];
+  told: readonly string[];
+}>([
   { what: 'nothing', after: {}, told: [] },
   {
     what: 'a pause',
@@ -93,11 +99,26 @@ test.each<{ what: string; before?: ClusterAPIClusterStatus; after: ClusterAPIClu
     what: 'a deletion that is refused',
     before: MACHINES,
     after: REFUSAL,
-    told: [`Warning WaitingForWorkersDeletion ${REFUSED}Machine a: no`],
+    refused: 'since-now',
+    told: ['Warning WaitingForWorkersDeletion Cannot delete Machine a: no'],
   },
-  { what: 'a deletion that is refused again', before: REFUSAL, after: REFUSAL, told: [] },
-])('of a Cluster is told $what: $told', ({ before = {}, after, told }) => {
-  const news = clusterEventsOf(cluster(before), cluster(after));
+  { what: 'a deletion that is still refused', before: MACHINES, after: REFUSAL, refused: 'yes', told: [] },
+  {
+    what: 'a deletion that another process has called refused',
+    before: REFUSAL,
+    after: REFUSAL,
+    refused: 'since-now',
+    told: [],
+  },
+  {
+    what: 'what it waits for next, if that is refused',
+    before: MACHINES,
+    after: said('Deleting', 'True', 'WaitingForInfrastructureDeletion', 'm'),
+    refused: 'yes',
+    told: ['Warning WaitingForInfrastructureDeletion m'],
+  },
+])('of a Cluster is told $what: $told', ({ before = {}, after, refused = 'no', told }) => {
+  const news = clusterEventsOf(cluster(before), cluster(after), refused);
 
   expect(news.map(({ type, reason, message }) => `${type} ${reason} ${message}`)).toEqual(told);
 });
@@ -106,5 +127,5 @@ test('infrastructure of a Cluster that goes is to go, and one without infrastruc
   const going = cluster(infrastructure('False', 'ObjectDeleted'), { deletionTimestamp: 'now' });
   const bare = { ...cluster({ initialization: { infrastructureProvisioned: true } }), spec: {} };
 
-  expect([...clusterEventsOf(cluster({}), going), ...clusterEventsOf(cluster({}), bare)]).toEqual([]);
+  expect([going, bare].flatMap((one) => clusterEventsOf(cluster({}), one, 'no'))).toEqual([]);
 });

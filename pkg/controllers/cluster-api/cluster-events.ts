@@ -23,11 +23,15 @@ const DELETION_REASONS = [
   'WaitingForInfrastructureDeletion',
 ] as const;
 
-/** How the message of condition Deleting begins when a deletion was refused. */
-export const REFUSED = 'Cannot delete ';
-
-/** What is to be told of a Cluster after its status was written: what it has reached, and what it waits for, once for each change of the reason. */
-export function clusterEventsOf(before: ClusterAPICluster, after: ClusterAPICluster): readonly PassEvent[] {
+/**
+ * What is to be reported of a Cluster after its status was written: what it has reached, and what it waits for, once for each change of the
+ * reason, and once more when its deletion begins to be refused.
+ */
+export function clusterEventsOf(
+  before: ClusterAPICluster,
+  after: ClusterAPICluster,
+  refused: 'no' | 'yes' | 'since-now',
+): readonly PassEvent[] {
   const isPaused = (cluster: ClusterAPICluster): boolean =>
     conditionOf(cluster.status?.conditions, 'Paused')?.status === 'True';
   return [
@@ -36,7 +40,7 @@ export function clusterEventsOf(before: ClusterAPICluster, after: ClusterAPIClus
       : []),
     ...infrastructureNews(before, after),
     ...reached(before, after),
-    ...deletionNews(before, after),
+    ...deletionNews(before, after, refused),
   ];
 }
 
@@ -64,14 +68,17 @@ function reached(before: ClusterAPICluster, { spec, status }: ClusterAPICluster)
   ];
 }
 
-/** Once for each reason, and once more when what it waits for is refused. */
-function deletionNews(before: ClusterAPICluster, after: ClusterAPICluster): readonly PassEvent[] {
+function deletionNews(
+  before: ClusterAPICluster,
+  after: ClusterAPICluster,
+  refused: Parameters<typeof clusterEventsOf>[2],
+): readonly PassEvent[] {
   const [was, now] = [before, after].map((one) => conditionOf(one.status?.conditions, 'Deleting'));
   const reason = DELETION_REASONS.find((one) => one === now?.reason);
   if (now?.status !== 'True' || reason === undefined) return [];
-  const isRefused = now.message.startsWith(REFUSED);
-  const isKnown = was?.status === 'True' && was.reason === reason && (!isRefused || was.message.startsWith(REFUSED));
-  return isKnown ? [] : [{ type: isRefused ? 'Warning' : 'Normal', reason, message: now.message }];
+  const isKnown =
+    was?.status === 'True' && was.reason === reason && (refused !== 'since-now' || was.message === now.message);
+  return isKnown ? [] : [{ type: refused === 'no' ? 'Normal' : 'Warning', reason, message: now.message }];
 }
 
 function normal(reason: keyof typeof CLUSTER_EVENTS, message: string): PassEvent {

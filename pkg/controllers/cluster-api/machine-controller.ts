@@ -46,7 +46,7 @@ import { withDefaults } from './defaults.ts';
 import { deletionSteps } from './deletion-steps.ts';
 import { clusterAPIQueueKeyOf } from './keys.ts';
 import type { MachinePass, ClusterAPIMachineStep, StepDeps, WorkingMachine } from './machine-pass.ts';
-import { machineEventsOf } from './machine-events.ts';
+import { foundIn, machineEventsOf } from './machine-events.ts';
 import type { NodeCluster, NodeClusters } from './node-clusters.ts';
 import { olderConditions } from './older-conditions.ts';
 import { revisionOwnersOf } from './outdated.ts';
@@ -91,6 +91,8 @@ export class ClusterAPIMachineController {
   readonly #deps: ClusterAPIMachineControllerDeps;
   readonly #creation: readonly ClusterAPIMachineStep[];
   readonly #deletion: readonly ClusterAPIMachineStep[];
+  /** What the last pass over each Machine has found, by its key. */
+  readonly #found = new Map<string, ReadonlySet<string>>();
 
   constructor(deps: ClusterAPIMachineControllerDeps) {
     this.#deps = deps;
@@ -108,6 +110,7 @@ export class ClusterAPIMachineController {
     if (observed === undefined || isDone || !isServed(observed)) {
       externals.drop(user);
       nodeClusters.drop(user);
+      this.#found.delete(user);
       return stop;
     }
     const clusterKey = keyBeside(observed, observed.spec?.clusterName ?? '');
@@ -249,7 +252,7 @@ export class ClusterAPIMachineController {
   }
 
   async #write(pass: MachinePass): Promise<void> {
-    const { observed, machine, signal, deleting, notes } = pass;
+    const { observed, machine, key, signal, deleting, notes } = pass;
     const { recorder } = this.#deps;
     const isReleased = isRelease(CLUSTER_API_MACHINE_FINALIZER, observed, machine);
     const written = await this.#writeRecord(observed, machine, signal);
@@ -258,7 +261,9 @@ export class ClusterAPIMachineController {
       await this.#writeStatus(observed, machine, written, signal);
     }
     const problems = [...pass.problems, ...problemsIn(pass)];
-    const news = isReleased ? [] : machineEventsOf(observed, machine, { problems, deleting });
+    const found = { problems, deleting, foundBefore: this.#found.get(key) };
+    const news = isReleased ? [] : machineEventsOf(observed, machine, found);
+    this.#found.set(key, foundIn(found));
     notes.complete((event) => recorder.event({ object: observed, ...event }));
     for (const event of news) recorder.event({ object: observed, ...event });
   }

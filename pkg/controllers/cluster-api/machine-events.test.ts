@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import type { ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import type { DeletionWait } from './machine-pass.ts';
-import { machineEventsOf } from './machine-events.ts';
+import { foundIn, machineEventsOf } from './machine-events.ts';
 
 const machine = (conditions: readonly ClusterAPICondition[], metadata: object = {}): ClusterAPIMachine => ({
   metadata: { name: 'm', uid: 'u', resourceVersion: '1', creationTimestamp: '', ...metadata },
@@ -21,7 +21,7 @@ const condition = (
   message,
   lastTransitionTime: '2026-01-01T00:00:00Z',
 });
-const NOTHING = { problems: [], deleting: undefined };
+const NOTHING = { problems: [], deleting: undefined, foundBefore: new Set<string>() };
 const missing = condition('InfrastructureReady', 'False', 'ObjectDoesNotExist', 'create it');
 const waiting = condition('InfrastructureReady', 'False', 'NotReady', 'not yet');
 
@@ -66,14 +66,32 @@ test('of a Machine that goes nothing is told that it has lost', () => {
   expect(machineEventsOf(machine([]), machine([missing], { deletionTimestamp: 'now' }), NOTHING)).toEqual([]);
 });
 
-test('each problem is told once, and by nothing else', () => {
-  const before = machine([condition('Ready', 'False', 'NotReady', '* Problem: old\n* NodeHealthy: x')]);
+test('each problem is told when it comes, and by nothing else', () => {
   const foreign = { ...waiting, message: 'new' };
+  const [none, old] = [machine([]), foundIn({ ...NOTHING, problems: ['old'] })];
 
-  expect(machineEventsOf(before, machine([foreign]), { ...NOTHING, problems: ['old', 'new'] })).toEqual([
-    { type: 'Warning', reason: 'Problem', message: 'new' },
-  ]);
-  expect(machineEventsOf(before, machine([]), { ...NOTHING, problems: ['old'] })).toEqual([]);
+  expect(machineEventsOf(none, machine([foreign]), { ...NOTHING, problems: ['old', 'new'], foundBefore: old })).toEqual(
+    [{ type: 'Warning', reason: 'Problem', message: 'new' }],
+  );
+  expect(machineEventsOf(none, none, { ...NOTHING, problems: ['old'], foundBefore: old })).toEqual([]);
+});
+
+test.each([
+  { message: '* Problem: old', want: [] },
+  { message: 'another', want: ['Problem', 'DrainBlocked'] },
+])('the first pass of a process tells what the conditions did not say: $message before, $want', ({ message, want }) => {
+  const saying = (text: string) => [
+    condition('Ready', 'False', 'NotReady', text),
+    condition('Deleting', 'True', 'DrainingNode', text),
+  ];
+  const event = { type: 'Warning', reason: 'DrainBlocked', why: 'held' } as const;
+  const deleting = { reason: 'DrainingNode', message: 'm', event };
+  const found = { problems: ['old'], deleting, foundBefore: undefined };
+
+  const told = machineEventsOf(machine(saying(message)), machine(saying('* Problem: old')), found);
+
+  expect(told.map(({ reason }) => reason)).toEqual(expect.arrayContaining(want));
+  expect(told).toHaveLength(want.length);
 });
 
 test.each(['NodeDeleted', 'ConnectionDown'])('a Machine whose Node was never found has lost none: %s', (reason) => {
@@ -85,7 +103,7 @@ test.each(['NodeDeleted', 'ConnectionDown'])('a Machine whose Node was never fou
   ]);
 });
 
-test.each<{ what: string; before?: ClusterAPICondition; after: DeletionWait; want: readonly string[] }>([
+test.each<{ what: string; before?: DeletionWait; after: DeletionWait; want: readonly string[] }>([
   {
     what: 'waits for a hook',
     after: {
@@ -97,7 +115,11 @@ test.each<{ what: string; before?: ClusterAPICondition; after: DeletionWait; wan
   },
   {
     what: 'still waits for one of them',
-    before: condition('Deleting', 'True', 'WaitingForPreDrainHook', 'for hooks: a, b'),
+    before: {
+      reason: 'WaitingForPreDrainHook',
+      message: 'for hooks: a, b',
+      event: { type: 'Normal', reason: 'WaitingForPreDrainHook' },
+    },
     after: {
       reason: 'WaitingForPreDrainHook',
       message: 'for hooks: b',
@@ -112,7 +134,7 @@ test.each<{ what: string; before?: ClusterAPICondition; after: DeletionWait; wan
   },
   {
     what: 'waits for Pods from now on',
-    before: condition('Deleting', 'True', 'DrainingNode', 'Draining Node n: 2 Pods remain'),
+    before: { reason: 'DrainingNode', message: 'Draining Node n: 2 Pods remain' },
     after: {
       reason: 'DrainingNode',
       message: 'Draining Node n: 2 Pods remain; ns/a (held)',
@@ -122,7 +144,11 @@ test.each<{ what: string; before?: ClusterAPICondition; after: DeletionWait; wan
   },
   {
     what: 'waits for another Pod for the same reason',
-    before: condition('Deleting', 'True', 'DrainingNode', 'Draining Node n: 2 Pods remain; ns/a (held)'),
+    before: {
+      reason: 'DrainingNode',
+      message: 'Draining Node n: 2 Pods remain; ns/a (held)',
+      event: { type: 'Warning', reason: 'DrainBlocked', why: 'held' },
+    },
     after: {
       reason: 'DrainingNode',
       message: 'Draining Node n: 1 Pod is left; ns/b (held)',
@@ -132,7 +158,8 @@ test.each<{ what: string; before?: ClusterAPICondition; after: DeletionWait; wan
   },
 ])('when a deletion $what, $want is told', ({ before, after, want }) => {
   const going = machine([], { deletionTimestamp: 'now' });
-  const told = machineEventsOf(machine(before === undefined ? [] : [before]), going, { ...NOTHING, deleting: after });
+  const foundBefore = foundIn({ problems: [], deleting: before });
+  const told = machineEventsOf(machine([]), going, { ...NOTHING, deleting: after, foundBefore });
 
   expect(told.map(({ type, reason, message }) => `${type} ${reason} ${message}`)).toEqual(want);
 });

@@ -1,4 +1,3 @@
-import type { ClusterAPICondition } from '../../apis/cluster-api/condition.ts';
 import type { ClusterAPIMachine } from '../../apis/cluster-api/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { conditionOf } from '../../reconcile/conditions.ts';
@@ -26,22 +25,48 @@ const TROUBLE: readonly string[] = [
 /** It is a problem, and told as one; or nobody knows yet. */
 const UNTOLD = 'InternalError';
 
+/** What a pass has found. */
+interface Found {
+  readonly problems: readonly string[];
+  readonly deleting: DeletionWait | undefined;
+  /** What of it the pass before had found, as `foundIn` says; undefined for the first pass of a process. */
+  readonly foundBefore: ReadonlySet<string> | undefined;
+}
+
+/** What a pass has found that is reported while it is new. */
+export function foundIn({ problems, deleting }: Pick<Found, 'problems' | 'deleting'>): ReadonlySet<string> {
+  return new Set([...problems, ...(deleting?.event === undefined ? [] : [keyOfWait(deleting)])]);
+}
+
+function keyOfWait({ reason, event }: DeletionWait): string {
+  return `${reason} ${event?.reason} ${event?.why ?? ''}`;
+}
+
 /**
- * What is to be told after a pass, beside what its steps tell: why a condition is not True, once for each change of its reason; what a deletion
- * waits for that may take long; and problems, once for each that condition Ready has not said before.
+ * What is to be reported after a pass, beside what its steps report: why a condition is not True, once for each change of its reason; what a
+ * deletion waits for that may take long; and problems. Of these two, what the pass before had found is no news; nor is to the next process what
+ * a condition says in the same words.
  */
 export function machineEventsOf(
   before: ClusterAPIMachine,
   after: ClusterAPIMachine,
-  { problems, deleting }: { readonly problems: readonly string[]; readonly deleting: DeletionWait | undefined },
+  { problems, deleting, foundBefore }: Found,
 ): readonly PassEvent[] {
-  const told = conditionOf(before.status?.conditions, 'Ready')?.message ?? '';
-  const news = problems.filter((problem) => !told.includes(problem)).join('; ');
+  const isNew = (what: string, type: string): boolean =>
+    foundBefore === undefined ? !isUnchanged(before, after, type) : !foundBefore.has(what);
+  const news = problems.filter((problem) => isNew(problem, 'Ready')).join('; ');
   return [
     ...Object.entries(EVENTS).flatMap(([type, event]) => waitsFor(before, after, type, event, problems) ?? []),
-    ...heldUp(conditionOf(before.status?.conditions, 'Deleting'), deleting),
+    ...(deleting?.event !== undefined && isNew(keyOfWait(deleting), 'Deleting')
+      ? [{ type: deleting.event.type, reason: deleting.event.reason, message: deleting.message }]
+      : []),
     ...(news === '' ? [] : [{ type: 'Warning', reason: 'Problem', message: news } as const]),
   ];
+}
+
+function isUnchanged(before: ClusterAPIMachine, after: ClusterAPIMachine, type: string): boolean {
+  const [was, is] = [before, after].map(({ status }) => conditionOf(status?.conditions, type));
+  return was !== undefined && was.status === is?.status && was.reason === is.reason && was.message === is.message;
 }
 
 function waitsFor(
@@ -59,12 +84,4 @@ function waitsFor(
   const message = now.message === '' ? now.reason : `${now.reason}: ${now.message}`;
   const hasNone = type === 'NodeReady' && after.status?.nodeRef === undefined;
   return { type: TROUBLE.includes(now.reason) ? 'Warning' : 'Normal', reason: hasNone ? NO_NODE : event, message };
-}
-
-/** What condition Deleting has said before is no news: neither to the next process. */
-function heldUp(before: ClusterAPICondition | undefined, deleting: DeletionWait | undefined): readonly PassEvent[] {
-  if (deleting?.event === undefined) return [];
-  const { type, reason, why = '' } = deleting.event;
-  const isKnown = before?.status === 'True' && before.reason === deleting.reason && before.message.includes(why);
-  return isKnown ? [] : [{ type, reason, message: deleting.message }];
 }

@@ -7,6 +7,8 @@ export const OPERATION_CODES = [
   'NeverAsked',
   'FinalizerRefused',
   'PreparationFailed',
+  'VMBeingCreated',
+  'VMBeingInitialized',
   'RecordRefused',
   'WaitingForHooks',
   'DrainBlocked',

@@ -20,6 +20,8 @@ export interface OperationUpdate extends Pick<LastOperation, 'type' | 'state' | 
 
 const NEVER_ASKED: ReadonlySet<string | undefined> = new Set<OperationCode>(['NeverAsked', 'FinalizerRefused']);
 
+const UNDER_WAY: ReadonlySet<string | undefined> = new Set<OperationCode>(['VMBeingCreated', 'VMBeingInitialized']);
+
 /** A copy of a cached Machine for one pass. The CRD makes neither spec nor status mandatory; the copy has both. */
 export function copyOf(machine: Machine): MachineCopy {
   const { spec, status, ...rest }: Partial<Machine> & Pick<Machine, 'metadata'> = copyOfObject(machine);
@@ -35,6 +37,11 @@ export function hasMachineFinalizer(machine: Pick<Machine, 'metadata'>): boolean
 export function isBeingCreated(machine: Pick<Machine, 'status'>): boolean {
   const phase = phaseOf(machine);
   return phase === '' || phase === 'CrashLoopBackOff';
+}
+
+/** Whether an operation says that the provider continues with the VM. */
+export function isUnderWay(operation: LastOperation | undefined): boolean {
+  return UNDER_WAY.has(operation?.errorCode);
 }
 
 /**

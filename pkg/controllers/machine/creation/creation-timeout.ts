@@ -2,9 +2,8 @@ import { phaseOf, providerIDOf, vmClassNameOf } from '../../../apis/machine/v1al
 import { formatDuration } from '../../../apis/duration.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { next, requeue, stop } from '../../../reconcile/result.ts';
-import { isUnderWay } from '../../machines/status-texts.ts';
 import { creationTimeoutMsOf } from '../../machines/settings.ts';
-import { isBeingCreated, setOperation } from '../../machines/status.ts';
+import { isBeingCreated, isUnderWay, setOperation } from '../../machines/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';

@@ -4,7 +4,8 @@ import { repeatableTimeoutMs } from '../../../driver/deadlines.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { next, waitFor } from '../../../reconcile/result.ts';
 import { creationTimeoutMsOf } from '../../machines/settings.ts';
-import { BEING_INITIALIZED, INITIALIZE_FAILED } from '../../machines/status-texts.ts';
+import { INITIALIZE_FAILED } from '../../machines/original-texts.ts';
+import { BEING_INITIALIZED } from '../../machines/status-texts.ts';
 import { restartPhase, setFailure } from '../../machines/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import { storeDriverState } from '../calls/driver-call.ts';
@@ -91,7 +92,8 @@ function showProgress(deps: Deps, ctx: MachineContext, error: DriverError): void
     machine.status.currentStatus = { ...machine.status.currentStatus, lastUpdateTime };
   }
   const description = `${BEING_INITIALIZED}${error.detail}`;
-  setFailure(machine, { type: 'Create', state: 'Processing', description }, deps.clock.now());
+  const errorCode = 'VMBeingInitialized';
+  setFailure(machine, { type: 'Create', state: 'Processing', errorCode, description }, deps.clock.now());
 }
 
 /** The same again is no write and no Event. */

@@ -6,9 +6,10 @@ import { repeatableTimeoutMs, wholeTimeoutMs } from '../../../driver/deadlines.t
 import { DRIVER_CODES, DriverError } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/errors.ts';
 import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import { CREATE_FAILED, failedCallOf, providerTextOf } from '../../machines/original-texts.ts';
 import { creationTimeoutMsOf } from '../../machines/settings.ts';
 import { beginPhase, setFailure } from '../../machines/status.ts';
-import { BEING_CREATED, CREATE_FAILED, INITIALIZE_FAILED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
+import { BEING_CREATED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
 import type { Collaborators } from '../collaborators.ts';
 import { storeDriverState, StaleCallError, type MachineCall } from '../calls/driver-call.ts';
 import { requireConfirmed } from '../identity/confirmation.ts';
@@ -205,7 +206,8 @@ function reportPreparation({ clock }: Deps, { machine }: MachineContext, error: 
 function showProgress({ clock }: Pick<Deps, 'clock'>, { machine }: MachineContext, error: DriverError): void {
   storeDriverState(machine, 'create', error);
   const description = `${BEING_CREATED}${error.detail}`;
-  setFailure(machine, { type: 'Create', state: 'Processing', description }, clock.now());
+  const errorCode = 'VMBeingCreated';
+  setFailure(machine, { type: 'Create', state: 'Processing', errorCode, description }, clock.now());
 }
 
 /** How a failure shows on the copy. The same again is no write and no Event. */
@@ -228,19 +230,11 @@ function recordedFailure(
   { clock }: Deps,
   { machine }: MachineContext,
 ): { readonly error: DriverError; readonly agoMs: number } | undefined {
-  const { type, state, errorCode, lastUpdateTime, description = '' } = machine.status.lastOperation ?? {};
+  const { lastOperation = {} } = machine.status;
+  const { type, state, errorCode, lastUpdateTime } = lastOperation;
   const code = DRIVER_CODES.find((known) => known === errorCode);
-  if (type !== 'Create' || state !== 'Failed' || code === undefined || description.startsWith(INITIALIZE_FAILED))
+  if (type !== 'Create' || state !== 'Failed' || code === undefined || failedCallOf(lastOperation) === 'initialize')
     return undefined;
   const agoMs = clock.now() - (fromTimestamp(lastUpdateTime) ?? 0);
-  return { error: new DriverError(code, detailOf(description)), agoMs };
-}
-
-/** What the provider's words stand behind in the text form of an error. */
-const MESSAGE = 'message = [';
-
-/** The provider's words in the text form of an error. */
-function detailOf(description: string): string {
-  const begin = description.indexOf(MESSAGE);
-  return begin >= 0 && description.endsWith(']') ? description.slice(begin + MESSAGE.length, -1) : description;
+  return { error: new DriverError(code, providerTextOf(lastOperation)), agoMs };
 }

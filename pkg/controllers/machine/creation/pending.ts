@@ -2,8 +2,7 @@ import type { LastOperation, NodeAddress } from '../../../apis/machine/v1alpha1/
 import { quantityAsNumber } from '../../../apis/quantity.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
 import { next } from '../../../reconcile/result.ts';
-import { isUnderWay } from '../../machines/status-texts.ts';
-import { beginPhase, isBeingCreated, setOperation } from '../../machines/status.ts';
+import { beginPhase, isBeingCreated, isUnderWay, setOperation } from '../../machines/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
 

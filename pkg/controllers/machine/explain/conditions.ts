@@ -9,7 +9,7 @@ import { MAINTENANCE, maintenanceOf } from '../../machines/maintenance.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
 import { isBeingCreated, hasMachineFinalizer } from '../../machines/status.ts';
 import { VM_DELETION_REQUESTED } from '../../machines/vm-states.ts';
-import { CREATE_FAILED } from '../../machines/status-texts.ts';
+import { failedCallOf } from '../../machines/original-texts.ts';
 import { explain } from './explain.ts';
 import type { MachineExplanation } from './explanation.ts';
 
@@ -87,9 +87,9 @@ function vmCreated(machine: Machine, { reason, message }: MachineExplanation): M
   const vanished = vanishedVM(machine);
   if (vanished !== undefined) return vanished;
   // A provider id that the Machine was created with is not confirmed yet.
-  const { errorCode, description = '' } = machine.status?.lastOperation ?? {};
-  if (isBeingCreated(machine) && description.startsWith(CREATE_FAILED))
-    return condition('VMCreated', errorCode === 'NotFound' ? 'False' : 'Unknown', reason, message);
+  const { lastOperation } = machine.status ?? {};
+  if (isBeingCreated(machine) && failedCallOf(lastOperation) === 'create')
+    return condition('VMCreated', lastOperation?.errorCode === 'NotFound' ? 'False' : 'Unknown', reason, message);
   return hasReached(deletionStageOf(machine), 'delete-node')
     ? condition('VMCreated', 'False', 'VMDeleted', `VM ${providerID} was deleted.`)
     : condition('VMCreated', 'True', 'VMCreated', `VM ${providerID} exists.`);

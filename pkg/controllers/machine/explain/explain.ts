@@ -9,8 +9,8 @@ import { deletionStageOf, textOfStage, type DeletionStage } from '../../machines
 import { describeHooks, hooksOf } from '../../machines/hooks.ts';
 import { holdOf, type Hold, type HoldKind } from '../../machines/replacement-hold.ts';
 import { describeConditions } from '../../machines/node-health.ts';
-import { BEING_CREATED, BEING_INITIALIZED, CREATE_FAILED } from '../../machines/status-texts.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
+import { failedCallOf } from '../../machines/original-texts.ts';
 import { hasMachineFinalizer } from '../../machines/status.ts';
 import { explainInPlace } from './in-place.ts';
 import { HEALTHY, type MachineExplanation, type Explanation } from './explanation.ts';
@@ -73,9 +73,10 @@ function explainPhase(machine: Machine): Explanation {
 
 function explainCreating(machine: Machine): Explanation {
   const description = descriptionOf(machine);
-  if (description.startsWith(BEING_CREATED))
+  const code = machine.status?.lastOperation?.errorCode;
+  if (code === 'VMBeingCreated')
     return explanation('Creating', description, 'the provider to create the VM', 'The VM boots and joins as a Node.');
-  if (description.startsWith(BEING_INITIALIZED))
+  if (code === 'VMBeingInitialized')
     return explanation('Initializing', description, 'the provider to initialize the VM', 'It joins as a Node.');
   return providerIDOf(machine) === ''
     ? explanation(
@@ -117,7 +118,7 @@ function explainCrashLoop(machine: Machine): Explanation {
     const next = ends ? 'The attempt is retried; at the creation timeout the machine becomes Failed.' : REPEATED;
     return explanation('RecordRefused', description, ALLOWED, next);
   }
-  const hasFailed = code === '' ? description.startsWith(CREATE_FAILED) : code !== 'NeverAsked';
+  const hasFailed = code === '' ? failedCallOf(machine.status?.lastOperation) === 'create' : code !== 'NeverAsked';
   return hasFailed ? explainCreateFailed(machine) : explainCannotStart(machine);
 }
 

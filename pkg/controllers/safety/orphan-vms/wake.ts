@@ -5,6 +5,7 @@ import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
 import type { Informer } from '../../../cache/lister.ts';
 import type { Trust } from '../../../gate/leader-gate.ts';
 import type { Logger } from '../../../log/logger.ts';
+import { reportsSeveralVMs } from '../../machines/original-texts.ts';
 import type { Queue } from '../../../workqueue/queue.ts';
 import type { RemovedMachines } from '../removed-machines.ts';
 import { remainsOf, type DeletedMachines } from '../deleted-machines.ts';
@@ -34,9 +35,6 @@ export interface OrphanVMsWakeDeps {
   readonly log: Logger;
 }
 
-/** Part of the original's protocol: drivers answer it when several VMs match one machine. */
-const SEVERAL_VMS = 'OutOfRange';
-
 /**
  * Looks now, when a Machine vanishes otherwise than by us, when one begins to tell of several VMs, and when a class is about to go that
  * may still be needed to reach its VMs. Machines that go in order cost no look.
@@ -60,7 +58,7 @@ export function wakeOrphanVMs(deps: OrphanVMsWakeDeps): void {
     look();
   });
   machines.onChange((old, current) => {
-    if (current !== undefined && reportsSeveralVMs(current) && (old === undefined || !reportsSeveralVMs(old))) look();
+    if (current !== undefined && hasSeveralVMs(current) && (old === undefined || !hasSeveralVMs(old))) look();
     if (old === undefined || old.metadata.uid === current?.metadata.uid) return;
     const level = trust.trustedForMs([]) > 0 ? 'warn' : 'debug';
     const fields = fieldsOf(old);
@@ -81,8 +79,8 @@ export function wakeOrphanVMs(deps: OrphanVMsWakeDeps): void {
   });
 }
 
-function reportsSeveralVMs({ status }: Machine): boolean {
-  return status?.lastOperation?.description?.includes(SEVERAL_VMS) === true;
+function hasSeveralVMs({ status }: Machine): boolean {
+  return reportsSeveralVMs(status?.lastOperation);
 }
 
 function fieldsOf(machine: Machine): { machine: string; providerID: string } {
