@@ -56,8 +56,10 @@ export const INNER_TIERS: Readonly<Record<string, readonly (readonly string[])[]
     ['node', 'drain'],
     ['node-hold'],
     ['in-place', 'preservation', 'maintenance'],
-    ['explain', 'health', 'creation', 'deletion'],
-    ['record', 'preparation'],
+    ['health', 'creation', 'deletion'],
+    ['preparation'],
+    ['explain'],
+    ['record'],
   ],
   'pkg/controllers/safety': [['orphan-vms', 'overshoot', 'unmanaged-nodes']],
 };

@@ -11,7 +11,7 @@ import { isBeingCreated, hasMachineFinalizer } from '../../machines/status.ts';
 import { VM_DELETION_REQUESTED } from '../../machines/vm-states.ts';
 import { failedCallOf } from '../../machines/original-texts.ts';
 import { explain } from './explain.ts';
-import type { MachineExplanation } from './explanation.ts';
+import type { MachineExplanation } from '../explanation.ts';
 
 /** Says that a machine names another class than its VM was requested with. */
 export const CLASS_CHANGE_IGNORED = 'ClassChangeIgnored';

@@ -5,7 +5,7 @@ import { next } from '../../../reconcile/result.ts';
 import { VM_DELETION_REQUESTED } from '../../machines/vm-states.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
-import type { Explanation } from './explanation.ts';
+import type { Fact } from '../explanation.ts';
 
 type Deps = Pick<Collaborators, 'clock' | 'vmStates'>;
 
@@ -33,8 +33,9 @@ export const vmDeletion = (collaborators: Deps): MachineStep => {
   };
 };
 
-/** How the explanation of a machine goes on whose VM somebody wants deleted. Others get theirs back as it is. */
-export function withVMDeletion(machine: Machine, explanation: Explanation): Explanation {
+/** Adds that somebody wants the VM deleted. */
+export const whileVMDeletionRequested: Fact = (machine, rest) => {
+  const explanation = rest();
   const shown = shownBy(machine);
   if (shown === undefined) return explanation;
   const { reason = VM_DELETION_REQUESTED, message = '' } = shown;
@@ -42,7 +43,7 @@ export function withVMDeletion(machine: Machine, explanation: Explanation): Expl
   return explanation.waitingFor === undefined
     ? { ...explanation, reason, message: told, nextStep: REMEDY }
     : { ...explanation, message: told };
-}
+};
 
 function shownBy({ status }: Machine): MachineCondition | undefined {
   return conditionOf(status?.machineConditions, VM_DELETION_REQUESTED);

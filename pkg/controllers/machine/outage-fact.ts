@@ -1,6 +1,6 @@
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { isDeletedByForce } from '../../../driver/concerned-clusters.ts';
-import type { Explanation } from './explanation.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { isDeletedByForce } from '../../driver/concerned-clusters.ts';
+import type { Explanation, Fact } from './explanation.ts';
 
 const REASON = 'APIServerUnreachable';
 
@@ -19,3 +19,6 @@ export function withOutage(machine: Machine, outage: string | undefined, explana
     nextStep: `Nothing until then; it continues where it stopped (${explanation.reason}).`,
   };
 }
+
+/** The fact that nothing is done because a cluster does not answer. */
+export const inOutage: Fact = (machine, rest, { outage }) => withOutage(machine, outage, rest());

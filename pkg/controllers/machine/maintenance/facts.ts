@@ -4,7 +4,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { frontEndField } from '../../machines/front-end-field.ts';
 import { hooksOf } from '../../machines/hooks.ts';
 import { howMaintenanceEnds, maintenanceOf, type MaintenanceReason } from '../../machines/maintenance.ts';
-import type { Explanation } from './explanation.ts';
+import type { Fact } from '../explanation.ts';
 
 /** What ends a maintenance, for whoever waits for it. */
 function ending(machine: Machine): string {
@@ -15,8 +15,9 @@ function ending(machine: Machine): string {
 const KEPT = 'It is not replaced meanwhile, whatever its health.';
 const GOES_ON = 'The machine is in maintenance when its Node is empty.';
 
-/** How the explanation of a machine in maintenance, on its way there or back goes on. Others get theirs back as it is. */
-export function withMaintenance(machine: Machine, explanation: Explanation): Explanation {
+/** Says of a machine that it is in maintenance, or on its way there or back. */
+export const inMaintenance: Fact = (machine, rest) => {
+  const explanation = rest();
   const told = maintenanceOf(machine);
   if (told === undefined || told.reason === 'NotInMaintenance') return explanation;
   if (told.reason === 'InvalidValue') return { ...explanation, message: `${explanation.message} ${told.message}` };
@@ -31,7 +32,7 @@ export function withMaintenance(machine: Machine, explanation: Explanation): Exp
     waitingFor: waitingFor(machine, told.reason),
     nextStep: `${told.reason === 'InMaintenance' ? KEPT : GOES_ON} ${howMaintenanceEnds(machine)}`,
   };
-}
+};
 
 function waitingFor(machine: Machine, reason: MaintenanceReason): string {
   switch (reason) {

@@ -1,15 +1,12 @@
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { PRESERVE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../clock/clock.ts';
-import { HEALTHY, type Explanation } from './explanation.ts';
+import { HEALTHY, type Fact } from '../explanation.ts';
 
-/**
- * How the explanation of a preserved machine goes on: one that failed stays until its time is over, the others are told until when.
- * Others get their explanation back as it is.
- */
-export function withPreservation(machine: Machine, nowMs: number, explanation: Explanation): Explanation {
+/** Says of a preserved machine until when; one that failed stays until then. */
+export const preserved: Fact = (machine, rest, { nowMs }) => {
+  const explanation = rest();
   const expiry = machine.status?.currentStatus?.preserveExpiryTime ?? '';
   const expiryMs = fromTimestamp(expiry);
   if (expiryMs === undefined || expiryMs <= nowMs) return explanation;
@@ -32,4 +29,4 @@ export function withPreservation(machine: Machine, nowMs: number, explanation: E
         ? `It becomes Running when its Node recovers; it is not replaced automatically. ${end}`
         : `It becomes Running when its Node recovers; at ${expiry}, or when the preservation is withdrawn, it is replaced.`,
   };
-}
+};

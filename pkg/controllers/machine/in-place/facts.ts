@@ -8,8 +8,8 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import { conditionOf } from '../../../reconcile/conditions.ts';
 import { textOfStage } from '../../machines/deletion-stage.ts';
-import { IN_PLACE_UPDATE } from '../in-place/reason.ts';
-import type { Explanation } from './explanation.ts';
+import { IN_PLACE_UPDATE } from './reason.ts';
+import type { Explanation } from '../explanation.ts';
 
 /** The explanation of a machine that is, or is to be, updated in place; undefined for any other. */
 export function explainInPlace(machine: Machine): Explanation | undefined {

@@ -4,7 +4,7 @@ import { policySettingOf } from '../../machines/deletion-policy.ts';
 import { hooksOf } from '../../machines/hooks.ts';
 import { frontEndField } from '../../machines/front-end-field.ts';
 import { isPreparationRequested, preparationShownBy } from '../../machines/prepared-deletion.ts';
-import type { Explanation } from './explanation.ts';
+import type { Explanation } from '../explanation.ts';
 
 function howToAbort(machine: Machine): string {
   const field = frontEndField(machine, 'delete');

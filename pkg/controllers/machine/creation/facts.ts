@@ -1,0 +1,129 @@
+import { capital } from '../../../apis/capital.ts';
+import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { describeConditions } from '../../machines/node-health.ts';
+import { failedCallOf } from '../../machines/original-texts.ts';
+import { hasMachineFinalizer } from '../../machines/status.ts';
+import { descriptionOf, explanation, inPhase, isFailure, nodeOf, type Explanation, type Fact } from '../explanation.ts';
+
+/** Facts of machines that have no VM yet, or no Node. */
+export const CREATION: readonly Fact[] = [
+  inPhase('', (machine) => (isFailure(machine) ? explainCannotStart(machine) : explainCreating(machine))),
+  inPhase('CrashLoopBackOff', explainCrashLoop),
+  inPhase('Pending', explainPending),
+  inPhase('Available', (machine) =>
+    explanation(
+      'Available',
+      `VM ${providerIDOf(machine)} exists.`,
+      undefined,
+      'Nothing: there is no Node to wait for.',
+    ),
+  ),
+];
+
+function explainCreating(machine: Machine): Explanation {
+  const description = descriptionOf(machine);
+  const code = machine.status?.lastOperation?.errorCode;
+  if (code === 'VMBeingCreated')
+    return explanation('Creating', description, 'the provider to create the VM', 'The VM boots and joins as a Node.');
+  if (code === 'VMBeingInitialized')
+    return explanation('Initializing', description, 'the provider to initialize the VM', 'It joins as a Node.');
+  return providerIDOf(machine) === ''
+    ? explanation(
+        'Creating',
+        'Waiting for the provider to create the VM; the request may still be queued.',
+        'the VM to be created',
+        'The VM boots and joins as a Node.',
+      )
+    : explanation(
+        'Initializing',
+        `VM ${providerIDOf(machine)} is being initialized.`,
+        'the VM to be initialized',
+        'It joins as a Node.',
+      );
+}
+
+function explainCannotStart(machine: Machine): Explanation {
+  return explanation(
+    'CannotCreate',
+    descriptionOf(machine),
+    'the MachineClass or its Secret to be corrected',
+    'The VM is created as soon as they are corrected.',
+  );
+}
+
+const ALLOWED = 'the API server to allow it';
+const REPEATED = 'The attempt is retried.';
+
+function explainCrashLoop(machine: Machine): Explanation {
+  const { lastOperation } = machine.status ?? {};
+  if (lastOperation?.state === 'Processing') return explainCreating(machine);
+  switch (lastOperation?.errorCode ?? '') {
+    case 'PreparationFailed':
+      return explanation('PreparationFailed', descriptionOf(machine), ALLOWED, REPEATED);
+    case 'FinalizerRefused':
+      return explainRefusal(machine, true);
+    case 'RecordRefused':
+      // One that may have a VM is not given up without our finalizer: its deletion would leave the VM behind.
+      return explainRefusal(machine, hasMachineFinalizer(machine));
+    case 'NeverAsked':
+      return explainCannotStart(machine);
+    case '':
+      return failedCallOf(lastOperation) === 'create' ? explainCreateFailed(machine) : explainCannotStart(machine);
+    default:
+      return explainCreateFailed(machine);
+  }
+}
+
+function explainRefusal(machine: Machine, ends: boolean): Explanation {
+  const next = ends ? 'The attempt is retried; at the creation timeout the machine becomes Failed.' : REPEATED;
+  return explanation('RecordRefused', descriptionOf(machine), ALLOWED, next);
+}
+
+/** Codes that may end when the MachineClass or its Secret says something else. */
+const CORRECTABLE: ReadonlySet<string> = new Set([
+  'InvalidArgument',
+  'NotFound',
+  'PermissionDenied',
+  'FailedPrecondition',
+  'OutOfRange',
+  'Unauthenticated',
+]);
+const AT_ONCE = ', and immediately when the MachineClass or its Secret is corrected';
+
+function explainCreateFailed(machine: Machine): Explanation {
+  const code = machine.status?.lastOperation?.errorCode;
+  return explanation(
+    code ?? 'CreateFailed',
+    descriptionOf(machine),
+    'the next retry',
+    `The attempt is retried, with increasing delays${CORRECTABLE.has(code ?? '') ? AT_ONCE : ''}; at the creation timeout the machine becomes Failed.`,
+  );
+}
+
+function explainPending(machine: Machine): Explanation {
+  const conditions = machine.status?.conditions ?? [];
+  const its = nodeOf(machine);
+  if (conditions.length === 0) {
+    return explanation(
+      'WaitingForNode',
+      `VM ${providerIDOf(machine)} exists, ${its} has not joined yet.`,
+      `${its} to join`,
+      'Its health is checked; if it does not join, the machine becomes Failed at the creation timeout.',
+    );
+  }
+  const bad = conditions.filter(({ type, status }) => type === 'Ready' && status !== 'True');
+  return bad.length > 0
+    ? explanation(
+        'NodeNotReady',
+        `${capital(its)} has joined, ${describeConditions(bad)}.`,
+        `${its} to become healthy`,
+        'It becomes Running.',
+      )
+    : explanation(
+        'NodeNotUsable',
+        `${capital(its)} has joined and is not usable yet.`,
+        'the Node conditions to become healthy, and taint node.gardener.cloud/critical-components-not-ready to be removed',
+        'It becomes Running.',
+      );
+}
