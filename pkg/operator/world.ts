@@ -13,6 +13,8 @@ export interface World {
   readonly kinds: KindTable;
   /** Which kinds of ours are cached for it in a process that would not need them otherwise. */
   readonly alsoReads?: (process: ProcessRole) => AlsoRead;
+  /** Those of its kinds that the API server has to serve. */
+  readonly needs: readonly NeededKind[];
   /** All shipped files with its roles. */
   readonly roles: readonly RoleFile[];
   /** What a process that serves no kinds of ours has instead of theirs. */
@@ -22,4 +24,12 @@ export interface World {
     /** The shipped file to name where permissions are missing. */
     readonly roleFile: (leases: ReadonlySet<string>) => string;
   };
+}
+
+/** A kind that a controller serves where it is named. */
+export interface NeededKind {
+  readonly controller: string;
+  readonly resource: Resource<KubeObject>;
+  /** What does not work without it; undefined: nothing does. */
+  readonly lost?: string;
 }

@@ -11,19 +11,9 @@ import type { NeededField } from '../../../pkg/preflight/known-fields.ts';
 import { definitionFile } from '../../../pkg/preflight/definitions.ts';
 import { missingByFile } from '../../../pkg/preflight/missing-grants.ts';
 import type { Permission } from '../../../pkg/preflight/permissions.ts';
-import { LOST_WITHOUT_CLUSTERS, LOST_WITHOUT_POOLS } from '../../../pkg/worlds/mirantis/roles.ts';
+import type { NeededKind } from '../../../pkg/operator/world.ts';
+import { WORLDS } from '../../../pkg/worlds/index.ts';
 import { versionsOf } from '../../../pkg/kube/resource.ts';
-import type { Resource } from '../../../pkg/apis/resource.ts';
-import { cloudClusters, clusterMachines, machinePools } from '../../../pkg/apis/mirantis/resources.ts';
-import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/apis/cluster-api/resources.ts';
-import {
-  ironCoreMachineClasses,
-  ironCoreMachinePools,
-  ironCoreMachines,
-  ironCoreNetworkInterfaces,
-  ironCoreNetworks,
-  ironCoreVolumes,
-} from '../../../pkg/apis/ironcore/resources.ts';
 import { humanDuration } from '../../../pkg/fleet/human-duration.ts';
 
 /** One thing that was looked at. `fail`: a process could not start, or not do its work; `warn`: a part of it. */
@@ -202,44 +192,15 @@ export function kindFindings(served: QueryResult<ServedKinds>, limitsLabels: boo
   ];
 }
 
-/** A kind of somebody else's that a controller serves where it is named, and what is lost without it; undefined: all of it. */
-interface ServedForeignKind {
-  readonly controller: string;
-  readonly resource: Resource<KubeObject>;
-  readonly lost: string | undefined;
-}
-
-/** Kinds of others that are served on request. */
-const FOREIGN_KINDS: readonly ServedForeignKind[] = [
-  { controller: 'mirantis', resource: clusterMachines, lost: undefined },
-  { controller: 'mirantis', resource: cloudClusters, lost: LOST_WITHOUT_CLUSTERS },
-  { controller: 'mirantis', resource: machinePools, lost: LOST_WITHOUT_POOLS },
-  { controller: 'cluster-api', resource: clusterAPIMachines, lost: undefined },
-  { controller: 'cluster-api', resource: clusterAPIClusters, lost: undefined },
-  { controller: 'ironcore.scheduler', resource: ironCoreMachines, lost: undefined },
-  { controller: 'ironcore.scheduler', resource: ironCoreMachinePools, lost: undefined },
-  { controller: 'ironcore.lifecycle', resource: ironCoreMachineClasses, lost: undefined },
-  ...[ironCoreMachines, ironCoreMachinePools, ironCoreMachineClasses].map((resource) => ({
-    controller: 'ironcore.pools',
-    resource,
-    lost: undefined,
-  })),
-  ...[ironCoreVolumes, ironCoreNetworkInterfaces, ironCoreNetworks].map((resource) => ({
-    controller: 'ironcore.machines',
-    resource,
-    lost: undefined,
-  })),
-];
-
-/** Those that controllers need, each once. */
-export function foreignKindsOf(controllers: ReadonlySet<string>): readonly ServedForeignKind[] {
-  const needed = FOREIGN_KINDS.filter(({ controller }) => controllers.has(controller));
+/** The kinds of other APIs that controllers need, each once. */
+export function foreignKindsOf(controllers: ReadonlySet<string>): readonly NeededKind[] {
+  const needed = WORLDS.flatMap(({ needs }) => needs).filter(({ controller }) => controllers.has(controller));
   return needed.filter(({ resource }, i) => needed.findIndex((other) => other.resource === resource) === i);
 }
 
 /** Whether such a kind is served; `verbs`: what can be done with the kinds of its group, by plural name. */
 export function foreignKindFinding(
-  { controller, resource, lost }: ServedForeignKind,
+  { controller, resource, lost }: NeededKind,
   served: QueryResult<ServedKinds>,
 ): Finding {
   const check = 'kinds';

@@ -11,7 +11,7 @@ const LONGEST_RELEASE_MS = 86_400_000;
 /** Whether somebody has allowed to delete what is held for want of an owner; what is wrong with the permission else. */
 export type Release = 'given' | 'none' | 'malformed' | 'expired' | 'too-long';
 
-/** What the annotation of a MachineClass, or of a MachinePool of IronCore, permits at this moment. */
+/** What the annotation of an object permits at this moment. */
 export function releaseOf(
   { metadata }: Pick<KubeObject, 'metadata'>,
   nowMs: number,
@@ -34,12 +34,7 @@ const RELEASE_PROBLEMS: Readonly<Record<Exclude<Release, 'given'>, string>> = {
 
 /** What is annotated, as kubectl is told it. */
 export interface Annotated {
-  readonly kind:
-    | 'machineclass'
-    | 'machinepools.compute.ironcore.dev'
-    | 'machines.compute.ironcore.dev'
-    | 'volumes.storage.ironcore.dev'
-    | 'networkinterfaces.networking.ironcore.dev';
+  readonly kind: string;
   readonly metadata: Pick<KubeObject['metadata'], 'name' | 'namespace'>;
 }
 

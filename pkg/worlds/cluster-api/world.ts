@@ -1,3 +1,4 @@
+import { clusterAPIClusters, clusterAPIMachines } from '../../apis/cluster-api/resources.ts';
 import { clusterAPI, drainRules } from '../../controllers/cluster-api/index.ts';
 import { CLUSTER_API_KINDS, isClusterAPI } from '../../controllers/cluster-api/kinds.ts';
 import type { ServedWorld } from '../../controllers/world.ts';
@@ -7,6 +8,7 @@ import { CLUSTER_API_ROLES } from './roles.ts';
 export const CLUSTER_API: ServedWorld = {
   name: 'cluster-api',
   kinds: CLUSTER_API_KINDS,
+  needs: [clusterAPIMachines, clusterAPIClusters].map((resource) => ({ controller: 'cluster-api', resource })),
   roles: CLUSTER_API_ROLES,
   announced: readAnnounced,
   podRules: (operator) => (isClusterAPI(operator.config) ? drainRules(operator) : undefined),

@@ -1,10 +1,26 @@
-import { ironCoreMachines } from '../../apis/ironcore/resources.ts';
+import {
+  ironCoreMachineClasses,
+  ironCoreMachinePools,
+  ironCoreMachines,
+  ironCoreNetworkInterfaces,
+  ironCoreNetworks,
+  ironCoreVolumes,
+} from '../../apis/ironcore/resources.ts';
 import { ironCoreLifecycle, ironCoreScheduler, ironCoreServing } from '../../controllers/ironcore/index.ts';
 import { IRONCORE_KINDS } from '../../controllers/ironcore/kinds.ts';
 import type { ServedWorld } from '../../controllers/world.ts';
 import { IRONCORE_SCHEDULER_LEASE } from '../../controllers/ironcore/leases.ts';
+import type { NeededKind } from '../../operator/world.ts';
 import { IRONCORE_ROLES, POOLS_FILE, SCHEDULER_FILE } from './roles.ts';
 import { openRuntimes, type RuntimeHooks } from './runtimes.ts';
+
+/** By the controller that reads them. */
+const NEEDS: readonly NeededKind[] = Object.entries({
+  'ironcore.scheduler': [ironCoreMachines, ironCoreMachinePools],
+  'ironcore.lifecycle': [ironCoreMachineClasses],
+  'ironcore.pools': [ironCoreMachines, ironCoreMachinePools, ironCoreMachineClasses],
+  'ironcore.machines': [ironCoreVolumes, ironCoreNetworkInterfaces, ironCoreNetworks],
+}).flatMap(([controller, kinds]) => kinds.map((resource) => ({ controller, resource })));
 
 export const IRONCORE = ironCore();
 
@@ -13,6 +29,7 @@ export function ironCore(hooks: RuntimeHooks = {}): ServedWorld {
   return {
     name: 'ironcore',
     kinds: IRONCORE_KINDS,
+    needs: NEEDS,
     roles: IRONCORE_ROLES,
     alone: {
       probed: ironCoreMachines,

@@ -1,7 +1,8 @@
+import { cloudClusters, clusterMachines, machinePools } from '../../apis/mirantis/resources.ts';
 import { mirantis } from '../../controllers/mirantis/index.ts';
 import { isMirantis, MIRANTIS_KINDS, WITHOUT_SETTINGS } from '../../controllers/mirantis/kinds.ts';
 import type { ServedWorld } from '../../controllers/world.ts';
-import { MIRANTIS_ROLES } from './roles.ts';
+import { LOST_WITHOUT_CLUSTERS, LOST_WITHOUT_POOLS, MIRANTIS_ROLES } from './roles.ts';
 
 /** The front end for Mirantis Container Cloud. */
 export const MIRANTIS: ServedWorld = {
@@ -9,6 +10,11 @@ export const MIRANTIS: ServedWorld = {
   kinds: MIRANTIS_KINDS,
   alsoReads: (process) =>
     isMirantis(process) ? { classes: {}, labelPolicies: {}, secrets: { optionalFor: WITHOUT_SETTINGS } } : {},
+  needs: [
+    { controller: 'mirantis', resource: clusterMachines },
+    { controller: 'mirantis', resource: cloudClusters, lost: LOST_WITHOUT_CLUSTERS },
+    { controller: 'mirantis', resource: machinePools, lost: LOST_WITHOUT_POOLS },
+  ],
   roles: MIRANTIS_ROLES,
   controllers: (operator) => (isMirantis(operator.config) ? [mirantis(operator)] : []),
 };
