@@ -1,18 +1,15 @@
-import type { Api } from '../../hack/control-plane/api.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { ObjectMeta } from '../../pkg/apis/meta.ts';
 import { eventually } from '../expect/eventually.ts';
+import { type CreationChange, SimulatedControlPlane } from '../simulation/served/simulated-control-plane.ts';
+import type { TestServer } from './api-server.ts';
 
 const PATH = '/apis/admissionregistration.k8s.io/v1';
 
 /** What a policy changes. */
-export interface Mutation {
-  readonly namespace: string;
-  /** Kind and plural of objects of `machine.sapcloud.io`. */
+export interface Mutation extends CreationChange {
+  /** Of objects of `machine.sapcloud.io`. */
   readonly kind: string;
-  readonly plural: string;
-  /** CEL that yields a list of `JSONPatch`. */
-  readonly patch: string;
   /** An object on whose creation the policy shows, and whether it did. */
   readonly probe: { readonly metadata: Partial<ObjectMeta>; readonly spec: unknown };
   readonly isChanged: (created: unknown) => boolean;
@@ -22,8 +19,10 @@ export interface Mutation {
  * Lets the API server itself change objects as they are created, as a mutating webhook would; in force when it resolves, and
  * gone when disposed.
  */
-export async function mutateOnCreation(api: Api, mutation: Mutation): Promise<AsyncDisposable> {
+export async function mutateOnCreation(server: TestServer, mutation: Mutation): Promise<AsyncDisposable> {
+  if (server instanceof SimulatedControlPlane) return server.changeOnCreation(mutation);
   const { namespace, kind, plural, patch, probe, isChanged } = mutation;
+  const api = server.connection.api();
   const name = `${namespace}-${plural}`;
   const policy = {
     metadata: { name },
@@ -41,7 +40,7 @@ export async function mutateOnCreation(api: Api, mutation: Mutation): Promise<As
           },
         ],
       },
-      mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: patch } }],
+      mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: expressionOf(patch) } }],
     },
   };
   await api.send('POST', `${PATH}/mutatingadmissionpolicies`, policy);
@@ -58,8 +57,17 @@ export async function mutateOnCreation(api: Api, mutation: Mutation): Promise<As
       await api.send('DELETE', `${PATH}/mutatingadmissionpolicybindings/${name}`);
       await api.send('DELETE', `${PATH}/mutatingadmissionpolicies/${name}`);
       await eventually(async () => !(await isInForce()), { timeoutMs: 60_000, describe: 'the policy to be gone' });
+      await api.close();
     },
   };
+}
+
+/** The same in CEL, which has the literals of JSON. */
+function expressionOf(patch: CreationChange['patch']): string {
+  const operations = patch.map(({ op, path, value }) => {
+    return `JSONPatch{op: "${op}", path: "${path}", value: ${JSON.stringify(value)}}`;
+  });
+  return `[${operations.join(', ')}]`;
 }
 
 /** Gives Machines another value of `label` as they are created: the set that made them selects them no more. */
@@ -68,7 +76,7 @@ export function relabelling(namespace: string, label: string): Mutation {
     namespace,
     kind: 'Machine',
     plural: 'machines',
-    patch: `[JSONPatch{op: "replace", path: "/metadata/labels/${label}", value: "lost"}]`,
+    patch: [{ op: 'replace', path: `/metadata/labels/${label}`, value: 'lost' }],
     probe: {
       metadata: { name: 'probe', labels: { [label]: 'here' } },
       spec: { class: { kind: 'MachineClass', name: 'c' } },

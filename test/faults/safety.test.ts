@@ -42,7 +42,7 @@ const BLIND: readonly FaultRule[] = [
 let site: Site;
 
 beforeAll(async () => {
-  site = await Site.open();
+  site = await Site.drawn();
 });
 
 afterAll(async () => {
@@ -186,7 +186,7 @@ describe('a MachineDeployment whose machines are lost as they are made', () => {
       await using pool = await Pool.create({ site, cloud, replicas: 0 });
       const path = `/apis/machine.sapcloud.io/v1alpha1/namespaces/${pool.namespace}/machinedeployments/pool`;
       {
-        await using _policy = await mutateOnCreation(site.api, relabelling(pool.namespace, 'pool'));
+        await using _policy = await mutateOnCreation(site.plane, relabelling(pool.namespace, 'pool'));
         await using _manager = await InProcessManager.start({ ...pool.access, flags: EAGER });
         await pool.scale(2);
         await untilMarked(pool, [undefined, undefined, 'True', 'CreationLimitReached']);

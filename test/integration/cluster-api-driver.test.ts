@@ -6,7 +6,6 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
-import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
 import { CLUSTER_API_VERSION, INFRASTRUCTURE_GROUP } from '../../pkg/apis/cluster-api/keys.ts';
 import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
@@ -29,7 +28,8 @@ import { DIALECTS } from '../cluster-api/dialect.ts';
 import { describeContract } from '../drivers/contract.ts';
 import { DriverProcess } from '../drivers/driver-process.ts';
 import { callOf, classOf, requestOf, stubOf } from '../drivers/requests.ts';
-import { privateControlPlane, WITHOUT_KUBELETS } from '../env/environment.ts';
+import { privateApiServer, type TestServer } from '../env/api-server.ts';
+import { WITHOUT_KUBELETS } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { SimProvider } from '../sim-provider.ts';
 import { KubeSession, openGate } from './kube-session.ts';
@@ -44,7 +44,7 @@ const METAL = { apiGroup: 'metal.example.org', kind: 'MetalHost' } as const;
 const providerSpec = { clusterName: 'c', infrastructureRef: { ...templateOf(SIM_MACHINE), name: 'small' } };
 
 describe.each(DIALECTS)('where $version is served', (dialect) => {
-  let plane: ControlPlane;
+  let plane: TestServer;
   let api: Api;
   let sim: ContractSimulator;
   let user: KubeSession;
@@ -69,7 +69,7 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
 
   beforeAll(async () => {
     // Of its own: where both groups are served, kubectl takes `machine` for theirs.
-    plane = await privateControlPlane(WITHOUT_KUBELETS);
+    plane = await privateApiServer(WITHOUT_KUBELETS);
     const { connection } = plane;
     api = connection.api();
     sim = new ContractSimulator(api, NAMESPACE);
@@ -131,7 +131,7 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
     await driver.end('SIGKILL');
     await user[Symbol.asyncDispose]();
     await api.close();
-    await plane.stop();
+    await plane[Symbol.asyncDispose]();
     rmSync(directory, { recursive: true });
   });
 

@@ -24,7 +24,8 @@ import { Worker, type Reconcile } from '../../pkg/reconcile/worker.ts';
 import { Backoff } from '../../pkg/workqueue/backoff.ts';
 import { KeyedQueue } from '../../pkg/workqueue/keyed-queue.ts';
 import { forCreation, machine, machineClass, secret } from '../builders.ts';
-import { connect, namespace } from '../env/environment.ts';
+import { apiServer } from '../env/api-server.ts';
+import { namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { KubeSession } from './kube-session.ts';
 import { asMachinist, grant } from './shipped-roles.ts';
@@ -83,7 +84,8 @@ class ClassCluster implements AsyncDisposable {
 
   static async open(): Promise<ClassCluster> {
     await using opening = new AsyncDisposableStack();
-    const connection = connect();
+    const server = opening.use(await apiServer());
+    const { connection } = server;
     const api = connection.api();
     opening.defer(() => api.close());
     const ns = opening.use(await namespace(connection));

@@ -3,7 +3,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { Finding } from '../../cmd/machinist/preflight/findings.ts';
-import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import { UNFREEZE_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
@@ -12,7 +11,7 @@ import { CreationBrake } from '../../pkg/controllers/replicas/creation-brake.ts'
 import { machineDeployments, machines, machineSets } from '../../pkg/kube/resource.ts';
 import { BROKEN_OBJECTS } from '../broken-objects.ts';
 import { forCreation } from '../builders.ts';
-import { privateControlPlane } from '../env/environment.ts';
+import { privateApiServer, type TestServer } from '../env/api-server.ts';
 import { eventually } from '../expect/eventually.ts';
 import { mutateOnCreation, relabelling } from '../env/mutating-policy.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
@@ -20,14 +19,14 @@ import { Program } from '../e2e/program.ts';
 
 const RELEASE = { [UNFREEZE_ANNOTATION]: 'True' };
 
-let plane: ControlPlane;
+let server: TestServer;
 beforeAll(async () => {
-  plane = await privateControlPlane({ crds: 'original' });
+  server = await privateApiServer({ crds: 'original' });
 });
-afterAll(() => plane.stop());
+afterAll(async () => await server[Symbol.asyncDispose]());
 
 test('under the original definitions a deployment is created, scaled, rolled and deleted', async () => {
-  await using world = await MachineSetWorld.start({}, plane.connection);
+  await using world = await MachineSetWorld.start({}, server.connection);
   await world.createDeployment(3);
   await eventually(() => expect(world.running()).toHaveLength(3));
   await world.patch(machineDeployments, 'd', { spec: { replicas: 4 } });
@@ -46,7 +45,7 @@ test('under the original definitions a deployment is created, scaled, rolled and
 });
 
 test('a settled deployment is not written again, although the server prunes and defaults what it likes', async () => {
-  await using world = await MachineSetWorld.start({}, plane.connection);
+  await using world = await MachineSetWorld.start({}, server.connection);
   await world.createDeployment(2, ({ spec }) => {
     spec.template.spec = {
       class: { kind: 'MachineClass', name: 'c' },
@@ -75,7 +74,7 @@ test('a settled deployment is not written again, although the server prunes and 
 });
 
 test('a set that a changed selector strands is told of, on both objects, with its machines', async () => {
-  await using world = await MachineSetWorld.start({}, plane.connection);
+  await using world = await MachineSetWorld.start({}, server.connection);
   await world.createDeployment(2);
   await eventually(() => expect(world.running()).toHaveLength(2));
   const [stranded] = await world.list(machineSets);
@@ -108,7 +107,7 @@ test.each([
     labels: {},
   },
 ])('a selector by the hash label ($what) is told of and makes nothing', async ({ selector, labels }) => {
-  await using world = await MachineSetWorld.start({}, plane.connection);
+  await using world = await MachineSetWorld.start({}, server.connection);
   await world.createDeployment(2, ({ spec }) => {
     spec.selector = { matchLabels: { pool: 'd' }, ...selector };
     spec.template.metadata = { labels: { pool: 'd', ...labels } };
@@ -121,7 +120,7 @@ test.each([
 });
 
 test('a selector that comes to name the hash label strands nothing, and nothing is left when it is deleted', async () => {
-  await using world = await MachineSetWorld.start({}, plane.connection);
+  await using world = await MachineSetWorld.start({}, server.connection);
   await world.createDeployment(2);
   await eventually(() => expect(world.running()).toHaveLength(2));
   const before = world.running().map(({ metadata }) => metadata.uid);
@@ -151,7 +150,7 @@ test('a selector that comes to name the hash label strands nothing, and nothing 
 });
 
 test('a set whose hash label somebody took away stays, although the selector asks for that label', async () => {
-  await using world = await MachineSetWorld.start({}, plane.connection);
+  await using world = await MachineSetWorld.start({}, server.connection);
   await world.createDeployment(1, ({ spec }) => {
     spec.selector = { matchLabels: { pool: 'd' }, matchExpressions: [{ key: HASH, operator: 'Exists' }] };
     spec.template.metadata = { labels: { pool: 'd', [HASH]: '1' } };
@@ -166,7 +165,7 @@ test('a set whose hash label somebody took away stays, although the selector ask
 });
 
 test('a set of the same template that has lost its owner is no collision', async () => {
-  await using world = await MachineSetWorld.start({}, plane.connection);
+  await using world = await MachineSetWorld.start({}, server.connection);
   const deployment = await world.createDeployment(1);
   await eventually(() => expect(world.running()).toHaveLength(1));
   await world.killManager();
@@ -188,13 +187,13 @@ test('a set of the same template that has lost its owner is no collision', async
 });
 
 test('a MachineSet that is stored with another template is made twice at most', async () => {
-  await using world = await MachineSetWorld.start({}, plane.connection);
+  await using world = await MachineSetWorld.start({}, server.connection);
   const annotations = { by: 'webhook' };
-  await using _policy = await mutateOnCreation(plane.connection.api(), {
+  await using _policy = await mutateOnCreation(server, {
     namespace: world.namespace.name,
     kind: 'MachineSet',
     plural: 'machinesets',
-    patch: '[JSONPatch{op: "add", path: "/spec/template/metadata/annotations", value: {"by": "webhook"}}]',
+    patch: [{ op: 'add', path: '/spec/template/metadata/annotations', value: annotations }],
     probe: { metadata: { name: 'probe' }, spec: { template: { metadata: {} } } },
     isChanged: (created) =>
       isDeepStrictEqual((created as MachineSet).spec.template?.metadata?.annotations, annotations),
@@ -217,9 +216,9 @@ test('a MachineSet that is stored with another template is made twice at most', 
 });
 
 test('machines that are lost as they are made are made a bounded number of times, until the annotation releases that', async () => {
-  await using world = await MachineSetWorld.start({}, plane.connection);
+  await using world = await MachineSetWorld.start({}, server.connection);
   {
-    await using _policy = await mutateOnCreation(plane.connection.api(), relabelling(world.namespace.name, 'pool'));
+    await using _policy = await mutateOnCreation(server, relabelling(world.namespace.name, 'pool'));
     await world.createDeployment(2);
 
     await eventually(
@@ -268,9 +267,9 @@ test('machines that are lost as they are made are made a bounded number of times
 });
 
 test('a MachineSet of its own is stopped too, and released', async () => {
-  await using world = await MachineSetWorld.start({}, plane.connection);
+  await using world = await MachineSetWorld.start({}, server.connection);
   {
-    await using _policy = await mutateOnCreation(plane.connection.api(), relabelling(world.namespace.name, 'set'));
+    await using _policy = await mutateOnCreation(server, relabelling(world.namespace.name, 'set'));
     await world.createSet(1);
 
     await eventually(
@@ -311,7 +310,7 @@ const broken = BROKEN_OBJECTS.filter(
 );
 
 test('whatever the original definitions store, nothing crashes: a condition tells what is wrong, deletion goes on', async () => {
-  await using world = await MachineSetWorld.start({}, plane.connection);
+  await using world = await MachineSetWorld.start({}, server.connection);
   for (const [i, { object }] of broken.entries()) {
     const built = forCreation(object);
     const { metadata } = { ...built, metadata: { ...built.metadata, name: `x-${i}`, namespace: world.namespace.name } };
@@ -355,14 +354,14 @@ const AHEAD = '--import=data:text/javascript,const{now}=Date;Date.now=()=>now()+
 
 test('machinist preflight says which fields the original definitions drop, which kind is not there or going, that there is no such namespace, and that a clock is wrong', async () => {
   const preflight = async (env: Readonly<Record<string, string>> = {}): Promise<readonly Finding[]> => {
-    const kubeconfig = `--target-kubeconfig=${plane.connection.kubeconfig}`;
+    const kubeconfig = `--target-kubeconfig=${server.connection.kubeconfig}`;
     const { stdout } = await Program.run('machinist', ['preflight', kubeconfig, '--namespace=nirvana', '-o', 'json'], {
       env,
     });
     const { findings } = JSON.parse(stdout) as { findings: readonly Finding[] };
     return findings.filter(({ check }) => ['namespace', 'clock', 'kinds', 'fields'].includes(check));
   };
-  const api = plane.connection.api();
+  const api = server.connection.api();
 
   const definition = (plural: string): string =>
     `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${plural}.machine.sapcloud.io`;

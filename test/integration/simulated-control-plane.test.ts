@@ -208,18 +208,26 @@ describe('the simulated control plane lets users do what a real one does', () =>
       const watch = admin.request(`${path}?watch=true&timeoutSeconds=600`, { timeoutMs: 120_000 });
       await objects.uninstall(kind);
       const held = (await admin.request(`${path}/a`)).status;
+      const isEnding = async (): Promise<boolean> => {
+        const { body } = await admin.request(`/apis/${kind.apiGroup}/v1alpha7`);
+        const { resources } = body as { resources: readonly { name: string; verbs: readonly string[] }[] };
+        return resources.some((one) => one.name === pluralOf(kind.kind) && !one.verbs.includes('create'));
+      };
+      await eventually(isEnding, { describe: 'discovery to say that the kind is ending' });
+      const object = { apiVersion: `${kind.apiGroup}/v1alpha7`, kind: kind.kind, metadata: { name: 'late' } };
+      const late = (await admin.request(path, { method: 'POST', body: object })).status;
       await objects.set(kind, 'a', { metadata: { finalizers: null } });
       await eventually(async () => (await admin.request(path)).status === 404, { describe: 'the kind to be gone' });
       const events = String((await watch).body).split('\n');
       await objects.install(kind, undefined);
       const again = (await admin.request(path)).status;
       await objects.uninstall(kind);
-      return { held, again, hasEnded: events.some((event) => event.startsWith('{"type":"DELETED"')) };
+      return { held, late, again, hasEnded: events.some((event) => event.startsWith('{"type":"DELETED"')) };
     };
 
     const [expected, shown] = await Promise.all([lifeOn(real), lifeOn(simulated)]);
 
     expect(shown).toEqual(expected);
-    expect(shown).toEqual({ held: 200, again: 200, hasEnded: true });
+    expect(shown).toEqual({ held: 200, late: 403, again: 200, hasEnded: true });
   });
 });

@@ -5,7 +5,7 @@ import { describe, expect, test } from '@jest/globals';
 import { machineDeployments, machines } from '../../pkg/kube/resource.ts';
 import { writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
 import { Program, ROOT } from '../e2e/program.ts';
-import { connect } from '../env/environment.ts';
+import { apiServer } from '../env/api-server.ts';
 import { eventually } from '../expect/eventually.ts';
 import { FaultProxy } from '../proxy/fault-proxy.ts';
 import { Terminal, type TerminalSize } from '../terminal/terminal.ts';
@@ -25,11 +25,11 @@ function top(
   env: Readonly<Record<string, string>> = {},
 ): Promise<Terminal> {
   const program = [process.execPath, join(ROOT, 'cmd/machinist/main.ts'), 'top', '-n', world.namespace.name];
-  return Terminal.start([...program, `--kubeconfig=${connect().kubeconfig}`, ...args], size, env);
+  return Terminal.start([...program, `--kubeconfig=${world.connection.kubeconfig}`, ...args], size, env);
 }
 
 async function worldOf(replicas: number): Promise<MachineSetWorld> {
-  const world = await MachineSetWorld.start({ startMs: 10, stopMs: 10 }, connect());
+  const world = await MachineSetWorld.start({ startMs: 10, stopMs: 10 });
   await world.createDeployment(replicas);
   await eventually(() => expect(world.running()).toHaveLength(replicas), PATIENCE);
   return world;
@@ -93,7 +93,7 @@ describe('machinist top in a terminal', () => {
 
   test('says since when the API server does not answer, and continues when it does', async () => {
     await using world = await worldOf(1);
-    const { url, ca, admin, directory } = connect();
+    const { url, ca, admin, directory } = world.connection;
     await using proxy = await FaultProxy.start(url);
     const kubeconfig = join(directory, `top-${world.namespace.name}.yaml`);
     writeKubeconfig(kubeconfig, { url: proxy.url, ca, identity: admin });
@@ -120,7 +120,7 @@ describe('machinist top without a terminal', () => {
     'prints a line for each change as $format',
     async ({ format, says }) => {
       await using world = await worldOf(1);
-      const args = ['top', '-n', world.namespace.name, `--kubeconfig=${connect().kubeconfig}`, '-o', format];
+      const args = ['top', '-n', world.namespace.name, `--kubeconfig=${world.connection.kubeconfig}`, '-o', format];
       await using live = new Program('machinist', args);
       await live.says('1 in total: 1 Running; 0 need attention', 60_000);
 
@@ -136,9 +136,10 @@ describe('machinist top without a terminal', () => {
   );
 
   test('says what may not be read, and shows the rest', async () => {
-    const { url, ca, directory } = connect();
+    await using server = await apiServer();
+    const { url, ca, directory } = server.connection;
     const kubeconfig = join(directory, 'top-nobody.yaml');
-    writeKubeconfig(kubeconfig, { url, ca, identity: await connect().credentialFor({ user: 'nobody' }) });
+    writeKubeconfig(kubeconfig, { url, ca, identity: await server.connection.credentialFor({ user: 'nobody' }) });
     await using live = new Program('machinist', ['top', '-n', 'default', `--kubeconfig=${kubeconfig}`]);
 
     for (const what of ['machines', 'machinesets', 'events', 'leases', 'pods of the manager']) {

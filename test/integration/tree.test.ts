@@ -3,7 +3,6 @@ import { describe, expect, test } from '@jest/globals';
 import { machineDeployments } from '../../pkg/kube/resource.ts';
 import type { TreeNode } from '../../pkg/fleet/tree.ts';
 import { type Ending, Program } from '../e2e/program.ts';
-import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 
@@ -11,7 +10,7 @@ const PATIENCE = { timeoutMs: 60_000 };
 const SAYS_MS = 60_000;
 
 function argsOf(world: MachineSetWorld, ...args: string[]): string[] {
-  return ['tree', ...args, `--kubeconfig=${connect().kubeconfig}`, '-n', world.namespace.name];
+  return ['tree', ...args, `--kubeconfig=${world.connection.kubeconfig}`, '-n', world.namespace.name];
 }
 
 const tree = (world: MachineSetWorld, ...args: string[]): Promise<Ending> =>
@@ -19,7 +18,7 @@ const tree = (world: MachineSetWorld, ...args: string[]): Promise<Ending> =>
 
 describe('machinist tree', () => {
   test('shows a MachineDeployment with its machines, and follows what happens to it', async () => {
-    await using world = await MachineSetWorld.start({ startMs: 10, stopMs: 10 }, connect());
+    await using world = await MachineSetWorld.start({ startMs: 10, stopMs: 10 });
     await world.createDeployment(2);
     await eventually(() => expect(world.running()).toHaveLength(2), PATIENCE);
     await using live = new Program('machinist', argsOf(world, '-w'));
@@ -49,7 +48,7 @@ describe('machinist tree', () => {
   }, 120_000);
 
   test('says in one line what is wrong', async () => {
-    await using world = await MachineSetWorld.start({ startMs: 10, stopMs: 10 }, connect());
+    await using world = await MachineSetWorld.start({ startMs: 10, stopMs: 10 });
 
     expect(await tree(world)).toEqual({
       code: 1,

@@ -28,7 +28,7 @@ let cloud: SimulatedCloud;
 let pool: Pool;
 
 beforeAll(async () => {
-  site = await Site.open();
+  site = await Site.drawn();
   await grant(site.api, 'target-manager', 'default', MANAGER);
   await grant(site.api, 'target', 'default', MACHINES);
   await grant(site.api, 'control-identity', 'default', MACHINES);
@@ -180,7 +180,7 @@ test(
     await pool.scale(0);
     await using manager = await startProgram(MANAGER, 'machine-deployment,machine-set');
     {
-      await using _policy = await mutateOnCreation(site.api, relabelling(pool.namespace, 'pool'));
+      await using _policy = await mutateOnCreation(site.plane, relabelling(pool.namespace, 'pool'));
       await pool.scale(2);
       await eventually(async () => {
         const { metadata, status } = await pool.deployment();

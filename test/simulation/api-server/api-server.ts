@@ -3,7 +3,7 @@ import { Deletions, goneStatus } from './deletions.ts';
 import { discovered } from './discovery.ts';
 import { takeDisruption, withDisruption } from './eviction.ts';
 import { isDryRun } from './dry-run.ts';
-import { badRequest, Failure, invalid, notFound, notServed, notSimulated } from './failure.ts';
+import { badRequest, Failure, forbidden, invalid, notFound, notServed, notSimulated } from './failure.ts';
 import { isMembers, type Members } from './json.ts';
 import type { Kind } from './kinds.ts';
 import { list, selectionOf } from './lists.ts';
@@ -95,7 +95,7 @@ export class SimulatedAPIServer {
   }
 
   #routed(request: APIRequest, path: string, query: URLSearchParams): APIAnswer {
-    const found = discovered(this.kinds, path) ?? openAPIOf(this.kinds, path);
+    const found = discovered(this.kinds, path, this.objects.ending) ?? openAPIOf(this.kinds, path);
     if (found !== undefined) return { code: 200, body: found };
     const review = reviewed(path, request.body);
     if (review !== undefined) return { code: 201, body: review };
@@ -117,6 +117,9 @@ export class SimulatedAPIServer {
     switch (method) {
       case 'POST':
         if (kind.namespaced && namespace === undefined) throw methodNotAllowed();
+        if (this.objects.ending.has(kind)) {
+          throw forbidden(kind, '', 'create not allowed while custom resource definition is terminating');
+        }
         requireKnownFields(kind, body, query);
         return { code: 201, body: this.#writes.create(kind, namespace, body) };
       case 'GET': {

@@ -2,6 +2,8 @@ import type { Members } from './json.ts';
 import { apiVersionOf, type Kind } from './kinds.ts';
 
 const VERBS = ['delete', 'get', 'list', 'patch', 'create', 'update', 'watch'];
+/** While the definition of a kind is being deleted. */
+const LAST_VERBS = ['delete', 'get', 'list', 'watch'];
 const SUBRESOURCE_VERBS = ['get', 'patch', 'update'];
 /** Parts of `/apis/group/version`, the empty one before the first slash among them. */
 const LONGEST = 4;
@@ -9,7 +11,7 @@ const LONGEST = 4;
 const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.0-simulated', platform: 'none' };
 
 /** What `kubectl` asks for to learn which kinds there are; undefined for other paths. */
-export function discovered(kinds: readonly Kind[], path: string): Members | undefined {
+export function discovered(kinds: readonly Kind[], path: string, ending: ReadonlySet<Kind>): Members | undefined {
   if (path === '/version') return VERSION;
   if (path === '/api') return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
   if (path === '/apis') return groupsOf(kinds);
@@ -18,7 +20,8 @@ export function discovered(kinds: readonly Kind[], path: string): Members | unde
   const [, groupVersion] = /^\/(?:api|apis)\/(v1|[^/]+\/[^/]+)$/.exec(path) ?? [];
   const served = kinds.filter((kind) => apiVersionOf(kind) === groupVersion);
   if (served.length > 0) {
-    return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion, resources: served.flatMap(resourcesOf) };
+    const resources = served.flatMap((kind) => resourcesOf(kind, ending.has(kind) ? LAST_VERBS : VERBS));
+    return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion, resources };
   }
   const group = groupsOf(kinds).groups.find(({ name }) => path === `/apis/${name}`);
   return group && { kind: 'APIGroup', apiVersion: 'v1', ...group };
@@ -36,7 +39,7 @@ function groupsOf(kinds: readonly Kind[]): { groups: readonly { readonly name: s
   return { kind: 'APIGroupList', apiVersion: 'v1', groups };
 }
 
-function resourcesOf(kind: Kind): Members[] {
+function resourcesOf(kind: Kind, verbs: readonly string[]): Members[] {
   const { plural, singular, namespaced, shortNames, categories, hasStatus, scale } = kind;
   const ofKind = { singularName: '', namespaced, kind: kind.kind };
   return [
@@ -44,7 +47,7 @@ function resourcesOf(kind: Kind): Members[] {
       name: plural,
       ...ofKind,
       singularName: singular,
-      verbs: VERBS,
+      verbs,
       ...(shortNames.length > 0 && { shortNames }),
       ...(categories.length > 0 && { categories }),
     },

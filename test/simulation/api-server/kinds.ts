@@ -65,7 +65,7 @@ export function builtIn(
   };
 }
 
-const BUILT_IN: readonly Kind[] = [
+export const BUILT_IN: readonly Kind[] = [
   builtIn('v1', 'namespaces', 'Namespace', {
     shortNames: ['ns'],
     namespaced: false,

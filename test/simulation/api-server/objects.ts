@@ -14,6 +14,8 @@ export interface Backup {
 /** All objects of a server. */
 export class Objects {
   readonly revisions: Revisions;
+  /** Kinds whose definitions are being deleted: no object of theirs is created. */
+  readonly ending = new Set<Kind>();
   readonly #histories = new Map<Kind, History>();
   readonly #listeners = new Set<ChangeListener>();
   readonly #restoreListeners = new Set<() => void>();

@@ -38,20 +38,33 @@ export class Definitions {
     });
   }
 
-  /** Stores a definition. */
+  /** Stores the definitions of kinds that are served from the start. */
+  store(definitions: readonly Definition[]): void {
+    for (const definition of definitions) {
+      const { name } = (definition as StoredObject & Definition).metadata;
+      this.#store(`/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`, definition);
+    }
+  }
+
+  /** Stores a definition, and serves its kinds. */
   apply(request: APIRequest): APIAnswer {
     const definition = request.body as StoredObject & Definition;
-    const metadata = { ...definition.metadata, finalizers: [CLEANUP] };
-    const status = { conditions: [{ type: 'Established', status: 'True' }] };
-    const answer = upserted(this.#server, { ...request, body: { ...definition, metadata, status } });
+    const answer = this.#store(request.path, definition);
     for (const kind of custom(definition)) {
       if (!this.#kinds.some((one) => isSame(one, kind) && one.version === kind.version)) this.#kinds.push(kind);
     }
     return answer;
   }
 
+  #store(path: string, definition: Definition): APIAnswer {
+    const metadata = { ...(definition as StoredObject & Definition).metadata, finalizers: [CLEANUP] };
+    const status = { conditions: [{ type: 'Established', status: 'True' }] };
+    return upserted(this.#server, path, { ...definition, metadata, status });
+  }
+
   #empty(definition: StoredObject): void {
     for (const kind of this.#kindsOf(definition)) {
+      this.#server.objects.ending.add(kind);
       for (const { metadata } of this.#server.objects.of(kind).list()) {
         const scope = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`;
         const path = `/apis/${apiVersionOf(kind)}${scope}/${kind.plural}/${metadata.name}`;
@@ -73,6 +86,7 @@ export class Definitions {
     for (const one of kinds) {
       this.#kinds.splice(this.#kinds.indexOf(one), 1);
       objects.withdraw(one);
+      objects.ending.delete(one);
     }
     objects.remove(DEFINITION_KIND, definition);
   }
@@ -92,7 +106,7 @@ function isSame(one: Kind, other: Kind): boolean {
 }
 
 /** One applies them, and always whole: what there is is replaced. */
-function upserted(server: SimulatedAPIServer, { path, body }: APIRequest): APIAnswer {
+function upserted(server: SimulatedAPIServer, path: string, body: object): APIAnswer {
   const [url = ''] = path.split('?', 1);
   const replaced = server.handle({ method: 'PUT', path: url, body });
   if (replaced.code !== 404) return replaced;

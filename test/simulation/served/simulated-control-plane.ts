@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { Connection, pkiDirectory } from '../../../hack/control-plane/connection.ts';
 import { pkiFiles, readCredential } from '../../../hack/control-plane/pki.ts';
 import { type APIAnswer, type APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts';
-import { builtIn, type Kind, kindsWith } from '../api-server/kinds.ts';
+import { BUILT_IN, builtIn, custom, type Definition, definitionsIn, type Kind } from '../api-server/kinds.ts';
+import { jsonPatched } from '../api-server/patch/json-patch.ts';
 import { AGE, NAME } from '../api-server/table/column.ts';
 import { collectGarbage } from '../world/garbage-collector.ts';
 import { Authorizer, RBAC_KINDS } from './authorizer.ts';
@@ -19,8 +20,17 @@ const MORE: readonly Kind[] = [
   DEFINITION_KIND,
   builtIn('v1', 'serviceaccounts', 'ServiceAccount', { columns: [NAME, AGE] }),
 ];
-const parsed = new Map<string, readonly Kind[]>();
+const parsed = new Map<string, Defined>();
 const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease'];
+
+/** What is changed in each object of a kind as it is created: as a mutating webhook does. */
+export interface CreationChange {
+  readonly namespace: string;
+  /** Of `machine.sapcloud.io`. */
+  readonly plural: string;
+  /** A JSON patch. */
+  readonly patch: readonly { readonly op: 'add' | 'replace'; readonly path: string; readonly value: unknown }[];
+}
 
 /**
  * A simulated API server that is reached as a real one is, over HTTPS and with the certificates and tokens of one, and that obeys roles. Of
@@ -30,11 +40,13 @@ export class SimulatedControlPlane implements AsyncDisposable {
   readonly connection: Connection;
   readonly #front: HTTPSFront;
   readonly #timers: Set<NodeJS.Timeout>;
+  readonly #changes: Set<CreationChange>;
 
-  private constructor(connection: Connection, front: HTTPSFront, timers: Set<NodeJS.Timeout>) {
+  private constructor({ connection, front, timers, changes }: Running) {
     this.connection = connection;
     this.#front = front;
     this.#timers = timers;
+    this.#changes = changes;
   }
 
   /** Takes whoever `real` takes, and has the definitions of a folder. */
@@ -42,7 +54,8 @@ export class SimulatedControlPlane implements AsyncDisposable {
     const directory = mkdtempSync(join(tmpdir(), 'simulated-control-plane-'));
     cpSync(pkiDirectory(real.directory), pkiDirectory(directory), { recursive: true });
     const files = pkiFiles(pkiDirectory(directory));
-    const kinds = [...kindsOf(folder), ...MORE];
+    const defined = definedIn(folder);
+    const kinds = [...BUILT_IN, ...defined.kinds, ...MORE];
     const server = new SimulatedAPIServer({
       kinds,
       nowMs: () => Date.now(),
@@ -50,20 +63,28 @@ export class SimulatedControlPlane implements AsyncDisposable {
       suffix: () => randomBytes(3).toString('hex').slice(1),
     });
     const timers = new Set<NodeJS.Timeout>();
+    const changes = new Set<CreationChange>();
     collectGarbage(server, { schedule: (delayMs, run) => schedule(timers, delayMs, run) });
     provideAccounts(server);
     for (const name of NAMESPACES) server.handle(creation('/api/v1/namespaces', name));
     const definitions = new Definitions(server, kinds, (run) => void schedule(timers, 0, run));
+    definitions.store(defined.definitions);
     const authorizer = new Authorizer(server);
     const front = await HTTPSFront.open<User>({
       credential: readCredential(files.server, files.serverKey),
       clientCA: real.ca,
       authenticate: authenticator(files.tokens),
-      handle: (request, user) => answer({ server, definitions, authorizer }, request, user),
+      handle: (request, user) => answer({ server, definitions, authorizer, changes }, request, user),
       port: 0,
     });
     const connection = await Connection.create(directory, { url: front.url, programs: real.programs });
-    return new SimulatedControlPlane(connection, front, timers);
+    return new SimulatedControlPlane({ connection, front, timers, changes });
+  }
+
+  /** Until that is disposed of. */
+  changeOnCreation(change: CreationChange): AsyncDisposable {
+    this.#changes.add(change);
+    return { [Symbol.asyncDispose]: () => Promise.resolve(void this.#changes.delete(change)) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -73,27 +94,53 @@ export class SimulatedControlPlane implements AsyncDisposable {
   }
 }
 
+interface Defined {
+  readonly definitions: readonly Definition[];
+  readonly kinds: readonly Kind[];
+}
+
 /** Parsed once a process. */
-function kindsOf(folder: string): readonly Kind[] {
-  const known = parsed.get(folder) ?? kindsWith(folder);
-  parsed.set(folder, known);
-  return known;
+function definedIn(folder: string): Defined {
+  const known = parsed.get(folder);
+  if (known !== undefined) return known;
+  const definitions = definitionsIn(folder);
+  const defined = { definitions, kinds: definitions.flatMap(custom) };
+  parsed.set(folder, defined);
+  return defined;
+}
+
+interface Running {
+  readonly connection: Connection;
+  readonly front: HTTPSFront;
+  readonly timers: Set<NodeJS.Timeout>;
+  readonly changes: Set<CreationChange>;
 }
 
 interface Parts {
   readonly server: SimulatedAPIServer;
   readonly definitions: Definitions;
   readonly authorizer: Authorizer;
+  readonly changes: ReadonlySet<CreationChange>;
 }
 
-function answer({ server, definitions, authorizer }: Parts, request: APIRequest, user: User): APIAnswer {
+function answer({ server, definitions, authorizer, changes }: Parts, request: APIRequest, user: User): APIAnswer {
   const review = authorizer.review(request, user);
   if (review !== undefined) return { code: 201, body: review };
   authorizer.require(request, user);
   const { method, path } = request;
   if (appliesDefinition(request)) return definitions.apply(request);
   const [, namespace] = method === 'DELETE' ? (/^\/api\/v1\/namespaces\/([^/?]+)$/.exec(path) ?? []) : [];
-  return namespace === undefined ? server.handle(request) : erased(server, namespace);
+  return namespace === undefined ? server.handle(changed(request, changes)) : erased(server, namespace);
+}
+
+function changed(request: APIRequest, changes: ReadonlySet<CreationChange>): APIRequest {
+  const [path = ''] = request.path.split('?', 1);
+  let { body } = request;
+  for (const { namespace, plural, patch } of request.method === 'POST' ? changes : []) {
+    if (path.endsWith(`/machine.sapcloud.io/v1alpha1/namespaces/${namespace}/${plural}`))
+      body = jsonPatched(body, patch);
+  }
+  return { ...request, body };
 }
 
 /** A namespace goes with all that is in it, whatever finalizers hold that, as the test environment has it with a real server. */
