@@ -335,7 +335,7 @@ describe.each(DIALECTS)('where $version is served', (dialect) => {
         },
         'e-unready': {
           status: { conditions: [{ type: 'Ready', status: 'False', reason: 'Foo', message: 'bar' }] },
-          says: ': The VM is being created: MetalHost e-unready is not ready: Foo: bar',
+          says: 'VMBeingCreated: The VM is being created: MetalHost e-unready is not ready: Foo: bar',
         },
         'e-untemplated': {
           className: 'untemplated',
