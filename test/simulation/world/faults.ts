@@ -71,6 +71,17 @@ const PACES_MS = [5_000, 15_000, 30_000, 45_000];
 /** What a provider does that does not say what is not true. */
 const HONEST: ReadonlySet<string> = new Set(['fail', 'fail-after', 'late', 'hang']);
 
+/** What is drawn before roles are. */
+interface Drawn extends Omit<FaultPlan, 'rates'> {
+  readonly rates: Omit<FaultRates, 'refused403'>;
+}
+
+/** Share of the verbs on kinds that are forbidden: one kind of trouble of its own, of which most things can be done. */
+export function drawForbidden(random: Random, without: readonly FaultKind[] = []): number {
+  const drawn = random() < 0.3 ? 0.02 + random() * 0.15 : 0;
+  return without.includes('refused403') ? 0 : drawn;
+}
+
 /** What the seed has in store for a while. */
 export function drawPlan(
   random: Random,
@@ -84,13 +95,13 @@ export function drawPlan(
     readonly isHonest?: boolean;
     readonly without?: readonly FaultKind[] | undefined;
   },
-): FaultPlan {
+): Drawn {
   const rate = (kind: FaultKind, most: number, share = 0.4, denser = DENSER): number => {
     const drawn = random() < share ? random() * most * (random() < DENSE ? denser : 1) : 0;
     return without.includes(kind) ? 0 : Math.min(drawn, 1);
   };
   const lagMs = random() < 0.3 ? random() * 20_000 : 0;
-  const rates: FaultRates = {
+  const rates: Omit<FaultRates, 'refused403'> = {
     requestLost: rate('requestLost', 0.08),
     answerLost: rate('answerLost', 0.08),
     refused429: rate('refused429', 0.05),

@@ -118,7 +118,7 @@ export class MachinesWorld implements AsyncDisposable {
     const { seed, hasTarget, keepsTrace, epochMs } = this.#options;
     this.time = new VirtualTime(seededRandom(seed, 'order'), epochMs);
     this.trace = new Trace(() => this.time.elapsedMs, { keepsAll: keepsTrace });
-    this.weather = new SeededWeather(seededRandom(seed, 'weather'));
+    this.weather = new SeededWeather(seededRandom(seed, 'weather'), seededRandom(seed, 'forbidden'));
     const control = this.#server(seededRandom(seed, 'control cluster'));
     this.servers = { control, target: hasTarget ? this.#server(seededRandom(seed, 'target cluster')) : control };
     const { time, trace, weather, servers } = this;
@@ -333,7 +333,7 @@ export class MachinesWorld implements AsyncDisposable {
 
   async #openCloud(): Promise<void> {
     const clock = new VirtualClock(this.time);
-    const calm = new SeededWeather(seededRandom(this.#options.seed, 'kubelets'));
+    const calm = new SeededWeather(seededRandom(this.#options.seed, 'kubelets'), () => 1);
     const observer = { asked: () => true, answered: () => undefined };
     this.#cloud = await Simulation.start({
       clock,

@@ -7,7 +7,8 @@ import { expired, Failure } from '../api-server/failure.ts';
 import type { VirtualClock, VirtualTime } from './virtual-clock.ts';
 
 /** What becomes of a request on its way. `failed-500`: it is done, and the server says that it failed. */
-export type RequestFault = 'done' | 'request-lost' | 'answer-lost' | 'failed-500' | 'refused-429' | 'refused-500';
+export type RequestFault =
+  'done' | 'request-lost' | 'answer-lost' | 'failed-500' | 'refused-403' | 'refused-429' | 'refused-500';
 
 /** How the network is, as the seed has it at the moment. */
 export interface Weather {
@@ -165,7 +166,7 @@ class Exchange {
       observer.answered(request, 0, fate, this.#sentAtMs);
       return this.#break();
     }
-    const answer = fate === 'refused-429' || fate === 'refused-500' ? refusal(fate) : server.handle(request);
+    const answer = fate in REFUSALS ? refusal(fate as Refusal) : server.handle(request);
     observer.answered(request, answer.code, fate, this.#sentAtMs);
     if ('watch' in answer) return this.#watch(answer.watch, answer.representation, request);
     if (fate === 'answer-lost') return this.#break();
@@ -288,10 +289,14 @@ function requestOf({ method, path, body, headers }: Options): APIRequest {
   };
 }
 
-function refusal(fate: 'refused-429' | 'refused-500'): { code: number; body: object } {
-  const failure =
-    fate === 'refused-429'
-      ? new Failure(429, 'TooManyRequests', 'the server has received too many requests')
-      : new Failure(500, 'InternalError', 'the simulated server has failed');
+const REFUSALS = {
+  'refused-403': new Failure(403, 'Forbidden', 'the user may not do that for a while'),
+  'refused-429': new Failure(429, 'TooManyRequests', 'the server has received too many requests'),
+  'refused-500': new Failure(500, 'InternalError', 'the simulated server has failed'),
+};
+type Refusal = keyof typeof REFUSALS;
+
+function refusal(fate: Refusal): { code: number; body: object } {
+  const failure = REFUSALS[fate];
   return { code: failure.code, body: failure.status };
 }

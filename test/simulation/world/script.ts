@@ -1,5 +1,5 @@
 import type { Random } from '../../../pkg/random/random.ts';
-import { drawPlan, type FaultKind, type FaultPlan } from './faults.ts';
+import { drawForbidden, drawPlan, type FaultKind, type FaultPlan } from './faults.ts';
 import { drawStrategy } from './acts.ts';
 import type { MachinesWorldOptions } from './machines-world.ts';
 import { integerIn, seededRandom } from './seeded-random.ts';
@@ -86,8 +86,10 @@ function phasesOf(
   const limits = { acts: kind.acts, isHonest, without: [...kind.without, ...without] };
   const plan = (): FaultPlan => {
     const drawn = drawPlan(random, limits);
-    return { ...drawn, acts: [...new Set([...drawn.acts, ...kind.usual])] };
+    const rates = { ...drawn.rates, refused403: drawForbidden(forbids, limits.without) };
+    return { ...drawn, rates, acts: [...new Set([...drawn.acts, ...kind.usual])] };
   };
+  const forbids = seededRandom(seed, 'forbidden verbs');
   const random = seededRandom(seed, 'plan');
   const count = Math.min(integerIn(random, 1, 3), phases);
   return Array.from({ length: count }, (_, i) => ({

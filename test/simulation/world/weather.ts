@@ -8,6 +8,8 @@ export interface FaultRates {
   readonly answerLost: number;
   readonly refused429: number;
   readonly refused500: number;
+  /** Of the verbs on kinds: those may not be used for as long as the rates last, as when a role is taken away. */
+  readonly refused403: number;
   readonly slow: number;
   readonly watchCut: number;
   readonly watchForgotten: number;
@@ -22,6 +24,7 @@ export const FINE: FaultRates = {
   answerLost: 0,
   refused429: 0,
   refused500: 0,
+  refused403: 0,
   slow: 0,
   watchCut: 0,
   watchForgotten: 0,
@@ -37,9 +40,14 @@ export class SeededWeather implements Weather {
   readonly #random: Random;
   #lags = new Map<string, number>();
   #lagsOf: FaultRates | undefined;
+  readonly #forbids: Random;
+  #forbidden = new Map<string, boolean>();
+  #forbiddenOf: FaultRates | undefined;
 
-  constructor(random: Random) {
+  /** `forbids`: which verbs on which kinds may not be used. */
+  constructor(random: Random, forbids: Random) {
     this.#random = random;
+    this.#forbids = forbids;
   }
 
   latencyMs(): number {
@@ -47,8 +55,9 @@ export class SeededWeather implements Weather {
     return this.#random() < this.rates.slow ? ms + this.#random() * 20_000 : ms;
   }
 
-  faultOf(_request: APIRequest): RequestFault {
+  faultOf(request: APIRequest): RequestFault {
     if (this.isDown) return 'request-lost';
+    if (this.#isForbidden(request)) return 'refused-403';
     const { requestLost, answerLost, refused429, refused500 } = this.rates;
     let drawn = this.#random();
     const is = (rate: number): boolean => (drawn -= rate) < 0;
@@ -81,4 +90,21 @@ export class SeededWeather implements Weather {
   isSilenced(): boolean {
     return this.#random() < this.rates.watchSilent;
   }
+
+  #isForbidden({ method, path }: APIRequest): boolean {
+    const { refused403 } = this.rates;
+    if (refused403 === 0) return false;
+    if (this.#forbiddenOf !== this.rates) [this.#forbiddenOf, this.#forbidden] = [this.rates, new Map()];
+    const verb = verbOf(method, path);
+    const isForbidden = this.#forbidden.get(verb) ?? this.#forbids() < refused403;
+    this.#forbidden.set(verb, isForbidden);
+    return isForbidden;
+  }
+}
+
+/** Method, kind and subresource: what a role grants. */
+function verbOf(method: string, path: string): string {
+  const [, plural = '', , subresource = ''] =
+    /^\/api(?:s\/[^/]+)?\/v[^/]+(?:\/namespaces\/[^/]+(?=\/))?\/([^/?]+)(\/[^/?]+)?(\/[^/?]+)?/.exec(path) ?? [];
+  return `${method} ${plural}${subresource}`;
 }
