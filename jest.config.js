@@ -33,7 +33,7 @@ function level(displayName, folders, more = {}) {
 /** One project a level: `--selectProjects unit`; a path alone selects the projects that it belongs to. */
 export default {
   projects: [
-    level('unit', '{cmd,pkg,hack,test/expect,test/crash-points,test/simulation}', {
+    level('unit', '{cmd,pkg,packages,hack,test/expect,test/crash-points,test/simulation}', {
       ...leavingNothing,
       setupFilesAfterEnv: [TIMEOUT, '<rootDir>/test/env/properties.ts'],
     }),

@@ -1,6 +1,6 @@
 import { type Command, CommanderError } from 'commander';
 
-import { usageExitCode, normalizeFlags } from '../pkg/config/command-line.ts';
+import { usageExitCode, normalizeFlags } from '../pkg/operator/config/command-line.ts';
 import { WORLD_FLAGS } from '../pkg/worlds/flags.ts';
 
 /** Runs a program with `argv` (without Node and script). What was mistyped ends it with exit code 2, after commander has said it. */

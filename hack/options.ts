@@ -2,7 +2,7 @@ import path from 'node:path';
 
 import { Command, CommanderError, Option } from 'commander';
 
-import { usageExitCode, HELP_HINT } from '../pkg/config/command-line.ts';
+import { usageExitCode, HELP_HINT } from '../pkg/operator/config/command-line.ts';
 import { count } from '../pkg/drivers/command.ts';
 
 /** One option of a script: `--name <value>`, `--name`, or the words that belong to no option. */

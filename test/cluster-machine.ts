@@ -1,6 +1,6 @@
-import type { ClusterMachine } from '../pkg/apis/mirantis/machine.ts';
-import type { CloudCluster } from '../pkg/apis/mirantis/cluster.ts';
-import type { MachinePool } from '../pkg/apis/mirantis/pool.ts';
+import type { ClusterMachine } from '../pkg/worlds/mirantis/api/machine.ts';
+import type { CloudCluster } from '../pkg/worlds/mirantis/api/cluster.ts';
+import type { MachinePool } from '../pkg/worlds/mirantis/api/pool.ts';
 import type { ConfigMap } from '../pkg/apis/wire.ts';
 
 /** A Machine of Mirantis Container Cloud that asks for nothing special, with changes of `spec.providerSpec.value`. */

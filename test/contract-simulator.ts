@@ -1,7 +1,12 @@
 import type { Api } from '../hack/control-plane/api.ts';
 import { applyManifests } from '../hack/control-plane/apply.ts';
-import { contractLabel, definitionNameOf, pluralOf, type ContractVersion } from '../pkg/apis/cluster-api/contract.ts';
-import { BOOTSTRAP_GROUP, CONTROL_PLANE_GROUP, INFRASTRUCTURE_GROUP } from '../pkg/apis/cluster-api/keys.ts';
+import {
+  contractLabel,
+  definitionNameOf,
+  pluralOf,
+  type ContractVersion,
+} from '../pkg/worlds/cluster-api/api/contract.ts';
+import { BOOTSTRAP_GROUP, CONTROL_PLANE_GROUP, INFRASTRUCTURE_GROUP } from '../pkg/worlds/cluster-api/api/keys.ts';
 import type { KubeObject } from '../pkg/apis/meta.ts';
 
 /** Kinds of a provider that does nothing: a test sets every field by hand. */

@@ -4,19 +4,19 @@ import type { MachineDeployment } from '../pkg/apis/machine/v1alpha1/machine-dep
 import type { NodeLabelPolicy } from '../pkg/apis/machine/v1alpha1/node-label-policy.ts';
 import type { MachineSet } from '../pkg/apis/machine/v1alpha1/machine-set.ts';
 import type { KubeObject } from '../pkg/apis/meta.ts';
-import type { ClusterMachine } from '../pkg/apis/mirantis/machine.ts';
-import type { CloudCluster } from '../pkg/apis/mirantis/cluster.ts';
-import type { MachinePool } from '../pkg/apis/mirantis/pool.ts';
-import { ClusterController } from '../pkg/controllers/mirantis/cluster-controller.ts';
-import { MirantisClusters } from '../pkg/controllers/mirantis/clusters.ts';
-import { ClusterMachineController } from '../pkg/controllers/mirantis/machine-controller.ts';
-import { GeneratedClasses } from '../pkg/controllers/mirantis/generated-classes.ts';
-import { MirantisPoolController } from '../pkg/controllers/mirantis/pool-controller.ts';
-import type { ObjectEvents } from '../pkg/events/event-sink.ts';
-import { CLASS_INDEX, classIndex } from '../pkg/indexes/class-index.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../pkg/indexes/owner-index.ts';
-import type { Writer } from '../pkg/kube/client.ts';
-import { ApiError } from '../pkg/kube/errors.ts';
+import type { ClusterMachine } from '../pkg/worlds/mirantis/api/machine.ts';
+import type { CloudCluster } from '../pkg/worlds/mirantis/api/cluster.ts';
+import type { MachinePool } from '../pkg/worlds/mirantis/api/pool.ts';
+import { ClusterController } from '../pkg/worlds/mirantis/controllers/cluster-controller.ts';
+import { MirantisClusters } from '../pkg/worlds/mirantis/controllers/clusters.ts';
+import { ClusterMachineController } from '../pkg/worlds/mirantis/controllers/machine-controller.ts';
+import { GeneratedClasses } from '../pkg/worlds/mirantis/controllers/generated-classes.ts';
+import { MirantisPoolController } from '../pkg/worlds/mirantis/controllers/pool-controller.ts';
+import type { ObjectEvents } from '../pkg/kube/events/event-sink.ts';
+import { CLASS_INDEX, classIndex } from '../pkg/operator/indexes/class-index.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../pkg/operator/indexes/owner-index.ts';
+import type { Writer } from '../pkg/kube/client/client.ts';
+import { ApiError } from '../pkg/kube/client/errors.ts';
 import {
   configMaps,
   machineClasses,
@@ -25,10 +25,10 @@ import {
   machineSets,
   nodeLabelPolicies,
   secrets,
-} from '../pkg/kube/resource.ts';
+} from '../pkg/kube/client/resource.ts';
 import type { Resource } from '../pkg/apis/resource.ts';
-import { cloudClusters, clusterMachines, machinePools } from '../pkg/apis/mirantis/resources.ts';
-import { silentLogger } from '../pkg/log/logger.ts';
+import { cloudClusters, clusterMachines, machinePools } from '../pkg/worlds/mirantis/api/resources.ts';
+import { silentLogger } from '../pkg/base/log/logger.ts';
 import { secret } from './builders.ts';
 import { clusterSettings } from './cluster-machine.ts';
 import { MemoryClient } from './memory-client.ts';

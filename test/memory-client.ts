@@ -1,10 +1,18 @@
 import { isBeingDeleted, type KubeObject, type List } from '../pkg/apis/meta.ts';
 import type { Pod } from '../pkg/apis/wire.ts';
-import type { Cluster, Intent } from '../pkg/gate/gate.ts';
-import type { DeleteOptions, New, ObjectRef, Preconditions, Reader, WriteOptions, Writer } from '../pkg/kube/client.ts';
-import { ApiError } from '../pkg/kube/errors.ts';
-import type { Patch } from '../pkg/kube/patch.ts';
-import { normalised } from '../pkg/kube/resource.ts';
+import type { Cluster, Intent } from '../pkg/kube/gate/gate.ts';
+import type {
+  DeleteOptions,
+  New,
+  ObjectRef,
+  Preconditions,
+  Reader,
+  WriteOptions,
+  Writer,
+} from '../pkg/kube/client/client.ts';
+import { ApiError } from '../pkg/kube/client/errors.ts';
+import type { Patch } from '../pkg/kube/client/patch.ts';
+import { normalised } from '../pkg/kube/client/resource.ts';
 import type { Resource } from '../pkg/apis/resource.ts';
 
 /** A write that was asked for, with all that guards it. */

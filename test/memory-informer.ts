@@ -1,8 +1,8 @@
 import type { KubeObject } from '../pkg/apis/meta.ts';
 import { keyOf } from '../pkg/apis/meta.ts';
-import type { ChangeHandler, Informer } from '../pkg/cache/lister.ts';
-import { Store, type IndexFunctions } from '../pkg/cache/store.ts';
-import type { ObjectIdentity } from '../pkg/kube/client.ts';
+import type { ChangeHandler, Informer } from '../pkg/kube/cache/lister.ts';
+import { Store, type IndexFunctions } from '../pkg/kube/cache/store.ts';
+import type { ObjectIdentity } from '../pkg/kube/client/client.ts';
 
 /** A cache that a test fills; it tells of changes as the real one does, and never of a first list. */
 export class MemoryInformer<T extends KubeObject> implements Informer<T> {

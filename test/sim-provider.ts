@@ -1,8 +1,8 @@
-import { contractLabel, pluralOf, type ContractVersion } from '../pkg/apis/cluster-api/contract.ts';
+import { contractLabel, pluralOf, type ContractVersion } from '../pkg/worlds/cluster-api/api/contract.ts';
 import { controllerOf, isBeingDeleted, refOf, type KubeObject } from '../pkg/apis/meta.ts';
-import { ApiError, ignoreAlreadyExists, ignoreNotFound } from '../pkg/kube/errors.ts';
-import { mergePatch, statusPatch, strategicPatch } from '../pkg/kube/patch.ts';
-import { customResourceDefinitions, nodes, providerResource } from '../pkg/kube/resource.ts';
+import { ApiError, ignoreAlreadyExists, ignoreNotFound } from '../pkg/kube/client/errors.ts';
+import { mergePatch, statusPatch, strategicPatch } from '../pkg/kube/client/patch.ts';
+import { customResourceDefinitions, nodes, providerResource } from '../pkg/kube/client/resource.ts';
 import type { Resource } from '../pkg/apis/resource.ts';
 import type { SimKind, SimObject } from './contract-simulator.ts';
 import type { KubeSession } from './integration/kube-session.ts';

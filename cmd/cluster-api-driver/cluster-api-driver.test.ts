@@ -3,7 +3,7 @@ import path from 'node:path';
 
 import { expect, test } from '@jest/globals';
 
-import { parseProviderSpec } from '../../pkg/drivers/cluster-api/provider-spec.ts';
+import { parseProviderSpec } from '../../pkg/worlds/cluster-api/driver/provider-spec.ts';
 import { clusterAPIDriverCommand } from './cluster-api-driver.ts';
 
 const PAGE = path.resolve(import.meta.dirname, '../../docs/operations/cluster-api.md');

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 
 import { openDriverCluster } from '../../pkg/drivers/cluster.ts';
-import { ClusterAPIDriver } from '../../pkg/drivers/cluster-api/driver.ts';
-import { apiVersionOf } from '../../pkg/kube/resource.ts';
+import { ClusterAPIDriver } from '../../pkg/worlds/cluster-api/driver/driver.ts';
+import { apiVersionOf } from '../../pkg/kube/client/resource.ts';
 import { commandOf, serveDriver, type DriverProgram } from '../../pkg/drivers/serve-driver.ts';
 
 interface Options {

@@ -11,9 +11,9 @@ import { kubeconfig, writeKubeconfig } from '../../hack/control-plane/kubeconfig
 import { KWOK_USER, kwokCommand } from '../../hack/control-plane/kwok.ts';
 import { openRun } from '../../hack/control-plane/ledger.ts';
 import { freePort } from '../../hack/control-plane/ports.ts';
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import { loadEndpoint } from '../../pkg/kube/config.ts';
-import { Transport } from '../../pkg/kube/transport.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import { loadEndpoint } from '../../pkg/kube/client/config.ts';
+import { Transport } from '../../pkg/kube/client/transport.ts';
 import { playAutoscaler, showAutoscaling } from './autoscale.ts';
 import type { DemoDriver, DemoOptions } from './command.ts';
 import { DEMO_POOL, machineNames, SMALL, SPARE } from './ironcore-objects.ts';
@@ -408,7 +408,7 @@ async function driverArguments({ controlPlane }: Running, driver: DemoDriver): P
 
 /** Kubelets outlive their driver: they end with the demo, whatever becomes of that. */
 async function keepMachines({ place, undo }: Running, state: string): Promise<void> {
-  const { endAll } = await import('../../pkg/drivers/local/end-all.ts');
+  const { endAll } = await import('../../packages/providers/local/end-all.ts');
   undo.push(async () => void (await endAll(state)));
   const endRecording = recordMachines(place.run, state);
   undo.push(async () => endRecording());

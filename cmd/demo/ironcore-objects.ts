@@ -1,4 +1,9 @@
-import { COMPUTE_GROUP, IRONCORE_VERSION, NETWORKING_GROUP, STORAGE_GROUP } from '../../pkg/apis/ironcore/group.ts';
+import {
+  COMPUTE_GROUP,
+  IRONCORE_VERSION,
+  NETWORKING_GROUP,
+  STORAGE_GROUP,
+} from '../../pkg/worlds/ironcore/api/group.ts';
 
 /** The MachinePool of the demo, and the class that its runtime has. */
 export const DEMO_POOL = 'demo';

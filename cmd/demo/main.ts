@@ -1,4 +1,4 @@
-import { HELP_HINT } from '../../pkg/config/command-line.ts';
+import { HELP_HINT } from '../../pkg/operator/config/command-line.ts';
 import { parseCommand } from '../parse-command.ts';
 import { demoCommand } from './command.ts';
 

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { expect, test } from '@jest/globals';
 
 import { parseManifests } from '../../hack/control-plane/apply.ts';
-import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
+import type { ClusterAPIMachine } from '../../pkg/worlds/cluster-api/api/machine.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { DemoOptions } from './command.ts';
 import { writeDefinitions, writeManifests } from './manifests.ts';

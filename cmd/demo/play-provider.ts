@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Api } from '../../hack/control-plane/api.ts';
-import { bootstrapDataIn } from '../../pkg/apis/cluster-api/bootstrap-secret.ts';
-import { pluralOf } from '../../pkg/apis/cluster-api/contract.ts';
-import { CLUSTER_API_VERSIONED, INFRASTRUCTURE_GROUP } from '../../pkg/apis/cluster-api/keys.ts';
-import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
+import { bootstrapDataIn } from '../../pkg/worlds/cluster-api/api/bootstrap-secret.ts';
+import { pluralOf } from '../../pkg/worlds/cluster-api/api/contract.ts';
+import { CLUSTER_API_VERSIONED, INFRASTRUCTURE_GROUP } from '../../pkg/worlds/cluster-api/api/keys.ts';
+import type { ClusterAPIMachine } from '../../pkg/worlds/cluster-api/api/machine.ts';
 import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import { controllerOf, isBeingDeleted, type KubeObject } from '../../pkg/apis/meta.ts';
 import type { Secret } from '../../pkg/apis/wire.ts';
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 import type { Driver, DriverCall, MachineRequest } from '../../pkg/driver/driver.ts';
 import { DriverError } from '../../pkg/driver/error.ts';
 import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';
 import { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
-import { silentLogger } from '../../pkg/log/logger.ts';
+import { silentLogger } from '../../pkg/base/log/logger.ts';
 import { NAMESPACE } from './manifests.ts';
 import { DEMO_CLUSTER, DEMO_MACHINE, DEMO_TEMPLATE, PROVIDER_VERSION } from './provider-objects.ts';
 

@@ -1,5 +1,5 @@
-import { definitionNameOf, pluralOf } from '../../pkg/apis/cluster-api/contract.ts';
-import { CLUSTER_API_VERSIONED, INFRASTRUCTURE_GROUP } from '../../pkg/apis/cluster-api/keys.ts';
+import { definitionNameOf, pluralOf } from '../../pkg/worlds/cluster-api/api/contract.ts';
+import { CLUSTER_API_VERSIONED, INFRASTRUCTURE_GROUP } from '../../pkg/worlds/cluster-api/api/keys.ts';
 
 /** The infrastructure of the demo's provider of Cluster API, and its template. */
 export const DEMO_MACHINE = { apiGroup: INFRASTRUCTURE_GROUP, kind: 'DemoMachine' } as const;

@@ -3,7 +3,7 @@ import path from 'node:path';
 
 import { errnoOf } from '../../hack/control-plane/errno.ts';
 import type { LedgerRun } from '../../hack/control-plane/ledger.ts';
-import type { LocalVM } from '../../pkg/drivers/local/vm.ts';
+import type { LocalVM } from '../../packages/providers/local/vm.ts';
 import { readProc } from '../../pkg/drivers/process-identity.ts';
 
 const LOOK_EVERY_MS = 250;

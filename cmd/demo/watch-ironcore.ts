@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Api } from '../../hack/control-plane/api.ts';
-import { COMPUTE_GROUP, IRONCORE_VERSION, STORAGE_GROUP } from '../../pkg/apis/ironcore/group.ts';
-import type { IronCoreMachine } from '../../pkg/apis/ironcore/machine.ts';
-import { readyCondition, type IronCoreMachinePool } from '../../pkg/apis/ironcore/machine-pool.ts';
+import { COMPUTE_GROUP, IRONCORE_VERSION, STORAGE_GROUP } from '../../pkg/worlds/ironcore/api/group.ts';
+import type { IronCoreMachine } from '../../pkg/worlds/ironcore/api/machine.ts';
+import { readyCondition, type IronCoreMachinePool } from '../../pkg/worlds/ironcore/api/machine-pool.ts';
 import type { List } from '../../pkg/apis/meta.ts';
-import { explainIronCoreMachine } from '../../pkg/controllers/ironcore/explain.ts';
+import { explainIronCoreMachine } from '../../pkg/worlds/ironcore/controllers/explain.ts';
 import { NAMESPACE } from './manifests.ts';
 
 const PAUSE_MS = 300;

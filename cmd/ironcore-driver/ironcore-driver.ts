@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-import { IronCoreDriver } from '../../pkg/drivers/ironcore/driver.ts';
+import { IronCoreDriver } from '../../pkg/worlds/ironcore/driver/driver.ts';
 import { commandOf, serveDriver, type DriverProgram } from '../../pkg/drivers/serve-driver.ts';
 
 interface Options {

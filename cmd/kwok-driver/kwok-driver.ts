@@ -1,5 +1,5 @@
 import { openDriverCluster } from '../../pkg/drivers/cluster.ts';
-import { KwokDriver } from '../../pkg/drivers/kwok/driver.ts';
+import { KwokDriver } from '../../packages/providers/kwok/driver.ts';
 import { serveDriver } from '../../pkg/drivers/serve-driver.ts';
 
 interface Options {

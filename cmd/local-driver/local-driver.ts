@@ -1,5 +1,5 @@
 import { count } from '../../pkg/drivers/command.ts';
-import { LocalDriver } from '../../pkg/drivers/local/driver.ts';
+import { LocalDriver } from '../../packages/providers/local/driver.ts';
 import { serveDriver } from '../../pkg/drivers/serve-driver.ts';
 
 interface Options {

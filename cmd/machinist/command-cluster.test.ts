@@ -6,8 +6,8 @@ import path from 'node:path';
 
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import { machines } from '../../pkg/kube/resource.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import { machines } from '../../pkg/kube/client/resource.ts';
 import { CommandCluster } from './command-cluster.ts';
 import { showTree } from './tree/show-tree.ts';
 

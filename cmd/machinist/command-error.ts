@@ -1,4 +1,4 @@
-import { ApiError } from '../../pkg/kube/errors.ts';
+import { ApiError } from '../../pkg/kube/client/errors.ts';
 
 /** What ends the command with exit code 1, in one sentence. */
 export class CommandError extends Error {

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 
-import { HELP_HINT, type ParsedCommandLine, withFlags } from '../../pkg/config/command-line.ts';
+import { HELP_HINT, type ParsedCommandLine, withFlags } from '../../pkg/operator/config/command-line.ts';
 import { parseCommand } from '../parse-command.ts';
 import { answerCompletion, COMPLETE, completionCommand } from './completion/command.ts';
 import { deleteCommand } from './delete/command.ts';

@@ -1,5 +1,5 @@
-import { COMPUTE_GROUP } from '../../pkg/apis/ironcore/group.ts';
-import { CLUSTER_API_GROUP } from '../../pkg/apis/cluster-api/keys.ts';
+import { COMPUTE_GROUP } from '../../pkg/worlds/ironcore/api/group.ts';
+import { CLUSTER_API_GROUP } from '../../pkg/worlds/cluster-api/api/keys.ts';
 import { GROUP } from '../../pkg/apis/machine/v1alpha1/group.ts';
 
 /** A kind of objects by the names under which kubectl and this program know it. */

@@ -1,5 +1,5 @@
 import { NODE_LABEL } from '../../pkg/apis/machine/v1alpha1/labels.ts';
-import { machines } from '../../pkg/kube/resource.ts';
+import { machines } from '../../pkg/kube/client/resource.ts';
 import type { CommandCluster } from './command-cluster.ts';
 
 /** Names of the Machines that have recorded a Node of this name. Throws ApiError. */

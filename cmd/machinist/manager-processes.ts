@@ -1,6 +1,6 @@
 import type { Pod } from '../../pkg/apis/wire.ts';
-import { pods } from '../../pkg/kube/resource.ts';
-import type { Transport } from '../../pkg/kube/transport.ts';
+import { pods } from '../../pkg/kube/client/resource.ts';
+import type { Transport } from '../../pkg/kube/client/transport.ts';
 import type { CommandCluster } from './command-cluster.ts';
 import type { ManagerOptions } from './options.ts';
 

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import type { ParsedCommandLine } from '../../pkg/config/command-line.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import type { ParsedCommandLine } from '../../pkg/operator/config/command-line.ts';
 import { DriverAddressError } from '../../pkg/driver/grpc/address.ts';
-import { ConfigError } from '../../pkg/kube/config-error.ts';
-import { createLogger } from '../../pkg/log/logger.ts';
+import { ConfigError } from '../../pkg/kube/client/config-error.ts';
+import { createLogger } from '../../pkg/base/log/logger.ts';
 import { autoscaler } from '../../pkg/autoscaler/index.ts';
 import { controllers } from '../../pkg/controllers/index.ts';
 import { Operator } from '../../pkg/operator/operator.ts';

@@ -1,4 +1,4 @@
-import { keepAliveDuring } from '../../pkg/clock/keep-alive.ts';
+import { keepAliveDuring } from '../../pkg/base/clock/keep-alive.ts';
 import { printable } from '../printable.ts';
 import { failureText } from './command-error.ts';
 

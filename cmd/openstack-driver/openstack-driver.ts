@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { serveDriver, commandOf, type DriverProgram } from '../../pkg/drivers/serve-driver.ts';
 import { atLeastOne, durationOption, positiveDurationMs } from '../../pkg/drivers/command.ts';
 import { OpenStackDriver } from '../../pkg/drivers/openstack/driver.ts';
-import { OPENSTACK_REQUESTS } from '../../pkg/metrics/openstack.ts';
+import { OPENSTACK_REQUESTS } from '../../pkg/base/metrics/openstack.ts';
 import { DEFAULT_OPENSTACK_SETTINGS, proxiesIn } from '../../pkg/drivers/openstack/settings.ts';
 
 interface Options {

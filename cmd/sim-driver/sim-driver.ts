@@ -2,16 +2,16 @@ import { readFileSync } from 'node:fs';
 
 import { InvalidArgumentError, type Command } from 'commander';
 
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 import type { Capabilities } from '../../pkg/driver/driver.ts';
 import { count, driverCommand, durationMs, durationOption, runCommand, socketPath } from '../../pkg/drivers/command.ts';
 import type { CommonDriverOptions } from '../../pkg/drivers/command.ts';
 import { serveUntilTerminated } from '../../pkg/drivers/serve-driver.ts';
-import { ControlServer } from '../../pkg/drivers/sim/control-server.ts';
-import { parseFaultRules, type FaultRule } from '../../pkg/drivers/sim/faults.ts';
-import { DEFAULT_SIM_SETTINGS } from '../../pkg/drivers/sim/settings.ts';
-import { Simulation } from '../../pkg/drivers/sim/simulation.ts';
-import { createLogger } from '../../pkg/log/logger.ts';
+import { ControlServer } from '../../packages/providers/sim/control-server.ts';
+import { parseFaultRules, type FaultRule } from '../../packages/providers/sim/faults.ts';
+import { DEFAULT_SIM_SETTINGS } from '../../packages/providers/sim/settings.ts';
+import { Simulation } from '../../packages/providers/sim/simulation.ts';
+import { createLogger } from '../../pkg/base/log/logger.ts';
 
 interface Options extends CommonDriverOptions {
   readonly stateDirectory?: string;

@@ -27,14 +27,14 @@ import { NodeGroups } from '../../pkg/autoscaler/groups.ts';
 import { LearnedShapes } from '../../pkg/autoscaler/learned.ts';
 import { Membership } from '../../pkg/autoscaler/membership.ts';
 import { autoscalerMetrics } from '../../pkg/autoscaler/metrics.ts';
-import { Store, type IndexFunctions } from '../../pkg/cache/store.ts';
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { Store, type IndexFunctions } from '../../pkg/kube/cache/store.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 import { nodeAccess } from '../../pkg/controllers/machines/node-access.ts';
-import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/indexes/machine-indexes.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/indexes/owner-index.ts';
-import { silentLogger } from '../../pkg/log/logger.ts';
-import { createRegistry } from '../../pkg/metrics/registry.ts';
-import type { Target } from '../../pkg/targets/targets.ts';
+import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/operator/indexes/machine-indexes.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/operator/indexes/owner-index.ts';
+import { silentLogger } from '../../pkg/base/log/logger.ts';
+import { createRegistry } from '../../pkg/base/metrics/registry.ts';
+import type { Target } from '../../pkg/kube/targets/targets.ts';
 import { number, readOptions } from '../options.ts';
 
 /**

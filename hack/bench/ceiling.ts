@@ -1,6 +1,6 @@
 import PQueue from 'p-queue';
 
-import { toTimestamp } from '../../pkg/clock/clock.ts';
+import { toTimestamp } from '../../pkg/base/clock/clock.ts';
 import type { Api } from '../control-plane/api.ts';
 import type { Measurement } from './measurement.ts';
 import { timed } from './workload.ts';

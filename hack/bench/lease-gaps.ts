@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import { HttpLeaseClient } from '../../pkg/kube/lease-client.ts';
-import { Transport } from '../../pkg/kube/transport.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import { HttpLeaseClient } from '../../pkg/kube/client/lease-client.ts';
+import { Transport } from '../../pkg/kube/client/transport.ts';
 import type { Connection } from '../control-plane/connection.ts';
 import { fixedEndpoint } from '../control-plane/fixed-endpoint.ts';
 

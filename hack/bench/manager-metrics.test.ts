@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import { queueMetrics } from '../../pkg/metrics/queue.ts';
+import { queueMetrics } from '../../pkg/base/metrics/queue.ts';
 import { countsIn } from './manager-metrics.ts';
 
 test('keys that waited more than a second are counted by queue', async () => {

@@ -93,10 +93,13 @@ test('every file and folder of the source that a page names is there', async () 
 /** Where the pictures of the ways look for a file that they name. */
 const WAYS_FROM = [
   '',
-  'pkg/reconcile',
+  'pkg/work/reconcile',
   'pkg/controllers',
   'pkg/controllers/machine',
   'pkg/controllers/machine-deployment',
+  'pkg/worlds/mirantis/controllers',
+  'pkg/worlds/cluster-api/controllers',
+  'pkg/worlds/ironcore/controllers',
 ];
 
 test.each([

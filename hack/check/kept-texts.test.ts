@@ -15,7 +15,7 @@ const ROOT = path.resolve(import.meta.dirname, '../..');
 const PAGE = readFileSync(path.join(ROOT, 'docs/reference/compatibility.md'), 'utf8');
 
 /** The code of the product. */
-const SOURCES = globSync('pkg/**/*.ts', { cwd: ROOT, exclude: ['**/*.test.ts'] }).map((file) =>
+const SOURCES = globSync('{pkg,packages}/**/*.ts', { cwd: ROOT, exclude: ['**/*.test.ts'] }).map((file) =>
   readFileSync(path.join(ROOT, file), 'utf8'),
 );
 
@@ -80,7 +80,7 @@ describe('texts that stay as in the original', () => {
   });
 
   test('the threads of the original in the table are those that titles of tests name', () => {
-    const marked = globSync('{pkg,test}/**/*.test.ts', { cwd: ROOT }).flatMap((file) =>
+    const marked = globSync('{pkg,packages,test}/**/*.test.ts', { cwd: ROOT }).flatMap((file) =>
       marksIn(readFileSync(path.join(ROOT, file), 'utf8')),
     );
 

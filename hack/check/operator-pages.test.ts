@@ -10,14 +10,14 @@ import { clusterAPIDriverCommand } from '../../cmd/cluster-api-driver/cluster-ap
 import { ironCoreDriverCommand } from '../../cmd/ironcore-driver/ironcore-driver.ts';
 import { openStackDriverCommand } from '../../cmd/openstack-driver/openstack-driver.ts';
 import * as labels from '../../pkg/apis/machine/v1alpha1/labels.ts';
-import { OWN_CONTROLLERS } from '../../pkg/config/controllers.ts';
-import { controllersIn } from '../../pkg/config/flag-section.ts';
-import { flagsWith, IGNORED_FLAGS } from '../../pkg/config/flags.ts';
-import { leasesOf } from '../../pkg/config/lease-groups.ts';
-import * as clusterAPITags from '../../pkg/drivers/cluster-api/tags.ts';
-import { CLAIM as ironCoreClaim } from '../../pkg/controllers/ironcore/machine/keys.ts';
-import { TAGS as ironCoreTags } from '../../pkg/drivers/ironcore/tags.ts';
-import * as kwokTags from '../../pkg/drivers/kwok/tags.ts';
+import { OWN_CONTROLLERS } from '../../pkg/operator/config/controllers.ts';
+import { controllersIn } from '../../pkg/operator/config/flag-section.ts';
+import { flagsWith, IGNORED_FLAGS } from '../../pkg/operator/config/flags.ts';
+import { leasesOf } from '../../pkg/operator/config/lease-groups.ts';
+import * as clusterAPITags from '../../pkg/worlds/cluster-api/driver/tags.ts';
+import { CLAIM as ironCoreClaim } from '../../pkg/worlds/ironcore/controllers/machine/keys.ts';
+import { TAGS as ironCoreTags } from '../../pkg/worlds/ironcore/driver/tags.ts';
+import * as kwokTags from '../../packages/providers/kwok/tags.ts';
 import { WORLD_FLAGS } from '../../pkg/worlds/flags.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -67,7 +67,7 @@ const OTHERS_WORDS = [
 ].flatMap((line) => line.split(' '));
 
 /** All code that ships, as one text. */
-const CODE = globSync('{cmd,pkg,hack/generate/crds}/**/*.ts', { cwd: ROOT })
+const CODE = globSync('{cmd,pkg,packages,hack/generate/crds}/**/*.ts', { cwd: ROOT })
   .filter((file) => !file.endsWith('.test.ts') && !file.includes('/gen/'))
   .map(read)
   .join('\n');

@@ -19,7 +19,7 @@ function tagsOf(page: string): string[] {
 
 /** Tags of tests: a line `// promise: <tag>` above each, maybe with other lines of a comment below. */
 function tagged(): { readonly tag: string; readonly isOfTest: boolean }[] {
-  const files = globSync('{cmd,pkg,test}/**/*.ts', { cwd: ROOT, exclude: ['**/gen/**'] });
+  const files = globSync('{cmd,pkg,packages,test}/**/*.ts', { cwd: ROOT, exclude: ['**/gen/**'] });
   return files.flatMap((file) => {
     const lines = readFileSync(path.join(ROOT, file), 'utf8').split('\n');
     return lines.flatMap((line, i) => {

@@ -1,4 +1,4 @@
-import type { Credentials, Endpoint, TlsMaterial } from '../../pkg/kube/endpoint.ts';
+import type { Credentials, Endpoint, TlsMaterial } from '../../pkg/kube/client/endpoint.ts';
 
 /** An endpoint whose credentials never change. */
 export function fixedEndpoint(

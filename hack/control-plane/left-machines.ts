@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 
-import { endAll } from '../../pkg/drivers/local/end-all.ts';
+import { endAll } from '../../packages/providers/local/end-all.ts';
 
 /** Where the local driver of a demo keeps its machines, in the folder of the run. */
 export function machinesDirectory(directory: string): string {

@@ -8,9 +8,9 @@ import { promisify } from 'node:util';
 
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import { RULES } from '../../pkg/conformance/rules/index.ts';
-import { Verification } from '../../pkg/conformance/verify.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import { RULES } from '../../pkg/driver/conformance/rules/index.ts';
+import { Verification } from '../../pkg/driver/conformance/verify.ts';
 import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';
 import { NewDriver, write } from '../../test/drivers/new-driver.ts';
 import { classOf } from '../../test/drivers/requests.ts';

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
-import * as clusterAPIKeys from '../../pkg/apis/cluster-api/keys.ts';
+import * as clusterAPIKeys from '../../pkg/worlds/cluster-api/api/keys.ts';
 import * as labels from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import { ANNOTATION_RULES } from '../../pkg/controllers/replicas/invalid-annotations.ts';
-import * as clusterAPITags from '../../pkg/drivers/cluster-api/tags.ts';
-import * as ironCoreTags from '../../pkg/drivers/ironcore/tags.ts';
-import * as kwokTags from '../../pkg/drivers/kwok/tags.ts';
+import * as clusterAPITags from '../../pkg/worlds/cluster-api/driver/tags.ts';
+import * as ironCoreTags from '../../pkg/worlds/ironcore/driver/tags.ts';
+import * as kwokTags from '../../packages/providers/kwok/tags.ts';
 import { textOf } from './comments.ts';
 import { table } from './table.ts';
 
@@ -35,15 +35,19 @@ interface KeyFile {
 export const KEYS = keysOf({ file: 'pkg/apis/machine/v1alpha1/labels.ts', module: labels });
 
 const OF_DRIVERS: readonly KeyFile[] = [
-  { file: 'pkg/drivers/kwok/tags.ts', module: kwokTags, on: 'Nodes, by `kwok-driver`' },
-  { file: 'pkg/drivers/cluster-api/tags.ts', module: clusterAPITags, on: 'objects that `cluster-api-driver` creates' },
+  { file: 'packages/providers/kwok/tags.ts', module: kwokTags, on: 'Nodes, by `kwok-driver`' },
   {
-    file: 'pkg/drivers/ironcore/tags.ts',
+    file: 'pkg/worlds/cluster-api/driver/tags.ts',
+    module: clusterAPITags,
+    on: 'objects that `cluster-api-driver` creates',
+  },
+  {
+    file: 'pkg/worlds/ironcore/driver/tags.ts',
     module: ironCoreTags,
     on: 'Machines of `compute.ironcore.dev` and their Secrets, by `ironcore-driver`',
   },
   {
-    file: 'pkg/apis/cluster-api/keys.ts',
+    file: 'pkg/worlds/cluster-api/api/keys.ts',
     module: clusterAPIKeys,
     only: ['NODE_CLUSTER_ANNOTATION', 'HAD_KUBECONFIG_ANNOTATION', 'HAD_CONTROL_PLANE_ANNOTATION', 'DELETION_HOOK'],
   },

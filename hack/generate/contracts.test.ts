@@ -6,7 +6,7 @@ import { expect, test } from '@jest/globals';
 import { contractFiles } from './contracts.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
-const GENERATED = ['pkg/driver/grpc/gen', 'pkg/autoscaler/gen', 'pkg/ironcore-runtime/gen'];
+const GENERATED = ['pkg/driver/grpc/gen', 'pkg/autoscaler/gen', 'pkg/worlds/ironcore/runtime/gen'];
 
 test('the folders of the generated contracts hold nothing else', async () => {
   const files = await contractFiles();

@@ -13,7 +13,7 @@ const BUF = createRequire(import.meta.url).resolve('@bufbuild/buf/bin/buf');
 const CONTRACTS: readonly { readonly folder: string; readonly protos: readonly string[] }[] = [
   { folder: 'pkg/driver/grpc/gen', protos: ['proto/machine', 'proto/grpc'] },
   { folder: 'pkg/autoscaler/gen', protos: ['proto/clusterautoscaler'] },
-  { folder: 'pkg/ironcore-runtime/gen', protos: ['proto/ironcore'] },
+  { folder: 'pkg/worlds/ironcore/runtime/gen', protos: ['proto/ironcore'] },
 ];
 
 /** The TypeScript of the contracts, as buf.gen.yaml says: path from the project's root → text. Works offline. */

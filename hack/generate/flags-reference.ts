@@ -1,4 +1,4 @@
-import { defaultOf, type Flag, flagsWith, IGNORED_FLAGS, type Program } from '../../pkg/config/flags.ts';
+import { defaultOf, type Flag, flagsWith, IGNORED_FLAGS, type Program } from '../../pkg/operator/config/flags.ts';
 import { WORLD_FLAGS } from '../../pkg/worlds/flags.ts';
 import { formatDuration } from '../../pkg/apis/duration.ts';
 import { table } from './table.ts';
@@ -8,7 +8,7 @@ const PROGRAMS: readonly Program[] = ['machinist run', 'machine-controller-manag
 
 const INTRODUCTION = `# Flags
 
-Generated from \`pkg/config/flags.ts\`, and \`flags.ts\` of each API in \`pkg/controllers\`.
+Generated from \`pkg/operator/config/flags.ts\`, and \`flags.ts\` of each API in \`pkg/controllers\`.
 
 Names and defaults are those of the original where it has the flag. \`_\` can be used instead of \`-\`. Durations are Go durations and need a unit (\`30s\`, \`1h30m\`).
 Every value that the original accepts is accepted; a period that is too short is raised to the minimum, with a warning.

@@ -1,6 +1,6 @@
-import { allRoleFiles } from '../../pkg/preflight/permissions.ts';
+import { allRoleFiles } from '../../pkg/operator/preflight/permissions.ts';
 import { WORLDS } from '../../pkg/worlds/index.ts';
-import type { Grant, Role, RoleFile } from '../../pkg/preflight/roles/role.ts';
+import type { Grant, Role, RoleFile } from '../../pkg/operator/preflight/roles/role.ts';
 import { table } from './table.ts';
 
 /** Of what is shipped. */
@@ -20,13 +20,13 @@ interface Rule {
   readonly lost: readonly string[];
 }
 
-/** deploy/rbac, as far as pkg/preflight/roles says what is in it. */
+/** deploy/rbac, as far as pkg/operator/preflight/roles says what is in it. */
 export async function roleFilesOf(): Promise<ReadonlyMap<string, string>> {
   const { format } = await import('prettier');
   const files = allRoleFiles(WORLDS).map(async (one): Promise<[string, string]> => {
     const text = [
       comment(`${one.comment} docs/reference/permissions.md lists the rules.`),
-      comment('Generated from pkg/preflight/roles by npm run generate.'),
+      comment('Generated from pkg/operator/preflight/roles by npm run generate.'),
       documentsOf(one).join('---\n'),
     ].join('');
     return [one.file, await format(text, { parser: 'yaml', singleQuote: true, printWidth: 120 })];
@@ -40,7 +40,7 @@ export async function permissionsReference(): Promise<string> {
   const sections = await Promise.all(allRoleFiles(WORLDS).map(sectionOf));
   const text = `# Permissions, rule by rule
 
-Generated from \`pkg/preflight/roles\`. What the files of \`deploy/rbac\` that concern the manager grant; [which of them a process needs](../operations/rbac.md)
+Generated from \`pkg/operator/preflight/roles\`. What the files of \`deploy/rbac\` that concern the manager grant; [which of them a process needs](../operations/rbac.md)
 depends on what it runs.
 
 The process does not start without verbs that the last column does not name: it says which file to apply. Without the others it starts, says what is lost,

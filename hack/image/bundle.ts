@@ -3,13 +3,13 @@ import path from 'node:path';
 
 import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 
-import { isGeneratedClients, NO_GENERATED_CLIENTS } from '../../pkg/kube/generated-clients.ts';
+import { isGeneratedClients, NO_GENERATED_CLIENTS } from '../../pkg/kube/client/generated-clients.ts';
 import { WEB_FILES } from './web-files.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 /** The thread of the Leases is started by its file, which lies beside the module that starts it. */
-const STARTS_LEASE_THREAD = 'pkg/leader/lease-thread.ts';
-const LEASE_THREAD = { in: 'pkg/leader/lease-thread-main.ts', out: 'chunks/lease-thread-main' };
+const STARTS_LEASE_THREAD = 'pkg/kube/leader/lease-thread.ts';
+const LEASE_THREAD = { in: 'pkg/kube/leader/lease-thread-main.ts', out: 'chunks/lease-thread-main' };
 /** Packages in CommonJS ask for Node's modules by `require`. */
 const REQUIRE = `import { createRequire as requireOf } from 'node:module'; const require = requireOf(import.meta.url);`;
 

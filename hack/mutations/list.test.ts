@@ -13,7 +13,9 @@ import { mutantsOf } from './tree/mutants.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const SOURCES = new Map(readSources(ROOT));
-const TESTS = new Set(globSync('{cmd,pkg,hack}/**/*.test.ts', { cwd: ROOT }).map((file) => path.basename(file)));
+const TESTS = new Set(
+  globSync('{cmd,pkg,packages,hack}/**/*.test.ts', { cwd: ROOT }).map((file) => path.basename(file)),
+);
 const PIECES = new Pieces(SOURCES);
 
 /** What is wrong with a row; undefined when nothing is. */

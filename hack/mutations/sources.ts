@@ -3,7 +3,7 @@ import path from 'node:path';
 
 /** Where mutations are made, from the root of the checkout. */
 export function sourceFiles(root: string): readonly string[] {
-  return globSync('{cmd,pkg}/**/*.ts', { cwd: root, exclude: ['**/*.test.ts', '**/gen/**'] });
+  return globSync('{cmd,pkg,packages}/**/*.ts', { cwd: root, exclude: ['**/*.test.ts', '**/gen/**'] });
 }
 
 /** Each with its text. */

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import { GateClosedError } from '../gate/gate.ts';
-import { ApiError } from '../kube/errors.ts';
-import { createRegistry } from '../metrics/registry.ts';
-import { silentLogger, type LogFields } from '../log/logger.ts';
+import { GateClosedError } from '../kube/gate/gate.ts';
+import { ApiError } from '../kube/client/errors.ts';
+import { createRegistry } from '../base/metrics/registry.ts';
+import { silentLogger, type LogFields } from '../base/log/logger.ts';
 import { answering, errorFor, authenticationErrorOf, whyUnavailable, namesOf } from './answer.ts';
 import { autoscalerMetrics } from './metrics.ts';
 import { ServerError, Status } from './rpc-error.ts';

@@ -1,9 +1,9 @@
 import { ServerError, Status } from './rpc-error.ts';
-import type { Clock } from '../clock/clock.ts';
-import { GateClosedError } from '../gate/gate.ts';
-import { describeBlockingOutages, type Outage } from '../gate/outage.ts';
-import { ApiError, isForbiddenOrNotServed } from '../kube/errors.ts';
-import type { LogFields, Logger } from '../log/logger.ts';
+import type { Clock } from '../base/clock/clock.ts';
+import { GateClosedError } from '../kube/gate/gate.ts';
+import { describeBlockingOutages, type Outage } from '../kube/gate/outage.ts';
+import { ApiError, isForbiddenOrNotServed } from '../kube/client/errors.ts';
+import type { LogFields, Logger } from '../base/log/logger.ts';
 import type { RpcHandler, IncomingCall, RpcOutcome, RpcName, RpcReply, RpcRequest } from './grpc-server.ts';
 import type { AutoscalerMetrics } from './metrics.ts';
 import type { RpcCall, Rpcs } from './rpcs.ts';

@@ -7,7 +7,7 @@ import { membershipOf, nodeGroup } from '../../test/node-group.ts';
 import { API_VERSION } from '../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
-import { controllerReference } from '../reconcile/ownership.ts';
+import { controllerReference } from '../work/reconcile/ownership.ts';
 import { CloudProvider } from './cloud-provider.ts';
 import { NodeGroups } from './groups.ts';
 import { LearnedShapes } from './learned.ts';

@@ -11,10 +11,10 @@ import {
 import type { KubeObject } from '../apis/meta.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { nodeAccess } from '../controllers/machines/node-access.ts';
-import { MACHINE_INDEXES, NODE_INDEXES } from '../indexes/machine-indexes.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../indexes/owner-index.ts';
-import { createRegistry } from '../metrics/registry.ts';
-import type { Target } from '../targets/targets.ts';
+import { MACHINE_INDEXES, NODE_INDEXES } from '../operator/indexes/machine-indexes.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../operator/indexes/owner-index.ts';
+import { createRegistry } from '../base/metrics/registry.ts';
+import type { Target } from '../kube/targets/targets.ts';
 import { CloudProvider } from './cloud-provider.ts';
 import { InstanceStatus_InstanceState as State } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 import { NodeGroups } from './groups.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { machineDeployment } from '../../test/builders.ts';
 import { MemoryInformer } from '../../test/memory-informer.ts';
 import { NODE_GROUP_MAX_ANNOTATION as MAX, NODE_GROUP_MIN_ANNOTATION as MIN } from '../apis/machine/v1alpha1/labels.ts';
-import type { GroupLimits } from '../config/autoscaler.ts';
+import type { GroupLimits } from '../operator/config/autoscaler.ts';
 import { NodeGroups } from './groups.ts';
 
 const pool = (name: string, annotations: Record<string, string> = {}, isDeleted = false) =>

@@ -2,8 +2,8 @@ import { MAX_REPLICAS } from '../apis/machine/v1alpha1/defaults.ts';
 import { NODE_GROUP_MAX_ANNOTATION, NODE_GROUP_MIN_ANNOTATION } from '../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import { isBeingDeleted, keyOf } from '../apis/meta.ts';
-import type { Lister } from '../cache/lister.ts';
-import type { GroupLimits } from '../config/autoscaler.ts';
+import type { Lister } from '../kube/cache/lister.ts';
+import type { GroupLimits } from '../operator/config/autoscaler.ts';
 
 /** A MachineDeployment that an autoscaler may scale. */
 export interface NodeGroup extends GroupLimits {

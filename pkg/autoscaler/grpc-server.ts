@@ -8,8 +8,8 @@ import type {
 } from '@grpc/grpc-js';
 import type { PeerCertificate } from 'node:tls';
 
-import type { Clock } from '../clock/clock.ts';
-import type { ListenAddress } from '../config/autoscaler.ts';
+import type { Clock } from '../base/clock/clock.ts';
+import type { ListenAddress } from '../operator/config/autoscaler.ts';
 import { PrivateSocket } from '../driver/grpc/private-socket.ts';
 import { CloudProviderDefinition } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 import type { CloudProviderServiceImplementation } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';

@@ -3,7 +3,7 @@ import { phaseOf } from '../apis/machine/v1alpha1/defaults.ts';
 import type { Node } from '../apis/wire.ts';
 import { isFailed, isPreserved, isTerminating } from '../controllers/replicas/machine-state.ts';
 import type { DriverCode } from '../driver/error.ts';
-import { truncated } from '../events/combined-message.ts';
+import { truncated } from '../kube/events/combined-message.ts';
 import { missingPlaceholder, placeholderOf } from './placeholder.ts';
 
 /** How far an instance has come. */

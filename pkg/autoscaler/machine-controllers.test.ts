@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { MemoryClient } from '../../test/memory-client.ts';
-import { ApiError } from '../kube/errors.ts';
-import { leases } from '../kube/resource.ts';
+import { ApiError } from '../kube/client/errors.ts';
+import { leases } from '../kube/client/resource.ts';
 import { MachineControllers } from './machine-controllers.ts';
 import { Status } from './rpc-error.ts';
 

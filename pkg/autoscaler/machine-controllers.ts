@@ -1,11 +1,11 @@
 import { ServerError, Status } from './rpc-error.ts';
 
-import type { Clock } from '../clock/clock.ts';
-import type { Reader } from '../kube/client.ts';
-import { isNotFound } from '../kube/errors.ts';
-import { leases } from '../kube/resource.ts';
-import { nothingSeen, observe, type Observation } from '../leader/lease.ts';
-import { MACHINE_LEASE } from '../leader/names.ts';
+import type { Clock } from '../base/clock/clock.ts';
+import type { Reader } from '../kube/client/client.ts';
+import { isNotFound } from '../kube/client/errors.ts';
+import { leases } from '../kube/client/resource.ts';
+import { nothingSeen, observe, type Observation } from '../kube/leader/lease.ts';
+import { MACHINE_LEASE } from '../kube/leader/names.ts';
 
 /** What the machine controllers are judged by. */
 export interface MachineControllersOptions {

@@ -5,9 +5,9 @@ import { MemoryInformer } from '../../test/memory-informer.ts';
 import { MACHINE_NAME_LABEL, NODE_LABEL } from '../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import { nodeAccess } from '../controllers/machines/node-access.ts';
-import { MACHINE_INDEXES, NODE_INDEXES } from '../indexes/machine-indexes.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../indexes/owner-index.ts';
-import type { Target } from '../targets/targets.ts';
+import { MACHINE_INDEXES, NODE_INDEXES } from '../operator/indexes/machine-indexes.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../operator/indexes/owner-index.ts';
+import type { Target } from '../kube/targets/targets.ts';
 import { Membership } from './membership.ts';
 
 const deployment = machineDeployment((d) => (d.metadata.name = 'pool-a'));

@@ -5,10 +5,10 @@ import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf, keyBeside } from '../apis/meta.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { Node } from '../apis/wire.ts';
-import type { Lister } from '../cache/lister.ts';
+import type { Lister } from '../kube/cache/lister.ts';
 import { ownedMachines } from '../controllers/machine-deployment/world.ts';
 import { belongsTo, ownNodeOf } from '../controllers/machines/node-owner.ts';
-import { machinesOfNode } from '../indexes/machines-of-node.ts';
+import { machinesOfNode } from '../operator/indexes/machines-of-node.ts';
 import { parsePlaceholder } from './placeholder.ts';
 
 /** What of a Node, or of an instance without one, a client tells. */

@@ -1,5 +1,5 @@
 import type { ClassNodeTemplate, MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
-import type { Reader } from '../kube/client.ts';
+import type { Reader } from '../kube/client/client.ts';
 
 /** What a provider says that machines of a class have, in the words of a class. */
 export interface AnnouncedTemplate {

@@ -1,8 +1,8 @@
 import type { KubeObject } from '../apis/meta.ts';
-import type { Informer } from '../cache/lister.ts';
-import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
+import type { Informer } from '../kube/cache/lister.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../kube/leader/names.ts';
 import type { Operator } from '../operator/operator.ts';
-import type { Controller } from '../reconcile/controller.ts';
+import type { Controller } from '../work/reconcile/controller.ts';
 import { SecretContents } from './class-secrets/secret-contents.ts';
 import { machineClass } from './machine-class/index.ts';
 import { machineDeployment } from './machine-deployment/index.ts';

@@ -1,6 +1,6 @@
 import type { Operator } from '../operator/operator.ts';
 import type { World } from '../operator/world.ts';
-import type { Controller } from '../reconcile/controller.ts';
+import type { Controller } from '../work/reconcile/controller.ts';
 import type { ReadAnnounced } from './announced-template.ts';
 import type { Draining } from './draining.ts';
 import type { PodRules } from './machines/pod-rules.ts';

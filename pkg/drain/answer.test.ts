@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { GateClosedError } from '../gate/gate.ts';
-import { ApiError } from '../kube/errors.ts';
+import { GateClosedError } from '../kube/gate/gate.ts';
+import { ApiError } from '../kube/client/errors.ts';
 import { answerIn } from './answer.ts';
 
 const budgetStatus = { details: { causes: [{ reason: 'DisruptionBudget', message: 'needs 3' }] } };

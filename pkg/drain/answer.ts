@@ -1,5 +1,5 @@
-import { GateClosedError } from '../gate/gate.ts';
-import { ApiError, isConflict, isNotFound, isTooManyRequests } from '../kube/errors.ts';
+import { GateClosedError } from '../kube/gate/gate.ts';
+import { ApiError, isConflict, isNotFound, isTooManyRequests } from '../kube/client/errors.ts';
 
 /** What came of asking the API server to end a pod. */
 export type PodAnswer =

@@ -4,8 +4,8 @@ import { node, type BuiltNode } from '../../test/builders.ts';
 import { MemoryClient } from '../../test/memory-client.ts';
 import { MemoryInformer } from '../../test/memory-informer.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import { ApiError } from '../kube/errors.ts';
-import { nodes } from '../kube/resource.ts';
+import { ApiError } from '../kube/client/errors.ts';
+import { nodes } from '../kube/client/resource.ts';
 import { announce, raiseBarrier } from './barrier.ts';
 import type { DrainRequest } from './drain.ts';
 

@@ -1,10 +1,10 @@
 import { CORDONED_BY_MAINTENANCE_ANNOTATION } from '../apis/machine/v1alpha1/labels.ts';
 import type { Node, Taint } from '../apis/wire.ts';
-import { toTimestamp, type Clock } from '../clock/clock.ts';
-import { ApiError, isNotFound } from '../kube/errors.ts';
-import { mergePatchIfUnchanged, strategicPatch, type Patch } from '../kube/patch.ts';
-import { nodes } from '../kube/resource.ts';
-import { conditionOf } from '../reconcile/conditions.ts';
+import { toTimestamp, type Clock } from '../base/clock/clock.ts';
+import { ApiError, isNotFound } from '../kube/client/errors.ts';
+import { mergePatchIfUnchanged, strategicPatch, type Patch } from '../kube/client/patch.ts';
+import { nodes } from '../kube/client/resource.ts';
+import { conditionOf } from '../work/reconcile/conditions.ts';
 import type { Barrier, DrainCondition, DrainRequest } from './drain.ts';
 import { cachedNode, readNode } from './node.ts';
 

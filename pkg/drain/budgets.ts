@@ -1,9 +1,9 @@
 import { InvalidSelectorError } from '../apis/label-selector.ts';
 import type { Pod, PodDisruptionBudget } from '../apis/wire.ts';
-import type { Clock } from '../clock/clock.ts';
-import { ApiError } from '../kube/errors.ts';
-import type { Reader } from '../kube/client.ts';
-import { podDisruptionBudgets } from '../kube/resource.ts';
+import type { Clock } from '../base/clock/clock.ts';
+import { ApiError } from '../kube/client/errors.ts';
+import type { Reader } from '../kube/client/client.ts';
+import { podDisruptionBudgets } from '../kube/client/resource.ts';
 import { budgetOf } from './disruption-budget.ts';
 
 /** How long a list of budgets serves. They only explain a refusal; the server decides. */

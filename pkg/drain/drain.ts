@@ -1,5 +1,5 @@
 import type { Pod } from '../apis/wire.ts';
-import type { Target } from '../targets/targets.ts';
+import type { Target } from '../kube/targets/targets.ts';
 
 /**
  * How new pods are kept off the Node while it is drained. A `marked-cordon` carries annotation CORDONED_BY_MAINTENANCE_ANNOTATION where it

@@ -1,8 +1,8 @@
-import { fromTimestamp, type Clock } from '../clock/clock.ts';
-import { DeadlineError, untilAborted } from '../clock/deadline.ts';
+import { fromTimestamp, type Clock } from '../base/clock/clock.ts';
+import { DeadlineError, untilAborted } from '../base/clock/deadline.ts';
 import type { Pod } from '../apis/wire.ts';
-import type { Logger } from '../log/logger.ts';
-import type { Target } from '../targets/targets.ts';
+import type { Logger } from '../base/log/logger.ts';
+import type { Target } from '../kube/targets/targets.ts';
 import { announce, raiseBarrier } from './barrier.ts';
 import { Budgets } from './budgets.ts';
 import type { Drain, DrainOutcome, DrainRequest, PodRule } from './drain.ts';
@@ -16,7 +16,7 @@ import { DrainTracker } from './drain-tracker.ts';
 import { SerialDrain } from './serial-drain.ts';
 import { TargetChanges } from './target-changes.ts';
 import { VolumeLookup } from './volumes.ts';
-import { type Random, secureRandom } from '../random/random.ts';
+import { type Random, secureRandom } from '../base/random/random.ts';
 
 /** Time that a drain has when its deadline is past or near: enough to look, and to find nothing to do. */
 const SHORTEST_DRAIN_MS = 15_000;

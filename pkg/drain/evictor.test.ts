@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 
 import type { Pod, PodDisruptionBudget } from '../apis/wire.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import { Waiters } from '../clock/waiters.ts';
+import { Waiters } from '../base/clock/waiters.ts';
 import { type BlockedPod, effectiveEvictRetries } from './drain.ts';
 import { Evictor } from './evictor.ts';
 import type { PodFeed } from './node-pods.ts';

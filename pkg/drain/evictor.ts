@@ -1,14 +1,14 @@
 import { isBeingDeleted } from '../apis/meta.ts';
 import type { Pod, PodDisruptionBudget } from '../apis/wire.ts';
-import { fromTimestamp, type Clock } from '../clock/clock.ts';
-import { untilAborted } from '../clock/deadline.ts';
+import { fromTimestamp, type Clock } from '../base/clock/clock.ts';
+import { untilAborted } from '../base/clock/deadline.ts';
 import { isMisconfigured } from './disruption-budget.ts';
 import { EVICTION_RETRY_MS } from './drain.ts';
 import type { PodFeed } from './node-pods.ts';
 import type { PodActions } from './pod-actions.ts';
 import { graceMsOf, hasCompleted } from './pods.ts';
 import type { DrainTracker } from './drain-tracker.ts';
-import type { Random } from '../random/random.ts';
+import type { Random } from '../base/random/random.ts';
 
 /** Time between two tries after an error that is not a budget's refusal. */
 const ERROR_RETRY_MS = 5_000;

@@ -1,7 +1,7 @@
 import type { Pod } from '../apis/wire.ts';
-import type { Clock } from '../clock/clock.ts';
-import type { Logger } from '../log/logger.ts';
-import type { Target } from '../targets/targets.ts';
+import type { Clock } from '../base/clock/clock.ts';
+import type { Logger } from '../base/log/logger.ts';
+import type { Target } from '../kube/targets/targets.ts';
 import type { PodRule } from './drain.ts';
 import type { PodSource } from './node-pods.ts';
 import { hasClaim, isDrained } from './pods.ts';

@@ -1,10 +1,10 @@
 import type { List } from '../apis/meta.ts';
 import type { Pod } from '../apis/wire.ts';
-import type { Clock } from '../clock/clock.ts';
-import type { ListWatch } from '../kube/list-watch.ts';
-import type { WatchEvent } from '../kube/watch.ts';
-import type { Logger } from '../log/logger.ts';
-import { Waiters } from '../clock/waiters.ts';
+import type { Clock } from '../base/clock/clock.ts';
+import type { ListWatch } from '../kube/client/list-watch.ts';
+import type { WatchEvent } from '../kube/client/watch.ts';
+import type { Logger } from '../base/log/logger.ts';
+import { Waiters } from '../base/clock/waiters.ts';
 import type { DrainLimits } from './limits.ts';
 
 /** How often the pods are listed while no watch is to be had. */

@@ -1,6 +1,6 @@
 import type { Node } from '../apis/wire.ts';
-import { isNotFound } from '../kube/errors.ts';
-import { nodes } from '../kube/resource.ts';
+import { isNotFound } from '../kube/client/errors.ts';
+import { nodes } from '../kube/client/resource.ts';
 import type { DrainRequest } from './drain.ts';
 
 type NodeIdentity = Pick<DrainRequest, 'target' | 'nodeName' | 'nodeUID'>;

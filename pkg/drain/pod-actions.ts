@@ -1,7 +1,7 @@
 import { refOf } from '../apis/meta.ts';
 import type { Pod } from '../apis/wire.ts';
-import { pods } from '../kube/resource.ts';
-import type { Target } from '../targets/targets.ts';
+import { pods } from '../kube/client/resource.ts';
+import type { Target } from '../kube/targets/targets.ts';
 import type { DrainLimits } from './limits.ts';
 import { answerIn, type PodAnswer } from './answer.ts';
 

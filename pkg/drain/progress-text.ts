@@ -1,4 +1,4 @@
-import { toTimestamp } from '../clock/clock.ts';
+import { toTimestamp } from '../base/clock/clock.ts';
 import type { BlockedPod, DrainProgress } from './drain.ts';
 
 /** So many pods are named; more would not fit into anybody's head. */

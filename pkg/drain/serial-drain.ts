@@ -1,6 +1,6 @@
 import type { Pod } from '../apis/wire.ts';
-import type { Logger } from '../log/logger.ts';
-import type { Waiters } from '../clock/waiters.ts';
+import type { Logger } from '../base/log/logger.ts';
+import type { Waiters } from '../base/clock/waiters.ts';
 import type { DrainRequest } from './drain.ts';
 import type { Evictor } from './evictor.ts';
 import type { PodFeed } from './node-pods.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import type { Activity } from '../activity/activity.ts';
+import type { Activity } from '../work/activity/activity.ts';
 import type { DrainOutcome, DrainRequest } from './drain.ts';
 import { DrainSession, type DrainAttempt } from './session.ts';
 

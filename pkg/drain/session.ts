@@ -1,5 +1,5 @@
-import type { Activities, Activity, ActivityOwner } from '../activity/activity.ts';
-import type { Clock } from '../clock/clock.ts';
+import type { Activities, Activity, ActivityOwner } from '../work/activity/activity.ts';
+import type { Clock } from '../base/clock/clock.ts';
 import type { Drain, DrainOutcome, DrainProgress, DrainRequest } from './drain.ts';
 
 /** A drain that has ended, or failed. */

@@ -1,6 +1,6 @@
-import type { Clock } from '../clock/clock.ts';
-import type { Target } from '../targets/targets.ts';
-import { Waiters } from '../clock/waiters.ts';
+import type { Clock } from '../base/clock/clock.ts';
+import type { Target } from '../kube/targets/targets.ts';
+import { Waiters } from '../base/clock/waiters.ts';
 
 /**
  * Tells drains of changes in a target's caches. Handlers of an informer cannot be taken back, so that there is one for

@@ -1,10 +1,10 @@
 import { keyOf } from '../apis/meta.ts';
 import type { Node, PersistentVolume, Pod, VolumeAttachment } from '../apis/wire.ts';
-import type { Clock } from '../clock/clock.ts';
-import { ApiError, isNotFound } from '../kube/errors.ts';
-import { persistentVolumeClaims, persistentVolumes } from '../kube/resource.ts';
-import type { Logger } from '../log/logger.ts';
-import type { Reader } from '../kube/client.ts';
+import type { Clock } from '../base/clock/clock.ts';
+import { ApiError, isNotFound } from '../kube/client/errors.ts';
+import { persistentVolumeClaims, persistentVolumes } from '../kube/client/resource.ts';
+import type { Logger } from '../base/log/logger.ts';
+import type { Reader } from '../kube/client/client.ts';
 import { claimsOf } from './pods.ts';
 import type { VolumeIDOf } from './drain.ts';
 

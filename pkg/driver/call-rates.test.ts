@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 
 import { machineClass } from '../../test/builders.ts';
-import { SystemClock } from '../clock/system-clock.ts';
+import { SystemClock } from '../base/clock/system-clock.ts';
 import { CallRates } from './call-rates.ts';
 import { TurnAbandonedError } from './turn-abandoned.ts';
 

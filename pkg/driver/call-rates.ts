@@ -1,8 +1,8 @@
 import PQueue from 'p-queue';
 
 import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
-import type { Clock } from '../clock/clock.ts';
-import { createThrottle, type Throttle } from '../clock/throttle.ts';
+import type { Clock } from '../base/clock/clock.ts';
+import { createThrottle, type Throttle } from '../base/clock/throttle.ts';
 import { accountOf } from './account.ts';
 import { TurnAbandonedError } from './turn-abandoned.ts';
 

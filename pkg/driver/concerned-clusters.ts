@@ -1,6 +1,6 @@
 import { parseGoBool } from '../apis/go-bool.ts';
 import { FORCE_DELETION_LABEL } from '../apis/machine/v1alpha1/labels.ts';
-import { CONTROL, type Cluster } from '../gate/gate.ts';
+import { CONTROL, type Cluster } from '../kube/gate/gate.ts';
 import type { MachineOrStub } from './driver.ts';
 
 /**

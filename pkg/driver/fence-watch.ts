@@ -1,5 +1,5 @@
-import type { Clock } from '../clock/clock.ts';
-import type { Admission, Cluster, Gate } from '../gate/gate.ts';
+import type { Clock } from '../base/clock/clock.ts';
+import type { Admission, Cluster, Gate } from '../kube/gate/gate.ts';
 
 /** One for all: an abort without a reason makes an Error with a stack, for each mutation of a driver. */
 const OVER = new Error('the call has ended');

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock/clock.ts';
+import type { Clock } from '../base/clock/clock.ts';
 import { DriverError } from './error.ts';
 
 /** The highest token seen from the managers of one namespace of one cluster. */

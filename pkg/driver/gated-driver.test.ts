@@ -3,13 +3,13 @@ import { Registry } from 'prom-client';
 
 import { MINUTE } from '../../test/durations.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import { GateClosedError } from '../gate/gate.ts';
-import type { Admission, Gate, Intent } from '../gate/gate.ts';
-import { driverMetrics } from '../metrics/driver.ts';
+import { GateClosedError } from '../kube/gate/gate.ts';
+import type { Admission, Gate, Intent } from '../kube/gate/gate.ts';
+import { driverMetrics } from '../base/metrics/driver.ts';
 import type { Driver, DriverCall, MachineRequest } from './driver.ts';
 import { DriverError } from './error.ts';
 import { GatedDriver } from './gated-driver.ts';
-import type { Interceptor } from '../gate/interceptor.ts';
+import type { Interceptor } from '../kube/gate/interceptor.ts';
 import { Obedience } from './obedience.ts';
 
 const request = {

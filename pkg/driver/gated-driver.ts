@@ -1,8 +1,8 @@
 import type { MachineClass } from '../apis/machine/v1alpha1/machine-class.ts';
-import type { Clock } from '../clock/clock.ts';
-import { DeadlineError, withDeadline } from '../clock/deadline.ts';
-import type { Admission, Cluster, Gate } from '../gate/gate.ts';
-import type { DriverMetrics } from '../metrics/driver.ts';
+import type { Clock } from '../base/clock/clock.ts';
+import { DeadlineError, withDeadline } from '../base/clock/deadline.ts';
+import type { Admission, Cluster, Gate } from '../kube/gate/gate.ts';
+import type { DriverMetrics } from '../base/metrics/driver.ts';
 import type {
   Capabilities,
   CreatedMachine,
@@ -17,7 +17,7 @@ import type { CallRates } from './call-rates.ts';
 import { DELETE_TIMEOUT_MS, READ_TIMEOUT_MS } from './deadlines.ts';
 import { DRIVER_CODES, DriverError, type DriverCode } from './error.ts';
 import { FenceWatch } from './fence-watch.ts';
-import type { Interceptor } from '../gate/interceptor.ts';
+import type { Interceptor } from '../kube/gate/interceptor.ts';
 import type { Obedience } from './obedience.ts';
 
 /** What controllers see of a driver. All calls throw DriverError; mutations also GateClosedError, before anything is sent. */

@@ -1,4 +1,4 @@
-import { MINUTE_MS } from '../clock/clock.ts';
+import { MINUTE_MS } from '../base/clock/clock.ts';
 import type { DriverCode } from './error.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { ApiError } from '../kube/errors.ts';
+import { ApiError } from '../kube/client/errors.ts';
 import { driverFailure } from './api-failure.ts';
 
 test.each([

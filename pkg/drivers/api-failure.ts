@@ -1,5 +1,5 @@
 import { DriverError, type DriverCode } from '../driver/error.ts';
-import { ApiError } from '../kube/errors.ts';
+import { ApiError } from '../kube/client/errors.ts';
 
 /** What the API server's refusals mean for a caller of the driver. What is not named is asked again soon: Unavailable. */
 const CODES: Readonly<Record<string, DriverCode>> = {

@@ -1,11 +1,11 @@
-import type { Clock } from '../clock/clock.ts';
-import { loadEndpoint, type EndpointSource } from '../kube/config.ts';
-import { GatedWriter } from '../kube/gated-writer.ts';
-import { HttpReader } from '../kube/http-reader.ts';
-import { Transport } from '../kube/transport.ts';
+import type { Clock } from '../base/clock/clock.ts';
+import { loadEndpoint, type EndpointSource } from '../kube/client/config.ts';
+import { GatedWriter } from '../kube/client/gated-writer.ts';
+import { HttpReader } from '../kube/client/http-reader.ts';
+import { Transport } from '../kube/client/transport.ts';
 import { openGate } from './open-gate.ts';
-import type { OpenDispatcher } from '../kube/dispatchers.ts';
-import type { OpenEndpoint } from '../kube/endpoint.ts';
+import type { OpenDispatcher } from '../kube/client/dispatchers.ts';
+import type { OpenEndpoint } from '../kube/client/endpoint.ts';
 
 /** Which cluster a driver works in, as its flag `--kubeconfig` says. */
 export interface DriverClusterOptions extends Pick<EndpointSource, 'kubeconfig' | 'env'> {

@@ -3,11 +3,11 @@ import { isIP } from 'node:net';
 import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { formatDuration, parseDuration } from '../apis/duration.ts';
-import { keepAliveDuring } from '../clock/keep-alive.ts';
+import { keepAliveDuring } from '../base/clock/keep-alive.ts';
 import { messageOf } from '../driver/errno.ts';
 import { DriverAddressError, parseDriverAddress, requireProtected } from '../driver/grpc/address.ts';
 import type { DriverAddress } from '../driver/grpc/address.ts';
-import type { LogLevel } from '../log/logger.ts';
+import type { LogLevel } from '../base/log/logger.ts';
 
 /** What every driver's command line has. */
 export interface CommonDriverOptions {

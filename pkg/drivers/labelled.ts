@@ -1,6 +1,6 @@
 import type { KubeObject } from '../apis/meta.ts';
-import { listAll } from '../cache/pager.ts';
-import type { Reader } from '../kube/client.ts';
+import { listAll } from '../kube/cache/pager.ts';
+import type { Reader } from '../kube/client/client.ts';
 import type { Resource } from '../apis/resource.ts';
 
 /** Which objects; those of all namespaces, or of none, where `namespace` is left out. */

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 
-import type { Clock } from '../clock/clock.ts';
+import type { Clock } from '../base/clock/clock.ts';
 import type { DriverError } from '../driver/error.ts';
-import { foreignEndpoint } from '../kube/config.ts';
-import { ConfigError } from '../kube/config-error.ts';
-import { GatedWriter } from '../kube/gated-writer.ts';
-import { HttpReader } from '../kube/http-reader.ts';
-import { Transport } from '../kube/transport.ts';
+import { foreignEndpoint } from '../kube/client/config.ts';
+import { ConfigError } from '../kube/client/config-error.ts';
+import { GatedWriter } from '../kube/client/gated-writer.ts';
+import { HttpReader } from '../kube/client/http-reader.ts';
+import { Transport } from '../kube/client/transport.ts';
 import type { DriverCluster } from './cluster.ts';
 import { openGate } from './open-gate.ts';
 import { invalid } from './spec-fields.ts';

@@ -1,18 +1,18 @@
 import type { Command } from 'commander';
 import type { Registry } from 'prom-client';
 
-import { SystemClock } from '../clock/system-clock.ts';
+import { SystemClock } from '../base/clock/system-clock.ts';
 import type { Driver } from '../driver/driver.ts';
 import { FencingFile } from '../driver/fencing-file.ts';
 import { FencingGuard } from '../driver/fencing.ts';
 import { DriverServer } from '../driver/grpc/server.ts';
 import { Checks } from '../health/checks.ts';
 import { HealthServer } from '../health/server.ts';
-import { createLogger, type Logger } from '../log/logger.ts';
-import { declaring } from '../metrics/declaring.ts';
-import { logMetrics } from '../metrics/log.ts';
-import { createRegistry } from '../metrics/registry.ts';
-import { servedDriverMetrics } from '../metrics/served-driver.ts';
+import { createLogger, type Logger } from '../base/log/logger.ts';
+import { declaring } from '../base/metrics/declaring.ts';
+import { logMetrics } from '../base/metrics/log.ts';
+import { createRegistry } from '../base/metrics/registry.ts';
+import { servedDriverMetrics } from '../base/metrics/served-driver.ts';
 import { driverCommand, runCommand, untilTerminated, type CommonDriverOptions } from './command.ts';
 import { StateDirectory } from './state-directory.ts';
 

@@ -1,4 +1,4 @@
-import { fromTimestamp } from '../clock/clock.ts';
+import { fromTimestamp } from '../base/clock/clock.ts';
 import { humanDuration } from './human-duration.ts';
 
 /** How long ago a time was. */

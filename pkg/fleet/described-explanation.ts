@@ -1,5 +1,5 @@
 import { optionalMember } from '../apis/optional-member.ts';
-import { toTimestamp } from '../clock/clock.ts';
+import { toTimestamp } from '../base/clock/clock.ts';
 
 /** The state of an object, why, what it waits for, since when (RFC 3339), and what comes next. */
 export interface DescribedExplanation {

@@ -1,4 +1,4 @@
-import { fromTimestamp } from '../clock/clock.ts';
+import { fromTimestamp } from '../base/clock/clock.ts';
 import { ageOf } from './age.ts';
 import type { Attention } from './attention.ts';
 import { isProgress } from './rollout.ts';

@@ -1,8 +1,8 @@
-import { toTimestamp } from '../clock/clock.ts';
-import type { Cluster } from '../gate/gate.ts';
-import type { ClusterState } from '../gate/outage-detector.ts';
-import { describeLength, describeOutage } from '../gate/outage.ts';
-import type { CredentialState } from '../kube/endpoint.ts';
+import { toTimestamp } from '../base/clock/clock.ts';
+import type { Cluster } from '../kube/gate/gate.ts';
+import type { ClusterState } from '../kube/gate/outage-detector.ts';
+import { describeLength, describeOutage } from '../kube/gate/outage.ts';
+import type { CredentialState } from '../kube/client/endpoint.ts';
 
 /** How a check stands. `detail` is shown by /readyz?verbose; it carries no secrets. */
 export interface CheckResult {

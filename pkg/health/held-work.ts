@@ -1,5 +1,5 @@
-import { toTimestamp, type Clock } from '../clock/clock.ts';
-import type { Cluster } from '../gate/gate.ts';
+import { toTimestamp, type Clock } from '../base/clock/clock.ts';
+import type { Cluster } from '../kube/gate/gate.ts';
 import { type Check, DEGRADED } from './checks.ts';
 
 /** What has to be done with a cluster, or with the driver of a provider, before work may begin, or go on. */

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 
 import { describe, expect, test } from '@jest/globals';
 
-import { SystemClock } from '../clock/system-clock.ts';
+import { SystemClock } from '../base/clock/system-clock.ts';
 import { isLocalCaller, Profiles, secondsOf, type Profile } from './profiles.ts';
 
 const aborted = AbortSignal.abort(new Error('the client disconnected'));

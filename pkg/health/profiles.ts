@@ -2,7 +2,7 @@ import { Session } from 'node:inspector/promises';
 import { Readable } from 'node:stream';
 import { getHeapSnapshot } from 'node:v8';
 
-import type { Clock } from '../clock/clock.ts';
+import type { Clock } from '../base/clock/clock.ts';
 
 /** A profile, in a format that Chrome DevTools opens. */
 export interface Profile {

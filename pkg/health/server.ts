@@ -5,9 +5,9 @@ import { pipeline } from 'node:stream/promises';
 
 import type { Registry } from 'prom-client';
 
-import type { Logger } from '../log/logger.ts';
-import { expose } from '../metrics/exposition.ts';
-import { metricFailures, type MetricFailures } from '../metrics/metric-failures.ts';
+import type { Logger } from '../base/log/logger.ts';
+import { expose } from '../base/metrics/exposition.ts';
+import { metricFailures, type MetricFailures } from '../base/metrics/metric-failures.ts';
 import type { Checks } from './checks.ts';
 import { probePage, type ProbeName } from './probe-page.ts';
 import type { Page } from './page.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { CannotStartError } from '../process/lifecycle.ts';
+import { CannotStartError } from './process/lifecycle.ts';
 import { startTogether } from './cannot-start.ts';
 
 const refuse = (message: string): Promise<void> => Promise.reject(new CannotStartError(message));

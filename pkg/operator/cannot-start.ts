@@ -1,5 +1,5 @@
-import type { Cluster } from '../gate/gate.ts';
-import { CannotStartError } from '../process/lifecycle.ts';
+import type { Cluster } from '../kube/gate/gate.ts';
+import { CannotStartError } from './process/lifecycle.ts';
 
 /**
  * Resolves when all have started. Rejects only when all have ended: with one CannotStartError that names everything which has to be

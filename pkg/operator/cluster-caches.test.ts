@@ -1,15 +1,15 @@
 import { expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import { CONTROL } from '../gate/gate.ts';
-import type { Outages } from '../gate/outages.ts';
+import { CONTROL } from '../kube/gate/gate.ts';
+import type { Outages } from '../kube/gate/outages.ts';
 import { HeldWork } from '../health/held-work.ts';
-import { ApiError, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
-import { nodeLabelPolicies } from '../kube/resource.ts';
-import { clusterMachines, machinePools } from '../apis/mirantis/resources.ts';
-import { silentLogger } from '../log/logger.ts';
-import { kubeMetrics } from '../metrics/kube.ts';
-import { createRegistry } from '../metrics/registry.ts';
+import { ApiError, REFUSAL_PATIENCE_MS } from '../kube/client/errors.ts';
+import { nodeLabelPolicies } from '../kube/client/resource.ts';
+import { clusterMachines, machinePools } from '../worlds/mirantis/api/resources.ts';
+import { silentLogger } from '../base/log/logger.ts';
+import { kubeMetrics } from '../base/metrics/kube.ts';
+import { createRegistry } from '../base/metrics/registry.ts';
 import { ClusterCaches } from './cluster-caches.ts';
 import type { ClusterAccess } from './clusters.ts';
 

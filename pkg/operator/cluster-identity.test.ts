@@ -2,9 +2,9 @@ import { expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { HeldWork } from '../health/held-work.ts';
-import type { Reader } from '../kube/client.ts';
-import { ApiError } from '../kube/errors.ts';
-import { silentLogger } from '../log/logger.ts';
+import type { Reader } from '../kube/client/client.ts';
+import { ApiError } from '../kube/client/errors.ts';
+import { silentLogger } from '../base/log/logger.ts';
 import { ClusterIdentity } from './cluster-identity.ts';
 
 const NO_ANSWER = new ApiError(0, 'Unknown', 'no answer');

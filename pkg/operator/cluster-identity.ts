@@ -1,15 +1,15 @@
-import type { Clock } from '../clock/clock.ts';
-import { CONTROL } from '../gate/gate.ts';
+import type { Clock } from '../base/clock/clock.ts';
+import { CONTROL } from '../kube/gate/gate.ts';
 import type { HeldWork } from '../health/held-work.ts';
-import { isForbiddenOrNotServed } from '../kube/errors.ts';
-import { namespaces } from '../kube/resource.ts';
+import { isForbiddenOrNotServed } from '../kube/client/errors.ts';
+import { namespaces } from '../kube/client/resource.ts';
 import { DriverError } from '../driver/error.ts';
-import type { Reader } from '../kube/client.ts';
-import type { Endpoint } from '../kube/endpoint.ts';
-import type { Logger } from '../log/logger.ts';
-import { CannotStartError, type Member } from '../process/lifecycle.ts';
+import type { Reader } from '../kube/client/client.ts';
+import type { Endpoint } from '../kube/client/endpoint.ts';
+import type { Logger } from '../base/log/logger.ts';
+import { CannotStartError, type Member } from './process/lifecycle.ts';
 import { retryUnlessRefused } from './retry-until-done.ts';
-import type { Random } from '../random/random.ts';
+import type { Random } from '../base/random/random.ts';
 
 export interface ClusterIdentityOptions {
   readonly clock: Clock;

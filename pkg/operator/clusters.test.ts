@@ -6,10 +6,10 @@ import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
 import { fixedEndpoint } from '../../hack/control-plane/fixed-endpoint.ts';
-import { SystemClock } from '../clock/system-clock.ts';
-import { silentLogger } from '../log/logger.ts';
-import { clockMetrics } from '../metrics/clock.ts';
-import { kubeMetrics } from '../metrics/kube.ts';
+import { SystemClock } from '../base/clock/system-clock.ts';
+import { silentLogger } from '../base/log/logger.ts';
+import { clockMetrics } from '../base/metrics/clock.ts';
+import { kubeMetrics } from '../base/metrics/kube.ts';
 import { type ClustersOptions, openClusters } from './clusters.ts';
 
 const SERVER = 'https://control.invalid:6443';

@@ -1,33 +1,33 @@
-import type { ProcessClock } from '../clock/process-clock.ts';
-import { ClusterContinuity } from '../cache/cluster-continuity.ts';
-import { ServerTime } from '../clock/server-time.ts';
-import { CONTROL, type Cluster, type Gate } from '../gate/gate.ts';
-import type { ProbedCluster } from '../gate/outage-detector.ts';
-import { addressOf } from '../kube/address.ts';
-import type { Config } from '../config/config.ts';
-import type { Writer } from '../kube/client.ts';
-import { loadEndpoint } from '../kube/config.ts';
+import type { ProcessClock } from '../base/clock/process-clock.ts';
+import { ClusterContinuity } from '../kube/cache/cluster-continuity.ts';
+import { ServerTime } from '../base/clock/server-time.ts';
+import { CONTROL, type Cluster, type Gate } from '../kube/gate/gate.ts';
+import type { ProbedCluster } from '../kube/gate/outage-detector.ts';
+import { addressOf } from '../kube/client/address.ts';
+import type { Config } from './config/config.ts';
+import type { Writer } from '../kube/client/client.ts';
+import { loadEndpoint } from '../kube/client/config.ts';
 import {
   type CredentialState,
   type Endpoint,
   impersonating,
   type LoadResult,
   type OpenEndpoint,
-} from '../kube/endpoint.ts';
-import { isNotFound } from '../kube/errors.ts';
-import { GatedWriter, type WriteObserver } from '../kube/gated-writer.ts';
-import { HttpReader } from '../kube/http-reader.ts';
-import type { Interceptor } from '../gate/interceptor.ts';
-import { machines, nodes } from '../kube/resource.ts';
+} from '../kube/client/endpoint.ts';
+import { isNotFound } from '../kube/client/errors.ts';
+import { GatedWriter, type WriteObserver } from '../kube/client/gated-writer.ts';
+import { HttpReader } from '../kube/client/http-reader.ts';
+import type { Interceptor } from '../kube/gate/interceptor.ts';
+import { machines, nodes } from '../kube/client/resource.ts';
 import type { Resource } from '../apis/resource.ts';
-import { servesOwnKinds } from '../leader/names.ts';
-import { createThrottle } from '../clock/throttle.ts';
-import { Transport, type RequestRecord } from '../kube/transport.ts';
+import { servesOwnKinds } from '../kube/leader/names.ts';
+import { createThrottle } from '../base/clock/throttle.ts';
+import { Transport, type RequestRecord } from '../kube/client/transport.ts';
 import type { KubeObject } from '../apis/meta.ts';
-import type { Logger } from '../log/logger.ts';
-import type { ClockMetrics } from '../metrics/clock.ts';
-import type { KubeMetrics } from '../metrics/kube.ts';
-import type { OpenDispatcher } from '../kube/dispatchers.ts';
+import type { Logger } from '../base/log/logger.ts';
+import type { ClockMetrics } from '../base/metrics/clock.ts';
+import type { KubeMetrics } from '../base/metrics/kube.ts';
+import type { OpenDispatcher } from '../kube/client/dispatchers.ts';
 import type { World } from './world.ts';
 
 /** The way to one API server. */

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 
-import { ApiError } from '../kube/errors.ts';
-import { customResourceDefinitions, machines, nodes } from '../kube/resource.ts';
+import { ApiError } from '../kube/client/errors.ts';
+import { customResourceDefinitions, machines, nodes } from '../kube/client/resource.ts';
 import type { Resource } from '../apis/resource.ts';
-import { clusterAPIMachines } from '../apis/cluster-api/resources.ts';
-import { clusterMachines } from '../apis/mirantis/resources.ts';
+import { clusterAPIMachines } from '../worlds/cluster-api/api/resources.ts';
+import { clusterMachines } from '../worlds/mirantis/api/resources.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import { describeRefusal } from './describe-refusal.ts';
 

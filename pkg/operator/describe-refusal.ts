@@ -1,8 +1,8 @@
-import type { Cluster } from '../gate/gate.ts';
+import type { Cluster } from '../kube/gate/gate.ts';
 import type { KubeObject } from '../apis/meta.ts';
-import type { ApiError } from '../kube/errors.ts';
-import { definitionFile } from '../preflight/definitions.ts';
-import { versionsOf } from '../kube/resource.ts';
+import type { ApiError } from '../kube/client/errors.ts';
+import { definitionFile } from './preflight/definitions.ts';
+import { versionsOf } from '../kube/client/resource.ts';
 import type { Resource } from '../apis/resource.ts';
 import { describeUnauthorized } from './cannot-start.ts';
 

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import type { Capabilities } from '../driver/driver.ts';
 import { DriverError } from '../driver/error.ts';
-import { silentLogger } from '../log/logger.ts';
+import { silentLogger } from '../base/log/logger.ts';
 import { DriverGreetings } from './driver-greetings.ts';
 
 test('a driver is asked until it answers, looked at from then on, and not any more when the process stops', async () => {

@@ -1,9 +1,9 @@
-import { ReconnectBackoff } from '../cache/reconnect-backoff.ts';
-import type { Clock } from '../clock/clock.ts';
+import { ReconnectBackoff } from '../kube/cache/reconnect-backoff.ts';
+import type { Clock } from '../base/clock/clock.ts';
 import type { MachineDriver } from '../driver/gated-driver.ts';
-import type { Logger } from '../log/logger.ts';
-import type { Member } from '../process/lifecycle.ts';
-import type { Random } from '../random/random.ts';
+import type { Logger } from '../base/log/logger.ts';
+import type { Member } from './process/lifecycle.ts';
+import type { Random } from '../base/random/random.ts';
 
 /** A driver is looked at so often; while it is connected, no call is needed for that. */
 const CHECK_EACH_MS = 10_000;

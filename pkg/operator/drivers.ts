@@ -1,5 +1,5 @@
-import type { ProcessClock } from '../clock/process-clock.ts';
-import type { ProviderAddress } from '../config/config.ts';
+import type { ProcessClock } from '../base/clock/process-clock.ts';
+import type { ProviderAddress } from './config/config.ts';
 import { CallRates } from '../driver/call-rates.ts';
 import { concernedClusters } from '../driver/concerned-clusters.ts';
 import type { Driver } from '../driver/driver.ts';
@@ -8,13 +8,13 @@ import type { DriverError } from '../driver/error.ts';
 import { GatedDriver } from '../driver/gated-driver.ts';
 import { isProtected, parseDriverAddress } from '../driver/grpc/address.ts';
 import { GrpcDriver } from '../driver/grpc/client.ts';
-import type { Interceptor } from '../gate/interceptor.ts';
+import type { Interceptor } from '../kube/gate/interceptor.ts';
 import { Obedience } from '../driver/obedience.ts';
-import type { Cluster, Gate } from '../gate/gate.ts';
+import type { Cluster, Gate } from '../kube/gate/gate.ts';
 import type { HeldWork, WorkHold, Prerequisite } from '../health/held-work.ts';
-import type { LeaseElector } from '../leader/elector.ts';
-import type { Logger } from '../log/logger.ts';
-import type { DriverMetrics } from '../metrics/driver.ts';
+import type { LeaseElector } from '../kube/leader/elector.ts';
+import type { Logger } from '../base/log/logger.ts';
+import type { DriverMetrics } from '../base/metrics/driver.ts';
 import type { ClusterIdentity } from './cluster-identity.ts';
 
 /** How the drivers of one leadership are reached. */

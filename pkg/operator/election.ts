@@ -1,17 +1,17 @@
 import type { Lease } from '../apis/wire.ts';
-import type { ProcessClock } from '../clock/process-clock.ts';
-import type { Config } from '../config/config.ts';
-import { subjectOf } from '../events/event-object.ts';
-import type { Recorder } from '../events/recorder.ts';
-import { LeaseFence, OpenFence } from '../gate/fence.ts';
-import { LeaderGate, type LeaderGateDeps } from '../gate/leader-gate.ts';
-import { HttpLeaseClient } from '../kube/lease-client.ts';
-import { leases } from '../kube/resource.ts';
-import type { Transport } from '../kube/transport.ts';
-import { Elector, type ElectorDeps, type LeaseElector } from '../leader/elector.ts';
-import type { LeaseTiming } from '../leader/lease.ts';
-import { LeaseThread } from '../leader/lease-thread.ts';
-import type { Logger } from '../log/logger.ts';
+import type { ProcessClock } from '../base/clock/process-clock.ts';
+import type { Config } from './config/config.ts';
+import { subjectOf } from '../kube/events/event-object.ts';
+import type { Recorder } from '../kube/events/recorder.ts';
+import { LeaseFence, OpenFence } from '../kube/gate/fence.ts';
+import { LeaderGate, type LeaderGateDeps } from '../kube/gate/leader-gate.ts';
+import { HttpLeaseClient } from '../kube/client/lease-client.ts';
+import { leases } from '../kube/client/resource.ts';
+import type { Transport } from '../kube/client/transport.ts';
+import { Elector, type ElectorDeps, type LeaseElector } from '../kube/leader/elector.ts';
+import type { LeaseTiming } from '../kube/leader/lease.ts';
+import { LeaseThread } from '../kube/leader/lease-thread.ts';
+import type { Logger } from '../base/log/logger.ts';
 import type { ClusterAccess } from './clusters.ts';
 
 /** What decides whether we lead: a gate, and the elector that opens it; without elector (--leader-elect=false) it is always open. */

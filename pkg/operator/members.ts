@@ -1,10 +1,10 @@
 import type { Registry } from 'prom-client';
 
-import type { Clock } from '../clock/clock.ts';
-import type { Config } from '../config/config.ts';
-import type { EventRecorder } from '../events/recorder.ts';
-import type { ClusterState } from '../gate/outage-detector.ts';
-import type { Outages } from '../gate/outages.ts';
+import type { Clock } from '../base/clock/clock.ts';
+import type { Config } from './config/config.ts';
+import type { EventRecorder } from '../kube/events/recorder.ts';
+import type { ClusterState } from '../kube/gate/outage-detector.ts';
+import type { Outages } from '../kube/gate/outages.ts';
 import {
   Checks,
   cachesSynced,
@@ -17,9 +17,9 @@ import type { Page } from '../health/page.ts';
 import { Profiles } from '../health/profiles.ts';
 import { HealthServer, HealthServerError } from '../health/server.ts';
 import type { WorkInProgress } from '../health/work-in-progress.ts';
-import type { LeaseThread } from '../leader/lease-thread.ts';
-import type { LogFields, Logger } from '../log/logger.ts';
-import { CannotStartError, type Member } from '../process/lifecycle.ts';
+import type { LeaseThread } from '../kube/leader/lease-thread.ts';
+import type { LogFields, Logger } from '../base/log/logger.ts';
+import { CannotStartError, type Member } from './process/lifecycle.ts';
 import type { ClusterCaches } from './cluster-caches.ts';
 import { type Clusters, membersOf } from './clusters.ts';
 import type { OwnLeadership } from './leadership.ts';

@@ -1,14 +1,14 @@
 import type { Registry } from 'prom-client';
 
-import { activityMetrics } from '../metrics/activity.ts';
-import { clockMetrics } from '../metrics/clock.ts';
-import { driverMetrics } from '../metrics/driver.ts';
-import { eventMetrics } from '../metrics/events.ts';
-import { gateMetrics } from '../metrics/gate.ts';
-import { kubeMetrics } from '../metrics/kube.ts';
-import { leaderMetrics } from '../metrics/leader.ts';
-import { queueMetrics } from '../metrics/queue.ts';
-import { reconcileMetrics } from '../metrics/reconcile.ts';
+import { activityMetrics } from '../base/metrics/activity.ts';
+import { clockMetrics } from '../base/metrics/clock.ts';
+import { driverMetrics } from '../base/metrics/driver.ts';
+import { eventMetrics } from '../base/metrics/events.ts';
+import { gateMetrics } from '../base/metrics/gate.ts';
+import { kubeMetrics } from '../base/metrics/kube.ts';
+import { leaderMetrics } from '../base/metrics/leader.ts';
+import { queueMetrics } from '../base/metrics/queue.ts';
+import { reconcileMetrics } from '../base/metrics/reconcile.ts';
 
 /** The metrics that are declared once for the process, whatever controllers it runs. */
 export type OperatorMetrics = ReturnType<typeof operatorMetrics>;

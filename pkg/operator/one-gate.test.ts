@@ -7,8 +7,8 @@ import { describe, expect, test } from '@jest/globals';
 
 import type { Driver } from '../driver/driver.ts';
 import type { MachineDriver } from '../driver/gated-driver.ts';
-import type { Writer } from '../kube/client.ts';
-import type { Transport } from '../kube/transport.ts';
+import type { Writer } from '../kube/client/client.ts';
+import type { Transport } from '../kube/client/transport.ts';
 
 /*
  * That nothing is written to an API server and nothing is asked of a provider past the gate follows from who can get at what:
@@ -25,7 +25,7 @@ const ROOT = join(import.meta.dirname, '../..');
 /** `machinist run`, which the original's two programs are thin entries to; the other commands are programs of their users. */
 const ENTRY = 'cmd/machinist/run.ts';
 /** The thread of its Leases, which is loaded by its path. */
-const LEASE_THREAD = 'pkg/leader/lease-thread-main.ts';
+const LEASE_THREAD = 'pkg/kube/leader/lease-thread-main.ts';
 
 /** Packages and parts of Node with which a process can reach another one. */
 const REACHES_OUT =
@@ -107,7 +107,7 @@ describe('a manager', () => {
       'pkg/autoscaler/grpc-server.ts @grpc/grpc-js', // listens
       'pkg/autoscaler/index.ts @grpc/grpc-js',
       'pkg/autoscaler/rpc-error.ts nice-grpc', // its errors
-      'pkg/clock/throttle.ts bottleneck', // can use Redis; here it only counts
+      'pkg/base/clock/throttle.ts bottleneck', // can use Redis; here it only counts
       'pkg/driver/grpc/client.ts nice-grpc',
       'pkg/driver/grpc/connection.ts @grpc/grpc-js',
       'pkg/driver/grpc/connection.ts nice-grpc',
@@ -117,41 +117,47 @@ describe('a manager', () => {
       'pkg/driver/grpc/reloaded-server-credentials.ts node:tls', // checks certificates
       'pkg/driver/grpc/transport-error.ts nice-grpc', // its errors
       'pkg/health/server.ts node:http', // listens
-      'pkg/ironcore-runtime/client.ts nice-grpc',
-      'pkg/kube/config.ts @kubernetes/client-node/dist/config.js', // reads kubeconfigs
-      'pkg/kube/config.ts node:module',
-      'pkg/kube/credential-plugin.ts node:child_process', // the programs that a kubeconfig names
-      'pkg/kube/dispatchers.ts node:tls',
-      'pkg/kube/dispatchers.ts undici',
-      'pkg/leader/lease-thread-main.ts node:worker_threads', // what it is started with
-      'pkg/leader/lease-thread.ts node:worker_threads', // starts it
+      'pkg/kube/client/config.ts @kubernetes/client-node/dist/config.js', // reads kubeconfigs
+      'pkg/kube/client/config.ts node:module',
+      'pkg/kube/client/credential-plugin.ts node:child_process', // the programs that a kubeconfig names
+      'pkg/kube/client/dispatchers.ts node:tls',
+      'pkg/kube/client/dispatchers.ts undici',
+      'pkg/kube/leader/lease-thread-main.ts node:worker_threads', // what it is started with
+      'pkg/kube/leader/lease-thread.ts node:worker_threads', // starts it
       'pkg/status-page/accepted-host.ts node:net', // what is an address
       'pkg/status-page/web-files.ts node:module', // takes types away
+      'pkg/worlds/ironcore/runtime/client.ts nice-grpc',
     ]);
   });
 
   test.each([
     // The hands: what opens connections to API servers, and what may mutate through them.
-    { file: 'pkg/kube/dispatchers.ts', by: ['pkg/kube/transport.ts'] },
-    { file: 'pkg/kube/transport.ts', by: ['pkg/leader/lease-thread-main.ts', 'pkg/operator/clusters.ts'] },
+    { file: 'pkg/kube/client/dispatchers.ts', by: ['pkg/kube/client/transport.ts'] },
+    { file: 'pkg/kube/client/transport.ts', by: ['pkg/kube/leader/lease-thread-main.ts', 'pkg/operator/clusters.ts'] },
     {
-      file: 'pkg/kube/mutate.ts',
-      by: ['pkg/kube/gated-writer.ts', 'pkg/kube/lease-client.ts', 'pkg/kube/transport.ts'],
+      file: 'pkg/kube/client/mutate.ts',
+      by: ['pkg/kube/client/gated-writer.ts', 'pkg/kube/client/lease-client.ts', 'pkg/kube/client/transport.ts'],
     },
-    { file: 'pkg/kube/gated-writer.ts', by: ['pkg/operator/clusters.ts'] },
-    { file: 'pkg/kube/lease-client.ts', by: ['pkg/leader/lease-thread-main.ts', 'pkg/operator/election.ts'] },
+    { file: 'pkg/kube/client/gated-writer.ts', by: ['pkg/operator/clusters.ts'] },
+    {
+      file: 'pkg/kube/client/lease-client.ts',
+      by: ['pkg/kube/leader/lease-thread-main.ts', 'pkg/operator/election.ts'],
+    },
     // The drivers.
-    { file: 'pkg/driver/grpc/connection.ts', by: ['pkg/driver/grpc/client.ts', 'pkg/ironcore-runtime/client.ts'] },
+    {
+      file: 'pkg/driver/grpc/connection.ts',
+      by: ['pkg/driver/grpc/client.ts', 'pkg/worlds/ironcore/runtime/client.ts'],
+    },
     { file: 'pkg/driver/grpc/client.ts', by: ['pkg/operator/drivers.ts'] },
     { file: 'pkg/driver/gated-driver.ts', by: ['pkg/operator/drivers.ts'] },
     // The runtimes of IronCore.
-    { file: 'pkg/ironcore-runtime/client.ts', by: ['pkg/worlds/ironcore/runtimes.ts'] },
-    { file: 'pkg/ironcore-runtime/gated-runtime.ts', by: ['pkg/worlds/ironcore/runtimes.ts'] },
+    { file: 'pkg/worlds/ironcore/runtime/client.ts', by: ['pkg/worlds/ironcore/runtimes.ts'] },
+    { file: 'pkg/worlds/ironcore/runtime/gated-runtime.ts', by: ['pkg/worlds/ironcore/runtimes.ts'] },
     // The gates. The one that is always open is for Events, which only report.
-    { file: 'pkg/gate/leader-gate.ts', by: ['pkg/operator/election.ts'] },
+    { file: 'pkg/kube/gate/leader-gate.ts', by: ['pkg/operator/election.ts'] },
     {
-      file: 'pkg/gate/fence.ts',
-      by: ['pkg/leader/lease-thread-main.ts', 'pkg/operator/election.ts'],
+      file: 'pkg/kube/gate/fence.ts',
+      by: ['pkg/kube/leader/lease-thread-main.ts', 'pkg/operator/election.ts'],
     },
   ])('has $file used by $by alone', ({ file, by }) => {
     expect(manager).toContain(file);
@@ -159,7 +165,9 @@ describe('a manager', () => {
   });
 
   test('does not contain any driver: those are processes of their own', () => {
-    expect([...manager].filter((file) => file.startsWith('pkg/drivers/'))).toEqual([]);
+    expect(
+      [...manager].filter((file) => /^(?:pkg\/drivers|packages\/providers|pkg\/worlds\/[^/]*\/driver)\//.test(file)),
+    ).toEqual([]);
   });
 });
 
@@ -167,20 +175,21 @@ describe('what decides', () => {
   test('loads nothing that could reach an API server or a provider by itself', () => {
     const deciding = sourcesOf(
       'pkg/controllers',
+      'pkg/worlds/*/controllers',
       'pkg/drain',
-      'pkg/reconcile',
-      'pkg/activity',
-      'pkg/events',
-      'pkg/targets',
+      'pkg/work/reconcile',
+      'pkg/work/activity',
+      'pkg/kube/events',
+      'pkg/kube/targets',
     );
     const loaded = [...loadedBy(deciding)];
 
     const hands = ['dispatchers', 'transport', 'mutate', 'gated-writer', 'lease-client'].map(
-      (name) => `pkg/kube/${name}.ts`,
+      (name) => `pkg/kube/client/${name}.ts`,
     );
     expect(deciding.length).toBeGreaterThan(100);
     const isHand = (file: string): boolean =>
-      hands.includes(file) || file.startsWith('pkg/driver/grpc/') || file === 'pkg/ironcore-runtime/client.ts';
+      hands.includes(file) || file.startsWith('pkg/driver/grpc/') || file === 'pkg/worlds/ironcore/runtime/client.ts';
     expect(loaded.filter(isHand)).toEqual([]);
     expect(loaded.flatMap((file) => moduleAt(file).packages.filter((name) => REACHES_OUT.test(name)))).toEqual([]);
   });

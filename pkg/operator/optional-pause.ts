@@ -1,4 +1,4 @@
-import { isForbiddenOrNotServed } from '../kube/errors.ts';
+import { isForbiddenOrNotServed } from '../kube/client/errors.ts';
 
 /** Whether a kind that is optional may be read now is asked so often at first, and so often in the end. */
 export const OPTIONAL_FIRST_MS = 2_000;

@@ -2,9 +2,9 @@ import { describe, expect, test } from '@jest/globals';
 
 import type { Lease } from '../apis/wire.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import type { Occurrence } from '../events/correlator.ts';
-import type { OutageChangeListener } from '../gate/outages.ts';
-import type { Outage } from '../gate/outage.ts';
+import type { Occurrence } from '../kube/events/correlator.ts';
+import type { OutageChangeListener } from '../kube/gate/outages.ts';
+import type { Outage } from '../kube/gate/outage.ts';
 import { OutageReports } from './outage-reports.ts';
 
 const SINCE = Date.UTC(2026, 0, 1);

@@ -1,17 +1,17 @@
 import type { Lease } from '../apis/wire.ts';
-import type { Clock } from '../clock/clock.ts';
-import { subjectOf } from '../events/event-object.ts';
-import type { Recorder } from '../events/recorder.ts';
-import { CONTROL } from '../gate/gate.ts';
-import type { Outages } from '../gate/outages.ts';
+import type { Clock } from '../base/clock/clock.ts';
+import { subjectOf } from '../kube/events/event-object.ts';
+import type { Recorder } from '../kube/events/recorder.ts';
+import { CONTROL } from '../kube/gate/gate.ts';
+import type { Outages } from '../kube/gate/outages.ts';
 import {
   describeBlockingOutages,
   describeLength,
   describeOutage,
   type OutageChange,
   type Outage,
-} from '../gate/outage.ts';
-import { leases } from '../kube/resource.ts';
+} from '../kube/gate/outage.ts';
+import { leases } from '../kube/client/resource.ts';
 
 /** A leadership on whose Lease outages are reported. */
 export interface OutageListener {

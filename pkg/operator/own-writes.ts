@@ -1,7 +1,7 @@
 import type { KubeObject } from '../apis/meta.ts';
-import type { Informer } from '../cache/lister.ts';
-import type { ObjectIdentity } from '../kube/client.ts';
-import type { WriteObserver } from '../kube/gated-writer.ts';
+import type { Informer } from '../kube/cache/lister.ts';
+import type { ObjectIdentity } from '../kube/client/client.ts';
+import type { WriteObserver } from '../kube/client/gated-writer.ts';
 import type { Resource } from '../apis/resource.ts';
 
 /** Hands the answers of our own writes to the caches that hold such objects, so that the next pass reads them. */

@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 
-import { ClusterContinuity } from '../cache/cluster-continuity.ts';
+import { ClusterContinuity } from '../kube/cache/cluster-continuity.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import { RefusedError } from '../gate/outage.ts';
-import type { ProbedCluster } from '../gate/outage-detector.ts';
-import { ApiError } from '../kube/errors.ts';
-import { machines } from '../kube/resource.ts';
+import { RefusedError } from '../kube/gate/outage.ts';
+import type { ProbedCluster } from '../kube/gate/outage-detector.ts';
+import { ApiError } from '../kube/client/errors.ts';
+import { machines } from '../kube/client/resource.ts';
 import { type ProbedKind, probesOf } from './probes.ts';
 
 const signal = new AbortController().signal;

@@ -1,12 +1,12 @@
-import { reachPresent, type CacheSource } from '../cache/reach-present.ts';
-import { unlessRefused, type ClusterContinuity } from '../cache/cluster-continuity.ts';
-import { requireListedIsStored } from '../cache/observed-history.ts';
-import type { ReflectedInformer } from '../cache/reflected-informer.ts';
+import { reachPresent, type CacheSource } from '../kube/cache/reach-present.ts';
+import { unlessRefused, type ClusterContinuity } from '../kube/cache/cluster-continuity.ts';
+import { requireListedIsStored } from '../kube/cache/observed-history.ts';
+import type { ReflectedInformer } from '../kube/cache/reflected-informer.ts';
 import type { KubeObject } from '../apis/meta.ts';
-import { RefusedError } from '../gate/outage.ts';
-import type { ProbedCluster } from '../gate/outage-detector.ts';
-import type { Cluster } from '../gate/gate.ts';
-import { isForbiddenOrNotServed } from '../kube/errors.ts';
+import { RefusedError } from '../kube/gate/outage.ts';
+import type { ProbedCluster } from '../kube/gate/outage-detector.ts';
+import type { Cluster } from '../kube/gate/gate.ts';
+import { isForbiddenOrNotServed } from '../kube/client/errors.ts';
 
 /** A cache, and how it is brought up to date. */
 export interface ProbedKind extends CacheSource {

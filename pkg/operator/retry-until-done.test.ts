@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import { ApiError } from '../kube/errors.ts';
-import { HttpReader } from '../kube/http-reader.ts';
-import { nodes } from '../kube/resource.ts';
-import type { Transport } from '../kube/transport.ts';
-import { silentLogger } from '../log/logger.ts';
+import { ApiError } from '../kube/client/errors.ts';
+import { HttpReader } from '../kube/client/http-reader.ts';
+import { nodes } from '../kube/client/resource.ts';
+import type { Transport } from '../kube/client/transport.ts';
+import { silentLogger } from '../base/log/logger.ts';
 import { HeldWork } from '../health/held-work.ts';
 import { retryUnlessRefused, retryUntilDone } from './retry-until-done.ts';
 

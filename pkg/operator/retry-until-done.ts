@@ -1,9 +1,9 @@
-import { ReconnectBackoff } from '../cache/reconnect-backoff.ts';
-import type { Clock } from '../clock/clock.ts';
+import { ReconnectBackoff } from '../kube/cache/reconnect-backoff.ts';
+import type { Clock } from '../base/clock/clock.ts';
 import type { WorkHold } from '../health/held-work.ts';
-import { ApiError, isForbiddenOrNotServed, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
-import { type Logger, silentLogger } from '../log/logger.ts';
-import type { Random } from '../random/random.ts';
+import { ApiError, isForbiddenOrNotServed, REFUSAL_PATIENCE_MS } from '../kube/client/errors.ts';
+import { type Logger, silentLogger } from '../base/log/logger.ts';
+import type { Random } from '../base/random/random.ts';
 
 /** What is waited for is asked so often at least: work is held meanwhile. */
 const LONGEST_PAUSE_MS = 5_000;

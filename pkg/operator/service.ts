@@ -1,4 +1,4 @@
-import type { Member } from '../process/lifecycle.ts';
+import type { Member } from './process/lifecycle.ts';
 
 /** What a process serves besides health and metrics: it listens from before it leads, and answers once the work of its leadership has begun. */
 export interface Service extends Member {

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import { CONTROL } from '../gate/gate.ts';
-import type { OutageChangeListener, Outages } from '../gate/outages.ts';
+import { CONTROL } from '../kube/gate/gate.ts';
+import type { OutageChangeListener, Outages } from '../kube/gate/outages.ts';
 import { HeldWork } from '../health/held-work.ts';
-import { ApiError } from '../kube/errors.ts';
-import { type LogFields, silentLogger } from '../log/logger.ts';
-import type { Permission } from '../preflight/permissions.ts';
+import { ApiError } from '../kube/client/errors.ts';
+import { type LogFields, silentLogger } from '../base/log/logger.ts';
+import type { Permission } from './preflight/permissions.ts';
 import type { ClusterAccess } from './clusters.ts';
 import { StartCheck } from './start-check.ts';
 

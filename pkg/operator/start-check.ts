@@ -1,22 +1,22 @@
 import { GROUP, VERSION } from '../apis/machine/v1alpha1/group.ts';
-import type { Clock } from '../clock/clock.ts';
-import { CONTROL } from '../gate/gate.ts';
-import type { Outages } from '../gate/outages.ts';
+import type { Clock } from '../base/clock/clock.ts';
+import { CONTROL } from '../kube/gate/gate.ts';
+import type { Outages } from '../kube/gate/outages.ts';
 import type { HeldWork } from '../health/held-work.ts';
-import { AccessReviewer } from '../kube/access-review.ts';
-import { ApiError, isForbiddenOrNotServed, REFUSAL_PATIENCE_MS } from '../kube/errors.ts';
-import { readSchemas } from '../kube/open-api.ts';
-import type { Logger } from '../log/logger.ts';
-import { describeUnknown, type Schema, unknownFields } from '../preflight/known-fields.ts';
-import { describeMissing } from '../preflight/missing-grants.ts';
-import type { Permission } from '../preflight/permissions.ts';
-import { refusedOf, review } from '../preflight/refused.ts';
-import { CannotStartError, type Member } from '../process/lifecycle.ts';
+import { AccessReviewer } from '../kube/client/access-review.ts';
+import { ApiError, isForbiddenOrNotServed, REFUSAL_PATIENCE_MS } from '../kube/client/errors.ts';
+import { readSchemas } from '../kube/client/open-api.ts';
+import type { Logger } from '../base/log/logger.ts';
+import { describeUnknown, type Schema, unknownFields } from './preflight/known-fields.ts';
+import { describeMissing } from './preflight/missing-grants.ts';
+import type { Permission } from './preflight/permissions.ts';
+import { refusedOf, review } from './preflight/refused.ts';
+import { CannotStartError, type Member } from './process/lifecycle.ts';
 import { describeUnauthorized, startTogether } from './cannot-start.ts';
 import { type ClusterAccess, type Clusters, membersOf } from './clusters.ts';
 import { quiet, retryUnlessRefused } from './retry-until-done.ts';
 import { untilOutage } from './target-readiness.ts';
-import type { Random } from '../random/random.ts';
+import type { Random } from '../base/random/random.ts';
 
 export interface StartCheckOptions {
   readonly clusters: Clusters;

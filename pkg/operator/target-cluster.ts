@@ -1,11 +1,11 @@
 import type { Pod } from '../apis/wire.ts';
 import { podsOnNode } from '../drain/node-pods.ts';
-import type { Gate } from '../gate/gate.ts';
-import type { Interceptor } from '../gate/interceptor.ts';
-import type { ApiError } from '../kube/errors.ts';
-import { HttpListWatch, type ListWatch } from '../kube/list-watch.ts';
-import { pods } from '../kube/resource.ts';
-import type { Target } from '../targets/targets.ts';
+import type { Gate } from '../kube/gate/gate.ts';
+import type { Interceptor } from '../kube/gate/interceptor.ts';
+import type { ApiError } from '../kube/client/errors.ts';
+import { HttpListWatch, type ListWatch } from '../kube/client/list-watch.ts';
+import { pods } from '../kube/client/resource.ts';
+import type { Target } from '../kube/targets/targets.ts';
 import { addKinds, type CachingProcess, type Informers } from './cached/kind.ts';
 import { TARGET_KINDS } from './cached/target.ts';
 import { ClusterCaches, type ClusterCachesOptions } from './cluster-caches.ts';

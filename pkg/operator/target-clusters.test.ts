@@ -1,14 +1,14 @@
 import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import { SystemClock } from '../clock/system-clock.ts';
+import { SystemClock } from '../base/clock/system-clock.ts';
 import { HeldWork } from '../health/held-work.ts';
-import { silentLogger } from '../log/logger.ts';
-import { clockMetrics } from '../metrics/clock.ts';
-import { kubeMetrics } from '../metrics/kube.ts';
-import type { Outages } from '../gate/outages.ts';
+import { silentLogger } from '../base/log/logger.ts';
+import { clockMetrics } from '../base/metrics/clock.ts';
+import { kubeMetrics } from '../base/metrics/kube.ts';
+import type { Outages } from '../kube/gate/outages.ts';
 import type { CachingProcess } from './cached/kind.ts';
-import { MACHINE_LEASE } from '../leader/names.ts';
+import { MACHINE_LEASE } from '../kube/leader/names.ts';
 import { type OpenOptions, TargetClusters } from './target-clusters.ts';
 
 const KUBECONFIG = JSON.stringify({

@@ -1,10 +1,10 @@
 import type { Pod } from '../apis/wire.ts';
-import type { Cluster, Gate } from '../gate/gate.ts';
-import type { Interceptor } from '../gate/interceptor.ts';
-import { foreignEndpoint } from '../kube/config.ts';
-import type { ListWatch } from '../kube/list-watch.ts';
-import { nodes } from '../kube/resource.ts';
-import type { Member } from '../process/lifecycle.ts';
+import type { Cluster, Gate } from '../kube/gate/gate.ts';
+import type { Interceptor } from '../kube/gate/interceptor.ts';
+import { foreignEndpoint } from '../kube/client/config.ts';
+import type { ListWatch } from '../kube/client/list-watch.ts';
+import { nodes } from '../kube/client/resource.ts';
+import type { Member } from './process/lifecycle.ts';
 import type { CachingProcess } from './cached/kind.ts';
 import type { ClusterCachesOptions } from './cluster-caches.ts';
 import { accessTo, type ClusterAccess, type ClustersOptions } from './clusters.ts';

@@ -1,14 +1,14 @@
-import { reachPresent, type CacheSource } from '../cache/reach-present.ts';
-import type { Clock } from '../clock/clock.ts';
-import { untilAborted } from '../clock/deadline.ts';
-import type { Outages } from '../gate/outages.ts';
-import type { Cluster } from '../gate/gate.ts';
+import { reachPresent, type CacheSource } from '../kube/cache/reach-present.ts';
+import type { Clock } from '../base/clock/clock.ts';
+import { untilAborted } from '../base/clock/deadline.ts';
+import type { Outages } from '../kube/gate/outages.ts';
+import type { Cluster } from '../kube/gate/gate.ts';
 import type { HeldWork } from '../health/held-work.ts';
-import type { Logger } from '../log/logger.ts';
-import { requeue } from '../reconcile/result.ts';
-import type { Reconcile } from '../reconcile/worker.ts';
+import type { Logger } from '../base/log/logger.ts';
+import { requeue } from '../work/reconcile/result.ts';
+import type { Reconcile } from '../work/reconcile/worker.ts';
 import { retryUntilDone } from './retry-until-done.ts';
-import type { Random } from '../random/random.ts';
+import type { Random } from '../base/random/random.ts';
 
 /** What the readiness of a target is found out with. */
 export interface TargetReadinessOptions {

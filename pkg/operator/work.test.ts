@@ -2,15 +2,15 @@ import { describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import { CONTROL } from '../gate/gate.ts';
-import { Outages } from '../gate/outages.ts';
+import { CONTROL } from '../kube/gate/gate.ts';
+import { Outages } from '../kube/gate/outages.ts';
 import { HeldWork } from '../health/held-work.ts';
-import { silentLogger } from '../log/logger.ts';
-import { gateMetrics } from '../metrics/gate.ts';
-import { queueMetrics } from '../metrics/queue.ts';
-import { reconcileMetrics } from '../metrics/reconcile.ts';
-import type { Controller } from '../reconcile/controller.ts';
-import { stop } from '../reconcile/result.ts';
+import { silentLogger } from '../base/log/logger.ts';
+import { gateMetrics } from '../base/metrics/gate.ts';
+import { queueMetrics } from '../base/metrics/queue.ts';
+import { reconcileMetrics } from '../base/metrics/reconcile.ts';
+import type { Controller } from '../work/reconcile/controller.ts';
+import { stop } from '../work/reconcile/result.ts';
 import { Work } from './work.ts';
 
 const never = new AbortController().signal;

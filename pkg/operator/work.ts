@@ -1,18 +1,18 @@
-import { reachPresent } from '../cache/reach-present.ts';
-import type { Clock } from '../clock/clock.ts';
-import { CONTROL } from '../gate/gate.ts';
-import type { Outages } from '../gate/outages.ts';
+import { reachPresent } from '../kube/cache/reach-present.ts';
+import type { Clock } from '../base/clock/clock.ts';
+import { CONTROL } from '../kube/gate/gate.ts';
+import type { Outages } from '../kube/gate/outages.ts';
 import type { HeldWork } from '../health/held-work.ts';
-import type { Logger } from '../log/logger.ts';
-import type { LeaderWork } from '../process/leadership.ts';
-import type { Controller } from '../reconcile/controller.ts';
-import { type Reconcile, Worker } from '../reconcile/worker.ts';
-import { Backoff } from '../workqueue/backoff.ts';
-import { KeyedQueue } from '../workqueue/keyed-queue.ts';
+import type { Logger } from '../base/log/logger.ts';
+import type { LeaderWork } from './process/leadership.ts';
+import type { Controller } from '../work/reconcile/controller.ts';
+import { type Reconcile, Worker } from '../work/reconcile/worker.ts';
+import { Backoff } from '../work/workqueue/backoff.ts';
+import { KeyedQueue } from '../work/workqueue/keyed-queue.ts';
 import type { OperatorMetrics } from './metrics.ts';
 import { retryUntilDone } from './retry-until-done.ts';
 import { type CachedCluster, TargetReadiness } from './target-readiness.ts';
-import type { Random } from '../random/random.ts';
+import type { Random } from '../base/random/random.ts';
 
 export interface WorkOptions {
   readonly lease: string;

@@ -1,7 +1,7 @@
-import { reachPresent } from '../cache/reach-present.ts';
-import { namespaces } from '../kube/resource.ts';
-import type { ApiError } from '../kube/errors.ts';
-import type { Target } from '../targets/targets.ts';
+import { reachPresent } from '../kube/cache/reach-present.ts';
+import { namespaces } from '../kube/client/resource.ts';
+import type { ApiError } from '../kube/client/errors.ts';
+import type { Target } from '../kube/targets/targets.ts';
 import type { ClusterAccess } from './clusters.ts';
 import { probesOf } from './probes.ts';
 import { TargetCluster, type TargetClusterOptions } from './target-cluster.ts';

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../apis/meta.ts';
 import type { Resource } from '../apis/resource.ts';
-import type { RoleFile } from '../preflight/roles/role.ts';
+import type { RoleFile } from './preflight/roles/role.ts';
 import type { AlsoRead, KindTable, ProcessRole } from './cached/kind.ts';
 
 /**

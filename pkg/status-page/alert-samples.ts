@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 
-import type { Clock } from '../clock/clock.ts';
+import type { Clock } from '../base/clock/clock.ts';
 import { ALERTS, type Sample } from '../fleet/alerts.ts';
 
 /** Metrics of which single values are looked at. */

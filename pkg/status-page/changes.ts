@@ -1,4 +1,4 @@
-import { toTimestamp } from '../clock/clock.ts';
+import { toTimestamp } from '../base/clock/clock.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** A snapshot in parts, each of them as it is sent. */

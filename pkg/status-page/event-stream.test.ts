@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import { silentLogger } from '../log/logger.ts';
+import { silentLogger } from '../base/log/logger.ts';
 import type { EncodedSnapshot } from './changes.ts';
 import { EventStream, MAX_READERS, type Sink } from './event-stream.ts';
 

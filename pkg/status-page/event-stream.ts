@@ -1,6 +1,6 @@
-import type { Clock } from '../clock/clock.ts';
-import { toTimestamp } from '../clock/clock.ts';
-import type { Logger } from '../log/logger.ts';
+import type { Clock } from '../base/clock/clock.ts';
+import { toTimestamp } from '../base/clock/clock.ts';
+import type { Logger } from '../base/log/logger.ts';
 import { changesBetween, type EncodedSnapshot, NOTHING_SENT } from './changes.ts';
 
 /** Where Events are written to: a response, as far as it is needed. */

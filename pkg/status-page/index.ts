@@ -1,8 +1,8 @@
 import { phaseOf } from '../apis/machine/v1alpha1/defaults.ts';
-import { toTimestamp } from '../clock/clock.ts';
+import { toTimestamp } from '../base/clock/clock.ts';
 import type { TreeObjects } from '../fleet/tree.ts';
 import { pendingAlerts } from '../fleet/alerts.ts';
-import { servesOwnKinds } from '../leader/names.ts';
+import { servesOwnKinds } from '../kube/leader/names.ts';
 import type { ObservedProcess } from '../operator/members.ts';
 import type { Operator } from '../operator/operator.ts';
 import { AlertSamples } from './alert-samples.ts';

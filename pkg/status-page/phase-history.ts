@@ -1,4 +1,4 @@
-import { toTimestamp } from '../clock/clock.ts';
+import { toTimestamp } from '../base/clock/clock.ts';
 import type { PhaseSample } from './view.ts';
 
 /** How often Machines are counted. */

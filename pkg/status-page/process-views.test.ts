@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
-import { toTimestamp } from '../clock/clock.ts';
-import type { ClusterState } from '../gate/outage-detector.ts';
+import { toTimestamp } from '../base/clock/clock.ts';
+import type { ClusterState } from '../kube/gate/outage-detector.ts';
 import { checkViews, clusterViews, driverViews, leaderViews } from './process-views.ts';
 
 const NOBODY = {

@@ -1,11 +1,11 @@
 import { optionalMember } from '../apis/optional-member.ts';
 import { shortText } from '../apis/short-text.ts';
-import { toTimestamp } from '../clock/clock.ts';
+import { toTimestamp } from '../base/clock/clock.ts';
 import type { Sample } from '../fleet/alerts.ts';
-import type { ClusterState } from '../gate/outage-detector.ts';
-import { describeOutage } from '../gate/outage.ts';
+import type { ClusterState } from '../kube/gate/outage-detector.ts';
+import { describeOutage } from '../kube/gate/outage.ts';
 import type { Readiness } from '../health/checks.ts';
-import type { LeaseElector } from '../leader/elector.ts';
+import type { LeaseElector } from '../kube/leader/elector.ts';
 import type { CheckView, ClusterView, DriverView, LeaderView } from './view.ts';
 
 /** A Lease that the process applies for; without elector, it works as if it held it. */

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-import type { Clock } from '../clock/clock.ts';
+import type { Clock } from '../base/clock/clock.ts';
 import type { Page } from '../health/page.ts';
-import type { Logger } from '../log/logger.ts';
+import type { Logger } from '../base/log/logger.ts';
 import { isAcceptedHost, isOwnRequest } from './accepted-host.ts';
 import { encode } from './changes.ts';
 import { EventStream } from './event-stream.ts';

@@ -1,13 +1,13 @@
 import { expect, test } from '@jest/globals';
 
-import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
-import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from '../controllers/ironcore/leases.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../kube/leader/names.ts';
+import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from './ironcore/controllers/leases.ts';
 import { alsoReadBy } from '../operator/caches.ts';
 import { OWN_KINDS } from '../operator/cached/own.ts';
 import { TARGET_KINDS } from '../operator/cached/target.ts';
 import type { ClusterCaches } from '../operator/cluster-caches.ts';
 import { WORLDS } from './index.ts';
-import { configFrom } from '../config/config.ts';
+import { configFrom } from '../operator/config/config.ts';
 import { WORLD_FLAGS } from './flags.ts';
 
 const { volumeAttachments } = TARGET_KINDS;

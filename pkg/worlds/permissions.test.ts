@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 
 import { parseManifests, type Manifest } from '../../hack/control-plane/apply.ts';
-import type { AccessAttributes } from '../kube/access-rules.ts';
-import { MACHINE_LEASE, MANAGER_LEASE } from '../leader/names.ts';
-import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from '../controllers/ironcore/leases.ts';
-import { describeMissing } from '../preflight/missing-grants.ts';
-import { type Permission, permissionsOf as permissionsWith } from '../preflight/permissions.ts';
-import type { Workload } from '../preflight/workload.ts';
+import type { AccessAttributes } from '../kube/client/access-rules.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../kube/leader/names.ts';
+import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from './ironcore/controllers/leases.ts';
+import { describeMissing } from '../operator/preflight/missing-grants.ts';
+import { type Permission, permissionsOf as permissionsWith } from '../operator/preflight/permissions.ts';
+import type { Workload } from '../operator/preflight/workload.ts';
 import { WORLDS } from './index.ts';
-import { configFrom } from '../config/config.ts';
+import { configFrom } from '../operator/config/config.ts';
 import { WORLD_FLAGS } from './flags.ts';
 
 const permissionsOf = (workload: Workload): readonly Permission[] => permissionsWith(workload, WORLDS);

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import type { Preconditions } from '../../pkg/kube/client.ts';
+import type { Preconditions } from '../../pkg/kube/client/client.ts';
 
 /** What is noted: bodies only of what destroys. */
 const RULES = {

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { ControlClient } from './control-client.ts';
-import type { JournalEntry } from '../../pkg/drivers/sim/journal.ts';
-import type { SimVM } from '../../pkg/drivers/sim/vm.ts';
+import type { JournalEntry } from '../../packages/providers/sim/journal.ts';
+import type { SimVM } from '../../packages/providers/sim/vm.ts';
 import { DriverProcess } from '../drivers/driver-process.ts';
 import type { CloudConsole } from './pool.ts';
 import type { Site } from './site.ts';

@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { Client } from 'undici';
 
-import type { WireSettings } from '../../pkg/drivers/sim/control-routes.ts';
-import type { FaultRule } from '../../pkg/drivers/sim/faults.ts';
-import type { NodeReadiness } from '../../pkg/drivers/sim/node.ts';
-import type { Latencies } from '../../pkg/drivers/sim/settings.ts';
-import type { PlantedVM, SimVM } from '../../pkg/drivers/sim/vm.ts';
+import type { WireSettings } from '../../packages/providers/sim/control-routes.ts';
+import type { FaultRule } from '../../packages/providers/sim/faults.ts';
+import type { NodeReadiness } from '../../packages/providers/sim/node.ts';
+import type { Latencies } from '../../packages/providers/sim/settings.ts';
+import type { PlantedVM, SimVM } from '../../packages/providers/sim/vm.ts';
 
 /** Programs take a moment to listen. */
 const START_MS = 60_000;

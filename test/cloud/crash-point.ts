@@ -1,7 +1,7 @@
 import { DriverError } from '../../pkg/driver/error.ts';
-import { RuntimeError } from '../../pkg/ironcore-runtime/error.ts';
-import { ApiError } from '../../pkg/kube/errors.ts';
-import type { Interceptor, Mutation } from '../../pkg/gate/interceptor.ts';
+import { RuntimeError } from '../../pkg/worlds/ironcore/runtime/error.ts';
+import { ApiError } from '../../pkg/kube/client/errors.ts';
+import type { Interceptor, Mutation } from '../../pkg/kube/gate/interceptor.ts';
 
 /**
  * What happens at a mutation. before: the process dies before it is sent. after: it dies when the answer has come, before

@@ -2,19 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Api } from '../../hack/control-plane/api.ts';
-import type { IronCoreMachine } from '../../pkg/apis/ironcore/machine.ts';
+import type { IronCoreMachine } from '../../pkg/worlds/ironcore/api/machine.ts';
 import {
   capacityFor,
   POOL_LEASE_NAMESPACE,
   readyCondition,
   type IronCoreMachinePool,
-} from '../../pkg/apis/ironcore/machine-pool.ts';
+} from '../../pkg/worlds/ironcore/api/machine-pool.ts';
 import type { List } from '../../pkg/apis/meta.ts';
-import { toMicroTimestamp } from '../../pkg/clock/clock.ts';
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { toMicroTimestamp } from '../../pkg/base/clock/clock.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';
-import { RuntimeClient } from '../../pkg/ironcore-runtime/client.ts';
-import { silentLogger } from '../../pkg/log/logger.ts';
+import { RuntimeClient } from '../../pkg/worlds/ironcore/runtime/client.ts';
+import { silentLogger } from '../../pkg/base/log/logger.ts';
 
 const GROUP = '/apis/compute.ironcore.dev/v1alpha1';
 const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${POOL_LEASE_NAMESPACE}/leases`;

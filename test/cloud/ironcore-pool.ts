@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Api } from '../../hack/control-plane/api.ts';
-import type { IronCoreMachine } from '../../pkg/apis/ironcore/machine.ts';
+import type { IronCoreMachine } from '../../pkg/worlds/ironcore/api/machine.ts';
 
 const LOOK_MS = 100;
 

@@ -1,4 +1,4 @@
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 
 /** A clock whose host is set to another time, and that can say that more time has passed; timers run as they do. */
 export class JumpingClock extends SystemClock {

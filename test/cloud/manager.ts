@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 
 import { freePort } from '../../hack/control-plane/ports.ts';
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import { configFrom } from '../../pkg/config/config.ts';
-import { silentLogger } from '../../pkg/log/logger.ts';
-import type { Logger } from '../../pkg/log/logger.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import { configFrom } from '../../pkg/operator/config/config.ts';
+import { silentLogger } from '../../pkg/base/log/logger.ts';
+import type { Logger } from '../../pkg/base/log/logger.ts';
 import { autoscaler } from '../../pkg/autoscaler/index.ts';
 import { controllers } from '../../pkg/controllers/index.ts';
 import type { ServedWorld } from '../../pkg/controllers/world.ts';

@@ -12,7 +12,7 @@ import { type ControlPlane, startControlPlane } from '../../hack/control-plane/c
 import { pkiFiles } from '../../hack/control-plane/pki.ts';
 import { freePort } from '../../hack/control-plane/ports.ts';
 import { PROGRAMS_VARIABLE, type IronCoreProgram } from '../../hack/ironcore/programs.ts';
-import { POOL_LEASE_NAMESPACE } from '../../pkg/apis/ironcore/machine-pool.ts';
+import { POOL_LEASE_NAMESPACE } from '../../pkg/worlds/ironcore/api/machine-pool.ts';
 import { eventually } from '../expect/eventually.ts';
 
 const GROUPS = ['compute', 'storage', 'networking', 'ipam', 'core'];

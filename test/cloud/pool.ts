@@ -9,7 +9,7 @@ import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Lease, Node, Secret } from '../../pkg/apis/wire.ts';
-import { canonicalIDOf, type SimVM } from '../../pkg/drivers/sim/vm.ts';
+import { canonicalIDOf, type SimVM } from '../../packages/providers/sim/vm.ts';
 import { eventually } from '../expect/eventually.ts';
 import { grant } from '../integration/shipped-roles.ts';
 import type { Site } from './site.ts';

@@ -2,17 +2,17 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 import type { Driver } from '../../pkg/driver/driver.ts';
 import { FencingGuard } from '../../pkg/driver/fencing.ts';
 import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';
 import { DriverServer } from '../../pkg/driver/grpc/server.ts';
-import type { FaultRule } from '../../pkg/drivers/sim/faults.ts';
-import { DEFAULT_SIM_SETTINGS } from '../../pkg/drivers/sim/settings.ts';
-import type { Latencies, SimSettings } from '../../pkg/drivers/sim/settings.ts';
-import { Simulation, type SimulationOptions } from '../../pkg/drivers/sim/simulation.ts';
-import type { SimVM } from '../../pkg/drivers/sim/vm.ts';
-import { silentLogger } from '../../pkg/log/logger.ts';
+import type { FaultRule } from '../../packages/providers/sim/faults.ts';
+import { DEFAULT_SIM_SETTINGS } from '../../packages/providers/sim/settings.ts';
+import type { Latencies, SimSettings } from '../../packages/providers/sim/settings.ts';
+import { Simulation, type SimulationOptions } from '../../packages/providers/sim/simulation.ts';
+import type { SimVM } from '../../packages/providers/sim/vm.ts';
+import { silentLogger } from '../../pkg/base/log/logger.ts';
 import type { CloudConsole } from './pool.ts';
 import type { Site } from './site.ts';
 

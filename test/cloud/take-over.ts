@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 
 import type { Api } from '../../hack/control-plane/api.ts';
-import type { IronCoreMachinePool } from '../../pkg/apis/ironcore/machine-pool.ts';
+import type { IronCoreMachinePool } from '../../pkg/worlds/ironcore/api/machine-pool.ts';
 import { TAKE_OVER_CLAIMS_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import { eventually } from '../expect/eventually.ts';
 

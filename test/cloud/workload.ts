@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 
 import type { Api } from '../../hack/control-plane/api.ts';
 import type { Node, Pod, VolumeAttachment } from '../../pkg/apis/wire.ts';
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 
 const ATTACHMENTS = '/apis/storage.k8s.io/v1/volumeattachments';
 const APP = { app: 'web' };

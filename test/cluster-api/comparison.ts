@@ -2,7 +2,7 @@ import {
   HAD_CONTROL_PLANE_ANNOTATION,
   HAD_KUBECONFIG_ANNOTATION,
   NODE_CLUSTER_ANNOTATION,
-} from '../../pkg/apis/cluster-api/keys.ts';
+} from '../../pkg/worlds/cluster-api/api/keys.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 
 /** Members that say when and how often something was written, not what. */

@@ -10,7 +10,7 @@ import { Component } from '../../hack/control-plane/component.ts';
 import type { Connection } from '../../hack/control-plane/connection.ts';
 import { openRun } from '../../hack/control-plane/ledger.ts';
 import { freePort } from '../../hack/control-plane/ports.ts';
-import { contractLabel } from '../../pkg/apis/cluster-api/contract.ts';
+import { contractLabel } from '../../pkg/worlds/cluster-api/api/contract.ts';
 
 const execute = promisify(execFile);
 

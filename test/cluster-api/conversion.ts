@@ -6,9 +6,9 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 
 import { createPki } from '../../hack/control-plane/pki.ts';
-import { CLUSTER_API_VERSIONED } from '../../pkg/apis/cluster-api/keys.ts';
+import { CLUSTER_API_VERSIONED } from '../../pkg/worlds/cluster-api/api/keys.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
-import { clusterAPIClusters, clusterAPIMachines } from '../../pkg/apis/cluster-api/resources.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../../pkg/worlds/cluster-api/api/resources.ts';
 
 interface Review {
   readonly request: {

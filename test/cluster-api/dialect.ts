@@ -1,11 +1,15 @@
 import path from 'node:path';
 
 import { readManifests, type Manifest } from '../../hack/control-plane/apply.ts';
-import { CLUSTER_API_GROUP, CLUSTER_API_VERSION, OLDER_CLUSTER_API_VERSION } from '../../pkg/apis/cluster-api/keys.ts';
+import {
+  CLUSTER_API_GROUP,
+  CLUSTER_API_VERSION,
+  OLDER_CLUSTER_API_VERSION,
+} from '../../pkg/worlds/cluster-api/api/keys.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
-import { apiVersionOf } from '../../pkg/kube/resource.ts';
+import { apiVersionOf } from '../../pkg/kube/client/resource.ts';
 import type { Resource } from '../../pkg/apis/resource.ts';
-import { clusterAPIClusters, clusterAPIMachines } from '../../pkg/apis/cluster-api/resources.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../../pkg/worlds/cluster-api/api/resources.ts';
 import { definitions } from './contestant.ts';
 
 interface Definition extends Manifest {

@@ -1,4 +1,4 @@
-import type { DriverMethod } from '../../pkg/drivers/sim/faults.ts';
+import type { DriverMethod } from '../../packages/providers/sim/faults.ts';
 import { HOUR } from '../durations.ts';
 import type { Point } from '../cloud/crash-point.ts';
 import type { Plan } from '../cloud/life.ts';

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import type { VerifyOptions } from '../../pkg/conformance/options.ts';
-import { RULES } from '../../pkg/conformance/rules/index.ts';
-import { Verification } from '../../pkg/conformance/verify.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import type { VerifyOptions } from '../../pkg/driver/conformance/options.ts';
+import { RULES } from '../../pkg/driver/conformance/rules/index.ts';
+import { Verification } from '../../pkg/driver/conformance/verify.ts';
 import type { DriverCall } from '../../pkg/driver/driver.ts';
 import { DriverError } from '../../pkg/driver/error.ts';
 import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';

@@ -1,9 +1,9 @@
 import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 import type { DriverCall, MachineRequest } from '../../pkg/driver/driver.ts';
 import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';
 import { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
-import { silentLogger } from '../../pkg/log/logger.ts';
+import { silentLogger } from '../../pkg/base/log/logger.ts';
 
 /** What stands in a Secret. */
 export type SecretTexts = Readonly<Record<string, string>>;

@@ -2,13 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 import type { Driver } from '../../pkg/driver/driver.ts';
 import { FencingGuard } from '../../pkg/driver/fencing.ts';
 import { parseDriverAddress } from '../../pkg/driver/grpc/address.ts';
 import { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
 import { DriverServer } from '../../pkg/driver/grpc/server.ts';
-import { silentLogger } from '../../pkg/log/logger.ts';
+import { silentLogger } from '../../pkg/base/log/logger.ts';
 
 /** A driver in this process, served on a socket, and a client for it. */
 export interface Served extends AsyncDisposable {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { Pod } from '../../pkg/apis/wire.ts';
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 import { eventually } from '../expect/eventually.ts';
 import { running } from './fleet.ts';
 import type { Installation } from './installation.ts';

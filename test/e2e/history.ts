@@ -1,6 +1,6 @@
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
-import { HttpListWatch } from '../../pkg/kube/list-watch.ts';
-import { machines } from '../../pkg/kube/resource.ts';
+import { HttpListWatch } from '../../pkg/kube/client/list-watch.ts';
+import { machines } from '../../pkg/kube/client/resource.ts';
 import { eventually } from '../expect/eventually.ts';
 import type { KubeSession } from '../integration/kube-session.ts';
 import { NAMESPACE } from './manifests.ts';

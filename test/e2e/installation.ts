@@ -10,7 +10,7 @@ import { kubeconfig, writeKubeconfig } from '../../hack/control-plane/kubeconfig
 import { freePort } from '../../hack/control-plane/ports.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
-import { machines, nodes } from '../../pkg/kube/resource.ts';
+import { machines, nodes } from '../../pkg/kube/client/resource.ts';
 import { applyCrds, type CrdSet } from '../env/crds.ts';
 import { KubeSession } from '../integration/kube-session.ts';
 import { LocalMachines } from './local-machines.ts';

@@ -1,5 +1,12 @@
 import type { KubeObject } from '../../pkg/apis/meta.ts';
-import { machineClasses, machineDeployments, machines, machineSets, nodes, secrets } from '../../pkg/kube/resource.ts';
+import {
+  machineClasses,
+  machineDeployments,
+  machines,
+  machineSets,
+  nodes,
+  secrets,
+} from '../../pkg/kube/client/resource.ts';
 import type { Resource } from '../../pkg/apis/resource.ts';
 import type { Installation } from './installation.ts';
 import { NAMESPACE } from './manifests.ts';

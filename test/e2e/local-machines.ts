@@ -2,8 +2,8 @@ import { existsSync, readdirSync } from 'node:fs';
 
 import { recordedMachines, recordMachines } from '../../cmd/demo/record-machines.ts';
 import type { LedgerRun } from '../../hack/control-plane/ledger.ts';
-import { endAll } from '../../pkg/drivers/local/end-all.ts';
-import type { LocalVM } from '../../pkg/drivers/local/vm.ts';
+import { endAll } from '../../packages/providers/local/end-all.ts';
+import type { LocalVM } from '../../packages/providers/local/vm.ts';
 import { isAlive, readProc } from '../../pkg/drivers/process-identity.ts';
 
 /** The provider's side of the story: the machines in a state directory of the local driver. */

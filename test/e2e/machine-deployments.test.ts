@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { MachineDeploymentStatus } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
-import { machineDeployments } from '../../pkg/kube/resource.ts';
+import { machineDeployments } from '../../pkg/kube/client/resource.ts';
 import { eventually } from '../expect/eventually.ts';
 import { isKept, running } from './fleet.ts';
 import { History, type Moment } from './history.ts';

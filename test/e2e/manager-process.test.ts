@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import packageJson from '../../package.json' with { type: 'json' };
 import { freePort } from '../../hack/control-plane/ports.ts';
-import { leases } from '../../pkg/kube/resource.ts';
+import { leases } from '../../pkg/kube/client/resource.ts';
 import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { KubeSession } from '../integration/kube-session.ts';

@@ -9,7 +9,7 @@ import type { Browser, Page } from 'playwright-core';
 import { freePort } from '../../hack/control-plane/ports.ts';
 import { bundle } from '../../hack/image/bundle.ts';
 import type { TreeNode, TreeObjects } from '../../pkg/fleet/tree.ts';
-import { machineDeployments } from '../../pkg/kube/resource.ts';
+import { machineDeployments } from '../../pkg/kube/client/resource.ts';
 import { machine } from '../builders.ts';
 import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';

@@ -1,4 +1,4 @@
-import type { HostClock } from '../../pkg/clock/host-clock.ts';
+import type { HostClock } from '../../pkg/base/clock/host-clock.ts';
 
 interface Timer {
   readonly atMs: number;

@@ -1,11 +1,11 @@
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Node, VolumeAttachment } from '../../pkg/apis/wire.ts';
-import { Store } from '../../pkg/cache/store.ts';
-import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/indexes/machine-indexes.ts';
+import { Store } from '../../pkg/kube/cache/store.ts';
+import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/operator/indexes/machine-indexes.ts';
 import type { NodeAccess } from '../../pkg/controllers/machines/node-access.ts';
 import { nodesRemovedWith } from '../../pkg/controllers/machines/node-owner.ts';
-import { ApiError } from '../../pkg/kube/errors.ts';
-import type { Target } from '../../pkg/targets/targets.ts';
+import { ApiError } from '../../pkg/kube/client/errors.ts';
+import type { Target } from '../../pkg/kube/targets/targets.ts';
 
 /** Nodes in memory; what is done to them is noted in `done`. */
 export class FakeNodes implements NodeAccess {

@@ -1,4 +1,4 @@
-import type { PassNotes } from '../../pkg/reconcile/object-pass/pass-notes.ts';
+import type { PassNotes } from '../../pkg/work/reconcile/object-pass/pass-notes.ts';
 
 /** The Events that a pass records when it was written. */
 export function eventsOf<Event>(notes: PassNotes<Event>): readonly Event[] {

@@ -15,19 +15,19 @@ import { machineSetMetrics } from '../../pkg/controllers/machine-set/metrics.ts'
 import { CreationBrake } from '../../pkg/controllers/replicas/creation-brake.ts';
 import type { ObjectEvent } from '../../pkg/controllers/replicas/events.ts';
 import type { Owner, OwnerPass } from '../../pkg/controllers/replicas/owner-controller.ts';
-import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/indexes/machine-indexes.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/indexes/owner-index.ts';
+import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/operator/indexes/machine-indexes.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/operator/indexes/owner-index.ts';
 import {
   machineDeployments,
   machineSets,
   machines as machineResource,
   nodes as nodeResource,
-} from '../../pkg/kube/resource.ts';
-import { silentLogger } from '../../pkg/log/logger.ts';
-import { Expectations } from '../../pkg/reconcile/expectations.ts';
-import { PassNotes } from '../../pkg/reconcile/object-pass/pass-notes.ts';
-import type { StepResult } from '../../pkg/reconcile/result.ts';
-import type { Target, Targets } from '../../pkg/targets/targets.ts';
+} from '../../pkg/kube/client/resource.ts';
+import { silentLogger } from '../../pkg/base/log/logger.ts';
+import { Expectations } from '../../pkg/work/reconcile/expectations.ts';
+import { PassNotes } from '../../pkg/work/reconcile/object-pass/pass-notes.ts';
+import type { StepResult } from '../../pkg/work/reconcile/result.ts';
+import type { Target, Targets } from '../../pkg/kube/targets/targets.ts';
 import { MemoryClient, type NotedWrite } from '../memory-client.ts';
 import { MemoryInformer } from '../memory-informer.ts';
 import { FakeClock } from './fake-clock.ts';

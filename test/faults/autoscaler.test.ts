@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
-import type { FaultRule } from '../../pkg/drivers/sim/faults.ts';
+import type { FaultRule } from '../../packages/providers/sim/faults.ts';
 import { PODS_PER_MACHINE, ScaledGroups } from '../cloud/node-groups.ts';
 import { SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { HOUR } from '../durations.ts';
-import type { Interceptor } from '../../pkg/gate/interceptor.ts';
+import type { Interceptor } from '../../pkg/kube/gate/interceptor.ts';
 import { JumpingClock } from '../cloud/jumping-clock.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';

@@ -6,9 +6,9 @@ import PQueue from 'p-queue';
 
 import { HOUR } from '../durations.ts';
 import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
-import { toTimestamp } from '../../pkg/clock/clock.ts';
+import { toTimestamp } from '../../pkg/base/clock/clock.ts';
 import { DRIVER_CODES, type DriverCode } from '../../pkg/driver/error.ts';
-import type { FaultRule, DriverMethod } from '../../pkg/drivers/sim/faults.ts';
+import type { FaultRule, DriverMethod } from '../../packages/providers/sim/faults.ts';
 import { JumpingClock } from '../cloud/jumping-clock.ts';
 import { type FaultRow, isSound, type Outcome, Trial } from '../cloud/trial.ts';
 import type { SimulatedCloud } from '../cloud/sim-cloud.ts';

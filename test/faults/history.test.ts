@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
 import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Event } from '../../pkg/apis/wire.ts';
-import { toTimestamp } from '../../pkg/clock/clock.ts';
+import { toTimestamp } from '../../pkg/base/clock/clock.ts';
 import { Backup } from '../cloud/backup.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';

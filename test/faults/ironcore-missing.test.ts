@@ -5,9 +5,9 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
 import { type ControlPlane, startControlPlane } from '../../hack/control-plane/control-plane.ts';
-import type { IronCoreMachine } from '../../pkg/apis/ironcore/machine.ts';
-import type { IronCoreMachinePool } from '../../pkg/apis/ironcore/machine-pool.ts';
-import type { IronCoreVolume } from '../../pkg/apis/ironcore/volume.ts';
+import type { IronCoreMachine } from '../../pkg/worlds/ironcore/api/machine.ts';
+import type { IronCoreMachinePool } from '../../pkg/worlds/ironcore/api/machine-pool.ts';
+import type { IronCoreVolume } from '../../pkg/worlds/ironcore/api/volume.ts';
 import {
   DELETION_SENT_ANNOTATION,
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
@@ -15,11 +15,11 @@ import {
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { List } from '../../pkg/apis/meta.ts';
 import type { Event, Lease } from '../../pkg/apis/wire.ts';
-import { toMicroTimestamp, toTimestamp } from '../../pkg/clock/clock.ts';
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import { MachineState } from '../../pkg/ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
-import type { RuntimeMachine } from '../../pkg/ironcore-runtime/runtime.ts';
-import { IriRuntime } from '../../pkg/ironcore-runtime/sim/runtime.ts';
+import { toMicroTimestamp, toTimestamp } from '../../pkg/base/clock/clock.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import { MachineState } from '../../pkg/worlds/ironcore/runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import type { RuntimeMachine } from '../../pkg/worlds/ironcore/runtime/runtime.ts';
+import { IriRuntime } from '../../pkg/worlds/ironcore/runtime/sim/runtime.ts';
 import { namespace, type TestNamespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { OperatorSession } from '../integration/operator-session.ts';

@@ -7,8 +7,8 @@ import { createChannel, createClient } from 'nice-grpc';
 
 import { parseManifests } from '../../hack/control-plane/apply.ts';
 import { CloudProviderDefinition } from '../../pkg/autoscaler/gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
-import type { Interceptor } from '../../pkg/gate/interceptor.ts';
-import { ApiError } from '../../pkg/kube/errors.ts';
+import type { Interceptor } from '../../pkg/kube/gate/interceptor.ts';
+import { ApiError } from '../../pkg/kube/client/errors.ts';
 import { Audit } from '../cloud/audit.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';

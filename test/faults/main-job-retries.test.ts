@@ -9,7 +9,7 @@ import { QUICK, SimulatedCloud } from '../cloud/sim-cloud.ts';
 import { Site } from '../cloud/site.ts';
 import { eventually } from '../expect/eventually.ts';
 import { sampled } from '../expect/sampled.ts';
-import type { Interceptor } from '../../pkg/gate/interceptor.ts';
+import type { Interceptor } from '../../pkg/kube/gate/interceptor.ts';
 
 /*
  * Machines that cannot be created, and many events that mean nothing: the provider is asked when back-off says so, never

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import { otherIDOf } from '../../pkg/drivers/sim/vm.ts';
+import { otherIDOf } from '../../packages/providers/sim/vm.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';
 import { SimulatedCloud } from '../cloud/sim-cloud.ts';

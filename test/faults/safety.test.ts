@@ -7,10 +7,10 @@ import {
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import type { Event, Node } from '../../pkg/apis/wire.ts';
-import { toTimestamp } from '../../pkg/clock/clock.ts';
-import type { FaultRule } from '../../pkg/drivers/sim/faults.ts';
-import type { Interceptor } from '../../pkg/gate/interceptor.ts';
-import { silentLogger, type Logger } from '../../pkg/log/logger.ts';
+import { toTimestamp } from '../../pkg/base/clock/clock.ts';
+import type { FaultRule } from '../../packages/providers/sim/faults.ts';
+import type { Interceptor } from '../../pkg/kube/gate/interceptor.ts';
+import { silentLogger, type Logger } from '../../pkg/base/log/logger.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';
 import { QUICK, SimulatedCloud, type SimCloudOptions } from '../cloud/sim-cloud.ts';

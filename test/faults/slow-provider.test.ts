@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
-import type { FaultRule } from '../../pkg/drivers/sim/faults.ts';
+import type { FaultRule } from '../../packages/providers/sim/faults.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';
 import { QUICK, SimulatedCloud } from '../cloud/sim-cloud.ts';

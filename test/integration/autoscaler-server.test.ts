@@ -17,10 +17,10 @@ import { GrpcServer } from '../../pkg/autoscaler/grpc-server.ts';
 import { autoscalerMetrics } from '../../pkg/autoscaler/metrics.ts';
 import type { Rpcs } from '../../pkg/autoscaler/rpcs.ts';
 import { ReloadedServerCredentials, TlsFileError } from '../../pkg/driver/grpc/reloaded-server-credentials.ts';
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import type { ListenAddress } from '../../pkg/config/autoscaler.ts';
-import { silentLogger, type LogFields, type Logger } from '../../pkg/log/logger.ts';
-import { createRegistry } from '../../pkg/metrics/registry.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import type { ListenAddress } from '../../pkg/operator/config/autoscaler.ts';
+import { silentLogger, type LogFields, type Logger } from '../../pkg/base/log/logger.ts';
+import { createRegistry } from '../../pkg/base/metrics/registry.ts';
 import { eventually } from '../expect/eventually.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 

@@ -16,9 +16,9 @@ import {
   CloudProviderDefinition,
   InstanceStatus_InstanceState as State,
 } from '../../pkg/autoscaler/gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
-import { strategicPatch } from '../../pkg/kube/patch.ts';
-import { leases, machineClasses, machineDeployments, nodes } from '../../pkg/kube/resource.ts';
-import { MACHINE_LEASE, MANAGER_LEASE } from '../../pkg/leader/names.ts';
+import { strategicPatch } from '../../pkg/kube/client/patch.ts';
+import { leases, machineClasses, machineDeployments, nodes } from '../../pkg/kube/client/resource.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../../pkg/kube/leader/names.ts';
 import { type BuiltMachineClass, machineClass } from '../builders.ts';
 import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';

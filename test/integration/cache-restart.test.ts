@@ -5,8 +5,8 @@ import { expect, test } from '@jest/globals';
 
 import { keyOf } from '../../pkg/apis/meta.ts';
 import type { Secret } from '../../pkg/apis/wire.ts';
-import type { New } from '../../pkg/kube/client.ts';
-import { secrets } from '../../pkg/kube/resource.ts';
+import type { New } from '../../pkg/kube/client/client.ts';
+import { secrets } from '../../pkg/kube/client/resource.ts';
 import { privateControlPlane } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { FaultProxy } from '../proxy/fault-proxy.ts';

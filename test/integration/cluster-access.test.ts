@@ -4,12 +4,12 @@ import { describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
 import { HOUR } from '../durations.ts';
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import { CONTROL } from '../../pkg/gate/gate.ts';
-import { machines, nodes } from '../../pkg/kube/resource.ts';
-import { silentLogger } from '../../pkg/log/logger.ts';
-import { clockMetrics } from '../../pkg/metrics/clock.ts';
-import { kubeMetrics } from '../../pkg/metrics/kube.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import { CONTROL } from '../../pkg/kube/gate/gate.ts';
+import { machines, nodes } from '../../pkg/kube/client/resource.ts';
+import { silentLogger } from '../../pkg/base/log/logger.ts';
+import { clockMetrics } from '../../pkg/base/metrics/clock.ts';
+import { kubeMetrics } from '../../pkg/base/metrics/kube.ts';
 import { openCluster } from '../../pkg/operator/clusters.ts';
 import type { ClusterAccess } from '../../pkg/operator/clusters.ts';
 import { connect } from '../env/environment.ts';

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { expect, test } from '@jest/globals';
 
 import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
-import type { ClusterAPICluster } from '../../pkg/apis/cluster-api/cluster.ts';
-import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
+import type { ClusterAPICluster } from '../../pkg/worlds/cluster-api/api/cluster.ts';
+import type { ClusterAPIMachine } from '../../pkg/worlds/cluster-api/api/machine.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import { ContractSimulator, SIM_MACHINE } from '../contract-simulator.ts';
 import { privateApiServer } from '../env/api-server.ts';

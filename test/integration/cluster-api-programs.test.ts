@@ -9,8 +9,8 @@ import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts
 import { resolveProgram } from '../../hack/control-plane/binaries.ts';
 import { pkiDirectory } from '../../hack/control-plane/connection.ts';
 import { pkiFiles } from '../../hack/control-plane/pki.ts';
-import type { ClusterAPICluster } from '../../pkg/apis/cluster-api/cluster.ts';
-import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
+import type { ClusterAPICluster } from '../../pkg/worlds/cluster-api/api/cluster.ts';
+import type { ClusterAPIMachine } from '../../pkg/worlds/cluster-api/api/machine.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import { definitions, PROVIDER_KINDS, startContestant } from '../cluster-api/contestant.ts';
 import { namespace, privateControlPlane, WITHOUT_KUBELETS } from '../env/environment.ts';

@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
 import type { ControlPlane } from '../../hack/control-plane/control-plane.ts';
-import type { ClusterAPICluster } from '../../pkg/apis/cluster-api/cluster.ts';
-import type { ClusterAPIMachine } from '../../pkg/apis/cluster-api/machine.ts';
+import type { ClusterAPICluster } from '../../pkg/worlds/cluster-api/api/cluster.ts';
+import type { ClusterAPIMachine } from '../../pkg/worlds/cluster-api/api/machine.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Event, Node } from '../../pkg/apis/wire.ts';
-import { CLUSTER_API_KINDS } from '../../pkg/controllers/cluster-api/kinds.ts';
+import { CLUSTER_API_KINDS } from '../../pkg/worlds/cluster-api/controllers/kinds.ts';
 import { attachVolume, detachVolume } from '../attachments.ts';
 import { DIALECTS, type Dialect } from '../cluster-api/dialect.ts';
 import {

@@ -8,7 +8,7 @@ import {
   machines,
   machineSets,
   pathOf,
-} from '../../pkg/kube/resource.ts';
+} from '../../pkg/kube/client/resource.ts';
 import type { Resource } from '../../pkg/apis/resource.ts';
 
 /** Any of the four kinds, as far as requests need it. */

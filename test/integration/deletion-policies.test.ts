@@ -8,8 +8,8 @@ import {
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import type { DeletionPolicy } from '../../pkg/controllers/machines/deletion-policy.ts';
-import { mergePatch } from '../../pkg/kube/patch.ts';
-import { events, machineClasses, machines, nodes } from '../../pkg/kube/resource.ts';
+import { mergePatch } from '../../pkg/kube/client/patch.ts';
+import { events, machineClasses, machines, nodes } from '../../pkg/kube/client/resource.ts';
 import { Workload } from '../cloud/workload.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineWorld } from './machine-world.ts';

@@ -9,7 +9,7 @@ import { writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
 import { Program } from '../e2e/program.ts';
 import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
-import { machineClasses, machineDeployments, machineSets } from '../../pkg/kube/resource.ts';
+import { machineClasses, machineDeployments, machineSets } from '../../pkg/kube/client/resource.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 import { MachineWorld } from './machine-world.ts';
 

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { expect, test } from '@jest/globals';
 
 import type { Node, Pod } from '../../pkg/apis/wire.ts';
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 import { privateControlPlane } from '../env/environment.ts';
 import { bootstrapToken, startKubelet } from '../env/kubelet.ts';
 import { eventually } from '../expect/eventually.ts';

@@ -2,10 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 
 import type { DrainProgress, PodRule } from '../../pkg/drain/drain.ts';
 import type { Node, Pod } from '../../pkg/apis/wire.ts';
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import { ApiError } from '../../pkg/kube/errors.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import { ApiError } from '../../pkg/kube/client/errors.ts';
 import { DrainLimits } from '../../pkg/drain/limits.ts';
-import type { RequestRecord } from '../../pkg/kube/transport.ts';
+import type { RequestRecord } from '../../pkg/kube/client/transport.ts';
 import { eventually } from '../expect/eventually.ts';
 import { connect } from '../env/environment.ts';
 import { DrainCluster } from './drain-cluster.ts';

@@ -6,9 +6,13 @@ import { afterAll, expect, test } from '@jest/globals';
 
 import { resolveProgram } from '../../hack/control-plane/binaries.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
-import { kwokProviderID } from '../../pkg/drivers/kwok/node.ts';
-import { KWOK_CLASS_ANNOTATION, KWOK_CLUSTER_ANNOTATION, KWOK_NAMESPACE_LABEL } from '../../pkg/drivers/kwok/tags.ts';
-import { endAll } from '../../pkg/drivers/local/end-all.ts';
+import { kwokProviderID } from '../../packages/providers/kwok/node.ts';
+import {
+  KWOK_CLASS_ANNOTATION,
+  KWOK_CLUSTER_ANNOTATION,
+  KWOK_NAMESPACE_LABEL,
+} from '../../packages/providers/kwok/tags.ts';
+import { endAll } from '../../packages/providers/local/end-all.ts';
 import { ControlClient } from '../cloud/control-client.ts';
 import { DriverProcess } from '../drivers/driver-process.ts';
 import { describeContract } from '../drivers/contract.ts';

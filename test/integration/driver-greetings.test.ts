@@ -4,12 +4,12 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import type { Gate } from '../../pkg/gate/gate.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import type { Gate } from '../../pkg/kube/gate/gate.ts';
 import { HeldWork } from '../../pkg/health/held-work.ts';
-import { type Logger, silentLogger } from '../../pkg/log/logger.ts';
-import { driverMetrics } from '../../pkg/metrics/driver.ts';
-import { createRegistry } from '../../pkg/metrics/registry.ts';
+import { type Logger, silentLogger } from '../../pkg/base/log/logger.ts';
+import { driverMetrics } from '../../pkg/base/metrics/driver.ts';
+import { createRegistry } from '../../pkg/base/metrics/registry.ts';
 import type { ClusterIdentity } from '../../pkg/operator/cluster-identity.ts';
 import { DriverGreetings } from '../../pkg/operator/driver-greetings.ts';
 import { openDrivers } from '../../pkg/operator/drivers.ts';

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ServerError, Status, createChannel, createClient, createServer } from 'nice-grpc';
 
 import { createPki, type PkiFiles, pkiFiles } from '../../hack/control-plane/pki.ts';
-import type { Clock } from '../../pkg/clock/clock.ts';
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import type { Clock } from '../../pkg/base/clock/clock.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 import type { Driver, DriverCall } from '../../pkg/driver/driver.ts';
 import { DriverError } from '../../pkg/driver/error.ts';
 import { FencingGuard } from '../../pkg/driver/fencing.ts';
@@ -22,7 +22,7 @@ import {
 import { DriverServiceDefinition } from '../../pkg/driver/grpc/gen/machine/driver/v1/driver.ts';
 import type { DriverServiceImplementation } from '../../pkg/driver/grpc/gen/machine/driver/v1/driver.ts';
 import { DriverServer } from '../../pkg/driver/grpc/server.ts';
-import { silentLogger } from '../../pkg/log/logger.ts';
+import { silentLogger } from '../../pkg/base/log/logger.ts';
 import { callOf, classOf, requestOf } from '../drivers/requests.ts';
 import { serve } from '../drivers/served.ts';
 import { eventually } from '../expect/eventually.ts';

@@ -6,7 +6,7 @@ import {
   TRIGGER_DELETION_ANNOTATION,
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
-import { machineDeployments, machineSets, machines, nodes } from '../../pkg/kube/resource.ts';
+import { machineDeployments, machineSets, machines, nodes } from '../../pkg/kube/client/resource.ts';
 import { eventually } from '../expect/eventually.ts';
 import { GardenerFork, type Generation } from './gardener-fork.ts';
 import { MachineSetWorld } from './machine-set-world.ts';

@@ -10,9 +10,9 @@ import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-
 import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
-import type { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
-import { toTimestamp } from '../../pkg/clock/clock.ts';
-import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/resource.ts';
+import type { ReflectedInformer } from '../../pkg/kube/cache/reflected-informer.ts';
+import { toTimestamp } from '../../pkg/base/clock/clock.ts';
+import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/client/resource.ts';
 import type { Resource } from '../../pkg/apis/resource.ts';
 import { eventually } from '../expect/eventually.ts';
 import { KubeSession } from './kube-session.ts';

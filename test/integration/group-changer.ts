@@ -4,15 +4,15 @@ import type { Mutated, Mutations } from '../../pkg/autoscaler/mutations.ts';
 import { mutations } from '../../pkg/autoscaler/mutations/index.ts';
 import { Places } from '../../pkg/autoscaler/places.ts';
 import { nodeAccess } from '../../pkg/controllers/machines/node-access.ts';
-import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/indexes/machine-indexes.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/indexes/owner-index.ts';
-import type { Interceptor } from '../../pkg/gate/interceptor.ts';
-import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/resource.ts';
-import { singleTarget } from '../../pkg/targets/single-target.ts';
-import type { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
+import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/operator/indexes/machine-indexes.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/operator/indexes/owner-index.ts';
+import type { Interceptor } from '../../pkg/kube/gate/interceptor.ts';
+import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/client/resource.ts';
+import { singleTarget } from '../../pkg/kube/targets/single-target.ts';
+import type { ReflectedInformer } from '../../pkg/kube/cache/reflected-informer.ts';
 import type { Connection } from '../../hack/control-plane/connection.ts';
-import type { Occurrence } from '../../pkg/events/correlator.ts';
-import { eventsAbout } from '../../pkg/events/event-sink.ts';
+import type { Occurrence } from '../../pkg/kube/events/correlator.ts';
+import { eventsAbout } from '../../pkg/kube/events/event-sink.ts';
 import { KubeSession } from './kube-session.ts';
 
 /** How long a client waits. */

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Gauge, Registry } from 'prom-client';
 
-import { silentLogger, type Logger } from '../../pkg/log/logger.ts';
+import { silentLogger, type Logger } from '../../pkg/base/log/logger.ts';
 import { freePort } from '../../hack/control-plane/ports.ts';
 import { Checks } from '../../pkg/health/checks.ts';
 import { Program } from '../e2e/program.ts';

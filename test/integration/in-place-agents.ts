@@ -6,11 +6,11 @@ import {
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../pkg/apis/machine/v1alpha1/phases.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
-import type { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
-import { toTimestamp } from '../../pkg/clock/clock.ts';
-import { isConflict, isNotFound } from '../../pkg/kube/errors.ts';
-import { mergePatch, mergePatchIfUnchanged, statusPatch } from '../../pkg/kube/patch.ts';
-import { machines, nodes } from '../../pkg/kube/resource.ts';
+import type { ReflectedInformer } from '../../pkg/kube/cache/reflected-informer.ts';
+import { toTimestamp } from '../../pkg/base/clock/clock.ts';
+import { isConflict, isNotFound } from '../../pkg/kube/client/errors.ts';
+import { mergePatch, mergePatchIfUnchanged, statusPatch } from '../../pkg/kube/client/patch.ts';
+import { machines, nodes } from '../../pkg/kube/client/resource.ts';
 import type { MachineSetWorld } from './machine-set-world.ts';
 
 const CONDITION = 'InPlaceUpdate';

@@ -8,11 +8,11 @@ import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts
 import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
 import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
-import type { IronCoreMachine } from '../../pkg/apis/ironcore/machine.ts';
+import type { IronCoreMachine } from '../../pkg/worlds/ironcore/api/machine.ts';
 import type { Secret } from '../../pkg/apis/wire.ts';
 import type { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
 import type { DriverError } from '../../pkg/driver/error.ts';
-import { IRONCORE_CLASS_ANNOTATION, IRONCORE_NAMESPACE_LABEL } from '../../pkg/drivers/ironcore/tags.ts';
+import { IRONCORE_CLASS_ANNOTATION, IRONCORE_NAMESPACE_LABEL } from '../../pkg/worlds/ironcore/driver/tags.ts';
 import { TestPool } from '../cloud/ironcore-pool.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Site } from '../cloud/site.ts';

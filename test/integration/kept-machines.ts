@@ -1,7 +1,7 @@
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Node, Pod } from '../../pkg/apis/wire.ts';
-import { mergePatch } from '../../pkg/kube/patch.ts';
-import { machines, nodes, pods } from '../../pkg/kube/resource.ts';
+import { mergePatch } from '../../pkg/kube/client/patch.ts';
+import { machines, nodes, pods } from '../../pkg/kube/client/resource.ts';
 import { forCreation, pod } from '../builders.ts';
 import { eventually } from '../expect/eventually.ts';
 import type { MachineWorld } from './machine-world.ts';

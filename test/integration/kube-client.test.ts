@@ -2,21 +2,28 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
 import type { KubeObject } from '../../pkg/apis/meta.ts';
-import { GateClosedError } from '../../pkg/gate/gate.ts';
-import type { Gate } from '../../pkg/gate/gate.ts';
-import type { New } from '../../pkg/kube/client.ts';
-import { ApiError, mayHaveHappened } from '../../pkg/kube/errors.ts';
-import { addressOf } from '../../pkg/kube/address.ts';
-import { MUTATE } from '../../pkg/kube/mutate.ts';
-import type { ReadCall } from '../../pkg/kube/transport.ts';
-import type { Interceptor } from '../../pkg/gate/interceptor.ts';
-import { mergePatch, mergePatchIfUnchanged, statusPatch, strategicPatch } from '../../pkg/kube/patch.ts';
-import { machineDeployments, machines, nodes, podDisruptionBudgets, pods, secrets } from '../../pkg/kube/resource.ts';
+import { GateClosedError } from '../../pkg/kube/gate/gate.ts';
+import type { Gate } from '../../pkg/kube/gate/gate.ts';
+import type { New } from '../../pkg/kube/client/client.ts';
+import { ApiError, mayHaveHappened } from '../../pkg/kube/client/errors.ts';
+import { addressOf } from '../../pkg/kube/client/address.ts';
+import { MUTATE } from '../../pkg/kube/client/mutate.ts';
+import type { ReadCall } from '../../pkg/kube/client/transport.ts';
+import type { Interceptor } from '../../pkg/kube/gate/interceptor.ts';
+import { mergePatch, mergePatchIfUnchanged, statusPatch, strategicPatch } from '../../pkg/kube/client/patch.ts';
+import {
+  machineDeployments,
+  machines,
+  nodes,
+  podDisruptionBudgets,
+  pods,
+  secrets,
+} from '../../pkg/kube/client/resource.ts';
 import type { Resource } from '../../pkg/apis/resource.ts';
-import { createThrottle } from '../../pkg/clock/throttle.ts';
+import { createThrottle } from '../../pkg/base/clock/throttle.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Pod, Secret } from '../../pkg/apis/wire.ts';
-import { kubeMetrics } from '../../pkg/metrics/kube.ts';
+import { kubeMetrics } from '../../pkg/base/metrics/kube.ts';
 import { connect, namespace } from '../env/environment.ts';
 import type { TestNamespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import { Api } from '../../hack/control-plane/api.ts';
-import { nodes } from '../../pkg/kube/resource.ts';
+import { nodes } from '../../pkg/kube/client/resource.ts';
 import { connect } from '../env/environment.ts';
 import type { HttpFaultProxy } from '../proxy/http-fault-proxy.ts';
 import { httpProxyFor, KubeSession } from './kube-session.ts';

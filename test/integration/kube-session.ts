@@ -3,23 +3,23 @@ import { join } from 'node:path';
 
 import type { Connection } from '../../hack/control-plane/connection.ts';
 import { pkiFiles } from '../../hack/control-plane/pki.ts';
-import { InformerSet } from '../../pkg/cache/informers.ts';
-import { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
-import type { InformerOptions } from '../../pkg/cache/reflected-informer.ts';
+import { InformerSet } from '../../pkg/kube/cache/informers.ts';
+import { ReflectedInformer } from '../../pkg/kube/cache/reflected-informer.ts';
+import type { InformerOptions } from '../../pkg/kube/cache/reflected-informer.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import type { Gate } from '../../pkg/gate/gate.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import type { Gate } from '../../pkg/kube/gate/gate.ts';
 import { fixedEndpoint } from '../../hack/control-plane/fixed-endpoint.ts';
-import type { Endpoint } from '../../pkg/kube/endpoint.ts';
-import { GatedWriter } from '../../pkg/kube/gated-writer.ts';
-import type { GatedWriterOptions } from '../../pkg/kube/gated-writer.ts';
-import { HttpReader } from '../../pkg/kube/http-reader.ts';
-import { HttpListWatch } from '../../pkg/kube/list-watch.ts';
-import type { Selection } from '../../pkg/kube/list-watch.ts';
+import type { Endpoint } from '../../pkg/kube/client/endpoint.ts';
+import { GatedWriter } from '../../pkg/kube/client/gated-writer.ts';
+import type { GatedWriterOptions } from '../../pkg/kube/client/gated-writer.ts';
+import { HttpReader } from '../../pkg/kube/client/http-reader.ts';
+import { HttpListWatch } from '../../pkg/kube/client/list-watch.ts';
+import type { Selection } from '../../pkg/kube/client/list-watch.ts';
 import type { Resource } from '../../pkg/apis/resource.ts';
-import { Transport } from '../../pkg/kube/transport.ts';
-import type { RequestRecord, TransportOptions } from '../../pkg/kube/transport.ts';
-import { silentLogger } from '../../pkg/log/logger.ts';
+import { Transport } from '../../pkg/kube/client/transport.ts';
+import type { RequestRecord, TransportOptions } from '../../pkg/kube/client/transport.ts';
+import { silentLogger } from '../../pkg/base/log/logger.ts';
 import { HttpFaultProxy } from '../proxy/http-fault-proxy.ts';
 
 /** A gate that is always open. */

@@ -1,16 +1,16 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import { LeaseFence } from '../../pkg/gate/fence.ts';
-import { ApiError, REFUSAL_PATIENCE_MS } from '../../pkg/kube/errors.ts';
-import { HttpLeaseClient } from '../../pkg/kube/lease-client.ts';
-import { Transport } from '../../pkg/kube/transport.ts';
-import type { LeaseClient } from '../../pkg/leader/lease-client.ts';
-import { Elector } from '../../pkg/leader/elector.ts';
-import { releasedLease, takenLease, type LeaseTiming } from '../../pkg/leader/lease.ts';
-import { silentLogger, type LogFields } from '../../pkg/log/logger.ts';
-import { leaderMetrics } from '../../pkg/metrics/leader.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import { LeaseFence } from '../../pkg/kube/gate/fence.ts';
+import { ApiError, REFUSAL_PATIENCE_MS } from '../../pkg/kube/client/errors.ts';
+import { HttpLeaseClient } from '../../pkg/kube/client/lease-client.ts';
+import { Transport } from '../../pkg/kube/client/transport.ts';
+import type { LeaseClient } from '../../pkg/kube/leader/lease-client.ts';
+import { Elector } from '../../pkg/kube/leader/elector.ts';
+import { releasedLease, takenLease, type LeaseTiming } from '../../pkg/kube/leader/lease.ts';
+import { silentLogger, type LogFields } from '../../pkg/base/log/logger.ts';
+import { leaderMetrics } from '../../pkg/base/metrics/leader.ts';
 import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { FaultProxy } from '../proxy/fault-proxy.ts';

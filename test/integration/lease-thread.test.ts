@@ -1,15 +1,15 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import { LeaseFence } from '../../pkg/gate/fence.ts';
-import type { Endpoint } from '../../pkg/kube/endpoint.ts';
-import { HttpLeaseClient } from '../../pkg/kube/lease-client.ts';
-import { Transport } from '../../pkg/kube/transport.ts';
-import type { LeaseTiming } from '../../pkg/leader/lease.ts';
-import { LeaseThread } from '../../pkg/leader/lease-thread.ts';
-import { silentLogger } from '../../pkg/log/logger.ts';
-import { leaderMetrics } from '../../pkg/metrics/leader.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import { LeaseFence } from '../../pkg/kube/gate/fence.ts';
+import type { Endpoint } from '../../pkg/kube/client/endpoint.ts';
+import { HttpLeaseClient } from '../../pkg/kube/client/lease-client.ts';
+import { Transport } from '../../pkg/kube/client/transport.ts';
+import type { LeaseTiming } from '../../pkg/kube/leader/lease.ts';
+import { LeaseThread } from '../../pkg/kube/leader/lease-thread.ts';
+import { silentLogger } from '../../pkg/base/log/logger.ts';
+import { leaderMetrics } from '../../pkg/base/metrics/leader.ts';
 import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { FaultProxy } from '../proxy/fault-proxy.ts';

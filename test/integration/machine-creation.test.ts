@@ -3,8 +3,8 @@ import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 
 import type { NodeTemplateSpec } from '../../pkg/apis/machine/v1alpha1/machine.ts';
-import { mergePatch } from '../../pkg/kube/patch.ts';
-import { events, machineClasses, machines, nodes } from '../../pkg/kube/resource.ts';
+import { mergePatch } from '../../pkg/kube/client/patch.ts';
+import { events, machineClasses, machines, nodes } from '../../pkg/kube/client/resource.ts';
 import { forCreation, node } from '../builders.ts';
 import { eventually } from '../expect/eventually.ts';
 import { connect } from '../env/environment.ts';

@@ -17,11 +17,11 @@ import {
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment, RollingLimits } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
-import { toTimestamp } from '../../pkg/clock/clock.ts';
-import { ApiError } from '../../pkg/kube/errors.ts';
-import { statusPatch } from '../../pkg/kube/patch.ts';
-import { mergePatch } from '../../pkg/kube/patch.ts';
-import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/resource.ts';
+import { toTimestamp } from '../../pkg/base/clock/clock.ts';
+import { ApiError } from '../../pkg/kube/client/errors.ts';
+import { statusPatch } from '../../pkg/kube/client/patch.ts';
+import { mergePatch } from '../../pkg/kube/client/patch.ts';
+import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/client/resource.ts';
 import { connect } from '../env/environment.ts';
 import { refuse } from '../env/refusal.ts';
 import { eventually } from '../expect/eventually.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { NODE_LABEL } from '../../pkg/apis/machine/v1alpha1/labels.ts';
-import { mergePatch } from '../../pkg/kube/patch.ts';
-import { events, machines } from '../../pkg/kube/resource.ts';
+import { mergePatch } from '../../pkg/kube/client/patch.ts';
+import { events, machines } from '../../pkg/kube/client/resource.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineWorld } from './machine-world.ts';
 

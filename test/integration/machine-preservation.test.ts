@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { PRESERVE_ANNOTATION, PRESERVED_TAINT } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
-import { events } from '../../pkg/kube/resource.ts';
+import { events } from '../../pkg/kube/client/resource.ts';
 import { privateApiServer } from '../env/api-server.ts';
 import { eventually } from '../expect/eventually.ts';
 import { conditionOf, KeptOne } from './kept-machines.ts';

@@ -8,8 +8,8 @@ import {
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Event } from '../../pkg/apis/wire.ts';
-import { mergePatch, strategicPatch } from '../../pkg/kube/patch.ts';
-import { events, machines, nodes } from '../../pkg/kube/resource.ts';
+import { mergePatch, strategicPatch } from '../../pkg/kube/client/patch.ts';
+import { events, machines, nodes } from '../../pkg/kube/client/resource.ts';
 import { connect } from '../env/environment.ts';
 import { refuse, type RefusalOptions } from '../env/refusal.ts';
 import { eventually } from '../expect/eventually.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { MACHINE_FINALIZER, NODE_LABEL } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
-import { machineClasses, nodes } from '../../pkg/kube/resource.ts';
+import { machineClasses, nodes } from '../../pkg/kube/client/resource.ts';
 import { forCreation, machineClass } from '../builders.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineWorld } from './machine-world.ts';

@@ -8,7 +8,7 @@ import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-
 import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import { createNewSet } from '../../pkg/controllers/machine-deployment/create-set.ts';
 import { CreationBrake } from '../../pkg/controllers/replicas/creation-brake.ts';
-import { machineDeployments, machines, machineSets } from '../../pkg/kube/resource.ts';
+import { machineDeployments, machines, machineSets } from '../../pkg/kube/client/resource.ts';
 import { BROKEN_OBJECTS } from '../broken-objects.ts';
 import { forCreation } from '../builders.ts';
 import { privateApiServer, type TestServer } from '../env/api-server.ts';

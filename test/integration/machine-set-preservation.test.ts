@@ -2,9 +2,9 @@ import { expect, test } from '@jest/globals';
 
 import { PRESERVE_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
-import { toTimestamp } from '../../pkg/clock/clock.ts';
-import { statusPatch } from '../../pkg/kube/patch.ts';
-import { machines, machineSets } from '../../pkg/kube/resource.ts';
+import { toTimestamp } from '../../pkg/base/clock/clock.ts';
+import { statusPatch } from '../../pkg/kube/client/patch.ts';
+import { machines, machineSets } from '../../pkg/kube/client/resource.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 

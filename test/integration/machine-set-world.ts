@@ -1,4 +1,4 @@
-import type { MergePatch } from '../../pkg/kube/patch.ts';
+import type { MergePatch } from '../../pkg/kube/client/patch.ts';
 import type { Connection } from '../../hack/control-plane/connection.ts';
 import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
@@ -7,12 +7,12 @@ import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts'
 import type { MachinePhase } from '../../pkg/apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted, keyOf, refOf } from '../../pkg/apis/meta.ts';
 import type { KubeObject } from '../../pkg/apis/meta.ts';
-import type { ReflectedInformer } from '../../pkg/cache/reflected-informer.ts';
-import { toTimestamp } from '../../pkg/clock/clock.ts';
-import type { Occurrence } from '../../pkg/events/correlator.ts';
-import { ApiError, isAlreadyExists, isConflict, isNotFound } from '../../pkg/kube/errors.ts';
-import { mergePatch, mergePatchIfUnchanged, statusPatch, strategicPatch } from '../../pkg/kube/patch.ts';
-import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/resource.ts';
+import type { ReflectedInformer } from '../../pkg/kube/cache/reflected-informer.ts';
+import { toTimestamp } from '../../pkg/base/clock/clock.ts';
+import type { Occurrence } from '../../pkg/kube/events/correlator.ts';
+import { ApiError, isAlreadyExists, isConflict, isNotFound } from '../../pkg/kube/client/errors.ts';
+import { mergePatch, mergePatchIfUnchanged, statusPatch, strategicPatch } from '../../pkg/kube/client/patch.ts';
+import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/client/resource.ts';
 import type { Resource } from '../../pkg/apis/resource.ts';
 import { apiServer, type TestServer } from '../env/api-server.ts';
 import { namespace } from '../env/environment.ts';

@@ -11,8 +11,8 @@ import {
   PRIORITY_ANNOTATION,
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../pkg/apis/meta.ts';
-import { ApiError } from '../../pkg/kube/errors.ts';
-import { machines, machineSets, secrets } from '../../pkg/kube/resource.ts';
+import { ApiError } from '../../pkg/kube/client/errors.ts';
+import { machines, machineSets, secrets } from '../../pkg/kube/client/resource.ts';
 import { eventually } from '../expect/eventually.ts';
 import { isOwnedBy, keysOf, MachineSetWorld } from './machine-set-world.ts';
 

@@ -12,7 +12,7 @@ import { fromMcmProvider } from '../../cmd/machinist/driver/from-mcm-provider.ts
 import { MCM_PROVIDERS } from '../../cmd/machinist/driver/mcm-providers.ts';
 import { freePort } from '../../hack/control-plane/ports.ts';
 import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
-import { RULES } from '../../pkg/conformance/rules/index.ts';
+import { RULES } from '../../pkg/driver/conformance/rules/index.ts';
 import { DriverError } from '../../pkg/driver/error.ts';
 import type { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
 import { DriverFleet } from '../drivers/driver-fleet.ts';

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, readManifests } from '../../hack/control-plane/apply.ts';
-import type { ClusterMachine, ProviderStatus } from '../../pkg/apis/mirantis/machine.ts';
-import type { MachinePool } from '../../pkg/apis/mirantis/pool.ts';
+import type { ClusterMachine, ProviderStatus } from '../../pkg/worlds/mirantis/api/machine.ts';
+import type { MachinePool } from '../../pkg/worlds/mirantis/api/pool.ts';
 import { DriverError } from '../../pkg/driver/error.ts';
 import type { Driver, MachineRequest } from '../../pkg/driver/driver.ts';
 import { parseProviderSpec } from '../../pkg/drivers/openstack/provider-spec.ts';
@@ -16,9 +16,9 @@ import {
   machines,
   nodeLabelPolicies,
   nodes,
-} from '../../pkg/kube/resource.ts';
-import { clusterMachines, machinePools } from '../../pkg/apis/mirantis/resources.ts';
-import { MIRANTIS_KINDS } from '../../pkg/controllers/mirantis/kinds.ts';
+} from '../../pkg/kube/client/resource.ts';
+import { clusterMachines, machinePools } from '../../pkg/worlds/mirantis/api/resources.ts';
+import { MIRANTIS_KINDS } from '../../pkg/worlds/mirantis/controllers/kinds.ts';
 import { secret } from '../builders.ts';
 import { privateApiServer, type TestServer } from '../env/api-server.ts';
 import { eventually } from '../expect/eventually.ts';

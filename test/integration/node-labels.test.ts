@@ -5,8 +5,8 @@ import path from 'node:path';
 import { expect, test } from '@jest/globals';
 
 import { applyManifests, type Manifest, parseManifests } from '../../hack/control-plane/apply.ts';
-import { mergePatch } from '../../pkg/kube/patch.ts';
-import { events, machineDeployments, machines, nodeLabelPolicies, nodes } from '../../pkg/kube/resource.ts';
+import { mergePatch } from '../../pkg/kube/client/patch.ts';
+import { events, machineDeployments, machines, nodeLabelPolicies, nodes } from '../../pkg/kube/client/resource.ts';
 import { forCreation, machineDeployment } from '../builders.ts';
 import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';

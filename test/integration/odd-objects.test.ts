@@ -3,7 +3,7 @@ import PQueue from 'p-queue';
 
 import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
 import { MACHINE_FINALIZER } from '../../pkg/apis/machine/v1alpha1/labels.ts';
-import type { LogFields, Logger } from '../../pkg/log/logger.ts';
+import type { LogFields, Logger } from '../../pkg/base/log/logger.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';
 import { SimulatedCloud } from '../cloud/sim-cloud.ts';

@@ -8,11 +8,11 @@ import {
   PREPARE_DELETION_ANNOTATION,
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 import { preparationShownBy } from '../../pkg/controllers/machines/prepared-deletion.ts';
-import { ApiError } from '../../pkg/kube/errors.ts';
-import { mergePatch } from '../../pkg/kube/patch.ts';
-import { machines, nodes } from '../../pkg/kube/resource.ts';
+import { ApiError } from '../../pkg/kube/client/errors.ts';
+import { mergePatch } from '../../pkg/kube/client/patch.ts';
+import { machines, nodes } from '../../pkg/kube/client/resource.ts';
 import { Workload } from '../cloud/workload.ts';
 import { connect } from '../env/environment.ts';
 import { refuse } from '../env/refusal.ts';

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 
 import { applyManifests } from '../../hack/control-plane/apply.ts';
-import type { Logger } from '../../pkg/log/logger.ts';
-import { silentLogger } from '../../pkg/log/logger.ts';
+import type { Logger } from '../../pkg/base/log/logger.ts';
+import { silentLogger } from '../../pkg/base/log/logger.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';
 import { SimulatedCloud } from '../cloud/sim-cloud.ts';

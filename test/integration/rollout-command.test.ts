@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { history, pause, restart, resume, runRollout, status, undo } from '../../cmd/machinist/rollout/rollout.ts';
 import type { Task } from '../../cmd/machinist/rollout/rollout.ts';
 import { writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
-import { machineDeployments, machines, machineSets } from '../../pkg/kube/resource.ts';
+import { machineDeployments, machines, machineSets } from '../../pkg/kube/client/resource.ts';
 import { Program } from '../e2e/program.ts';
 import type { Ending } from '../e2e/program.ts';
 import { connect } from '../env/environment.ts';

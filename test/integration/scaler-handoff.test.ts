@@ -6,7 +6,7 @@ import {
   PRIORITY_ANNOTATION,
   TRIGGER_DELETION_ANNOTATION,
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
-import { machineDeployments, machines, machineSets } from '../../pkg/kube/resource.ts';
+import { machineDeployments, machines, machineSets } from '../../pkg/kube/client/resource.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 

@@ -5,15 +5,15 @@ import { describe, expect, test } from '@jest/globals';
 
 import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, parseManifests, readManifests } from '../../hack/control-plane/apply.ts';
-import { AccessReviewer } from '../../pkg/kube/access-review.ts';
-import { permissionsOf } from '../../pkg/preflight/permissions.ts';
+import { AccessReviewer } from '../../pkg/kube/client/access-review.ts';
+import { permissionsOf } from '../../pkg/operator/preflight/permissions.ts';
 import { WORLDS } from '../../pkg/worlds/index.ts';
-import { review } from '../../pkg/preflight/refused.ts';
+import { review } from '../../pkg/operator/preflight/refused.ts';
 import { connect, namespace } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { KubeSession } from './kube-session.ts';
 import { allows, asMachinist, grant, moveTo } from './shipped-roles.ts';
-import { configFrom } from '../../pkg/config/config.ts';
+import { configFrom } from '../../pkg/operator/config/config.ts';
 import { WORLD_FLAGS } from '../../pkg/worlds/flags.ts';
 
 const DEPLOY = join(import.meta.dirname, '../../deploy');

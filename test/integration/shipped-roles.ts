@@ -5,7 +5,7 @@ import type { Api } from '../../hack/control-plane/api.ts';
 import { applyManifests, type Manifest, parseManifests } from '../../hack/control-plane/apply.ts';
 import { pkiDirectory, type Connection } from '../../hack/control-plane/connection.ts';
 import { issueClient, pkiFiles, readCredential } from '../../hack/control-plane/pki.ts';
-import type { Endpoint } from '../../pkg/kube/endpoint.ts';
+import type { Endpoint } from '../../pkg/kube/client/endpoint.ts';
 import { fixedEndpoint } from '../../hack/control-plane/fixed-endpoint.ts';
 import { eventually } from '../expect/eventually.ts';
 

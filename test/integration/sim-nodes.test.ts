@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 
-import { NodeKeeper } from '../../pkg/drivers/sim/node-keeper.ts';
-import { SimCloud } from '../../pkg/drivers/sim/cloud.ts';
-import { nodes } from '../../pkg/kube/resource.ts';
-import { silentLogger } from '../../pkg/log/logger.ts';
+import { NodeKeeper } from '../../packages/providers/sim/node-keeper.ts';
+import { SimCloud } from '../../packages/providers/sim/cloud.ts';
+import { nodes } from '../../pkg/kube/client/resource.ts';
+import { silentLogger } from '../../pkg/base/log/logger.ts';
 import { connect } from '../env/environment.ts';
 import { eventually } from '../expect/eventually.ts';
 import { KubeSession } from './kube-session.ts';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import type { Api, ApiRequest } from '../../hack/control-plane/api.ts';
 import type { Connection } from '../../hack/control-plane/connection.ts';
-import { pluralOf } from '../../pkg/apis/cluster-api/contract.ts';
+import { pluralOf } from '../../pkg/worlds/cluster-api/api/contract.ts';
 import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
 import { ContractSimulator } from '../contract-simulator.ts';
 import { CRD_FOLDERS } from '../env/crds.ts';

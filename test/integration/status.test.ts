@@ -5,7 +5,7 @@ import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 
 import packageJson from '../../package.json' with { type: 'json' };
-import { toMicroTimestamp } from '../../pkg/clock/clock.ts';
+import { toMicroTimestamp } from '../../pkg/base/clock/clock.ts';
 import { type Ending, Program } from '../e2e/program.ts';
 import { connect, namespace, type TestNamespace } from '../env/environment.ts';
 

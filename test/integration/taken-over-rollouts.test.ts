@@ -12,8 +12,8 @@ import { API_VERSION } from '../../pkg/apis/machine/v1alpha1/group.ts';
 import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
-import { GateClosedError } from '../../pkg/gate/gate.ts';
-import { machineDeployments, machines, machineSets } from '../../pkg/kube/resource.ts';
+import { GateClosedError } from '../../pkg/kube/gate/gate.ts';
+import { machineDeployments, machines, machineSets } from '../../pkg/kube/client/resource.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineSetWorld, TARGET } from './machine-set-world.ts';
 

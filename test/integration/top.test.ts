@@ -2,7 +2,7 @@ import { join } from 'node:path';
 
 import { describe, expect, test } from '@jest/globals';
 
-import { machineDeployments, machines } from '../../pkg/kube/resource.ts';
+import { machineDeployments, machines } from '../../pkg/kube/client/resource.ts';
 import { writeKubeconfig } from '../../hack/control-plane/kubeconfig.ts';
 import { Program, ROOT } from '../e2e/program.ts';
 import { apiServer } from '../env/api-server.ts';

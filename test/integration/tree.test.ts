@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { machineDeployments } from '../../pkg/kube/resource.ts';
+import { machineDeployments } from '../../pkg/kube/client/resource.ts';
 import type { TreeNode } from '../../pkg/fleet/tree.ts';
 import { type Ending, Program } from '../e2e/program.ts';
 import { eventually } from '../expect/eventually.ts';

@@ -8,7 +8,7 @@ import {
   UNFREEZE_ANNOTATION,
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
-import { createLogger } from '../../pkg/log/logger.ts';
+import { createLogger } from '../../pkg/base/log/logger.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Pool } from '../cloud/pool.ts';
 import { SimulatedCloud } from '../cloud/sim-cloud.ts';

@@ -4,7 +4,7 @@ import { UPDATE_ORDER_ANNOTATION, UPGRADE_INDEX_ANNOTATION } from '../../pkg/api
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeploymentCondition } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import { isBeingDeleted } from '../../pkg/apis/meta.ts';
-import { machineDeployments, machines } from '../../pkg/kube/resource.ts';
+import { machineDeployments, machines } from '../../pkg/kube/client/resource.ts';
 import { eventually } from '../expect/eventually.ts';
 import { MachineSetWorld } from './machine-set-world.ts';
 

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 import type { DriverCall, MachineRequest, VirtualMachine } from '../../pkg/driver/driver.ts';
 import { DriverError } from '../../pkg/driver/error.ts';
 import { type RetriedCall, retryDelayMs, retryOf } from '../../pkg/driver/retry.ts';
 import { OpenStackDriver } from '../../pkg/drivers/openstack/driver.ts';
 import { DEFAULT_OPENSTACK_SETTINGS, type OpenStackSettings } from '../../pkg/drivers/openstack/settings.ts';
-import { silentLogger } from '../../pkg/log/logger.ts';
+import { silentLogger } from '../../pkg/base/log/logger.ts';
 import { callOf as anyCallOf, requestOf, type SecretTexts } from '../drivers/requests.ts';
 import type { Bed } from './bed.ts';
 import { openStackClass, secretOf } from './requests.ts';

@@ -14,7 +14,7 @@ import {
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../pkg/apis/machine/v1alpha1/machine-class.ts';
-import type { ClusterMachine } from '../../pkg/apis/mirantis/machine.ts';
+import type { ClusterMachine } from '../../pkg/worlds/mirantis/api/machine.ts';
 import type { Event } from '../../pkg/apis/wire.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { Site } from '../cloud/site.ts';

@@ -1,6 +1,6 @@
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import { createLogger } from '../../pkg/log/logger.ts';
-import { Lifecycle } from '../../pkg/process/lifecycle.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import { createLogger } from '../../pkg/base/log/logger.ts';
+import { Lifecycle } from '../../pkg/operator/process/lifecycle.ts';
 
 /**
  * A process with one member that tells on standard output what happens to it. Its argument: `runs`, `throws` (in a timer),

@@ -1,5 +1,5 @@
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
-import { loadEndpoint } from '../../pkg/kube/config.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
+import { loadEndpoint } from '../../pkg/kube/client/config.ts';
 
 /**
  * A process that asks for the credentials of a kubeconfig, whose plugin hangs, and ends when its standard input does. Its argument is the

@@ -1,13 +1,13 @@
 import { Registry } from 'prom-client';
 
 import { phaseOf } from '../../pkg/apis/machine/v1alpha1/defaults.ts';
-import type { Clock } from '../../pkg/clock/clock.ts';
-import { SystemClock } from '../../pkg/clock/system-clock.ts';
+import type { Clock } from '../../pkg/base/clock/clock.ts';
+import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
 import type { TreeObjects } from '../../pkg/fleet/tree.ts';
 import { Checks } from '../../pkg/health/checks.ts';
 import { HealthServer } from '../../pkg/health/server.ts';
 import type { WorkInProgress } from '../../pkg/health/work-in-progress.ts';
-import { silentLogger } from '../../pkg/log/logger.ts';
+import { silentLogger } from '../../pkg/base/log/logger.ts';
 import { countPhases, type ProcessSections, snapshotOf } from '../../pkg/status-page/snapshot.ts';
 import { StatusPage } from '../../pkg/status-page/status-page.ts';
 import type { PhaseSample } from '../../pkg/status-page/view.ts';

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
-import { SystemClock } from '../../../pkg/clock/system-clock.ts';
-import { keepAliveDuring } from '../../../pkg/clock/keep-alive.ts';
-import { contextNames } from '../../../pkg/kube/config.ts';
+import { SystemClock } from '../../../pkg/base/clock/system-clock.ts';
+import { keepAliveDuring } from '../../../pkg/base/clock/keep-alive.ts';
+import { contextNames } from '../../../pkg/kube/client/config.ts';
 import {
   machineClasses,
   machineDeployments,
@@ -9,10 +9,10 @@ import {
   machineSets,
   namespaces,
   nodes,
-} from '../../../pkg/kube/resource.ts';
+} from '../../../pkg/kube/client/resource.ts';
 import type { Resource } from '../../../pkg/apis/resource.ts';
-import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/apis/cluster-api/resources.ts';
-import { ironCoreMachines } from '../../../pkg/apis/ironcore/resources.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/worlds/cluster-api/api/resources.ts';
+import { ironCoreMachines } from '../../../pkg/worlds/ironcore/api/resources.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import type { ClusterOptions } from '../options.ts';
 import type { Lookup } from './complete.ts';

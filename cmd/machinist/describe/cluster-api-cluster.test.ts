@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 
-import type { ClusterAPICluster } from '../../../pkg/apis/cluster-api/cluster.ts';
-import type { AroundCluster } from '../../../pkg/controllers/cluster-api/explain-cluster.ts';
-import type { Reader } from '../../../pkg/kube/client.ts';
+import type { ClusterAPICluster } from '../../../pkg/worlds/cluster-api/api/cluster.ts';
+import type { AroundCluster } from '../../../pkg/worlds/cluster-api/controllers/explain-cluster.ts';
+import type { Reader } from '../../../pkg/kube/client/client.ts';
 import { aroundCluster, clusterDescription, renderCluster } from './cluster-api-cluster.ts';
 
 const THEN = '2026-01-01T00:00:00Z';

@@ -1,13 +1,16 @@
-import type { ClusterAPICluster } from '../../../pkg/apis/cluster-api/cluster.ts';
-import { conditionOf as findCondition } from '../../../pkg/reconcile/conditions.ts';
-import type { ContractReference } from '../../../pkg/apis/cluster-api/contract.ts';
-import { HAD_KUBECONFIG_ANNOTATION, KUBECONFIG_SECRET_SUFFIX } from '../../../pkg/apis/cluster-api/keys.ts';
-import type { ClusterAPIMachine } from '../../../pkg/apis/cluster-api/machine.ts';
+import type { ClusterAPICluster } from '../../../pkg/worlds/cluster-api/api/cluster.ts';
+import { conditionOf as findCondition } from '../../../pkg/work/reconcile/conditions.ts';
+import type { ContractReference } from '../../../pkg/worlds/cluster-api/api/contract.ts';
+import { HAD_KUBECONFIG_ANNOTATION, KUBECONFIG_SECRET_SUFFIX } from '../../../pkg/worlds/cluster-api/api/keys.ts';
+import type { ClusterAPIMachine } from '../../../pkg/worlds/cluster-api/api/machine.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
-import { explainClusterAPICluster, type AroundCluster } from '../../../pkg/controllers/cluster-api/explain-cluster.ts';
-import type { Reader } from '../../../pkg/kube/client.ts';
-import { secrets } from '../../../pkg/kube/resource.ts';
-import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/apis/cluster-api/resources.ts';
+import {
+  explainClusterAPICluster,
+  type AroundCluster,
+} from '../../../pkg/worlds/cluster-api/controllers/explain-cluster.ts';
+import type { Reader } from '../../../pkg/kube/client/client.ts';
+import { secrets } from '../../../pkg/kube/client/resource.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/worlds/cluster-api/api/resources.ts';
 import { optionalMember } from '../../../pkg/apis/optional-member.ts';
 import { explanationOf, type DescribedExplanation } from '../../../pkg/fleet/described-explanation.ts';
 import { describedCondition, eventsOf, type DescribedCondition, type DescribedEvent } from './described.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
-import type { ClusterAPIMachine } from '../../../pkg/apis/cluster-api/machine.ts';
-import type { ClusterLookup } from '../../../pkg/controllers/cluster-api/explain.ts';
+import type { ClusterAPIMachine } from '../../../pkg/worlds/cluster-api/api/machine.ts';
+import type { ClusterLookup } from '../../../pkg/worlds/cluster-api/controllers/explain.ts';
 import { clusterAPIDescription, renderClusterAPI } from './cluster-api-machine.ts';
 
 const THEN = '2026-01-01T00:00:00Z';

@@ -1,13 +1,13 @@
-import type { ContractReference } from '../../../pkg/apis/cluster-api/contract.ts';
+import type { ContractReference } from '../../../pkg/worlds/cluster-api/api/contract.ts';
 import {
   CLUSTER_API_PRE_DRAIN_HOOK_PREFIX,
   CLUSTER_API_PRE_TERMINATE_HOOK_PREFIX,
-} from '../../../pkg/apis/cluster-api/keys.ts';
-import type { ClusterAPIMachine } from '../../../pkg/apis/cluster-api/machine.ts';
+} from '../../../pkg/worlds/cluster-api/api/keys.ts';
+import type { ClusterAPIMachine } from '../../../pkg/worlds/cluster-api/api/machine.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
-import { hookNamesOf } from '../../../pkg/controllers/cluster-api/deletion/hooks.ts';
-import { explainClusterAPIMachine, type ClusterLookup } from '../../../pkg/controllers/cluster-api/explain.ts';
-import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/apis/cluster-api/resources.ts';
+import { hookNamesOf } from '../../../pkg/worlds/cluster-api/controllers/deletion/hooks.ts';
+import { explainClusterAPIMachine, type ClusterLookup } from '../../../pkg/worlds/cluster-api/controllers/explain.ts';
+import { clusterAPIClusters, clusterAPIMachines } from '../../../pkg/worlds/cluster-api/api/resources.ts';
 import { optionalMember } from '../../../pkg/apis/optional-member.ts';
 import { explanationOf, type DescribedExplanation } from '../../../pkg/fleet/described-explanation.ts';
 import { describedCondition, eventsOf, type DescribedCondition, type DescribedEvent } from './described.ts';

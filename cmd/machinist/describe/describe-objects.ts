@@ -1,8 +1,8 @@
 import PQueue from 'p-queue';
 
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
-import type { ObjectRef } from '../../../pkg/kube/client.ts';
-import { ApiError, isNotFound } from '../../../pkg/kube/errors.ts';
+import type { ObjectRef } from '../../../pkg/kube/client/client.ts';
+import { ApiError, isNotFound } from '../../../pkg/kube/client/errors.ts';
 import type { Resource } from '../../../pkg/apis/resource.ts';
 import type { WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
 import { CommandCluster } from '../command-cluster.ts';

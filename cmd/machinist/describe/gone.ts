@@ -1,7 +1,7 @@
 import type { Event } from '../../../pkg/apis/wire.ts';
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
-import type { ObjectRef } from '../../../pkg/kube/client.ts';
-import { events as eventResource } from '../../../pkg/kube/resource.ts';
+import type { ObjectRef } from '../../../pkg/kube/client/client.ts';
+import { events as eventResource } from '../../../pkg/kube/client/resource.ts';
 import type { Resource } from '../../../pkg/apis/resource.ts';
 import { optionalMember } from '../../../pkg/apis/optional-member.ts';
 import { ageOf } from '../../../pkg/fleet/age.ts';

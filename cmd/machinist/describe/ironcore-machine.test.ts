@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import type { IronCoreMachine } from '../../../pkg/apis/ironcore/machine.ts';
+import type { IronCoreMachine } from '../../../pkg/worlds/ironcore/api/machine.ts';
 import { ironCoreDescription, renderIronCore } from './ironcore-machine.ts';
 
 const NOW = Date.parse('2026-01-01T00:10:00Z');

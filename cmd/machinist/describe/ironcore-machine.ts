@@ -1,7 +1,7 @@
-import type { AttachmentStatus, IronCoreMachine } from '../../../pkg/apis/ironcore/machine.ts';
+import type { AttachmentStatus, IronCoreMachine } from '../../../pkg/worlds/ironcore/api/machine.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
-import { explainIronCoreMachine, type CachedPool } from '../../../pkg/controllers/ironcore/explain.ts';
-import { ironCoreMachinePools, ironCoreMachines } from '../../../pkg/apis/ironcore/resources.ts';
+import { explainIronCoreMachine, type CachedPool } from '../../../pkg/worlds/ironcore/controllers/explain.ts';
+import { ironCoreMachinePools, ironCoreMachines } from '../../../pkg/worlds/ironcore/api/resources.ts';
 import { optionalMember } from '../../../pkg/apis/optional-member.ts';
 import { ageOf } from '../../../pkg/fleet/age.ts';
 import { explanationOf, type DescribedExplanation } from '../../../pkg/fleet/described-explanation.ts';

@@ -1,7 +1,7 @@
 import { vmClassNameOf } from '../../../pkg/apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_FINALIZER } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { MachineClass, SecretReference } from '../../../pkg/apis/machine/v1alpha1/machine-class.ts';
-import { machineClasses, machines } from '../../../pkg/kube/resource.ts';
+import { machineClasses, machines } from '../../../pkg/kube/client/resource.ts';
 import { optionalMember } from '../../../pkg/apis/optional-member.ts';
 import { type DescribedEvent, eventsOf } from './described.ts';
 import { eventLines, fieldLines } from './layout.ts';

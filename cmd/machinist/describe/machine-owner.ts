@@ -3,7 +3,7 @@ import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machi
 import type { MachineSet } from '../../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf } from '../../../pkg/apis/meta.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
-import { machineDeployments, machines, machineSets } from '../../../pkg/kube/resource.ts';
+import { machineDeployments, machines, machineSets } from '../../../pkg/kube/client/resource.ts';
 import { optionalMember } from '../../../pkg/apis/optional-member.ts';
 import { treeOf, type TreeNode } from '../../../pkg/fleet/tree.ts';
 import { renderTree } from '../tree/render.ts';

@@ -2,9 +2,9 @@ import { expect, test } from '@jest/globals';
 
 import { machine } from '../../../test/builders.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
-import type { Reader } from '../../../pkg/kube/client.ts';
-import { ApiError } from '../../../pkg/kube/errors.ts';
-import { machines } from '../../../pkg/kube/resource.ts';
+import type { Reader } from '../../../pkg/kube/client/client.ts';
+import { ApiError } from '../../../pkg/kube/client/errors.ts';
+import { machines } from '../../../pkg/kube/client/resource.ts';
 import type { CommandCluster } from '../command-cluster.ts';
 import { describe, type Description } from './description.ts';
 import { type DescribedKind, printDescription } from './print-description.ts';

@@ -1,8 +1,8 @@
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
-import type { ObjectRef, Reader } from '../../../pkg/kube/client.ts';
-import { ApiError } from '../../../pkg/kube/errors.ts';
-import { events } from '../../../pkg/kube/resource.ts';
+import type { ObjectRef, Reader } from '../../../pkg/kube/client/client.ts';
+import { ApiError } from '../../../pkg/kube/client/errors.ts';
+import { events } from '../../../pkg/kube/client/resource.ts';
 import type { Resource } from '../../../pkg/apis/resource.ts';
 import type { CommandCluster } from '../command-cluster.ts';
 

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
-import type { ObjectRef, Reader } from '../../../pkg/kube/client.ts';
-import { ApiError, isNotFound } from '../../../pkg/kube/errors.ts';
+import type { ObjectRef, Reader } from '../../../pkg/kube/client/client.ts';
+import { ApiError, isNotFound } from '../../../pkg/kube/client/errors.ts';
 import type { Resource } from '../../../pkg/apis/resource.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { fromTimestamp } from '../../../pkg/clock/clock.ts';
+import { fromTimestamp } from '../../../pkg/base/clock/clock.ts';
 import { ageOf } from '../../../pkg/fleet/age.ts';
 import { humanDuration } from '../../../pkg/fleet/human-duration.ts';
 import type { MachineWork } from '../../../pkg/fleet/machine-work.ts';

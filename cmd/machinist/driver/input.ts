@@ -1,6 +1,6 @@
 import { parseYaml } from '../../../pkg/apis/yaml.ts';
 import type { MachineClass } from '../../../pkg/apis/machine/v1alpha1/machine-class.ts';
-import type { SecretData } from '../../../pkg/conformance/options.ts';
+import type { SecretData } from '../../../pkg/driver/conformance/options.ts';
 import { CommandError } from '../command-error.ts';
 
 /** A MachineClass as `kubectl apply` takes it. Throws CommandError, which names the file. */

@@ -5,12 +5,12 @@ import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
 import { serve } from '../../../test/drivers/served.ts';
-import { SystemClock } from '../../../pkg/clock/system-clock.ts';
+import { SystemClock } from '../../../pkg/base/clock/system-clock.ts';
 import { parseDriverAddress } from '../../../pkg/driver/grpc/address.ts';
-import { SimCloud } from '../../../pkg/drivers/sim/cloud.ts';
-import { SimDriver } from '../../../pkg/drivers/sim/driver.ts';
-import { Faults } from '../../../pkg/drivers/sim/faults.ts';
-import { DEFAULT_SIM_SETTINGS } from '../../../pkg/drivers/sim/settings.ts';
+import { SimCloud } from '../../../packages/providers/sim/cloud.ts';
+import { SimDriver } from '../../../packages/providers/sim/driver.ts';
+import { Faults } from '../../../packages/providers/sim/faults.ts';
+import { DEFAULT_SIM_SETTINGS } from '../../../packages/providers/sim/settings.ts';
 import type { VerifyCommandOptions } from './command.ts';
 import { verifyDriver } from './verify.ts';
 

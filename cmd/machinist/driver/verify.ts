@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 
 import type { MachineClass } from '../../../pkg/apis/machine/v1alpha1/machine-class.ts';
-import { SystemClock } from '../../../pkg/clock/system-clock.ts';
-import type { SecretData, VerifyOptions } from '../../../pkg/conformance/options.ts';
+import { SystemClock } from '../../../pkg/base/clock/system-clock.ts';
+import type { SecretData, VerifyOptions } from '../../../pkg/driver/conformance/options.ts';
 import {
   isConformant,
   lineOf,
@@ -13,9 +13,9 @@ import {
   reportJSON,
   reportJUnit,
   summaryOf,
-} from '../../../pkg/conformance/report.ts';
-import { RULES } from '../../../pkg/conformance/rules/index.ts';
-import { UnusableDriver, Verification, verify, type RuleResult } from '../../../pkg/conformance/verify.ts';
+} from '../../../pkg/driver/conformance/report.ts';
+import { RULES } from '../../../pkg/driver/conformance/rules/index.ts';
+import { UnusableDriver, Verification, verify, type RuleResult } from '../../../pkg/driver/conformance/verify.ts';
 import { messageOf } from '../../../pkg/driver/errno.ts';
 import type { DriverAddress } from '../../../pkg/driver/grpc/address.ts';
 import { CommandError } from '../command-error.ts';

@@ -1,6 +1,6 @@
-import { isNotFound } from '../../../pkg/kube/errors.ts';
+import { isNotFound } from '../../../pkg/kube/client/errors.ts';
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
-import { machines } from '../../../pkg/kube/resource.ts';
+import { machines } from '../../../pkg/kube/client/resource.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
 import { isNameOf, type KindName, MACHINE, NODE, objectName } from '../kinds.ts';

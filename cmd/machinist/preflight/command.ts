@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 
-import { withFlags } from '../../../pkg/config/command-line.ts';
+import { withFlags } from '../../../pkg/operator/config/command-line.ts';
 import { WORLD_FLAGS } from '../../../pkg/worlds/flags.ts';
 
 /** What `preflight` takes besides the flags of `machinist run`. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { MachineClass } from '../../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
-import { type Permission, permissionsOf } from '../../../pkg/preflight/permissions.ts';
+import { type Permission, permissionsOf } from '../../../pkg/operator/preflight/permissions.ts';
 import { WORLDS } from '../../../pkg/worlds/index.ts';
 import {
   classFindings,
@@ -25,7 +25,7 @@ import {
   skewMsOf,
 } from './findings.ts';
 import { renderFindings, renderJSON } from './render.ts';
-import { configFrom } from '../../../pkg/config/config.ts';
+import { configFrom } from '../../../pkg/operator/config/config.ts';
 import { WORLD_FLAGS } from '../../../pkg/worlds/flags.ts';
 
 const error = { error: 'connection refused' };

@@ -2,18 +2,18 @@ import { GROUP, VERSION } from '../../../pkg/apis/machine/v1alpha1/group.ts';
 import type { MachineClass } from '../../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Lease } from '../../../pkg/apis/wire.ts';
-import { fromTimestamp } from '../../../pkg/clock/clock.ts';
-import type { PoolAddress } from '../../../pkg/controllers/ironcore/flags.ts';
-import type { RuntimeClass, RuntimeVersion } from '../../../pkg/ironcore-runtime/runtime.ts';
+import { fromTimestamp } from '../../../pkg/base/clock/clock.ts';
+import type { PoolAddress } from '../../../pkg/worlds/ironcore/controllers/flags.ts';
+import type { RuntimeClass, RuntimeVersion } from '../../../pkg/worlds/ironcore/runtime/runtime.ts';
 import type { Capabilities } from '../../../pkg/driver/driver.ts';
-import { secretIndex } from '../../../pkg/indexes/secret-references.ts';
-import type { NeededField } from '../../../pkg/preflight/known-fields.ts';
-import { definitionFile } from '../../../pkg/preflight/definitions.ts';
-import { missingByFile } from '../../../pkg/preflight/missing-grants.ts';
-import type { Permission } from '../../../pkg/preflight/permissions.ts';
+import { secretIndex } from '../../../pkg/operator/indexes/secret-references.ts';
+import type { NeededField } from '../../../pkg/operator/preflight/known-fields.ts';
+import { definitionFile } from '../../../pkg/operator/preflight/definitions.ts';
+import { missingByFile } from '../../../pkg/operator/preflight/missing-grants.ts';
+import type { Permission } from '../../../pkg/operator/preflight/permissions.ts';
 import type { NeededKind } from '../../../pkg/operator/world.ts';
 import { WORLDS } from '../../../pkg/worlds/index.ts';
-import { versionsOf } from '../../../pkg/kube/resource.ts';
+import { versionsOf } from '../../../pkg/kube/client/resource.ts';
 import { humanDuration } from '../../../pkg/fleet/human-duration.ts';
 
 /** One thing that was looked at. `fail`: a process could not start, or not do its work; `warn`: a part of it. */

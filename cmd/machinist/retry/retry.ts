@@ -1,6 +1,6 @@
 import { RETRY_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
-import { toMicroTimestamp } from '../../../pkg/clock/clock.ts';
-import { machineClasses, machines } from '../../../pkg/kube/resource.ts';
+import { toMicroTimestamp } from '../../../pkg/base/clock/clock.ts';
+import { machineClasses, machines } from '../../../pkg/kube/client/resource.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { MACHINE_CLASS, objectName } from '../kinds.ts';
 import type { ClusterOptions } from '../options.ts';

@@ -2,7 +2,7 @@ import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../../pkg/apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf } from '../../../pkg/apis/meta.ts';
-import { fromTimestamp } from '../../../pkg/clock/clock.ts';
+import { fromTimestamp } from '../../../pkg/base/clock/clock.ts';
 import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
 
 /** Shorter deletions are not reported. */

@@ -1,6 +1,6 @@
 import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
-import { toTimestamp } from '../../../pkg/clock/clock.ts';
-import { machineDeployments, machines, machineSets } from '../../../pkg/kube/resource.ts';
+import { toTimestamp } from '../../../pkg/base/clock/clock.ts';
+import { machineDeployments, machines, machineSets } from '../../../pkg/kube/client/resource.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
 import type { ClusterOptions, SelectionOptions } from '../options.ts';

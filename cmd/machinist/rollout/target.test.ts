@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { ApiError } from '../../../pkg/kube/errors.ts';
+import { ApiError } from '../../../pkg/kube/client/errors.ts';
 import { failureText, CommandError } from '../command-error.ts';
 import { deploymentNamesOf, withNegations } from './target.ts';
 

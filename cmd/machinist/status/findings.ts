@@ -1,5 +1,5 @@
 import type { Lease } from '../../../pkg/apis/wire.ts';
-import { fromTimestamp } from '../../../pkg/clock/clock.ts';
+import { fromTimestamp } from '../../../pkg/base/clock/clock.ts';
 import { humanDuration } from '../../../pkg/fleet/human-duration.ts';
 import type { TreeNode } from '../../../pkg/fleet/tree.ts';
 import { pendingAlerts, type Sample } from '../../../pkg/fleet/alerts.ts';

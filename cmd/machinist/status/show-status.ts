@@ -1,6 +1,6 @@
-import { ApiError } from '../../../pkg/kube/errors.ts';
-import { leases, machineDeployments, machines, machineSets } from '../../../pkg/kube/resource.ts';
-import { MACHINE_LEASE, MANAGER_LEASE } from '../../../pkg/leader/names.ts';
+import { ApiError } from '../../../pkg/kube/client/errors.ts';
+import { leases, machineDeployments, machines, machineSets } from '../../../pkg/kube/client/resource.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../../../pkg/kube/leader/names.ts';
 import { treeOf, type TreeNode } from '../../../pkg/fleet/tree.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { type ManagerProcess, managerProcesses } from '../manager-processes.ts';

@@ -1,4 +1,4 @@
-import { toTimestamp } from '../../../pkg/clock/clock.ts';
+import { toTimestamp } from '../../../pkg/base/clock/clock.ts';
 import type { MachineRow } from './machine-rows.ts';
 import { cleaned } from './text.ts';
 import type { PoolRow, TopView } from './view.ts';

@@ -2,10 +2,10 @@ import { nodeNameOf, vmClassNameOf } from '../../../pkg/apis/machine/v1alpha1/de
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import { controllerOf, keyOf } from '../../../pkg/apis/meta.ts';
-import { fromTimestamp } from '../../../pkg/clock/clock.ts';
+import { fromTimestamp } from '../../../pkg/base/clock/clock.ts';
 import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
 import type { OpenDrain } from '../../../pkg/health/work-in-progress.ts';
-import { conditionOf } from '../../../pkg/reconcile/conditions.ts';
+import { conditionOf } from '../../../pkg/work/reconcile/conditions.ts';
 import { type Attention, attentionOf } from '../../../pkg/fleet/attention.ts';
 import type { TopFacts } from './facts.ts';
 import { shortTexts } from './short-texts.ts';

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
-import type { ListWatch } from '../../../pkg/kube/list-watch.ts';
+import type { ListWatch } from '../../../pkg/kube/client/list-watch.ts';
 
 /** A source that reports how its requests end: undefined for an answer, else the error. */
 export function notedSource<T extends KubeObject>(source: ListWatch<T>, note: (err: unknown) => void): ListWatch<T> {

@@ -1,5 +1,5 @@
 import type { Event } from '../../../pkg/apis/wire.ts';
-import { compareResourceVersions } from '../../../pkg/cache/resource-version.ts';
+import { compareResourceVersions } from '../../../pkg/kube/cache/resource-version.ts';
 import { timeOfEvent } from './view.ts';
 
 /** The latest Events, of any number that are reported. */

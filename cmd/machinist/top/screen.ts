@@ -1,4 +1,4 @@
-import { toTimestamp } from '../../../pkg/clock/clock.ts';
+import { toTimestamp } from '../../../pkg/base/clock/clock.ts';
 import { humanDuration } from '../../../pkg/fleet/human-duration.ts';
 import type { Attention } from '../../../pkg/fleet/attention.ts';
 import { type Looking, topFor } from './keys.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { eventAt } from '../../../test/top-facts.ts';
-import { ApiError } from '../../../pkg/kube/errors.ts';
+import { ApiError } from '../../../pkg/kube/client/errors.ts';
 import { RecentEvents } from './recent-events.ts';
 import { Troubles } from './troubles.ts';
 

@@ -1,4 +1,4 @@
-import { ApiError } from '../../../pkg/kube/errors.ts';
+import { ApiError } from '../../../pkg/kube/client/errors.ts';
 import type { SourceTrouble } from './facts.ts';
 
 /** What cannot be read at the moment, from how requests end. */

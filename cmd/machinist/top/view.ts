@@ -1,5 +1,5 @@
 import type { Event } from '../../../pkg/apis/wire.ts';
-import { fromTimestamp, toTimestamp } from '../../../pkg/clock/clock.ts';
+import { fromTimestamp, toTimestamp } from '../../../pkg/base/clock/clock.ts';
 import { humanDuration } from '../../../pkg/fleet/human-duration.ts';
 import { leaseFindings, NO_PROCESS, processFindings, type StatusFinding } from '../status/findings.ts';
 import type { OpenDrain } from '../../../pkg/health/work-in-progress.ts';

@@ -1,12 +1,12 @@
 import { GROUP } from '../../../pkg/apis/machine/v1alpha1/group.ts';
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Event, Lease } from '../../../pkg/apis/wire.ts';
-import type { ReflectedInformer } from '../../../pkg/cache/reflected-informer.ts';
+import type { ReflectedInformer } from '../../../pkg/kube/cache/reflected-informer.ts';
 import type { WorkInProgress } from '../../../pkg/health/work-in-progress.ts';
-import { ApiError } from '../../../pkg/kube/errors.ts';
-import { events, leases, machineDeployments, machines, machineSets } from '../../../pkg/kube/resource.ts';
+import { ApiError } from '../../../pkg/kube/client/errors.ts';
+import { events, leases, machineDeployments, machines, machineSets } from '../../../pkg/kube/client/resource.ts';
 import type { Resource } from '../../../pkg/apis/resource.ts';
-import { MACHINE_LEASE, MANAGER_LEASE } from '../../../pkg/leader/names.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../../../pkg/kube/leader/names.ts';
 import type { CommandCluster, InformerExtras } from '../command-cluster.ts';
 import { type ManagerProcess, managerProcesses } from '../manager-processes.ts';
 import type { ProcessAnswer } from '../status/findings.ts';

@@ -1,5 +1,5 @@
 import { GROUP } from '../../../pkg/apis/machine/v1alpha1/group.ts';
-import { machineDeployments, machines, machineSets } from '../../../pkg/kube/resource.ts';
+import { machineDeployments, machines, machineSets } from '../../../pkg/kube/client/resource.ts';
 import { treeOf, type TreeNode, type TreeObjects } from '../../../pkg/fleet/tree.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';

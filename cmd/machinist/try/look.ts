@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Resource } from '../../../pkg/apis/resource.ts';
-import { ApiError, ignoreNotFound } from '../../../pkg/kube/errors.ts';
+import { ApiError, ignoreNotFound } from '../../../pkg/kube/client/errors.ts';
 import {
   customResourceDefinitions,
   leases,
@@ -9,8 +9,8 @@ import {
   machines,
   machineSets,
   namespaces,
-} from '../../../pkg/kube/resource.ts';
-import { MACHINE_LEASE, MANAGER_LEASE } from '../../../pkg/leader/names.ts';
+} from '../../../pkg/kube/client/resource.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../../../pkg/kube/leader/names.ts';
 import type { CommandCluster } from '../command-cluster.ts';
 import { DEFINITIONS, NAMESPACE } from './objects.ts';
 import type { Found } from './plan.ts';

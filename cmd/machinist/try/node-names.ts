@@ -1,7 +1,7 @@
 import { NODE_LABEL } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
-import { ApiError, ignoreNotFound } from '../../../pkg/kube/errors.ts';
-import { machines, namespaces, nodes } from '../../../pkg/kube/resource.ts';
+import { ApiError, ignoreNotFound } from '../../../pkg/kube/client/errors.ts';
+import { machines, namespaces, nodes } from '../../../pkg/kube/client/resource.ts';
 import type { CommandCluster } from '../command-cluster.ts';
 import { isMarked, MARK_SELECTOR, NAMESPACE } from './objects.ts';
 

@@ -7,7 +7,7 @@ import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machi
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Secret } from '../../../pkg/apis/wire.ts';
 import { parseYaml } from '../../../pkg/apis/yaml.ts';
-import type { New } from '../../../pkg/kube/client.ts';
+import type { New } from '../../../pkg/kube/client/client.ts';
 import { installation } from '../installation.ts';
 
 /** Where everything is that has a namespace. */

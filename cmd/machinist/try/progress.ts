@@ -1,6 +1,6 @@
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
-import { machines } from '../../../pkg/kube/resource.ts';
+import { machines } from '../../../pkg/kube/client/resource.ts';
 import type { CommandCluster } from '../command-cluster.ts';
 import type { PrintLine } from '../terminal.ts';
 import { NAMESPACE } from './objects.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { NODE_FINALIZER } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
-import { ignoreNotFound } from '../../../pkg/kube/errors.ts';
+import { ignoreNotFound } from '../../../pkg/kube/client/errors.ts';
 import {
   customResourceDefinitions,
   events,
@@ -12,7 +12,7 @@ import {
   namespaces,
   nodes,
   secrets,
-} from '../../../pkg/kube/resource.ts';
+} from '../../../pkg/kube/client/resource.ts';
 import type { Resource } from '../../../pkg/apis/resource.ts';
 import type { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';

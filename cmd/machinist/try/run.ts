@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
 import type { Resource } from '../../../pkg/apis/resource.ts';
-import type { New } from '../../../pkg/kube/client.ts';
-import { ignoreAlreadyExists } from '../../../pkg/kube/errors.ts';
+import type { New } from '../../../pkg/kube/client/client.ts';
+import { ignoreAlreadyExists } from '../../../pkg/kube/client/errors.ts';
 import {
   customResourceDefinitions,
   machineClasses,
@@ -11,7 +11,7 @@ import {
   machines,
   namespaces,
   secrets,
-} from '../../../pkg/kube/resource.ts';
+} from '../../../pkg/kube/client/resource.ts';
 import type { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
 import type { PrintLine } from '../terminal.ts';

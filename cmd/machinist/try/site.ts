@@ -3,9 +3,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 
-import { SystemClock } from '../../../pkg/clock/system-clock.ts';
-import { currentContext } from '../../../pkg/kube/config.ts';
-import { ConfigError } from '../../../pkg/kube/config-error.ts';
+import { SystemClock } from '../../../pkg/base/clock/system-clock.ts';
+import { currentContext } from '../../../pkg/kube/client/config.ts';
+import { ConfigError } from '../../../pkg/kube/client/config-error.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
 import { noticesOf, type Terminal } from '../terminal.ts';

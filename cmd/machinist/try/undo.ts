@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 
 import type { KubeObject } from '../../../pkg/apis/meta.ts';
-import { isConflict } from '../../../pkg/kube/errors.ts';
-import { nodes } from '../../../pkg/kube/resource.ts';
+import { isConflict } from '../../../pkg/kube/client/errors.ts';
+import { nodes } from '../../../pkg/kube/client/resource.ts';
 import type { CommandCluster } from '../command-cluster.ts';
 import { CommandError } from '../command-error.ts';
 import type { PrintLine } from '../terminal.ts';

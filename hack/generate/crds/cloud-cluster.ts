@@ -1,4 +1,4 @@
-import { CLUSTER_GROUP, CLUSTER_VERSION } from '../../../pkg/apis/mirantis/machine.ts';
+import { CLUSTER_GROUP, CLUSTER_VERSION } from '../../../pkg/worlds/mirantis/api/machine.ts';
 import type { Definition } from './definition.ts';
 import { object, type Schema } from './schema.ts';
 

@@ -1,4 +1,4 @@
-import { CLUSTER_API_GROUP, CLUSTER_API_VERSION } from '../../../pkg/apis/cluster-api/keys.ts';
+import { CLUSTER_API_GROUP, CLUSTER_API_VERSION } from '../../../pkg/worlds/cluster-api/api/keys.ts';
 import type { Definition } from './definition.ts';
 import { selector } from './selector.ts';
 import { flag, int32, listOf, mapOf, object, text, time, type Schema } from './schema.ts';

@@ -1,4 +1,4 @@
-import { KAAS_GROUP, KAAS_VERSION } from '../../../pkg/apis/mirantis/pool.ts';
+import { KAAS_GROUP, KAAS_VERSION } from '../../../pkg/worlds/mirantis/api/pool.ts';
 import type { Definition } from './definition.ts';
 import { int32, object, type Schema } from './schema.ts';
 

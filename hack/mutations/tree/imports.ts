@@ -4,7 +4,7 @@ import path from 'node:path';
 import { parseSync } from 'oxc-parser';
 
 /** Where unit tests are, as jest.config.js has it. */
-const UNIT_TESTS = /^(cmd|pkg|hack|test\/expect)\/.*\.test\.ts$/;
+const UNIT_TESTS = /^(cmd|pkg|packages|hack|test\/expect)\/.*\.test\.ts$/;
 
 /** Which file imports which, at run time. */
 export class Imports {

@@ -1,5 +1,5 @@
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
-import { fromTimestamp } from '../../clock/clock.ts';
+import { fromTimestamp } from '../../base/clock/clock.ts';
 import type { NodeGroup } from '../groups.ts';
 import { invalidArgument, notNow, type GroupDecision } from './decision.ts';
 import { withLess } from './delete-nodes.ts';

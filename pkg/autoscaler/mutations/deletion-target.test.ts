@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { machine, machineDeployment, machineSet, node } from '../../../test/builders.ts';
 import { ReplicasWorld } from '../../../test/fakes/replicas-world.ts';
 import { membershipOf } from '../../../test/node-group.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { NodeIdentifier } from '../membership.ts';
 import { deletionTargetOf } from './deletion-target.ts';

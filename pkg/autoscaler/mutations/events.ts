@@ -2,7 +2,7 @@ import { ServerError, Status } from '../rpc-error.ts';
 
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { ObjectEvent } from '../../controllers/replicas/events.ts';
-import { ApiError, isTooManyRequests, mayHaveHappened } from '../../kube/errors.ts';
+import { ApiError, isTooManyRequests, mayHaveHappened } from '../../kube/client/errors.ts';
 import { describeMutated, type Mutated } from '../mutations.ts';
 
 const REFUSALS: ReadonlySet<Status> = new Set([Status.INVALID_ARGUMENT, Status.FAILED_PRECONDITION]);

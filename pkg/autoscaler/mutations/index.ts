@@ -1,6 +1,6 @@
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { keyOf } from '../../apis/meta.ts';
-import type { ObjectEvents } from '../../events/event-sink.ts';
+import type { ObjectEvents } from '../../kube/events/event-sink.ts';
 import type { Membership } from '../membership.ts';
 import type { Mutated, MutationCall, Mutations } from '../mutations.ts';
 import { MOST_PLACES } from '../instances.ts';

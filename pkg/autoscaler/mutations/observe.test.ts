@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { machine, machineDeployment, machineSet, node, type BuiltMachine } from '../../../test/builders.ts';
 import { ReplicasWorld } from '../../../test/fakes/replicas-world.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { groupStateOf } from './observe.ts';
 
 const deployment = machineDeployment();

@@ -1,12 +1,12 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
-import type { Clock } from '../../clock/clock.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 import { rolloutStage } from '../../controllers/machine-deployment/rollout-stage.ts';
 import { observeWorld, ownedMachines } from '../../controllers/machine-deployment/world.ts';
 import { nodeAccess } from '../../controllers/machines/node-access.ts';
 import type { Caches } from '../../operator/caches.ts';
-import type { Targets } from '../../targets/targets.ts';
+import type { Targets } from '../../kube/targets/targets.ts';
 import type { GroupState, GroupMember } from './group-state.ts';
 
 /** What groups are seen by. */

@@ -5,10 +5,10 @@ import { MemoryClient } from '../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
-import { ApiError } from '../../kube/errors.ts';
-import { secrets } from '../../kube/resource.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import { secrets } from '../../kube/client/resource.ts';
 import { SecretContents } from './secret-contents.ts';
-import { SECRET_INDEX, secretIndex } from '../../indexes/secret-references.ts';
+import { SECRET_INDEX, secretIndex } from '../../operator/indexes/secret-references.ts';
 
 const signal = new AbortController().signal;
 const oneClass = machineClass();

@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { keyOf, type KubeObject } from '../../apis/meta.ts';
 import type { Secret } from '../../apis/wire.ts';
-import type { Informer } from '../../cache/lister.ts';
-import type { Clock } from '../../clock/clock.ts';
-import { untilAborted } from '../../clock/deadline.ts';
-import type { Reader } from '../../kube/client.ts';
-import { isNotFound } from '../../kube/errors.ts';
-import { secrets } from '../../kube/resource.ts';
-import { dataSecretIndex, SECRET_INDEX, secretIndex } from '../../indexes/secret-references.ts';
+import type { Informer } from '../../kube/cache/lister.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import { untilAborted } from '../../base/clock/deadline.ts';
+import type { Reader } from '../../kube/client/client.ts';
+import { isNotFound } from '../../kube/client/errors.ts';
+import { secrets } from '../../kube/client/resource.ts';
+import { dataSecretIndex, SECRET_INDEX, secretIndex } from '../../operator/indexes/secret-references.ts';
 
 /** Data of the Secrets of a class. Never to be logged or stored. */
 export interface ClassSecrets {

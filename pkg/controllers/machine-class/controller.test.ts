@@ -5,8 +5,8 @@ import { MemoryClient } from '../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
-import { silentLogger } from '../../log/logger.ts';
-import { CLASS_INDEX, classIndex } from '../../indexes/class-index.ts';
+import { silentLogger } from '../../base/log/logger.ts';
+import { CLASS_INDEX, classIndex } from '../../operator/indexes/class-index.ts';
 import { MachineClassController } from './controller.ts';
 import { LONGEST_HOLD_MS, type LeftoverVMs } from './finalizer-decision.ts';
 

@@ -1,4 +1,4 @@
-import { MINUTE_MS } from '../../clock/clock.ts';
+import { MINUTE_MS } from '../../base/clock/clock.ts';
 
 /**
  * What is known of VMs of a class that no Machine owns. `unknown`: no list could be had yet; `unsupported`: the driver

@@ -1,8 +1,8 @@
-import { eventsAbout } from '../../events/event-sink.ts';
-import { machineClasses } from '../../kube/resource.ts';
-import { MACHINE_LEASE } from '../../leader/names.ts';
+import { eventsAbout } from '../../kube/events/event-sink.ts';
+import { machineClasses } from '../../kube/client/resource.ts';
+import { MACHINE_LEASE } from '../../kube/leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
-import type { Controller } from '../../reconcile/controller.ts';
+import type { Controller } from '../../work/reconcile/controller.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../machines/events.ts';
 import type { LateVMs } from '../vms/late-vms.ts';

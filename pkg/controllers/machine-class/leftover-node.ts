@@ -1,7 +1,7 @@
 import { providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import type { Lister } from '../../cache/lister.ts';
-import type { Target } from '../../targets/targets.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
+import type { Target } from '../../kube/targets/targets.ts';
 import { isSameVM } from '../machines/same-vm.ts';
 
 export interface LeftoverNodeDeps {

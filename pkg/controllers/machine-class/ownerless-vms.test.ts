@@ -4,7 +4,7 @@ import { machine, machineClass } from '../../../test/builders.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
 import type { ListedMachine } from '../../driver/driver.ts';
-import { machines } from '../../kube/resource.ts';
+import { machines } from '../../kube/client/resource.ts';
 import { FakeDriver } from '../../../test/fakes/driver.ts';
 import { noteOfForcedRemoval } from '../vms/forced-removals.ts';
 import { findOwnerlessVMs } from './ownerless-vms.ts';

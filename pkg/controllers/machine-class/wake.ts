@@ -1,7 +1,7 @@
 import { keyOf } from '../../apis/meta.ts';
 import type { Caches } from '../../operator/caches.ts';
-import type { Queue } from '../../workqueue/queue.ts';
-import { classIndex } from '../../indexes/class-index.ts';
+import type { Queue } from '../../work/workqueue/queue.ts';
+import { classIndex } from '../../operator/indexes/class-index.ts';
 
 /** Enqueues a class when it changes, and when it gains or loses a Machine. */
 export function wakeMachineClasses({ classes, machines }: Pick<Caches, 'classes' | 'machines'>, queue: Queue): void {

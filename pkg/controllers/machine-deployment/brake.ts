@@ -1,6 +1,6 @@
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { keyOf } from '../../apis/meta.ts';
-import { next } from '../../reconcile/result.ts';
+import { next } from '../../work/reconcile/result.ts';
 import { CREATION_LIMIT_REACHED, describeStop, isSpent } from '../replicas/creation-brake.ts';
 import { reachedCreationLimit } from '../replicas/events.ts';
 import { deploymentFreeze } from '../replicas/freeze-marks.ts';

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { machineDeployment, machineSet } from '../../../test/builders.ts';
 import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
-import { machineDeployments } from '../../kube/resource.ts';
+import { machineDeployments } from '../../kube/client/resource.ts';
 
 const deployment = machineDeployment((d) => void (d.metadata.finalizers = [MACHINE_FINALIZER]));
 const orphan = machineSet();

@@ -1,8 +1,8 @@
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { isBeingDeleted, refOf } from '../../apis/meta.ts';
-import { fromTimestamp } from '../../clock/clock.ts';
-import { ignoreNotFound } from '../../kube/errors.ts';
-import { machineSets } from '../../kube/resource.ts';
+import { fromTimestamp } from '../../base/clock/clock.ts';
+import { ignoreNotFound } from '../../kube/client/errors.ts';
+import { machineSets } from '../../kube/client/resource.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
 import { revisionOf } from './revision.ts';
 import type { OwnedSet } from './world.ts';

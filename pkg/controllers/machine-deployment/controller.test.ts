@@ -15,11 +15,11 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { MINUTE_MS } from '../../clock/clock.ts';
-import { GateClosedError } from '../../gate/gate.ts';
-import { ApiError } from '../../kube/errors.ts';
-import { machineSets } from '../../kube/resource.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { MINUTE_MS } from '../../base/clock/clock.ts';
+import { GateClosedError } from '../../kube/gate/gate.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import { machineSets } from '../../kube/client/resource.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import type { NodeMarksChange } from '../machines/rollout-marks.ts';
 import { GRACE_MS } from './replacements.ts';
 

@@ -1,8 +1,8 @@
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { validateMachineDeployment } from '../../apis/machine/v1alpha1/validation.ts';
-import { machineDeployments } from '../../kube/resource.ts';
-import { Finalizer } from '../../reconcile/finalizer.ts';
+import { machineDeployments } from '../../kube/client/resource.ts';
+import { Finalizer } from '../../work/reconcile/finalizer.ts';
 import { addFinalizer, OwnerController } from '../replicas/owner-controller.ts';
 import { OwnerStatuses } from '../replicas/owner-status.ts';
 import { brake } from './brake.ts';

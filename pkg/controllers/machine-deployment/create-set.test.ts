@@ -2,9 +2,9 @@ import { expect, test } from '@jest/globals';
 
 import { machineDeployment } from '../../../test/builders.ts';
 import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
-import { GateClosedError } from '../../gate/gate.ts';
-import { ApiError } from '../../kube/errors.ts';
-import { machineSets } from '../../kube/resource.ts';
+import { GateClosedError } from '../../kube/gate/gate.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import { machineSets } from '../../kube/client/resource.ts';
 import { createNewSet } from './create-set.ts';
 import { newSetFor } from './new-set.ts';
 

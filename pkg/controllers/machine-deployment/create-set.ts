@@ -2,10 +2,10 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { TEMPLATE_HASH_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { equalTemplate } from '../../apis/machine/v1alpha1/template-equality.ts';
-import { GateClosedError } from '../../gate/gate.ts';
-import { ApiError, isAlreadyExists } from '../../kube/errors.ts';
-import { statusPatch } from '../../kube/patch.ts';
-import { machineDeployments, machineSets } from '../../kube/resource.ts';
+import { GateClosedError } from '../../kube/gate/gate.ts';
+import { ApiError, isAlreadyExists } from '../../kube/client/errors.ts';
+import { statusPatch } from '../../kube/client/patch.ts';
+import { machineDeployments, machineSets } from '../../kube/client/resource.ts';
 import { failedToCreateSet, scaledSet } from './events.ts';
 import { newSetFor } from './new-set.ts';
 import type { MachineDeploymentDeps } from './deps.ts';

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
 import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';
 const going = machineDeployment((d) => {

@@ -1,8 +1,8 @@
 import { hasFinalizer } from '../../apis/finalizers.ts';
 import { isBeingDeleted, refOf } from '../../apis/meta.ts';
-import { ignoreNotFound } from '../../kube/errors.ts';
-import { machineSets } from '../../kube/resource.ts';
-import { stop, waitFor } from '../../reconcile/result.ts';
+import { ignoreNotFound } from '../../kube/client/errors.ts';
+import { machineSets } from '../../kube/client/resource.ts';
+import { stop, waitFor } from '../../work/reconcile/result.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import type { Collaborators } from './deps.ts';

@@ -1,8 +1,8 @@
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import type { ObjectEvents } from '../../events/event-sink.ts';
-import type { Random } from '../../random/random.ts';
-import type { Finalizer } from '../../reconcile/finalizer.ts';
+import type { ObjectEvents } from '../../kube/events/event-sink.ts';
+import type { Random } from '../../base/random/random.ts';
+import type { Finalizer } from '../../work/reconcile/finalizer.ts';
 import type { OwnerDeps } from '../replicas/owner-deps.ts';
 import type { OwnerStatuses } from '../replicas/owner-status.ts';
 import type { NodeMarker } from './node-marker.ts';

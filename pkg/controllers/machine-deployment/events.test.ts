@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machineDeployment } from '../../../test/builders.ts';
-import { ApiError } from '../../kube/errors.ts';
+import { ApiError } from '../../kube/client/errors.ts';
 import { couldNotMarkNodes } from './events.ts';
 
 const forbidden = (name: string): ApiError => new ApiError(403, 'Forbidden', `nodes "${name}" is forbidden`);

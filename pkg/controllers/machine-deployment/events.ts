@@ -2,8 +2,8 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { messageOf } from '../../driver/errno.ts';
-import type { EventType } from '../../events/correlator.ts';
-import { ApiError } from '../../kube/errors.ts';
+import type { EventType } from '../../kube/events/correlator.ts';
+import { ApiError } from '../../kube/client/errors.ts';
 import { reasonFor } from '../machines/node-refusal.ts';
 import type { ObjectEvent } from '../replicas/events.ts';
 import type { RefusedNode } from './node-marker.ts';

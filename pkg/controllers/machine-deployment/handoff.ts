@@ -5,9 +5,9 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { refOf } from '../../apis/meta.ts';
-import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
-import { machineDeployments, machines } from '../../kube/resource.ts';
-import { next, requeue } from '../../reconcile/result.ts';
+import { mergePatch, mergePatchIfUnchanged } from '../../kube/client/patch.ts';
+import { machineDeployments, machines } from '../../kube/client/resource.ts';
+import { next, requeue } from '../../work/reconcile/result.ts';
 import { patchEach } from '../replicas/patch-each.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
 import type { DeploymentStep } from './pass.ts';

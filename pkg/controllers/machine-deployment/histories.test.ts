@@ -9,13 +9,13 @@ import {
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
-import { Store } from '../../cache/store.ts';
+import { Store } from '../../kube/cache/store.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
-import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
+import { fromTimestamp, toTimestamp } from '../../base/clock/clock.ts';
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachine, BuiltMachineDeployment, BuiltMachineSet } from '../../../test/builders.ts';
-import { Expectations } from '../../reconcile/expectations.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../../indexes/owner-index.ts';
+import { Expectations } from '../../work/reconcile/expectations.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../../operator/indexes/owner-index.ts';
 import { CreationBrake } from '../replicas/creation-brake.ts';
 import { replacedAmong, roomFor } from '../machine-set/creation-room.ts';
 import {

@@ -10,9 +10,9 @@ import {
   UPDATE_RESULT_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
-import { ApiError } from '../../kube/errors.ts';
-import { nodes } from '../../kube/resource.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import { nodes } from '../../kube/client/resource.ts';
 import { endBegunUpdates, inPlaceUpdate } from './in-place-update.ts';
 
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';

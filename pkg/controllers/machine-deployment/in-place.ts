@@ -3,7 +3,7 @@ import { CANDIDATE_FOR_UPDATE_LABEL, SELECTED_FOR_UPDATE_LABEL } from '../../api
 import { nodeNameOf, phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
-import { conditionOf } from '../../reconcile/conditions.ts';
+import { conditionOf } from '../../work/reconcile/conditions.ts';
 import { isUnderMaintenance } from '../machines/maintenance.ts';
 import { isUnderPreparation } from '../machines/prepared-deletion.ts';
 import { isUpdateOver } from '../machines/rollout-marks.ts';

@@ -1,11 +1,14 @@
 import { isBeingDeleted, keyOf } from '../../apis/meta.ts';
-import { eventsAbout } from '../../events/event-sink.ts';
-import { CONTROL } from '../../gate/gate.ts';
-import { machineDeployments as deploymentResource, machineSets as machineSetResource } from '../../kube/resource.ts';
-import { MACHINE_LEASE, MANAGER_LEASE } from '../../leader/names.ts';
+import { eventsAbout } from '../../kube/events/event-sink.ts';
+import { CONTROL } from '../../kube/gate/gate.ts';
+import {
+  machineDeployments as deploymentResource,
+  machineSets as machineSetResource,
+} from '../../kube/client/resource.ts';
+import { MACHINE_LEASE, MANAGER_LEASE } from '../../kube/leader/names.ts';
 import { machineDeploymentMetrics } from './metrics.ts';
 import type { Operator } from '../../operator/operator.ts';
-import type { Controller } from '../../reconcile/controller.ts';
+import type { Controller } from '../../work/reconcile/controller.ts';
 import type { OwnerDeps } from '../replicas/owner-deps.ts';
 import { restMsFor } from '../replicas/rest.ts';
 import { machineDeploymentController } from './controller.ts';

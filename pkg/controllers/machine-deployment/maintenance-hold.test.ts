@@ -4,7 +4,7 @@ import { machine, machineDeployment, machineSet } from '../../../test/builders.t
 import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { maintenanceHold } from './maintenance-hold.ts';
 import { observeWorld } from './world.ts';
 

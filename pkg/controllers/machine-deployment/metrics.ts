@@ -1,10 +1,10 @@
 import type { Registry } from 'prom-client';
 
 import type { IntOrPercent, MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import { objectNameLabels, seconds } from '../../metrics/object-labels.ts';
-import { NAMED, ownerGauges, type ObjectValue } from '../../metrics/owner-gauges.ts';
-import { objectGauges } from '../../metrics/object-gauges.ts';
-import { scrapeFailures } from '../../metrics/scrape-failures.ts';
+import { objectNameLabels, seconds } from '../../base/metrics/object-labels.ts';
+import { NAMED, ownerGauges, type ObjectValue } from '../../base/metrics/owner-gauges.ts';
+import { objectGauges } from '../../base/metrics/object-gauges.ts';
+import { scrapeFailures } from '../../base/metrics/scrape-failures.ts';
 
 /** Gauges with labels NAMED, by what is read from a MachineDeployment; undefined leaves the series out. */
 const VALUES: readonly ObjectValue<MachineDeployment>[] = [

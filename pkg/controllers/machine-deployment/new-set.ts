@@ -16,11 +16,11 @@ import {
   equalNodeTemplate,
   equalTemplate,
 } from '../../apis/machine/v1alpha1/template-equality.ts';
-import { fromTimestamp } from '../../clock/clock.ts';
-import type { New } from '../../kube/client.ts';
-import type { MergePatch } from '../../kube/patch.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
-import { replacing } from '../../kube/merge-change.ts';
+import { fromTimestamp } from '../../base/clock/clock.ts';
+import type { New } from '../../kube/client/client.ts';
+import type { MergePatch } from '../../kube/client/patch.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
+import { replacing } from '../../kube/client/merge-change.ts';
 import { newSetAnnotations } from './revision.ts';
 import { byAge } from './set-facts.ts';
 import { annotatedSurge } from '../replicas/limits.ts';

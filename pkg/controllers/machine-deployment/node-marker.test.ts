@@ -3,9 +3,9 @@ import { describe, expect, test } from '@jest/globals';
 import { machine, machineDeployment, node } from '../../../test/builders.ts';
 import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { GateClosedError } from '../../gate/gate.ts';
-import { ApiError } from '../../kube/errors.ts';
-import { machines as machineResource, nodes as nodeResource } from '../../kube/resource.ts';
+import { GateClosedError } from '../../kube/gate/gate.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import { machines as machineResource, nodes as nodeResource } from '../../kube/client/resource.ts';
 import { NodeMarker } from './node-marker.ts';
 
 const OWNER = 'default/deployment-1';

@@ -1,6 +1,6 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { fromTimestamp } from '../../clock/clock.ts';
-import { next } from '../../reconcile/result.ts';
+import { fromTimestamp } from '../../base/clock/clock.ts';
+import { next } from '../../work/reconcile/result.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
 import type { Collaborators } from './deps.ts';
 import type { Marked } from './node-marker.ts';

@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, node, type BuiltNode } from '../../../test/builders.ts';
 import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
-import { ApiError } from '../../kube/errors.ts';
-import { nodes } from '../../kube/resource.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import { nodes } from '../../kube/client/resource.ts';
 import { NodeMarker, type NodeWrite } from './node-marker.ts';
 import { releaseUpdatedNode, selectNode } from './rollout-node-marks.ts';
 

@@ -4,7 +4,7 @@ import { machineDeployment } from '../../../test/builders.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
-import type { Outage } from '../../gate/outage.ts';
+import type { Outage } from '../../kube/gate/outage.ts';
 import { conditionsDuring, OutageCondition } from './outage-condition.ts';
 
 const NOW = Date.UTC(2026, 0, 1, 12);

@@ -1,11 +1,11 @@
 import type { MachineDeployment, MachineDeploymentCondition } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import { toTimestamp, type Clock } from '../../clock/clock.ts';
-import { describeBlockingOutages, type Outage } from '../../gate/outage.ts';
-import type { Lister } from '../../cache/lister.ts';
-import type { Writer } from '../../kube/client.ts';
-import { statusPatch } from '../../kube/patch.ts';
-import { machineDeployments } from '../../kube/resource.ts';
-import { withoutCondition, conditionOf, withCondition, dated } from '../../reconcile/conditions.ts';
+import { toTimestamp, type Clock } from '../../base/clock/clock.ts';
+import { describeBlockingOutages, type Outage } from '../../kube/gate/outage.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
+import type { Writer } from '../../kube/client/client.ts';
+import { statusPatch } from '../../kube/client/patch.ts';
+import { machineDeployments } from '../../kube/client/resource.ts';
+import { withoutCondition, conditionOf, withCondition, dated } from '../../work/reconcile/conditions.ts';
 
 const TYPE = 'APIServerUnreachable';
 const REASON = 'NoAnswerToProbes';

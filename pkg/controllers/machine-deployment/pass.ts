@@ -1,5 +1,5 @@
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import type { Step } from '../../reconcile/result.ts';
+import type { Step } from '../../work/reconcile/result.ts';
 import type { OwnerPass } from '../replicas/owner-controller.ts';
 import type { ProgressingUpdate } from './progressing-condition.ts';
 import type { Unsupported } from './status.ts';

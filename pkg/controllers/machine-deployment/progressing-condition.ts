@@ -4,9 +4,9 @@ import type {
   MachineDeploymentStatus,
 } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { progressDeadlineMsOf } from '../../apis/machine/v1alpha1/defaults.ts';
-import { fromTimestamp } from '../../clock/clock.ts';
+import { fromTimestamp } from '../../base/clock/clock.ts';
 import { messageOf } from '../../driver/errno.ts';
-import { conditionOf } from '../../reconcile/conditions.ts';
+import { conditionOf } from '../../work/reconcile/conditions.ts';
 
 /** What of condition `Progressing` is decided anew in a pass; cluster-autoscalers read these very reasons. */
 export type ProgressingUpdate = Pick<MachineDeploymentCondition, 'status' | 'reason' | 'message'> & {

@@ -1,5 +1,5 @@
-import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
-import { requeue } from '../../reconcile/result.ts';
+import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
+import { requeue } from '../../work/reconcile/result.ts';
 import { releaseSet } from '../replicas/release.ts';
 import { isFreezeMarked, deploymentFreeze, setFreeze } from '../replicas/freeze-marks.ts';
 import type { MachineDeploymentDeps } from './deps.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { machine, type BuiltMachine } from '../../../test/builders.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { MARKED_FOR_DELETION_TIME_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
-import { MINUTE_MS } from '../../clock/clock.ts';
+import { MINUTE_MS } from '../../base/clock/clock.ts';
 import { comeInPlace, GRACE_MS, Replacements } from './replacements.ts';
 
 /** Created at that minute. */

@@ -1,6 +1,6 @@
 import { nodeNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { fromTimestamp, MINUTE_MS, type Clock } from '../../clock/clock.ts';
+import { fromTimestamp, MINUTE_MS, type Clock } from '../../base/clock/clock.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
 import { markedAtMs } from '../replicas/victim-order.ts';
 

@@ -8,7 +8,7 @@ import {
   PRIORITY_ANNOTATION,
   TRIGGER_DELETION_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { resizeSets } from './resize.ts';
 
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';

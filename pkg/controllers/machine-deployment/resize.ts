@@ -1,8 +1,8 @@
 import { refOf } from '../../apis/meta.ts';
 import { LAST_SCALER_CHANGE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { mergePatchIfUnchanged } from '../../kube/patch.ts';
-import { machineSets } from '../../kube/resource.ts';
+import { mergePatchIfUnchanged } from '../../kube/client/patch.ts';
+import { machineSets } from '../../kube/client/resource.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import { scaledSet } from './events.ts';
 import { sizeNotes } from './new-set.ts';

@@ -1,4 +1,4 @@
-import { stop } from '../../reconcile/result.ts';
+import { stop } from '../../work/reconcile/result.ts';
 import { inPlaceUpdate } from './in-place-update.ts';
 import type { DeploymentStep } from './pass.ts';
 import { resizeSets } from './resize.ts';

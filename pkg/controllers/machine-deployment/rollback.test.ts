@@ -8,8 +8,8 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import { machine, machineDeployment, machineSet, node } from '../../../test/builders.ts';
 import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
-import { ApiError } from '../../kube/errors.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { rollBack, rollbackChange, rollbackTarget } from './rollback.ts';
 
 const revision = (text: string): ReturnType<typeof machineSet> =>

@@ -7,8 +7,8 @@ import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { toTimestamp } from '../../clock/clock.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { toTimestamp } from '../../base/clock/clock.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { rolloutMetrics } from './rollout-metrics.ts';
 
 /** What a process shows of its MachineDeployments. */

@@ -4,11 +4,11 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf, type KubeObject } from '../../apis/meta.ts';
-import type { Lister } from '../../cache/lister.ts';
-import { fromTimestamp, type Clock } from '../../clock/clock.ts';
-import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
-import { objectNameLabels } from '../../metrics/object-labels.ts';
-import { NAMED } from '../../metrics/owner-gauges.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
+import { fromTimestamp, type Clock } from '../../base/clock/clock.ts';
+import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
+import { objectNameLabels } from '../../base/metrics/object-labels.ts';
+import { NAMED } from '../../base/metrics/owner-gauges.ts';
 import { deploymentFreeze } from '../replicas/freeze-marks.ts';
 import { revisionOf } from './revision.ts';
 

@@ -10,9 +10,9 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { Node } from '../../apis/wire.ts';
-import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
-import { machineSets, nodes } from '../../kube/resource.ts';
-import type { Target } from '../../targets/targets.ts';
+import { mergePatch, mergePatchIfUnchanged } from '../../kube/client/patch.ts';
+import { machineSets, nodes } from '../../kube/client/resource.ts';
+import type { Target } from '../../kube/targets/targets.ts';
 import {
   hasRolloutTaint,
   isScaleDownDisabledByUs,

@@ -6,8 +6,8 @@ import { FREEZE_LABEL, PREFER_NO_SCHEDULE_KEY } from '../../apis/machine/v1alpha
 import { NODE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { ApiError } from '../../kube/errors.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import type { MarkFacts } from './node-marks.ts';
 import { settleMarks } from './node-marks.ts';
 import { markNodesOfRollout, recreate, rollingUpdate } from './rollout.ts';

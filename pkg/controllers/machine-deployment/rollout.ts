@@ -2,7 +2,7 @@ import { hasFinalizer } from '../../apis/finalizers.ts';
 import { nodeNameOf, phaseOf, revisionHistoryLimitOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { requeue, stop, type StepResult } from '../../reconcile/result.ts';
+import { requeue, stop, type StepResult } from '../../work/reconcile/result.ts';
 import { isActiveSet } from '../replicas/rollout-hold.ts';
 import { cleanUpSets } from './cleanup.ts';
 import { createNewSet, isFailure } from './create-set.ts';

@@ -1,5 +1,5 @@
 import { revisionHistoryLimitOf } from '../../apis/machine/v1alpha1/defaults.ts';
-import { next, stop } from '../../reconcile/result.ts';
+import { next, stop } from '../../work/reconcile/result.ts';
 import { cleanUpSets } from './cleanup.ts';
 import { endBegunUpdates } from './in-place-update.ts';
 import { orderHoldOf, type OrderDeps } from './update-order.ts';

@@ -11,7 +11,7 @@ import { machine, machineDeployment, machineSet } from '../../../test/builders.t
 import type { BuiltMachine } from '../../../test/builders.ts';
 import { DeploymentWorld, passOver } from '../../../test/fakes/replicas-world.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
-import { ApiError } from '../../kube/errors.ts';
+import { ApiError } from '../../kube/client/errors.ts';
 import { handoff } from './handoff.ts';
 import {
   MARKS_A_PASS,

@@ -8,7 +8,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf, isBeingDeleted } from '../../apis/meta.ts';
-import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
+import { fromTimestamp, toTimestamp } from '../../base/clock/clock.ts';
 import { isPreservedFailed } from '../replicas/machine-state.ts';
 import { markedAtMs } from '../replicas/victim-order.ts';
 

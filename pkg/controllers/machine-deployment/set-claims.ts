@@ -2,7 +2,7 @@ import { TEMPLATE_HASH_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { LabelSelector } from '../../apis/meta.ts';
-import { sortByClaim, type Claims } from '../../reconcile/ownership.ts';
+import { sortByClaim, type Claims } from '../../work/reconcile/ownership.ts';
 
 /**
  * What `deployment` does with MachineSets of its namespace. The hash label decides nothing about a set that it controls: the

@@ -5,7 +5,7 @@ import {
   LAST_SCALER_CHANGE_ANNOTATION,
   MAX_REPLICAS_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
-import { fromTimestamp } from '../../clock/clock.ts';
+import { fromTimestamp } from '../../base/clock/clock.ts';
 import { isAvailable, isFailed, isPreserved, isTerminating } from '../replicas/machine-state.ts';
 import { isMarkedForDeletion, victimsAmong } from '../replicas/replica-plan.ts';
 import { firstVictim, isDeletedBefore, rolloutVictimCriteria, victimCriteria } from '../replicas/victim-order.ts';

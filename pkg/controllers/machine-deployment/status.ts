@@ -5,10 +5,10 @@ import type {
   MachineDeploymentStatus,
 } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
-import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
-import { statusPatch } from '../../kube/patch.ts';
-import { withoutCondition, conditionOf, dated, withCondition } from '../../reconcile/conditions.ts';
-import { next } from '../../reconcile/result.ts';
+import { fromTimestamp, toTimestamp } from '../../base/clock/clock.ts';
+import { statusPatch } from '../../kube/client/patch.ts';
+import { withoutCondition, conditionOf, dated, withCondition } from '../../work/reconcile/conditions.ts';
+import { next } from '../../work/reconcile/result.ts';
 import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
 import { REPLACEMENT_HELD, replacementHold } from '../machines/replacement-held-condition.ts';
 import { countMachines, LISTED_FAILED_MACHINES, type MachineCounts } from '../replicas/machine-state.ts';

@@ -1,8 +1,8 @@
 import { REVISION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted, refOf } from '../../apis/meta.ts';
-import { mergePatch, mergePatchIfUnchanged } from '../../kube/patch.ts';
-import { machineDeployments, machineSets } from '../../kube/resource.ts';
-import { next } from '../../reconcile/result.ts';
+import { mergePatch, mergePatchIfUnchanged } from '../../kube/client/patch.ts';
+import { machineDeployments, machineSets } from '../../kube/client/resource.ts';
+import { next } from '../../work/reconcile/result.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
 import { newSetChange } from './new-set.ts';
 import type { DeploymentStep } from './pass.ts';

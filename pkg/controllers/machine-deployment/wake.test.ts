@@ -5,10 +5,10 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Node } from '../../apis/wire.ts';
-import type { ChangeHandler, Informer } from '../../cache/lister.ts';
-import { Store } from '../../cache/store.ts';
-import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import type { ChangeHandler, Informer } from '../../kube/cache/lister.ts';
+import { Store } from '../../kube/cache/store.ts';
+import { MACHINE_INDEXES } from '../../operator/indexes/machine-indexes.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { wakeMachineDeployments } from './wake.ts';
 
 /** A cache that a test fills. */

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
 import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { observeWorld } from './world.ts';
 
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';

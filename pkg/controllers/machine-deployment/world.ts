@@ -3,8 +3,8 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { equalTemplate } from '../../apis/machine/v1alpha1/template-equality.ts';
 import { FREEZE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
-import type { Lister } from '../../cache/lister.ts';
-import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
+import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
 import { findNewSet, oldestFirst } from './new-set.ts';
 import type { MachineDeploymentDeps } from './deps.ts';
 import { chosenIn, unacknowledged, type Choice } from './scaler-handoff.ts';

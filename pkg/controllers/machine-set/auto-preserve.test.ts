@@ -8,8 +8,8 @@ import {
   MACHINE_FINALIZER,
   PRESERVE_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
-import { ApiError } from '../../kube/errors.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { autoPreservation } from './auto-preserve.ts';
 
 const failed = (day: number, value?: string, change?: (m: BuiltMachine) => void): BuiltMachine =>

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { machineDeployment, machineSet } from '../../../test/builders.ts';
 import { passOver, SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { brake } from './brake.ts';
 
 test.each([

@@ -2,7 +2,7 @@ import { setFreeze } from '../replicas/freeze-marks.ts';
 import { CREATION_LIMIT_REACHED, describeStop, isSpent } from '../replicas/creation-brake.ts';
 import { deploymentOfSet } from './creation-room.ts';
 import { reachedCreationLimit } from '../replicas/events.ts';
-import { next } from '../../reconcile/result.ts';
+import { next } from '../../work/reconcile/result.ts';
 import type { MachineSetDeps } from './deps.ts';
 import type { SetStep } from './pass.ts';
 

@@ -4,11 +4,11 @@ import { machine, machineSet } from '../../../test/builders.ts';
 import { SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
-import { ApiError } from '../../kube/errors.ts';
-import { machineSets } from '../../kube/resource.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import { machineSets } from '../../kube/client/resource.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { claimedMachines } from './claim.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../../indexes/owner-index.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../../operator/indexes/owner-index.ts';
 
 const SET = machineSet((s) => void (s.metadata.finalizers = [MACHINE_FINALIZER]));
 const OURS = controllerReference(SET, 'machine.sapcloud.io/v1alpha1', 'MachineSet');

@@ -4,11 +4,11 @@ import { machine, machineDeployment, machineSet, node, type BuiltMachineSet } fr
 import { SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { EFFECTIVE_CREATION_TIMEOUT_ANNOTATION, MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { toTimestamp } from '../../clock/clock.ts';
-import { GateClosedError } from '../../gate/gate.ts';
-import { ApiError } from '../../kube/errors.ts';
-import { nodes } from '../../kube/resource.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { toTimestamp } from '../../base/clock/clock.ts';
+import { GateClosedError } from '../../kube/gate/gate.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import { nodes } from '../../kube/client/resource.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 
 const KEY = 'default/set-1';
 

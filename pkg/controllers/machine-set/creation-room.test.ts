@@ -7,7 +7,7 @@ import { SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { CREATION_LIMIT_REACHED } from '../replicas/creation-brake.ts';
 import { brakedOwner, creationRoom, hasOutdatedTemplate, isRolling, replacedAmong, roomFor } from './creation-room.ts';
 

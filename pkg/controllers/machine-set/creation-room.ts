@@ -5,7 +5,7 @@ import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { equalTemplate } from '../../apis/machine/v1alpha1/template-equality.ts';
 import { controllerOf, keyBeside } from '../../apis/meta.ts';
 import { rolloutLimitsOf } from '../replicas/limits.ts';
-import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
+import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
 import { isStopped } from '../replicas/creation-brake.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
 import type { MachineSetDeps } from './deps.ts';

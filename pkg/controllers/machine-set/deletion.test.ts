@@ -4,9 +4,9 @@ import { machine, machineSet } from '../../../test/builders.ts';
 import { SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { ApiError } from '../../kube/errors.ts';
-import { machines as machineResource } from '../../kube/resource.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import { machines as machineResource } from '../../kube/client/resource.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { DELETIONS_A_PASS } from './scale-down.ts';
 import { settleWhenObserved } from './unseen-creations.ts';
 

@@ -1,6 +1,6 @@
 import { hasFinalizer } from '../../apis/finalizers.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
-import { next, requeue, stop, waitFor, type StepResult } from '../../reconcile/result.ts';
+import { next, requeue, stop, waitFor, type StepResult } from '../../work/reconcile/result.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { claimedMachines } from './claim.ts';
 import type { Collaborators } from './deps.ts';

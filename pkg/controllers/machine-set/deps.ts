@@ -1,7 +1,7 @@
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import type { ObjectEvents } from '../../events/event-sink.ts';
-import type { Expectations } from '../../reconcile/expectations.ts';
-import type { Finalizer } from '../../reconcile/finalizer.ts';
+import type { ObjectEvents } from '../../kube/events/event-sink.ts';
+import type { Expectations } from '../../work/reconcile/expectations.ts';
+import type { Finalizer } from '../../work/reconcile/finalizer.ts';
 import type { OwnerDeps } from '../replicas/owner-deps.ts';
 import type { OwnerStatuses } from '../replicas/owner-status.ts';
 import type { MachineSetMetrics } from './metrics.ts';

@@ -1,12 +1,12 @@
 import { isBeingDeleted } from '../../apis/meta.ts';
-import { eventsAbout } from '../../events/event-sink.ts';
-import { machineSets as machineSetResource } from '../../kube/resource.ts';
-import { MANAGER_LEASE } from '../../leader/names.ts';
+import { eventsAbout } from '../../kube/events/event-sink.ts';
+import { machineSets as machineSetResource } from '../../kube/client/resource.ts';
+import { MANAGER_LEASE } from '../../kube/leader/names.ts';
 import { machineSetMetrics } from './metrics.ts';
-import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
+import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
 import type { Operator } from '../../operator/operator.ts';
-import type { Controller } from '../../reconcile/controller.ts';
-import { Expectations } from '../../reconcile/expectations.ts';
+import type { Controller } from '../../work/reconcile/controller.ts';
+import { Expectations } from '../../work/reconcile/expectations.ts';
 import { MACHINE_SET_EVENT_SOURCE } from '../replicas/events.ts';
 import type { OwnerDeps } from '../replicas/owner-deps.ts';
 import { restMsFor } from '../replicas/rest.ts';

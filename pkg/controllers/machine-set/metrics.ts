@@ -1,11 +1,11 @@
 import { Counter, type Registry } from 'prom-client';
 
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { declaring } from '../../metrics/declaring.ts';
-import { objectNameLabels, seconds } from '../../metrics/object-labels.ts';
-import { NAMED, ownerGauges, type ObjectValue } from '../../metrics/owner-gauges.ts';
-import { objectGauges } from '../../metrics/object-gauges.ts';
-import { scrapeFailures } from '../../metrics/scrape-failures.ts';
+import { declaring } from '../../base/metrics/declaring.ts';
+import { objectNameLabels, seconds } from '../../base/metrics/object-labels.ts';
+import { NAMED, ownerGauges, type ObjectValue } from '../../base/metrics/owner-gauges.ts';
+import { objectGauges } from '../../base/metrics/object-gauges.ts';
+import { scrapeFailures } from '../../base/metrics/scrape-failures.ts';
 import type { VictimReason } from '../replicas/replica-plan.ts';
 
 /** What MachineSets are counted by. The other metrics of this area are read from the cache at each scrape. */

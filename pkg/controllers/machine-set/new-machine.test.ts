@@ -4,7 +4,7 @@ import { EFFECTIVE_CREATION_TIMEOUT_ANNOTATION, MACHINE_FINALIZER } from '../../
 import { machineSet } from '../../../test/builders.ts';
 import type { BuiltMachineSet } from '../../../test/builders.ts';
 import { machineName, newMachine, randomSuffix } from './new-machine.ts';
-import { secureRandom } from '../../random/random.ts';
+import { secureRandom } from '../../base/random/random.ts';
 
 const set = (change?: (s: BuiltMachineSet) => void): BuiltMachineSet => machineSet(change);
 

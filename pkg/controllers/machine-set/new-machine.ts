@@ -16,9 +16,9 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine, MachineSpec } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import type { New } from '../../kube/client.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
-import { charactersOf, type Random } from '../../random/random.ts';
+import type { New } from '../../kube/client/client.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
+import { charactersOf, type Random } from '../../base/random/random.ts';
 
 /**
  * What is asked of one Machine, or recorded of one: a template that was made from a Machine must not have each new one deleted, kept in

@@ -1,6 +1,6 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import type { Step } from '../../reconcile/result.ts';
+import type { Step } from '../../work/reconcile/result.ts';
 import type { OwnerPass } from '../replicas/owner-controller.ts';
 
 /** One pass over one MachineSet. */

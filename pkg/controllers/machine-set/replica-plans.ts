@@ -3,7 +3,7 @@ import { LAST_SCALER_CHANGE_ANNOTATION, SCALE_UP_DISABLED_LABEL } from '../../ap
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
-import { fromTimestamp } from '../../clock/clock.ts';
+import { fromTimestamp } from '../../base/clock/clock.ts';
 import { setFreeze } from '../replicas/freeze-marks.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
 import { planReplicas, type ReplicaPlan } from '../replicas/replica-plan.ts';

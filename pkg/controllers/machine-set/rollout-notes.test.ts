@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machineDeployment, machineSet } from '../../../test/builders.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { leftRolloutNotes } from './rollout-notes.ts';
 
 const NOTE = 'deployment.machine.sapcloud.io/prefer-no-schedule';

@@ -1,10 +1,10 @@
 import { PREFER_NO_SCHEDULE_KEY, SCALE_UP_DISABLED_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { refOf } from '../../apis/meta.ts';
-import { mergePatchIfUnchanged, type MergePatch } from '../../kube/patch.ts';
-import { machineSets } from '../../kube/resource.ts';
+import { mergePatchIfUnchanged, type MergePatch } from '../../kube/client/patch.ts';
+import { machineSets } from '../../kube/client/resource.ts';
 import { ownerNameOf } from '../machines/owners.ts';
-import { next } from '../../reconcile/result.ts';
+import { next } from '../../work/reconcile/result.ts';
 import type { MachineSetDeps } from './deps.ts';
 import type { SetStep } from './pass.ts';
 

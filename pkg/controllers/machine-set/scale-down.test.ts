@@ -4,9 +4,9 @@ import { machine, machineSet, node } from '../../../test/builders.ts';
 import { SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../apis/wire.ts';
-import { GateClosedError } from '../../gate/gate.ts';
-import { ApiError } from '../../kube/errors.ts';
-import { nodes } from '../../kube/resource.ts';
+import { GateClosedError } from '../../kube/gate/gate.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import { nodes } from '../../kube/client/resource.ts';
 import { scaleDown } from './scale-down.ts';
 
 const SET = machineSet();

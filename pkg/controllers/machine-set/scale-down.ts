@@ -1,10 +1,10 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { keyOf, refOf } from '../../apis/meta.ts';
-import { GateClosedError } from '../../gate/gate.ts';
-import { isConflict, isNotFound } from '../../kube/errors.ts';
-import { machines } from '../../kube/resource.ts';
-import { next } from '../../reconcile/result.ts';
+import { GateClosedError } from '../../kube/gate/gate.ts';
+import { isConflict, isNotFound } from '../../kube/client/errors.ts';
+import { machines } from '../../kube/client/resource.ts';
+import { next } from '../../work/reconcile/result.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import { deletedMachine, failedToDelete } from '../replicas/events.ts';

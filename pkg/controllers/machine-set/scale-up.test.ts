@@ -2,10 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineSet } from '../../../test/builders.ts';
 import { SetWorld } from '../../../test/fakes/replicas-world.ts';
-import { GateClosedError } from '../../gate/gate.ts';
-import { ApiError } from '../../kube/errors.ts';
-import { machines as machineResource } from '../../kube/resource.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { GateClosedError } from '../../kube/gate/gate.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import { machines as machineResource } from '../../kube/client/resource.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { scaleUp } from './scale-up.ts';
 
 const SET = machineSet();

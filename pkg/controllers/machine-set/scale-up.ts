@@ -1,10 +1,10 @@
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf } from '../../apis/meta.ts';
 import { messageOf } from '../../driver/errno.ts';
-import { GateClosedError } from '../../gate/gate.ts';
-import { ApiError, isAlreadyExists, isNotFound } from '../../kube/errors.ts';
-import { machines } from '../../kube/resource.ts';
-import { next } from '../../reconcile/result.ts';
+import { GateClosedError } from '../../kube/gate/gate.ts';
+import { ApiError, isAlreadyExists, isNotFound } from '../../kube/client/errors.ts';
+import { machines } from '../../kube/client/resource.ts';
+import { next } from '../../work/reconcile/result.ts';
 import { brakedOwner } from './creation-room.ts';
 import { createdMachine, failedToCreate } from '../replicas/events.ts';
 import { machineName, newMachine } from './new-machine.ts';

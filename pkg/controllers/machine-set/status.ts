@@ -4,10 +4,10 @@ import type { MachineSet, MachineSetCondition, MachineSetStatus } from '../../ap
 import type { MachineSetConditionType } from '../../apis/machine/v1alpha1/conditions.ts';
 import { controllerOf } from '../../apis/meta.ts';
 import { shortText } from '../../apis/short-text.ts';
-import { fromTimestamp, toTimestamp } from '../../clock/clock.ts';
-import { statusPatch, type MergePatch } from '../../kube/patch.ts';
-import { dated, conditionOf } from '../../reconcile/conditions.ts';
-import { next } from '../../reconcile/result.ts';
+import { fromTimestamp, toTimestamp } from '../../base/clock/clock.ts';
+import { statusPatch, type MergePatch } from '../../kube/client/patch.ts';
+import { dated, conditionOf } from '../../work/reconcile/conditions.ts';
+import { next } from '../../work/reconcile/result.ts';
 import { INVALID_ANNOTATION, invalidAnnotations } from '../replicas/invalid-annotations.ts';
 import { countMachines, isPreservedFailed, LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
 import { isEmpty, statusChange } from '../replicas/status-change.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock/clock.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 
 /** A size that falls so soon after it rose, or while it already swings, may rise again. */
 const SWING_MS = 5_000;

@@ -6,8 +6,8 @@ import type { MachineSpec } from '../../apis/machine/v1alpha1/machine.ts';
 import { machine, machineSet } from '../../../test/builders.ts';
 import type { BuiltMachine } from '../../../test/builders.ts';
 import { SetWorld } from '../../../test/fakes/replicas-world.ts';
-import { ApiError } from '../../kube/errors.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { templateChange } from './template-push.ts';
 
 const CLASS = { class: { kind: 'MachineClass', name: 'class-1' } };

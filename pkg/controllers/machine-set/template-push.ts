@@ -7,13 +7,13 @@ import {
   equalConfiguration,
   equalNodeTemplate,
 } from '../../apis/machine/v1alpha1/template-equality.ts';
-import { mergePatchIfUnchanged, type MergePatch } from '../../kube/patch.ts';
-import { machines as machineResource } from '../../kube/resource.ts';
+import { mergePatchIfUnchanged, type MergePatch } from '../../kube/client/patch.ts';
+import { machines as machineResource } from '../../kube/client/resource.ts';
 import { isTerminating } from '../replicas/machine-state.ts';
 import { patchEach } from '../replicas/patch-each.ts';
-import { replacing } from '../../kube/merge-change.ts';
+import { replacing } from '../../kube/client/merge-change.ts';
 import { creationTimeoutFor } from './new-machine.ts';
-import { next } from '../../reconcile/result.ts';
+import { next } from '../../work/reconcile/result.ts';
 import type { MachineSetDeps } from './deps.ts';
 import type { SetStep } from './pass.ts';
 

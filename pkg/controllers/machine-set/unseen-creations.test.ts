@@ -2,10 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineSet } from '../../../test/builders.ts';
 import { SetWorld } from '../../../test/fakes/replicas-world.ts';
-import { MINUTE_MS } from '../../clock/clock.ts';
-import { ApiError } from '../../kube/errors.ts';
-import { machines } from '../../kube/resource.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { MINUTE_MS } from '../../base/clock/clock.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import { machines } from '../../kube/client/resource.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { settleWhenObserved, unseenCreations } from './unseen-creations.ts';
 
 const SET = machineSet();

@@ -1,7 +1,7 @@
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf } from '../../apis/meta.ts';
-import { isNotFound } from '../../kube/errors.ts';
-import { machines } from '../../kube/resource.ts';
+import { isNotFound } from '../../kube/client/errors.ts';
+import { machines } from '../../kube/client/resource.ts';
 import type { MachineSetDeps } from './deps.ts';
 
 /**

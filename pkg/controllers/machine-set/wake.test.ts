@@ -13,8 +13,8 @@ import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../../indexes/owner-index.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../../operator/indexes/owner-index.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { CREATION_LIMIT_REACHED } from '../replicas/creation-brake.ts';
 import { wakeMachineSets } from './wake.ts';
 

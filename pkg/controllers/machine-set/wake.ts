@@ -4,10 +4,10 @@ import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf, isBeingDeleted, keyOf } from '../../apis/meta.ts';
-import type { Informer } from '../../cache/lister.ts';
+import type { Informer } from '../../kube/cache/lister.ts';
 import type { Caches } from '../../operator/caches.ts';
-import type { Queue } from '../../workqueue/queue.ts';
-import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
+import type { Queue } from '../../work/workqueue/queue.ts';
+import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
 import { isStopped } from '../replicas/creation-brake.ts';
 import { cachedOwnerOf, ownersSelecting, priorityFor } from '../replicas/wake.ts';
 

@@ -1,8 +1,8 @@
 import type { Machine, NodeAddress } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import type { MachineDriver } from '../../driver/gated-driver.ts';
-import type { Logger } from '../../log/logger.ts';
-import type { Step } from '../../reconcile/result.ts';
+import type { Logger } from '../../base/log/logger.ts';
+import type { Step } from '../../work/reconcile/result.ts';
 import type { NodeAccess } from '../machines/node-access.ts';
 import type { MachineCopy } from '../machines/status.ts';
 import type { MachineNotes } from './machine-notes.ts';

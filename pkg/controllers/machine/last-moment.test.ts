@@ -7,7 +7,7 @@ import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { FORCE_DELETION_LABEL, MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { TurnAbandonedError } from '../../driver/turn-abandoned.ts';
 import { DriverError } from '../../driver/error.ts';
-import { ApiError } from '../../kube/errors.ts';
+import { ApiError } from '../../kube/client/errors.ts';
 import { hold } from '../machines/replacement-hold.ts';
 import type { Launched } from './context.ts';
 import { wasNeverLaunched } from './deletion/delete-vm.ts';

@@ -7,13 +7,13 @@ import {
   VM_CLASS_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import { refOf } from '../../apis/meta.ts';
-import { toTimestamp, type Clock } from '../../clock/clock.ts';
+import { toTimestamp, type Clock } from '../../base/clock/clock.ts';
 import { concernedClusters } from '../../driver/concerned-clusters.ts';
-import type { Preconditions, Reader, Writer } from '../../kube/client.ts';
-import { ignoreNotFound } from '../../kube/errors.ts';
-import { mergePatch } from '../../kube/patch.ts';
-import { machineClasses, machines } from '../../kube/resource.ts';
-import type { Targets } from '../../targets/targets.ts';
+import type { Preconditions, Reader, Writer } from '../../kube/client/client.ts';
+import { ignoreNotFound } from '../../kube/client/errors.ts';
+import { mergePatch } from '../../kube/client/patch.ts';
+import { machineClasses, machines } from '../../kube/client/resource.ts';
+import type { Targets } from '../../kube/targets/targets.ts';
 import { noteOfForcedRemoval } from '../vms/forced-removals.ts';
 
 /** What steps may ask the API server about their Machine, beside the writes at the end of a pass. */

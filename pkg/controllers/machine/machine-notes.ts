@@ -1,4 +1,4 @@
-import { PassNotes } from '../../reconcile/object-pass/pass-notes.ts';
+import { PassNotes } from '../../work/reconcile/object-pass/pass-notes.ts';
 import { MACHINE_EVENTS, type MachineEvent, type MachineEventReason } from '../machines/events.ts';
 
 /** The notes of one pass over a Machine. */

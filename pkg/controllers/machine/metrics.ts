@@ -1,12 +1,12 @@
 import { Gauge, type Histogram, type Registry } from 'prom-client';
 
 import { nodeNameOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
-import { objectNameLabels } from '../../metrics/object-labels.ts';
-import { declaring } from '../../metrics/declaring.ts';
+import { objectNameLabels } from '../../base/metrics/object-labels.ts';
+import { declaring } from '../../base/metrics/declaring.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { DEPLOYMENT_NAME_LABEL, ZONE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
-import { fromTimestamp } from '../../clock/clock.ts';
+import { fromTimestamp } from '../../base/clock/clock.ts';
 import type { FailureReason } from './failure/fail.ts';
 
 /** What the gauges of a Machine's state are read from, at each scrape. */

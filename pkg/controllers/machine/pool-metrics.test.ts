@@ -6,8 +6,8 @@ import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { toTimestamp } from '../../clock/clock.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { toTimestamp } from '../../base/clock/clock.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { poolMetrics } from './pool-metrics.ts';
 
 const SET = machineSet((s) => {

@@ -5,9 +5,9 @@ import { DEPLOYMENT_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf, keyBeside } from '../../apis/meta.ts';
-import type { Lister } from '../../cache/lister.ts';
-import type { Clock } from '../../clock/clock.ts';
-import { countingGauge } from '../../metrics/counting-gauge.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import { countingGauge } from '../../base/metrics/counting-gauge.ts';
 import { isUnderMaintenance } from '../machines/maintenance.ts';
 import { isPreserved } from '../replicas/machine-state.ts';
 

@@ -11,8 +11,8 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { DriverError } from '../../driver/error.ts';
-import { GateClosedError } from '../../gate/gate.ts';
-import { next } from '../../reconcile/result.ts';
+import { GateClosedError } from '../../kube/gate/gate.ts';
+import { next } from '../../work/reconcile/result.ts';
 import { copyOf } from '../machines/status.ts';
 import type { MachineContext, MachineStep } from './context.ts';
 import { DeletionCursor } from './deletion/cursor.ts';

@@ -54,7 +54,7 @@ import { IdentityClaims } from './identity/identity-claims.ts';
 import { timeToFailure, type TimeToFailure } from './time-to-failure.ts';
 import { LostNodes } from './node/lost-nodes.ts';
 import { MachineTokens } from './tokens/machine-tokens.ts';
-import { ReportedOnce } from '../../reconcile/reported-once.ts';
+import { ReportedOnce } from '../../work/reconcile/reported-once.ts';
 import { Retries } from './calls/retries.ts';
 
 /** The steps of both passes, with what they remember between passes. Losing that costs repeated questions, never a VM. */

@@ -4,7 +4,7 @@ import { MINUTE, SECOND } from '../../../test/durations.ts';
 import { machine } from '../../../test/builders.ts';
 import { newMachineWorld } from '../../../test/fakes/new-machine-world.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { toTimestamp } from '../../clock/clock.ts';
+import { toTimestamp } from '../../base/clock/clock.ts';
 
 const FAILS_BY_HEALTH = { timeout: 'health', leftMs: 7 * MINUTE };
 const FAILS_BY_CREATION = { timeout: 'creation', leftMs: 17 * MINUTE };

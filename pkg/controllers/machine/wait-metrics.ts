@@ -1,9 +1,9 @@
 import { Gauge, type Registry } from 'prom-client';
 
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
-import type { Lister } from '../../cache/lister.ts';
-import type { Clock } from '../../clock/clock.ts';
-import { countingGauge } from '../../metrics/counting-gauge.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import { countingGauge } from '../../base/metrics/counting-gauge.ts';
 import type { HeldRetry } from './calls/retries.ts';
 import type { MachineSteps } from './steps.ts';
 

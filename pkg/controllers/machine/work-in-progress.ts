@@ -1,9 +1,9 @@
-import type { ActivityRegistry } from '../../activity/registry.ts';
+import type { ActivityRegistry } from '../../work/activity/registry.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { keyOf } from '../../apis/meta.ts';
-import type { Lister } from '../../cache/lister.ts';
-import { type Clock, toTimestamp } from '../../clock/clock.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
+import { type Clock, toTimestamp } from '../../base/clock/clock.ts';
 import { describeProgress, isBlocked } from '../../drain/progress-text.ts';
 import type { NodeAccess } from '../machines/node-access.ts';
 import type {

@@ -1,7 +1,7 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../apis/meta.ts';
-import { CLUSTER_GROUP, MIRANTIS_POOL_LABEL } from '../../apis/mirantis/machine.ts';
-import { KAAS_GROUP } from '../../apis/mirantis/pool.ts';
+import { CLUSTER_GROUP, MIRANTIS_POOL_LABEL } from '../../worlds/mirantis/api/machine.ts';
+import { KAAS_GROUP } from '../../worlds/mirantis/api/pool.ts';
 
 /** What is asked of a Machine of a pool alone; the rest is its pool's. */
 type OwnField = 'maintenance' | 'delete';

@@ -5,7 +5,7 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine, MachineCondition } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
-import { conditionOf } from '../../reconcile/conditions.ts';
+import { conditionOf } from '../../work/reconcile/conditions.ts';
 import { problemWith, type AnnotationRule } from './annotation-rule.ts';
 import { frontEndField } from './front-end-field.ts';
 import { describeHooks, hooksOf } from './hooks.ts';

@@ -4,11 +4,11 @@ import { node, type BuiltNode } from '../../../test/builders.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
 import { NODE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { Store } from '../../cache/store.ts';
-import { GateClosedError } from '../../gate/gate.ts';
-import { ApiError } from '../../kube/errors.ts';
-import type { Target } from '../../targets/targets.ts';
-import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
+import { Store } from '../../kube/cache/store.ts';
+import { GateClosedError } from '../../kube/gate/gate.ts';
+import { ApiError } from '../../kube/client/errors.ts';
+import type { Target } from '../../kube/targets/targets.ts';
+import { MACHINE_INDEXES } from '../../operator/indexes/machine-indexes.ts';
 import { nodeAccess } from './node-access.ts';
 
 const signal = new AbortController().signal;

@@ -3,11 +3,11 @@ import { NODE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Node, VolumeAttachment } from '../../apis/wire.ts';
-import type { Cluster } from '../../gate/gate.ts';
-import { isConflict, isNotFound } from '../../kube/errors.ts';
-import { strategicPatch, type StrategicPatch } from '../../kube/patch.ts';
-import { nodes, volumeAttachments } from '../../kube/resource.ts';
-import type { Target } from '../../targets/targets.ts';
+import type { Cluster } from '../../kube/gate/gate.ts';
+import { isConflict, isNotFound } from '../../kube/client/errors.ts';
+import { strategicPatch, type StrategicPatch } from '../../kube/client/patch.ts';
+import { nodes, volumeAttachments } from '../../kube/client/resource.ts';
+import type { Target } from '../../kube/targets/targets.ts';
 import { nodesRemovedWith, type MachineIndex } from './node-owner.ts';
 
 /** What steps may see and do of the Nodes of a machine's target cluster. */

@@ -1,6 +1,6 @@
 import type { Node, NodeCondition } from '../../apis/wire.ts';
-import { toTimestamp, type Clock } from '../../clock/clock.ts';
-import { dated, conditionOf } from '../../reconcile/conditions.ts';
+import { toTimestamp, type Clock } from '../../base/clock/clock.ts';
+import { dated, conditionOf } from '../../work/reconcile/conditions.ts';
 import type { NodeAccess } from './node-access.ts';
 
 export interface DesiredCondition {

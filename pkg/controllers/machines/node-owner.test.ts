@@ -3,9 +3,9 @@ import { describe, expect, test } from '@jest/globals';
 import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
-import { Store } from '../../cache/store.ts';
+import { Store } from '../../kube/cache/store.ts';
 import { machine, node } from '../../../test/builders.ts';
-import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
+import { MACHINE_INDEXES } from '../../operator/indexes/machine-indexes.ts';
 import { belongsTo, isRemovedWith, nodesRemovedWith, ownNodeOf } from './node-owner.ts';
 
 const OLD = '2025-12-31T00:00:00Z';

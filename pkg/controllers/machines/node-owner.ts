@@ -2,7 +2,7 @@ import { nodeNameOf, phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { MACHINE_NAME_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
-import type { Lister } from '../../cache/lister.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
 import { isSameVM, schemeOf } from './same-vm.ts';
 
 /** Phases in which a machine may be without a VM. */

@@ -1,6 +1,6 @@
 import { NODE_SYNC_REFUSED_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { ApiError } from '../../kube/errors.ts';
+import { ApiError } from '../../kube/client/errors.ts';
 
 /** Condition type on a Machine, MachineSet or MachineDeployment of which something was refused for a Node. There is none otherwise. */
 export const NODE_SYNC_REFUSED = 'NodeSyncRefused';

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machine, machineSet } from '../../../test/builders.ts';
-import { Store } from '../../cache/store.ts';
+import { Store } from '../../kube/cache/store.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { hasNoDeployment } from './owners.ts';
 

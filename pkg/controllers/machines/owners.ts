@@ -3,7 +3,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf, type KubeObject } from '../../apis/meta.ts';
-import type { Lister } from '../../cache/lister.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
 
 /** What the owners of Machines are read from; undefined in a process that may not read them, or has not yet. */
 export interface Owners {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock/clock.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 
 /** So many machines of a zone that become unhealthy together share a cause. */
 const BURST_MACHINES = 3;

@@ -1,6 +1,6 @@
 import type { Pod } from '../../apis/wire.ts';
 import type { Drain, PodRule } from '../../drain/drain.ts';
-import type { Target } from '../../targets/targets.ts';
+import type { Target } from '../../kube/targets/targets.ts';
 
 /** Whose Node is drained. */
 export interface DrainedMachine {

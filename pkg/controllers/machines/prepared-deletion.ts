@@ -3,7 +3,7 @@ import {
   PREPARE_DELETION_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine, MachineCondition } from '../../apis/machine/v1alpha1/machine.ts';
-import { conditionOf } from '../../reconcile/conditions.ts';
+import { conditionOf } from '../../work/reconcile/conditions.ts';
 
 /** Type of the condition of a Machine whose deletion is prepared, or the preparation of which is being undone. */
 export const DELETION_PREPARED = 'DeletionPrepared';

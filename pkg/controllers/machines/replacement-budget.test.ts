@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { Store } from '../../cache/store.ts';
+import { Store } from '../../kube/cache/store.ts';
 import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
 import { ReplacementBudget } from './replacement-budget.ts';
 

@@ -2,7 +2,7 @@ import { DEPLOYMENT_NAME_LABEL, MAX_REPLACEMENTS_ANNOTATION } from '../../apis/m
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { keyBeside } from '../../apis/meta.ts';
-import type { Lister } from '../../cache/lister.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
 import { ownerIn, ownerNameOf, type Owners } from './owners.ts';
 import { mayReplace, replacementLimit } from './replacement.ts';
 

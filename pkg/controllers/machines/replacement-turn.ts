@@ -1,7 +1,7 @@
 import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
-import type { Lister } from '../../cache/lister.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
 import { isUnderMaintenance } from './maintenance.ts';
 import type { ReplacementBudget } from './replacement-budget.ts';
 import type { PaceFacts } from './pace.ts';

@@ -1,7 +1,7 @@
 import { parseDuration } from '../../apis/duration.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { EFFECTIVE_CREATION_TIMEOUT_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../operator/config/config.ts';
 import { effectiveEvictRetries } from '../../drain/drain.ts';
 
 /** The flags that the machine controller acts on; a Machine may override most of them. */

@@ -1,5 +1,5 @@
 import { shortText } from '../../apis/short-text.ts';
-import { fromTimestamp, MINUTE_MS } from '../../clock/clock.ts';
+import { fromTimestamp, MINUTE_MS } from '../../base/clock/clock.ts';
 import type { LastOperation } from '../../apis/machine/v1alpha1/machine.ts';
 
 /** Older than this, an operation is written again although nothing but its text changed. */

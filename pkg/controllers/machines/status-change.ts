@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { Machine, MachineStatus } from '../../apis/machine/v1alpha1/machine.ts';
-import type { MergePatch } from '../../kube/patch.ts';
-import { replacing } from '../../kube/merge-change.ts';
+import type { MergePatch } from '../../kube/client/patch.ts';
+import { replacing } from '../../kube/client/merge-change.ts';
 
 /** Members of the status that the machine controller owns. */
 const OWNED_STATUS = [

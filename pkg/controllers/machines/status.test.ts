@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { DriverError } from '../../driver/error.ts';
-import { ApiError } from '../../kube/errors.ts';
+import { ApiError } from '../../kube/client/errors.ts';
 import { machine } from '../../../test/builders.ts';
 import { describeStage, deletionStageOf } from './deletion-stage.ts';
 import { copyOf, setFailure, setOperation } from './status.ts';

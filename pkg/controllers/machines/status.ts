@@ -5,7 +5,7 @@ import type { LastOperation, Machine, MachineStatus } from '../../apis/machine/v
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { LONGEST_TEXT, shortText } from '../../apis/short-text.ts';
-import { toTimestamp } from '../../clock/clock.ts';
+import { toTimestamp } from '../../base/clock/clock.ts';
 import type { DriverCode } from '../../driver/error.ts';
 import type { OperationCode } from './operation-codes.ts';
 import { isSimilar } from './similar.ts';

@@ -6,8 +6,8 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { keyOf } from '../../apis/meta.ts';
-import { toTimestamp } from '../../clock/clock.ts';
-import type { Target } from '../../targets/targets.ts';
+import { toTimestamp } from '../../base/clock/clock.ts';
+import type { Target } from '../../kube/targets/targets.ts';
 import { machine, machineClass } from '../../../test/builders.ts';
 import { unhealthyTogether, zoneOf, zoneStates, type ZoneDeps } from './zones.ts';
 

@@ -3,10 +3,10 @@ import { ZONE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
-import type { Lister } from '../../cache/lister.ts';
-import { fromTimestamp, MINUTE_MS } from '../../clock/clock.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
+import { fromTimestamp, MINUTE_MS } from '../../base/clock/clock.ts';
 import { isUnderMaintenance } from './maintenance.ts';
-import type { Targets } from '../../targets/targets.ts';
+import type { Targets } from '../../kube/targets/targets.ts';
 
 /** Of fewer machines nobody can tell whether the fault is the zone's or theirs. */
 const MIN_MACHINES = 3;

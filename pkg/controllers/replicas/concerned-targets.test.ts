@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { machine } from '../../../test/builders.ts';
-import type { Target } from '../../targets/targets.ts';
+import type { Target } from '../../kube/targets/targets.ts';
 import { concernedTargets } from './concerned-targets.ts';
 
 const target = { cluster: 'target' } as Target;

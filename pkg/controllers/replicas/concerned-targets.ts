@@ -1,8 +1,8 @@
 import { parseGoBool } from '../../apis/go-bool.ts';
 import { FORCE_DELETION_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import type { Cluster } from '../../gate/gate.ts';
-import type { Targets } from '../../targets/targets.ts';
+import type { Cluster } from '../../kube/gate/gate.ts';
+import type { Targets } from '../../kube/targets/targets.ts';
 
 /**
  * The target clusters that must be proven alive before any of `machines` may be given up: while one cannot be seen, nobody

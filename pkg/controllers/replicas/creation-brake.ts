@@ -1,5 +1,5 @@
 import { UNFREEZE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
-import type { Clock } from '../../clock/clock.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 
 /** Reason of condition Frozen when an owner has created too much; the other reasons are those of the overshoot safety. */
 export const CREATION_LIMIT_REACHED = 'CreationLimitReached';

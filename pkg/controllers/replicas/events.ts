@@ -2,8 +2,8 @@ import { UNFREEZE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { messageOf } from '../../driver/errno.ts';
-import type { EventType } from '../../events/correlator.ts';
-import { conditionOf } from '../../reconcile/conditions.ts';
+import type { EventType } from '../../kube/events/correlator.ts';
+import { conditionOf } from '../../work/reconcile/conditions.ts';
 import { INVALID_ANNOTATION, invalidAnnotations, type AnnotatedKind } from './invalid-annotations.ts';
 
 export interface ObjectEvent<T extends KubeObject> {

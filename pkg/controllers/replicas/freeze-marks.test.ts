@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machineDeployment, machineSet } from '../../../test/builders.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
-import { machineDeployments, machineSets } from '../../kube/resource.ts';
+import { machineDeployments, machineSets } from '../../kube/client/resource.ts';
 import { CREATION_LIMIT_REACHED } from './creation-brake.ts';
 import { deploymentFreeze, setFreeze } from './freeze-marks.ts';
 

@@ -3,12 +3,12 @@ import type { ConditionStatus } from '../../apis/machine/v1alpha1/phases.ts';
 import { FREEZE_LABEL, UNFREEZE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { toTimestamp } from '../../clock/clock.ts';
-import type { Writer } from '../../kube/client.ts';
-import { mergePatchIfUnchanged, statusPatch, type Patch } from '../../kube/patch.ts';
-import { machineDeployments, machineSets } from '../../kube/resource.ts';
+import { toTimestamp } from '../../base/clock/clock.ts';
+import type { Writer } from '../../kube/client/client.ts';
+import { mergePatchIfUnchanged, statusPatch, type Patch } from '../../kube/client/patch.ts';
+import { machineDeployments, machineSets } from '../../kube/client/resource.ts';
 import type { Resource } from '../../apis/resource.ts';
-import { withoutCondition, conditionOf, withCondition } from '../../reconcile/conditions.ts';
+import { withoutCondition, conditionOf, withCondition } from '../../work/reconcile/conditions.ts';
 import { CREATION_LIMIT_REACHED, isStopped } from './creation-brake.ts';
 
 /** What the API shows of a freeze; Machines are held back by the label alone. */

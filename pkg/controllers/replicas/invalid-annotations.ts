@@ -13,7 +13,7 @@ import {
   UPGRADE_INDEX_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../../apis/meta.ts';
-import { fromTimestamp } from '../../clock/clock.ts';
+import { fromTimestamp } from '../../base/clock/clock.ts';
 import { problemWith, type AnnotationRule } from '../machines/annotation-rule.ts';
 import { DELETION_POLICIES, isDeletionPolicy } from '../machines/deletion-policy.ts';
 import { MAINTENANCE_RULE } from '../machines/maintenance.ts';

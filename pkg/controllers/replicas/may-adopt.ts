@@ -1,6 +1,6 @@
 import { isBeingDeleted, refOf, type KubeObject } from '../../apis/meta.ts';
-import type { Reader } from '../../kube/client.ts';
-import { ignoreNotFound } from '../../kube/errors.ts';
+import type { Reader } from '../../kube/client/client.ts';
+import { ignoreNotFound } from '../../kube/client/errors.ts';
 import type { Resource } from '../../apis/resource.ts';
 
 /** An owner that is gone, or about to go, must not gain objects: they would be deleted with it. Only a live read tells. */

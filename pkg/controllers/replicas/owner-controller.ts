@@ -2,11 +2,11 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { describeFieldErrors, type FieldError } from '../../apis/machine/v1alpha1/validation.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
-import type { Lister } from '../../cache/lister.ts';
-import { MINUTE_MS } from '../../clock/clock.ts';
-import type { Finalizer } from '../../reconcile/finalizer.ts';
-import { PassNotes } from '../../reconcile/object-pass/pass-notes.ts';
-import { next, runSteps, stop, type Step, type StepResult } from '../../reconcile/result.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
+import { MINUTE_MS } from '../../base/clock/clock.ts';
+import type { Finalizer } from '../../work/reconcile/finalizer.ts';
+import { PassNotes } from '../../work/reconcile/object-pass/pass-notes.ts';
+import { next, runSteps, stop, type Step, type StepResult } from '../../work/reconcile/result.ts';
 import { isUnfreezeRequested } from './freeze-marks.ts';
 
 /** Without events an owner is looked at again after this time, in case one was missed; the look writes nothing. */

@@ -1,10 +1,10 @@
-import type { Clock } from '../../clock/clock.ts';
-import type { Reader, Writer } from '../../kube/client.ts';
-import { MANAGER_LEASE } from '../../leader/names.ts';
-import type { Logger } from '../../log/logger.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { Reader, Writer } from '../../kube/client/client.ts';
+import { MANAGER_LEASE } from '../../kube/leader/names.ts';
+import type { Logger } from '../../base/log/logger.ts';
 import type { Caches } from '../../operator/caches.ts';
 import type { Operator } from '../../operator/operator.ts';
-import type { Targets } from '../../targets/targets.ts';
+import type { Targets } from '../../kube/targets/targets.ts';
 import type { CreationBrake } from './creation-brake.ts';
 
 export interface OwnerDeps extends Pick<Caches, 'machines' | 'machineSets' | 'machineDeployments'> {

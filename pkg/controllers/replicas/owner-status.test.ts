@@ -4,9 +4,9 @@ import { machineSet } from '../../../test/builders.ts';
 import { passOver, SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { statusPatch } from '../../kube/patch.ts';
-import { machineSets } from '../../kube/resource.ts';
-import { Finalizer } from '../../reconcile/finalizer.ts';
+import { statusPatch } from '../../kube/client/patch.ts';
+import { machineSets } from '../../kube/client/resource.ts';
+import { Finalizer } from '../../work/reconcile/finalizer.ts';
 import { OwnerStatuses } from './owner-status.ts';
 
 function scene(sets: readonly MachineSet[]) {

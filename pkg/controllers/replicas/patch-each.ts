@@ -1,7 +1,7 @@
 import { refOf, type KubeObject } from '../../apis/meta.ts';
-import type { Writer } from '../../kube/client.ts';
-import { ignoreNotFound } from '../../kube/errors.ts';
-import type { Patch } from '../../kube/patch.ts';
+import type { Writer } from '../../kube/client/client.ts';
+import { ignoreNotFound } from '../../kube/client/errors.ts';
+import type { Patch } from '../../kube/client/patch.ts';
 import type { Resource } from '../../apis/resource.ts';
 import { atOnce } from './at-once.ts';
 

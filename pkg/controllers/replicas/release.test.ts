@@ -8,9 +8,9 @@ import { FREEZE_LABEL, MACHINE_FINALIZER, UNFREEZE_ANNOTATION } from '../../apis
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { machineDeploymentController } from '../machine-deployment/controller.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../../indexes/owner-index.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../../operator/indexes/owner-index.ts';
 import { CREATION_LIMIT_REACHED } from './creation-brake.ts';
 import { machineSetController } from '../machine-set/controller.ts';
 import { wakeMachineSets } from '../machine-set/wake.ts';

@@ -1,9 +1,9 @@
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { keyOf } from '../../apis/meta.ts';
-import type { ObjectEvents } from '../../events/event-sink.ts';
-import type { Writer } from '../../kube/client.ts';
-import type { Logger } from '../../log/logger.ts';
-import { requeue, type Step } from '../../reconcile/result.ts';
+import type { ObjectEvents } from '../../kube/events/event-sink.ts';
+import type { Writer } from '../../kube/client/client.ts';
+import type { Logger } from '../../base/log/logger.ts';
+import { requeue, type Step } from '../../work/reconcile/result.ts';
 import { unfrozeReleasedSet } from './freeze-events.ts';
 import { isFreezeMarked, setFreeze } from './freeze-marks.ts';
 import type { CreationBrake } from './creation-brake.ts';

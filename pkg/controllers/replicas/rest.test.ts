@@ -2,9 +2,9 @@ import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
-import { queueMetrics } from '../../metrics/queue.ts';
-import { Backoff } from '../../workqueue/backoff.ts';
-import { KeyedQueue } from '../../workqueue/keyed-queue.ts';
+import { queueMetrics } from '../../base/metrics/queue.ts';
+import { Backoff } from '../../work/workqueue/backoff.ts';
+import { KeyedQueue } from '../../work/workqueue/keyed-queue.ts';
 import { restMsFor } from './rest.ts';
 
 test.each([

@@ -9,8 +9,8 @@ import {
 } from '../../../test/builders.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../../indexes/owner-index.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../../operator/indexes/owner-index.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { joinsRollout } from './rollout-hold.ts';
 
 const INDEXES = { [CONTROLLER_INDEX]: controllerIndex };

@@ -2,8 +2,8 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { equalTemplate } from '../../apis/machine/v1alpha1/template-equality.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
-import type { Lister } from '../../cache/lister.ts';
-import { CONTROLLER_INDEX } from '../../indexes/owner-index.ts';
+import type { Lister } from '../../kube/cache/lister.ts';
+import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
 import { deploymentOf, type Owners } from '../machines/owners.ts';
 
 /** Whether a set of another template still has Machines and is to keep some: while there is one, a rollout goes on. */

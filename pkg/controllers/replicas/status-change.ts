@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import type { MergePatch } from '../../kube/patch.ts';
+import type { MergePatch } from '../../kube/client/patch.ts';
 
 interface Observed {
   observedGeneration?: number;

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { machine, machineSet, type BuiltMachineSet } from '../../../test/builders.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
-import { controllerReference } from '../../reconcile/ownership.ts';
+import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { cachedOwnerOf, ownersSelecting, priorityFor } from './wake.ts';
 
 describe('an object without an owner could be adopted', () => {

@@ -1,8 +1,8 @@
 import { labelMatcher } from '../../apis/label-selector.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { controllerOf, keyBeside, type KubeObject, type LabelSelector } from '../../apis/meta.ts';
-import type { Informer } from '../../cache/lister.ts';
-import type { Priority } from '../../workqueue/queue.ts';
+import type { Informer } from '../../kube/cache/lister.ts';
+import type { Priority } from '../../work/workqueue/queue.ts';
 
 /** The owner that controls `object`, if the cache shows it under that very UID. */
 export function cachedOwnerOf<T extends KubeObject>(

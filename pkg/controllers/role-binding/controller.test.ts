@@ -5,8 +5,8 @@ import { MemoryClient } from '../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { ROLE_BINDING_FINALIZER, SECRET_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../../apis/meta.ts';
-import { machines } from '../../kube/resource.ts';
-import { silentLogger } from '../../log/logger.ts';
+import { machines } from '../../kube/client/resource.ts';
+import { silentLogger } from '../../base/log/logger.ts';
 import { RoleBindingController, type RoleBindingDeps } from './controller.ts';
 
 const OTHER = 'example.com/other';

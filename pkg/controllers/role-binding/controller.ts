@@ -2,7 +2,7 @@ import { hasFinalizer } from '../../apis/finalizers.ts';
 import { ROLE_BINDING_FINALIZER, SECRET_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted, type KubeObject } from '../../apis/meta.ts';
 import type { Caches } from '../../operator/caches.ts';
-import type { Reader, Writer } from '../../kube/client.ts';
+import type { Reader, Writer } from '../../kube/client/client.ts';
 import {
   kindOf,
   machineClasses,
@@ -10,12 +10,12 @@ import {
   machines,
   machineSets,
   roleBindings,
-} from '../../kube/resource.ts';
+} from '../../kube/client/resource.ts';
 import type { Resource } from '../../apis/resource.ts';
-import type { Logger } from '../../log/logger.ts';
-import { MACHINES_ROLE_BINDING } from '../../preflight/roles/machinist.ts';
-import { Finalizer } from '../../reconcile/finalizer.ts';
-import { requeue, stop, type StepResult, waitFor } from '../../reconcile/result.ts';
+import type { Logger } from '../../base/log/logger.ts';
+import { MACHINES_ROLE_BINDING } from '../../operator/preflight/roles/machinist.ts';
+import { Finalizer } from '../../work/reconcile/finalizer.ts';
+import { requeue, stop, type StepResult, waitFor } from '../../work/reconcile/result.ts';
 
 export interface RoleBindingDeps extends Pick<
   Caches,

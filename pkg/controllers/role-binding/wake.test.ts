@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { machine, secret } from '../../../test/builders.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import type { KubeObject } from '../../apis/meta.ts';
-import type { Queue } from '../../workqueue/queue.ts';
+import type { Queue } from '../../work/workqueue/queue.ts';
 import { wakeRoleBindings } from './wake.ts';
 
 const KEY = 'default/machinist-machines';

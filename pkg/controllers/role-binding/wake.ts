@@ -1,5 +1,5 @@
 import { keyOf } from '../../apis/meta.ts';
-import type { Queue } from '../../workqueue/queue.ts';
+import type { Queue } from '../../work/workqueue/queue.ts';
 import type { RoleBindingDeps } from './controller.ts';
 
 /** Enqueues a RoleBinding when it changes, and all of them when one, or something of ours, has gone. There are few of both. */

@@ -1,7 +1,7 @@
 import { MACHINE_NAME_LABEL, NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
-import { BoundedMap } from '../../events/bounded-map.ts';
+import { BoundedMap } from '../../kube/events/bounded-map.ts';
 import { hasVM } from '../machines/node-owner.ts';
 import { isSameVM, schemeOf } from '../machines/same-vm.ts';
 

@@ -2,7 +2,7 @@ import { nodeNameOf, phaseOf, providerIDOf } from '../../apis/machine/v1alpha1/d
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { ListedMachine } from '../../driver/driver.ts';
-import { BoundedMap } from '../../events/bounded-map.ts';
+import { BoundedMap } from '../../kube/events/bounded-map.ts';
 import { deletionStageOf, hasReached } from '../machines/deletion-stage.ts';
 import { isBeingCreated, wasNeverRequested } from '../machines/status.ts';
 import type { CallNotes } from './noted-calls.ts';

@@ -5,7 +5,7 @@ import { MemoryClient } from '../../../test/memory-client.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import { SECRET_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { SecretController } from './controller.ts';
-import { SECRET_INDEX, secretIndex } from '../../indexes/secret-references.ts';
+import { SECRET_INDEX, secretIndex } from '../../operator/indexes/secret-references.ts';
 
 const OTHER = 'example.com/other';
 const going = (s: BuiltSecret): void => void (s.metadata.deletionTimestamp = '2026-01-01T00:00:00Z');

@@ -1,11 +1,11 @@
 import { SECRET_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted, type KubeObject } from '../../apis/meta.ts';
 import type { Caches } from '../../operator/caches.ts';
-import type { Writer } from '../../kube/client.ts';
-import { secrets } from '../../kube/resource.ts';
-import { Finalizer } from '../../reconcile/finalizer.ts';
-import { stop, type StepResult } from '../../reconcile/result.ts';
-import { SECRET_INDEX } from '../../indexes/secret-references.ts';
+import type { Writer } from '../../kube/client/client.ts';
+import { secrets } from '../../kube/client/resource.ts';
+import { Finalizer } from '../../work/reconcile/finalizer.ts';
+import { stop, type StepResult } from '../../work/reconcile/result.ts';
+import { SECRET_INDEX } from '../../operator/indexes/secret-references.ts';
 
 export interface SecretDeps extends Pick<Caches, 'secrets' | 'classes'> {
   readonly writer: Writer;

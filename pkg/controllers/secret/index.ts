@@ -1,6 +1,6 @@
-import { MACHINE_LEASE } from '../../leader/names.ts';
+import { MACHINE_LEASE } from '../../kube/leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
-import type { Controller } from '../../reconcile/controller.ts';
+import type { Controller } from '../../work/reconcile/controller.ts';
 import { SecretController } from './controller.ts';
 import { wakeSecrets } from './wake.ts';
 

@@ -1,7 +1,7 @@
 import { keyOf } from '../../apis/meta.ts';
 import type { Caches } from '../../operator/caches.ts';
-import type { Queue } from '../../workqueue/queue.ts';
-import { secretIndex } from '../../indexes/secret-references.ts';
+import type { Queue } from '../../work/workqueue/queue.ts';
+import { secretIndex } from '../../operator/indexes/secret-references.ts';
 
 /** Enqueues a Secret when it changes and when a class begins or ceases to name it. */
 export function wakeSecrets({ secrets, classes }: Pick<Caches, 'secrets' | 'classes'>, queue: Queue): void {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock/clock.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 
 /** The VM of a CreateMachine call without an answer may appear for so long after the end of the call. */
 export const UNANSWERED_MS = 120_000;

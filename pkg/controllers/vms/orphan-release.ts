@@ -3,7 +3,7 @@ import {
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../../apis/meta.ts';
-import { fromTimestamp } from '../../clock/clock.ts';
+import { fromTimestamp } from '../../base/clock/clock.ts';
 
 /** A permission that lasts longer would be forgotten. */
 const LONGEST_RELEASE_MS = 86_400_000;

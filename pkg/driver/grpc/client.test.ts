@@ -5,8 +5,8 @@ import path from 'node:path';
 import { expect, test } from '@jest/globals';
 import { createServer } from 'nice-grpc';
 
-import { SystemClock } from '../../clock/system-clock.ts';
-import { silentLogger } from '../../log/logger.ts';
+import { SystemClock } from '../../base/clock/system-clock.ts';
+import { silentLogger } from '../../base/log/logger.ts';
 import { parseDriverAddress } from './address.ts';
 import { GrpcDriver } from './client.ts';
 

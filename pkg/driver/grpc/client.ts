@@ -1,8 +1,8 @@
 import { ClientError, Metadata, createClient, type CallOptions } from 'nice-grpc';
 
-import type { Clock } from '../../clock/clock.ts';
-import { untilAborted } from '../../clock/deadline.ts';
-import type { Logger } from '../../log/logger.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import { untilAborted } from '../../base/clock/deadline.ts';
+import type { Logger } from '../../base/log/logger.ts';
 import type {
   Capabilities,
   CreatedMachine,

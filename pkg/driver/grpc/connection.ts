@@ -1,7 +1,7 @@
 import { ChannelCredentials, connectivityState } from '@grpc/grpc-js';
 import { createChannel, waitForChannelReady, type Channel, type ChannelOptions } from 'nice-grpc';
 
-import type { Logger } from '../../log/logger.ts';
+import type { Logger } from '../../base/log/logger.ts';
 import type { DriverAddress } from './address.ts';
 import { ReloadedChannelCredentials } from './reloaded-channel-credentials.ts';
 

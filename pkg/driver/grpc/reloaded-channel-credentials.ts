@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 import { ChannelCredentials } from '@grpc/grpc-js';
 
-import type { Logger } from '../../log/logger.ts';
+import type { Logger } from '../../base/log/logger.ts';
 import type { TlsFiles } from './address.ts';
 
 type ConnectorArguments = Parameters<ChannelCredentials['_createSecureConnector']>;

@@ -4,8 +4,8 @@ import { createSecureContext, type SecureContextOptions } from 'node:tls';
 
 import { ServerCredentials } from '@grpc/grpc-js';
 
-import type { Clock } from '../../clock/clock.ts';
-import type { Logger } from '../../log/logger.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { Logger } from '../../base/log/logger.ts';
 
 /** How often the files are read. Secrets that are mounted reach the pod after about a minute anyway. */
 const RELOAD_MS = 10_000;

@@ -1,7 +1,7 @@
 import { ServerCredentials } from '@grpc/grpc-js';
 import { createServer, type Server } from 'nice-grpc';
 
-import type { Clock } from '../../clock/clock.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 import { requireProtected, type DriverAddress } from './address.ts';
 import { HealthDefinition } from './gen/grpc/health/v1/health.ts';
 import { DriverServiceDefinition } from './gen/machine/driver/v1/driver.ts';

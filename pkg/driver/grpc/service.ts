@@ -1,8 +1,8 @@
 import { ServerError, Status, type CallContext } from 'nice-grpc';
 
-import type { Clock } from '../../clock/clock.ts';
-import type { Logger } from '../../log/logger.ts';
-import type { ServedDriverMetrics } from '../../metrics/served-driver.ts';
+import type { Clock } from '../../base/clock/clock.ts';
+import type { Logger } from '../../base/log/logger.ts';
+import type { ServedDriverMetrics } from '../../base/metrics/served-driver.ts';
 import type { Driver, DriverCall, ListedMachine, MachineRequest } from '../driver.ts';
 import { messageOf } from '../errno.ts';
 import { DRIVER_CODES, DriverError } from '../error.ts';

@@ -1,5 +1,5 @@
 import { shortText } from '../../apis/short-text.ts';
-import { fromHTTPDate } from '../../clock/clock.ts';
+import { fromHTTPDate } from '../../base/clock/clock.ts';
 import { type DriverCode, DriverError } from '../../driver/error.ts';
 
 /** What a service answered. */

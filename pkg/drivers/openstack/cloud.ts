@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-import type { Clock } from '../../clock/clock.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 import { Compute } from './compute.ts';
 import { parseCredentials } from './credentials.ts';
 import { HttpClient } from './http.ts';

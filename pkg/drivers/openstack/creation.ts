@@ -1,8 +1,8 @@
 import { shortText } from '../../apis/short-text.ts';
-import type { Clock } from '../../clock/clock.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 import type { DriverCall } from '../../driver/driver.ts';
 import { DriverError } from '../../driver/error.ts';
-import type { Logger } from '../../log/logger.ts';
+import type { Logger } from '../../base/log/logger.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
 import { type Answer, codeOfFault, errorOf } from './answer.ts';
 import type { Cloud } from './cloud.ts';

@@ -4,7 +4,7 @@ import { callOf } from '../../../test/drivers/requests.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { FakeOpenStack } from '../../../test/fakes/fake-openstack.ts';
 import type { DriverError } from '../../driver/error.ts';
-import { silentLogger } from '../../log/logger.ts';
+import { silentLogger } from '../../base/log/logger.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
 import { Creation } from './creation.ts';
 import { deleteServers } from './deletion.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock/clock.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
 import type { Cloud } from './cloud.ts';
 import { ownerText } from './intent.ts';

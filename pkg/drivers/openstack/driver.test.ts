@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { callOf, classOf, requestOf, stubOf } from '../../../test/drivers/requests.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { FakeOpenStack } from '../../../test/fakes/fake-openstack.ts';
-import { silentLogger } from '../../log/logger.ts';
+import { silentLogger } from '../../base/log/logger.ts';
 import { OpenStackDriver } from './driver.ts';
 import { ownerText } from './intent.ts';
 import { metadataOf } from './ownership.ts';

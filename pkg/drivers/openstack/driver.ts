@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock/clock.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 import type {
   Capabilities,
   CreatedMachine,
@@ -9,7 +9,7 @@ import type {
   VirtualMachine,
 } from '../../driver/driver.ts';
 import { DriverError } from '../../driver/error.ts';
-import type { Logger } from '../../log/logger.ts';
+import type { Logger } from '../../base/log/logger.ts';
 import { machineOf, notFound, onlyOne, requireMachineName, type MachineIdentity } from '../machine-identity.ts';
 import { invalid, userDataOf } from '../spec-fields.ts';
 import { reportingFailures } from '../reported-failure.ts';

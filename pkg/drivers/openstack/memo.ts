@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock/clock.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 import { abortable, SHARED_MS } from './abortable.ts';
 
 const KEPT_MS = 30_000;

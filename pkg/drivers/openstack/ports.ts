@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
-import type { Clock } from '../../clock/clock.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 import { DriverError } from '../../driver/error.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
 import { type Answer, errorOf, NoAnswerError } from './answer.ts';

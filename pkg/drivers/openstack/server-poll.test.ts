@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { callOf } from '../../../test/drivers/requests.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { FakeOpenStack } from '../../../test/fakes/fake-openstack.ts';
-import { silentLogger } from '../../log/logger.ts';
+import { silentLogger } from '../../base/log/logger.ts';
 import { Creation } from './creation.ts';
 import { parseProviderSpec } from './provider-spec.ts';
 import type { Server } from './server.ts';

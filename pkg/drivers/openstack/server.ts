@@ -1,5 +1,5 @@
 import type { NodeAddress } from '../../apis/machine/v1alpha1/machine.ts';
-import { fromTimestamp } from '../../clock/clock.ts';
+import { fromTimestamp } from '../../base/clock/clock.ts';
 import type { MachineDisks } from './disks.ts';
 import type { OpenStackSpec } from './provider-spec.ts';
 

@@ -1,4 +1,4 @@
-import { MINUTE_MS } from '../../clock/clock.ts';
+import { MINUTE_MS } from '../../base/clock/clock.ts';
 
 /** What can be set for all clouds together. */
 export interface OpenStackSettings {

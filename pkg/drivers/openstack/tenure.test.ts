@@ -4,7 +4,7 @@ import { machine } from '../../../test/builders.ts';
 import { callOf } from '../../../test/drivers/requests.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { toTimestamp } from '../../clock/clock.ts';
+import { toTimestamp } from '../../base/clock/clock.ts';
 import { Tenure } from './tenure.ts';
 
 const ANSWER_MS = 120_000;

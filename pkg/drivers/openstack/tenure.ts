@@ -1,5 +1,5 @@
 import type { ObjectMeta } from '../../apis/meta.ts';
-import { fromTimestamp, type Clock } from '../../clock/clock.ts';
+import { fromTimestamp, type Clock } from '../../base/clock/clock.ts';
 import type { DriverCall, MachineOrStub } from '../../driver/driver.ts';
 
 /** By so much the clocks of API server and driver may differ. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { callOf } from '../../../test/drivers/requests.ts';
 import { DriverError } from '../../driver/error.ts';
-import { silentLogger } from '../../log/logger.ts';
+import { silentLogger } from '../../base/log/logger.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
 import { type Answer, NoAnswerError } from './answer.ts';
 import type { Cloud } from './cloud.ts';

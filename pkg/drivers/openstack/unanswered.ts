@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock/clock.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 import { type Answer, NoAnswerError } from './answer.ts';
 
 /** Longer than any request may go unanswered and still make something. */

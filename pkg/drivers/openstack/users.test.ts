@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { callOf } from '../../../test/drivers/requests.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { FakeOpenStack } from '../../../test/fakes/fake-openstack.ts';
-import { silentLogger } from '../../log/logger.ts';
+import { silentLogger } from '../../base/log/logger.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
 import type { Answer } from './answer.ts';
 import { buildFailure, Creation } from './creation.ts';

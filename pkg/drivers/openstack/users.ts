@@ -1,4 +1,4 @@
-import type { Logger } from '../../log/logger.ts';
+import type { Logger } from '../../base/log/logger.ts';
 import type { MachineIdentity } from '../machine-identity.ts';
 import type { Cloud } from './cloud.ts';
 import { ownerText, parseIntent } from './intent.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock/clock.ts';
+import type { Clock } from '../../base/clock/clock.ts';
 import { DriverError } from '../../driver/error.ts';
 import { type Answer, codeOfFault, errorOf, NoAnswerError, errorTextOf } from './answer.ts';
 import { allOf } from './pages.ts';

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../apis/meta.ts';
-import type { Informer } from '../../cache/lister.ts';
+import type { Informer } from '../../kube/cache/lister.ts';
 import type { Resource } from '../../apis/resource.ts';
-import type { SettingsOf } from '../../config/flag-section.ts';
+import type { SettingsOf } from '../config/flag-section.ts';
 import { qualified } from '../describe-refusal.ts';
 import type { CacheOptions } from '../cluster-caches.ts';
 

@@ -1,8 +1,8 @@
 import type { KubeObject } from '../../apis/meta.ts';
-import { CLASS_INDEX, classIndex } from '../../indexes/class-index.ts';
-import { MACHINE_INDEXES } from '../../indexes/machine-indexes.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../../indexes/owner-index.ts';
-import { MACHINE_CLASS_INDEXES } from '../../indexes/secret-references.ts';
+import { CLASS_INDEX, classIndex } from '../indexes/class-index.ts';
+import { MACHINE_INDEXES } from '../indexes/machine-indexes.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../indexes/owner-index.ts';
+import { MACHINE_CLASS_INDEXES } from '../indexes/secret-references.ts';
 import {
   machineClasses,
   machineDeployments,
@@ -11,9 +11,9 @@ import {
   nodeLabelPolicies,
   roleBindings,
   secrets,
-} from '../../kube/resource.ts';
-import { MACHINE_LEASE, MANAGER_LEASE, servesOwnKinds } from '../../leader/names.ts';
-import { LOST_WITHOUT_BINDINGS } from '../../preflight/roles/machinist.ts';
+} from '../../kube/client/resource.ts';
+import { MACHINE_LEASE, MANAGER_LEASE, servesOwnKinds } from '../../kube/leader/names.ts';
+import { LOST_WITHOUT_BINDINGS } from '../preflight/roles/machinist.ts';
 import { type CachingProcess, cached } from './kind.ts';
 
 /** Gardener's own roles of the machine controllers do not cover them. */

@@ -1,7 +1,7 @@
-import { NODE_INDEXES, VOLUME_ATTACHMENT_INDEXES } from '../../indexes/machine-indexes.ts';
-import { nodes, volumeAttachments } from '../../kube/resource.ts';
-import { MACHINE_LEASE } from '../../leader/names.ts';
-import { trimNode, trimVolumeAttachment } from '../../targets/trim.ts';
+import { NODE_INDEXES, VOLUME_ATTACHMENT_INDEXES } from '../indexes/machine-indexes.ts';
+import { nodes, volumeAttachments } from '../../kube/client/resource.ts';
+import { MACHINE_LEASE } from '../../kube/leader/names.ts';
+import { trimNode, trimVolumeAttachment } from '../../kube/targets/trim.ts';
 import { cached } from './kind.ts';
 
 /** The kinds of each target cluster. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { machineClass } from '../../../test/builders.ts';
 import { MemoryClient } from '../../../test/memory-client.ts';
 import type { KubeObject } from '../../apis/meta.ts';
-import { customResourceDefinitions, providerResource } from '../../kube/resource.ts';
+import { customResourceDefinitions, providerResource } from '../../kube/client/resource.ts';
 import { announcedIn, readAnnounced, templateOf } from './announced.ts';
 
 const infrastructureRef = { apiGroup: 'infrastructure.cluster.x-k8s.io', kind: 'SimMachineTemplate', name: 'small' };

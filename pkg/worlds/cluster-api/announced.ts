@@ -1,11 +1,11 @@
-import { contractOf, definitionNameOf, pluralOf, type ContractReference } from '../../apis/cluster-api/contract.ts';
+import { contractOf, definitionNameOf, pluralOf, type ContractReference } from './api/contract.ts';
 import { membersOf, nonEmptyText } from '../../apis/members.ts';
 import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { isQuantity } from '../../apis/quantity.ts';
 import type { AnnouncedTemplate, ReadAnnounced } from '../../controllers/announced-template.ts';
-import { ignoreNotFound } from '../../kube/errors.ts';
-import { customResourceDefinitions, providerResource } from '../../kube/resource.ts';
+import { ignoreNotFound } from '../../kube/client/errors.ts';
+import { customResourceDefinitions, providerResource } from '../../kube/client/resource.ts';
 
 /** The template of Cluster API that a class names; undefined for classes of other providers. */
 export function templateOf({ providerSpec }: Pick<MachineClass, 'providerSpec'>): ContractReference | undefined {

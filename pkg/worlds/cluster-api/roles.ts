@@ -1,12 +1,7 @@
-import { CLUSTER_API_FLAGS } from '../../controllers/cluster-api/flags.ts';
-import { CLUSTER_API_FILE } from '../../apis/cluster-api/resources.ts';
-import {
-  BOOTSTRAP_GROUP,
-  CLUSTER_API_GROUP,
-  CONTROL_PLANE_GROUP,
-  INFRASTRUCTURE_GROUP,
-} from '../../apis/cluster-api/keys.ts';
-import { EVENTS, FOLLOW, READ, type Grant, type RoleFile } from '../../preflight/roles/role.ts';
+import { CLUSTER_API_FLAGS } from './controllers/flags.ts';
+import { CLUSTER_API_FILE } from './api/resources.ts';
+import { BOOTSTRAP_GROUP, CLUSTER_API_GROUP, CONTROL_PLANE_GROUP, INFRASTRUCTURE_GROUP } from './api/keys.ts';
+import { EVENTS, FOLLOW, READ, type Grant, type RoleFile } from '../../operator/preflight/roles/role.ts';
 
 /** Which kinds there are depends on the providers. */
 function ofProviders(group: string): Grant {

@@ -1,6 +1,6 @@
-import { clusterAPIClusters, clusterAPIMachines } from '../../apis/cluster-api/resources.ts';
-import { clusterAPI, drainRules } from '../../controllers/cluster-api/index.ts';
-import { CLUSTER_API_KINDS, isClusterAPI } from '../../controllers/cluster-api/kinds.ts';
+import { clusterAPIClusters, clusterAPIMachines } from './api/resources.ts';
+import { clusterAPI, drainRules } from './controllers/index.ts';
+import { CLUSTER_API_KINDS, isClusterAPI } from './controllers/kinds.ts';
 import type { ServedWorld } from '../../controllers/world.ts';
 import { readAnnounced } from './announced.ts';
 import { CLUSTER_API_ROLES } from './roles.ts';

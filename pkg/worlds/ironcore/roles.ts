@@ -1,7 +1,7 @@
-import { COMPUTE_GROUP, IPAM_GROUP, NETWORKING_GROUP, STORAGE_GROUP } from '../../apis/ironcore/group.ts';
-import { POOL_LEASE_NAMESPACE } from '../../apis/ironcore/machine-pool.ts';
-import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from '../../controllers/ironcore/leases.ts';
-import { EVENTS, FOLLOW, leaseGrants, READ, type RoleFile } from '../../preflight/roles/role.ts';
+import { COMPUTE_GROUP, IPAM_GROUP, NETWORKING_GROUP, STORAGE_GROUP } from './api/group.ts';
+import { POOL_LEASE_NAMESPACE } from './api/machine-pool.ts';
+import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from './controllers/leases.ts';
+import { EVENTS, FOLLOW, leaseGrants, READ, type RoleFile } from '../../operator/preflight/roles/role.ts';
 
 /** The shipped file that grants all that the scheduler for IronCore's Machines needs. */
 export const SCHEDULER_FILE = 'deploy/rbac/ironcore-scheduler.yaml';

@@ -1,11 +1,11 @@
-import { IRONCORE_FLAGS } from '../../controllers/ironcore/flags.ts';
-import type { IronCoreMetrics } from '../../controllers/ironcore/metrics.ts';
+import { IRONCORE_FLAGS } from './controllers/flags.ts';
+import type { IronCoreMetrics } from './controllers/metrics.ts';
 import { isProtected, parseDriverAddress } from '../../driver/grpc/address.ts';
-import type { Interceptor } from '../../gate/interceptor.ts';
-import { RuntimeClient } from '../../ironcore-runtime/client.ts';
-import { GatedRuntime, type PoolRuntime } from '../../ironcore-runtime/gated-runtime.ts';
-import type { IronCoreRuntime } from '../../ironcore-runtime/runtime.ts';
-import { IRONCORE_POOLS_LEASE } from '../../controllers/ironcore/leases.ts';
+import type { Interceptor } from '../../kube/gate/interceptor.ts';
+import { RuntimeClient } from './runtime/client.ts';
+import { GatedRuntime, type PoolRuntime } from './runtime/gated-runtime.ts';
+import type { IronCoreRuntime } from './runtime/runtime.ts';
+import { IRONCORE_POOLS_LEASE } from './controllers/leases.ts';
 import type { Operator } from '../../operator/operator.ts';
 
 /** For tests and simulations. */

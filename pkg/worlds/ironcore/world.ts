@@ -5,11 +5,11 @@ import {
   ironCoreNetworkInterfaces,
   ironCoreNetworks,
   ironCoreVolumes,
-} from '../../apis/ironcore/resources.ts';
-import { ironCoreLifecycle, ironCoreScheduler, ironCoreServing } from '../../controllers/ironcore/index.ts';
-import { IRONCORE_KINDS } from '../../controllers/ironcore/kinds.ts';
+} from './api/resources.ts';
+import { ironCoreLifecycle, ironCoreScheduler, ironCoreServing } from './controllers/index.ts';
+import { IRONCORE_KINDS } from './controllers/kinds.ts';
 import type { ServedWorld } from '../../controllers/world.ts';
-import { IRONCORE_SCHEDULER_LEASE } from '../../controllers/ironcore/leases.ts';
+import { IRONCORE_SCHEDULER_LEASE } from './controllers/leases.ts';
 import type { NeededKind } from '../../operator/world.ts';
 import { IRONCORE_ROLES, POOLS_FILE, SCHEDULER_FILE } from './roles.ts';
 import { openRuntimes, type RuntimeHooks } from './runtimes.ts';

@@ -1,8 +1,8 @@
-import { MIRANTIS_FILE } from '../../apis/mirantis/resources.ts';
+import { MIRANTIS_FILE } from './api/resources.ts';
 import { GROUP } from '../../apis/machine/v1alpha1/group.ts';
-import { CLUSTER_GROUP } from '../../apis/mirantis/machine.ts';
-import { KAAS_GROUP } from '../../apis/mirantis/pool.ts';
-import { FOLLOW, type RoleFile } from '../../preflight/roles/role.ts';
+import { CLUSTER_GROUP } from './api/machine.ts';
+import { KAAS_GROUP } from './api/pool.ts';
+import { FOLLOW, type RoleFile } from '../../operator/preflight/roles/role.ts';
 
 /** What does not work without the kinds that the front end can do without. */
 export const LOST_WITHOUT_CLUSTERS = 'maintenance does not wait for Clusters, and Clusters do not restrict labels';

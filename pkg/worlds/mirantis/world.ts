@@ -1,6 +1,6 @@
-import { cloudClusters, clusterMachines, machinePools } from '../../apis/mirantis/resources.ts';
-import { mirantis } from '../../controllers/mirantis/index.ts';
-import { isMirantis, MIRANTIS_KINDS, WITHOUT_SETTINGS } from '../../controllers/mirantis/kinds.ts';
+import { cloudClusters, clusterMachines, machinePools } from './api/resources.ts';
+import { mirantis } from './controllers/index.ts';
+import { isMirantis, MIRANTIS_KINDS, WITHOUT_SETTINGS } from './controllers/kinds.ts';
 import type { ServedWorld } from '../../controllers/world.ts';
 import { LOST_WITHOUT_CLUSTERS, LOST_WITHOUT_POOLS, MIRANTIS_ROLES } from './roles.ts';
 

@@ -1,4 +1,4 @@
-import { METADATA, METADATA_LIST } from '../../../pkg/kube/list-watch.ts';
+import { METADATA, METADATA_LIST } from '../../../pkg/kube/client/list-watch.ts';
 import { at } from '../api-server/json.ts';
 import { machine } from './objects.ts';
 import { get, type Given, post, type Row, rvOf } from './row.ts';

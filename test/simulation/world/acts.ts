@@ -1,5 +1,5 @@
 import type { MachineDeploymentStrategy } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
-import type { Random } from '../../../pkg/random/random.ts';
+import type { Random } from '../../../pkg/base/random/random.ts';
 import type { Ledger } from './ledger.ts';
 import { type MachinesWorld, pathOf } from './machines-world.ts';
 import { integerIn, oneOf } from './seeded-random.ts';

@@ -1,5 +1,5 @@
-import type { FaultRule } from '../../../pkg/drivers/sim/faults.ts';
-import type { Random } from '../../../pkg/random/random.ts';
+import type { FaultRule } from '../../../packages/providers/sim/faults.ts';
+import type { Random } from '../../../pkg/base/random/random.ts';
 import { oneOf } from './seeded-random.ts';
 import { FINE, type FaultRates } from './weather.ts';
 

@@ -1,7 +1,7 @@
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
-import { fromTimestamp } from '../../../pkg/clock/clock.ts';
-import type { SimVM } from '../../../pkg/drivers/sim/vm.ts';
+import { fromTimestamp } from '../../../pkg/base/clock/clock.ts';
+import type { SimVM } from '../../../packages/providers/sim/vm.ts';
 import { at } from '../api-server/json.ts';
 import type { StoredObject } from '../api-server/stored-object.ts';
 import { Bounds } from './bounds.ts';

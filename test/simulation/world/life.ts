@@ -1,4 +1,4 @@
-import type { Random } from '../../../pkg/random/random.ts';
+import type { Random } from '../../../pkg/base/random/random.ts';
 import type { Backup } from '../api-server/objects.ts';
 import type { FaultPlan } from './faults.ts';
 import type { MachinesWorld } from './machines-world.ts';

@@ -7,10 +7,10 @@ import type {
   MachineDeploymentStrategy,
 } from '../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { Lease, Node } from '../../../pkg/apis/wire.ts';
-import { Simulation } from '../../../pkg/drivers/sim/simulation.ts';
+import { Simulation } from '../../../packages/providers/sim/simulation.ts';
 import type { ServedWorld } from '../../../pkg/controllers/world.ts';
-import { silentLogger } from '../../../pkg/log/logger.ts';
-import { charactersOf, type Random, uuidOf } from '../../../pkg/random/random.ts';
+import { silentLogger } from '../../../pkg/base/log/logger.ts';
+import { charactersOf, type Random, uuidOf } from '../../../pkg/base/random/random.ts';
 import { SimulatedAPIServer } from '../api-server/api-server.ts';
 import type { Backup } from '../api-server/objects.ts';
 import { type Kind, kindsWith } from '../api-server/kinds.ts';

@@ -1,6 +1,6 @@
 import { DELETE_ORPHAN_VMS_UNTIL_ANNOTATION } from '../../../pkg/apis/machine/v1alpha1/labels.ts';
-import { toTimestamp } from '../../../pkg/clock/clock.ts';
-import type { Random } from '../../../pkg/random/random.ts';
+import { toTimestamp } from '../../../pkg/base/clock/clock.ts';
+import type { Random } from '../../../pkg/base/random/random.ts';
 import { deleteMachine, mishap, USER_ACTS, type ActTable, userAct } from './acts.ts';
 import { leftoversIn } from './at-rest.ts';
 import { Ledger } from './ledger.ts';

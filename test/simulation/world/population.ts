@@ -1,4 +1,4 @@
-import type { Random } from '../../../pkg/random/random.ts';
+import type { Random } from '../../../pkg/base/random/random.ts';
 
 /** What must not be in a world, and whether it was. */
 export interface Judge {

@@ -1,10 +1,10 @@
 import { fixedEndpoint } from '../../../hack/control-plane/fixed-endpoint.ts';
 import { parseDuration } from '../../../pkg/apis/duration.ts';
 import type { Driver, DriverCall, MachineRequest } from '../../../pkg/driver/driver.ts';
-import type { Simulation } from '../../../pkg/drivers/sim/simulation.ts';
+import type { Simulation } from '../../../packages/providers/sim/simulation.ts';
 import type { ServedWorld } from '../../../pkg/controllers/world.ts';
-import type { Endpoint } from '../../../pkg/kube/endpoint.ts';
-import { hexOf } from '../../../pkg/random/random.ts';
+import type { Endpoint } from '../../../pkg/kube/client/endpoint.ts';
+import { hexOf } from '../../../pkg/base/random/random.ts';
 import { WORLDS } from '../../../pkg/worlds/index.ts';
 import type { APIRequest, SimulatedAPIServer } from '../api-server/api-server.ts';
 import { type RequestFault, SimulatedConnection } from './network.ts';

@@ -1,4 +1,4 @@
-import type { Random } from '../../../pkg/random/random.ts';
+import type { Random } from '../../../pkg/base/random/random.ts';
 
 /** A stream of random numbers that a seed and a name decide (sfc32); streams of other names are independent. */
 export function seededRandom(seed: number, name: string): Random {

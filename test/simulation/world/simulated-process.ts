@@ -4,14 +4,14 @@ import type { Dispatcher } from 'undici';
 
 import { autoscaler, type ListenForAutoscalers } from '../../../pkg/autoscaler/index.ts';
 import type { RpcHandler } from '../../../pkg/autoscaler/grpc-server.ts';
-import { configFrom } from '../../../pkg/config/config.ts';
+import { configFrom } from '../../../pkg/operator/config/config.ts';
 import { controllers } from '../../../pkg/controllers/index.ts';
 import type { ServedWorld } from '../../../pkg/controllers/world.ts';
 import type { Driver } from '../../../pkg/driver/driver.ts';
-import type { OpenEndpoint } from '../../../pkg/kube/endpoint.ts';
-import type { LogFields, Logger } from '../../../pkg/log/logger.ts';
+import type { OpenEndpoint } from '../../../pkg/kube/client/endpoint.ts';
+import type { LogFields, Logger } from '../../../pkg/base/log/logger.ts';
 import { Operator } from '../../../pkg/operator/operator.ts';
-import type { Random } from '../../../pkg/random/random.ts';
+import type { Random } from '../../../pkg/base/random/random.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 import { WORLD_FLAGS } from '../../../pkg/worlds/flags.ts';
 

@@ -1,6 +1,6 @@
 import { sleepBy } from '../../fakes/fake-clock.ts';
-import type { ProcessClock } from '../../../pkg/clock/process-clock.ts';
-import type { Random } from '../../../pkg/random/random.ts';
+import type { ProcessClock } from '../../../pkg/base/clock/process-clock.ts';
+import type { Random } from '../../../pkg/base/random/random.ts';
 import { type Timer, TimerQueue } from './timer-queue.ts';
 
 /** Turns of the event loop after which chains of promises have ended, also those that cross `setImmediate`. */

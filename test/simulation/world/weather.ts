@@ -1,4 +1,4 @@
-import type { Random } from '../../../pkg/random/random.ts';
+import type { Random } from '../../../pkg/base/random/random.ts';
 import type { APIRequest } from '../api-server/api-server.ts';
 import type { RequestFault, Weather } from './network.ts';
 

@@ -1,5 +1,5 @@
 import type { Node, Pod } from '../../../pkg/apis/wire.ts';
-import type { Random } from '../../../pkg/random/random.ts';
+import type { Random } from '../../../pkg/base/random/random.ts';
 import type { SimulatedAPIServer } from '../api-server/api-server.ts';
 import type { StoredObject } from '../api-server/stored-object.ts';
 import type { VirtualTime } from './virtual-clock.ts';

@@ -1,4 +1,4 @@
-import type { Random } from '../../../pkg/random/random.ts';
+import type { Random } from '../../../pkg/base/random/random.ts';
 import type { FaultKind } from '../world/faults.ts';
 import type { MachinesWorld, MachinesWorldOptions } from '../world/machines-world.ts';
 import type { Population } from '../world/population.ts';

@@ -3,7 +3,7 @@ import {
   IRONCORE_VERSION,
   NETWORKING_GROUP,
   STORAGE_GROUP,
-} from '../../../../pkg/apis/ironcore/group.ts';
+} from '../../../../pkg/worlds/ironcore/api/group.ts';
 import type { Definition } from '../definition.ts';
 import { int64, listOf, mapOf, object, quantity, type Schema, text, time } from '../schema.ts';
 

@@ -6,7 +6,7 @@ import type { NodeLabelPolicy } from './node-label-policy.ts';
 
 /**
  * Objects as the server has stored them, made what their types say, in place: the original's CRDs let a spec be absent and check nothing
- * below the metadata of templates. Applied once, where objects enter (pkg/kube); nothing behind it has to expect anything else. What is
+ * below the metadata of templates. Applied once, where objects enter (pkg/kube/client); nothing behind it has to expect anything else. What is
  * null, or of another type than ours says, counts as absent, as null does to a typed Go reader; validation.ts says what is missing.
  * What the server itself checks (the type of every other member) is not looked at.
  */

@@ -2,7 +2,7 @@ import { classNameOf, providerIDOf, vmClassNameOf } from '../../../apis/machine/
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
-import type { Lister } from '../../../cache/lister.ts';
+import type { Lister } from '../../../kube/cache/lister.ts';
 import type { Drivers } from '../../../driver/drivers.ts';
 import type { ClassSecrets, SecretContents } from '../../class-secrets/secret-contents.ts';
 import { retryRequestOf } from '../../machines/retry-request.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '../../../clock/clock.ts';
+import type { Clock } from '../../../base/clock/clock.ts';
 import { deletionTimeoutMs, DELETE_TIMEOUT_MS } from '../../../driver/deadlines.ts';
 import { DriverError } from '../../../driver/error.ts';
 

@@ -1,8 +1,8 @@
 import { DriverError } from '../../../driver/error.ts';
 import { retryOf, type RetriedCall } from '../../../driver/retry.ts';
-import { GateClosedError } from '../../../gate/gate.ts';
-import { isReported } from '../../../log/reported.ts';
-import { requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import { GateClosedError } from '../../../kube/gate/gate.ts';
+import { isReported } from '../../../base/log/reported.ts';
+import { requeue, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
 import { retryRequestOf } from '../../machines/retry-request.ts';
 import type { MachineCopy } from '../../machines/status.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';

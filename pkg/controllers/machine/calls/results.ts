@@ -1,4 +1,4 @@
-import type { Activities } from '../../../activity/activity.ts';
+import type { Activities } from '../../../work/activity/activity.ts';
 import type { DrainOutcome } from '../../../drain/drain.ts';
 import type { VirtualMachine } from '../../../driver/driver.ts';
 import type { Launched } from '../context.ts';

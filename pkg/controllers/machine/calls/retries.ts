@@ -1,8 +1,8 @@
-import type { Clock } from '../../../clock/clock.ts';
+import type { Clock } from '../../../base/clock/clock.ts';
 import { isTimeout } from '../../../driver/deadlines.ts';
 import type { DriverError } from '../../../driver/error.ts';
 import { retryDelayMs, retryOf, type RetriedCall, type Retry } from '../../../driver/retry.ts';
-import { type Random, secureRandom } from '../../../random/random.ts';
+import { type Random, secureRandom } from '../../../base/random/random.ts';
 
 /** A provider that says a retry cannot succeed is still asked now and then: a VM must never be forgotten. */
 const TERMINAL_RETRY_MS = 600_000;

@@ -1,6 +1,6 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { CREATION_SENT_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
-import { fromTimestamp, type Clock } from '../../../clock/clock.ts';
+import { fromTimestamp, type Clock } from '../../../base/clock/clock.ts';
 import { wholeTimeoutMs } from '../../../driver/deadlines.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';

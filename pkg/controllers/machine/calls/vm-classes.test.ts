@@ -7,7 +7,7 @@ import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
 import { MACHINE_FINALIZER, VM_CLASS_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { CLASS_INDEX, classIndex } from '../../../indexes/class-index.ts';
+import { CLASS_INDEX, classIndex } from '../../../operator/indexes/class-index.ts';
 
 const KEY = 'default/m-1';
 

@@ -5,7 +5,7 @@ import { machine, machineClass, node } from '../../../../test/builders.ts';
 import type { FakeWorld, PassSeen } from '../../../../test/fakes/machine-world.ts';
 import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { ApiError } from '../../../kube/errors.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';

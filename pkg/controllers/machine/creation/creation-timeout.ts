@@ -1,7 +1,7 @@
 import { phaseOf, providerIDOf, vmClassNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { formatDuration } from '../../../apis/duration.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
-import { next, requeue, stop } from '../../../reconcile/result.ts';
+import { fromTimestamp } from '../../../base/clock/clock.ts';
+import { next, requeue, stop } from '../../../work/reconcile/result.ts';
 import { creationTimeoutMsOf } from '../../machines/settings.ts';
 import { isBeingCreated, isUnderWay, setOperation } from '../../machines/status.ts';
 import type { Collaborators } from '../collaborators.ts';

@@ -5,8 +5,8 @@ import { type BuiltMachine, machineClass, node, secret } from '../../../../test/
 import type { FakeWorld, PassSeen } from '../../../../test/fakes/machine-world.ts';
 import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { GateClosedError } from '../../../gate/gate.ts';
-import { ApiError } from '../../../kube/errors.ts';
+import { GateClosedError } from '../../../kube/gate/gate.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
 import { INITIALIZE_FAILED } from '../../machines/original-texts.ts';
 import { explain } from '../explain/explain.ts';
 

@@ -5,7 +5,7 @@ import {
   PRIORITY_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { next } from '../../../reconcile/result.ts';
+import { next } from '../../../work/reconcile/result.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { Launched, MachineStep } from '../context.ts';
 import { refuseVM } from './launch.ts';

@@ -1,8 +1,8 @@
 import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import { toTimestamp } from '../../../clock/clock.ts';
+import { toTimestamp } from '../../../base/clock/clock.ts';
 import { repeatableTimeoutMs } from '../../../driver/deadlines.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { next, waitFor } from '../../../reconcile/result.ts';
+import { next, waitFor } from '../../../work/reconcile/result.ts';
 import { creationTimeoutMsOf } from '../../machines/settings.ts';
 import { INITIALIZE_FAILED } from '../../machines/original-texts.ts';
 import { BEING_INITIALIZED } from '../../machines/status-texts.ts';

@@ -1,11 +1,11 @@
 import { classNameOf, nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
+import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { repeatableTimeoutMs, wholeTimeoutMs } from '../../../driver/deadlines.ts';
 import { DRIVER_CODES, DriverError } from '../../../driver/error.ts';
-import { ApiError } from '../../../kube/errors.ts';
-import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
+import { next, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
 import { CREATE_FAILED, failedCallOf, providerTextOf } from '../../machines/original-texts.ts';
 import { creationTimeoutMsOf } from '../../machines/settings.ts';
 import { beginPhase, setFailure } from '../../machines/status.ts';

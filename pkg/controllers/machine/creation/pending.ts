@@ -1,7 +1,7 @@
 import type { LastOperation, NodeAddress } from '../../../apis/machine/v1alpha1/machine.ts';
 import { quantityAsNumber } from '../../../apis/quantity.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
-import { next } from '../../../reconcile/result.ts';
+import { fromTimestamp } from '../../../base/clock/clock.ts';
+import { next } from '../../../work/reconcile/result.ts';
 import { beginPhase, isBeingCreated, isUnderWay, setOperation } from '../../machines/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';

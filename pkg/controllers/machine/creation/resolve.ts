@@ -1,13 +1,13 @@
 import { hasFinalizer } from '../../../apis/finalizers.ts';
 import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
+import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { describeFieldErrors, validateMachineClass } from '../../../apis/machine/v1alpha1/validation.ts';
-import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
-import { ApiError } from '../../../kube/errors.ts';
+import { next, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
 import type { OperationCode } from '../../machines/operation-codes.ts';
 import type { Collaborators } from '../collaborators.ts';
 import { noVMWasRequested } from '../calls/no-vm-requested.ts';
-import { CONTROL } from '../../../gate/gate.ts';
+import { CONTROL } from '../../../kube/gate/gate.ts';
 import { beginPhase, setFailure, setOperation, wasNeverRequested } from '../../machines/status.ts';
 import { NO_VM_REQUESTED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
 import { isUnresolved, wrongKindOf, type Unresolved } from '../calls/class-resolution.ts';

@@ -1,5 +1,5 @@
 import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import { next, stop } from '../../../reconcile/result.ts';
+import { next, stop } from '../../../work/reconcile/result.ts';
 import { isBeingCreated } from '../../machines/status.ts';
 import type { MachineStep } from '../context.ts';
 

@@ -1,6 +1,6 @@
-import { fromTimestamp } from '../../../clock/clock.ts';
+import { fromTimestamp } from '../../../base/clock/clock.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { next, stop } from '../../../reconcile/result.ts';
+import { next, stop } from '../../../work/reconcile/result.ts';
 import { isSameVM } from '../../machines/same-vm.ts';
 import { setOperation } from '../../machines/status.ts';
 import type { Collaborators } from '../collaborators.ts';

@@ -1,6 +1,6 @@
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
+import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { failedCallOf } from '../../machines/original-texts.ts';
 import { isBeingCreated } from '../../machines/status.ts';
 

@@ -1,5 +1,5 @@
-import { describeBlockingOutages } from '../../../gate/outage.ts';
-import { next, requeue } from '../../../reconcile/result.ts';
+import { describeBlockingOutages } from '../../../kube/gate/outage.ts';
+import { next, requeue } from '../../../work/reconcile/result.ts';
 import { codeInDeletion, setOperation } from '../../machines/status.ts';
 import { deletionStageOf, describeStage } from '../../machines/deletion-stage.ts';
 import type { Collaborators } from '../collaborators.ts';

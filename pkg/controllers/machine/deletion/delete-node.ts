@@ -1,6 +1,6 @@
 import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
-import { GateClosedError } from '../../../gate/gate.ts';
-import { next, waitFor } from '../../../reconcile/result.ts';
+import { GateClosedError } from '../../../kube/gate/gate.ts';
+import { next, waitFor } from '../../../work/reconcile/result.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { deletionStageOf } from '../../machines/deletion-stage.ts';
 import type { Collaborators } from '../collaborators.ts';

@@ -1,7 +1,7 @@
 import { nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { fromTimestamp, MINUTE_MS } from '../../../clock/clock.ts';
-import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import { fromTimestamp, MINUTE_MS } from '../../../base/clock/clock.ts';
+import { next, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
 import { accountOf } from '../../../driver/account.ts';
 import { wasNeverRequested } from '../../machines/status.ts';
 import type { Collaborators } from '../collaborators.ts';

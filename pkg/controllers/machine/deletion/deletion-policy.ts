@@ -2,7 +2,7 @@ import {
   DELETION_POLICY_ANNOTATION,
   DELETION_POLICY_IN_FORCE_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
-import { next } from '../../../reconcile/result.ts';
+import { next } from '../../../work/reconcile/result.ts';
 import {
   requestedPolicy,
   policyInForce,

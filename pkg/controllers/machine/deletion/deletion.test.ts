@@ -8,8 +8,8 @@ import { type PassSeen } from '../../../../test/fakes/machine-world.ts';
 import type { LastOperation, Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { explain } from '../explain/explain.ts';
-import { GateClosedError } from '../../../gate/gate.ts';
-import { ApiError } from '../../../kube/errors.ts';
+import { GateClosedError } from '../../../kube/gate/gate.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
 import type { VolumeAttachment } from '../../../apis/wire.ts';
 
 const KEY = 'default/m-1';

@@ -1,7 +1,7 @@
 import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { VolumeAttachment } from '../../../apis/wire.ts';
-import { GateClosedError } from '../../../gate/gate.ts';
-import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import { GateClosedError } from '../../../kube/gate/gate.ts';
+import { next, requeue, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { textOfStage } from '../../machines/deletion-stage.ts';
 import type { Collaborators } from '../collaborators.ts';

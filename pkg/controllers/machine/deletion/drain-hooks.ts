@@ -1,6 +1,6 @@
 import { DRAIN_SINCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
-import { toTimestamp } from '../../../clock/clock.ts';
-import { next } from '../../../reconcile/result.ts';
+import { toTimestamp } from '../../../base/clock/clock.ts';
+import { next } from '../../../work/reconcile/result.ts';
 import { deletionStageOf } from '../../machines/deletion-stage.ts';
 import { hooksOf } from '../../machines/hooks.ts';
 import type { Collaborators } from '../collaborators.ts';

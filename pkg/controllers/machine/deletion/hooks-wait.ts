@@ -1,4 +1,4 @@
-import { next, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import { next, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
 import { describeStage, type DeletionStage } from '../../machines/deletion-stage.ts';
 import { describeHooks } from '../../machines/hooks.ts';
 import { codeInDeletion, setOperation } from '../../machines/status.ts';

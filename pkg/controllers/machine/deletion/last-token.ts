@@ -1,5 +1,5 @@
-import { fromTimestamp, MINUTE_MS } from '../../../clock/clock.ts';
-import { next, requeue } from '../../../reconcile/result.ts';
+import { fromTimestamp, MINUTE_MS } from '../../../base/clock/clock.ts';
+import { next, requeue } from '../../../work/reconcile/result.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { isAt } from './cursor.ts';

@@ -4,7 +4,7 @@ import {
   FORCED_DELETION_SINCE_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { next, waitFor } from '../../../reconcile/result.ts';
+import { next, waitFor } from '../../../work/reconcile/result.ts';
 import { beginPhase, wasNeverRequested, hasMachineFinalizer } from '../../machines/status.ts';
 import { deletionStageOf } from '../../machines/deletion-stage.ts';
 import type { Collaborators } from '../collaborators.ts';

@@ -4,9 +4,9 @@ import { machine, machineClass, machineDeployment, machineSet, node, secret } fr
 import { MINUTE, SECOND } from '../../../../test/durations.ts';
 import { FakeWorld, type PassSeen } from '../../../../test/fakes/machine-world.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { toTimestamp } from '../../../clock/clock.ts';
+import { toTimestamp } from '../../../base/clock/clock.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { ApiError } from '../../../kube/errors.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';
 const POLICY = 'machine.sapcloud.io/deletion-policy';

@@ -1,6 +1,6 @@
 import { withoutFinalizer } from '../../../apis/finalizers.ts';
 import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
-import { waitFor } from '../../../reconcile/result.ts';
+import { waitFor } from '../../../work/reconcile/result.ts';
 import type { MachineStep } from '../context.ts';
 
 /** Lets the Machine object go: nothing is left of what it stood for. */

@@ -1,8 +1,8 @@
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
-import type { ActivityKind } from '../../../activity/activity.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
-import { next, waitFor } from '../../../reconcile/result.ts';
+import type { ActivityKind } from '../../../work/activity/activity.ts';
+import { fromTimestamp } from '../../../base/clock/clock.ts';
+import { next, waitFor } from '../../../work/reconcile/result.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
 import { identityConflictError } from '../identity/identity-claims.ts';

@@ -1,4 +1,4 @@
-import { next } from '../../../reconcile/result.ts';
+import { next } from '../../../work/reconcile/result.ts';
 import { hooksOf } from '../../machines/hooks.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';

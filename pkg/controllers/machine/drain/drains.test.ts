@@ -6,11 +6,11 @@ import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { FORCE_DRAIN_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { DrainOutcome } from '../../../drain/drain.ts';
-import { GateClosedError } from '../../../gate/gate.ts';
-import { ReportedOnce } from '../../../reconcile/reported-once.ts';
+import { GateClosedError } from '../../../kube/gate/gate.ts';
+import { ReportedOnce } from '../../../work/reconcile/reported-once.ts';
 import type { DrainPlan } from './plan.ts';
 import { Drains } from './drains.ts';
-import { ApiError } from '../../../kube/errors.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
 
 const TIMEOUT = 10 * MINUTE;
 const LEFT: DrainOutcome = {

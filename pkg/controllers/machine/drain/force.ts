@@ -1,5 +1,5 @@
 import type { Node } from '../../../apis/wire.ts';
-import { fromTimestamp, MINUTE_MS } from '../../../clock/clock.ts';
+import { fromTimestamp, MINUTE_MS } from '../../../base/clock/clock.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
 import { clustersOf } from '../failure/fail.ts';

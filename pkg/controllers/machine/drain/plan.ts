@@ -1,6 +1,6 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { MINUTE_MS } from '../../../clock/clock.ts';
+import { MINUTE_MS } from '../../../base/clock/clock.ts';
 import type { DrainRequest } from '../../../drain/drain.ts';
 import type { PodRules } from '../../machines/pod-rules.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';

@@ -1,10 +1,10 @@
 import type { LastOperation } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { DrainProgress } from '../../../drain/drain.ts';
-import type { Clock } from '../../../clock/clock.ts';
+import type { Clock } from '../../../base/clock/clock.ts';
 import { describeStage } from '../../machines/deletion-stage.ts';
 import { codeInDeletion, setOperation } from '../../machines/status.ts';
 import type { MachineContext } from '../context.ts';
-import type { ReportedOnce } from '../../../reconcile/reported-once.ts';
+import type { ReportedOnce } from '../../../work/reconcile/reported-once.ts';
 import type { MachineNotes } from '../machine-notes.ts';
 import { forceAtOf, type DeadlineDeps, type DrainPlan } from './plan.ts';
 import { describeProgress, isBlocked, reasonOf } from '../../../drain/progress-text.ts';

@@ -1,6 +1,6 @@
 import type { MachineCondition } from '../../../apis/machine/v1alpha1/machine.ts';
-import { withoutCondition, conditionOf, withCondition, dated } from '../../../reconcile/conditions.ts';
-import { next } from '../../../reconcile/result.ts';
+import { withoutCondition, conditionOf, withCondition, dated } from '../../../work/reconcile/conditions.ts';
+import { next } from '../../../work/reconcile/result.ts';
 import { INVALID_ANNOTATION, invalidAnnotations } from '../../replicas/invalid-annotations.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';

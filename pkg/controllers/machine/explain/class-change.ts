@@ -1,8 +1,8 @@
 import { classNameOf, providerIDOf, vmClassNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
-import { withoutCondition, conditionOf, withCondition, dated } from '../../../reconcile/conditions.ts';
-import { next } from '../../../reconcile/result.ts';
+import { withoutCondition, conditionOf, withCondition, dated } from '../../../work/reconcile/conditions.ts';
+import { next } from '../../../work/reconcile/result.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { CLASS_CHANGE_IGNORED } from './conditions.ts';

@@ -3,7 +3,7 @@ import { MACHINE_CONDITION_TYPES, type MachineConditionType } from '../../../api
 import type { Machine, MachineCondition } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { ConditionStatus } from '../../../apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
-import { dated, conditionOf } from '../../../reconcile/conditions.ts';
+import { dated, conditionOf } from '../../../work/reconcile/conditions.ts';
 import { deletionStageOf, hasReached, textOfStage } from '../../machines/deletion-stage.ts';
 import { MAINTENANCE, maintenanceOf } from '../../machines/maintenance.ts';
 import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';

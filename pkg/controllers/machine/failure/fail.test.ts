@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { machine } from '../../../../test/builders.ts';
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
-import { GateClosedError, type Gate } from '../../../gate/gate.ts';
+import { GateClosedError, type Gate } from '../../../kube/gate/gate.ts';
 import { copyOf } from '../../machines/status.ts';
 import type { MachineContext } from '../context.ts';
 import { MachineNotes } from '../machine-notes.ts';

@@ -1,4 +1,4 @@
-import { CONTROL } from '../../../gate/gate.ts';
+import { CONTROL } from '../../../kube/gate/gate.ts';
 import { beginPhase } from '../../machines/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';

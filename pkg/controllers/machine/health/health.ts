@@ -1,8 +1,8 @@
 import { phaseOf, vmClassNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
-import { next } from '../../../reconcile/result.ts';
+import { fromTimestamp } from '../../../base/clock/clock.ts';
+import { next } from '../../../work/reconcile/result.ts';
 import {
   awaitsCriticalComponents,
   badConditions,

@@ -1,7 +1,7 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { VirtualMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { UNRECORDED } from '../../../indexes/machine-indexes.ts';
+import { UNRECORDED } from '../../../operator/indexes/machine-indexes.ts';
 import type { MachineIndex } from '../../machines/node-owner.ts';
 import { isSameVM } from '../../machines/same-vm.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';

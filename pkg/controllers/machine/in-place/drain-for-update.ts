@@ -2,7 +2,7 @@ import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { CANDIDATE_FOR_UPDATE_LABEL, SELECTED_FOR_UPDATE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { next } from '../../../reconcile/result.ts';
+import { next } from '../../../work/reconcile/result.ts';
 import { describeStage } from '../../machines/deletion-stage.ts';
 import { beginPhase, setFailure, setOperation } from '../../machines/status.ts';
 import type { Collaborators } from '../collaborators.ts';

@@ -6,7 +6,7 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../apis/meta.ts';
-import { conditionOf } from '../../../reconcile/conditions.ts';
+import { conditionOf } from '../../../work/reconcile/conditions.ts';
 import { textOfStage } from '../../machines/deletion-stage.ts';
 import { IN_PLACE_UPDATE } from './reason.ts';
 import type { Explanation } from '../explanation.ts';

@@ -12,7 +12,7 @@ import {
   UPDATE_RESULT_LABEL,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
-import { toTimestamp } from '../../../clock/clock.ts';
+import { toTimestamp } from '../../../base/clock/clock.ts';
 import { replacementsUnderWay } from '../../machines/replacement.ts';
 import { explain } from '../explain/explain.ts';
 

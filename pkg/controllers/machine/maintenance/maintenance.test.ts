@@ -11,8 +11,8 @@ import {
   SCALE_DOWN_DISABLED_ANNOTATION as HOLD,
   SCALE_DOWN_DISABLED_BY_US_ANNOTATION as HOLD_IS_OURS,
 } from '../../../apis/machine/v1alpha1/labels.ts';
-import { GateClosedError } from '../../../gate/gate.ts';
-import { ApiError } from '../../../kube/errors.ts';
+import { GateClosedError } from '../../../kube/gate/gate.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
 import { isAvailable } from '../../replicas/machine-state.ts';
 import { machineConditions } from '../explain/conditions.ts';
 import { explain } from '../explain/explain.ts';

@@ -4,8 +4,8 @@ import {
   MAINTENANCE_SINCE_ANNOTATION as SINCE,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
-import { toTimestamp } from '../../../clock/clock.ts';
-import { next } from '../../../reconcile/result.ts';
+import { toTimestamp } from '../../../base/clock/clock.ts';
+import { next } from '../../../work/reconcile/result.ts';
 import { problemWith } from '../../machines/annotation-rule.ts';
 import { hooksOf } from '../../machines/hooks.ts';
 import {

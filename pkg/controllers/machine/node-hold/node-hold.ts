@@ -1,7 +1,7 @@
 import type { Node } from '../../../apis/wire.ts';
-import { fromTimestamp, toTimestamp } from '../../../clock/clock.ts';
+import { fromTimestamp, toTimestamp } from '../../../base/clock/clock.ts';
 import { describeProgress, isBlocked, reasonOf } from '../../../drain/progress-text.ts';
-import type { StrategicPatch } from '../../../kube/patch.ts';
+import type { StrategicPatch } from '../../../kube/client/patch.ts';
 import type { MachineEventReason } from '../../machines/events.ts';
 import { describeHooks } from '../../machines/hooks.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';

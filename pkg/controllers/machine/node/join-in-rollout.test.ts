@@ -10,7 +10,7 @@ import {
 } from '../../../../test/builders.ts';
 import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
-import { controllerReference } from '../../../reconcile/ownership.ts';
+import { controllerReference } from '../../../work/reconcile/ownership.ts';
 
 const HOLD = { 'cluster-autoscaler.kubernetes.io/scale-down-disabled': 'true' };
 const HELD_BY_US = { ...HOLD, 'cluster-autoscaler.kubernetes.io/scale-down-disabled-by-mcm': 'true' };

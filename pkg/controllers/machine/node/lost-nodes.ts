@@ -3,7 +3,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { NODE_FINALIZER, NOT_MANAGED_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
-import type { Clock } from '../../../clock/clock.ts';
+import type { Clock } from '../../../base/clock/clock.ts';
 import { isRemovedWith, type MachineIndex } from '../../machines/node-owner.ts';
 
 /** A DELETE takes no longer at the API server than this, its `--request-timeout`. */

@@ -1,5 +1,5 @@
 import { isBeingDeleted } from '../../../apis/meta.ts';
-import { next, waitFor } from '../../../reconcile/result.ts';
+import { next, waitFor } from '../../../work/reconcile/result.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { isManaged } from './lost-nodes.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
-import { ApiError } from '../../../kube/errors.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
 import { applyInParts } from './node-parts.ts';
 
 const MARKS = ['x', 'y'];

@@ -8,8 +8,8 @@ import {
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { withDeadline } from '../../../clock/deadline.ts';
-import { next, type StepResult } from '../../../reconcile/result.ts';
+import { withDeadline } from '../../../base/clock/deadline.ts';
+import { next, type StepResult } from '../../../work/reconcile/result.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import { belongsTo } from '../../machines/node-owner.ts';

@@ -9,7 +9,7 @@ import {
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { ObjectMeta } from '../../../apis/meta.ts';
 import type { Node, Taint } from '../../../apis/wire.ts';
-import type { StrategicPatch } from '../../../kube/patch.ts';
+import type { StrategicPatch } from '../../../kube/client/patch.ts';
 
 type Values = Readonly<Record<string, string>>;
 type Changes = Record<string, string | null>;

@@ -3,8 +3,8 @@ import { expect, test } from '@jest/globals';
 import { machine, machineDeployment, machineSet, node } from '../../../../test/builders.ts';
 import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
-import { ApiError } from '../../../kube/errors.ts';
-import { controllerReference } from '../../../reconcile/ownership.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
+import { controllerReference } from '../../../work/reconcile/ownership.ts';
 
 const TAINT = { key: 'deployment.machine.sapcloud.io/prefer-no-schedule', value: 'True', effect: 'PreferNoSchedule' };
 

@@ -1,6 +1,6 @@
 import { isBeingDeleted } from '../../../apis/meta.ts';
-import { MINUTE_MS } from '../../../clock/clock.ts';
-import { next } from '../../../reconcile/result.ts';
+import { MINUTE_MS } from '../../../base/clock/clock.ts';
+import { next } from '../../../work/reconcile/result.ts';
 import { isNodeChangeRefused } from '../../machines/node-refusal.ts';
 import { hasNoDeployment } from '../../machines/owners.ts';
 import { leftRolloutMarks } from '../../machines/rollout-marks.ts';

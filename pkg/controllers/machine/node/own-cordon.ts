@@ -1,6 +1,6 @@
 import { CORDONED_BY_MAINTENANCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
-import type { StrategicPatch } from '../../../kube/patch.ts';
+import type { StrategicPatch } from '../../../kube/client/patch.ts';
 import type { NodeAccess } from '../../machines/node-access.ts';
 import type { MachineContext } from '../context.ts';
 

@@ -1,5 +1,5 @@
 import { NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
-import { next } from '../../../reconcile/result.ts';
+import { next } from '../../../work/reconcile/result.ts';
 import { hadNode, ownNodeOf } from '../../machines/node-owner.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';

@@ -4,8 +4,8 @@ import { machine, machineClass, node, secret } from '../../../../test/builders.t
 import { HOUR, MINUTE, SECOND } from '../../../../test/durations.ts';
 import { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import type { Machine, MachineCondition } from '../../../apis/machine/v1alpha1/machine.ts';
-import { GateClosedError } from '../../../gate/gate.ts';
-import { ApiError } from '../../../kube/errors.ts';
+import { GateClosedError } from '../../../kube/gate/gate.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
 import { explain } from '../explain/explain.ts';
 
 const KEY = 'default/m-1';

@@ -5,10 +5,10 @@ import {
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
-import { ApiError, isConflict } from '../../../kube/errors.ts';
-import { withoutCondition, conditionOf, withCondition, dated } from '../../../reconcile/conditions.ts';
-import { next, requeue, waitFor, type StepResult } from '../../../reconcile/result.ts';
+import { fromTimestamp } from '../../../base/clock/clock.ts';
+import { ApiError, isConflict } from '../../../kube/client/errors.ts';
+import { withoutCondition, conditionOf, withCondition, dated } from '../../../work/reconcile/conditions.ts';
+import { next, requeue, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
 import { requestedPolicy, skipsDrain, type DeletionPolicy } from '../../machines/deletion-policy.ts';
 import { hooksOf } from '../../machines/hooks.ts';
 import { isMaintenanceRequested, isUnderMaintenance } from '../../machines/maintenance.ts';

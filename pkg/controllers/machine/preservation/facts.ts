@@ -1,7 +1,7 @@
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { PRESERVE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { controllerOf } from '../../../apis/meta.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
+import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { HEALTHY, type Fact } from '../explanation.ts';
 
 /** Says of a preserved machine until when; one that failed stays until then. */

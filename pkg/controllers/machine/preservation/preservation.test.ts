@@ -12,7 +12,7 @@ import {
   SCALE_DOWN_DISABLED_BY_US_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
+import { fromTimestamp } from '../../../base/clock/clock.ts';
 
 const OWNER = { apiVersion: API_VERSION, kind: 'MachineSet', name: 'set-1', uid: 'set-uid', controller: true };
 

@@ -1,7 +1,7 @@
 import { PRESERVE_ANNOTATION, PRESERVED_TAINT } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { toTimestamp } from '../../../clock/clock.ts';
-import type { StrategicPatch } from '../../../kube/patch.ts';
+import { toTimestamp } from '../../../base/clock/clock.ts';
+import type { StrategicPatch } from '../../../kube/client/patch.ts';
 import { nodeConditionOf, type DesiredCondition } from '../../machines/node-condition.ts';
 import { releasedScaleDownHold } from '../node/scale-down-hold.ts';
 

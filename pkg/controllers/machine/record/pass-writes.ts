@@ -1,6 +1,6 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { Clock } from '../../../clock/clock.ts';
-import type { Writer } from '../../../kube/client.ts';
+import type { Clock } from '../../../base/clock/clock.ts';
+import type { Writer } from '../../../kube/client/client.ts';
 import type { MachineEvent, MachineEventSink } from '../../machines/events.ts';
 import { isWorthReporting } from '../../machines/node-refusal.ts';
 import type { MachineContext } from '../context.ts';

@@ -11,8 +11,8 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
-import { ApiError } from '../../../kube/errors.ts';
-import { stop } from '../../../reconcile/result.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
+import { stop } from '../../../work/reconcile/result.ts';
 import type { MachineCopy } from '../../machines/status.ts';
 import { refusalShownBy } from '../explain/conditions.ts';
 import { MachineNotes } from '../machine-notes.ts';

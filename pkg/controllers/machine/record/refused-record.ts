@@ -2,9 +2,9 @@ import { nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha
 import { MACHINE_FINALIZER, NODE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { OperationType } from '../../../apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
-import type { Clock } from '../../../clock/clock.ts';
-import type { ApiError } from '../../../kube/errors.ts';
-import { Backoff } from '../../../workqueue/backoff.ts';
+import type { Clock } from '../../../base/clock/clock.ts';
+import type { ApiError } from '../../../kube/client/errors.ts';
+import { Backoff } from '../../../work/workqueue/backoff.ts';
 import { deletionStageOf, describeStage, textOfStage } from '../../machines/deletion-stage.ts';
 import { MACHINE_EVENTS, type MachineEvent } from '../../machines/events.ts';
 import { isNodeChangeRefused, reasonFor } from '../../machines/node-refusal.ts';
@@ -23,10 +23,10 @@ import type { MachineActivities } from '../calls/results.ts';
 import { refusalShownBy } from '../explain/conditions.ts';
 import type { MachineContext } from '../context.ts';
 import { refusedSinceMs } from '../creation/waiting-since.ts';
-import { ReportedOnce } from '../../../reconcile/reported-once.ts';
+import { ReportedOnce } from '../../../work/reconcile/reported-once.ts';
 import { MachineNotes } from '../machine-notes.ts';
 import { changesOf, isMachineRelease } from './write.ts';
-import type { Random } from '../../../random/random.ts';
+import type { Random } from '../../../base/random/random.ts';
 
 /** When a machine that goes on without its record tries again to have it written, whatever else happens. */
 const RETRIES = { baseMs: 10_000, maxMs: 600_000 };

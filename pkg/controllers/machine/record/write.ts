@@ -1,9 +1,9 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf, refOf } from '../../../apis/meta.ts';
-import type { Clock } from '../../../clock/clock.ts';
+import type { Clock } from '../../../base/clock/clock.ts';
 import { concernedClusters } from '../../../driver/concerned-clusters.ts';
-import type { Writer } from '../../../kube/client.ts';
-import { isNotFound } from '../../../kube/errors.ts';
+import type { Writer } from '../../../kube/client/client.ts';
+import { isNotFound } from '../../../kube/client/errors.ts';
 import {
   CREATION_SENT_ANNOTATION,
   DRAIN_SINCE_ANNOTATION,
@@ -20,12 +20,18 @@ import {
   PRIORITY_ANNOTATION,
   VM_CLASS_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
-import { mergePatch, mergePatchIfUnchanged, statusPatch, type MergePatch, type Patch } from '../../../kube/patch.ts';
-import { machines } from '../../../kube/resource.ts';
-import type { FieldPath } from '../../../reconcile/object-pass/owned-fields.ts';
-import { patchOf } from '../../../reconcile/object-pass/owned-fields.ts';
-import { changedFields } from '../../../reconcile/object-pass/owned-fields.ts';
-import { writeRecord, isRelease } from '../../../reconcile/object-pass/record.ts';
+import {
+  mergePatch,
+  mergePatchIfUnchanged,
+  statusPatch,
+  type MergePatch,
+  type Patch,
+} from '../../../kube/client/patch.ts';
+import { machines } from '../../../kube/client/resource.ts';
+import type { FieldPath } from '../../../work/reconcile/object-pass/owned-fields.ts';
+import { patchOf } from '../../../work/reconcile/object-pass/owned-fields.ts';
+import { changedFields } from '../../../work/reconcile/object-pass/owned-fields.ts';
+import { writeRecord, isRelease } from '../../../work/reconcile/object-pass/record.ts';
 import { machineStatusChange } from '../../machines/status-change.ts';
 import { refusedFor } from '../../machines/node-refusal.ts';
 import {

@@ -1,14 +1,14 @@
 import { MACHINE_UID_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Secret } from '../../../apis/wire.ts';
-import { fromTimestamp, toTimestamp, type Clock } from '../../../clock/clock.ts';
-import type { New } from '../../../kube/client.ts';
-import { isAlreadyExists, isConflict, isNotFound } from '../../../kube/errors.ts';
-import { mergePatch } from '../../../kube/patch.ts';
-import { secrets } from '../../../kube/resource.ts';
-import type { Target } from '../../../targets/targets.ts';
+import { fromTimestamp, toTimestamp, type Clock } from '../../../base/clock/clock.ts';
+import type { New } from '../../../kube/client/client.ts';
+import { isAlreadyExists, isConflict, isNotFound } from '../../../kube/client/errors.ts';
+import { mergePatch } from '../../../kube/client/patch.ts';
+import { secrets } from '../../../kube/client/resource.ts';
+import type { Target } from '../../../kube/targets/targets.ts';
 import { legacyTokenID, newTokenSecret, tokenID, tokenSecretName } from './token-id.ts';
-import { type Random, secureRandom } from '../../../random/random.ts';
+import { type Random, secureRandom } from '../../../base/random/random.ts';
 
 const NAMESPACE = 'kube-system';
 /** The original's words, until August 2024 and since: tokens with such a description and without our annotation were made by it. */

@@ -1,4 +1,4 @@
-import { next } from '../../../reconcile/result.ts';
+import { next } from '../../../work/reconcile/result.ts';
 import type { MachineStep } from '../context.ts';
 import type { MachineTokens } from './machine-tokens.ts';
 

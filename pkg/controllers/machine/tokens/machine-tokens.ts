@@ -1,7 +1,7 @@
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { fromTimestamp } from '../../../clock/clock.ts';
-import { ApiError } from '../../../kube/errors.ts';
+import { fromTimestamp } from '../../../base/clock/clock.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
 import { creationTimeoutMsOf } from '../../machines/settings.ts';
 import { isBeingCreated } from '../../machines/status.ts';
 import type { Collaborators } from '../collaborators.ts';

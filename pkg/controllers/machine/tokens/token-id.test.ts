@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 
 import { legacyTokenID, newTokenSecret, tokenID, tokenSecretName } from './token-id.ts';
-import { secureRandom } from '../../../random/random.ts';
+import { secureRandom } from '../../../base/random/random.ts';
 
 describe('bootstrap token ids', () => {
   test('are valid, stable, and different for each attempt', () => {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-import { charactersOf, type Random } from '../../../random/random.ts';
+import { charactersOf, type Random } from '../../../base/random/random.ts';
 
 const BASE = 36n;
 const LENGTH = 6;

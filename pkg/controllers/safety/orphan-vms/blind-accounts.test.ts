@@ -5,7 +5,7 @@ import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { MemoryInformer } from '../../../../test/memory-informer.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
-import type { Target } from '../../../targets/targets.ts';
+import type { Target } from '../../../kube/targets/targets.ts';
 import { BlindAccounts, type Distrust, type Unlisted } from './blind-accounts.ts';
 import type { ClassList } from './survey.ts';
 

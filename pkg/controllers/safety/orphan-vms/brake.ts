@@ -1,8 +1,8 @@
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
-import type { Clock } from '../../../clock/clock.ts';
+import type { Clock } from '../../../base/clock/clock.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
-import type { ObjectEvents } from '../../../events/event-sink.ts';
-import type { Logger } from '../../../log/logger.ts';
+import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
+import type { Logger } from '../../../base/log/logger.ts';
 import type { OrphanVMMetrics } from './metrics.ts';
 import { forcedRemovalsOf } from '../../vms/forced-removals.ts';
 import type { RemovedMachines } from '../removed-machines.ts';

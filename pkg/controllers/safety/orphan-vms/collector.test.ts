@@ -2,12 +2,12 @@ import { expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 
 import { machine, machineClass } from '../../../../test/builders.ts';
-import { ActivityRegistry } from '../../../activity/registry.ts';
+import { ActivityRegistry } from '../../../work/activity/registry.ts';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { TurnAbandonedError } from '../../../driver/turn-abandoned.ts';
-import { silentLogger } from '../../../log/logger.ts';
+import { silentLogger } from '../../../base/log/logger.ts';
 import { orphanVMMetrics } from './metrics.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { Collector } from './collector.ts';

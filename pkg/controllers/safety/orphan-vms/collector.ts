@@ -1,13 +1,13 @@
 import { accountOf } from '../../../driver/account.ts';
-import type { Activities } from '../../../activity/activity.ts';
+import type { Activities } from '../../../work/activity/activity.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { TurnAbandonedError } from '../../../driver/turn-abandoned.ts';
-import type { ObjectEvents } from '../../../events/event-sink.ts';
-import { GateClosedError } from '../../../gate/gate.ts';
-import type { Logger } from '../../../log/logger.ts';
+import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
+import { GateClosedError } from '../../../kube/gate/gate.ts';
+import type { Logger } from '../../../base/log/logger.ts';
 import type { OrphanVMMetrics } from './metrics.ts';
 import { deletedOrphan, failedToDeleteOrphan, foundOrphan } from './events.ts';
 import type { IsListed } from '../../vms/ownership.ts';

@@ -1,5 +1,5 @@
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
-import type { EventType } from '../../../events/correlator.ts';
+import type { EventType } from '../../../kube/events/correlator.ts';
 import type { OwnerlessVM } from '../ownerless-vms.ts';
 import { releaseCommand, releaseHint, type Annotated, type Release } from '../../vms/orphan-release.ts';
 

@@ -1,5 +1,5 @@
-import { toTimestamp } from '../../../clock/clock.ts';
-import type { LogFields } from '../../../log/logger.ts';
+import { toTimestamp } from '../../../base/clock/clock.ts';
+import type { LogFields } from '../../../base/log/logger.ts';
 
 /** One look at the provider and, after it, at the API server. */
 export interface Snapshot {

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine, machineClass } from '../../../../test/builders.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { silentLogger } from '../../../log/logger.ts';
+import { silentLogger } from '../../../base/log/logger.ts';
 import { ForgottenMachines } from './forgotten.ts';
 
 function named(name: string, className: string, providerID: string | undefined): Machine {

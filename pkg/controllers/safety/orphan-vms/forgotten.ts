@@ -1,12 +1,12 @@
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
-import type { Lister } from '../../../cache/lister.ts';
+import type { Lister } from '../../../kube/cache/lister.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
-import { BoundedMap } from '../../../events/bounded-map.ts';
-import type { ObjectEvents } from '../../../events/event-sink.ts';
-import type { Logger } from '../../../log/logger.ts';
-import { classIndex } from '../../../indexes/class-index.ts';
+import { BoundedMap } from '../../../kube/events/bounded-map.ts';
+import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
+import type { Logger } from '../../../base/log/logger.ts';
+import { classIndex } from '../../../operator/indexes/class-index.ts';
 import { forgotMachines } from './events.ts';
 
 /** Who is told of Machines that a restore has forgotten. */

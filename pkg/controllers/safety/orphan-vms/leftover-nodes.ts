@@ -1,10 +1,10 @@
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import { machinesOfNode } from '../../../indexes/machines-of-node.ts';
-import type { Logger } from '../../../log/logger.ts';
-import type { Target } from '../../../targets/targets.ts';
+import type { Lister } from '../../../kube/cache/lister.ts';
+import { machinesOfNode } from '../../../operator/indexes/machines-of-node.ts';
+import type { Logger } from '../../../base/log/logger.ts';
+import type { Target } from '../../../kube/targets/targets.ts';
 import { isReady } from '../../machines/node-health.ts';
 import { isSameVM } from '../../machines/same-vm.ts';
 import { forcedRemovalsOf } from '../../vms/forced-removals.ts';

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 
-import { declaring } from '../../../metrics/declaring.ts';
+import { declaring } from '../../../base/metrics/declaring.ts';
 
 /** Declares the metrics of the loop over VMs in `registry`; `ownerless` is read at each scrape. */
 export function orphanVMMetrics(registry: Registry, ownerless: () => number) {

@@ -1,9 +1,9 @@
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { keyOf, refOf } from '../../../apis/meta.ts';
-import type { Writer } from '../../../kube/client.ts';
-import { mergePatch } from '../../../kube/patch.ts';
-import { machineClasses } from '../../../kube/resource.ts';
-import type { Logger } from '../../../log/logger.ts';
+import type { Writer } from '../../../kube/client/client.ts';
+import { mergePatch } from '../../../kube/client/patch.ts';
+import { machineClasses } from '../../../kube/client/resource.ts';
+import type { Logger } from '../../../base/log/logger.ts';
 import { forcedRemovalsOf, type ForcedRemoval, mayBeLeftBy } from '../../vms/forced-removals.ts';
 import type { DeletedMachines } from '../deleted-machines.ts';
 import type { LeftBehind } from './left-behind.ts';

@@ -4,7 +4,7 @@ import { machine, machineClass } from '../../../../test/builders.ts';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { MINUTE_MS } from '../../../clock/clock.ts';
+import { MINUTE_MS } from '../../../base/clock/clock.ts';
 import { SilentClasses } from './silent-classes.ts';
 
 const PERIOD_MS = 15 * MINUTE_MS;

@@ -1,7 +1,7 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
-import type { Clock } from '../../../clock/clock.ts';
-import type { ObjectEvents } from '../../../events/event-sink.ts';
+import type { Clock } from '../../../base/clock/clock.ts';
+import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
 import { accountOfList, isTooMany } from './blind-accounts.ts';
 import { manyMissingVMs } from './events.ts';
 import type { Evidence, Snapshot } from './evidence.ts';

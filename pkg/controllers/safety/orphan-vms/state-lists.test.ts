@@ -9,8 +9,8 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { ListedMachine, MachineRequest } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { CLASS_INDEX, classIndex } from '../../../indexes/class-index.ts';
-import { silentLogger } from '../../../log/logger.ts';
+import { CLASS_INDEX, classIndex } from '../../../operator/indexes/class-index.ts';
+import { silentLogger } from '../../../base/log/logger.ts';
 import { VMStates } from '../../machines/vm-states.ts';
 import { StateLists } from './state-lists.ts';
 

@@ -2,10 +2,10 @@ import { MADE_FOR_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { keyOf } from '../../../apis/meta.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import type { Clock } from '../../../clock/clock.ts';
-import { CLASS_INDEX } from '../../../indexes/class-index.ts';
-import type { Logger } from '../../../log/logger.ts';
+import type { Lister } from '../../../kube/cache/lister.ts';
+import type { Clock } from '../../../base/clock/clock.ts';
+import { CLASS_INDEX } from '../../../operator/indexes/class-index.ts';
+import type { Logger } from '../../../base/log/logger.ts';
 import type { VMStates } from '../../machines/vm-states.ts';
 import { isListed, listClass, type SurveyDeps } from './survey.ts';
 

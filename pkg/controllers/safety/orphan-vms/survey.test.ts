@@ -3,8 +3,8 @@ import { describe, expect, test } from '@jest/globals';
 import { machine, machineClass } from '../../../../test/builders.ts';
 import { MemoryClient } from '../../../../test/memory-client.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { ApiError } from '../../../kube/errors.ts';
-import { machines } from '../../../kube/resource.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
+import { machines } from '../../../kube/client/resource.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { survey } from './survey.ts';
 

@@ -4,8 +4,8 @@ import { keyOf } from '../../../apis/meta.ts';
 import type { ListedMachine } from '../../../driver/driver.ts';
 import type { Drivers } from '../../../driver/drivers.ts';
 import type { MachineDriver } from '../../../driver/gated-driver.ts';
-import type { Reader } from '../../../kube/client.ts';
-import { machines } from '../../../kube/resource.ts';
+import type { Reader } from '../../../kube/client/client.ts';
+import { machines } from '../../../kube/client/resource.ts';
 import type { SecretContents } from '../../class-secrets/secret-contents.ts';
 import { isOfNamespace } from '../../vms/ownership.ts';
 

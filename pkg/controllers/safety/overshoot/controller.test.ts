@@ -8,11 +8,11 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
-import { ApiError } from '../../../kube/errors.ts';
-import { machineSets } from '../../../kube/resource.ts';
-import { silentLogger } from '../../../log/logger.ts';
-import { controllerReference } from '../../../reconcile/ownership.ts';
-import { CONTROLLER_INDEX, controllerIndex } from '../../../indexes/owner-index.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
+import { machineSets } from '../../../kube/client/resource.ts';
+import { silentLogger } from '../../../base/log/logger.ts';
+import { controllerReference } from '../../../work/reconcile/ownership.ts';
+import { CONTROLLER_INDEX, controllerIndex } from '../../../operator/indexes/owner-index.ts';
 import { OvershootController } from './controller.ts';
 
 const PERIOD_MS = 60_000;

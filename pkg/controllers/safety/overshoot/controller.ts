@@ -2,9 +2,9 @@ import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-d
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { API_VERSION } from '../../../apis/machine/v1alpha1/group.ts';
 import { controllerOf, isBeingDeleted, keyOf, keyBeside } from '../../../apis/meta.ts';
-import type { ObjectEvents } from '../../../events/event-sink.ts';
-import { requeue, type StepResult } from '../../../reconcile/result.ts';
-import { CONTROLLER_INDEX } from '../../../indexes/owner-index.ts';
+import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
+import { requeue, type StepResult } from '../../../work/reconcile/result.ts';
+import { CONTROLLER_INDEX } from '../../../operator/indexes/owner-index.ts';
 import type { OwnerDeps } from '../../replicas/owner-deps.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import { frozeSet, unfrozeSmallSet } from '../../replicas/freeze-events.ts';

@@ -1,8 +1,8 @@
-import { eventsAbout } from '../../../events/event-sink.ts';
-import { machineSets as machineSetResource } from '../../../kube/resource.ts';
-import { MANAGER_LEASE } from '../../../leader/names.ts';
+import { eventsAbout } from '../../../kube/events/event-sink.ts';
+import { machineSets as machineSetResource } from '../../../kube/client/resource.ts';
+import { MANAGER_LEASE } from '../../../kube/leader/names.ts';
 import type { Operator } from '../../../operator/operator.ts';
-import type { Controller } from '../../../reconcile/controller.ts';
+import type { Controller } from '../../../work/reconcile/controller.ts';
 import type { OwnerDeps } from '../../replicas/owner-deps.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import { OvershootController } from './controller.ts';

@@ -4,7 +4,7 @@ import { machine, machineDeployment, machineSet } from '../../../../test/builder
 import type { BuiltMachine, BuiltMachineSet } from '../../../../test/builders.ts';
 import { FREEZE_LABEL, UNFREEZE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject, OwnerReference } from '../../../apis/meta.ts';
-import type { ChangeHandler, Informer } from '../../../cache/lister.ts';
+import type { ChangeHandler, Informer } from '../../../kube/cache/lister.ts';
 import { wakeOvershoot } from './wake.ts';
 
 /** Tells of changes as a cache does; nobody reads it here. */

@@ -3,9 +3,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { controllerOf } from '../../../apis/meta.ts';
-import type { Informer } from '../../../cache/lister.ts';
+import type { Informer } from '../../../kube/cache/lister.ts';
 import type { Caches } from '../../../operator/caches.ts';
-import type { Queue } from '../../../workqueue/queue.ts';
+import type { Queue } from '../../../work/workqueue/queue.ts';
 import { isUnfreezeRequested, deploymentFreeze, setFreeze, type FreezeMarks } from '../../replicas/freeze-marks.ts';
 
 /** The one key of the loop. */

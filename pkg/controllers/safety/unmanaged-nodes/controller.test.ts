@@ -4,12 +4,12 @@ import { Registry } from 'prom-client';
 import { machine, node } from '../../../../test/builders.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { Store } from '../../../cache/store.ts';
+import { Store } from '../../../kube/cache/store.ts';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
-import { silentLogger } from '../../../log/logger.ts';
+import { silentLogger } from '../../../base/log/logger.ts';
 import { unmanagedNodeMetrics } from './metrics.ts';
-import type { Target } from '../../../targets/targets.ts';
-import { MACHINE_INDEXES, NODE_INDEXES } from '../../../indexes/machine-indexes.ts';
+import type { Target } from '../../../kube/targets/targets.ts';
+import { MACHINE_INDEXES, NODE_INDEXES } from '../../../operator/indexes/machine-indexes.ts';
 import { DeletedMachines } from '../deleted-machines.ts';
 import { nodeKey, UnmanagedNodesController } from './controller.ts';
 

@@ -6,21 +6,21 @@ import {
   MAINTENANCE_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
-import type { Lister } from '../../../cache/lister.ts';
-import type { Clock } from '../../../clock/clock.ts';
-import { CONTROL } from '../../../gate/gate.ts';
-import type { Reader } from '../../../kube/client.ts';
-import { isNotFound } from '../../../kube/errors.ts';
-import { strategicPatch } from '../../../kube/patch.ts';
-import { machines as machineResource, nodes } from '../../../kube/resource.ts';
-import type { Logger } from '../../../log/logger.ts';
+import type { Lister } from '../../../kube/cache/lister.ts';
+import type { Clock } from '../../../base/clock/clock.ts';
+import { CONTROL } from '../../../kube/gate/gate.ts';
+import type { Reader } from '../../../kube/client/client.ts';
+import { isNotFound } from '../../../kube/client/errors.ts';
+import { strategicPatch } from '../../../kube/client/patch.ts';
+import { machines as machineResource, nodes } from '../../../kube/client/resource.ts';
+import type { Logger } from '../../../base/log/logger.ts';
 import type { UnmanagedNodeMetrics } from './metrics.ts';
-import { requeue, stop, waitFor, type StepResult } from '../../../reconcile/result.ts';
-import type { Target, Targets } from '../../../targets/targets.ts';
+import { requeue, stop, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
+import type { Target, Targets } from '../../../kube/targets/targets.ts';
 import { MAINTENANCE, isMaintenanceRequested, ENDED, NO_MACHINE } from '../../machines/maintenance.ts';
 import { nodeAccess } from '../../machines/node-access.ts';
 import { setCondition, nodeConditionOf, type DesiredCondition } from '../../machines/node-condition.ts';
-import { machinesOfNode } from '../../../indexes/machines-of-node.ts';
+import { machinesOfNode } from '../../../operator/indexes/machines-of-node.ts';
 import type { DeletedMachine, DeletedMachines } from '../deleted-machines.ts';
 import { decideOnNode } from './node-decision.ts';
 

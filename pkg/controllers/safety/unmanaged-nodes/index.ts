@@ -1,7 +1,7 @@
-import { MACHINE_LEASE } from '../../../leader/names.ts';
+import { MACHINE_LEASE } from '../../../kube/leader/names.ts';
 import { unmanagedNodeMetrics } from './metrics.ts';
 import type { Operator } from '../../../operator/operator.ts';
-import type { Controller } from '../../../reconcile/controller.ts';
+import type { Controller } from '../../../work/reconcile/controller.ts';
 import type { DeletedMachines } from '../deleted-machines.ts';
 import { UnmanagedNodesController } from './controller.ts';
 import { wakeNodesOf, wakeUnmanagedNodes } from './wake.ts';

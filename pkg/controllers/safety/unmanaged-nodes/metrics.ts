@@ -1,6 +1,6 @@
 import type { Counter, Registry } from 'prom-client';
 
-import { declaring } from '../../../metrics/declaring.ts';
+import { declaring } from '../../../base/metrics/declaring.ts';
 
 /** What the loop over Nodes does, by `action`. */
 export type UnmanagedNodeMetrics = Counter<'action'>;

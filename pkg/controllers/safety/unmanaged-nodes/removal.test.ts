@@ -8,12 +8,12 @@ import { MAINTENANCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
-import { ApiError } from '../../../kube/errors.ts';
-import { machines as machineResource } from '../../../kube/resource.ts';
-import { silentLogger } from '../../../log/logger.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
+import { machines as machineResource } from '../../../kube/client/resource.ts';
+import { silentLogger } from '../../../base/log/logger.ts';
 import { unmanagedNodeMetrics } from './metrics.ts';
-import type { Target } from '../../../targets/targets.ts';
-import { MACHINE_INDEXES } from '../../../indexes/machine-indexes.ts';
+import type { Target } from '../../../kube/targets/targets.ts';
+import { MACHINE_INDEXES } from '../../../operator/indexes/machine-indexes.ts';
 import { DeletedMachines } from '../deleted-machines.ts';
 import { nodeKey, UnmanagedNodesController } from './controller.ts';
 

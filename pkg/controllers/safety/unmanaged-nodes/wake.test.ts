@@ -4,8 +4,8 @@ import { node } from '../../../../test/builders.ts';
 import { MemoryInformer } from '../../../../test/memory-informer.ts';
 import { MACHINE_NAME_LABEL, MAINTENANCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { Target } from '../../../targets/targets.ts';
-import { NODE_INDEXES } from '../../../indexes/machine-indexes.ts';
+import type { Target } from '../../../kube/targets/targets.ts';
+import { NODE_INDEXES } from '../../../operator/indexes/machine-indexes.ts';
 import { wakeNodesOf, wakeUnmanagedNodes } from './wake.ts';
 
 test.each([

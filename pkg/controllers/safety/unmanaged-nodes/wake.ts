@@ -8,9 +8,9 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
-import type { Informer } from '../../../cache/lister.ts';
-import type { Target } from '../../../targets/targets.ts';
-import type { Queue } from '../../../workqueue/queue.ts';
+import type { Informer } from '../../../kube/cache/lister.ts';
+import type { Target } from '../../../kube/targets/targets.ts';
+import type { Queue } from '../../../work/workqueue/queue.ts';
 import type { DeletedMachine } from '../deleted-machines.ts';
 import { nodeKey } from './controller.ts';
 

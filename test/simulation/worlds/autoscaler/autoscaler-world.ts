@@ -1,7 +1,7 @@
 import { NODE_GROUP_MAX_ANNOTATION, NODE_GROUP_MIN_ANNOTATION } from '../../../../pkg/apis/machine/v1alpha1/labels.ts';
 import { InstanceStatus_InstanceState as State } from '../../../../pkg/autoscaler/gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 import { parsePlaceholder } from '../../../../pkg/autoscaler/placeholder.ts';
-import type { Random } from '../../../../pkg/random/random.ts';
+import type { Random } from '../../../../pkg/base/random/random.ts';
 import { type ActTable, USER_ACTS } from '../../world/acts.ts';
 import { type MachinesWorld, POOL } from '../../world/machines-world.ts';
 import { Pool } from '../../world/pool.ts';

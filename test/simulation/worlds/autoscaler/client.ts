@@ -1,5 +1,5 @@
 import type { RpcName, RpcOutcome, RpcRequest } from '../../../../pkg/autoscaler/grpc-server.ts';
-import type { Random } from '../../../../pkg/random/random.ts';
+import type { Random } from '../../../../pkg/base/random/random.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 import type { SimulatedProcess } from '../../world/simulated-process.ts';
 

@@ -1,11 +1,11 @@
-import type { ClusterAPIMachine } from '../../../../pkg/apis/cluster-api/machine.ts';
+import type { ClusterAPIMachine } from '../../../../pkg/worlds/cluster-api/api/machine.ts';
 import {
   CLUSTER_API_PRE_DRAIN_HOOK_PREFIX,
   CLUSTER_API_PRE_TERMINATE_HOOK_PREFIX,
   CLUSTER_API_VERSIONED,
   PAUSED_ANNOTATION,
-} from '../../../../pkg/apis/cluster-api/keys.ts';
-import type { Random } from '../../../../pkg/random/random.ts';
+} from '../../../../pkg/worlds/cluster-api/api/keys.ts';
+import type { Random } from '../../../../pkg/base/random/random.ts';
 import { beUnready } from '../../world/acts.ts';
 import { strayIn } from '../../world/at-rest.ts';
 import { type MachinesWorld, NAMESPACE } from '../../world/machines-world.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 
-import { contractLabel, definitionNameOf } from '../../../../pkg/apis/cluster-api/contract.ts';
-import { CLUSTER_API_VERSIONED, INFRASTRUCTURE_GROUP } from '../../../../pkg/apis/cluster-api/keys.ts';
+import { contractLabel, definitionNameOf } from '../../../../pkg/worlds/cluster-api/api/contract.ts';
+import { CLUSTER_API_VERSIONED, INFRASTRUCTURE_GROUP } from '../../../../pkg/worlds/cluster-api/api/keys.ts';
 import { custom, type Definition, definitionsIn, type Kind } from '../../api-server/kinds.ts';
 import { NAMESPACE } from '../../world/machines-world.ts';
 

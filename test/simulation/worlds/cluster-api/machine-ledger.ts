@@ -1,7 +1,7 @@
-import type { ClusterAPICluster } from '../../../../pkg/apis/cluster-api/cluster.ts';
-import { CLUSTER_API_GROUP, PAUSED_ANNOTATION } from '../../../../pkg/apis/cluster-api/keys.ts';
-import type { ClusterAPIMachine } from '../../../../pkg/apis/cluster-api/machine.ts';
-import { fromTimestamp } from '../../../../pkg/clock/clock.ts';
+import type { ClusterAPICluster } from '../../../../pkg/worlds/cluster-api/api/cluster.ts';
+import { CLUSTER_API_GROUP, PAUSED_ANNOTATION } from '../../../../pkg/worlds/cluster-api/api/keys.ts';
+import type { ClusterAPIMachine } from '../../../../pkg/worlds/cluster-api/api/machine.ts';
+import { fromTimestamp } from '../../../../pkg/base/clock/clock.ts';
 import type { Kind } from '../../api-server/kinds.ts';
 import type { StoredObject } from '../../api-server/stored-object.ts';
 import { Health } from '../../world/health.ts';

@@ -1,13 +1,13 @@
 import { ServerError } from 'nice-grpc';
 
-import type { DriverMethod, FaultRule } from '../../../../pkg/drivers/sim/faults.ts';
-import { RuntimeError, runtimeCodeOf, type RuntimeCode } from '../../../../pkg/ironcore-runtime/error.ts';
+import type { DriverMethod, FaultRule } from '../../../../packages/providers/sim/faults.ts';
+import { RuntimeError, runtimeCodeOf, type RuntimeCode } from '../../../../pkg/worlds/ironcore/runtime/error.ts';
 import {
   Machine,
   NetworkInterface,
   Power,
   Volume,
-} from '../../../../pkg/ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+} from '../../../../pkg/worlds/ironcore/runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type {
   DesiredRuntimeMachine,
   IronCoreRuntime,
@@ -16,9 +16,9 @@ import type {
   RuntimeFilter,
   RuntimeMachine,
   RuntimeVersion,
-} from '../../../../pkg/ironcore-runtime/runtime.ts';
-import type { Random } from '../../../../pkg/random/random.ts';
-import { UID_LABEL } from '../../../../pkg/controllers/ironcore/machine/keys.ts';
+} from '../../../../pkg/worlds/ironcore/runtime/runtime.ts';
+import type { Random } from '../../../../pkg/base/random/random.ts';
+import { UID_LABEL } from '../../../../pkg/worlds/ironcore/controllers/machine/keys.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 import type { Caller } from '../../world/processes.ts';
 import type { Runtime, RuntimeAct } from './runtime.ts';

@@ -1,18 +1,22 @@
-import type { IronCoreMachine, NetworkInterfaceEntry, VolumeEntry } from '../../../../pkg/apis/ironcore/machine.ts';
-import { type IronCoreMachinePool, readyCondition } from '../../../../pkg/apis/ironcore/machine-pool.ts';
+import type {
+  IronCoreMachine,
+  NetworkInterfaceEntry,
+  VolumeEntry,
+} from '../../../../pkg/worlds/ironcore/api/machine.ts';
+import { type IronCoreMachinePool, readyCondition } from '../../../../pkg/worlds/ironcore/api/machine-pool.ts';
 import {
   DELETE_ORPHAN_VMS_UNTIL_ANNOTATION,
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
   TAKE_OVER_CLAIMS_ANNOTATION,
 } from '../../../../pkg/apis/machine/v1alpha1/labels.ts';
-import { toTimestamp } from '../../../../pkg/clock/clock.ts';
-import { resourceClaimantOf } from '../../../../pkg/controllers/ironcore/machine/claiming.ts';
+import { toTimestamp } from '../../../../pkg/base/clock/clock.ts';
+import { resourceClaimantOf } from '../../../../pkg/worlds/ironcore/controllers/machine/claiming.ts';
 import {
   IRONCORE_MACHINE_FINALIZER,
   REQUESTED_AT_ANNOTATION,
   UID_LABEL,
-} from '../../../../pkg/controllers/ironcore/machine/keys.ts';
-import type { Random } from '../../../../pkg/random/random.ts';
+} from '../../../../pkg/worlds/ironcore/controllers/machine/keys.ts';
+import type { Random } from '../../../../pkg/base/random/random.ts';
 import { ironCore } from '../../../../pkg/worlds/ironcore/world.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 import type { Population } from '../../world/population.ts';

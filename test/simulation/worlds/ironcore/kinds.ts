@@ -5,11 +5,11 @@ import {
   IRONCORE_VERSION,
   NETWORKING_GROUP,
   STORAGE_GROUP,
-} from '../../../../pkg/apis/ironcore/group.ts';
-import type { IronCoreMachine } from '../../../../pkg/apis/ironcore/machine.ts';
-import type { IronCoreMachinePool } from '../../../../pkg/apis/ironcore/machine-pool.ts';
-import type { IronCoreNetworkInterface } from '../../../../pkg/apis/ironcore/network-interface.ts';
-import type { IronCoreVolume } from '../../../../pkg/apis/ironcore/volume.ts';
+} from '../../../../pkg/worlds/ironcore/api/group.ts';
+import type { IronCoreMachine } from '../../../../pkg/worlds/ironcore/api/machine.ts';
+import type { IronCoreMachinePool } from '../../../../pkg/worlds/ironcore/api/machine-pool.ts';
+import type { IronCoreNetworkInterface } from '../../../../pkg/worlds/ironcore/api/network-interface.ts';
+import type { IronCoreVolume } from '../../../../pkg/worlds/ironcore/api/volume.ts';
 import { custom, definitionsIn, type Kind } from '../../api-server/kinds.ts';
 import type { StoredObject } from '../../api-server/stored-object.ts';
 import { type MachinesWorld, NAMESPACE } from '../../world/machines-world.ts';

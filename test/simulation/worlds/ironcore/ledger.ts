@@ -1,12 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import type { IronCoreMachine, VolumeEntry } from '../../../../pkg/apis/ironcore/machine.ts';
-import { capacityFor, type IronCoreMachinePool, readyCondition } from '../../../../pkg/apis/ironcore/machine-pool.ts';
-import { UID_LABEL } from '../../../../pkg/controllers/ironcore/machine/keys.ts';
-import { resourceClaimantOf, type Used } from '../../../../pkg/controllers/ironcore/machine/claiming.ts';
-import { runtimeIDOf } from '../../../../pkg/controllers/ironcore/machine/runtime-id.ts';
-import type { RuntimeMachine } from '../../../../pkg/ironcore-runtime/runtime.ts';
-import { IRONCORE_POOLS_LEASE } from '../../../../pkg/controllers/ironcore/leases.ts';
+import type { IronCoreMachine, VolumeEntry } from '../../../../pkg/worlds/ironcore/api/machine.ts';
+import {
+  capacityFor,
+  type IronCoreMachinePool,
+  readyCondition,
+} from '../../../../pkg/worlds/ironcore/api/machine-pool.ts';
+import { UID_LABEL } from '../../../../pkg/worlds/ironcore/controllers/machine/keys.ts';
+import { resourceClaimantOf, type Used } from '../../../../pkg/worlds/ironcore/controllers/machine/claiming.ts';
+import { runtimeIDOf } from '../../../../pkg/worlds/ironcore/controllers/machine/runtime-id.ts';
+import type { RuntimeMachine } from '../../../../pkg/worlds/ironcore/runtime/runtime.ts';
+import { IRONCORE_POOLS_LEASE } from '../../../../pkg/worlds/ironcore/controllers/leases.ts';
 import { Leaders } from '../../world/leaders.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 import { isOf, objectsOf } from './kinds.ts';

@@ -1,6 +1,6 @@
-import { MachineState } from '../../../../pkg/ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
-import type { RuntimeMachine } from '../../../../pkg/ironcore-runtime/runtime.ts';
-import type { Random } from '../../../../pkg/random/random.ts';
+import { MachineState } from '../../../../pkg/worlds/ironcore/runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import type { RuntimeMachine } from '../../../../pkg/worlds/ironcore/runtime/runtime.ts';
+import type { Random } from '../../../../pkg/base/random/random.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 import { oneOf } from '../../world/seeded-random.ts';
 import type { Runtime } from './runtime.ts';

@@ -1,5 +1,5 @@
-import type { IronCoreMachineSpec } from '../../../../pkg/apis/ironcore/machine.ts';
-import type { Random } from '../../../../pkg/random/random.ts';
+import type { IronCoreMachineSpec } from '../../../../pkg/worlds/ironcore/api/machine.ts';
+import type { Random } from '../../../../pkg/base/random/random.ts';
 import { NAMESPACE, type MachinesWorld } from '../../world/machines-world.ts';
 import { integerIn, oneOf } from '../../world/seeded-random.ts';
 import { made, pathTo } from './kinds.ts';

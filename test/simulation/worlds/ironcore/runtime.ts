@@ -1,7 +1,7 @@
-import { MachineState, Power } from '../../../../pkg/ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
-import type { RuntimeFilter, RuntimeMachine } from '../../../../pkg/ironcore-runtime/runtime.ts';
-import { MachineStore } from '../../../../pkg/ironcore-runtime/sim/store.ts';
-import { type Random, uuidOf } from '../../../../pkg/random/random.ts';
+import { MachineState, Power } from '../../../../pkg/worlds/ironcore/runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import type { RuntimeFilter, RuntimeMachine } from '../../../../pkg/worlds/ironcore/runtime/runtime.ts';
+import { MachineStore } from '../../../../pkg/worlds/ironcore/runtime/sim/store.ts';
+import { type Random, uuidOf } from '../../../../pkg/base/random/random.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 
 /** How long it takes at most until a machine runs, what was attached is so, or what was deleted is gone. */

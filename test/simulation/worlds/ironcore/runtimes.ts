@@ -1,5 +1,5 @@
-import type { IronCoreRuntime, RuntimeMachine } from '../../../../pkg/ironcore-runtime/runtime.ts';
-import { UID_LABEL } from '../../../../pkg/controllers/ironcore/machine/keys.ts';
+import type { IronCoreRuntime, RuntimeMachine } from '../../../../pkg/worlds/ironcore/runtime/runtime.ts';
+import { UID_LABEL } from '../../../../pkg/worlds/ironcore/controllers/machine/keys.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 import type { Caller } from '../../world/processes.ts';
 import { seededRandom } from '../../world/seeded-random.ts';

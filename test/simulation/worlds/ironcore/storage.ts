@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import type { IronCoreVolume } from '../../../../pkg/apis/ironcore/volume.ts';
-import type { Random } from '../../../../pkg/random/random.ts';
+import type { IronCoreVolume } from '../../../../pkg/worlds/ironcore/api/volume.ts';
+import type { Random } from '../../../../pkg/base/random/random.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 import { isOf, objectsOf, pathTo } from './kinds.ts';
 

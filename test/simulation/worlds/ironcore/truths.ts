@@ -3,12 +3,12 @@ import {
   networkInterfaceNameOf,
   type VolumeEntry,
   volumeNameOf,
-} from '../../../../pkg/apis/ironcore/machine.ts';
-import { capacityKey, type IronCoreMachinePool } from '../../../../pkg/apis/ironcore/machine-pool.ts';
-import { resourceClaimantOf, type Used } from '../../../../pkg/controllers/ironcore/machine/claiming.ts';
-import { runtimeIDOf } from '../../../../pkg/controllers/ironcore/machine/runtime-id.ts';
-import { Power } from '../../../../pkg/ironcore-runtime/gen/ironcore/machine/v1alpha1/machine.ts';
-import type { RuntimeMachine } from '../../../../pkg/ironcore-runtime/runtime.ts';
+} from '../../../../pkg/worlds/ironcore/api/machine.ts';
+import { capacityKey, type IronCoreMachinePool } from '../../../../pkg/worlds/ironcore/api/machine-pool.ts';
+import { resourceClaimantOf, type Used } from '../../../../pkg/worlds/ironcore/controllers/machine/claiming.ts';
+import { runtimeIDOf } from '../../../../pkg/worlds/ironcore/controllers/machine/runtime-id.ts';
+import { Power } from '../../../../pkg/worlds/ironcore/runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import type { RuntimeMachine } from '../../../../pkg/worlds/ironcore/runtime/runtime.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 import { objectsOf } from './kinds.ts';
 import { CLASSES } from './objects.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 
-import type { CloudCluster } from '../../../../pkg/apis/mirantis/cluster.ts';
+import type { CloudCluster } from '../../../../pkg/worlds/mirantis/api/cluster.ts';
 import {
   CLUSTER_GROUP,
   CLUSTER_VERSION,
@@ -8,8 +8,8 @@ import {
   MIRANTIS_CLUSTER_NAME_LABEL,
   PROVIDER_API_VERSION,
   PROVIDER_LABEL,
-} from '../../../../pkg/apis/mirantis/machine.ts';
-import { KAAS_GROUP, KAAS_VERSION, type MachinePool } from '../../../../pkg/apis/mirantis/pool.ts';
+} from '../../../../pkg/worlds/mirantis/api/machine.ts';
+import { KAAS_GROUP, KAAS_VERSION, type MachinePool } from '../../../../pkg/worlds/mirantis/api/pool.ts';
 import { custom, definitionsIn, type Kind } from '../../api-server/kinds.ts';
 import { type MachinesWorld, NAMESPACE } from '../../world/machines-world.ts';
 

@@ -2,9 +2,9 @@ import { DELETION_POLICY_ANNOTATION, MAINTENANCE_ANNOTATION } from '../../../../
 import type { Machine } from '../../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import { controllerOf } from '../../../../pkg/apis/meta.ts';
-import { type ClusterMachine, MIRANTIS_POOL_LABEL } from '../../../../pkg/apis/mirantis/machine.ts';
-import type { MachinePool } from '../../../../pkg/apis/mirantis/pool.ts';
-import type { SimVM } from '../../../../pkg/drivers/sim/vm.ts';
+import { type ClusterMachine, MIRANTIS_POOL_LABEL } from '../../../../pkg/worlds/mirantis/api/machine.ts';
+import type { MachinePool } from '../../../../pkg/worlds/mirantis/api/pool.ts';
+import type { SimVM } from '../../../../packages/providers/sim/vm.ts';
 import { Bounds } from '../../world/bounds.ts';
 import { Health } from '../../world/health.ts';
 import { Leaders } from '../../world/leaders.ts';

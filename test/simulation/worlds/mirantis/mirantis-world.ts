@@ -1,7 +1,7 @@
 import { phaseOf } from '../../../../pkg/apis/machine/v1alpha1/defaults.ts';
-import type { ClusterMachine } from '../../../../pkg/apis/mirantis/machine.ts';
-import type { MachinePool } from '../../../../pkg/apis/mirantis/pool.ts';
-import type { Random } from '../../../../pkg/random/random.ts';
+import type { ClusterMachine } from '../../../../pkg/worlds/mirantis/api/machine.ts';
+import type { MachinePool } from '../../../../pkg/worlds/mirantis/api/pool.ts';
+import type { Random } from '../../../../pkg/base/random/random.ts';
 import { mishap } from '../../world/acts.ts';
 import { type MachinesWorld, pathOf } from '../../world/machines-world.ts';
 import type { Population } from '../../world/population.ts';

@@ -2,8 +2,8 @@ import { classNameOf, phaseOf } from '../../../../pkg/apis/machine/v1alpha1/defa
 import type { MachineClass } from '../../../../pkg/apis/machine/v1alpha1/machine-class.ts';
 import type { Machine } from '../../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../../pkg/apis/meta.ts';
-import type { ClusterMachine } from '../../../../pkg/apis/mirantis/machine.ts';
-import type { MachinePool } from '../../../../pkg/apis/mirantis/pool.ts';
+import type { ClusterMachine } from '../../../../pkg/worlds/mirantis/api/machine.ts';
+import type { MachinePool } from '../../../../pkg/worlds/mirantis/api/pool.ts';
 import { strayIn } from '../../world/at-rest.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 import { untruthsIn } from '../../world/statuses.ts';

@@ -1,0 +1,142 @@
+import { Writable } from 'node:stream';
+
+import { expect, test } from '@jest/globals';
+
+import { machine } from '../../../test/builders.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import { untilAborted } from '../../base/clock/deadline.ts';
+import { FakeClock } from '../../../test/fakes/fake-clock.ts';
+import { ApiError } from '../client/errors.ts';
+import type { ListWatch } from '../client/list-watch.ts';
+import { machines } from '../client/resource.ts';
+import { createLogger, silentLogger } from '../../base/log/logger.ts';
+import { ReflectedInformer } from './reflected-informer.ts';
+
+test('names cluster and kind once in each line of its log', async () => {
+  const ended = new AbortController();
+  const lines: string[] = [];
+  const output = new Writable({
+    write(line, _encoding, done) {
+      lines.push(String(line));
+      ended.abort();
+      done();
+    },
+  });
+  const refused = (): never => {
+    throw new ApiError(0, 'Unreachable', 'connect ECONNREFUSED');
+  };
+  const source: ListWatch<Machine> = {
+    resource: machines,
+    selection: {},
+    list: () => Promise.reject(new ApiError(0, 'Unreachable', 'connect ECONNREFUSED')),
+    watch: refused,
+    answeredSince: () => Promise.resolve(),
+  };
+  const log = createLogger('debug', { destination: output });
+  const informer = new ReflectedInformer({ source, clock: new FakeClock(), log, cluster: 'control' });
+
+  await informer.run(ended.signal);
+
+  expect(lines).toHaveLength(1);
+  expect(lines[0]?.match(/"(?:kind|cluster)":/g)?.toSorted()).toEqual(['"cluster":', '"kind":']);
+});
+
+test('tells of the time in which nothing was seen before anybody relies on the list that shows it', async () => {
+  const clock = new FakeClock();
+  const ended = new AbortController();
+  const told: string[] = [];
+  let watches = 0;
+  const source: ListWatch<Machine> = {
+    resource: machines,
+    selection: {},
+    list() {
+      clock.advance(4_000);
+      return Promise.resolve({ metadata: { resourceVersion: '7' }, items: [] });
+    },
+    async *watch({ onOpen }) {
+      clock.advance(3_000);
+      onOpen?.();
+      if ((watches += 1) === 2) ended.abort();
+      yield { type: 'BOOKMARK', object: machine((m) => Object.assign(m.metadata, { resourceVersion: '8' })) };
+      throw new ApiError(0, 'Unreachable', 'read ECONNRESET');
+    },
+    answeredSince: () => Promise.resolve(),
+  };
+  const informer = new ReflectedInformer({
+    source,
+    clock,
+    log: silentLogger,
+    cluster: 'control',
+    streamLists: false,
+    random: () => 0,
+    onBlind: (fromMs, toMs) => told.push(`blind from ${fromMs} to ${toMs}`),
+    continuity: {
+      mustList: false,
+      broke: () => told.push('broke'),
+      untilVerified: () => Promise.resolve('unknown'),
+      listed: () => told.push('listed'),
+      setBack: () => undefined,
+    },
+  });
+
+  await informer.run(ended.signal);
+
+  expect(told.slice(0, 5)).toEqual([
+    'listed',
+    'broke',
+    'blind from 7000 to 11000',
+    'listed',
+    'blind from 11000 to 14000',
+  ]);
+});
+
+test('is not listed ahead of its watch before its history was compared: the list would take the place of what is compared', async () => {
+  const clock = new FakeClock();
+  const ended = new AbortController();
+  const verified = Promise.withResolvers<'same'>();
+  const known = machine((m) => Object.assign(m.metadata, { resourceVersion: '1' }));
+  let lists = 0;
+  let isVerified = false;
+  const source: ListWatch<Machine> = {
+    resource: machines,
+    selection: {},
+    list() {
+      lists += 1;
+      return Promise.resolve({ metadata: { resourceVersion: String(lists) }, items: [known] });
+    },
+    async *watch({ signal }) {
+      // The second one, which goes on, has nothing to say.
+      if (isVerified) return untilAborted(new Promise<never>(() => undefined), signal);
+      yield { type: 'BOOKMARK', object: known };
+      throw new ApiError(0, 'Unreachable', 'read ECONNRESET');
+    },
+    answeredSince: () => Promise.resolve(),
+  };
+  const informer = new ReflectedInformer({
+    source,
+    clock,
+    log: silentLogger,
+    cluster: 'control',
+    streamLists: false,
+    random: () => 0,
+    continuity: {
+      mustList: false,
+      broke: () => undefined,
+      untilVerified: () => verified.promise,
+      listed: () => undefined,
+      setBack: () => undefined,
+    },
+  });
+  const running = informer.run(ended.signal);
+  const reached = informer.waitFor('2', ended.signal);
+  await clock.advanceAsync(10_000);
+  expect(lists).toBe(1);
+
+  isVerified = true;
+  verified.resolve('same');
+  await reached;
+
+  expect(lists).toBe(2);
+  ended.abort();
+  await running;
+});

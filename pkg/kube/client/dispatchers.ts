@@ -1,0 +1,148 @@
+import { createSecureContext } from 'node:tls';
+
+import { Agent, ProxyAgent, Socks5ProxyAgent, type Dispatcher } from 'undici';
+
+import type { Clock } from '../../base/clock/clock.ts';
+import type { ConnectionSettings, Endpoint } from './endpoint.ts';
+import { startGuard } from './start-guard.ts';
+
+/** What a connection is for. Leases and probes have their own, so that they never queue behind stuck requests. */
+export type Lane = 'requests' | 'leases' | 'probes' | 'watches';
+
+/** A watch holds its connection for minutes, so watches are unbounded: there are as many as informers and drains. */
+const CONNECTIONS: Readonly<Record<Lane, number | null>> = { requests: 16, leases: 2, probes: 8, watches: null };
+/** Below the API server's own 90 s, so that we never write on a connection that it is about to close. */
+const IDLE_CONNECTION_MS = 30_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+/** Opens what requests of one lane to a server are sent by. */
+export type OpenDispatcher = (server: string, lane: Lane) => Dispatcher;
+
+/** For what nobody aborts. */
+const NEVER = new AbortController().signal;
+
+/** What requests of one lane are sent by, and to which server. */
+export interface UsedDispatcher {
+  readonly dispatcher: Dispatcher;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Scheme, host and port. */
+  readonly origin: string;
+  /** What each path begins with. */
+  readonly prefix: string;
+}
+
+/** There is nothing to send requests with: no credentials, or none of use. */
+export class NoCredentialsError extends Error {
+  override readonly name = 'NoCredentialsError';
+}
+
+/** The HTTP connections to one endpoint, rebuilt when its TLS material changes, and all broken off when its server does. */
+export class Dispatchers {
+  readonly #endpoint: Endpoint;
+  readonly #open: OpenDispatcher | undefined;
+  readonly #byLane = new Map<Lane, Dispatcher>();
+  /** No longer used for new requests; closed when those under way have ended. */
+  readonly #retired = new Set<Dispatcher>();
+  readonly #clock: Clock;
+  #connection: ConnectionSettings | undefined;
+  #url: string;
+  #moving: Promise<void> | undefined;
+
+  /** `open` takes the place of real connections, in simulations. */
+  constructor(endpoint: Endpoint, clock: Clock, open?: OpenDispatcher) {
+    this.#endpoint = endpoint;
+    this.#clock = clock;
+    this.#open = open;
+    this.#url = endpoint.url;
+  }
+
+  /**
+   * What sends the requests of a lane. Throws NoCredentialsError. Throws once everything to the server was broken off when it is another one
+   * now: whoever reads its watches must find out first whether it goes on where the other was.
+   */
+  async use(lane: Lane): Promise<UsedDispatcher> {
+    const { headers, connection } = await this.#endpoint.credentials().catch((err: unknown) => {
+      throw new NoCredentialsError(err instanceof Error ? err.message : String(err), { cause: err });
+    });
+    if (this.#endpoint.url !== this.#url) this.#moving ??= this.#move();
+    if (this.#moving !== undefined) {
+      await this.#moving;
+      throw new Error(`the server is now ${this.#url}`);
+    }
+    if (connection !== this.#connection) {
+      this.#retireAll();
+      this.#connection = connection;
+    }
+    let dispatcher = this.#byLane.get(lane);
+    if (dispatcher === undefined) {
+      const opened = this.#open?.(this.#url, lane) ?? createDispatcher(connection, CONNECTIONS[lane]);
+      dispatcher = opened.compose(startGuard);
+      this.#byLane.set(lane, dispatcher);
+    }
+    const { origin, pathname } = new URL(this.#url);
+    return { dispatcher, headers, origin, prefix: pathname.replace(/\/$/, '') };
+  }
+
+  /** Never rejects. */
+  async #move(): Promise<void> {
+    const { url } = this.#endpoint;
+    await this.destroy().catch(() => undefined);
+    // A turn of the event loop, in which the readers of watches learn that they are over.
+    await this.#clock.sleep(0, NEVER).catch(() => undefined);
+    this.#url = url;
+    this.#moving = undefined;
+  }
+
+  /**
+   * Stops using the connections of `silent` for new requests, unless its lane has others by now. No answer may mean that the
+   * network swallows what we send on them; each would cost one more deadline to find out.
+   */
+  renew(lane: Lane, silent: Dispatcher): void {
+    if (this.#byLane.get(lane) === silent) this.#retire(lane);
+  }
+
+  /** Breaks everything off. */
+  async destroy(): Promise<void> {
+    const all = [...this.#byLane.values(), ...this.#retired];
+    this.#byLane.clear();
+    await Promise.all(all.map((dispatcher) => dispatcher.destroy()));
+  }
+
+  #retireAll(): void {
+    for (const lane of this.#byLane.keys()) this.#retire(lane);
+  }
+
+  /** Requests under way may end: they have deadlines, and watches end by themselves. */
+  #retire(lane: Lane): void {
+    const dispatcher = this.#byLane.get(lane);
+    this.#byLane.delete(lane);
+    if (dispatcher === undefined) return;
+    this.#retired.add(dispatcher);
+    void dispatcher
+      .close()
+      .catch(() => dispatcher.destroy())
+      .finally(() => this.#retired.delete(dispatcher));
+  }
+}
+
+function createDispatcher({ tls, proxy }: ConnectionSettings, connections: number | null): Dispatcher {
+  const { rejectUnauthorized, servername, ...material } = tls;
+  const connect = {
+    ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
+    ...(servername === undefined ? {} : { servername }),
+    // Made once: certificates and keys are else parsed for each connection. Without any, plain HTTP may be meant.
+    ...(Object.keys(material).length === 0 ? {} : { secureContext: createSecureContext(material) }),
+    timeout: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    keepAliveInitialDelay: 30_000,
+  };
+  const pool = {
+    connections,
+    pipelining: 1,
+    allowH2: false,
+    keepAliveTimeout: IDLE_CONNECTION_MS,
+    keepAliveMaxTimeout: IDLE_CONNECTION_MS,
+  };
+  if (proxy === undefined) return new Agent({ ...pool, connect });
+  if (proxy.kind === 'socks') return new Socks5ProxyAgent(proxy.url, { ...pool, requestTls: connect });
+  return new ProxyAgent({ ...pool, uri: proxy.url, requestTls: connect });
+}

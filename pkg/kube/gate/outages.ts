@@ -1,0 +1,128 @@
+import type { Clock } from '../../base/clock/clock.ts';
+import type { Logger } from '../../base/log/logger.ts';
+import type { GateMetrics } from '../../base/metrics/gate.ts';
+import { OutageDetector, type ClusterState, type ProbedCluster } from './outage-detector.ts';
+import type { Cluster } from './gate.ts';
+import { OUTAGE_REASONS, type OutageChange, type Outage } from './outage.ts';
+import type { Interval } from './blind-times.ts';
+
+/** Called when an outage begins, is better understood, or ends. */
+export type OutageChangeListener = (change: OutageChange) => void;
+
+/**
+ * Which clusters have an outage, shared by every leadership of the process. Each process probes for itself, leader or
+ * not, from the moment a cluster is added. Nothing is persisted: after a restart a destroy needs a new proof of life, and a
+ * cluster that does not answer the first probe has an outage at once.
+ */
+export class Outages {
+  readonly #parts: {
+    readonly clock: Clock;
+    readonly log: Logger;
+    readonly metrics: GateMetrics;
+    readonly periodMs: number;
+    readonly timeoutMs: number;
+  };
+  readonly #clusters = new Map<Cluster, OutageDetector>();
+  /** Those that not all work depends on. */
+  readonly #apart = new Set<Cluster>();
+  readonly #listeners: OutageChangeListener[] = [];
+
+  /** `periodMs` and `timeoutMs` are `--machine-safety-apiserver-statuscheck-period` and `-timeout`. */
+  constructor(parts: { clock: Clock; log: Logger; metrics: GateMetrics; periodMs: number; timeoutMs: number }) {
+    this.#parts = parts;
+    parts.metrics.anyOutage.set(0);
+  }
+
+  /**
+   * Starts to probe a cluster. One with a listener of its own stands apart: what concerns it is refused during its outages, and that is all; it
+   * is neither reported nor shown with those that all work depends on. Throws when it is probed already.
+   */
+  add(probed: ProbedCluster, apart?: OutageChangeListener): void {
+    const { cluster } = probed;
+    if (this.#clusters.has(cluster)) throw new Error(`cluster ${cluster} is already probed`);
+    if (apart !== undefined) this.#apart.add(cluster);
+    const changed: OutageChangeListener = (change) => {
+      if (apart !== undefined) return apart(change);
+      this.#showOutages();
+      for (const listener of this.#listeners) listener(change);
+    };
+    const detector = new OutageDetector(probed, { ...this.#parts, changed });
+    this.#clusters.set(cluster, detector);
+    detector.start();
+  }
+
+  /** Stops to probe a cluster; what concerns it is refused from now on. */
+  async remove(cluster: Cluster): Promise<void> {
+    const detector = this.#clusters.get(cluster);
+    this.#clusters.delete(cluster);
+    this.#apart.delete(cluster);
+    for (const result of ['up', 'down']) this.#parts.metrics.probes.remove({ cluster, result });
+    this.#parts.metrics.outage.remove({ cluster });
+    this.#parts.metrics.outageSince.remove({ cluster });
+    for (const reason of OUTAGE_REASONS) this.#parts.metrics.outageReason.remove({ cluster, reason });
+    this.#parts.metrics.setBacks.remove({ cluster });
+    this.#showOutages();
+    await detector?.stop();
+  }
+
+  /** Ends all probing. */
+  async stop(): Promise<void> {
+    await Promise.all([...this.#clusters.values()].map((detector) => detector.stop()));
+  }
+
+  /** Adds a listener for the beginning and end of outages. */
+  onChange(listener: OutageChangeListener): void {
+    this.#listeners.push(listener);
+  }
+
+  /** A watch event or bookmark of `cluster` arrived. */
+  sawLife(cluster: Cluster): void {
+    this.#clusters.get(cluster)?.sawLife();
+  }
+
+  /** Whether `cluster` lives, and its history is what we know: see OutageDetector. False for an unknown one. */
+  async prove(cluster: Cluster, signal: AbortSignal): Promise<boolean> {
+    return (await this.#clusters.get(cluster)?.prove(signal)) ?? false;
+  }
+
+  /** Whether nothing is in doubt about `cluster`; waits a little for it. False for an unknown one. */
+  async settled(cluster: Cluster, signal: AbortSignal): Promise<boolean> {
+    return (await this.#clusters.get(cluster)?.settled(signal)) ?? false;
+  }
+
+  /** Changes of `cluster` could not be seen in this time (monotonic). */
+  wasBlind(cluster: Cluster, interval: Interval): void {
+    this.#clusters.get(cluster)?.sight.wasLost(interval);
+  }
+
+  /** The times (monotonic) in which changes of `cluster` could not be seen; an outage that lasts counts up to now. */
+  timesWithoutSight(cluster: Cluster): readonly Interval[] {
+    const detector = this.#clusters.get(cluster);
+    if (detector === undefined) return [];
+    const { silentSinceMs } = detector.state;
+    const toMs = this.#parts.clock.monotonicMs();
+    return silentSinceMs === undefined
+      ? detector.sight.lost
+      : [...detector.sight.lost, { fromMs: silentSinceMs, toMs }];
+  }
+
+  /** State of one cluster; undefined when it is not probed. */
+  state(cluster: Cluster): ClusterState | undefined {
+    return this.#clusters.get(cluster)?.state;
+  }
+
+  /** States of all clusters but those that stand apart, in the order in which they were added. */
+  states(): readonly ClusterState[] {
+    const all = [...this.#clusters.values()].map((detector) => detector.state);
+    return all.filter(({ cluster }) => !this.#apart.has(cluster));
+  }
+
+  /** The outages of this moment, in the order in which they were added. */
+  current(): readonly Outage[] {
+    return this.states().flatMap(({ outage }) => outage ?? []);
+  }
+
+  #showOutages(): void {
+    this.#parts.metrics.anyOutage.set(this.states().some((state) => state.outage !== undefined) ? 1 : 0);
+  }
+}

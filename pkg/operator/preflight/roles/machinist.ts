@@ -1,0 +1,350 @@
+import { GROUP } from '../../../apis/machine/v1alpha1/group.ts';
+import { MACHINE_LEASE, MANAGER_LEASE, servesOwnKinds } from '../../../kube/leader/names.ts';
+import type { Workload } from '../workload.ts';
+import { EVENTS, type Grant, leaseGrants, READ, type RoleFile, usedBy } from './role.ts';
+
+/** What does not work without the RoleBindings in the namespace of the Machines. */
+export const LOST_WITHOUT_BINDINGS =
+  'a namespace with Machines is not removed after its deletion, because the finalizer of its RoleBinding remains';
+
+/** The shipped file that grants what is needed in a namespace of Machines that holds no Leases, and in the one that holds these. */
+export const MACHINES_ROLES = 'deploy/rbac/machines.yaml';
+
+/** The shipped RoleBinding that lets the manager work in the namespace of the Machines. */
+export const MACHINES_ROLE_BINDING = 'machinist-machines';
+
+/** The shipped RoleBindings of the namespace of the Machines, in a namespace without Leases: of the manager, and of its driver for Cluster API. */
+const MACHINES_BINDINGS = [
+  MACHINES_ROLE_BINDING,
+  'machinist-cluster-api-machines',
+  'machinist-cluster-api-providers',
+] as const;
+
+const OWN_STATUS = 'Each controller writes only the status of its own kind.';
+
+/** Of the owner controllers, in the control cluster. */
+const MANAGER: readonly Grant[] = usedBy(
+  ({ leases }) => leases.has(MANAGER_LEASE),
+  [
+    {
+      group: GROUP,
+      resources: ['machinedeployments'],
+      needed: [...READ, 'patch'],
+      why: 'Created and deleted by users. The controller writes finalizers, revisions and annotations.',
+    },
+    {
+      group: GROUP,
+      resources: ['machinesets', 'machines'],
+      needed: [...READ, 'create', 'patch', 'delete'],
+      why: 'Creates, updates and deletes them for MachineDeployments and MachineSets.',
+    },
+    {
+      group: GROUP,
+      resources: ['machinedeployments/status', 'machinesets/status'],
+      needed: ['patch'],
+      why: OWN_STATUS,
+    },
+  ],
+);
+
+/** What the owner controllers need besides for autoscalers, in the control cluster. */
+const AUTOSCALED: readonly Grant[] = usedBy(
+  ({ leases, isAutoscaled }) => isAutoscaled && leases.has(MANAGER_LEASE),
+  [
+    {
+      group: GROUP,
+      resources: ['machineclasses'],
+      optional: { 'get, list, watch, patch': 'autoscalers do not know the shape of new Nodes' },
+      why: 'With --autoscaler-grpc-address: reads the shape of new Nodes, and stores the observed capacity of Nodes in an annotation.',
+    },
+    {
+      group: 'coordination.k8s.io',
+      resources: ['leases'],
+      name: MACHINE_LEASE,
+      optional: { get: 'autoscalers are refused, because it is unknown whether the machine controllers are running' },
+      why: 'Checks for autoscalers whether the machine controllers are running.',
+      isUsed: ({ isElected }) => isElected,
+    },
+  ],
+);
+
+/** Of the machine controllers, in the control cluster. */
+const MACHINE: readonly Grant[] = usedBy(
+  ({ leases }) => leases.has(MACHINE_LEASE),
+  [
+    {
+      group: GROUP,
+      resources: ['machines'],
+      needed: [...READ, 'patch'],
+      optional: { delete: 'the Machine of a deleted Node is not deleted' },
+      why: 'Writes finalizer, provider ID and labels. Deletes a Machine when its Node was deleted.',
+    },
+    { group: GROUP, resources: ['machines/status'], needed: ['patch'], why: OWN_STATUS },
+    {
+      group: GROUP,
+      resources: ['machinesets', 'machinedeployments'],
+      optional: { 'get, list, watch': 'machines are replaced one at a time' },
+      why: 'Reads the annotation max-replacements, which limits how many machines of a MachineDeployment are replaced at once.',
+    },
+    {
+      group: GROUP,
+      resources: ['machineclasses'],
+      needed: READ,
+      optional: { patch: 'a class can be deleted while Machines use it' },
+      why: 'Reads classes; patches the finalizer, and a record of Machines that were deleted by force.',
+    },
+    {
+      group: GROUP,
+      resources: ['nodelabelpolicies'],
+      optional: { 'list, watch': 'node templates may set any label' },
+      why: 'Reads which labels node templates may set.',
+    },
+    {
+      group: '',
+      resources: ['secrets'],
+      needed: READ,
+      optional: { patch: 'a Secret can be deleted while a class uses it' },
+      why: 'Listed and watched without data; read when a MachineClass refers to them; patched to add the finalizer.',
+    },
+  ],
+);
+
+/** The namespace of the Machines can be deleted while we work; what lets us do so is kept until nothing is left. */
+const BINDINGS: readonly Grant[] = usedBy(
+  ({ leases }) => leases.has(MACHINE_LEASE),
+  [
+    {
+      group: 'rbac.authorization.k8s.io',
+      resources: ['rolebindings'],
+      optional: { 'list, watch': LOST_WITHOUT_BINDINGS },
+      why: 'Keeps the RoleBinding of a namespace that is being deleted until its last Machine is gone.',
+    },
+    ...MACHINES_BINDINGS.map((name) => ({
+      group: 'rbac.authorization.k8s.io',
+      resources: ['rolebindings'],
+      name,
+      optional: { patch: LOST_WITHOUT_BINDINGS },
+      why: 'Removes its finalizer.',
+    })),
+  ],
+);
+
+const BOTH_LEASES = [...leaseGrants(MANAGER_LEASE), ...leaseGrants(MACHINE_LEASE)];
+
+/** The shipped files for a process that serves our own kinds. */
+export function machinistRoles({
+  leases,
+  namespace,
+  leaseNamespace,
+}: Pick<Workload, 'leases' | 'namespace' | 'leaseNamespace'>): {
+  readonly control: string;
+  readonly target: string;
+} {
+  const isMachine = leases.has(MACHINE_LEASE);
+  const owners = leases.has(MANAGER_LEASE) ? 'control-manager' : 'control-machine-controller';
+  const inOne = isMachine && leases.has(MANAGER_LEASE) ? 'control' : owners;
+  return {
+    control: namespace === leaseNamespace ? `deploy/rbac/${inOne}.yaml` : MACHINES_ROLES,
+    target: isMachine ? 'deploy/rbac/target.yaml' : 'deploy/rbac/target-manager.yaml',
+  };
+}
+
+function isControl(name: string): (workload: Workload) => boolean {
+  return (workload) =>
+    servesOwnKinds(workload.leases) && machinistRoles(workload).control === `deploy/rbac/${name}.yaml`;
+}
+
+function isTarget(name: string): (workload: Workload) => boolean {
+  return (workload) =>
+    workload.hasTarget &&
+    servesOwnKinds(workload.leases) &&
+    machinistRoles(workload).target === `deploy/rbac/${name}.yaml`;
+}
+
+/** What our own kinds, and the Nodes that they become, need. */
+export const MACHINIST_ROLES: readonly RoleFile[] = [
+  {
+    file: 'deploy/rbac/control.yaml',
+    comment: 'Control cluster, all controllers in one process: all objects of one namespace.',
+    isFor: isControl('control'),
+    roles: [
+      {
+        name: 'machinist-control',
+        cluster: 'control',
+        place: 'machines',
+        grants: [...MACHINE, ...MANAGER, EVENTS, ...BOTH_LEASES, ...AUTOSCALED],
+      },
+    ],
+  },
+  {
+    file: 'deploy/rbac/control-manager.yaml',
+    comment: 'Control cluster, owner controllers (MachineDeployments and MachineSets).',
+    isFor: isControl('control-manager'),
+    roles: [
+      {
+        name: 'machinist-manager-control',
+        cluster: 'control',
+        place: 'machines',
+        grants: [...MANAGER, EVENTS, ...leaseGrants(MANAGER_LEASE), ...AUTOSCALED],
+      },
+    ],
+  },
+  {
+    file: 'deploy/rbac/control-machine-controller.yaml',
+    comment: 'Control cluster, machine controllers (Machines, MachineClasses, Secrets).',
+    isFor: isControl('control-machine-controller'),
+    roles: [
+      {
+        name: 'machinist-machine-controller-control',
+        cluster: 'control',
+        place: 'machines',
+        grants: [...MACHINE, EVENTS, ...leaseGrants(MACHINE_LEASE)],
+      },
+    ],
+  },
+  {
+    file: MACHINES_ROLES,
+    comment:
+      'Control cluster, all controllers in one process that runs in another namespace than the Machines. The RoleBinding for the namespace of the Machines is in deploy/machines-namespace.yaml.',
+    isFor: isControl('machines'),
+    roles: [
+      {
+        name: 'machinist-machines',
+        cluster: 'control',
+        place: 'machines',
+        isBoundElsewhere: true,
+        grants: [...MACHINE, ...MANAGER, EVENTS, ...BINDINGS, ...AUTOSCALED.filter(({ group }) => group === GROUP)],
+      },
+      {
+        name: 'machinist-leases',
+        cluster: 'control',
+        place: 'leases',
+        comment:
+          'In the namespace of the process, not of the Machines: a Lease cannot be renewed in a namespace that is being deleted.',
+        grants: [
+          ...BOTH_LEASES,
+          ...AUTOSCALED.filter(({ group }) => group !== GROUP),
+          { ...EVENTS, why: 'Events of the Leases: changes of the leader.', isUsed: ({ isElected }) => isElected },
+        ],
+      },
+    ],
+  },
+  {
+    file: 'deploy/rbac/control-identity.yaml',
+    comment: 'Control cluster, all layouts with drivers.',
+    isFor: ({ leases, callsDrivers }) => callsDrivers && leases.has(MACHINE_LEASE),
+    roles: [
+      {
+        name: 'machinist-control-identity',
+        cluster: 'control',
+        place: 'cluster',
+        grants: [
+          {
+            group: '',
+            resources: ['namespaces'],
+            name: 'kube-system',
+            needed: ['get'],
+            why: "Its UID identifies the cluster. VMs are tagged with it, so that two clusters in one provider account do not see each other's VMs.",
+          },
+        ],
+      },
+    ],
+  },
+  {
+    file: 'deploy/rbac/target-manager.yaml',
+    comment: 'Target cluster, owner controllers.',
+    isFor: isTarget('target-manager'),
+    roles: [
+      {
+        name: 'machinist-manager-target',
+        cluster: 'target',
+        place: 'cluster',
+        grants: [
+          {
+            group: '',
+            resources: ['nodes'],
+            needed: READ,
+            optional: { patch: 'labels, annotations and taints of templates are not copied to Nodes' },
+            why: 'Writes labels, annotations, taints and the cordon of Nodes during a rollout.',
+          },
+        ],
+      },
+    ],
+  },
+  {
+    file: 'deploy/rbac/target.yaml',
+    comment: 'Target cluster, all controllers in one process, or the machine controllers.',
+    isFor: isTarget('target'),
+    roles: [
+      {
+        name: 'machinist-target',
+        cluster: 'target',
+        place: 'cluster',
+        grants: [
+          {
+            group: '',
+            resources: ['nodes'],
+            needed: READ,
+            optional: {
+              patch: 'Nodes cannot be cordoned, labelled or tainted, so they are not drained',
+              delete: 'Nodes of deleted Machines are not deleted',
+            },
+            why: 'Watches the health of Nodes; writes labels, annotations, taints, the cordon and the finalizer; deletes Nodes with their Machine.',
+          },
+          {
+            group: '',
+            resources: ['nodes/status'],
+            optional: { patch: 'Nodes do not show the conditions of their Machine' },
+            why: 'Writes conditions (Terminating, InPlaceUpdate, Preserved, Maintenance) and virtual capacity.',
+          },
+          {
+            group: '',
+            resources: ['pods'],
+            optional: { 'get, list, watch, delete': 'Nodes cannot be drained' },
+            why: 'Reads the pods of a Node that is being drained; deletes them after the last eviction attempt and in a forced drain.',
+          },
+          {
+            group: '',
+            resources: ['pods/eviction'],
+            optional: { create: 'Nodes cannot be drained' },
+            why: 'Drains.',
+          },
+          {
+            group: 'policy',
+            resources: ['poddisruptionbudgets'],
+            optional: { list: 'the budget that blocks a drain is not reported' },
+            why: 'Reports the budget that blocks a drain.',
+          },
+          {
+            group: '',
+            resources: ['persistentvolumeclaims', 'persistentvolumes'],
+            optional: { get: 'pods with volumes cannot be drained' },
+            why: 'Reads which volumes move with a pod.',
+          },
+          {
+            group: 'storage.k8s.io',
+            resources: ['volumeattachments'],
+            needed: READ,
+            optional: { delete: 'volumes stay attached after a forced drain' },
+            why: 'Watched while volumes are detached; deleted after a forced drain, unless another controller detaches them.',
+          },
+        ],
+      },
+      {
+        name: 'machinist-target-tokens',
+        cluster: 'target',
+        place: { namespace: 'kube-system' },
+        grants: [
+          {
+            group: '',
+            resources: ['secrets'],
+            optional: {
+              'get, create, patch, delete': 'machines whose user data requires a bootstrap token are not created',
+            },
+            why: 'Bootstrap tokens, one for each machine, deleted after the machine has joined.',
+          },
+        ],
+      },
+    ],
+  },
+];

@@ -1,0 +1,66 @@
+import type { ClusterAPICluster } from './cluster.ts';
+import { CLUSTER_API_GROUP, CLUSTER_API_VERSION, OLDER_CLUSTER_API_VERSION } from './keys.ts';
+import type { ClusterAPIMachine } from './machine.ts';
+import {
+  clusterFromV1beta1,
+  clusterToV1beta1,
+  machineFromV1beta1,
+  machineToV1beta1,
+  machineToV1beta2,
+} from './v1beta1.ts';
+import type { KubeObject } from '../../../apis/meta.ts';
+import { defineResource, type Resource, type ShippedFiles } from '../../../apis/resource.ts';
+
+/** The shipped file that grants what is needed of Cluster API beside the others. */
+export const CLUSTER_API_FILE = 'deploy/rbac/cluster-api.yaml';
+
+const SHIPPED: ShippedFiles = { definitions: 'crds/cluster-api', roles: CLUSTER_API_FILE };
+
+export const clusterAPIMachines: Resource<ClusterAPIMachine> = Object.freeze({
+  ...defineResource<ClusterAPIMachine>(CLUSTER_API_GROUP, CLUSTER_API_VERSION, 'machines', 'Machine', true, SHIPPED),
+  toWire: machineToV1beta2,
+  older: Object.freeze({
+    ...defineResource<ClusterAPIMachine>(
+      CLUSTER_API_GROUP,
+      OLDER_CLUSTER_API_VERSION,
+      'machines',
+      'Machine',
+      true,
+      SHIPPED,
+    ),
+    normalise: machineFromV1beta1,
+    toWire: machineToV1beta1,
+  }),
+});
+export const clusterAPIClusters: Resource<ClusterAPICluster> = Object.freeze({
+  ...defineResource<ClusterAPICluster>(CLUSTER_API_GROUP, CLUSTER_API_VERSION, 'clusters', 'Cluster', true, SHIPPED),
+  older: Object.freeze({
+    ...defineResource<ClusterAPICluster>(
+      CLUSTER_API_GROUP,
+      OLDER_CLUSTER_API_VERSION,
+      'clusters',
+      'Cluster',
+      true,
+      SHIPPED,
+    ),
+    normalise: clusterFromV1beta1,
+    toWire: clusterToV1beta1,
+  }),
+});
+export const machineDrainRules: Resource<KubeObject> = Object.freeze({
+  ...defineResource<KubeObject>(
+    CLUSTER_API_GROUP,
+    CLUSTER_API_VERSION,
+    'machinedrainrules',
+    'MachineDrainRule',
+    true,
+    SHIPPED,
+  ),
+  // Both versions say the same.
+  older: defineResource<KubeObject>(
+    CLUSTER_API_GROUP,
+    OLDER_CLUSTER_API_VERSION,
+    'machinedrainrules',
+    'MachineDrainRule',
+  ),
+});

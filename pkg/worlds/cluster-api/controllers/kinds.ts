@@ -1,0 +1,34 @@
+import type { KubeObject } from '../../../apis/meta.ts';
+import { CLUSTER_API_FLAGS } from './flags.ts';
+import { CLUSTER_API_MACHINE_INDEXES } from './indexes.ts';
+import { customResourceDefinitions, secrets } from '../../../kube/client/resource.ts';
+import { CLUSTER_API_FILE, clusterAPIClusters, clusterAPIMachines } from '../api/resources.ts';
+import { type ProcessRole, cached } from '../../../operator/cached/kind.ts';
+
+/** Whether Machines of Cluster API are looked after. */
+export const isClusterAPI = ({ controllers }: Pick<ProcessRole, 'controllers'>): boolean =>
+  controllers.has('cluster-api');
+
+/** Where they are looked after. */
+export function placesOf(namespace: string, { of }: Pick<ProcessRole, 'of'>): { readonly namespace?: string } {
+  return of(CLUSTER_API_FLAGS).isEverywhere ? {} : { namespace };
+}
+
+export const CLUSTER_API_KINDS = {
+  clusterAPIMachines: cached(clusterAPIMachines, (process) =>
+    isClusterAPI(process)
+      ? { ...placesOf(process.namespace, process), indexes: CLUSTER_API_MACHINE_INDEXES }
+      : undefined,
+  ),
+  clusterAPIClusters: cached(clusterAPIClusters, (process) =>
+    isClusterAPI(process) ? placesOf(process.namespace, process) : undefined,
+  ),
+  /** Metadata only, of all namespaces; in one the Secrets of our own Machines are theirs too. */
+  clusterAPISecrets: cached<KubeObject>(secrets, (process) =>
+    isClusterAPI(process) && process.of(CLUSTER_API_FLAGS).isEverywhere ? { metadataOnly: true } : undefined,
+  ),
+  /** CustomResourceDefinitions of the control cluster, metadata only. */
+  definitions: cached<KubeObject>({ ...customResourceDefinitions, shipped: { roles: CLUSTER_API_FILE } }, (process) =>
+    isClusterAPI(process) ? { metadataOnly: true } : undefined,
+  ),
+};

@@ -1,0 +1,67 @@
+import type { IronCoreMachine } from '../api/machine.ts';
+import { MACHINE_CLASS_FINALIZER, type IronCoreMachineClass } from '../api/machine-class.ts';
+import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
+import type { Lister } from '../../../kube/cache/lister.ts';
+import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
+import type { Reader, Writer } from '../../../kube/client/client.ts';
+import { ignoreNotFound } from '../../../kube/client/errors.ts';
+import { ironCoreMachineClasses, ironCoreMachines } from '../api/resources.ts';
+import { Finalizer } from '../../../work/reconcile/finalizer.ts';
+import { stop, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
+
+export interface ClassLifeDeps {
+  readonly classes: Lister<IronCoreMachineClass>;
+  /** Of all namespaces; index: `class`. */
+  readonly machines: Lister<IronCoreMachine>;
+  readonly reader: Pick<Reader, 'list'>;
+  readonly writer: Pick<Writer, 'patch'>;
+  readonly recorder: ObjectEvents<IronCoreMachineClass>;
+}
+
+const MOST_NAMED = 5;
+
+/** Keeps a class until the last Machine of it is gone. */
+export class ClassLife {
+  readonly #deps: ClassLifeDeps;
+  readonly #finalizer: Finalizer<IronCoreMachineClass>;
+  /** Classes whose deletion was said to wait. */
+  readonly #reported = new Set<string>();
+
+  constructor(deps: ClassLifeDeps) {
+    this.#deps = deps;
+    this.#finalizer = new Finalizer(deps.writer, ironCoreMachineClasses, MACHINE_CLASS_FINALIZER);
+  }
+
+  /** One pass over one class. What it throws is retried with back-off. */
+  async reconcile(name: string, signal: AbortSignal): Promise<StepResult> {
+    const { classes, machines, reader } = this.#deps;
+    const found = classes.get(name);
+    if (found === undefined) return stop;
+    if (!isBeingDeleted(found)) {
+      await this.#finalizer.add(found, signal).catch(ignoreNotFound);
+      return stop;
+    }
+    if (!this.#finalizer.holds(found)) return stop;
+    const users = machines.byIndex('class', name);
+    if (users.length > 0) return this.#waits(found, users);
+    // The cache may not have heard of the newest.
+    const { items } = await reader.list(ironCoreMachines, { signal });
+    const live = items.filter(({ spec }) => spec.machineClassRef.name === name);
+    if (live.length > 0) return this.#waits(found, live);
+    await this.#finalizer.remove(found, signal).catch(ignoreNotFound);
+    this.#reported.delete(found.metadata.uid);
+    return stop;
+  }
+
+  /** The end of each of them starts another pass. */
+  #waits(found: IronCoreMachineClass, users: readonly IronCoreMachine[]): StepResult {
+    const { uid } = found.metadata;
+    const names = users.map(keyOf).toSorted((a, b) => a.localeCompare(b));
+    const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : '';
+    const message = `Its deletion waits for Machines: ${names.slice(0, MOST_NAMED).join(', ')}${more}`;
+    if (!this.#reported.has(uid))
+      this.#deps.recorder.event({ object: found, type: 'Warning', reason: 'InUse', message });
+    this.#reported.add(uid);
+    return waitFor(message);
+  }
+}

@@ -1,0 +1,76 @@
+import { capital } from '../../../../apis/capital.ts';
+import { ignoreNotFound } from '../../../../kube/client/errors.ts';
+import { requeue, stop, type StepResult } from '../../../../work/reconcile/result.ts';
+import { createMachine, type CreationDeps } from './create-machine.ts';
+import { decideMachine } from './decision.ts';
+import { deleteMachines, type DeletionDeps } from './delete-machines.ts';
+import { keepMachine, type KeepingDeps } from './keep-machine.ts';
+import { downwardOf } from './keys.ts';
+import type { Collaborators, MachinePass, MachineStep } from './machine-pass.ts';
+import { desiredOf, NOTHING } from './needs.ts';
+import { RECHECK_MS } from './rechecks.ts';
+import type { SurroundingsDeps } from './surroundings.ts';
+import { notRunning } from './waiting.ts';
+
+type Deps = SurroundingsDeps &
+  CreationDeps &
+  KeepingDeps &
+  DeletionDeps &
+  Pick<Collaborators, 'runtimeClasses' | 'claims' | 'finalizer'>;
+
+/** Claims what the Machine uses, decides on one thing, and does it. */
+export const act = (deps: Deps): MachineStep => ({
+  name: 'act',
+  async run(pass) {
+    const { downwardAPI, claiming, uncertainty, claims, waiting, reports } = deps;
+    const { observed, isGoing, poolName, poolUID, existing, signal } = pass;
+    const { uid } = observed.metadata;
+    if (!isGoing) await claiming.claim(observed, existing, uncertainty.leftMs(uid) === 0, signal);
+    const desired = isGoing ? NOTHING : await desiredOf(deps, pass, existing.length > 0);
+    const decision = decideMachine({
+      machine: observed,
+      poolUID,
+      downward: {
+        labels: downwardOf(downwardAPI.machineLabels, observed.metadata),
+        annotations: downwardOf(downwardAPI.machineAnnotations, observed.metadata),
+      },
+      claim: claims.ownOf(poolName),
+      desired,
+      networkInterfaceUIDs: claiming.networkInterfaceUIDs(observed),
+      existing,
+      uncertainMs: uncertainty.leftMs(uid),
+    });
+    switch (decision.kind) {
+      case 'wait':
+        return await waiting.wait(pass, decision.waits);
+      case 'look': {
+        const problem = { reason: 'Pending', message: capital(decision.why) };
+        await reports.report(observed, { problem }, signal, notRunning(observed));
+        return requeue(Math.min(decision.afterMs, RECHECK_MS), decision.why);
+      }
+      case 'create':
+        if (desired.ignored !== undefined) reports.event(observed, 'Warning', 'ImageNotUsed', desired.ignored);
+        return await createMachine(deps, pass, decision.machine);
+      case 'keep':
+        return await keepMachine(deps, pass, decision);
+      case 'delete':
+        return await deleteMachines(deps, pass, decision);
+      case 'finish':
+        return await finish(deps, pass);
+    }
+  },
+});
+
+/** Nothing is left at the runtime: what was used is free again, and the Machine may go. */
+async function finish(
+  { claiming, finalizer, uncertainty, rechecks }: Deps,
+  { observed, signal }: MachinePass,
+): Promise<StepResult> {
+  const { uid } = observed.metadata;
+  await claiming.releaseAll(observed, signal);
+  await finalizer.remove(observed, signal, 'destroy').catch(ignoreNotFound);
+  uncertainty.forget(uid);
+  rechecks.release(uid);
+  rechecks.resume(uid);
+  return stop;
+}

@@ -1,0 +1,180 @@
+import { networkInterfaceNameOf, type IronCoreMachine } from '../../api/machine.ts';
+import type { IronCoreMachineClass } from '../../api/machine-class.ts';
+import type { IronCoreNetworkInterface } from '../../api/network-interface.ts';
+import type { OwnedReference } from '../../api/reference.ts';
+import type { IronCoreVolume } from '../../api/volume.ts';
+import { CLAIMED_FOR_POOL_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
+import { keyBeside, refOf, type KubeObject } from '../../../../apis/meta.ts';
+import type { Lister } from '../../../../kube/cache/lister.ts';
+import type { RuntimeMachine } from '../../runtime/runtime.ts';
+import type { Writer } from '../../../../kube/client/client.ts';
+import { ApiError, ignoreNotFound, isAlreadyExists, isDenial } from '../../../../kube/client/errors.ts';
+import { mergePatchIfUnchanged } from '../../../../kube/client/patch.ts';
+import type { Resource } from '../../../../apis/resource.ts';
+import { ironCoreNetworkInterfaces, ironCoreVolumes } from '../../api/resources.ts';
+import { claimBy, networkInterfaceClaims, volumeClaims, type Claimable, type ResourceClaims } from './claims.ts';
+import type { Reports } from './reports.ts';
+
+/** A Volume or a NetworkInterface. */
+export type Used = IronCoreVolume | IronCoreNetworkInterface;
+
+/** What is used by Machines is claimed with. */
+export interface ClaimingDeps {
+  readonly classes: Lister<IronCoreMachineClass>;
+  /** Indexes of both: `user`, the UIDs of the Machines that have claimed them or that they were made for. */
+  readonly volumes: Lister<IronCoreVolume>;
+  readonly networkInterfaces: Lister<IronCoreNetworkInterface>;
+  readonly writer: Pick<Writer, 'create' | 'patch' | 'delete'>;
+  readonly reports: Pick<Reports, 'event' | 'refused'>;
+}
+
+/** Claims of Machines on Volumes and NetworkInterfaces: what claims.ts decides on is done, and none is lost to another who wants it too. */
+export class Claiming {
+  readonly #deps: ClaimingDeps;
+
+  constructor(deps: ClaimingDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Takes what the Machine names, makes what is to be made for it, and lets go of what neither it nor `existing`, its machines, use any
+   * more; of nothing while it is not certain that these are all. Throws ApiError.
+   */
+  async claim(
+    observed: IronCoreMachine,
+    existing: readonly RuntimeMachine[],
+    isCertain: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { volumes, networkInterfaces, classes } = this.#deps;
+    const { spec } = observed;
+    const names = (entries: readonly { readonly name: string }[] = []): Set<string> =>
+      new Set(entries.map(({ name }) => name));
+    const [volumeNames, nicNames] = [names(spec.volumes), names(spec.networkInterfaces)];
+    const uses = (kind: 'volumes' | 'networkInterfaces', named: Set<string>): boolean =>
+      existing.some((one) => [...one.spec[kind], ...one.status[kind]].some(({ name }) => !named.has(name)));
+    const ofVolumes = volumeClaims(
+      observed,
+      classes.get(spec.machineClassRef.name),
+      claimable(observed, volumes, isCertain && !uses('volumes', volumeNames)),
+    );
+    await this.#carryOut(observed, ironCoreVolumes, ofVolumes, signal);
+    const mayRelease = isCertain && !uses('networkInterfaces', nicNames);
+    const ofNICs = networkInterfaceClaims(observed, claimable(observed, networkInterfaces, mayRelease));
+    await this.#carryOut(observed, ironCoreNetworkInterfaces, ofNICs, signal);
+  }
+
+  /** Nothing is left at the runtime: all that it had claimed is free again. Throws ApiError. */
+  async releaseAll({ metadata: { uid } }: IronCoreMachine, signal: AbortSignal): Promise<void> {
+    const { volumes, networkInterfaces } = this.#deps;
+    for (const volume of volumes.byIndex('user', uid)) await this.#release(uid, ironCoreVolumes, volume, signal);
+    for (const nic of networkInterfaces.byIndex('user', uid)) {
+      await this.#release(uid, ironCoreNetworkInterfaces, nic, signal);
+    }
+  }
+
+  /** What the runtime calls the NetworkInterfaces of a Machine is noted at them. Throws ApiError. */
+  async noteHandles(observed: IronCoreMachine, { status }: RuntimeMachine, signal: AbortSignal): Promise<void> {
+    for (const entry of observed.spec.networkInterfaces ?? []) {
+      const nic = this.#deps.networkInterfaces.get(keyBeside(observed, networkInterfaceNameOf(observed, entry)));
+      if (nic?.spec?.machineRef?.uid !== observed.metadata.uid) continue;
+      const handle = status.networkInterfaces.find(({ name }) => name === entry.name)?.handle ?? '';
+      if (handle === '' || handle === nic.spec.providerID) continue;
+      await this.#patch(ironCoreNetworkInterfaces, nic, { spec: { providerID: handle } }, signal);
+    }
+  }
+
+  /** UIDs of the NetworkInterfaces that the Machine names, by their names. */
+  networkInterfaceUIDs(observed: IronCoreMachine): ReadonlyMap<string, string> {
+    const names = (observed.spec.networkInterfaces ?? []).map((entry) => networkInterfaceNameOf(observed, entry));
+    return new Map(
+      names.flatMap((name) => {
+        const nic = this.#deps.networkInterfaces.get(keyBeside(observed, name));
+        return nic === undefined ? [] : [[name, nic.metadata.uid] as const];
+      }),
+    );
+  }
+
+  async #carryOut<T extends Used>(
+    observed: IronCoreMachine,
+    resource: Resource<T>,
+    claims: ResourceClaims<T>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { writer, reports } = this.#deps;
+    const claim = claimBy(observed);
+    // Whoever serves the pool lets go of it, if the Machine itself never does.
+    const metadata = { annotations: { [CLAIMED_FOR_POOL_ANNOTATION]: observed.spec.machinePoolRef?.name ?? null } };
+    for (const object of claims.claim) {
+      const spec = resource.kind === 'Volume' ? { claimRef: claim } : { machineRef: claim, providerID: null };
+      await this.#patch(resource, object, { metadata, spec }, signal);
+    }
+    for (const object of claims.note) {
+      await this.#patch(resource, object, { metadata }, signal).catch((err: unknown) => {
+        // It is needed only if the Machine ever loses its finalizer: the machine that there is is looked after all the same.
+        if (!isDenial(err)) throw err;
+        reports.refused(observed, err);
+      });
+    }
+    for (const object of claims.create) {
+      await writer.create('create', resource, object, { signal }).catch((err: unknown) => {
+        if (isAlreadyExists(err)) return;
+        // A quota, or a webhook: the machine that there is is looked after all the same.
+        if (!ApiError.is(err, 'Forbidden', 'Invalid', 'BadRequest')) throw err;
+        const { kind } = resource;
+        const message = `${kind} ${object.metadata.name} cannot be created: ${err.message}`;
+        reports.event(observed, 'Warning', `${kind}NotReady`, message);
+      });
+    }
+    for (const object of claims.release) await this.#release(observed.metadata.uid, resource, object, signal);
+    for (const object of claims.delete) {
+      const { uid } = object.metadata;
+      await writer.delete('destroy', resource, refOf(object), { uid }, { signal }).catch(ignoreNotFound);
+    }
+  }
+
+  async #release<T extends Used>(uid: string, resource: Resource<T>, object: T, signal: AbortSignal): Promise<void> {
+    await releaseClaim(this.#deps.writer, uid, resource, object, signal);
+  }
+
+  async #patch<T extends Used>(resource: Resource<T>, object: T, change: object, signal: AbortSignal): Promise<void> {
+    await patchUsed(this.#deps.writer, resource, object, change, signal);
+  }
+}
+
+/** Takes the claim of the Machine with this UID off an object, unless that has changed. Throws ApiError. */
+export async function releaseClaim<T extends Used>(
+  writer: Pick<Writer, 'patch'>,
+  uid: string,
+  resource: Resource<T>,
+  object: T,
+  signal: AbortSignal,
+): Promise<void> {
+  if (resourceClaimantOf(object)?.uid !== uid) return;
+  const free = resource.kind === 'Volume' ? { claimRef: null } : { machineRef: null, providerID: null };
+  const metadata = { annotations: { [CLAIMED_FOR_POOL_ANNOTATION]: null } };
+  await patchUsed(writer, resource, object, { metadata, spec: free }, signal);
+}
+
+/** Unless it has changed meanwhile: two Machines that want one have one winner. */
+async function patchUsed<T extends Used>(
+  writer: Pick<Writer, 'patch'>,
+  resource: Resource<T>,
+  object: T,
+  change: object,
+  signal: AbortSignal,
+): Promise<void> {
+  const patch = mergePatchIfUnchanged<KubeObject>(object, change);
+  await writer.patch('change', resource, refOf(object), patch, { signal }).catch(ignoreNotFound);
+}
+
+/** Who has claimed a Volume or a NetworkInterface. */
+export function resourceClaimantOf({ spec }: Used): OwnedReference | undefined {
+  const of: { claimRef?: OwnedReference; machineRef?: OwnedReference } | undefined = spec;
+  return of?.claimRef ?? of?.machineRef;
+}
+
+function claimable<T extends KubeObject>(observed: IronCoreMachine, all: Lister<T>, mayRelease: boolean): Claimable<T> {
+  const own = all.byIndex('user', observed.metadata.uid);
+  return { get: (name) => all.get(keyBeside(observed, name)), own, mayRelease };
+}

@@ -1,0 +1,77 @@
+import type { IronCoreMachine } from '../../api/machine.ts';
+import { CREATION_SENT_ANNOTATION, CREATION_SENT_TO_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
+import { isBeingDeleted, keyOf, refOf } from '../../../../apis/meta.ts';
+import { toTimestamp } from '../../../../base/clock/clock.ts';
+import { GateClosedError } from '../../../../kube/gate/gate.ts';
+import { RuntimeError } from '../../runtime/error.ts';
+import type { DesiredRuntimeMachine } from '../../runtime/runtime.ts';
+import { ApiError, ignoreNotFound } from '../../../../kube/client/errors.ts';
+import { mergePatch } from '../../../../kube/client/patch.ts';
+import { ironCoreMachines } from '../../api/resources.ts';
+import { requeue, type StepResult } from '../../../../work/reconcile/result.ts';
+import type { Collaborators, MachinePass } from './machine-pass.ts';
+import { recipientOf } from './missing-machines.ts';
+
+export type CreationDeps = Pick<Collaborators, 'writer' | 'clock' | 'reports' | 'uncertainty' | 'hurry'>;
+
+/** Has the runtime create a machine. That it was sent, and to whom, is written before. */
+export async function createMachine(
+  deps: CreationDeps,
+  { observed, poolName, runtime, signal }: MachinePass,
+  machine: DesiredRuntimeMachine,
+): Promise<StepResult> {
+  const { reports, uncertainty, hurry } = deps;
+  const { uid } = observed.metadata;
+  const { name: scheme } = await runtime.version(signal);
+  const { machineID = '' } = observed.status ?? {};
+  // That it is gone was decided on with what this process has seen. Whoever comes after it has not, and would hold the Machine; so the id
+  // goes first, and with it that decision is kept. What was noted of the creation of the one before is old by then, and holds nothing up.
+  if (machineID !== '') {
+    const lost = `The runtime no longer has ${machineID}; creating a new machine`;
+    reports.event(observed, 'Warning', 'MachineLost', lost);
+    await reports.report(observed, { machineID: '' }, signal);
+  }
+  // Whoever comes after this process must not send another one too soon, nor let go of what the machine uses. The note itself may have no
+  // answer: nothing was sent then.
+  uncertainty.certain(uid);
+  const marked = await markCreation(deps, observed, recipientOf(scheme, runtime), signal);
+  if (marked === undefined || isBeingDeleted(marked)) return requeue(0, 'the deletion of the Machine');
+  uncertainty.creating(uid);
+  let id: string;
+  try {
+    id = await runtime.create(keyOf(observed), machine, signal);
+  } catch (err) {
+    const isUnsent = err instanceof GateClosedError;
+    if (isUnsent || (err instanceof RuntimeError && !err.unanswered)) {
+      uncertainty.certain(uid);
+      // Where it stays, whoever comes after this process waits, and takes no other runtime for the one that it was sent to.
+      await markCreation(deps, observed, undefined, signal).catch((why: unknown) => {
+        if (!(why instanceof ApiError || why instanceof GateClosedError)) throw why;
+      });
+    }
+    throw err;
+  }
+  hurry(poolName);
+  await reports.report(observed, { machineID: `${scheme}://${id}` }, signal);
+  reports.event(observed, 'Normal', 'Created', `Created machine ${id} in MachinePool ${poolName}`);
+  // Switched off, where it is to be, and told what became of it.
+  return requeue(0, 'the runtime to list the machine');
+}
+
+/**
+ * Notes that a creation is sent to a runtime, or, without one, that none was. Resolves with the Machine as it is now; undefined when it is
+ * gone. Throws ApiError.
+ */
+async function markCreation(
+  { clock, writer }: CreationDeps,
+  observed: IronCoreMachine,
+  recipient: string | undefined,
+  signal: AbortSignal,
+): Promise<IronCoreMachine | undefined> {
+  const annotations = {
+    [CREATION_SENT_ANNOTATION]: recipient === undefined ? null : toTimestamp(clock.now()),
+    [CREATION_SENT_TO_ANNOTATION]: recipient ?? null,
+  };
+  const patch = mergePatch(observed, { metadata: { annotations } });
+  return await writer.patch('change', ironCoreMachines, refOf(observed), patch, { signal }).catch(ignoreNotFound);
+}

@@ -1,0 +1,250 @@
+import { networkInterfaceNameOf, type IronCoreMachine } from '../../api/machine.ts';
+import { isBeingDeleted } from '../../../../apis/meta.ts';
+import { Power, type NetworkInterface, type Volume } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
+import type { RuntimeMachine, DesiredRuntimeMachine } from '../../runtime/runtime.ts';
+import { claimText, type PoolClaim } from '../pool-claims.ts';
+import {
+  CLAIM,
+  POOL_UID_LABEL,
+  MACHINE_GENERATION,
+  NAME_LABEL,
+  MACHINE_NAMESPACE_LABEL,
+  NIC_MAPPING,
+  RUNTIME_GENERATION,
+  UID_LABEL,
+} from './keys.ts';
+import { isSameNetworkInterface, volumeLikeness } from './same.ts';
+import type { Needed, DesiredMachine, WaitReason } from './desired-machine.ts';
+
+/** How soon a machine that is going is looked at again. */
+const LOOK_MS = 1_000;
+
+export interface Wait {
+  readonly reason: WaitReason;
+  readonly message: string;
+}
+
+/** One change of a machine at its runtime. */
+export type RuntimeChange =
+  | { readonly kind: 'detachNetworkInterface' | 'detachVolume'; readonly name: string }
+  | { readonly kind: 'updateVolume' | 'attachVolume'; readonly volume: Volume }
+  | { readonly kind: 'attachNetworkInterface'; readonly networkInterface: NetworkInterface }
+  | { readonly kind: 'power'; readonly power: Power }
+  | { readonly kind: 'annotate'; readonly annotations: Readonly<Record<string, string>> };
+
+export type MachineDecision =
+  /** Something that it needs is missing, and there is no machine yet. */
+  | { readonly kind: 'wait'; readonly waits: readonly Wait[] }
+  /** A machine may be on its way: that is certain before another one is made. */
+  | { readonly kind: 'look'; readonly afterMs: number; readonly why: string }
+  | { readonly kind: 'create'; readonly machine: DesiredRuntimeMachine }
+  /** There is one. `duplicates` are ids of others of the same Machine, which go; with them, nothing else is done. */
+  | {
+      readonly kind: 'keep';
+      readonly machine: RuntimeMachine;
+      readonly duplicates: readonly string[];
+      readonly changes: readonly RuntimeChange[];
+      readonly waits: readonly Wait[];
+    }
+  /** Its deletion: these are still there; those in `ids` were not told to go yet. */
+  | { readonly kind: 'delete'; readonly left: readonly RuntimeMachine[]; readonly ids: readonly string[] }
+  /** Its deletion: nothing is left. */
+  | { readonly kind: 'finish' };
+
+export interface Situation {
+  readonly machine: IronCoreMachine;
+  readonly poolUID: string;
+  /** What its runtime is told of the Machine beside its name; annotations follow it. */
+  readonly downward: Readonly<Record<'labels' | 'annotations', Readonly<Record<string, string>>>>;
+  /** By which this process says that it has made a machine; undefined: it cannot yet. */
+  readonly claim: PoolClaim | undefined;
+  readonly desired: DesiredMachine;
+  /** UIDs of the NetworkInterfaces, by their names. */
+  readonly networkInterfaceUIDs: ReadonlyMap<string, string>;
+  /** All machines at the runtime with the label of its UID, as of now. */
+  readonly existing: readonly RuntimeMachine[];
+  /** Before that, none is made and it is not certain that none is left: an answer is missing, or a machine has vanished. */
+  readonly uncertainMs: number;
+}
+
+/** What is done next. Decides, and touches nothing. */
+export function decideMachine(situation: Situation): MachineDecision {
+  const { machine, existing, uncertainMs } = situation;
+  if (isBeingDeleted(machine)) return decideDeletion(situation);
+  const [kept, ...others] = byWorth(existing, machine.status?.machineID);
+  if (kept !== undefined) {
+    if (others.length > 0) {
+      const duplicates = others.filter(isLeft).map(({ metadata }) => metadata.id);
+      return { kind: 'keep', machine: kept, duplicates, changes: [], waits: waitsOf(situation) };
+    }
+    if (!isLeft(kept)) return { kind: 'look', afterMs: LOOK_MS, why: `machine ${kept.metadata.id} is being deleted` };
+    return {
+      kind: 'keep',
+      machine: kept,
+      duplicates: [],
+      changes: changesOf(kept, situation),
+      waits: [...waitsOf(situation), ...disksInPlaceOfVolumes(kept, situation)],
+    };
+  }
+  const waits = waitsOf(situation);
+  if (waits.length > 0) return { kind: 'wait', waits };
+  if (uncertainMs > 0) {
+    return { kind: 'look', afterMs: uncertainMs, why: 'a machine may exist that the runtime does not list yet' };
+  }
+  return { kind: 'create', machine: newMachine(situation) };
+}
+
+function decideDeletion({ existing, uncertainMs }: Situation): MachineDecision {
+  if (existing.length > 0) {
+    return { kind: 'delete', left: existing, ids: existing.filter(isLeft).map(({ metadata }) => metadata.id) };
+  }
+  if (uncertainMs > 0) {
+    return { kind: 'look', afterMs: uncertainMs, why: 'a machine may exist that the runtime does not list yet' };
+  }
+  return { kind: 'finish' };
+}
+
+/** The one that the Machine has first, then the oldest; those that are going are not kept while there is another one. */
+function byWorth(machines: readonly RuntimeMachine[], machineID = ''): readonly RuntimeMachine[] {
+  // One that shows up late may be older than the one that has taken its place, and that is in use.
+  const isOther = ({ metadata }: RuntimeMachine): boolean => !machineID.endsWith(`://${metadata.id}`);
+  return machines.toSorted(
+    (a, b) =>
+      Number(!isLeft(a)) - Number(!isLeft(b)) ||
+      Number(isOther(a)) - Number(isOther(b)) ||
+      Number(a.metadata.createdAt - b.metadata.createdAt) ||
+      (a.metadata.id < b.metadata.id ? -1 : 1),
+  );
+}
+
+/** Whether nobody has told the machine to go. */
+function isLeft({ metadata }: RuntimeMachine): boolean {
+  return metadata.deletedAt === 0n;
+}
+
+/** What is missing, in the order in which it is looked at. */
+export function waitsOf({ desired }: Pick<Situation, 'desired'>): readonly Wait[] {
+  const { runtimeClass, ignition, networkInterfaces, volumes } = desired;
+  return [
+    ...waitFor('MachineClassNotReady', runtimeClass),
+    ...waitFor('IgnitionNotReady', ignition),
+    ...[...networkInterfaces.values()].flatMap((one) => waitFor('NetworkInterfaceNotReady', one)),
+    ...[...volumes.values()].flatMap((one) => waitFor('VolumeNotReady', one)),
+  ];
+}
+
+/** Volumes that are not attached because the machine has a disk of the pool under their names. */
+function disksInPlaceOfVolumes({ spec }: RuntimeMachine, { desired }: Pick<Situation, 'desired'>): readonly Wait[] {
+  return spec.volumes
+    .filter((has) => {
+      const want = desired.volumes.get(has.name);
+      return want !== undefined && 'ready' in want && volumeLikeness(has, want.ready) === 'disk';
+    })
+    .map(({ name }) => ({
+      reason: 'VolumeNotReady',
+      message:
+        `Volume of ${name} is not attached: the machine has a disk of the pool in its place. The disk is not removed, because its data would ` +
+        'be lost. Save the data, then create another Machine',
+    }));
+}
+
+function waitFor(reason: WaitReason, needed: Needed<unknown>): readonly Wait[] {
+  return 'why' in needed ? [{ reason, message: needed.why }] : [];
+}
+
+function newMachine({ machine, desired, poolUID, downward, claim, ...situation }: Situation): DesiredRuntimeMachine {
+  const { uid, name, namespace = '' } = machine.metadata;
+  const { runtimeClass, ignition, hostname } = desired;
+  return {
+    metadata: {
+      labels: {
+        ...downward.labels,
+        [UID_LABEL]: uid,
+        [MACHINE_NAMESPACE_LABEL]: namespace,
+        [NAME_LABEL]: name,
+        [POOL_UID_LABEL]: poolUID,
+      },
+      annotations: {
+        ...downward.annotations,
+        ...annotationsOf(machine, 0n, situation.networkInterfaceUIDs),
+        ...(claim !== undefined && { [CLAIM]: claimText(claim) }),
+      },
+    },
+    spec: {
+      class: 'ready' in runtimeClass ? runtimeClass.ready : '',
+      ignitionData: 'ready' in ignition ? ignition.ready : new Uint8Array(),
+      volumes: readyOf(desired.volumes),
+      networkInterfaces: readyOf(desired.networkInterfaces),
+      ...(hostname !== undefined && { guestConfig: { hostname } }),
+    },
+  };
+}
+
+/** What takes a machine from how it is to how it should be. What is taken away goes first; what takes its place follows when it is gone. */
+function changesOf(
+  kept: RuntimeMachine,
+  { machine, desired, downward, networkInterfaceUIDs }: Situation,
+): readonly RuntimeChange[] {
+  const { spec, metadata } = kept;
+  const power = machine.spec.power === 'Off' ? Power.POWER_OFF : Power.POWER_ON;
+  const changes: RuntimeChange[] = [];
+  for (const has of spec.networkInterfaces) {
+    const want = desired.networkInterfaces.get(has.name);
+    if (isKept(want, (ready) => isSameNetworkInterface(has, ready))) continue;
+    changes.push({ kind: 'detachNetworkInterface', name: has.name });
+  }
+  for (const has of spec.volumes) {
+    const want = desired.volumes.get(has.name);
+    const likeness = want !== undefined && 'ready' in want ? volumeLikeness(has, want.ready) : undefined;
+    if (want === undefined || likeness === 'other') changes.push({ kind: 'detachVolume', name: has.name });
+    else if (likeness === 'size' && 'ready' in want) changes.push({ kind: 'updateVolume', volume: want.ready });
+  }
+  for (const volume of readyOf(desired.volumes)) {
+    if (spec.volumes.some(({ name }) => name === volume.name)) continue;
+    changes.push({ kind: 'attachVolume', volume });
+  }
+  for (const networkInterface of readyOf(desired.networkInterfaces)) {
+    if (spec.networkInterfaces.some(({ name }) => name === networkInterface.name)) continue;
+    changes.push({ kind: 'attachNetworkInterface', networkInterface });
+  }
+  if (spec.power !== power) changes.push({ kind: 'power', power });
+  const annotations = {
+    ...downward.annotations,
+    ...annotationsOf(machine, metadata.generation, networkInterfaceUIDs),
+  };
+  // A runtime may count annotations as a change: its own generation alone is no reason to write them.
+  const followed = [MACHINE_GENERATION, NIC_MAPPING, ...Object.keys(downward.annotations)];
+  const isStale = followed.some((key) => metadata.annotations[key] !== annotations[key]);
+  if (isStale) changes.push({ kind: 'annotate', annotations: { ...metadata.annotations, ...annotations } });
+  return changes;
+}
+
+/** What is attached stays while what should take its place, or the same, is not ready. */
+function isKept<T>(want: Needed<T> | undefined, isSame: (ready: T) => boolean): boolean {
+  return want !== undefined && ('why' in want || isSame(want.ready));
+}
+
+function readyOf<T>(all: ReadonlyMap<string, Needed<T>>): T[] {
+  return [...all.values()].flatMap((one) => ('ready' in one ? [one.ready] : []));
+}
+
+/** Of the Machine at this generation; NetworkInterfaces that are not known are left out. */
+function annotationsOf(
+  machine: IronCoreMachine,
+  runtimeGeneration: bigint,
+  uids: ReadonlyMap<string, string>,
+): Readonly<Record<string, string>> {
+  const { networkInterfaces = [] } = machine.spec;
+  const mapping = networkInterfaces
+    .map((entry) => ({ entry: entry.name, name: networkInterfaceNameOf(machine, entry) }))
+    .flatMap(({ entry, name }) => {
+      const uid = uids.get(name);
+      return uid === undefined ? [] : [[entry, { name, uid }] as const];
+    })
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    [MACHINE_GENERATION]: String(machine.metadata.generation ?? 0),
+    [RUNTIME_GENERATION]: String(runtimeGeneration),
+    [NIC_MAPPING]: JSON.stringify(Object.fromEntries(mapping)),
+  };
+}

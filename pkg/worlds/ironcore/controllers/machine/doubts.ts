@@ -1,0 +1,77 @@
+import type { IronCoreMachine } from '../../api/machine.ts';
+import { CREATION_SENT_ANNOTATION, CREATION_SENT_TO_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
+import { isBeingDeleted } from '../../../../apis/meta.ts';
+import { fromTimestamp } from '../../../../base/clock/clock.ts';
+import { next } from '../../../../work/reconcile/result.ts';
+import type { Collaborators, MachineStep } from './machine-pass.ts';
+import { recipientOf } from './missing-machines.ts';
+import { runtimeIDOf } from './runtime-id.ts';
+import type { DeletionIntent } from './uncertainty.ts';
+
+/** Does nothing while another runtime answers than the one that has the machine, or that its creation was sent to. */
+export const rightRuntime = ({
+  missing,
+  rechecks,
+  waiting,
+}: Pick<Collaborators, 'missing' | 'rechecks' | 'waiting'>): MachineStep => ({
+  name: 'right-runtime',
+  async run(pass) {
+    const { observed, poolName, runtime, existing, answering, signal } = pass;
+    if (existing.length > 0) rechecks.release(observed.metadata.uid);
+    else if (answering !== undefined) {
+      const doubt = missing.wrongRuntime(observed, poolName, answering);
+      if (doubt !== undefined) return await waiting.hold(pass, doubt);
+    } else if (wasSent(observed)) {
+      const { name } = await runtime.version(signal);
+      const doubt = missing.sentElsewhere(observed, poolName, recipientOf(name, runtime));
+      if (doubt !== undefined) return await waiting.hold(pass, doubt);
+    }
+    return next;
+  },
+});
+
+type CertaintyDeps = Pick<
+  Collaborators,
+  'missing' | 'rechecks' | 'waiting' | 'uncertainty' | 'deletionNotes' | 'sightings'
+>;
+
+/**
+ * Finds out whether it is certain what there is, and notes what is known of a deletion. Does nothing while the runtime shows too few of the
+ * pool's machines to be believed: before anything is given back, made anew, or ended.
+ */
+export const certainty = (deps: CertaintyDeps): MachineStep => ({
+  name: 'certainty',
+  async run(pass) {
+    const { missing, rechecks, waiting, uncertainty, deletionNotes } = deps;
+    const { observed, poolName, runtime, existing, signal } = pass;
+    const { uid, annotations } = observed.metadata;
+    if (existing.length > 0) {
+      uncertainty.forget(uid);
+      missing.found(observed);
+      return next;
+    }
+    if ((observed.status?.machineID ?? '') !== '') uncertainty.vanished(uid, intentOf(deps, observed));
+    else uncertainty.recall(uid, fromTimestamp(annotations?.[CREATION_SENT_ANNOTATION]));
+    const isCertain = uncertainty.leftMs(uid) === 0;
+    await deletionNotes.write(observed, missing.deletionOf(observed), signal);
+    if (!missing.isMissed(observed) || !(isCertain || rechecks.isHeld(uid))) return next;
+    const doubt = await missing.lost(observed, poolName, runtime, signal);
+    if (doubt !== undefined) return await waiting.hold(pass, doubt);
+    // What a runtime that is believed again shows may come one after the other, and the last pass may have been a minute ago.
+    if (rechecks.release(uid)) uncertainty.distrusted(uid);
+    return next;
+  },
+});
+
+function intentOf({ sightings, missing }: CertaintyDeps, observed: IronCoreMachine): DeletionIntent {
+  const id = runtimeIDOf(observed);
+  // Somebody else has told it to go, such as its provider.
+  if (id !== '' && sightings.vouchesFor(observed.spec.machinePoolRef?.name ?? '', { id })) return 'going';
+  if (!isBeingDeleted(observed)) return 'stay';
+  return missing.isExpected(observed) ? 'going' : 'go';
+}
+
+/** Whether a creation was sent of which nobody knows what became. */
+function wasSent({ metadata, status }: IronCoreMachine): boolean {
+  return (status?.machineID ?? '') === '' && metadata.annotations?.[CREATION_SENT_TO_ANNOTATION] !== undefined;
+}

@@ -1,0 +1,125 @@
+import type { IronCoreMachine } from '../../api/machine.ts';
+import type { IronCoreMachinePool } from '../../api/machine-pool.ts';
+import { isBeingDeleted } from '../../../../apis/meta.ts';
+import type { Lister } from '../../../../kube/cache/lister.ts';
+import { RuntimeError } from '../../runtime/error.ts';
+import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
+import { isDenial } from '../../../../kube/client/errors.ts';
+import { ironCoreMachines } from '../../api/resources.ts';
+import { Finalizer } from '../../../../work/reconcile/finalizer.ts';
+import { runSteps, stop, waitFor, type StepResult } from '../../../../work/reconcile/result.ts';
+import type { PoolClaims } from '../pool-claims.ts';
+import type { ServedPools } from '../served-pools.ts';
+import { act } from './act.ts';
+import { Claiming, type ClaimingDeps } from './claiming.ts';
+import { DeletionNotes } from './deletion-notes.ts';
+import { certainty, rightRuntime } from './doubts.ts';
+import type { KeptUses } from './kept-uses.ts';
+import { IRONCORE_MACHINE_FINALIZER } from './keys.ts';
+import { deletionLeftText, leftToOthers } from './left-to-others.ts';
+import type { Collaborators, MachineStep } from './machine-pass.ts';
+import { MissingMachines, type MissingMachinesDeps } from './missing-machines.ts';
+import { needs } from './needs.ts';
+import { observe } from './observe.ts';
+import { prepare } from './prepare.ts';
+import { Rechecks } from './rechecks.ts';
+import { Reports, type ReportsDeps } from './reports.ts';
+import type { Rivals } from './rivals.ts';
+import { RuntimeClasses } from './runtime-classes.ts';
+import type { Sightings } from './sightings.ts';
+import type { SurroundingsDeps } from './surroundings.ts';
+import { Uncertainty } from './uncertainty.ts';
+import { Waiting } from './waiting.ts';
+import { yieldToRival } from './yield-to-rival.ts';
+
+export interface IronCoreMachineControllerDeps
+  extends SurroundingsDeps, ReportsDeps, MissingMachinesDeps, Omit<ClaimingDeps, 'reports'> {
+  /** Index: `pool`. */
+  readonly machines: Lister<IronCoreMachine>;
+  readonly pools: Lister<IronCoreMachinePool>;
+  readonly keptUses: Pick<KeptUses, 'whyNot' | 'holderOf'>;
+  readonly sightings: Pick<Sightings, 'saw' | 'has' | 'vouchesFor' | 'remembers' | 'deletionSent'>;
+  /** Pools that nobody else serves: of others nothing is touched. */
+  readonly served: Pick<ServedPools, 'has'>;
+  readonly claims: Pick<PoolClaims, 'ownOf'>;
+  readonly rivals: Pick<Rivals, 'has' | 'whyNot'>;
+  /** By pool. Machines of others are not looked at. */
+  readonly runtimes: ReadonlyMap<string, PoolRuntime>;
+  /** Value of the label of Machines that are looked after; empty: all are. */
+  readonly watchFilter: string;
+  readonly writer: ClaimingDeps['writer'];
+  /** Something is on its way at the runtime of a pool: it is to be looked at soon. */
+  readonly hurry: (pool: string) => void;
+}
+
+/**
+ * Makes Machines real at the runtimes of their pools. A pass looks at everything, decides one thing, does it, and tells. It writes as it goes:
+ * whoever comes after this process has to know of a request before it is sent.
+ */
+export class IronCoreMachineController {
+  readonly #deps: IronCoreMachineControllerDeps;
+  readonly #finalizer: Finalizer<IronCoreMachine>;
+  readonly #reports: Reports;
+  readonly #steps: readonly MachineStep[];
+
+  constructor(deps: IronCoreMachineControllerDeps) {
+    this.#deps = deps;
+    this.#finalizer = new Finalizer(deps.writer, ironCoreMachines, IRONCORE_MACHINE_FINALIZER);
+    this.#reports = new Reports(deps);
+    const reports = this.#reports;
+    const uncertainty = new Uncertainty(deps);
+    const missing = new MissingMachines(deps);
+    const rechecks = new Rechecks();
+    const given: Collaborators = {
+      ...deps,
+      finalizer: this.#finalizer,
+      reports,
+      uncertainty,
+      missing,
+      rechecks,
+      runtimeClasses: new RuntimeClasses(deps.clock),
+      waiting: new Waiting({ rechecks, uncertainty, reports }),
+      deletionNotes: new DeletionNotes({ ...deps, missing }),
+      claiming: new Claiming({ ...deps, reports }),
+    };
+    this.#steps = [
+      prepare(given),
+      needs(given),
+      observe(given),
+      yieldToRival(given),
+      rightRuntime(given),
+      certainty(given),
+      act(given),
+    ];
+  }
+
+  /** One pass over one Machine. What it throws is retried with back-off. */
+  async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
+    const { machines, pools, runtimes, served } = this.#deps;
+    const observed = machines.get(key);
+    const poolName = observed?.spec.machinePoolRef?.name ?? '';
+    const runtime = runtimes.get(poolName);
+    if (observed === undefined || runtime === undefined) return stop;
+    if (!served.has(poolName)) return waitFor('the pool to be served by this process');
+    const isHeld = this.#finalizer.holds(observed);
+    const isGoing = isBeingDeleted(observed);
+    const left = leftToOthers(observed, this.#deps.watchFilter);
+    if (left !== undefined) {
+      if (isGoing && isHeld) this.#reports.event(observed, 'Warning', 'ManagedByAnother', deletionLeftText(left));
+      return stop;
+    }
+    if (isGoing && !isHeld) return stop;
+    const pool = pools.get(poolName);
+    if (pool === undefined && !isGoing) return waitFor('the MachinePool to be created');
+    const poolUID = pool?.metadata.uid ?? '';
+    const pass = { observed, isGoing, poolName, poolUID, runtime, signal, existing: [], answering: undefined };
+    try {
+      return await runSteps(this.#steps, pass);
+    } catch (err) {
+      if (isDenial(err) && !signal.aborted) await this.#reports.reportRefusal(observed, err, signal);
+      if (err instanceof RuntimeError && !signal.aborted)
+        await this.#reports.reportTrouble(observed, poolName, err, signal);
+      throw err;
+    }
+  }
+}

@@ -1,0 +1,303 @@
+import type { IronCoreMachine } from '../../api/machine.ts';
+import type { IronCoreMachinePool } from '../../api/machine-pool.ts';
+import {
+  CREATION_SENT_ANNOTATION,
+  CREATION_SENT_TO_ANNOTATION,
+  GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
+} from '../../../../apis/machine/v1alpha1/labels.ts';
+import { isBeingDeleted } from '../../../../apis/meta.ts';
+import type { Lister } from '../../../../kube/cache/lister.ts';
+import type { Clock } from '../../../../base/clock/clock.ts';
+import { BoundedMap } from '../../../../kube/events/bounded-map.ts';
+import type { ObjectEvents } from '../../../../kube/events/event-sink.ts';
+import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
+import { giveUpHint, releaseOf, type Release } from '../../../../controllers/vms/orphan-release.ts';
+import { deletionNoteOf, type DeletionNote } from './deletion-note.ts';
+import { runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
+import { listRuntimeMachines, type Sightings } from './sightings.ts';
+
+/** What is known of machines that are missing comes from here. */
+export interface MissingMachinesDeps {
+  /** Index: `pool`. */
+  readonly machines: Lister<IronCoreMachine>;
+  readonly pools: Lister<IronCoreMachinePool>;
+  readonly poolRecorder: ObjectEvents<IronCoreMachinePool>;
+  readonly sightings: Pick<Sightings, 'saw' | 'vouchesFor' | 'remembers'>;
+  readonly clock: Clock;
+}
+
+/** Why nothing is done for a Machine although the runtime shows no machine of it. */
+export interface Doubt {
+  readonly reason: (typeof REASONS)[number];
+  readonly message: string;
+  /** When it ends by itself, if nothing changes; undefined: never. */
+  readonly leftMs?: number;
+}
+
+const REASONS = ['WrongRuntime', 'MachinesLost'] as const;
+
+/** Whether its status says that nothing is done for a Machine because of such a doubt. */
+export function isHeldAsMissing({ status }: IronCoreMachine): boolean {
+  return (status?.conditions ?? []).some(
+    ({ type, reason }) => type === 'Ready' && REASONS.some((doubt) => doubt === reason),
+  );
+}
+
+/** More machines that vanish at once are no mishap: the runtime has lost its state, or is another one, and what it had may come back. */
+const MOST_LOST = 5;
+/** So many, if they are all. */
+const FEWEST_OF_ALL = 2;
+/** For so long many that vanish at once are not believed to be gone, although the runtime is the same process as when it showed them. */
+const MANY_MS = 60_000;
+/** For so long what is missing holds other Machines of the pool, too, without another list. */
+const LIST_MS = 5_000;
+/** So many are remembered; of the oldest only what is noted at them counts. */
+const CAPACITY = 65_536;
+
+/** How many machines of a pool should be at its runtime, and how many of those it does not show. */
+interface Shortage {
+  readonly recorded: number;
+  readonly missing: number;
+  /** By which the runtime has said so. */
+  readonly connection: number | undefined;
+}
+
+/** Whether so many are missing that the runtime is not believed. */
+function isTooMany({ recorded, missing }: Pick<Shortage, 'recorded' | 'missing'>): boolean {
+  return missing > MOST_LOST || (missing >= FEWEST_OF_ALL && missing === recorded);
+}
+
+/**
+ * Whether it is believed that a machine is gone which the runtime does not show. A runtime that was started anew without its state, or one
+ * at whose address another one answers, shows none either, and what used a volume goes on using it. So it is asked who it is, and a machine
+ * counts as gone if it was told to go, as deletion-note.ts has it, or if few others are missing and it was seen to go, or there, by the
+ * connection that does not show it any more.
+ */
+export class MissingMachines {
+  readonly #deps: MissingMachinesDeps;
+  /** What this process knows of deletions, by UID and time: newer than what their Machines say. */
+  readonly #notes = new BoundedMap<string, DeletionNote>(CAPACITY);
+  /** By pool, the last list of all machines. */
+  readonly #lists = new Map<string, { readonly sinceMs: number; readonly seen: Promise<Shortage> }>();
+  /** By pool, what was told last. */
+  readonly #reported = new Map<string, string>();
+  /** By UID, since when a machine has been missing as one of many that the same process at the other end has shown before. */
+  readonly #amongManySinceMs = new BoundedMap<string, number>(CAPACITY);
+
+  constructor(deps: MissingMachinesDeps) {
+    this.#deps = deps;
+  }
+
+  /** What became of the deletion of its machine, whether or not that could be written. */
+  deletion(machine: IronCoreMachine, note: DeletionNote): void {
+    this.#notes.set(deletionKey(machine), note);
+  }
+
+  /** Its machine is shown: what was missing, if it was, counts for nothing any more. */
+  found({ metadata: { uid } }: IronCoreMachine): void {
+    this.#amongManySinceMs.delete(uid);
+  }
+
+  /** What is known of the deletion of its machine. */
+  deletionOf(machine: IronCoreMachine): DeletionNote {
+    return isBeingDeleted(machine) ? (this.#notes.get(deletionKey(machine)) ?? deletionNoteOf(machine)) : 'none';
+  }
+
+  /** Whether that its machine is not there is no news. */
+  isExpected(machine: IronCoreMachine): boolean {
+    return this.deletionOf(machine) === 'accepted';
+  }
+
+  /** Whether that its machine is not there may be wrong: it had one, or one may have been made for what is being deleted. */
+  isMissed(machine: IronCoreMachine): boolean {
+    if (this.isExpected(machine)) return false;
+    if ((machine.status?.machineID ?? '') !== '') return true;
+    return isBeingDeleted(machine) && machine.metadata.annotations?.[CREATION_SENT_ANNOTATION] !== undefined;
+  }
+
+  /** Whether another runtime answers than the one that has its machine. `answering` is the name of the one that does. */
+  wrongRuntime(machine: IronCoreMachine, poolName: string, answering: string): Doubt | undefined {
+    const right = runtimeNameOf(machine);
+    if (right === '' || right === answering) return undefined;
+    const release = this.#releaseOf(machine, poolName);
+    if (release === 'given') return undefined;
+    const who = `MachinePool ${poolName} is served by runtime ${answering}, which does not have the machines of runtime ${right}`;
+    const what =
+      'Not creating, deleting or releasing anything for such Machines. Check the addresses of --ironcore-pool for a mix-up. ' +
+      giveUpHint(release, poolRef(poolName));
+    const pool = this.#deps.pools.get(poolName);
+    if (pool !== undefined && this.#reported.get(poolName) !== who) {
+      this.#reported.set(poolName, who);
+      const message = `${who}. ${what}`;
+      this.#deps.poolRecorder.event({ object: pool, type: 'Warning', reason: 'WrongRuntime', message });
+    }
+    return { reason: 'WrongRuntime', message: `${who} (${machine.status?.machineID ?? ''}). ${what}` };
+  }
+
+  /**
+   * Whether a creation that nobody has answered was sent to another runtime than the one that answers: `here`, as `recipientOf` has it. Its
+   * machine may be there, and this one never shows it.
+   */
+  sentElsewhere(machine: IronCoreMachine, poolName: string, here: string): Doubt | undefined {
+    const { [CREATION_SENT_TO_ANNOTATION]: recipient = here } = machine.metadata.annotations ?? {};
+    if (recipient === here || (machine.status?.machineID ?? '') !== '') return undefined;
+    const release = this.#releaseOf(machine, poolName);
+    if (release === 'given') return undefined;
+    const message =
+      `A creation without an answer was sent to runtime ${recipient}, but MachinePool ${poolName} now has ${here}: a machine may exist at the ` +
+      'former. Not creating or releasing anything here. Check the addresses of --ironcore-pool for a mix-up. ' +
+      giveUpHint(release, machineRef(machine));
+    return { reason: 'WrongRuntime', message };
+  }
+
+  /**
+   * Whether too many machines of the pool are missing in the runtime's whole list, whatever it makes of labels, or nothing but that says that
+   * this one is gone. Throws RuntimeError.
+   */
+  async lost(
+    machine: IronCoreMachine,
+    poolName: string,
+    runtime: Pick<PoolRuntime, 'version' | 'machines'>,
+    signal: AbortSignal,
+  ): Promise<Doubt | undefined> {
+    const { recorded, missing, connection } = await this.#shortage(poolName, runtime, signal);
+    const isMany = isTooMany({ recorded, missing });
+    const note = this.deletionOf(machine);
+    const isVouchedFor = this.#isVouchedFor(machine, poolName, connection);
+    if (this.#isBelieved(machine, poolName, { note, isMany, isVouchedFor, connection })) return undefined;
+    const release = this.#releaseOf(machine, poolName);
+    if (release === 'given') return undefined;
+    const { machineID = '' } = machine.status ?? {};
+    const { uid } = machine.metadata;
+    if (!isVouchedFor) this.#amongManySinceMs.delete(uid);
+    else if (note === 'none') {
+      const nowMs = this.#deps.clock.monotonicMs();
+      const sinceMs = this.#amongManySinceMs.get(uid) ?? nowMs;
+      this.#amongManySinceMs.set(uid, sinceMs);
+      const leftMs = sinceMs + MANY_MS - nowMs;
+      if (leftMs <= 0) return undefined;
+      const message =
+        `The runtime does not list ${missing} of ${recorded} machines of MachinePool ${poolName}, including this one, which it listed before over ` +
+        `the same connection. If this persists for ${MANY_MS / 1_000} s, they are considered gone`;
+      return { reason: 'MachinesLost', message, leftMs };
+    }
+    if (note !== 'none') {
+      const answer = note === 'sent' ? 'no answer was recorded' : 'has not answered';
+      const message =
+        `The runtime was asked to delete ${machineID === '' ? 'its machine' : machineID}, and ${answer}; since then it was restarted, and does not ` +
+        `list ${missing} of ${recorded} machines of MachinePool ${poolName} whose deletion it has not accepted. Waiting for it to list this one, ` +
+        'which is then deleted, or a younger one that existed beside it. If the runtime has lost its state, or has an older one, restore it. ' +
+        giveUpHint(release, machineRef(machine));
+      return { reason: 'MachinesLost', message };
+    }
+    if (!isMany) {
+      const message =
+        `The runtime does not list ${machineID}, and its deletion was not observed. Not creating, deleting or releasing anything for it, ` +
+        'because the runtime, or the process that serves the pool, was restarted since then. Check whether the runtime has lost its state, or has an older ' +
+        `one, and restore it. ${giveUpHint(release, machineRef(machine))}`;
+      return { reason: 'MachinesLost', message };
+    }
+    const message =
+      `The runtime does not list ${missing} of ${recorded} machines of MachinePool ${poolName} whose deletion it has not accepted. Not creating, ` +
+      'deleting or releasing anything for them. Check whether it has lost its state, or is another one of that name, and restore them. ' +
+      giveUpHint(release, poolRef(poolName));
+    return { reason: 'MachinesLost', message };
+  }
+
+  /** Whether its machine was seen going, or there by the connection that does not show it any more. */
+  #isVouchedFor(machine: IronCoreMachine, poolName: string, connection: number | undefined): boolean {
+    const id = runtimeIDOf(machine);
+    const what = id === '' ? { uid: machine.metadata.uid } : { id };
+    return this.#deps.sightings.vouchesFor(poolName, what, connection);
+  }
+
+  /** Whether a machine is gone that the runtime does not show. */
+  #isBelieved(
+    machine: IronCoreMachine,
+    poolName: string,
+    {
+      note,
+      isMany,
+      isVouchedFor,
+      connection,
+    }: Pick<Shortage, 'connection'> & {
+      readonly note: DeletionNote;
+      readonly isMany: boolean;
+      readonly isVouchedFor: boolean;
+    },
+  ): boolean {
+    const { sightings } = this.#deps;
+    const id = runtimeIDOf(machine);
+    // Whoever has told it to go, be it the provider: it was seen going, and however many were.
+    const wasGoing = id !== '' && sightings.vouchesFor(poolName, { id });
+    if (note === 'none') return wasGoing || (!isMany && (id === '' || isVouchedFor));
+    // Many may have been told to go at once, and the same process at the other end, or what it still has, says that it has lost nothing.
+    if (isVouchedFor || (id !== '' && sightings.remembers(poolName, id, connection))) return true;
+    return note === 'sent' && !isMany;
+  }
+
+  /** What is missing at the runtime of a pool. One list is enough for all Machines to be held; before one of them is given up there is another. */
+  async #shortage(
+    poolName: string,
+    runtime: Pick<PoolRuntime, 'version' | 'machines'>,
+    signal: AbortSignal,
+  ): Promise<Shortage> {
+    const { clock } = this.#deps;
+    const last = this.#lists.get(poolName);
+    if (last !== undefined && clock.monotonicMs() - last.sinceMs < LIST_MS) {
+      const found = await last.seen.catch(() => undefined); // Whoever has asked tells.
+      if (found !== undefined && isTooMany(found)) return found;
+    }
+    const seen = this.#list(poolName, runtime, signal);
+    this.#lists.set(poolName, { sinceMs: clock.monotonicMs(), seen });
+    return await seen;
+  }
+
+  async #list(
+    poolName: string,
+    runtime: Pick<PoolRuntime, 'version' | 'machines'>,
+    signal: AbortSignal,
+  ): Promise<Shortage> {
+    const { machines, sightings } = this.#deps;
+    // Before the list: what is made meanwhile is not missing there.
+    const inPool = machines.byIndex('pool', poolName);
+    const shown = await listRuntimeMachines(runtime, {}, signal);
+    sightings.saw(poolName, shown);
+    const ids = new Set(shown.machines.map(({ metadata }) => metadata.id));
+    const known = inPool
+      .filter((one) => !this.isExpected(one))
+      .map(runtimeIDOf)
+      // That one is gone which was seen going is no news either.
+      .filter((id) => id !== '' && (ids.has(id) || !sightings.vouchesFor(poolName, { id })));
+    const missing = known.filter((id) => !ids.has(id)).length;
+    return { recorded: known.length, missing, connection: shown.connection };
+  }
+
+  /** What the pool allows for all of its Machines, or the Machine for itself. */
+  #releaseOf(machine: IronCoreMachine, poolName: string): Release {
+    const nowMs = this.#deps.clock.now();
+    const own = releaseOf(machine, nowMs, GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION);
+    const pool = this.#deps.pools.get(poolName);
+    if (own === 'given' || pool === undefined) return own;
+    const ofPool = releaseOf(pool, nowMs, GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION);
+    return ofPool === 'none' ? own : ofPool;
+  }
+}
+
+/** A Machine that came back with a backup has another machine by the time it is deleted again. */
+function deletionKey({ metadata: { uid, deletionTimestamp = '' } }: IronCoreMachine): string {
+  return `${uid} ${deletionTimestamp}`;
+}
+
+function poolRef(name: string): Parameters<typeof giveUpHint>[1] {
+  return { kind: 'machinepools.compute.ironcore.dev', metadata: { name } };
+}
+
+function machineRef({ metadata: { name, namespace } }: IronCoreMachine): Parameters<typeof giveUpHint>[1] {
+  return { kind: 'machines.compute.ironcore.dev', metadata: { name, ...(namespace !== undefined && { namespace }) } };
+}
+
+/** A runtime in words that are the same whenever it is asked: its name, and where it is. */
+export function recipientOf(name: string, { address }: Pick<PoolRuntime, 'address'>): string {
+  return `${name} at ${address}`;
+}

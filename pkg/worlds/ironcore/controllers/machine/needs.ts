@@ -1,0 +1,60 @@
+import { CREATION_SENT_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
+import { next } from '../../../../work/reconcile/result.ts';
+import { waitsOf } from './decision.ts';
+import { desiredRuntimeMachine, type DesiredMachine } from './desired-machine.ts';
+import type { Collaborators, MachinePass, MachineStep } from './machine-pass.ts';
+import { surroundingsOf, type SurroundingsDeps } from './surroundings.ts';
+
+type DesiredDeps = SurroundingsDeps & Pick<Collaborators, 'runtimeClasses'>;
+type Deps = DesiredDeps & Pick<Collaborators, 'claiming' | 'waiting' | NewDep>;
+type NewDep = 'rechecks' | 'uncertainty' | 'rivals' | 'sightings';
+
+/** Nothing is missing. */
+export const NOTHING: DesiredMachine = {
+  runtimeClass: { ready: '' },
+  ignition: { ready: new Uint8Array() },
+  volumes: new Map(),
+  networkInterfaces: new Map(),
+  hostname: undefined,
+  ignored: undefined,
+};
+
+/** Waits with a Machine that nothing was ever made for: it is looked for at the runtime when it has all that it needs. */
+export const needs = (deps: Deps): MachineStep => ({
+  name: 'needs',
+  async run(pass) {
+    if (pass.isGoing || !isNew(deps, pass)) return next;
+    await deps.claiming.claim(pass.observed, [], false, pass.signal);
+    const waits = waitsOf({ desired: await desiredOf(deps, pass, false) });
+    return waits.length > 0 ? await deps.waiting.wait(pass, waits) : next;
+  },
+});
+
+/** Whether nothing says that there is, or may be, a machine of the Machine. */
+function isNew(
+  { rechecks, uncertainty, rivals, sightings }: Pick<Collaborators, NewDep>,
+  { observed: { metadata, status }, poolName }: MachinePass,
+): boolean {
+  const { uid, annotations } = metadata;
+  return (
+    (status?.machineID ?? '') === '' &&
+    annotations?.[CREATION_SENT_ANNOTATION] === undefined &&
+    !rechecks.isHeld(uid) &&
+    uncertainty.leftMs(uid) === 0 &&
+    rivals.has(poolName) &&
+    rivals.whyNot(poolName) === undefined &&
+    !sightings.has(poolName, uid)
+  );
+}
+
+/** What the Machine is to be at the runtime, and what it needs for that. Of a machine that is there neither its class changes nor what it was started with. */
+export async function desiredOf(
+  deps: DesiredDeps,
+  { observed, poolName, runtime, signal }: MachinePass,
+  isThere: boolean,
+): Promise<DesiredMachine> {
+  const classes = isThere ? [] : await deps.runtimeClasses.of(poolName, runtime, signal);
+  const wanted = desiredRuntimeMachine(observed, await surroundingsOf(observed, classes, deps, signal));
+  const { runtimeClass, ignition } = NOTHING;
+  return isThere ? { ...wanted, runtimeClass, ignition } : wanted;
+}

@@ -1,0 +1,101 @@
+import { networkInterfaceNameOf, volumeNameOf, type IronCoreMachine } from '../../api/machine.ts';
+import type { DownwardAPI } from '../../api/downward-api.ts';
+import type { IronCoreMachineClass } from '../../api/machine-class.ts';
+import type { IronCoreNetwork, IronCoreNetworkInterface, IronCorePrefix } from '../../api/network-interface.ts';
+import type { IronCoreVolume } from '../../api/volume.ts';
+import { controllerOf, keyBeside, type KubeObject } from '../../../../apis/meta.ts';
+import type { Lister } from '../../../../kube/cache/lister.ts';
+import type { RuntimeClass } from '../../runtime/runtime.ts';
+import type { Reader } from '../../../../kube/client/client.ts';
+import { ApiError, ignoreNotFound } from '../../../../kube/client/errors.ts';
+import { secrets } from '../../../../kube/client/resource.ts';
+import type { Resource } from '../../../../apis/resource.ts';
+import { ironCorePrefixes } from '../../api/resources.ts';
+import type { KeptUses } from './kept-uses.ts';
+import type { OptionalSecretData, Surroundings } from './desired-machine.ts';
+
+export interface SurroundingsDeps {
+  readonly classes: Lister<IronCoreMachineClass>;
+  readonly volumes: Lister<IronCoreVolume>;
+  readonly networkInterfaces: Lister<IronCoreNetworkInterface>;
+  readonly networks: Lister<IronCoreNetwork>;
+  readonly keptUses: Pick<KeptUses, 'holderOf'>;
+  readonly downwardAPI: DownwardAPI;
+  /** Contents of Secrets are not kept in memory. */
+  readonly reader: Pick<Reader, 'get'>;
+}
+
+/** Reads all that a Machine names. */
+export async function surroundingsOf(
+  machine: IronCoreMachine,
+  runtimeClasses: readonly RuntimeClass[],
+  { classes, volumes, networkInterfaces, networks, keptUses, downwardAPI, reader }: SurroundingsDeps,
+  signal: AbortSignal,
+): Promise<Surroundings> {
+  const beside = (name: string): string => keyBeside(machine, name);
+  const { namespace = '' } = machine.metadata;
+  const read = async <T extends KubeObject>(resource: Resource<T>, name: string): Promise<T | undefined> =>
+    await reader.get(resource, { namespace, name }, { signal }).catch(ignoreNotFound);
+
+  const data = new Map<string, OptionalSecretData>();
+  for (const name of secretNames(machine, (of) => volumes.get(beside(of)))) {
+    const found = await read(secrets, name);
+    data.set(name, found && decoded(found.data ?? {}));
+  }
+  const addresses = new Map<string, string | undefined>();
+  for (const { nic, prefix } of prefixNames(machine, (of) => networkInterfaces.get(beside(of)))) {
+    const found = await read(ironCorePrefixes, prefix).catch(unlessServed);
+    if (found !== undefined && controllerOf(found)?.uid === nic.metadata.uid) addresses.set(prefix, addressOf(found));
+  }
+  return {
+    downwardAPI,
+    machineClass: classes.get(machine.spec.machineClassRef.name),
+    runtimeClasses,
+    secret: (name) => data.get(name),
+    volume: (name) => volumes.get(beside(name)),
+    networkInterface: (name) => networkInterfaces.get(beside(name)),
+    network: (name) => networks.get(beside(name)),
+    prefixAddress: (name) => addresses.get(name),
+    keeperOf: (handle) => keptUses.holderOf(handle),
+  };
+}
+
+function secretNames(machine: IronCoreMachine, volumeOf: (name: string) => IronCoreVolume | undefined): Set<string> {
+  const { ignitionRef, volumes = [] } = machine.spec;
+  const ofVolumes = volumes.flatMap((entry) => {
+    const name = volumeNameOf(machine, entry);
+    const volume = name === undefined ? undefined : volumeOf(name);
+    // Keys of volumes that are another's are none of ours to read.
+    if (volume?.spec?.claimRef?.uid !== machine.metadata.uid) return [];
+    return [volume.status?.access?.secretRef?.name, volume.spec.encryption?.secretRef?.name];
+  });
+  return new Set([ignitionRef?.name, ...ofVolumes].filter((name) => name !== undefined));
+}
+
+function prefixNames(
+  machine: IronCoreMachine,
+  nicOf: (name: string) => IronCoreNetworkInterface | undefined,
+): readonly { readonly nic: IronCoreNetworkInterface; readonly prefix: string }[] {
+  return (machine.spec.networkInterfaces ?? []).flatMap((entry) => {
+    const name = networkInterfaceNameOf(machine, entry);
+    const nic = nicOf(name);
+    if (nic === undefined) return [];
+    return (nic.spec?.ips ?? []).flatMap(({ value }, at) =>
+      value === undefined ? [{ nic, prefix: `${name}-${at}` }] : [],
+    );
+  });
+}
+
+/** Where there are no prefixes at all, none is allocated: an unknown path is another answer than an unknown object. */
+function unlessServed(err: unknown): undefined {
+  if (!ApiError.is(err, 'NotServed')) throw err;
+}
+
+/** The address at which an allocated prefix begins. */
+function addressOf({ spec, status }: IronCorePrefix): string | undefined {
+  return status?.phase === 'Allocated' ? spec?.prefix?.split('/')[0] : undefined;
+}
+
+function decoded(data: Readonly<Record<string, string>>): Readonly<Record<string, Uint8Array>> {
+  return Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text, 'base64')]));
+}

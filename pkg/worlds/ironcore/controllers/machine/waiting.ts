@@ -1,0 +1,50 @@
+import type { IronCoreMachine, IronCoreMachineStatus } from '../../api/machine.ts';
+import { isBeingDeleted } from '../../../../apis/meta.ts';
+import type { RuntimeMachine } from '../../runtime/runtime.ts';
+import { requeue, type StepResult } from '../../../../work/reconcile/result.ts';
+import type { Wait } from './decision.ts';
+import type { Collaborators, MachinePass } from './machine-pass.ts';
+import type { Doubt } from './missing-machines.ts';
+import type { MachineProblem } from './status.ts';
+
+type Deps = Pick<Collaborators, 'rechecks' | 'uncertainty' | 'reports'>;
+
+/** Ends passes that do nothing for their Machine: it says why, and when that is looked for again. */
+export class Waiting {
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** Something that the Machine needs is missing. */
+  async wait(pass: MachinePass, waits: readonly Wait[]): Promise<StepResult> {
+    await this.#deps.reports.report(pass.observed, { waits }, pass.signal);
+    return this.again(pass, waits);
+  }
+
+  /** The same, where the status says so already. */
+  again({ observed }: MachinePass, waits: readonly Wait[]): StepResult {
+    const { afterMs, text } = this.#deps.rechecks.wait(observed.metadata.uid, waits);
+    return requeue(afterMs, text);
+  }
+
+  /** The runtime is not believed, or not ours: the look begins anew when that has ended. */
+  async hold(
+    { observed, signal }: MachinePass,
+    { leftMs, ...problem }: MachineProblem & Pick<Doubt, 'leftMs'>,
+    seen?: RuntimeMachine,
+  ): Promise<StepResult> {
+    const { rechecks, uncertainty, reports } = this.#deps;
+    const { uid } = observed.metadata;
+    const afterMs = rechecks.hold(uid, leftMs);
+    uncertainty.distrusted(uid);
+    await reports.report(observed, { problem, seen }, signal, seen === undefined ? notRunning(observed) : {});
+    return requeue(afterMs, problem.message);
+  }
+}
+
+/** The state of a Machine whose machine is not there, as far as the runtime shows: it was running perhaps. */
+export function notRunning(observed: IronCoreMachine): Partial<IronCoreMachineStatus> {
+  return { state: isBeingDeleted(observed) ? 'Terminating' : 'Pending' };
+}

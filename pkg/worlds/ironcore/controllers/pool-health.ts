@@ -1,0 +1,88 @@
+import { POOL_LEASE_NAMESPACE, readyCondition, type IronCoreMachinePool } from '../api/machine-pool.ts';
+import { isBeingDeleted, refOf } from '../../../apis/meta.ts';
+import type { Lease } from '../../../apis/wire.ts';
+import type { Lister } from '../../../kube/cache/lister.ts';
+import { type Clock } from '../../../base/clock/clock.ts';
+import type { Reader, Writer } from '../../../kube/client/client.ts';
+import { ignoreNotFound } from '../../../kube/client/errors.ts';
+import { statusPatch } from '../../../kube/client/patch.ts';
+import { leases } from '../../../kube/client/resource.ts';
+import { ironCoreMachinePools } from '../api/resources.ts';
+import { dated, withCondition } from '../../../work/reconcile/conditions.ts';
+import { requeue, stop, type StepResult } from '../../../work/reconcile/result.ts';
+import { listenTo, LONGEST_SILENCE_MS, type PoolSilence } from './pool-silence.ts';
+
+export interface PoolHealthDeps {
+  readonly pools: Lister<IronCoreMachinePool>;
+  /** Of POOL_LEASE_NAMESPACE. */
+  readonly poolLeases: Lister<Lease>;
+  readonly reader: Pick<Reader, 'get'>;
+  readonly writer: Pick<Writer, 'patch'>;
+  readonly clock: Clock;
+}
+
+/** Says of a pool that nobody looks after that nothing is known of it: nothing is placed there then, and what is there stays. */
+export class PoolHealth {
+  readonly #deps: PoolHealthDeps;
+  readonly #silences = new Map<string, PoolSilence>();
+
+  constructor(deps: PoolHealthDeps) {
+    this.#deps = deps;
+  }
+
+  /** The API server was away: nobody could show anything, and each pool gets its whole time anew. */
+  forgive(): void {
+    this.#silences.clear();
+  }
+
+  /** One pass over one pool. What it throws is retried with back-off. */
+  async reconcile(name: string, signal: AbortSignal): Promise<StepResult> {
+    const { pools, poolLeases, clock } = this.#deps;
+    const pool = pools.get(name);
+    if (pool === undefined || isBeingDeleted(pool)) {
+      this.#silences.delete(name);
+      return stop;
+    }
+    const seen = this.#listen(pool, poolLeases.get(`${POOL_LEASE_NAMESPACE}/${name}`));
+    const leftMs = seen.sinceMs + LONGEST_SILENCE_MS - clock.monotonicMs();
+    if (leftMs > 0) return requeue(leftMs, 'the next heartbeat of the pool');
+    if (readyCondition(pool)?.status === 'Unknown') return stop;
+    // A watch that has stalled hears nothing either.
+    const live = await this.#readLease(name, signal);
+    if (live?.spec?.renewTime !== seen.renewTime) {
+      this.#listen(pool, live);
+      return requeue(LONGEST_SILENCE_MS, 'the next heartbeat of the pool');
+    }
+    await this.#reportUnknown(pool, signal);
+    return stop;
+  }
+
+  #listen(pool: IronCoreMachinePool, lease: Lease | undefined): PoolSilence {
+    const { name, uid } = pool.metadata;
+    const signs = { renewTime: lease?.spec?.renewTime, ready: readyCondition(pool) };
+    const silence = listenTo(this.#silences.get(name), uid, signs, this.#deps.clock.monotonicMs());
+    this.#silences.set(name, silence);
+    return silence;
+  }
+
+  async #readLease(name: string, signal: AbortSignal): Promise<Lease | undefined> {
+    return await this.#deps.reader
+      .get(leases, { namespace: POOL_LEASE_NAMESPACE, name }, { signal })
+      .catch(ignoreNotFound);
+  }
+
+  async #reportUnknown(pool: IronCoreMachinePool, signal: AbortSignal): Promise<void> {
+    const { writer, clock } = this.#deps;
+    const unknown = {
+      type: 'Ready',
+      status: 'Unknown',
+      reason: 'MachinePoolStatusUnknown',
+      message: `the Lease of the pool has not been renewed for ${LONGEST_SILENCE_MS / 1_000} s`,
+      ...(pool.metadata.generation !== undefined && { observedGeneration: pool.metadata.generation }),
+    } as const;
+    const { conditions } = pool.status ?? {};
+    const current = dated(unknown, conditions, clock.now());
+    const patch = statusPatch(pool, { conditions: withCondition(conditions, current) });
+    await writer.patch('change', ironCoreMachinePools, refOf(pool), patch, { signal }).catch(ignoreNotFound);
+  }
+}

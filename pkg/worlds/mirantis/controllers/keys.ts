@@ -1,0 +1,14 @@
+import { keyOf, type KubeObject } from '../../../apis/meta.ts';
+import { kindKeys } from '../../../work/reconcile/kind-keys.ts';
+
+/** Kinds that the front end serves: one queue for all of them, so that their passes take turns. */
+const KEYS = kindKeys('Machine', 'MachinePool', 'Cluster');
+
+export type FrontEndKind = ReturnType<typeof KEYS.objectOf>['kind'];
+
+export function mirantisQueueKeyOf(kind: FrontEndKind, object: KubeObject): string {
+  return KEYS.queueKeyOf(kind, keyOf(object));
+}
+
+/** The kind, and the key of the object in caches. */
+export const mirantisObjectOf = KEYS.objectOf;
