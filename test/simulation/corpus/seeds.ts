@@ -17,4 +17,10 @@ export const CORPUS: readonly CorpusSeed[] = [
     showed:
       'a Machine that was being created when leadership was suspended waited forever, because what met the closed fence was not tried again',
   },
+  {
+    seed: 7107,
+    world: 'ironcore',
+    showed:
+      'an operator gave up the lost machine of a Machine for an hour, and within that hour the state of its runtime was lost again: a third machine was made',
+  },
 ];

@@ -145,6 +145,7 @@ export const DELETE_ORPHAN_VMS_UNTIL_ANNOTATION = 'safety.machine.sapcloud.io/de
 /**
  * On Machines and MachinePools of IronCore, and on Volumes and NetworkInterfaces that a Machine has claimed: an RFC 3339 time at most 24
  * hours ahead; until then, machines that the runtime does not list are considered deleted, regardless of their number and of the runtime that responds.
+ * Removed from a Machine when its new machine is requested.
  */
 export const GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION = 'safety.machine.sapcloud.io/give-up-missing-machines-until';
 

@@ -1,5 +1,9 @@
 import type { IronCoreMachine } from '../../api/machine.ts';
-import { CREATION_SENT_ANNOTATION, CREATION_SENT_TO_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
+import {
+  CREATION_SENT_ANNOTATION,
+  CREATION_SENT_TO_ANNOTATION,
+  GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
+} from '../../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted, keyOf, refOf } from '../../../../apis/meta.ts';
 import { toTimestamp } from '../../../../base/clock/clock.ts';
 import { GateClosedError } from '../../../../kube/gate/gate.ts';
@@ -59,8 +63,8 @@ export async function createMachine(
 }
 
 /**
- * Notes that a creation is sent to a runtime, or, without one, that none was. Resolves with the Machine as it is now; undefined when it is
- * gone. Throws ApiError.
+ * Notes that a creation is sent to a runtime, or, without one, that none was. Whoever gave up the machine before has allowed one other: if
+ * that is missing some day, it is asked again. Resolves with the Machine as it is now; undefined when it is gone. Throws ApiError.
  */
 async function markCreation(
   { clock, writer }: CreationDeps,
@@ -68,9 +72,11 @@ async function markCreation(
   recipient: string | undefined,
   signal: AbortSignal,
 ): Promise<IronCoreMachine | undefined> {
+  const isGivenUp = observed.metadata.annotations?.[GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION] !== undefined;
   const annotations = {
     [CREATION_SENT_ANNOTATION]: recipient === undefined ? null : toTimestamp(clock.now()),
     [CREATION_SENT_TO_ANNOTATION]: recipient ?? null,
+    ...(recipient !== undefined && isGivenUp && { [GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION]: null }),
   };
   const patch = mergePatch(observed, { metadata: { annotations } });
   return await writer.patch('change', ironCoreMachines, refOf(observed), patch, { signal }).catch(ignoreNotFound);

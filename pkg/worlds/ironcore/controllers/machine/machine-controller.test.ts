@@ -440,6 +440,21 @@ describe('the only machine of a pool, which the runtime does not show any more,'
     expect(events.some((event) => told.test(event))).toBe(!row.isBelieved);
   });
 
+  // promise: machines-ironcore/machine-ironcore-made-twice
+  test('is given up once: the annotation of the Machine is removed before another one is requested', async () => {
+    const given = machineOf(giveUp(new FakeClock()));
+    const { client, store } = await look(given, { ...CASES[1]!, shown: shownAs('other') });
+
+    expect(store.made).toBe(1);
+    const removed = client.writes.filter(({ body }) =>
+      JSON.stringify(body).includes(`"${GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION}":null`),
+    );
+    expect(removed).toHaveLength(1);
+    expect(removed[0]?.body).toMatchObject({
+      metadata: { annotations: { [CREATION_SENT_ANNOTATION]: expect.any(String) } },
+    });
+  });
+
   test.each(CASES)('and which $what: its deletion ends: $isBelieved', async (row) => {
     const it = await look(machineOf({}, {}, deletion), row);
 
