@@ -8,7 +8,7 @@ const PROGRAMS: readonly Program[] = ['machinist run', 'machine-controller-manag
 
 const INTRODUCTION = `# Flags
 
-Generated from \`pkg/operator/config/flags.ts\`, and \`flags.ts\` of each API in \`pkg/controllers\`.
+Generated from \`pkg/operator/config/flags.ts\`, and \`flags.ts\` of each API in \`pkg/worlds\`.
 
 Names and defaults are those of the original where it has the flag. \`_\` can be used instead of \`-\`. Durations are Go durations and need a unit (\`30s\`, \`1h30m\`).
 Every value that the original accepts is accepted; a period that is too short is raised to the minimum, with a warning.

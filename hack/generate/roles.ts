@@ -26,7 +26,7 @@ export async function roleFilesOf(): Promise<ReadonlyMap<string, string>> {
   const files = allRoleFiles(WORLDS).map(async (one): Promise<[string, string]> => {
     const text = [
       comment(`${one.comment} docs/reference/permissions.md lists the rules.`),
-      comment('Generated from pkg/operator/preflight/roles by npm run generate.'),
+      comment('Generated from pkg/operator/preflight/roles and pkg/worlds/*/roles.ts by npm run generate.'),
       documentsOf(one).join('---\n'),
     ].join('');
     return [one.file, await format(text, { parser: 'yaml', singleQuote: true, printWidth: 120 })];
@@ -40,7 +40,7 @@ export async function permissionsReference(): Promise<string> {
   const sections = await Promise.all(allRoleFiles(WORLDS).map(sectionOf));
   const text = `# Permissions, rule by rule
 
-Generated from \`pkg/operator/preflight/roles\`. What the files of \`deploy/rbac\` that concern the manager grant; [which of them a process needs](../operations/rbac.md)
+Generated from \`pkg/operator/preflight/roles\` and \`roles.ts\` of each API in \`pkg/worlds\`. What the files of \`deploy/rbac\` that concern the manager grant; [which of them a process needs](../operations/rbac.md)
 depends on what it runs.
 
 The process does not start without verbs that the last column does not name: it says which file to apply. Without the others it starts, says what is lost,

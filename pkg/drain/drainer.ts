@@ -3,7 +3,7 @@ import { DeadlineError, untilAborted } from '../base/clock/deadline.ts';
 import type { Pod } from '../apis/wire.ts';
 import type { Logger } from '../base/log/logger.ts';
 import type { Target } from '../kube/targets/targets.ts';
-import { announce, raiseBarrier } from './barrier.ts';
+import { announce, raiseBarrier } from './cordon.ts';
 import { Budgets } from './budgets.ts';
 import type { Drain, DrainOutcome, DrainRequest, PodRule } from './drain.ts';
 import { Evictor } from './evictor.ts';

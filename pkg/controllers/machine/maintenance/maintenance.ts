@@ -23,7 +23,7 @@ import { isWorthReporting, reasonFor } from '../../machines/node-refusal.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { namedNode } from '../node/named-node.ts';
-import { liftOwnCordon, withoutOwnCordon } from '../node/own-cordon.ts';
+import { liftOwnCordon, withoutOwnCordon } from '../node/uncordon.ts';
 import { releasedScaleDownHold, scaleDownHold } from '../node/scale-down-hold.ts';
 import { NodeHold, onNode, type HoldDeps, type HoldKind } from '../node-hold/node-hold.ts';
 import { planMaintenance, type MaintenancePlan } from './plan.ts';

@@ -27,7 +27,7 @@ import { isForced } from '../deletion/cursor.ts';
 import { nodeToDrain, nodesOf } from '../deletion/nodes.ts';
 import { reportDrainProgress } from '../drain/report.ts';
 import { namedNode, type NamedNode } from '../node/named-node.ts';
-import { liftOwnCordon, withoutOwnCordon } from '../node/own-cordon.ts';
+import { liftOwnCordon, withoutOwnCordon } from '../node/uncordon.ts';
 import { NodeHold, type HoldDeps, type HoldKind, type HoldStage, type Refused } from '../node-hold/node-hold.ts';
 import { planPreparation } from './plan.ts';
 

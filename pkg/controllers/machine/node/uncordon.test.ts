@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { node } from '../../../../test/builders.ts';
 import { FakeNodes } from '../../../../test/fakes/nodes.ts';
 import { CORDONED_BY_MAINTENANCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
-import { liftOwnCordon } from './own-cordon.ts';
+import { liftOwnCordon } from './uncordon.ts';
 
 const signal = new AbortController().signal;
 const MARK = { [CORDONED_BY_MAINTENANCE_ANNOTATION]: 'true' };

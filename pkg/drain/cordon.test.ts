@@ -6,7 +6,7 @@ import { MemoryInformer } from '../../test/memory-informer.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { ApiError } from '../kube/client/errors.ts';
 import { nodes } from '../kube/client/resource.ts';
-import { announce, raiseBarrier } from './barrier.ts';
+import { announce, raiseBarrier } from './cordon.ts';
 import type { DrainRequest } from './drain.ts';
 
 const TAINT = { key: 'preserved', effect: 'NoSchedule' } as const;
