@@ -119,6 +119,8 @@ const refused = new Map(
     return [`pkg/${folder}`, everywhere([...new Set([...later, ...forCommands, ...ABOVE_PKG])])];
   }),
 );
+// Made of the same as the drivers for clouds, and of what those share.
+refused.set('packages/providers', refused.get('pkg/drivers') ?? []);
 for (const [parent, tiers] of Object.entries(INNER_TIERS)) {
   for (const { folder, later } of laterThan(tiers)) {
     // From its files a neighbour is `../machine-set/`, from those of its folders `../../machine-set/`.
@@ -181,6 +183,8 @@ const DATE = {
   message: 'Time comes from the Clock, and is read and written by fromTimestamp and toTimestamp (pkg/base/clock).',
 };
 
+const TESTS = ['pkg/**/*.test.ts', 'packages/providers/**/*.test.ts'];
+
 export default defineConfig({
   plugins: ['typescript', 'unicorn', 'import', 'promise', 'node', 'jest'],
   categories: { correctness: 'error', suspicious: 'error' },
@@ -217,7 +221,7 @@ export default defineConfig({
   },
   overrides: [
     {
-      files: ['pkg/**'],
+      files: ['pkg/**', 'packages/providers/**'],
       rules: {
         'no-restricted-globals': ['error', ...NETWORK, DATE, ...HOST_TIMERS],
         'no-restricted-properties': ['error', ...PROPERTIES, ...PROPERTIES_OF_THE_HOST],
@@ -226,7 +230,8 @@ export default defineConfig({
     {
       // Drivers are processes of their own; the others keep a process alive, or end its connections.
       files: [
-        'pkg/{drivers,conformance,ironcore-runtime}/**',
+        '{pkg/drivers,packages/providers,pkg/driver/conformance}/**',
+        'pkg/worlds/{cluster-api/driver,ironcore/driver,ironcore/runtime}/**',
         'pkg/operator/process/lifecycle.ts',
         'pkg/health/server.ts',
       ],
@@ -240,10 +245,10 @@ export default defineConfig({
       files: ['pkg/status-page/web/**'],
       rules: { 'no-restricted-globals': 'off', 'no-restricted-properties': ['error', ...MARKUP] },
     },
-    { files: ['pkg/**/*.test.ts'], rules: { 'no-restricted-properties': ['error', ...PROPERTIES] } },
+    { files: TESTS, rules: { 'no-restricted-properties': ['error', ...PROPERTIES] } },
     { files: ['pkg/base/clock/*.ts', 'hack/**', 'test/**'], rules: { 'no-restricted-properties': 'off' } },
     { files: ['cmd/**'], rules: { 'no-restricted-globals': ['error', DATE] } },
-    { files: ['pkg/base/clock/**', 'pkg/**/*.test.ts'], rules: { 'no-restricted-globals': ['error', ...NETWORK] } },
+    { files: ['pkg/base/clock/**', ...TESTS], rules: { 'no-restricted-globals': ['error', ...NETWORK] } },
     { files: ['cmd/**/*.test.ts'], rules: { 'no-restricted-globals': 'off' } },
     {
       files: ['*.config.js', '*.config.ts', 'hack/**/*.js', 'hack/**/*.cjs'],
@@ -251,6 +256,6 @@ export default defineConfig({
     },
     { files: ['bin/**', 'cmd/**', 'hack/**'], rules: { 'no-console': 'off' } },
     ...layers,
-    { files: ['pkg/**/*.test.ts', 'pkg/kube/client/config.ts'], rules: { 'typescript/no-restricted-imports': 'off' } },
+    { files: [...TESTS, 'pkg/kube/client/config.ts'], rules: { 'typescript/no-restricted-imports': 'off' } },
   ] as never, // the type of a rule's options is narrower than what the linter takes
 });

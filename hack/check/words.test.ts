@@ -9,7 +9,7 @@ const ROOT = path.resolve(import.meta.dirname, '../..');
 const read = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');
 
 /** Where programs have their texts. */
-const SOURCES = ['cmd/**/*.ts', 'hack/playground/*.ts', 'pkg/**/*.ts'];
+const SOURCES = ['cmd/**/*.ts', 'hack/playground/*.ts', 'pkg/**/*.ts', 'packages/providers/**/*.ts'];
 
 /** The lines of a page without examples of code and names in backticks. */
 function linesOf(page: string): readonly string[] {
