@@ -79,6 +79,5 @@ export interface Driver {
   listMachines(request: Omit<MachineRequest, 'machine'>, call: DriverCall): Promise<readonly ListedMachine[]>;
   /** Volume ids of PersistentVolume specs, in the same order; an unknown one is left out. */
   getVolumeIDs(pvSpecs: readonly unknown[], call: DriverCall): Promise<readonly string[]>;
-  /** Ends the connection. */
   close(): Promise<void>;
 }

@@ -76,7 +76,6 @@ export class DriverError extends Error {
     this.highestToken = options.highestToken;
   }
 
-  /** True when `err` is a DriverError with one of `codes`. */
   static hasCode(err: unknown, ...codes: DriverCode[]): err is DriverError {
     return err instanceof DriverError && codes.includes(err.code);
   }

@@ -9,7 +9,6 @@ import { DriverAddressError, parseDriverAddress, requireProtected } from '../dri
 import type { DriverAddress } from '../driver/grpc/address.ts';
 import type { LogLevel } from '../base/log/logger.ts';
 
-/** What every driver's command line has. */
 export interface CommonDriverOptions {
   readonly address: DriverAddress;
   readonly logLevel: LogLevel;

@@ -1,6 +1,5 @@
 import { DriverError } from '../driver/error.ts';
 
-/** The members of a JSON object. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 /** A mistake in a provider spec or secret; the same input cannot succeed. */

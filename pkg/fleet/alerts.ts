@@ -1,4 +1,3 @@
-/** A value of a metric. */
 export interface Sample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;

@@ -4,7 +4,6 @@ import type { Attention } from './attention.ts';
 import { isProgress } from './rollout.ts';
 import type { TreeNode } from './tree.ts';
 
-/** Something that is said of an object. */
 export interface Detail {
   readonly attention: Attention;
   readonly text: string;

@@ -4,7 +4,6 @@ import type { MachineDeployment, MachineDeploymentStatus } from '../apis/machine
 import { isStopped } from '../controllers/replicas/creation-brake.ts';
 import { REPLACEMENT_HELD } from '../controllers/machines/replacement-held-condition.ts';
 
-/** How far the rollout of a MachineDeployment is. */
 export interface Rollout {
   /** `unobserved`: its controller has not seen the latest spec; `late`: the progress deadline has passed. */
   readonly state: 'unobserved' | 'late' | 'waiting' | 'done';

@@ -11,7 +11,6 @@ import { type NodeOfMachine, treeOf, type TreeNode, type TreeObjects } from '../
 import type { WorkInProgress } from '../health/work-in-progress.ts';
 import type { FleetView, MachineView, RolloutView, Sections, SetView } from './view.ts';
 
-/** Everything that the page shows at one time. */
 export interface Snapshot {
   readonly sections: Sections;
   readonly machines: readonly MachineView[];

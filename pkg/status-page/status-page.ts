@@ -15,7 +15,6 @@ export interface StatusPageDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly files: ReadonlyMap<string, WebFile>;
-  /** What is shown now. */
   observe(history: readonly PhaseSample[]): Promise<Snapshot>;
   /** How many Machines are in each phase; undefined while that is not known. */
   countMachines(): Readonly<Record<string, number>> | undefined;

@@ -2,7 +2,6 @@ import { shortText } from '../../apis/short-text.ts';
 import { fromHTTPDate } from '../../base/clock/clock.ts';
 import { type DriverCode, DriverError } from '../../driver/error.ts';
 
-/** What a service answered. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -10,7 +9,6 @@ export interface Answer {
   readonly body: unknown;
 }
 
-/** No answer came. */
 export class NoAnswerError extends Error {
   override readonly name = 'NoAnswerError';
   /** False when the request certainly never arrived. */

@@ -4,7 +4,6 @@ import type { Interface } from './credentials.ts';
 /** Types of services, as they stand in the catalog. */
 export type ServiceType = 'compute' | 'network' | 'image' | 'volumev3';
 
-/** One service of a token's catalog. */
 export interface CatalogEntry {
   readonly type: string;
   readonly endpoints: readonly {

@@ -216,7 +216,6 @@ export class OpenStackDriver implements Driver {
     return { cloud: this.#clouds.open(secretData, region), ...known };
   }
 
-  /** The one server of a machine. */
   async #find(
     cloud: Cloud,
     marks: readonly string[],

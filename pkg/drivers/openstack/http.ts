@@ -38,7 +38,6 @@ const OF_PROXY = /^Proxy response/;
 /** The other side's certificate is not to be trusted, as Node's TLS calls it. */
 const UNTRUSTED = /SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER|CERT_/;
 
-/** The connections to one cloud. */
 export class HttpClient {
   readonly #dispatcher: Dispatcher;
 

@@ -21,7 +21,6 @@ export function ownerText({ cluster, namespace, uid = '' }: MachineIdentity): st
   return OWN + of.join(' ');
 }
 
-/** The description of a port. */
 export function intentText({ owner, sent }: PortIntent): string {
   return sent === undefined ? owner : `${owner} sent=${sent.atMs} by=${sent.by}`;
 }

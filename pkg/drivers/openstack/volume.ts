@@ -17,7 +17,6 @@ export interface Volume {
   readonly attachments?: readonly { readonly server_id?: string }[];
 }
 
-/** Whose disks are meant. */
 export interface DiskOwner {
   /** Of the machine, and of each of its volumes. */
   readonly name: string;

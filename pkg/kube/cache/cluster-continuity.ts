@@ -6,14 +6,12 @@ import { SetBackError } from '../gate/outage.ts';
 import type { InformerContinuity } from './reflected-informer.ts';
 import { Waiters } from '../../base/clock/waiters.ts';
 
-/** Who is told of what is found about a cluster. */
 export interface ContinuityListener {
   /** A watch broke: until `verify` has succeeded, nobody knows whether the server goes on where it was. */
   readonly doubted: () => void;
   readonly setBack: (why: string) => void;
 }
 
-/** What a kind is to those who add it. */
 export interface MemberOptions {
   /** Nobody waits for it while it is given up. */
   readonly isOptional?: boolean;
@@ -33,7 +31,6 @@ export interface MemberContinuity extends InformerContinuity {
 /** Whether a kind has to be listed by quorum before anybody may rely on its cache; `refused`: it was given up. */
 export type MustList = 'no' | 'yes' | 'refused';
 
-/** A kind, and what its watches went through. */
 interface Member extends MemberOptions {
   readonly kind: HistoricKind;
   /** Its watch broke since the last verification. */

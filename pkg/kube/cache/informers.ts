@@ -16,7 +16,6 @@ export class InformerSet implements WriteObserver {
   readonly #running = new Set<Promise<void>>();
   #signal: AbortSignal | undefined;
 
-  /** Adds an informer and returns it. */
   add<T extends KubeObject>(informer: ReflectedInformer<T>): ReflectedInformer<T> {
     // Members are only ever given objects of their own resource.
     const member = informer as unknown as Member;

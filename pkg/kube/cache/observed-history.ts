@@ -11,7 +11,6 @@ export interface LastChange {
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** Whether it was the object's deletion. */
   readonly isDeletion: boolean;
 }
 

@@ -10,7 +10,6 @@ import { listAll, type Listed } from './pager.ts';
 import { ReconnectBackoff } from './reconnect-backoff.ts';
 import { type Random, secureRandom } from '../../base/random/random.ts';
 
-/** Where a reflector delivers. */
 export interface Sink<T extends KubeObject> {
   /** Up to which everything has been delivered; undefined at the start. */
   resourceVersion(): string | undefined;

@@ -68,7 +68,6 @@ export class Store<T extends KubeObject> {
     return old.metadata.resourceVersion === object.metadata.resourceVersion ? [] : this.#set(key, old, object);
   }
 
-  /** Removes what is stored under `key`. */
   remove(key: string): CacheChange<T>[] {
     const old = this.#objects.get(key);
     if (old === undefined) return [];

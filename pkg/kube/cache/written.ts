@@ -69,7 +69,6 @@ export class WrittenStore<T extends KubeObject> {
     return changes;
   }
 
-  /** Takes one event of the watch. */
   deliver(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: T): CacheChange<T>[] {
     const { uid, resourceVersion } = object.metadata;
     const changes: CacheChange<T>[] = [];

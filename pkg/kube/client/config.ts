@@ -95,7 +95,6 @@ export async function foreignEndpoint({ content, clock }: ForeignKubeconfig): Pr
   return await endpointOf('the kubeconfig', () => fromForeignHand(content), { clock, mayChange: false });
 }
 
-/** How the credentials of a kubeconfig are loaded. */
 interface LoadOptions {
   readonly clock: Clock;
   /** Runs the program that a user may name; undefined: none may. */

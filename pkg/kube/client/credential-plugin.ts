@@ -21,7 +21,6 @@ export interface PluginCredential {
   readonly expirationTimestamp?: string;
 }
 
-/** How a credential plugin is run. */
 export interface PluginSurroundings {
   readonly clock: Clock;
   /** What the program gets beside its own variables. */

@@ -71,7 +71,6 @@ export type LoadCredentials = (how: {
   readonly signal: AbortSignal;
 }) => Promise<Credentials & { readonly url?: string }>;
 
-/** How a load has ended. */
 export type LoadResult =
   | {
       readonly ok: true;

@@ -51,7 +51,6 @@ export class ApiError extends Error {
     this.status = options.status;
   }
 
-  /** True when `err` is an ApiError with one of `reasons`. */
   static is(err: unknown, ...reasons: ApiErrorReason[]): err is ApiError {
     return err instanceof ApiError && reasons.includes(err.reason);
   }
@@ -72,7 +71,6 @@ export const isDenial = (err: unknown): err is ApiError =>
   err instanceof ApiError && [400, 403, 422].includes(err.code);
 /** A precondition (uid, resourceVersion) did not hold. */
 export const isConflict = (err: unknown): err is ApiError => ApiError.is(err, 'Conflict');
-/** An object of that name exists already. */
 export const isAlreadyExists = (err: unknown): err is ApiError => ApiError.is(err, 'AlreadyExists');
 /** The server asks us to come back later; for an eviction: a PodDisruptionBudget forbids it now. */
 export const isTooManyRequests = (err: unknown): err is ApiError => ApiError.is(err, 'TooManyRequests');

@@ -7,7 +7,6 @@ import type { Resource } from '../../apis/resource.ts';
 import { asServed } from './served-versions.ts';
 import type { Transport } from './transport.ts';
 
-/** Live reads of one cluster. */
 export class HttpReader implements Reader {
   readonly #transport: Transport;
   readonly #lane: 'requests' | 'probes';

@@ -23,7 +23,6 @@ export interface PageOptions extends CallOptions {
   readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan' | undefined;
 }
 
-/** How a watch begins. */
 export interface WatchOptions {
   readonly signal: AbortSignal;
   readonly resourceVersion?: string | undefined;

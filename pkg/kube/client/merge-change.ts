@@ -24,7 +24,6 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Whether a change changes nothing. */
 export function isEmptyChange(change: object | null): boolean {
   return change === null || Object.keys(change).length === 0;
 }

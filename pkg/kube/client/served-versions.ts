@@ -8,13 +8,11 @@ import type { Resource } from '../../apis/resource.ts';
 /** What is known of versions is asked for anew after so long, beside the requests that go on meanwhile. */
 const FRESH_MS = 60_000;
 
-/** What an API server publishes about its versions. */
 interface Discovered {
   readonly resources?: readonly { readonly name?: string }[] | null;
   readonly versions?: readonly { readonly version?: string }[] | null;
 }
 
-/** How the versions of a server are found out. */
 export interface ServedVersionsOptions {
   readonly clock: Clock;
   /** Reads what the server publishes under a path. Throws ApiError. */

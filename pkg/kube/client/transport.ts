@@ -15,11 +15,8 @@ import { ServedVersions } from './served-versions.ts';
 import { NotStartedError } from './start-guard.ts';
 import { ThrottleClosedError, unlimited, type Throttle } from '../../base/clock/throttle.ts';
 
-/** What a read asks of the API server, in its own words. */
 type ReadVerb = 'get' | 'list' | 'watch';
-/** What a mutation asks of it. */
 type WriteVerb = 'create' | 'update' | 'patch' | 'delete';
-/** What a request asks of it. */
 type Verb = ReadVerb | WriteVerb;
 
 /** Asked before each attempt; says how long that attempt may take. What it throws ends the call. */
@@ -51,7 +48,6 @@ interface Call {
   readonly admittedMs?: (() => number | undefined) | undefined;
 }
 
-/** A request that changes nothing. */
 export interface ReadCall extends Call {
   readonly method: 'GET';
   readonly verb: ReadVerb;

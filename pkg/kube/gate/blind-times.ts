@@ -18,7 +18,6 @@ export class BlindTimes {
     if (interval.toMs - interval.fromMs >= SHORTEST_MS) this.#lost = [...this.#lost, interval].slice(-MAX_REMEMBERED);
   }
 
-  /** The times in which nothing was seen. */
   get lost(): readonly Interval[] {
     return this.#lost;
   }

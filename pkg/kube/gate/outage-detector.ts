@@ -45,7 +45,6 @@ export interface ProbedCluster {
   listen?(listener: { readonly doubted: () => void; readonly setBack: (why: string) => void }): void;
 }
 
-/** How a cluster is probed, and who is told. */
 export interface OutageDetectorDeps {
   readonly clock: Clock;
   readonly log: Logger;
@@ -110,17 +109,14 @@ export class OutageDetector {
   /** When the last look at its history was begun that found nothing wrong. */
   #historyGoodMs = -Infinity;
   #provenMs: number | undefined;
-  /** A probe has succeeded before. */
   #hasAnswered = false;
   /** Decides when an outage begins. */
   #firstFailureMs: number | undefined;
   /** What is told: an outage has begun before the probe that found it failed. Undefined like `#firstFailureMs`. */
   #silentSinceMs: number | undefined;
   #lastFailureMs: number | undefined;
-  /** Failed probes in a row. */
   #failures = 0;
   #lastError: string | undefined;
-  /** Undefined without an outage. */
   #outage: Outage | undefined;
   #recoveredMs: number | undefined;
 

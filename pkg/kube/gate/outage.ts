@@ -22,7 +22,6 @@ export interface Outage {
 /** What an outage can be because of, for metrics. */
 export const OUTAGE_REASONS = ['unreachable', 'no-credentials', 'set-back', 'server-ahead'] as const;
 
-/** Which of them it is. */
 export function outageReasonOf(outage: Outage): (typeof OUTAGE_REASONS)[number] {
   const { isSetBack, isServerAhead, isWithoutCredentials } = outage;
   if (isServerAhead) return 'server-ahead';

@@ -65,7 +65,6 @@ export class Outages {
     await detector?.stop();
   }
 
-  /** Ends all probing. */
   async stop(): Promise<void> {
     await Promise.all([...this.#clusters.values()].map((detector) => detector.stop()));
   }

@@ -63,9 +63,7 @@ export interface ElectionCounters {
   readonly renewals: { inc(labels: { lease: string; result: LeaseResult }): void };
 }
 
-/** What an elector is made of. */
 export interface ElectorDeps {
-  /** Name of the Lease. */
   readonly name: string;
   /** Who we are: host name and a random suffix, different for each start of the process. */
   readonly identity: string;

@@ -11,7 +11,6 @@ import type { Trouble } from './lease-trouble.ts';
  * event loop of the main thread turns or not, is in shared memory instead: the fence, and when that loop last turned.
  */
 
-/** What the thread is started with. */
 export interface LeaseThreadData {
   readonly url: string;
   readonly namespace: string;
@@ -24,7 +23,6 @@ export interface LeaseThreadData {
   readonly longestStallMs: number;
 }
 
-/** Levels at which electors log. */
 export type ForwardedLevel = 'error' | 'warn' | 'info' | 'debug';
 
 /** What is left of an error on its way to the log of the main thread. */
@@ -34,7 +32,6 @@ export interface LoggedError {
   readonly stack: string | undefined;
 }
 
-/** What can be read of an elector. */
 export interface ElectorState {
   readonly isLeading: boolean;
   readonly lease: Lease | undefined;

@@ -10,7 +10,6 @@ import type { LeaseOrder, LeaseReport, LeaseThreadData, LoggedError } from './le
 import { Pulse } from './pulse.ts';
 import { ThreadedElector, type ThreadedElectorDeps } from './threaded-elector.ts';
 
-/** What the thread of the Leases is made of. */
 export interface LeaseThreadOptions {
   /** Of the cluster that keeps the Leases. Its credentials are loaded in this thread. */
   readonly endpoint: Endpoint;

@@ -46,7 +46,6 @@ export class LeaseTrouble {
     this.#log[level](fields, 'could not read or acquire the Lease');
   }
 
-  /** An attempt was answered. */
   answered(): void {
     const failures = this.#failures;
     this.#failures = 0;

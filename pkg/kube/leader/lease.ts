@@ -30,7 +30,6 @@ export type LeaseDecision =
   | { readonly kind: 'take'; readonly lease: Lease; readonly transitions: number }
   | { readonly kind: 'wait'; readonly forMs: number };
 
-/** Before anything was seen. */
 export const nothingSeen: Observation = Object.freeze({ lease: undefined, heldUntilMs: -Infinity, transitions: 0 });
 
 /**

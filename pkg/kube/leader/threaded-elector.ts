@@ -4,7 +4,6 @@ import type { ElectionCounters, LeaseElector } from './elector.ts';
 import type { ElectorReport, ElectorState, LeaseOrder } from './lease-messages.ts';
 import type { Trouble } from './lease-trouble.ts';
 
-/** What the main thread's side of an elector is made of. */
 export interface ThreadedElectorDeps {
   readonly name: string;
   /** The memory of the fence of this leadership. */

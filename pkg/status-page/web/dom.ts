@@ -8,7 +8,6 @@ export interface Props {
 
 type Child = Node | string | undefined;
 
-/** An element with its children. */
 export function element<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   props: Props = {},
@@ -23,7 +22,6 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** An element of an SVG. */
 export function svg<K extends keyof SVGElementTagNameMap>(
   tag: K,
   attributes: Readonly<Record<string, string | number>>,
@@ -33,7 +31,6 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return made;
 }
 
-/** The element that the page has under an id. */
 export function byID(id: string): HTMLElement {
   const found = document.getElementById(id);
   if (found === null) throw new Error(`the page has no element ${id}`);

@@ -4,7 +4,6 @@ import { element } from './dom.ts';
 import { holdersOf, isStandby } from './state.ts';
 import { ageOf, countText, plural, untilOf } from './texts.ts';
 
-/** Opens the details of a Machine. */
 export type OpenMachine = (key: string) => void;
 
 /** A mark with a colour and a shape, before a word that says the same. */

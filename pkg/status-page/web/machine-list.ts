@@ -5,7 +5,6 @@ export const SORT_KEYS = ['attention', 'name', 'phase', 'since', 'fleet', 'node'
 
 export type SortKey = (typeof SORT_KEYS)[number];
 
-/** What of all Machines is wanted. */
 export interface MachineQuery {
   /** Words that each have to be found in a row. */
   readonly words: string;
@@ -30,7 +29,6 @@ export const EVERYTHING: MachineQuery = {
 
 export const PAGE_SIZE = 50;
 
-/** One page of what was found. */
 export interface MachinePage {
   readonly rows: readonly MachineView[];
   readonly found: number;

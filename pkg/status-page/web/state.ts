@@ -1,6 +1,5 @@
 import type { Changes, MachineView, Sections } from '../view.ts';
 
-/** Everything that the page knows. */
 export interface PageState {
   readonly sections: Sections;
   readonly machines: ReadonlyMap<string, MachineView>;

@@ -8,13 +8,11 @@ export const ATTENTION_TEXTS: Readonly<Record<Attention, string>> = {
   ok: 'OK',
 };
 
-/** How long ago a time was. */
 export function ageOf(timestamp: string | undefined, nowMs: number): string {
   const sinceMs = Date.parse(timestamp ?? '');
   return Number.isNaN(sinceMs) ? '' : humanDuration(Math.max(0, nowMs - sinceMs));
 }
 
-/** How far ahead a time is. */
 export function untilOf(timestamp: string | undefined, nowMs: number): string {
   const atMs = Date.parse(timestamp ?? '');
   if (Number.isNaN(atMs)) return '';

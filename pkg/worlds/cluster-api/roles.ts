@@ -52,7 +52,6 @@ const OBJECTS: readonly Grant[] = [
   ofProviders(CONTROL_PLANE_GROUP),
 ];
 
-/** What the controller for Machines of Cluster API needs. */
 export const CLUSTER_API_ROLES: readonly RoleFile[] = [
   {
     file: CLUSTER_API_FILE,

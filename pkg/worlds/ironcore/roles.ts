@@ -3,14 +3,11 @@ import { POOL_LEASE_NAMESPACE } from './api/machine-pool.ts';
 import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from './controllers/leases.ts';
 import { EVENTS, FOLLOW, leaseGrants, READ, type RoleFile } from '../../operator/preflight/roles/role.ts';
 
-/** The shipped file that grants all that the scheduler for IronCore's Machines needs. */
 export const SCHEDULER_FILE = 'deploy/rbac/ironcore-scheduler.yaml';
-/** The shipped file that grants all that serving its pools needs. */
 export const POOLS_FILE = 'deploy/rbac/ironcore-pools.yaml';
 
 const SHOWS_LIFE = 'Renewed for each pool, to show that a controller serves it.';
 
-/** What serving IronCore's API needs. */
 export const IRONCORE_ROLES: readonly RoleFile[] = [
   {
     file: SCHEDULER_FILE,

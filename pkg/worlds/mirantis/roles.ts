@@ -9,7 +9,6 @@ export const LOST_WITHOUT_CLUSTERS = 'maintenance does not wait for Clusters, an
 /** The same of MachinePools. */
 export const LOST_WITHOUT_POOLS = 'MachinePools are not served';
 
-/** What the front end for Mirantis Container Cloud needs. */
 export const MIRANTIS_ROLES: readonly RoleFile[] = [
   {
     file: MIRANTIS_FILE,

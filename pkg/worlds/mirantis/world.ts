@@ -4,7 +4,6 @@ import { isMirantis, MIRANTIS_KINDS, WITHOUT_SETTINGS } from './controllers/kind
 import type { ServedWorld } from '../../controllers/world.ts';
 import { LOST_WITHOUT_CLUSTERS, LOST_WITHOUT_POOLS, MIRANTIS_ROLES } from './roles.ts';
 
-/** The front end for Mirantis Container Cloud. */
 export const MIRANTIS: ServedWorld = {
   name: 'mirantis',
   kinds: MIRANTIS_KINDS,

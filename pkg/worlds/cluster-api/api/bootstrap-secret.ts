@@ -2,7 +2,6 @@ import type { OwnerReference } from '../../../apis/meta.ts';
 import type { Secret } from '../../../apis/wire.ts';
 import { CLUSTER_NAME_LABEL } from './keys.ts';
 
-/** What a machine starts with. */
 export interface BootstrapData {
   readonly value: Uint8Array;
   /** What reads it. */
@@ -17,7 +16,6 @@ export interface BootstrapSecretPlace {
   readonly owner?: OwnerReference;
 }
 
-/** Of Secrets of Cluster API. */
 const SECRET_TYPE = 'cluster.x-k8s.io/secret';
 
 /** The Secret that hands bootstrap data to an infrastructure provider. */

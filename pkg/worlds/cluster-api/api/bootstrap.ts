@@ -15,7 +15,6 @@ export interface BootstrapReport {
 
 const LONGEST_NAME = 253;
 
-/** What a bootstrap object says under a contract. */
 export function readBootstrap(object: KubeObject, contract: ContractVersion): BootstrapReport {
   const status = membersOf(membersOf(object)['status']);
   const name = nonEmptyText(status['dataSecretName']);

@@ -33,7 +33,6 @@ export function pluralOf(kind: string): string {
   return /[^aeiou]y$/.test(name) ? `${name.slice(0, -1)}ies` : `${name}s`;
 }
 
-/** Name of the CustomResourceDefinition of a kind. */
 export function definitionNameOf({ apiGroup, kind }: Omit<ContractReference, 'name'>): string {
   return `${pluralOf(kind)}.${apiGroup}`;
 }

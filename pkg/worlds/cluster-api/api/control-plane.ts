@@ -4,7 +4,6 @@ import { membersOf } from '../../../apis/members.ts';
 import type { ContractVersion } from './contract.ts';
 import { endpointIn, partsOf, type APIEndpoint } from './infrastructure.ts';
 
-/** What the control-plane object of a Cluster says about it. */
 export interface ControlPlaneReport {
   /** Its API server has answered. */
   readonly initialized: boolean;
@@ -17,7 +16,6 @@ export interface ControlPlaneReport {
   readonly ready: ClusterAPICondition | undefined;
 }
 
-/** What a control-plane object says under a contract. */
 export function readControlPlane(object: KubeObject, contract: ContractVersion): ControlPlaneReport {
   const { spec, status } = partsOf(object);
   const isNewer = contract === 'v1beta2';

@@ -4,7 +4,6 @@ import { membersOf, nonEmptyText } from '../../../apis/members.ts';
 import type { ContractVersion } from './contract.ts';
 import { terminalFailureOf, type TerminalFailure } from './failure.ts';
 
-/** An address of a machine, as the contract spells it. */
 export interface MachineAddress {
   readonly type: AddressType;
   readonly address: string;
@@ -13,7 +12,6 @@ export interface MachineAddress {
 const ADDRESS_TYPES = ['Hostname', 'ExternalIP', 'InternalIP', 'ExternalDNS', 'InternalDNS'] as const;
 export type AddressType = (typeof ADDRESS_TYPES)[number];
 
-/** What an infrastructure object says about its machine. */
 export interface InfrastructureReport {
   readonly provisioned: boolean;
   /** Undefined: to be waited for. */
@@ -49,13 +47,11 @@ export function readInfrastructure(object: KubeObject, contract: ContractVersion
   };
 }
 
-/** Where an API server is. */
 export interface APIEndpoint {
   readonly host: string;
   readonly port: number;
 }
 
-/** What an infrastructure object of a whole Cluster says about it. */
 export interface ClusterInfrastructureReport {
   readonly provisioned: boolean;
   readonly controlPlaneEndpoint: APIEndpoint | undefined;
@@ -64,7 +60,6 @@ export interface ClusterInfrastructureReport {
   readonly ready: ClusterAPICondition | undefined;
 }
 
-/** What the infrastructure object of a Cluster says under a contract. */
 export function readClusterInfrastructure(object: KubeObject, contract: ContractVersion): ClusterInfrastructureReport {
   const { spec, status } = partsOf(object);
   return {
@@ -110,7 +105,6 @@ function limited(value: unknown, longest: number): string | undefined {
   return text !== undefined && text.length <= longest ? text : undefined;
 }
 
-/** Spec and status of an object of a provider. */
 export function partsOf(object: KubeObject): Readonly<Record<'spec' | 'status', Readonly<Record<string, unknown>>>> {
   const { spec, status } = membersOf(object);
   return { spec: membersOf(spec), status: membersOf(status) };

@@ -64,7 +64,6 @@ export interface DeprecatedStatus {
   failureMessage?: string;
 }
 
-/** A condition of the older contract. */
 export interface DeprecatedCondition {
   readonly type: string;
   readonly status: 'True' | 'False' | 'Unknown';

@@ -11,7 +11,6 @@ import {
 import type { KubeObject } from '../../../apis/meta.ts';
 import { defineResource, type Resource, type ShippedFiles } from '../../../apis/resource.ts';
 
-/** The shipped file that grants what is needed of Cluster API beside the others. */
 export const CLUSTER_API_FILE = 'deploy/rbac/cluster-api.yaml';
 
 const SHIPPED: ShippedFiles = { definitions: 'crds/cluster-api', roles: CLUSTER_API_FILE };

@@ -57,7 +57,6 @@ export function isOwnedBy(machine: KubeObject, cluster: KubeObject): boolean {
   return machine.metadata.ownerReferences?.some(({ uid }) => uid === cluster.metadata.uid) === true;
 }
 
-/** Whether a Machine is one of the control plane. */
 export function isOfControlPlane({ metadata }: KubeObject): boolean {
   return metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined;
 }

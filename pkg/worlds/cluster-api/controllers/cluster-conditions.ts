@@ -28,7 +28,6 @@ export type ObservedConnection =
       readonly isOver: boolean;
     };
 
-/** What a pass has found out about a Cluster. */
 export interface ClusterFacts {
   readonly cluster: ClusterAPICluster;
   readonly infrastructure: ClusterObservation<ClusterInfrastructureReport>;

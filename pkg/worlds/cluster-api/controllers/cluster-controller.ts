@@ -42,7 +42,6 @@ import { clusterAPIQueueKeyOf } from './keys.ts';
 import type { NodeClusters } from './node-clusters.ts';
 import { isOfControlPlane, isOwnedBy, withCluster } from './adoption.ts';
 
-/** What Clusters of Cluster API are looked after with. */
 export interface ClusterControllerDeps {
   readonly clusters: Lister<ClusterAPICluster>;
   /** Indexes: `cluster`. */
@@ -83,7 +82,6 @@ interface ClusterPass {
 
 const RECORD = { resource: clusterAPIClusters, finalizer: CLUSTER_FINALIZER };
 
-/** What this controller owns outside of the status. */
 const OWNED_FIELDS: readonly FieldPath[] = [
   ['metadata', 'finalizers'],
   ['spec', 'controlPlaneEndpoint'],
@@ -110,7 +108,6 @@ export class ClusterAPIClusterController {
     this.#deps = deps;
   }
 
-  /** One pass over one Cluster. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
     const { clusters, externals, nodeClusters, isServed } = this.#deps;
     const cluster = clusters.get(key);

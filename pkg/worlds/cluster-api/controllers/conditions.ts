@@ -15,7 +15,6 @@ export interface ConditionValue {
   readonly message: string;
 }
 
-/** What a pass has found out about a Machine. */
 export interface MachineFacts {
   /** With what the pass has changed. */
   readonly machine: ClusterAPIMachine;
@@ -111,7 +110,6 @@ export function deprecatedConditions(
   return [...kept, ...ours].toSorted((a, b) => (a.type < b.type ? -1 : 1));
 }
 
-/** Where the Machine stands in one word. */
 export function clusterAPIPhaseOf({ metadata, spec, status }: ClusterAPIMachine): ClusterAPIPhase {
   const { initialization = {}, nodeRef } = status ?? {};
   if (metadata.deletionTimestamp !== undefined) return 'Deleting';
@@ -313,7 +311,6 @@ export function mirrored(reported: ConditionValue, type: string): ConditionValue
   return { ...reported, type, reason: reason === NO_REASON && status === 'True' ? 'Ready' : reason };
 }
 
-/** A condition in as many words as it needs. */
 export function plain(type: string, status: ConditionStatus, reason: string, message = ''): ConditionValue {
   return { type, status, reason, message };
 }

@@ -11,7 +11,6 @@ export interface DataSecretTrouble {
   readonly message: string;
 }
 
-/** What Secrets with bootstrap data are looked at with. */
 export interface DataSecretsDeps {
   /** Metadata only. */
   readonly secrets: Lister<KubeObject>;

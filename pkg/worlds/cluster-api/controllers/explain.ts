@@ -6,7 +6,6 @@ import { hasFinalizer } from '../../../apis/finalizers.ts';
 import { isBeingDeleted, type KubeObject } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 
-/** Where a Machine of Cluster API stands. */
 export interface ClusterAPIExplanation {
   /** One word. */
   readonly reason: string;
@@ -190,7 +189,6 @@ function running(
   };
 }
 
-/** A text that ends as a sentence does. */
 export function sentence(text: string): string {
   return text === '' || /[.!?]$/.test(text) ? text : `${text}.`;
 }

@@ -28,7 +28,6 @@ interface Cache {
   close(): void;
 }
 
-/** What the objects of providers are read with. */
 export interface ExternalsDeps {
   /** CustomResourceDefinitions, of which the metadata is enough. */
   readonly definitions: Informer<KubeObject>;
@@ -36,7 +35,6 @@ export interface ExternalsDeps {
   readonly open: (resource: Resource<KubeObject>, refused: (err: ApiError) => void) => Cache;
 }
 
-/** A kind that somebody names. */
 interface WatchedKind {
   readonly reference: Omit<ContractReference, 'name'>;
   /** Those who name it, and the key of the object that they name. */
@@ -92,7 +90,6 @@ export class Externals {
     for (const name of before) if (!names.includes(name)) this.#release(name, user);
   }
 
-  /** The user is gone. */
   drop(user: string): void {
     this.use(user, { metadata: { name: '', uid: '', resourceVersion: '', creationTimestamp: '' } }, []);
   }

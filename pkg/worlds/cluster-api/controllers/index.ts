@@ -26,7 +26,6 @@ import { wakeClusterAPI, wakeOfNodes } from './wake.ts';
 import type { Resource } from '../../../apis/resource.ts';
 import type { ApiError } from '../../../kube/client/errors.ts';
 
-/** Who tells of what happens to these Machines and Clusters. */
 const EVENT_SOURCE = 'cluster-api';
 /** Drains at once: as many as of our own Machines, because they cost the same. */
 const DRAINS_AT_ONCE = 1_000;

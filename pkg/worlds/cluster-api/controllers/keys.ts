@@ -3,7 +3,6 @@ import { kindKeys } from '../../../work/reconcile/kind-keys.ts';
 /** Kinds that are looked after: one queue for both. */
 const KEYS = kindKeys('Machine', 'Cluster');
 
-/** The key of an object in the queue. */
 export const clusterAPIQueueKeyOf = KEYS.queueKeyOf;
 
 /** The kind, and the key of the object in caches. */

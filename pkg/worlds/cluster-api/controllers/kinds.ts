@@ -5,11 +5,9 @@ import { customResourceDefinitions, secrets } from '../../../kube/client/resourc
 import { CLUSTER_API_FILE, clusterAPIClusters, clusterAPIMachines } from '../api/resources.ts';
 import { type ProcessRole, cached } from '../../../operator/cached/kind.ts';
 
-/** Whether Machines of Cluster API are looked after. */
 export const isClusterAPI = ({ controllers }: Pick<ProcessRole, 'controllers'>): boolean =>
   controllers.has('cluster-api');
 
-/** Where they are looked after. */
 export function placesOf(namespace: string, { of }: Pick<ProcessRole, 'of'>): { readonly namespace?: string } {
   return of(CLUSTER_API_FLAGS).isEverywhere ? {} : { namespace };
 }

@@ -49,7 +49,6 @@ import { revisionOwnersOf } from './outdated.ts';
 import { isOfControlPlane, ownersOfMachine } from './adoption.ts';
 import { upToDateOf } from './up-to-date.ts';
 
-/** What Machines of Cluster API are looked after with. */
 export interface ClusterAPIMachineControllerDeps extends StepDeps {
   readonly clusters: Lister<ClusterAPICluster>;
   readonly nodeClusters: Pick<NodeClusters, 'use' | 'drop' | 'of' | 'isApart'>;
@@ -59,7 +58,6 @@ export interface ClusterAPIMachineControllerDeps extends StepDeps {
 
 const RECORD = { resource: clusterAPIMachines, finalizer: CLUSTER_API_MACHINE_FINALIZER };
 
-/** What this controller owns outside of the status. */
 const OWNED_FIELDS: readonly FieldPath[] = [
   ['metadata', 'finalizers'],
   ['metadata', 'ownerReferences'],
@@ -96,7 +94,6 @@ export class ClusterAPIMachineController {
     this.#deletion = deletionSteps(deps);
   }
 
-  /** One pass over one Machine. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
     const { machines, clusters, externals, nodeClusters, drains, isServed } = this.#deps;
     const observed = machines.get(key);
@@ -326,7 +323,6 @@ function showOlder({ status }: WorkingMachine, conditions: readonly DeprecatedCo
   status.deprecated = { ...status.deprecated, v1beta1: { ...status.deprecated?.v1beta1, conditions } };
 }
 
-/** What a Machine names of providers. */
 function referencesOf({ spec }: ClusterAPIMachine): readonly ContractReference[] {
   return [spec?.bootstrap?.configRef, spec?.infrastructureRef].filter((one) => one !== undefined);
 }

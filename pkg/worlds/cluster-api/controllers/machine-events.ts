@@ -25,7 +25,6 @@ const TROUBLE: readonly string[] = [
 /** It is a problem, and told as one; or nobody knows yet. */
 const UNTOLD = 'InternalError';
 
-/** What a pass has found. */
 interface Found {
   readonly problems: readonly string[];
   readonly deleting: DeletionWait | undefined;

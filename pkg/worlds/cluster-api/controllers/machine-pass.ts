@@ -26,7 +26,6 @@ export interface DrainReport {
   readonly event?: DeletionWait['event'];
 }
 
-/** A drain of the Node of a Machine. */
 export interface NodeDrain extends DrainAttempt {
   /** Another Node may register under its name. */
   readonly nodeUID: string;
@@ -66,7 +65,6 @@ export interface PassEvent {
   readonly message: string;
 }
 
-/** What a deletion waits for. */
 export interface DeletionWait {
   readonly reason: string;
   readonly message: string;
@@ -107,7 +105,6 @@ export function targetOf({ nodeCluster }: Pick<MachinePass, 'nodeCluster'>): Tar
   return nodeCluster.kind === 'reached' ? nodeCluster.target : undefined;
 }
 
-/** One concern of a pass. */
 export interface ClusterAPIMachineStep {
   readonly name: string;
   run(pass: MachinePass): StepResult | Promise<StepResult>;

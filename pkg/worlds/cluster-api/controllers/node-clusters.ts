@@ -20,7 +20,6 @@ export type NodeCluster =
   | { readonly kind: 'unreachable'; readonly why: string; readonly sinceMs: number }
   | { readonly kind: 'none' };
 
-/** What these clusters are found and opened with. */
 export interface NodeClustersDeps {
   /** Metadata only. */
   readonly secrets: Informer<KubeObject>;
@@ -32,7 +31,6 @@ export interface NodeClustersDeps {
   readonly open: (cluster: string, kubeconfig: string, changed: () => void) => Promise<WorkloadCluster>;
 }
 
-/** A Cluster with Machines. */
 interface Entry {
   /** Of the Cluster, `namespace/name`. */
   readonly key: string;
@@ -110,7 +108,6 @@ export class NodeClusters {
     this.#follow(entry);
   }
 
-  /** The user is gone. */
   drop(user: string): void {
     const cluster = this.#clusterOf.get(user);
     const entry = cluster === undefined ? undefined : this.#entries.get(cluster);

@@ -3,7 +3,6 @@ import { CLUSTER_API_GROUP, CLUSTER_API_REVISION_ANNOTATION } from '../api/keys.
 import type { KubeObject } from '../../../apis/meta.ts';
 import type { ExternalLookup } from './externals.ts';
 
-/** How an object that another names is looked for. */
 export type FindExternal = (reference: ContractReference) => ExternalLookup;
 
 /**

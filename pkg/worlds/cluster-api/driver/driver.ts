@@ -63,7 +63,6 @@ const CAPABILITIES: Capabilities = {
   methods: new Set(['ListMachines', 'GetVolumeIDs'] as const),
 };
 
-/** Whose objects are looked for. */
 type Subject = Pick<Marks, 'cluster' | 'machineName' | 'machineUID'> & { readonly namespace: string };
 
 /**

@@ -11,7 +11,6 @@ export interface Reported<Report> {
   readonly report: Report;
 }
 
-/** What is known of a machine that is not provisioned yet. */
 export interface Unprovisioned {
   readonly machine: ClusterAPIMachine;
   readonly infrastructure: Reported<InfrastructureReport> | undefined;

@@ -66,7 +66,6 @@ export class NamespaceReader {
     return await this.#reader.get(resource, place, { ...options, signal: this.#signal }).catch(ignoreNotFound);
   }
 
-  /** Everything of a kind that has these labels. */
   async list<T extends KubeObject>(resource: Resource<T>, labelSelector: string): Promise<readonly T[]> {
     return await labelled(this.#reader, resource, { namespace: this.#namespace, labelSelector, signal: this.#signal });
   }

@@ -17,7 +17,6 @@ export interface Plan {
 
 const SUFFIX = 'Template';
 
-/** Name of the Secret that holds the user data of a machine. */
 export function userDataSecretName(machineName: string): string {
   return `${machineName}-userdata`;
 }

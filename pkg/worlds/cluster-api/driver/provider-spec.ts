@@ -13,7 +13,6 @@ export type Bootstrap =
 export interface ClusterAPIProviderSpec {
   /** The Cluster that they belong to, in the namespace of the class. */
   readonly clusterName: string;
-  /** The template of their infrastructure. */
   readonly infrastructureRef: ContractReference;
   readonly bootstrap: Bootstrap;
   /** Of Kubernetes; undefined: providers do without. */

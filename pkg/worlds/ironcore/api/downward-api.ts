@@ -19,7 +19,6 @@ export interface DownwardAPI {
   readonly networkLabels: DownwardFields;
 }
 
-/** Nothing but their names. */
 export const NO_DOWNWARD_API: DownwardAPI = {
   machineLabels: new Map(),
   machineAnnotations: new Map(),

@@ -29,7 +29,6 @@ export function readyCondition({ status }: IronCoreMachinePool): IronCoreConditi
   return status?.conditions?.find(({ type }) => type === 'Ready');
 }
 
-/** Under which capacities for a class stand. */
 export function capacityKey(machineClass: string): string {
   return `class/machine.${machineClass}`;
 }

@@ -65,7 +65,6 @@ export function volumeNameOf({ metadata }: IronCoreMachine, entry: VolumeEntry):
   return entry.ephemeral === undefined ? entry.volumeRef?.name : `${metadata.name}-${entry.name}`;
 }
 
-/** Name of the NetworkInterface of an entry. */
 export function networkInterfaceNameOf({ metadata }: IronCoreMachine, entry: NetworkInterfaceEntry): string {
   return entry.networkInterfaceRef?.name ?? `${metadata.name}-${entry.name}`;
 }

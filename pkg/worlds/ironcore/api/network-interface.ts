@@ -5,7 +5,6 @@ import type { OwnedReference, Reference } from './reference.ts';
 export interface IronCoreNetworkInterface extends KubeObject {
   spec?: {
     readonly networkRef?: Reference;
-    /** The Machine that uses it. */
     readonly machineRef?: OwnedReference;
     readonly ips?: readonly IPSource[];
     /** What the runtime calls it while it is attached. */
@@ -20,12 +19,10 @@ export interface IPSource {
   readonly ephemeral?: object;
 }
 
-/** A network of IronCore, the same. */
 export interface IronCoreNetwork extends KubeObject {
   spec?: { readonly providerID?: string };
 }
 
-/** A prefix of `ipam.ironcore.dev`, the same. */
 export interface IronCorePrefix extends KubeObject {
   spec?: { readonly prefix?: string };
   status?: { readonly phase?: string };

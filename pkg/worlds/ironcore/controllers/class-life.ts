@@ -32,7 +32,6 @@ export class ClassLife {
     this.#finalizer = new Finalizer(deps.writer, ironCoreMachineClasses, MACHINE_CLASS_FINALIZER);
   }
 
-  /** One pass over one class. What it throws is retried with back-off. */
   async reconcile(name: string, signal: AbortSignal): Promise<StepResult> {
     const { classes, machines, reader } = this.#deps;
     const found = classes.get(name);

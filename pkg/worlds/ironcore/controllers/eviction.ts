@@ -9,7 +9,6 @@ import { ignoreNotFound } from '../../../kube/client/errors.ts';
 import { ironCoreMachinePools, ironCoreMachines } from '../api/resources.ts';
 import { stop, type StepResult } from '../../../work/reconcile/result.ts';
 
-/** What Machines are driven out with. */
 export interface EvictionDeps {
   readonly machines: Lister<IronCoreMachine>;
   readonly pools: Lister<IronCoreMachinePool>;
@@ -26,7 +25,6 @@ export class Eviction {
     this.#deps = deps;
   }
 
-  /** One pass over one Machine. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
     const { machines, pools, reader, writer, recorder } = this.#deps;
     const machine = machines.get(key);

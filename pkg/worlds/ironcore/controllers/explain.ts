@@ -165,7 +165,6 @@ function waiting({ type, reason, message }: IronCoreCondition, state: string): M
   };
 }
 
-/** What a condition says, as a sentence. */
 function sentence(message: string): string {
   return `${message.replace(/\.$/, '')}.`;
 }

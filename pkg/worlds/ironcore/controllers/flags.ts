@@ -6,7 +6,6 @@ import type { ValueReader } from '../../../operator/config/value-reader.ts';
 import { IRONCORE_POOLS_LEASE, IRONCORE_SCHEDULER_LEASE } from './leases.ts';
 
 export interface IronCoreSettings {
-  /** Those that are served, each by its runtime. */
   readonly pools: readonly PoolAddress[];
   /** Only Machines in these pools with this value of the label are looked after; empty: all. */
   readonly watchFilter: string;

@@ -37,7 +37,6 @@ import { uuidOf } from '../../../base/random/random.ts';
 /** Writes at once, so that one that hangs holds up no other. Decisions are made one after the other all the same. */
 const WRITES_AT_ONCE = 10;
 
-/** Places Machines of IronCore. */
 export function ironCoreScheduler(operator: Operator): Controller {
   const { caches, clock } = operator;
   const { ironCoreMachines: machines, ironCorePools: pools } = caches.of(IRONCORE_KINDS);
@@ -59,7 +58,6 @@ export function ironCoreScheduler(operator: Operator): Controller {
   };
 }
 
-/** Who tells of what becomes of Machines and classes. */
 const LIFECYCLE_EVENTS = 'ironcore-lifecycle';
 const LIFECYCLE_PASSES = 10;
 
@@ -134,7 +132,6 @@ interface PoolSources {
   readonly rivals: Rivals;
 }
 
-/** Who tells of what becomes of pools. */
 const POOL_EVENTS = 'ironcore-pools';
 
 function ironCorePoolsOf(operator: Operator, known: PoolSources): Controller {
@@ -181,7 +178,6 @@ function ironCorePoolsOf(operator: Operator, known: PoolSources): Controller {
   };
 }
 
-/** Who tells of what becomes of Machines at their runtimes. */
 const MACHINE_EVENTS = 'ironcore-machines';
 /** For each pool: a pass waits for the answers of its runtime. */
 const MACHINE_PASSES = 20;

@@ -16,7 +16,6 @@ import { type ProcessRole, cached } from '../../../operator/cached/kind.ts';
 
 const schedules = ({ leases }: ProcessRole): boolean => leases.has(IRONCORE_SCHEDULER_LEASE);
 const servesPools = ({ leases }: ProcessRole): boolean => leases.has(IRONCORE_POOLS_LEASE);
-/** Pools and classes are looked after. */
 const keepsPools = ({ controllers }: ProcessRole): boolean => controllers.has('ironcore.lifecycle');
 
 /** What is lost where roles of earlier releases do not cover them, or where IronCore's IPAM is not installed. */
@@ -49,7 +48,6 @@ export const IRONCORE_KINDS = {
   ironCorePrefixes: cached<KubeObject>(ironCorePrefixes, (process) =>
     servesPools(process) ? { metadataOnly: true, optionalFor: PREFIXES } : undefined,
   ),
-  /** By which pools show that they are looked after. */
   poolLeases: cached(leaseResource, (process) =>
     keepsPools(process) ? { namespace: POOL_LEASE_NAMESPACE } : undefined,
   ),

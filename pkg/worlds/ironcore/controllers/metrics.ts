@@ -2,7 +2,6 @@ import type { Registry } from 'prom-client';
 
 import { declaring } from '../../../base/metrics/declaring.ts';
 
-/** Declares the metrics of the runtimes of IronCore's pools in `registry`. */
 export function ironCoreMetrics(registry: Registry) {
   const { gauge, histogram } = declaring(registry);
   return {
@@ -44,5 +43,4 @@ export function ironCoreMetrics(registry: Registry) {
   };
 }
 
-/** What is measured at the runtimes of pools. */
 export type IronCoreMetrics = ReturnType<typeof ironCoreMetrics>;

@@ -89,7 +89,6 @@ export class IronCorePoolController {
     });
   }
 
-  /** One pass over one pool. What it throws is retried with back-off. */
   async reconcile(name: string, signal: AbortSignal): Promise<StepResult> {
     const { pools, machines, clock } = this.#deps;
     const pool = pools.get(name);

@@ -35,7 +35,6 @@ export class PoolHealth {
     this.#silences.clear();
   }
 
-  /** One pass over one pool. What it throws is retried with back-off. */
   async reconcile(name: string, signal: AbortSignal): Promise<StepResult> {
     const { pools, poolLeases, clock } = this.#deps;
     const pool = pools.get(name);

@@ -13,7 +13,6 @@ export interface ForeignTenure {
   readonly sinceMs: number;
 }
 
-/** Who serves a pool. */
 export type PoolTenure = { readonly kind: 'ours' } | { readonly kind: 'other'; readonly seen: ForeignTenure };
 
 export interface TenureView {

@@ -13,7 +13,6 @@ export function scheduledCondition({ status }: IronCoreMachine): IronCoreConditi
 
 export type ScheduledConditionValue = Omit<IronCoreCondition, 'type' | 'lastTransitionTime'>;
 
-/** Why a Machine waits. */
 export function waiting(why: string): ScheduledConditionValue {
   return { status: 'False', reason: 'OutOfCapacity', message: why };
 }

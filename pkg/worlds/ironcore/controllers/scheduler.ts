@@ -85,7 +85,6 @@ export class Scheduler {
     });
   }
 
-  /** One pass over one Machine. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
     const { machines, pools } = this.#deps;
     const machine = machines.get(key);

@@ -59,7 +59,6 @@ const PLACED_WITHIN_MS = 10_000;
 /** What is left of a call's time when it is called unfinished. */
 const MARGIN_MS = 3_000;
 
-/** A call about a machine. */
 interface Call extends MachineScope {
   /** When it is called unfinished, by the monotonic clock. */
   readonly endMs: number;

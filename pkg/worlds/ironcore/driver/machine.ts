@@ -22,7 +22,6 @@ export interface MachinePlan {
   readonly machine: MachineIdentity;
   readonly machineClass: MachineClass;
   readonly spec: IronCoreProviderSpec;
-  /** Where it is made. */
   readonly namespace: string;
   /** Whether there is a pool that has the name of the zone. */
   readonly isZoneAPool: boolean;

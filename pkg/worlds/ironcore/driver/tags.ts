@@ -21,7 +21,6 @@ export const TAGS = [
 
 const FORM = 'ironcore://';
 
-/** Whether a label is one that this driver sets. */
 export function isTag(label: string): boolean {
   return label.startsWith(PREFIX);
 }

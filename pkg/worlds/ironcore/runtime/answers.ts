@@ -68,7 +68,6 @@ export function machinesFrom(
   });
 }
 
-/** The id of a machine that was made. */
 export function idFrom({ machine }: CreateMachineResponse): string {
   const id = machine?.metadata?.id ?? '';
   if (id === '') throw new UnusableAnswerError('the machine has no ID');

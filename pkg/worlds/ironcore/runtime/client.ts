@@ -43,7 +43,6 @@ export interface RuntimeClientDeps {
   readonly observe?: (call: EndedCall) => void;
 }
 
-/** A call to a runtime, and what it ended with. */
 export interface EndedCall {
   readonly method: string;
   readonly code: 'OK' | RuntimeCode;
@@ -61,7 +60,6 @@ export class RuntimeClient implements IronCoreRuntime {
   readonly #client: MachineRuntimeClient;
   /** Of the present connection; undefined until it is known. */
   #version: RuntimeVersion | undefined;
-  /** How many connections were lost. */
   #losses = 0;
 
   constructor({ address, clock, log, observe = () => undefined }: RuntimeClientDeps) {
@@ -185,7 +183,6 @@ export class RuntimeClient implements IronCoreRuntime {
     return await this.#call({ method, isMutation: true, ...call, secrets }, use, send);
   }
 
-  /** One call within its time. */
   async #call<A, R>(of: CallInProgress, use: (answer: A) => R, send: (options: CallOptions) => Promise<A>): Promise<R> {
     const { timeoutMs, signal } = of;
     const deadline = new AbortController();

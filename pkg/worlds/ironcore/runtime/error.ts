@@ -34,7 +34,6 @@ export class RuntimeError extends Error {
     this.unanswered = options.isMutation && MAY_HAVE_HAPPENED.has(code);
   }
 
-  /** True when `err` is a RuntimeError with one of `codes`. */
   static hasCode(err: unknown, ...codes: RuntimeCode[]): err is RuntimeError {
     return err instanceof RuntimeError && codes.includes(err.code);
   }

@@ -45,7 +45,6 @@ export interface RuntimeVersion {
   readonly connection: number;
 }
 
-/** Limits of one call. */
 export interface RuntimeCall {
   readonly signal: AbortSignal;
   /** Longest to wait for the answer. The runtime is told, and gives up then. */
@@ -72,6 +71,5 @@ export interface IronCoreRuntime {
   detachVolume(id: string, name: string, call: RuntimeCall): Promise<void>;
   attachNetworkInterface(id: string, nic: DeepPartial<NetworkInterface>, call: RuntimeCall): Promise<void>;
   detachNetworkInterface(id: string, name: string, call: RuntimeCall): Promise<void>;
-  /** Ends the connection. */
   close(): void;
 }

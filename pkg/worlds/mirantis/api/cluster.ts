@@ -8,7 +8,6 @@ export interface CloudCluster extends KubeObject {
   status?: { readonly providerStatus?: CloudClusterStatus };
 }
 
-/** What is known of a Cluster, as far as we read or write it. */
 export interface CloudClusterStatus {
   readonly conditions?: readonly ProviderCondition[];
   /** Whether its rollouts are held, so that its Machines may be taken into maintenance. */

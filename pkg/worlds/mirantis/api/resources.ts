@@ -3,7 +3,6 @@ import { CLUSTER_GROUP, CLUSTER_VERSION, type ClusterMachine } from './machine.t
 import { KAAS_GROUP, KAAS_VERSION, type MachinePool } from './pool.ts';
 import { defineResource, type ShippedFiles } from '../../../apis/resource.ts';
 
-/** The shipped file that grants what the front end for Mirantis Container Cloud needs beside the others. */
 export const MIRANTIS_FILE = 'deploy/rbac/mirantis.yaml';
 
 const SHIPPED: ShippedFiles = { definitions: 'crds/mirantis', roles: MIRANTIS_FILE };

@@ -21,7 +21,6 @@ import { listed } from './listed.ts';
 import type { Problem } from './field-reader.ts';
 import { changeOfStatus } from './reported-status.ts';
 
-/** What Clusters are looked after with. */
 export interface ClusterDeps {
   readonly cloudClusters: Lister<CloudCluster>;
   readonly labelPolicies: Informer<NodeLabelPolicy>;
@@ -44,7 +43,6 @@ export class ClusterController {
     this.#kind = { ...deps, resource: cloudClusters, owned: [], statusOf };
   }
 
-  /** One pass over one Cluster. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
     const cluster = this.#deps.cloudClusters.get(key);
     if (cluster === undefined || isBeingDeleted(cluster) || !isServed(cluster)) return stop;

@@ -9,7 +9,6 @@ import type { New } from '../../../kube/client/client.ts';
 import type { ClusterValue } from './cluster-value.ts';
 import { isControlPlane, MADE_FOR } from './desired-machine.ts';
 
-/** Name of the NodeLabelPolicy of a Cluster. */
 export function policyNameOf({ metadata: { name } }: CloudCluster): string {
   return `mcc-${name}`;
 }

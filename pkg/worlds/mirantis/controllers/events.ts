@@ -11,7 +11,6 @@ export const EVENT_REASONS = {
 
 type ReportedType = keyof typeof EVENT_REASONS;
 
-/** What is reported of a condition that has changed. */
 export interface ReportedChange {
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;

@@ -14,7 +14,6 @@ import type { ReportedChange } from './events.ts';
 import type { Problem } from './field-reader.ts';
 import { checkAgain, isRequestRejected } from './front-end.ts';
 
-/** One pass over an object of the front end. */
 export interface FrontEndPass<T extends KubeObject> {
   readonly observed: T;
   /** The copy: what it changes is written when it has run. */
@@ -22,7 +21,6 @@ export interface FrontEndPass<T extends KubeObject> {
   readonly signal: AbortSignal;
 }
 
-/** How far a pass has come. */
 export interface FrontEndOutcome {
   /** What keeps us from doing what is asked for. */
   readonly problems?: readonly Problem[];
@@ -41,7 +39,6 @@ export interface FrontEndKind<T extends KubeObject> {
   readonly statusOf: (object: T, problems: readonly Problem[]) => FrontEndStatus | undefined;
 }
 
-/** What is written of the status, and the Events about it. */
 export interface FrontEndStatus {
   readonly patch: Patch;
   readonly events: readonly ReportedChange[];

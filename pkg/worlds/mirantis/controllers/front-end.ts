@@ -8,7 +8,6 @@ export const SERVED_PROVIDER = 'openstack';
 /** What is not watched is looked at again so often, when something is wrong or missing. */
 const RECHECK_MS = 5_000;
 
-/** Whether an object is of the provider that is served. */
 export function isServed({ metadata: { labels } }: KubeObject): boolean {
   return labels?.[PROVIDER_LABEL] === SERVED_PROVIDER;
 }

@@ -17,7 +17,6 @@ import { GeneratedClasses } from './generated-classes.ts';
 import { MirantisPoolController } from './pool-controller.ts';
 import { wakeClusterMachines, wakeClusters, wakePools, wakeSettings } from './wake.ts';
 
-/** Who tells of what happens to them. */
 const EVENT_SOURCE = 'mirantis';
 
 /** The front end for Machines, MachinePools and Clusters of Mirantis Container Cloud. */

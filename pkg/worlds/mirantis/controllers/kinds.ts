@@ -12,10 +12,8 @@ const CLUSTERS =
   'Clusters of Mirantis Container Cloud: maintenance does not wait for them, and they do not restrict labels';
 const POOLS = 'MachinePools of Mirantis Container Cloud: pools are not served';
 
-/** Whether Machines of Mirantis Container Cloud are served. */
 export const isMirantis = ({ controllers }: Pick<ProcessRole, 'controllers'>): boolean => controllers.has('mirantis');
 
-/** The kinds of the front end for Mirantis Container Cloud. */
 export const MIRANTIS_KINDS = {
   clusterMachines: cached(clusterMachines, (process) =>
     isMirantis(process) ? { namespace: process.namespace } : undefined,

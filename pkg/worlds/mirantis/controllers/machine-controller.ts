@@ -88,7 +88,6 @@ export class ClusterMachineController {
     this.#kind = { ...deps, resource: clusterMachines, owned: OWNED_FIELDS, statusOf };
   }
 
-  /** One pass over one Machine. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
     const machine = this.#deps.clusterMachines.get(key);
     if (machine === undefined) return stop;

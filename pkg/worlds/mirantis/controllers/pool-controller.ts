@@ -94,7 +94,6 @@ export class MirantisPoolController {
     this.#kind = { ...deps, resource: machinePools, owned: OWNED_FIELDS, statusOf };
   }
 
-  /** One pass over one pool. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
     const pool = this.#deps.machinePools.get(key);
     if (pool === undefined) return stop;

@@ -24,7 +24,6 @@ import { VM_STATE } from '../../../controllers/machines/vm-states.ts';
 import { listed } from './listed.ts';
 import type { Problem } from './field-reader.ts';
 
-/** All that the status of a Machine follows from. */
 export interface ProviderFacts {
   readonly machine: ClusterMachine;
   /** Our Machine; undefined: there is none. */

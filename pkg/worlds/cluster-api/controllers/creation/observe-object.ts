@@ -11,10 +11,8 @@ import type { MachinePass, StepDeps } from '../machine-pass.ts';
 import { adoptionOf } from '../adoption.ts';
 import type { ObservedObject } from '../observed.ts';
 
-/** What objects of providers are looked at with. */
 export type ObserveDeps = Pick<StepDeps, 'externals' | 'servedAs' | 'writer'>;
 
-/** How what an object says is read. */
 type Read<Report> = (object: External['object'], contract: External['contract']) => Report;
 
 /** Finds an object that a Machine names, and reads what it says. */

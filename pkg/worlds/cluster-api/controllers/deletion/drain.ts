@@ -78,7 +78,6 @@ export function drainStep(deps: Deps): ClusterAPIMachineStep {
   return notedWhileWaiting(step, SUCCEEDED, 'Draining');
 }
 
-/** A Node that is drained. */
 interface DrainedNode {
   readonly target: Target;
   readonly node: Node;

@@ -12,7 +12,6 @@ import { isOfControlPlane } from '../adoption.ts';
  */
 export type NodeCare = 'cared-for' | 'cluster-goes' | 'control-plane-goes' | 'no-control-plane';
 
-/** What that follows from. */
 export interface CareFacts {
   readonly cluster: ClusterAPICluster;
   readonly nodeCluster: NodeCluster;

@@ -76,7 +76,6 @@ export function waitsForFacts(
   return waits(pass, said !== undefined && AFTER_DRAIN.includes(said) ? said : reason, message, { event });
 }
 
-/** What condition Deleting has said of the deletion. */
 export function lastDeletingCondition({ observed }: MachinePass): ClusterAPICondition | undefined {
   const said = conditionOf(observed.status?.conditions, 'Deleting');
   return said?.status === 'True' ? said : undefined;

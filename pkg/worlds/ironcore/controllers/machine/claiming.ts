@@ -15,10 +15,8 @@ import { ironCoreNetworkInterfaces, ironCoreVolumes } from '../../api/resources.
 import { claimBy, networkInterfaceClaims, volumeClaims, type Claimable, type ResourceClaims } from './claims.ts';
 import type { Reports } from './reports.ts';
 
-/** A Volume or a NetworkInterface. */
 export type Used = IronCoreVolume | IronCoreNetworkInterface;
 
-/** What is used by Machines is claimed with. */
 export interface ClaimingDeps {
   readonly classes: Lister<IronCoreMachineClass>;
   /** Indexes of both: `user`, the UIDs of the Machines that have claimed them or that they were made for. */
@@ -168,7 +166,6 @@ async function patchUsed<T extends Used>(
   await writer.patch('change', resource, refOf(object), patch, { signal }).catch(ignoreNotFound);
 }
 
-/** Who has claimed a Volume or a NetworkInterface. */
 export function resourceClaimantOf({ spec }: Used): OwnedReference | undefined {
   const of: { claimRef?: OwnedReference; machineRef?: OwnedReference } | undefined = spec;
   return of?.claimRef ?? of?.machineRef;

@@ -37,7 +37,6 @@ export interface Claimable<T extends KubeObject> {
   readonly mayRelease: boolean;
 }
 
-/** What is done about the Volumes of a Machine. */
 export function volumeClaims(
   machine: IronCoreMachine,
   machineClass: IronCoreMachineClass | undefined,
@@ -53,7 +52,6 @@ export function volumeClaims(
   });
 }
 
-/** The same of its NetworkInterfaces. */
 export function networkInterfaceClaims(
   machine: IronCoreMachine,
   networkInterfaces: Claimable<IronCoreNetworkInterface>,

@@ -24,7 +24,6 @@ export interface Wait {
   readonly message: string;
 }
 
-/** One change of a machine at its runtime. */
 export type RuntimeChange =
   | { readonly kind: 'detachNetworkInterface' | 'detachVolume'; readonly name: string }
   | { readonly kind: 'updateVolume' | 'attachVolume'; readonly volume: Volume }

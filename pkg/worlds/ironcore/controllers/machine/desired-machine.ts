@@ -28,7 +28,6 @@ export type OptionalSecretData = Readonly<Record<string, Uint8Array>> | undefine
 
 /** All that a Machine names, as it was read. */
 export interface Surroundings {
-  /** What runtimes are told of objects beside their names. */
   readonly downwardAPI: DownwardAPI;
   readonly machineClass: IronCoreMachineClass | undefined;
   readonly runtimeClasses: readonly RuntimeClass[];

@@ -88,7 +88,6 @@ export class HeldClaims {
   }
 }
 
-/** What is claimed, and for whom, in words. */
 function textOf({ kind, object, machine }: HeldClaim): string {
   return `${kind} ${keyOf(object)} (of Machine ${machine})`;
 }

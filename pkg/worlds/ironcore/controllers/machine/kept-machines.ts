@@ -26,7 +26,6 @@ const KEPT = 'MachinesKept';
 /** So many are named. */
 const NAMED = 10;
 
-/** What is kept, and why. */
 export interface Kept extends Pick<OwnerlessVerdict, 'kept' | 'why'> {
   /** Besides: those that were made for MachinePools that are not there. */
   readonly former: readonly RuntimeMachine[];

@@ -16,7 +16,6 @@ export function addressHandle(networkID: string, ip: string): string {
   return `address ${networkID} ${ip}`;
 }
 
-/** A machine at the runtime of a pool. */
 export interface Holder {
   readonly id: string;
   readonly pool: string;
@@ -56,7 +55,6 @@ export class KeptUses {
     return this.#failures.get(pool);
   }
 
-  /** The runtime of a pool is not looked at any more. */
   forget(pool: string): void {
     this.#byPool.delete(pool);
     this.#failures.delete(pool);

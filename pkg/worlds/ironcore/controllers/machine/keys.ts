@@ -52,7 +52,6 @@ export function downwardOf(fields: DownwardFields, metadata: ObjectMeta): Readon
 
 /** Says that an object is made and removed with its Machine. */
 export const EPHEMERAL_ANNOTATION = 'common.ironcore.dev/ephemeral-managed-by';
-/** The value of that annotation. */
 export const EPHEMERAL_MANAGER = 'ephemeral-manager';
 /** Somebody else looks after the object. */
 export const MANAGED_BY_ANNOTATION = 'common.ironcore.dev/managed-by';

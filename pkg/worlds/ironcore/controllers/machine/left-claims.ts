@@ -24,7 +24,6 @@ import { OWNERLESS_MS } from './ownerless.ts';
 import type { Shown, Sightings } from './sightings.ts';
 import { CREATION_MS } from './uncertainty.ts';
 
-/** What claims that Machines have left behind are found and taken off with. */
 export interface LeftClaimsDeps {
   readonly machines: Lister<IronCoreMachine>;
   /** Index of both: `claimedForPool`. */

@@ -53,7 +53,6 @@ export class MachineClaims {
     return due.length > CLAIMS_AT_ONCE && !isRefused;
   }
 
-  /** The pool is not served any more. */
   forget(poolName: string): void {
     this.#witnesses.delete(poolName);
   }

@@ -93,7 +93,6 @@ export class IronCoreMachineController {
     ];
   }
 
-  /** One pass over one Machine. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
     const { machines, pools, runtimes, served } = this.#deps;
     const observed = machines.get(key);

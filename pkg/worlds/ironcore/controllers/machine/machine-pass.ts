@@ -13,7 +13,6 @@ import type { RuntimeClasses } from './runtime-classes.ts';
 import type { Uncertainty } from './uncertainty.ts';
 import type { Waiting } from './waiting.ts';
 
-/** One pass over one Machine. */
 export interface MachinePass {
   readonly observed: IronCoreMachine;
   readonly isGoing: boolean;
@@ -31,7 +30,6 @@ export interface MachinePass {
 /** A part of a pass. It writes what others have to know before it sends a request to the runtime, and the status as soon as it has changed. */
 export type MachineStep = Step<MachinePass>;
 
-/** What steps are made with. */
 export interface Collaborators extends IronCoreMachineControllerDeps {
   readonly finalizer: Finalizer<IronCoreMachine>;
   readonly reports: Reports;

@@ -16,7 +16,6 @@ import { deletionNoteOf, type DeletionNote } from './deletion-note.ts';
 import { runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
 import { listRuntimeMachines, type Sightings } from './sightings.ts';
 
-/** What is known of machines that are missing comes from here. */
 export interface MissingMachinesDeps {
   /** Index: `pool`. */
   readonly machines: Lister<IronCoreMachine>;
@@ -98,7 +97,6 @@ export class MissingMachines {
     this.#amongManySinceMs.delete(uid);
   }
 
-  /** What is known of the deletion of its machine. */
   deletionOf(machine: IronCoreMachine): DeletionNote {
     return isBeingDeleted(machine) ? (this.#notes.get(deletionKey(machine)) ?? deletionNoteOf(machine)) : 'none';
   }

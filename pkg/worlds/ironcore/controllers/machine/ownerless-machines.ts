@@ -92,7 +92,6 @@ export class OwnerlessMachines {
     return { isCleaning: verdict.remove.length > 0 || isYoung, refusal, isContested };
   }
 
-  /** The pool is not served any more. */
   forget(poolName: string): void {
     this.#sinceMs.delete(poolName);
     this.#claims.forget(poolName);

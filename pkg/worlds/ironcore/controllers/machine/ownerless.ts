@@ -17,7 +17,6 @@ export interface Ownerless {
 /** Why machines are kept: nobody has seen that their Machines were to be deleted, or so many were at once that it may be a mistake. */
 export type KeptWhy = 'DeletionNotSeen' | 'TooManyAtOnce';
 
-/** What is done about machines without a Machine. */
 export interface OwnerlessVerdict {
   /** May be deleted, when the API server itself confirms that their Machines are gone. */
   readonly remove: readonly RuntimeMachine[];

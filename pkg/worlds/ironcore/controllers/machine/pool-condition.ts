@@ -7,10 +7,8 @@ import { statusPatch } from '../../../../kube/client/patch.ts';
 import { ironCoreMachinePools } from '../../api/resources.ts';
 import { dated, conditionOf, withCondition } from '../../../../work/reconcile/conditions.ts';
 
-/** A condition without its time. */
 export type PoolConditionValue = Omit<IronCoreCondition, 'lastTransitionTime'>;
 
-/** Whether a MachinePool says so already. */
 export function hasCondition(
   pool: IronCoreMachinePool,
   { type, status, reason, message }: PoolConditionValue,

@@ -26,7 +26,6 @@ import { runtimeIDOf } from './runtime-id.ts';
 import type { RuntimeEvents } from './runtime-events.ts';
 import { listRuntimeMachines, type Sightings } from './sightings.ts';
 
-/** What the machines of pools are looked at with. */
 export interface RelistDeps {
   /** Pools that nobody else serves: of others nothing is touched. */
   readonly served: Pick<ServedPools, 'has'>;
@@ -81,7 +80,6 @@ export class Relist {
     this.#ownerless = new OwnerlessMachines(deps);
   }
 
-  /** One look at one pool. What it throws is retried with back-off. */
   async reconcile(pool: string, signal: AbortSignal): Promise<StepResult> {
     const runtime = this.#deps.runtimes.get(pool);
     if (runtime === undefined) return stop;

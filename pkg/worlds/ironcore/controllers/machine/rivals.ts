@@ -62,7 +62,6 @@ export class Rivals {
     return found.size === 0 ? undefined : messageOf(poolName, found);
   }
 
-  /** Somebody else serves the pool. */
   forget(pool: string): void {
     this.#rivals.delete(pool);
   }

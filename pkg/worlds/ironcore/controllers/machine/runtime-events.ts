@@ -7,9 +7,7 @@ import type { Event } from '../../runtime/gen/ironcore/event/v1alpha1/event.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
 import { UID_LABEL } from './keys.ts';
 
-/** What is told of machines by their runtimes is told on with. */
 export interface RuntimeEventsDeps {
-  /** The Machine of a machine, if it is there. */
   readonly machineOf: (machine: RuntimeMachine) => IronCoreMachine | undefined;
   readonly recorder: ObjectEvents<IronCoreMachine>;
   readonly clock: Clock;

@@ -141,7 +141,6 @@ function attachment(
   };
 }
 
-/** Of a condition without its times. */
 type Plain = Pick<IronCoreCondition, 'type' | 'status' | 'reason' | 'message'>;
 
 function readyCondition(

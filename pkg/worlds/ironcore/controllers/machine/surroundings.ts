@@ -25,7 +25,6 @@ export interface SurroundingsDeps {
   readonly reader: Pick<Reader, 'get'>;
 }
 
-/** Reads all that a Machine names. */
 export async function surroundingsOf(
   machine: IronCoreMachine,
   runtimeClasses: readonly RuntimeClass[],

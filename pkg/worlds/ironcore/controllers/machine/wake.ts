@@ -23,7 +23,6 @@ export const ironCoreQueueKeyOf = KEYS.queueKeyOf;
 
 export const queuedObject = KEYS.objectOf;
 
-/** What tells of changes. */
 export interface Watched {
   /** Indexes: `pool`, `class`, `volume`, `networkInterface` and `secret` (keys of what they name). */
   readonly machines: Informer<IronCoreMachine>;

@@ -16,7 +16,6 @@ import type { RuntimeMachine } from '../runtime.ts';
 
 /** How machines of a runtime behave by themselves. */
 export interface Habits {
-  /** State of a machine that was just made. */
   stateAtFirst: MachineState;
   /** Whether what is attached is so at once, or only when `settle` is called. */
   attachesAtOnce: boolean;
