@@ -10,7 +10,7 @@ import type { Targets } from '../kube/targets/targets.ts';
 import type { ClusterCaches } from './cluster-caches.ts';
 import { type ClusterAccess, writerTo } from './clusters.ts';
 import { type DriversOptions, type OpenedDrivers, openDrivers } from './drivers.ts';
-import { type ElectionOptions, createElection } from './election.ts';
+import type { Elect } from './election.ts';
 import type { TargetCluster } from './target-cluster.ts';
 
 /** What the controllers of one Lease act with: whatever it changes passes its gate. */
@@ -47,7 +47,7 @@ export interface LeadershipOptions {
   readonly ofControl: ClusterCaches;
   /** Undefined without a target cluster. */
   readonly target: TargetCluster | undefined;
-  readonly election: ElectionOptions;
+  readonly elect: Elect;
   readonly drivers: Omit<DriversOptions, 'work' | 'gate' | 'elector' | 'target'>;
   readonly intercept: Interceptor | undefined;
   /** In place of the gate, in tests. */
@@ -57,7 +57,7 @@ export interface LeadershipOptions {
 /** Makes the leadership of a Lease, announced by `recorder`; nothing is acquired and no driver called yet. */
 export function createLeadership(lease: string, recorder: Recorder, options: LeadershipOptions): OwnLeadership {
   const { control, ofControl, target, intercept } = options;
-  const election = createElection(lease, recorder, options.election);
+  const election = options.elect(lease, recorder);
   const { elector } = election;
   const gate = options.gate ?? election.gate;
   const kept: Kept[] = [];

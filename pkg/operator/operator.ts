@@ -1,91 +1,41 @@
 import type { Registry } from 'prom-client';
 
-import type { KubeObject } from '../apis/meta.ts';
-import { reachPresent } from '../kube/cache/reach-present.ts';
 import type { ProcessClock } from '../base/clock/process-clock.ts';
-import type { Config } from './config/config.ts';
-import { EventRecorder, type Recorder } from '../kube/events/recorder.ts';
-import { Outages, type OutageChangeListener } from '../kube/gate/outages.ts';
-import { CONTROL, type Cluster, type Gate } from '../kube/gate/gate.ts';
-import type { Trust } from '../kube/gate/leader-gate.ts';
-import type { Outage } from '../kube/gate/outage.ts';
-import { HeldWork } from '../health/held-work.ts';
+import type { Logger } from '../base/log/logger.ts';
+import type { Random } from '../base/random/random.ts';
+import type { KubeObject } from '../apis/meta.ts';
+import type { Resource } from '../apis/resource.ts';
 import type { Page } from '../health/page.ts';
 import type { WorkInProgress } from '../health/work-in-progress.ts';
+import { reachPresent } from '../kube/cache/reach-present.ts';
 import type { Reader } from '../kube/client/client.ts';
-import type { Interceptor } from '../kube/gate/interceptor.ts';
 import type { ApiError } from '../kube/client/errors.ts';
 import { apiVersionOf } from '../kube/client/resource.ts';
-import type { Resource } from '../apis/resource.ts';
-import type { RequestRecord } from '../kube/client/transport.ts';
+import { EventRecorder, type Recorder } from '../kube/events/recorder.ts';
+import { CONTROL } from '../kube/gate/gate.ts';
+import type { Outage } from '../kube/gate/outage.ts';
+import type { OutageChangeListener } from '../kube/gate/outages.ts';
 import { MACHINE_LEASE } from '../kube/leader/names.ts';
-import type { LeaseThread } from '../kube/leader/lease-thread.ts';
-import type { Logger } from '../base/log/logger.ts';
-import { buildInfo } from '../base/metrics/build.ts';
-import { heldWorkMetrics } from '../base/metrics/held-work.ts';
-import { logMetrics } from '../base/metrics/log.ts';
-import { createRegistry } from '../base/metrics/registry.ts';
-import { permissionsOf, roleFiles } from './preflight/permissions.ts';
-import { workloadOf } from './preflight/workload.ts';
-import { underLease } from './process/leadership.ts';
-import { type HostProcess, Lifecycle, type Member } from './process/lifecycle.ts';
 import type { Controller } from '../work/reconcile/controller.ts';
-import { addCaches, alsoReadBy, type Caches } from './caches.ts';
-import { ClusterCaches } from './cluster-caches.ts';
-import { ClusterIdentity } from './cluster-identity.ts';
-import { type Clusters, openClusters, writerTo } from './clusters.ts';
+import type { Caches } from './caches.ts';
+import { type Cell, cellOfFlags } from './cell.ts';
+import type { ClusterCaches } from './cluster-caches.ts';
+import { writerTo } from './clusters.ts';
+import type { Config } from './config/config.ts';
 import { DriverGreetings } from './driver-greetings.ts';
-import type { DriverHooks } from './drivers.ts';
-import { type ElectionOptions, type GateOptions, createLeaseThread, reportingGate } from './election.ts';
-import { type Leadership, type LeadershipOptions, createLeadership, type OwnLeadership } from './leadership.ts';
+import { reportingGate } from './election.ts';
+import { createLeadership, type Leadership, type OwnLeadership } from './leadership.ts';
+import { ManagerProcess, type OperatorOptions } from './manager-process.ts';
 import { connectionsMember, healthMember, type ObservedProcess, probesMember, recorderMember } from './members.ts';
-import { operatorMetrics, type OperatorMetrics } from './metrics.ts';
+import type { OperatorMetrics } from './metrics.ts';
 import { OutageReports } from './outage-reports.ts';
+import { permissionsOf } from './preflight/permissions.ts';
+import { workloadOf } from './preflight/workload.ts';
+import { type LeaderWork, underLease } from './process/leadership.ts';
 import type { Service } from './service.ts';
 import { StartCheck } from './start-check.ts';
+import type { TargetClusters } from './target-clusters.ts';
 import { Work } from './work.ts';
-import { TargetClusters } from './target-clusters.ts';
-import type { TargetCluster } from './target-cluster.ts';
-import type { World } from './world.ts';
-import { type Random, secureRandom } from '../base/random/random.ts';
-import type { OpenDispatcher } from '../kube/client/dispatchers.ts';
-import type { OpenEndpoint } from '../kube/client/endpoint.ts';
-
-export interface OperatorOptions {
-  readonly config: Config;
-  /** The APIs that it can serve beside ours, see pkg/worlds. */
-  readonly worlds: readonly World[];
-  /** Host name and a random suffix: different for each start. */
-  readonly identity: string;
-  readonly version: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly clock: ProcessClock;
-  readonly log: Logger;
-  readonly host: HostProcess;
-  readonly hooks?: OperatorHooks;
-}
-
-/** For tests, benchmarks and simulations. */
-export interface OperatorHooks extends DriverHooks {
-  readonly onRequest?: (record: RequestRecord) => void;
-  readonly intercept?: Interceptor;
-  /** Leases are renewed by the event loop and the clock of all else, not in a thread of their own: for clocks that jump. */
-  readonly leasesInMainThread?: boolean;
-  /** In place of the gate of each leadership. */
-  readonly gate?: Gate & Trust;
-  /** In place of the recorders of all components. */
-  readonly recorder?: Recorder;
-  /** Whether probes and metrics are served on the port of the flags; true unless told otherwise. */
-  readonly servesHealth?: boolean;
-  /** In place of connections to API servers. */
-  readonly openDispatcher?: OpenDispatcher;
-  /** In place of reading kubeconfigs, which takes the host's time. */
-  readonly openEndpoint?: OpenEndpoint;
-  /** In place of the source of production; a seed's makes a run repeatable. */
-  readonly random?: Random;
-  /** Freezes what caches give, which finds those who write to it. */
-  readonly freezeCached?: boolean;
-}
 
 /** What is done under Leases. */
 interface LeaseWork {
@@ -94,7 +44,7 @@ interface LeaseWork {
 }
 
 /**
- * The process: opens the clusters, and gives controllers what they are made of; `run` starts all of it in the order in which data flows.
+ * What the controllers of one namespace of Machines are made of; `run` starts all of a process in the order in which data flows.
  *
  *  kube-apiserver ──watch──▶ cache ──key──▶ workqueue ──▶ reconcile ──▶ steps ──▶ gate ──▶ kube client (patch)
  *                               ▲ read-only ────────────────────────────┘   └──▶ activity ──▶ gate ──▶ driver ──▶ cloud
@@ -108,141 +58,61 @@ export class Operator {
   readonly metrics: OperatorMetrics;
   readonly caches: Caches;
   readonly targets: TargetClusters;
-  readonly #options: OperatorOptions;
-  readonly #clusters: Clusters;
-  readonly #ofControl: ClusterCaches;
-  /** That of the flags, which may be the control cluster. */
-  readonly #target: TargetCluster | undefined;
-  readonly #outages: Outages;
-  readonly #held: HeldWork;
+  readonly #process: ManagerProcess;
+  readonly #cell: Cell;
   #work: (() => WorkInProgress) | undefined;
   #makePage: ((process: ObservedProcess) => Page) | undefined;
-  readonly #identity: ClusterIdentity;
-  readonly #lifecycle: Lifecycle;
-  readonly #thread: LeaseThread | undefined;
   readonly #recorders = new Map<string, EventRecorder>();
   readonly #leaderships = new Map<string, OwnLeadership>();
 
-  private constructor(
-    options: OperatorOptions & { readonly registry: Registry; readonly metrics: OperatorMetrics },
-    clusters: Clusters,
-  ) {
-    const { config, clock, log, registry, metrics, hooks } = options;
-    this.config = config;
-    this.clock = clock;
-    this.random = hooks?.random ?? secureRandom;
-    this.log = log;
-    this.registry = registry;
-    this.metrics = metrics;
-    this.#options = options;
-    this.#clusters = clusters;
-    const { statusCheckPeriodMs: periodMs, statusCheckTimeoutMs: timeoutMs } = config.safety;
-    this.#outages = new Outages({ clock, log, metrics: metrics.gate, periodMs, timeoutMs });
-    this.#held = new HeldWork({ clock });
-    heldWorkMetrics(registry, () => this.#held.list());
-    this.#identity = new ClusterIdentity({
-      clock,
-      random: this.random,
-      log,
-      held: this.#held,
-      reader: clusters.control.reader,
-      endpoint: clusters.control.endpoint,
-      lost: (reason, err) => this.#lifecycle.fatal(reason, err),
-    });
-    const itself = {
-      namespace: config.clusters.namespace,
-      leaseNamespace: config.leader.namespace,
-      leases: config.leases,
-      isAutoscaled: config.autoscaler !== undefined,
-      controllers: config.controllers,
-      of: config.of,
-    };
-    const { worlds } = options;
-    const process = { ...itself, alsoRead: alsoReadBy(worlds, itself) };
-    const files = roleFiles(itself, worlds);
-    const cached = {
-      clock,
-      random: this.random,
-      log,
-      metrics: metrics.kube,
-      outages: this.#outages,
-      held: this.#held,
-      freeze: hooks?.freezeCached ?? false,
-    };
-    this.#ofControl = new ClusterCaches(clusters.control, { ...cached, roleFile: files.control });
-    this.targets = new TargetClusters({
-      ...config.api,
-      ...cached,
-      process,
-      userAgent: userAgentOf(options),
-      clockMetrics: metrics.clock,
-      intercept: hooks?.intercept,
-      onRequest: hooks?.onRequest,
-      openDispatcher: hooks?.openDispatcher,
-    });
-    this.#target = clusters.target && this.targets.add(clusters.target, files.target);
-    this.caches = addCaches(this.#ofControl, { process, worlds });
-    this.#lifecycle = new Lifecycle(options);
-    this.#thread = createLeaseThread(this.#clusters.control, { ...options, userAgent: userAgentOf(options) });
+  constructor(process: ManagerProcess, cell: Cell) {
+    this.config = cell.config;
+    this.clock = process.options.clock;
+    this.random = process.random;
+    this.log = cell.log;
+    this.registry = cell.registry;
+    this.metrics = cell.metrics;
+    this.caches = cell.caches;
+    this.targets = cell.targets;
+    this.#process = process;
+    this.#cell = cell;
   }
 
-  /** Opens the clusters and declares the metrics; nothing is sent yet. Throws ConfigError for an unusable kubeconfig. */
+  /** The process of one namespace: opens its clusters and declares the metrics; nothing is sent yet. Throws ConfigError for an unusable kubeconfig. */
   static async open(options: OperatorOptions): Promise<Operator> {
-    const { config, clock, env, log, hooks } = options;
-    const registry = createRegistry();
-    const metrics = operatorMetrics(registry);
-    buildInfo(registry, { version: options.version, program: config.program });
-    logMetrics(registry, () => log.lostLines?.() ?? 0);
-    let moved: ((cluster: Cluster) => void) | undefined;
-    const clusters = await openClusters(config, options.worlds, {
-      moved: (cluster) => moved?.(cluster),
-      userAgent: userAgentOf(options),
-      env,
-      ...config.api,
-      clock,
-      log,
-      metrics: metrics.kube,
-      clockMetrics: metrics.clock,
-      onRequest: hooks?.onRequest,
-      openDispatcher: hooks?.openDispatcher,
-      openEndpoint: hooks?.openEndpoint,
-    });
-    const operator = new Operator({ ...options, registry, metrics }, clusters);
-    moved = (cluster) => {
-      if (cluster === CONTROL) operator.#identity.check();
-    };
-    return operator;
+    const process = await ManagerProcess.open(options);
+    return new Operator(process, cellOfFlags(process));
   }
 
   /** Live reads of the control cluster. */
   get reader(): Reader {
-    return this.#clusters.control.reader;
+    return this.#process.clusters.control.reader;
   }
 
   /** `apiVersion` under which the control cluster serves a kind, as far as that is known. */
   servedAs(resource: Resource<KubeObject>): string {
-    return apiVersionOf(this.#clusters.control.transport.served.current(resource));
+    return apiVersionOf(this.#process.clusters.control.transport.served.current(resource));
   }
 
   /** Calls `run` each time the control cluster turned out to serve a kind in another version than before. */
   onServedChange(run: () => void): void {
-    this.#clusters.control.transport.served.onChange(run);
+    this.#process.clusters.control.transport.served.onChange(run);
   }
 
   /** The outages of this moment. */
   get outages(): readonly Outage[] {
-    return this.#outages.current();
+    return this.#cell.outages.current();
   }
 
   /** Whether the target cluster cannot be reached at present. */
   get hasTargetOutage(): boolean {
-    const { target } = this.#clusters;
-    return target !== undefined && this.#outages.state(target.cluster)?.outage !== undefined;
+    const { target, outages } = this.#cell;
+    return target !== undefined && outages.state(target.access.cluster)?.outage !== undefined;
   }
 
   /** Adds a listener for the beginning and end of outages. */
   onOutage(listener: OutageChangeListener): void {
-    this.#outages.onChange(listener);
+    this.#cell.outages.onChange(listener);
   }
 
   /** Calls `run` each time the control cluster turned out to have been set back, when all of it has been read anew and before work goes on. */
@@ -254,23 +124,16 @@ export class Operator {
 
   /** Reports Events under the name of `component`. */
   recorder(component: string): Recorder {
-    const { hooks, clock, log } = this.#options;
-    if (hooks?.recorder !== undefined) return hooks.recorder;
+    const { ofControl, clusters, options } = this.#process;
+    const { intercept, recorder: given } = options.hooks ?? {};
+    if (given !== undefined) return given;
     const known = this.#recorders.get(component);
     if (known !== undefined) return known;
-    const writer = writerTo(this.#clusters.control, {
-      gate: reportingGate(this.#gateOptions()),
-      observer: this.#ofControl.ownWrites,
-      intercept: hooks?.intercept,
-    });
-    const recorder = new EventRecorder({
-      source: { component },
-      writer,
-      clock,
-      random: this.random,
-      log,
-      metrics: this.metrics.event,
-    });
+    const { clock, random, log, metrics, config } = this;
+    const { outages } = this.#cell;
+    const gate = reportingGate({ clock, outages, metrics: metrics.gate, graceMs: config.safety.graceMs });
+    const writer = writerTo(clusters.control, { gate, observer: ofControl.ownWrites, intercept });
+    const recorder = new EventRecorder({ source: { component }, writer, clock, random, log, metrics: metrics.event });
     this.#recorders.set(component, recorder);
     return recorder;
   }
@@ -280,12 +143,12 @@ export class Operator {
     resource: Resource<KubeObject>,
     options: { readonly namespace?: string; readonly refused: (err: ApiError) => void },
   ): ReturnType<ClusterCaches['open']> {
-    return this.#ofControl.open(resource, options);
+    return this.#process.ofControl.open(resource, options);
   }
 
   /** Resolves when the cache of a kind of the control cluster shows the present; rejects with the signal's reason, and ApiError. */
   async untilPresent({ group, plural }: Resource<KubeObject>, signal: AbortSignal): Promise<void> {
-    const kinds = this.#ofControl.kinds.filter(
+    const kinds = this.#process.ofControl.kinds.filter(
       ({ resource }) => resource.plural === plural && resource.group === group,
     );
     await reachPresent(kinds, signal);
@@ -295,8 +158,20 @@ export class Operator {
   under(lease: string): Leadership {
     const known = this.#leaderships.get(lease);
     if (known !== undefined) return known;
+    const { clock, log, config, metrics } = this;
+    const { ofControl, clusters, identity, options } = this.#process;
+    const { target, held, elect } = this.#cell;
+    const { hooks } = options;
     // It is announced under the name of its Lease.
-    const leadership = createLeadership(lease, this.recorder(lease), this.#leadershipOptions());
+    const leadership = createLeadership(lease, this.recorder(lease), {
+      control: clusters.control,
+      ofControl,
+      target,
+      elect,
+      drivers: { addresses: config.drivers, identity, held, clock, log, metrics: metrics.driver, hooks },
+      intercept: hooks?.intercept,
+      gate: hooks?.gate,
+    });
     this.#leaderships.set(lease, leadership);
     return leadership;
   }
@@ -314,45 +189,47 @@ export class Operator {
   /** Runs the process with these controllers and services to its end and resolves with the exit code. */
   run(controllers: readonly Controller[], services: readonly Service[] = []): Promise<number> {
     const { config, registry, clock, random, log } = this;
-    const caches = [this.#ofControl, ...(this.#target === undefined ? [] : [this.#target.caches])];
+    const { ofControl, clusters, identity, lifecycle, thread, options } = this.#process;
+    const { outages, held, target } = this.#cell;
+    const caches = [ofControl, ...(target === undefined ? [] : [target.caches])];
     const leaderships = [...this.#leaderships.values()];
     const leases = leaderships.flatMap(({ lease, elector }) => (elector === undefined ? [] : [lease]));
-    const reports = new OutageReports({ clock, outages: this.#outages });
     const health = {
       server: config.server,
       registry,
       caches,
-      outages: this.#outages,
-      held: this.#held,
+      outages,
+      held,
       work: this.#work,
       makePage: this.#makePage,
-      identity: this.#options.identity,
-      version: this.#options.version,
+      identity: options.identity,
+      version: options.version,
       leaderships,
-      clusters: this.#clusters,
+      clusters,
       renewDeadlineMs: config.leader.renewDeadlineMs,
     };
-    const lifecycle = this.#lifecycle;
-    lifecycle.add(connectionsMember(this.#clusters, this.#thread, { ...this.#options, leases }));
-    if (this.#options.hooks?.servesHealth !== false) lifecycle.add(healthMember({ ...health, clock, log }));
-    lifecycle.add(probesMember(this.#clusters, caches, this.#outages));
+    lifecycle.add(connectionsMember(clusters, thread, { ...options, leases }));
+    if (options.hooks?.servesHealth !== false) lifecycle.add(healthMember({ ...health, clock, log }));
+    lifecycle.add(probesMember(clusters, caches, outages));
     lifecycle.add(this.targets);
     // First of all that asks for more than a sign of life: what is missing is told once, by the one who knows all of it.
     lifecycle.add(this.#startCheck());
     lifecycle.add(
       ...caches,
       ...(this.#callsDrivers
-        ? [
-            this.#identity,
-            new DriverGreetings({ drivers: this.under(MACHINE_LEASE).drivers.all(), clock, random, log }),
-          ]
+        ? [identity, new DriverGreetings({ drivers: this.under(MACHINE_LEASE).drivers.all(), clock, random, log })]
         : []),
     );
     lifecycle.add(...[...this.#recorders].map(([component, recorder]) => recorderMember(component, recorder)));
     lifecycle.add(...services);
+    const reports = new OutageReports({ clock, outages });
     lifecycle.add(
       ...leaderships.map((leadership) =>
-        this.#memberOf(leadership, { controllers, services }, { reports, clusters: caches }),
+        underLease(
+          leadership.lease,
+          leadership.elector,
+          this.#workUnder(leadership, { controllers, services }, reports),
+        ),
       ),
     );
     return lifecycle.run();
@@ -365,33 +242,32 @@ export class Operator {
 
   #startCheck(): StartCheck {
     const { config, clock, random, log } = this;
-    const clusters = this.#clusters;
+    const { clusters, options } = this.#process;
+    const { outages, held } = this.#cell;
     const hasTarget = clusters.target !== undefined;
     const workload = workloadOf(config, { hasTarget, callsDrivers: this.#callsDrivers });
-    const permissions = permissionsOf(workload, this.#options.worlds);
-    return new StartCheck({ clusters, permissions, clock, random, log, outages: this.#outages, held: this.#held });
+    const permissions = permissionsOf(workload, options.worlds);
+    return new StartCheck({ clusters, permissions, clock, random, log, outages, held });
   }
 
-  #memberOf(
-    leadership: OwnLeadership,
-    all: LeaseWork,
-    { reports, clusters }: { readonly reports: OutageReports; readonly clusters: readonly ClusterCaches[] },
-  ): Member {
-    const { lease, elector } = leadership;
+  #workUnder(leadership: OwnLeadership, all: LeaseWork, reports: OutageReports): LeaderWork {
+    const { clock, random, log, metrics, config } = this;
+    const { outages, held, target } = this.#cell;
+    const { lease } = leadership;
     const services = all.services.filter((service) => service.lease === lease);
     const work = new Work({
       lease,
       controllers: all.controllers.filter((controller) => controller.lease === lease),
-      running: this.config.controllers,
-      clusters,
-      outages: this.#outages,
-      held: this.#held,
-      clock: this.clock,
-      random: this.random,
-      log: this.log,
-      metrics: this.metrics,
+      running: config.controllers,
+      clusters: [this.#process.ofControl, ...(target === undefined ? [] : [target.caches])],
+      outages,
+      held,
+      clock,
+      random,
+      log,
+      metrics,
     });
-    return underLease(lease, elector, {
+    return {
       async begin(signal) {
         reports.subscribe(leadership);
         await work.begin(signal);
@@ -405,46 +281,6 @@ export class Operator {
         ]);
         await leadership.close();
       },
-    });
-  }
-
-  #leadershipOptions(): LeadershipOptions {
-    const { clock, log, config, metrics } = this;
-    const { hooks } = this.#options;
-    const held = this.#held;
-    const identity = this.#identity;
-    return {
-      control: this.#clusters.control,
-      ofControl: this.#ofControl,
-      target: this.#target,
-      election: this.#electionOptions(),
-      drivers: { addresses: config.drivers, identity, held, clock, log, metrics: metrics.driver, hooks },
-      intercept: hooks?.intercept,
-      gate: hooks?.gate,
     };
   }
-
-  #gateOptions(): GateOptions {
-    const { clock, config, metrics } = this;
-    return { clock, outages: this.#outages, metrics: metrics.gate, graceMs: config.safety.graceMs };
-  }
-
-  #electionOptions(): ElectionOptions {
-    const { clock, random, log, config, metrics } = this;
-    const { identity } = this.#options;
-    const lost = (reason: string): void => this.#lifecycle.fatal(reason);
-    return {
-      elector: { identity, clock, random, log, metrics: metrics.leader, lost },
-      transport: this.#clusters.control.transport,
-      namespace: config.leader.namespace,
-      leader: config.leader,
-      thread: this.#thread,
-      gate: this.#gateOptions(),
-    };
-  }
-}
-
-/** `machinist/<version> <program>`. */
-function userAgentOf({ version, config }: OperatorOptions): string {
-  return `machinist/${version} ${config.program.replaceAll(' ', '-')}`;
 }

@@ -17,7 +17,13 @@ function start() {
   const listeners: OutageChangeListener[] = [];
   const reports = new OutageReports({
     clock,
-    outages: { current: () => outages, onChange: (listener) => listeners.push(listener) },
+    outages: {
+      current: () => outages,
+      onChange(listener) {
+        listeners.push(listener);
+        return () => undefined;
+      },
+    },
   });
   const told: Occurrence[] = [];
   const elector: { lease: Lease | undefined; isSuspended: boolean } = { lease: undefined, isSuspended: false };

@@ -9,7 +9,8 @@ import type { Logger } from '../../pkg/base/log/logger.ts';
 import { autoscaler } from '../../pkg/autoscaler/index.ts';
 import { controllers } from '../../pkg/controllers/index.ts';
 import type { ServedWorld } from '../../pkg/controllers/world.ts';
-import { Operator, type OperatorHooks } from '../../pkg/operator/operator.ts';
+import type { OperatorHooks } from '../../pkg/operator/manager-process.ts';
+import { Operator } from '../../pkg/operator/operator.ts';
 import { WORLDS } from '../../pkg/worlds/index.ts';
 import { WORLD_FLAGS } from '../../pkg/worlds/flags.ts';
 

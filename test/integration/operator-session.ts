@@ -11,7 +11,7 @@ import type { ServedWorld } from '../../pkg/controllers/world.ts';
 import type { Gate } from '../../pkg/kube/gate/gate.ts';
 import { MACHINE_LEASE } from '../../pkg/kube/leader/names.ts';
 import type { RequestRecord } from '../../pkg/kube/client/transport.ts';
-import type { OperatorHooks } from '../../pkg/operator/operator.ts';
+import type { OperatorHooks } from '../../pkg/operator/manager-process.ts';
 import { InProcessManager } from '../cloud/manager.ts';
 import { eventually } from '../expect/eventually.ts';
 import { openGate } from './kube-session.ts';

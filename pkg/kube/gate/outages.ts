@@ -9,28 +9,34 @@ import type { Interval } from './blind-times.ts';
 /** Called when an outage begins, is better understood, or ends. */
 export type OutageChangeListener = (change: OutageChange) => void;
 
+/** How clusters are probed; `periodMs` and `timeoutMs` are `--machine-safety-apiserver-statuscheck-period` and `-timeout`. */
+export interface OutagesOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: GateMetrics;
+  readonly periodMs: number;
+  readonly timeoutMs: number;
+  /** Clusters that others probe, too: their outages are these, and are reported here as well. */
+  readonly shared?: Outages | undefined;
+}
+
 /**
  * Which clusters have an outage, shared by every leadership of the process. Each process probes for itself, leader or
  * not, from the moment a cluster is added. Nothing is persisted: after a restart a destroy needs a new proof of life, and a
  * cluster that does not answer the first probe has an outage at once.
  */
 export class Outages {
-  readonly #parts: {
-    readonly clock: Clock;
-    readonly log: Logger;
-    readonly metrics: GateMetrics;
-    readonly periodMs: number;
-    readonly timeoutMs: number;
-  };
+  readonly #parts: OutagesOptions;
   readonly #clusters = new Map<Cluster, OutageDetector>();
   /** Those that not all work depends on. */
   readonly #apart = new Set<Cluster>();
-  readonly #listeners: OutageChangeListener[] = [];
+  readonly #listeners = new Set<OutageChangeListener>();
+  readonly #leaveShared: (() => void) | undefined;
 
-  /** `periodMs` and `timeoutMs` are `--machine-safety-apiserver-statuscheck-period` and `-timeout`. */
-  constructor(parts: { clock: Clock; log: Logger; metrics: GateMetrics; periodMs: number; timeoutMs: number }) {
+  constructor(parts: OutagesOptions) {
     this.#parts = parts;
-    parts.metrics.anyOutage.set(0);
+    this.#leaveShared = parts.shared?.onChange((change) => this.#changed(change));
+    this.#showOutages();
   }
 
   /**
@@ -39,13 +45,9 @@ export class Outages {
    */
   add(probed: ProbedCluster, apart?: OutageChangeListener): void {
     const { cluster } = probed;
-    if (this.#clusters.has(cluster)) throw new Error(`cluster ${cluster} is already probed`);
+    if (this.#detector(cluster) !== undefined) throw new Error(`cluster ${cluster} is already probed`);
     if (apart !== undefined) this.#apart.add(cluster);
-    const changed: OutageChangeListener = (change) => {
-      if (apart !== undefined) return apart(change);
-      this.#showOutages();
-      for (const listener of this.#listeners) listener(change);
-    };
+    const changed = apart ?? ((change: OutageChange) => this.#changed(change));
     const detector = new OutageDetector(probed, { ...this.#parts, changed });
     this.#clusters.set(cluster, detector);
     detector.start();
@@ -65,38 +67,41 @@ export class Outages {
     await detector?.stop();
   }
 
+  /** Ends all probing of its own. */
   async stop(): Promise<void> {
+    this.#leaveShared?.();
     await Promise.all([...this.#clusters.values()].map((detector) => detector.stop()));
   }
 
-  /** Adds a listener for the beginning and end of outages. */
-  onChange(listener: OutageChangeListener): void {
-    this.#listeners.push(listener);
+  /** Adds a listener for the beginning and end of outages, until the returned function is called. */
+  onChange(listener: OutageChangeListener): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   /** A watch event or bookmark of `cluster` arrived. */
   sawLife(cluster: Cluster): void {
-    this.#clusters.get(cluster)?.sawLife();
+    this.#detector(cluster)?.sawLife();
   }
 
   /** Whether `cluster` lives, and its history is what we know: see OutageDetector. False for an unknown one. */
   async prove(cluster: Cluster, signal: AbortSignal): Promise<boolean> {
-    return (await this.#clusters.get(cluster)?.prove(signal)) ?? false;
+    return (await this.#detector(cluster)?.prove(signal)) ?? false;
   }
 
   /** Whether nothing is in doubt about `cluster`; waits a little for it. False for an unknown one. */
   async settled(cluster: Cluster, signal: AbortSignal): Promise<boolean> {
-    return (await this.#clusters.get(cluster)?.settled(signal)) ?? false;
+    return (await this.#detector(cluster)?.settled(signal)) ?? false;
   }
 
   /** Changes of `cluster` could not be seen in this time (monotonic). */
   wasBlind(cluster: Cluster, interval: Interval): void {
-    this.#clusters.get(cluster)?.sight.wasLost(interval);
+    this.#detector(cluster)?.sight.wasLost(interval);
   }
 
   /** The times (monotonic) in which changes of `cluster` could not be seen; an outage that lasts counts up to now. */
   timesWithoutSight(cluster: Cluster): readonly Interval[] {
-    const detector = this.#clusters.get(cluster);
+    const detector = this.#detector(cluster);
     if (detector === undefined) return [];
     const { silentSinceMs } = detector.state;
     const toMs = this.#parts.clock.monotonicMs();
@@ -107,18 +112,28 @@ export class Outages {
 
   /** State of one cluster; undefined when it is not probed. */
   state(cluster: Cluster): ClusterState | undefined {
-    return this.#clusters.get(cluster)?.state;
+    return this.#detector(cluster)?.state;
   }
 
-  /** States of all clusters but those that stand apart, in the order in which they were added. */
+  /** States of all clusters but those that stand apart: those that are shared, then in the order in which they were added. */
   states(): readonly ClusterState[] {
-    const all = [...this.#clusters.values()].map((detector) => detector.state);
-    return all.filter(({ cluster }) => !this.#apart.has(cluster));
+    const own = [...this.#clusters.values()].map((detector) => detector.state);
+    return [...(this.#parts.shared?.states() ?? []), ...own.filter(({ cluster }) => !this.#apart.has(cluster))];
   }
 
   /** The outages of this moment, in the order in which they were added. */
   current(): readonly Outage[] {
     return this.states().flatMap(({ outage }) => outage ?? []);
+  }
+
+  #detector(cluster: Cluster): OutageDetector | undefined {
+    const { shared } = this.#parts;
+    return this.#clusters.get(cluster) ?? (shared === undefined ? undefined : shared.#detector(cluster));
+  }
+
+  #changed(change: OutageChange): void {
+    this.#showOutages();
+    for (const listener of this.#listeners) listener(change);
   }
 
   #showOutages(): void {

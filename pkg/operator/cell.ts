@@ -1,0 +1,85 @@
+import type { Registry } from 'prom-client';
+
+import type { Logger } from '../base/log/logger.ts';
+import type { HeldWork } from '../health/held-work.ts';
+import type { Outages } from '../kube/gate/outages.ts';
+import type { CachingProcess } from './cached/kind.ts';
+import { addCaches, alsoReadBy, type Caches } from './caches.ts';
+import type { Config } from './config/config.ts';
+import { createElection, type Elect } from './election.ts';
+import type { ManagerProcess } from './manager-process.ts';
+import type { OperatorMetrics } from './metrics.ts';
+import type { TargetCluster } from './target-cluster.ts';
+import { TargetClusters } from './target-clusters.ts';
+
+/** What of a process belongs to one namespace of Machines, and to the cluster that these join. */
+export interface Cell {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly registry: Registry;
+  readonly metrics: OperatorMetrics;
+  readonly outages: Outages;
+  readonly held: HeldWork;
+  /** Of the control cluster. */
+  readonly caches: Caches;
+  readonly targets: TargetClusters;
+  /** Undefined without a target cluster. */
+  readonly target: TargetCluster | undefined;
+  readonly elect: Elect;
+}
+
+/** The one cell of a process whose flags name the namespace and the target cluster. */
+export function cellOfFlags(process: ManagerProcess): Cell {
+  const { registry, metrics, outages, held, ofControl } = process;
+  const { config, log, worlds } = process.options;
+  const caching = cachingProcess(process, config);
+  const targets = targetsOf(process, caching, {});
+  const { target } = process.clusters;
+  return {
+    config,
+    log,
+    registry,
+    metrics,
+    outages,
+    held,
+    targets,
+    target: target && targets.add(target, process.roleFiles.target),
+    caches: addCaches(ofControl, { process: caching, worlds }),
+    elect: (lease, recorder) => createElection(lease, recorder, process.election),
+  };
+}
+
+/** What decides which kinds are cached. */
+function cachingProcess(process: ManagerProcess, config: Config): CachingProcess {
+  const { clusters, leader, leases, autoscaler, controllers, of } = config;
+  const role = {
+    namespace: clusters.namespace,
+    leaseNamespace: leader.namespace,
+    leases,
+    isAutoscaled: autoscaler !== undefined,
+    controllers,
+    of,
+  };
+  return { ...role, alsoRead: alsoReadBy(process.options.worlds, role) };
+}
+
+/** The target clusters of a cell; `own` are its parts in place of the process's. */
+function targetsOf(
+  process: ManagerProcess,
+  caching: CachingProcess,
+  own: Partial<Pick<Cell, 'log' | 'outages' | 'held'>>,
+): TargetClusters {
+  const { config, clock, hooks } = process.options;
+  return new TargetClusters({
+    ...config.api,
+    ...process.cached,
+    ...own,
+    clock,
+    process: caching,
+    userAgent: process.userAgent,
+    clockMetrics: process.metrics.clock,
+    intercept: hooks?.intercept,
+    onRequest: hooks?.onRequest,
+    openDispatcher: hooks?.openDispatcher,
+  });
+}
