@@ -36,7 +36,7 @@ export const INNER_TIERS: Readonly<Record<string, readonly (readonly string[])[]
   'packages/providers': [['local', 'sim', 'kwok']],
   /** What controllers share lies below them, and no controller knows another. */
   'pkg/controllers': [
-    ['machines', 'class-secrets'],
+    ['machine-facts', 'class-secrets'],
     ['vms'],
     ['replicas'],
     ['machine', 'machine-set', 'machine-deployment', 'machine-class', 'secret', 'role-binding', 'safety'],
@@ -52,6 +52,7 @@ export const INNER_TIERS: Readonly<Record<string, readonly (readonly string[])[]
     ['explain'],
     ['record'],
   ],
+  'pkg/controllers/machine-deployment': [['sets'], ['scaling'], ['node-marks'], ['rollout'], ['in-place']],
   'pkg/controllers/safety': [['orphan-vms', 'overshoot', 'unmanaged-nodes']],
 };
 
@@ -62,7 +63,7 @@ const ABOVE_PKG = ['cmd', 'hack', 'test', 'packages'];
  * that commands call too; the drivers for machines of other APIs are made of what all drivers share.
  */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  'pkg/controllers/machines': '**/worlds/**',
+  'pkg/controllers/machine-facts': '**/worlds/**',
   'pkg/worlds/cluster-api/driver': '**/drivers/**',
   'pkg/worlds/ironcore/driver': '**/drivers/**',
 };

@@ -2,7 +2,7 @@ import { TRIGGER_DELETION_ANNOTATION } from '../pkg/apis/machine/v1alpha1/labels
 import type { NodeGroup } from '../pkg/autoscaler/groups.ts';
 import { Membership } from '../pkg/autoscaler/membership.ts';
 import type { GroupState, GroupMember, Rollout } from '../pkg/autoscaler/mutations/group-state.ts';
-import { nodeAccess } from '../pkg/controllers/machines/node-access.ts';
+import { nodeAccess } from '../pkg/controllers/machine-facts/node-access.ts';
 import { machine, machineDeployment, type BuiltMachine } from './builders.ts';
 import type { ReplicasWorld } from './fakes/replicas-world.ts';
 

@@ -5,7 +5,7 @@ import type { Node } from '../../pkg/apis/wire.ts';
 import { InformerSet } from '../../pkg/kube/cache/informers.ts';
 import { ReflectedInformer } from '../../pkg/kube/cache/reflected-informer.ts';
 import type { Clock } from '../../pkg/base/clock/clock.ts';
-import { isReady } from '../../pkg/controllers/machines/node-health.ts';
+import { isReady } from '../../pkg/controllers/machine-facts/node-health.ts';
 import { HttpListWatch } from '../../pkg/kube/client/list-watch.ts';
 import { machines, nodes } from '../../pkg/kube/client/resource.ts';
 import type { Resource } from '../../pkg/apis/resource.ts';

@@ -1,5 +1,5 @@
 import type { Node, Pod } from '../../pkg/apis/wire.ts';
-import { isReady } from '../../pkg/controllers/machines/node-health.ts';
+import { isReady } from '../../pkg/controllers/machine-facts/node-health.ts';
 import type { Api } from '../control-plane/api.ts';
 import { minus, plus, allocatableOf, requestsOf } from './resources.ts';
 import type { Occupied } from './scale-down.ts';

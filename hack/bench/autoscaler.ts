@@ -29,7 +29,7 @@ import { Membership } from '../../pkg/autoscaler/membership.ts';
 import { autoscalerMetrics } from '../../pkg/autoscaler/metrics.ts';
 import { Store, type IndexFunctions } from '../../pkg/kube/cache/store.ts';
 import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
-import { nodeAccess } from '../../pkg/controllers/machines/node-access.ts';
+import { nodeAccess } from '../../pkg/controllers/machine-facts/node-access.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/operator/indexes/machine-indexes.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/operator/indexes/owner-index.ts';
 import { silentLogger } from '../../pkg/base/log/logger.ts';

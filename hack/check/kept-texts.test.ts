@@ -5,8 +5,8 @@ import { describe, expect, test } from '@jest/globals';
 
 import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from '../../pkg/controllers/machine-deployment/events.ts';
 import { IN_PLACE_REASONS, IN_PLACE_UPDATE } from '../../pkg/controllers/machine/in-place/reason.ts';
-import { DELETION_STAGES, describeStage } from '../../pkg/controllers/machines/deletion-stage.ts';
-import { CREATE_FAILED, INITIALIZE_FAILED } from '../../pkg/controllers/machines/original-texts.ts';
+import { DELETION_STAGES, describeStage } from '../../pkg/controllers/machine-facts/deletion-stage.ts';
+import { CREATE_FAILED, INITIALIZE_FAILED } from '../../pkg/controllers/machine-facts/original-texts.ts';
 import { MACHINE_SET_EVENT_SOURCE } from '../../pkg/controllers/replicas/events.ts';
 import { KEYS } from '../generate/annotations-reference.ts';
 import { metricsReference } from '../generate/metrics-reference.ts';

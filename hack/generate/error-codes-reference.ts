@@ -1,7 +1,7 @@
 import { formatDuration } from '../../pkg/apis/duration.ts';
 import { DRIVER_CODES, type DriverCode } from '../../pkg/driver/error.ts';
 import { retryOf, type RetriedCall } from '../../pkg/driver/retry.ts';
-import { OPERATION_CODES, type OperationCode } from '../../pkg/controllers/machines/operation-codes.ts';
+import { OPERATION_CODES, type OperationCode } from '../../pkg/controllers/machine-facts/operation-codes.ts';
 import { table } from './table.ts';
 
 interface Meaning {
@@ -157,7 +157,7 @@ const CALLS: readonly { readonly call: RetriedCall; readonly title: string }[] =
 export async function errorCodesReference(): Promise<string> {
   return `# Error codes
 
-Generated from \`pkg/driver/error.ts\`, \`pkg/driver/retry.ts\` and \`pkg/controllers/machines/operation-codes.ts\`.
+Generated from \`pkg/driver/error.ts\`, \`pkg/driver/retry.ts\` and \`pkg/controllers/machine-facts/operation-codes.ts\`.
 
 ## Drivers
 

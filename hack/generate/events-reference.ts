@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 
-import { MACHINE_EVENTS } from '../../pkg/controllers/machines/events.ts';
+import { MACHINE_EVENTS } from '../../pkg/controllers/machine-facts/events.ts';
 import { ORPHAN_EVENTS } from '../../pkg/controllers/safety/orphan-vms/events.ts';
 import { memberComments } from './comments.ts';
 import { table } from './table.ts';
@@ -10,7 +10,7 @@ const PAGE = path.resolve(import.meta.dirname, '../../docs/reference/events.md')
 
 /** Tables whose rows are those of a constant, by heading. The others are of Events that functions make, and are kept by hand. */
 const TABLES = {
-  Machines: { events: MACHINE_EVENTS, file: 'pkg/controllers/machines/events.ts', constant: 'MACHINE_EVENTS' },
+  Machines: { events: MACHINE_EVENTS, file: 'pkg/controllers/machine-facts/events.ts', constant: 'MACHINE_EVENTS' },
   'MachineClasses: VMs without a Machine': {
     events: ORPHAN_EVENTS,
     file: 'pkg/controllers/safety/orphan-vms/events.ts',

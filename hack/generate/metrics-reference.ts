@@ -16,7 +16,7 @@ import { metricFailures } from '../../pkg/base/metrics/metric-failures.ts';
 import { leaderMetrics } from '../../pkg/base/metrics/leader.ts';
 import { machineDeploymentMetrics } from '../../pkg/controllers/machine-deployment/metrics.ts';
 import { machineSetMetrics } from '../../pkg/controllers/machine-set/metrics.ts';
-import { rolloutMetrics } from '../../pkg/controllers/machine-deployment/rollout-metrics.ts';
+import { rolloutMetrics } from '../../pkg/controllers/machine-deployment/rollout/rollout-metrics.ts';
 import { machineMetrics } from '../../pkg/controllers/machine/metrics.ts';
 import { poolMetrics } from '../../pkg/controllers/machine/pool-metrics.ts';
 import { waitMetrics } from '../../pkg/controllers/machine/wait-metrics.ts';

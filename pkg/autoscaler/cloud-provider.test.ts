@@ -10,7 +10,7 @@ import {
 } from '../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
-import { nodeAccess } from '../controllers/machines/node-access.ts';
+import { nodeAccess } from '../controllers/machine-facts/node-access.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../operator/indexes/machine-indexes.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../operator/indexes/owner-index.ts';
 import { createRegistry } from '../base/metrics/registry.ts';

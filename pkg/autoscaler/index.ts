@@ -11,7 +11,7 @@ import type { AutoscalerConfig } from '../operator/config/autoscaler.ts';
 import type { AnnouncedTemplate, ReadAnnounced } from '../controllers/announced-template.ts';
 import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from '../controllers/machine-deployment/events.ts';
 import type { ServedWorld } from '../controllers/world.ts';
-import { nodeAccess } from '../controllers/machines/node-access.ts';
+import { nodeAccess } from '../controllers/machine-facts/node-access.ts';
 import { ReloadedServerCredentials, TlsFileError } from '../driver/grpc/reloaded-server-credentials.ts';
 import { eventsAbout, type ObjectEvents } from '../kube/events/event-sink.ts';
 import { CONTROL } from '../kube/gate/gate.ts';

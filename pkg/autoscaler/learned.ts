@@ -5,7 +5,7 @@ import { isBeingDeleted, keyOf } from '../apis/meta.ts';
 import { isQuantity, quantitiesEqual } from '../apis/quantity.ts';
 import type { Node } from '../apis/wire.ts';
 import { fromTimestamp, toTimestamp } from '../base/clock/clock.ts';
-import { isReady } from '../controllers/machines/node-health.ts';
+import { isReady } from '../controllers/machine-facts/node-health.ts';
 import { CLASS_GPU, INSTANCE_TYPE_LABEL, type LearnedShape, SHARED_LABELS } from './template.ts';
 
 /** What is stored of a class. */

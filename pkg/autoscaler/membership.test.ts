@@ -4,7 +4,7 @@ import { machine, machineDeployment, machineSet, node } from '../../test/builder
 import { MemoryInformer } from '../../test/memory-informer.ts';
 import { MACHINE_NAME_LABEL, NODE_LABEL } from '../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../apis/meta.ts';
-import { nodeAccess } from '../controllers/machines/node-access.ts';
+import { nodeAccess } from '../controllers/machine-facts/node-access.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../operator/indexes/machine-indexes.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../operator/indexes/owner-index.ts';
 import type { Target } from '../kube/targets/targets.ts';

@@ -6,8 +6,8 @@ import { controllerOf, keyBeside } from '../apis/meta.ts';
 import type { KubeObject } from '../apis/meta.ts';
 import type { Node } from '../apis/wire.ts';
 import type { Lister } from '../kube/cache/lister.ts';
-import { ownedMachines } from '../controllers/machine-deployment/world.ts';
-import { belongsTo, ownNodeOf } from '../controllers/machines/node-owner.ts';
+import { ownedMachines } from '../controllers/machine-deployment/observed.ts';
+import { belongsTo, ownNodeOf } from '../controllers/machine-facts/node-owner.ts';
 import { machinesOfNode } from '../operator/indexes/machines-of-node.ts';
 import { parsePlaceholder } from './placeholder.ts';
 

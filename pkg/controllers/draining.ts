@@ -5,7 +5,7 @@ import { DrainLimits } from '../drain/limits.ts';
 import type { PodSource } from '../drain/node-pods.ts';
 import type { Operator } from '../operator/operator.ts';
 import type { Target } from '../kube/targets/targets.ts';
-import { obeying, type PodRules } from './machines/pod-rules.ts';
+import { obeying, type PodRules } from './machine-facts/pod-rules.ts';
 
 /** How Nodes are emptied, whatever their machines are: all drains share the limits of the process. */
 export interface Draining {

@@ -3,7 +3,7 @@ import type { World } from '../operator/world.ts';
 import type { Controller } from '../work/reconcile/controller.ts';
 import type { ReadAnnounced } from './announced-template.ts';
 import type { Draining } from './draining.ts';
-import type { PodRules } from './machines/pod-rules.ts';
+import type { PodRules } from './machine-facts/pod-rules.ts';
 
 /** An API that is served beside ours, with its controllers. */
 export interface ServedWorld extends World {

@@ -2,7 +2,7 @@ import { replicasOf } from '../apis/machine/v1alpha1/defaults.ts';
 import { FREEZE_LABEL, UNFREEZE_ANNOTATION } from '../apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment, MachineDeploymentStatus } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import { isStopped } from '../controllers/replicas/creation-brake.ts';
-import { REPLACEMENT_HELD } from '../controllers/machines/replacement-held-condition.ts';
+import { REPLACEMENT_HELD } from '../controllers/machine-facts/replacement-held-condition.ts';
 
 export interface Rollout {
   /** `unobserved`: its controller has not seen the latest spec; `late`: the progress deadline has passed. */

@@ -1,5 +1,5 @@
 import { MINUTE } from '../durations.ts';
-import type { MachineSettings } from '../../pkg/controllers/machines/settings.ts';
+import type { MachineSettings } from '../../pkg/controllers/machine-facts/settings.ts';
 
 /** The defaults of the flags. */
 export const SETTINGS: MachineSettings = {

@@ -22,11 +22,11 @@ import { MachineController } from '../../pkg/controllers/machine/controller.ts';
 import { MachineNotes } from '../../pkg/controllers/machine/machine-notes.ts';
 import type { MachineStepsDeps } from '../../pkg/controllers/machine/collaborators.ts';
 import { machineSteps, type MachineSteps } from '../../pkg/controllers/machine/steps.ts';
-import type { MachineEvent } from '../../pkg/controllers/machines/events.ts';
-import { ReplacementBudget } from '../../pkg/controllers/machines/replacement-budget.ts';
-import { ReplacementPace } from '../../pkg/controllers/machines/pace.ts';
-import type { MachineSettings } from '../../pkg/controllers/machines/settings.ts';
-import { copyOf } from '../../pkg/controllers/machines/status.ts';
+import type { MachineEvent } from '../../pkg/controllers/machine-facts/events.ts';
+import { ReplacementBudget } from '../../pkg/controllers/machine-facts/replacement-budget.ts';
+import { ReplacementPace } from '../../pkg/controllers/machine-facts/pace.ts';
+import type { MachineSettings } from '../../pkg/controllers/machine-facts/settings.ts';
+import { copyOf } from '../../pkg/controllers/machine-facts/status.ts';
 import type { Cluster, GateClosedError } from '../../pkg/kube/gate/gate.ts';
 import type { Outage } from '../../pkg/kube/gate/outage.ts';
 import { ApiError } from '../../pkg/kube/client/errors.ts';
@@ -39,7 +39,7 @@ import { FakeDrain } from './drain.ts';
 import { FakeDriver } from './driver.ts';
 import { SETTINGS } from './machine-settings.ts';
 import { FakeNodes } from './nodes.ts';
-import { VMStates } from '../../pkg/controllers/machines/vm-states.ts';
+import { VMStates } from '../../pkg/controllers/machine-facts/vm-states.ts';
 
 const KEY = 'default/m-1';
 
@@ -148,8 +148,8 @@ export class FakeWorld {
   }
 
   /** The life of a machine. */
-  get creation(): readonly MachineStep[] {
-    return this.steps.creation;
+  get upkeep(): readonly MachineStep[] {
+    return this.steps.upkeep;
   }
 
   /** The end of a machine. */
@@ -159,7 +159,7 @@ export class FakeWorld {
 
   /** The step of that name alone. */
   only(name: string): readonly MachineStep[] {
-    return this.creation.filter((step) => step.name === name);
+    return this.upkeep.filter((step) => step.name === name);
   }
 
   /** One pass of the controller over a Machine. */
@@ -169,7 +169,7 @@ export class FakeWorld {
 
   /** The same with some of the steps alone. */
   async pass(steps: readonly MachineStep[], key = KEY): Promise<PassSeen> {
-    return await this.#passOf(this.#controllerOf({ ...this.steps, creation: steps, deletion: steps }), key);
+    return await this.#passOf(this.#controllerOf({ ...this.steps, upkeep: steps, deletion: steps }), key);
   }
 
   async #passOf(controller: MachineController, key: string): Promise<PassSeen> {
@@ -362,7 +362,7 @@ export class FakeWorld {
       activities,
       writer,
       clock,
-      steps: { ...steps, creation: steps.creation.map(seen), deletion: steps.deletion.map(seen) },
+      steps: { ...steps, upkeep: steps.upkeep.map(seen), deletion: steps.deletion.map(seen) },
       nodesOf: () => (this.hasTarget ? this.nodes : undefined),
       outages: () => this.outages,
       recorder: { event: (event: MachineEvent) => void this.events.push(event) },

@@ -2,8 +2,8 @@ import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { Node, VolumeAttachment } from '../../pkg/apis/wire.ts';
 import { Store } from '../../pkg/kube/cache/store.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/operator/indexes/machine-indexes.ts';
-import type { NodeAccess } from '../../pkg/controllers/machines/node-access.ts';
-import { nodesRemovedWith } from '../../pkg/controllers/machines/node-owner.ts';
+import type { NodeAccess } from '../../pkg/controllers/machine-facts/node-access.ts';
+import { nodesRemovedWith } from '../../pkg/controllers/machine-facts/node-owner.ts';
 import { ApiError } from '../../pkg/kube/client/errors.ts';
 import type { Target } from '../../pkg/kube/targets/targets.ts';
 

@@ -6,9 +6,9 @@ import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts'
 import { keyOf, type KubeObject } from '../../pkg/apis/meta.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
 import { machineDeploymentController } from '../../pkg/controllers/machine-deployment/controller.ts';
-import type { MachineDeploymentDeps } from '../../pkg/controllers/machine-deployment/deps.ts';
-import { NodeMarker } from '../../pkg/controllers/machine-deployment/node-marker.ts';
-import { observeWorld, type World } from '../../pkg/controllers/machine-deployment/world.ts';
+import type { MachineDeploymentDeps } from '../../pkg/controllers/machine-deployment/collaborators.ts';
+import { NodeMarker } from '../../pkg/controllers/machine-deployment/node-marks/node-marker.ts';
+import { observeDeployment, type Observed } from '../../pkg/controllers/machine-deployment/observed.ts';
 import { machineSetController } from '../../pkg/controllers/machine-set/controller.ts';
 import type { MachineSetDeps } from '../../pkg/controllers/machine-set/deps.ts';
 import { machineSetMetrics } from '../../pkg/controllers/machine-set/metrics.ts';
@@ -149,7 +149,7 @@ export class DeploymentWorld extends ControllerWorld implements MachineDeploymen
   }
 
   /** What a pass over it sees. */
-  world(deployment: MachineDeployment): World {
-    return observeWorld(this, deployment);
+  observed(deployment: MachineDeployment): Observed {
+    return observeDeployment(this, deployment);
   }
 }

@@ -7,8 +7,8 @@ import {
   MAINTENANCE_ANNOTATION,
   PREPARE_DELETION_ANNOTATION,
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
-import { MAINTENANCE } from '../../pkg/controllers/machines/maintenance.ts';
-import { hasPreparationBegun, preparationShownBy } from '../../pkg/controllers/machines/prepared-deletion.ts';
+import { MAINTENANCE } from '../../pkg/controllers/machine-facts/maintenance.ts';
+import { hasPreparationBegun, preparationShownBy } from '../../pkg/controllers/machine-facts/prepared-deletion.ts';
 import { CrashPoint, hitAt, type Point } from '../cloud/crash-point.ts';
 import { crashTable } from '../cloud/crash-table.ts';
 import { InProcessManager } from '../cloud/manager.ts';

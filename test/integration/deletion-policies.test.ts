@@ -7,7 +7,7 @@ import {
   FORCED_REMOVAL_PREFIX,
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../pkg/apis/wire.ts';
-import type { DeletionPolicy } from '../../pkg/controllers/machines/deletion-policy.ts';
+import type { DeletionPolicy } from '../../pkg/controllers/machine-facts/deletion-policy.ts';
 import { mergePatch } from '../../pkg/kube/client/patch.ts';
 import { events, machineClasses, machines, nodes } from '../../pkg/kube/client/resource.ts';
 import { Workload } from '../cloud/workload.ts';

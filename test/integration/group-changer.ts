@@ -3,7 +3,7 @@ import { Membership } from '../../pkg/autoscaler/membership.ts';
 import type { Mutated, Mutations } from '../../pkg/autoscaler/mutations.ts';
 import { mutations } from '../../pkg/autoscaler/mutations/index.ts';
 import { Places } from '../../pkg/autoscaler/places.ts';
-import { nodeAccess } from '../../pkg/controllers/machines/node-access.ts';
+import { nodeAccess } from '../../pkg/controllers/machine-facts/node-access.ts';
 import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/operator/indexes/machine-indexes.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/operator/indexes/owner-index.ts';
 import type { Interceptor } from '../../pkg/kube/gate/interceptor.ts';

@@ -9,7 +9,7 @@ import type { Connection } from '../../hack/control-plane/connection.ts';
 import { resolveProgram } from '../../hack/control-plane/binaries.ts';
 import { NODE_FINALIZER } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Node, Pod } from '../../pkg/apis/wire.ts';
-import { isReady } from '../../pkg/controllers/machines/node-health.ts';
+import { isReady } from '../../pkg/controllers/machine-facts/node-health.ts';
 import type { DriverCall } from '../../pkg/driver/driver.ts';
 import type { GrpcDriver } from '../../pkg/driver/grpc/client.ts';
 import { DriverProcess } from '../drivers/driver-process.ts';

@@ -6,7 +6,7 @@ import type { Finding } from '../../cmd/machinist/preflight/findings.ts';
 import { UNFREEZE_ANNOTATION } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { MachineDeployment } from '../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../pkg/apis/machine/v1alpha1/machine-set.ts';
-import { createNewSet } from '../../pkg/controllers/machine-deployment/create-set.ts';
+import { createNewSet } from '../../pkg/controllers/machine-deployment/sets/create-set.ts';
 import { CreationBrake } from '../../pkg/controllers/replicas/creation-brake.ts';
 import { machineDeployments, machines, machineSets } from '../../pkg/kube/client/resource.ts';
 import { BROKEN_OBJECTS } from '../broken-objects.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../pkg/apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../pkg/apis/machine/v1alpha1/machine.ts';
 import { SystemClock } from '../../pkg/base/clock/system-clock.ts';
-import { preparationShownBy } from '../../pkg/controllers/machines/prepared-deletion.ts';
+import { preparationShownBy } from '../../pkg/controllers/machine-facts/prepared-deletion.ts';
 import { ApiError } from '../../pkg/kube/client/errors.ts';
 import { mergePatch } from '../../pkg/kube/client/patch.ts';
 import { machines, nodes } from '../../pkg/kube/client/resource.ts';

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 
-import { DELETION_POLICIES } from '../../../pkg/controllers/machines/deletion-policy.ts';
+import { DELETION_POLICIES } from '../../../pkg/controllers/machine-facts/deletion-policy.ts';
 import { MACHINE } from '../kinds.ts';
 import { timeoutOption, withClusterOptions } from '../options.ts';
 import { ReferenceArgument } from '../reference-argument.ts';

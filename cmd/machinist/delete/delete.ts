@@ -1,6 +1,6 @@
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../pkg/apis/meta.ts';
-import type { DeletionPolicy } from '../../../pkg/controllers/machines/deletion-policy.ts';
+import type { DeletionPolicy } from '../../../pkg/controllers/machine-facts/deletion-policy.ts';
 import { machines } from '../../../pkg/kube/client/resource.ts';
 import { CommandCluster } from '../command-cluster.ts';
 import { MACHINE, objectName } from '../kinds.ts';

@@ -2,13 +2,13 @@ import { DELETION_POLICY_ANNOTATION, PREPARE_DELETION_ANNOTATION } from '../../.
 import type { Machine } from '../../../pkg/apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../pkg/apis/meta.ts';
 import { explain } from '../../../pkg/controllers/machine/explain/explain.ts';
-import type { DeletionPolicy } from '../../../pkg/controllers/machines/deletion-policy.ts';
-import { frontEndField } from '../../../pkg/controllers/machines/front-end-field.ts';
+import type { DeletionPolicy } from '../../../pkg/controllers/machine-facts/deletion-policy.ts';
+import { frontEndField } from '../../../pkg/controllers/machine-facts/front-end-field.ts';
 import {
   hasPreparationBegun,
   isPreparationRequested,
   preparationShownBy,
-} from '../../../pkg/controllers/machines/prepared-deletion.ts';
+} from '../../../pkg/controllers/machine-facts/prepared-deletion.ts';
 import { CommandError } from '../command-error.ts';
 
 /** What is waited for: that a Machine is gone, after a preparation or not, or that nothing is left of a preparation. */

@@ -3,7 +3,7 @@ import { describe as group, expect, test } from '@jest/globals';
 import { SECOND } from '../../../test/durations.ts';
 import type { Event } from '../../../pkg/apis/wire.ts';
 import { machineConditions } from '../../../pkg/controllers/machine/explain/conditions.ts';
-import { hold, withHold } from '../../../pkg/controllers/machines/replacement-hold.ts';
+import { hold, withHold } from '../../../pkg/controllers/machine-facts/replacement-hold.ts';
 import { humanDuration } from '../../../pkg/fleet/human-duration.ts';
 import type { MachineWork } from '../../../pkg/fleet/machine-work.ts';
 import { machine } from '../../../test/builders.ts';

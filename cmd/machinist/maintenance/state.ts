@@ -5,7 +5,7 @@ import {
   isMaintenanceRequested,
   isUnderMaintenance,
   maintenanceOf,
-} from '../../../pkg/controllers/machines/maintenance.ts';
+} from '../../../pkg/controllers/machine-facts/maintenance.ts';
 import { CommandError } from '../command-error.ts';
 
 /** What a command waits for; `status` for whatever is asked. */

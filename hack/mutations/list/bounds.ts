@@ -4,7 +4,7 @@ import type { Mutation } from '../mutation.ts';
 export const BOUNDS: readonly Mutation[] = [
   {
     in: 'machineSteps',
-    from: '[...shared, ...creation, ...deletion]',
+    from: '[...shared, ...upkeep, ...deletion]',
     to: 'shared',
     why: 'What a step remembers of a Machine stays when the Machine is gone: memory grows without end.',
     tests: ['deletion.test.ts'],

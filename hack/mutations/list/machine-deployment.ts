@@ -106,8 +106,8 @@ export const MACHINE_DEPLOYMENT: readonly Mutation[] = [
   },
   {
     in: 'inPlaceUpdate',
-    from: 'if (await resizeSets(deps, world, { sizes: settled }, signal)) return {}',
-    to: 'await resizeSets(deps, world, { sizes: settled }, signal)',
+    from: 'if (await resizeSets(deps, observed, { sizes: settled }, signal)) return {}',
+    to: 'await resizeSets(deps, observed, { sizes: settled }, signal)',
     why: 'A set is resized twice by sizes of a moment before.',
   },
   {

@@ -1,5 +1,5 @@
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
-import { namesListed } from '../../controllers/machine-deployment/scaler-handoff.ts';
+import { namesListed } from '../../controllers/machine-deployment/scaling/scaler-handoff.ts';
 import { isTerminating } from '../../controllers/replicas/machine-state.ts';
 import type { NodeGroup } from '../groups.ts';
 import {

@@ -1,8 +1,8 @@
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import type { RolloutStage } from '../../controllers/machine-deployment/rollout-stage.ts';
-import { namesListed } from '../../controllers/machine-deployment/scaler-handoff.ts';
+import type { RolloutStage } from '../../controllers/machine-deployment/rollout/rollout-stage.ts';
+import { namesListed } from '../../controllers/machine-deployment/scaling/scaler-handoff.ts';
 import { isFailed, isPreserved, isPreservedFailed, isTerminating } from '../../controllers/replicas/machine-state.ts';
 
 /** A Machine of a group. */

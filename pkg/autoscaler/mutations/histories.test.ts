@@ -20,7 +20,7 @@ import type { CallOptions, ObjectRef, Writer } from '../../kube/client/client.ts
 import { ApiError } from '../../kube/client/errors.ts';
 import type { Patch } from '../../kube/client/patch.ts';
 import type { Resource } from '../../apis/resource.ts';
-import { listedIn, nameIn, namesListed } from '../../controllers/machine-deployment/scaler-handoff.ts';
+import { listedIn, nameIn, namesListed } from '../../controllers/machine-deployment/scaling/scaler-handoff.ts';
 import { controllerReference } from '../../work/reconcile/ownership.ts';
 import type { Mutations } from '../mutations.ts';
 import { Places } from '../places.ts';

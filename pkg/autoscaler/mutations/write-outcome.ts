@@ -1,6 +1,6 @@
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import { listedIn } from '../../controllers/machine-deployment/scaler-handoff.ts';
+import { listedIn } from '../../controllers/machine-deployment/scaling/scaler-handoff.ts';
 
 /** A write whose answer did not come. */
 export interface UnansweredWrite {

@@ -7,7 +7,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { keyBeside } from '../../apis/meta.ts';
 import { type Clock, toTimestamp } from '../../base/clock/clock.ts';
-import { listedIn, nameIn } from '../../controllers/machine-deployment/scaler-handoff.ts';
+import { listedIn, nameIn } from '../../controllers/machine-deployment/scaling/scaler-handoff.ts';
 import { atOnce } from '../../controllers/replicas/at-once.ts';
 import { concernedTargets } from '../../controllers/replicas/concerned-targets.ts';
 import type { Reader, Writer } from '../../kube/client/client.ts';

@@ -4,7 +4,7 @@ import { MACHINE_LEASE } from '../../kube/leader/names.ts';
 import type { Operator } from '../../operator/operator.ts';
 import type { Controller } from '../../work/reconcile/controller.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
-import { MACHINE_EVENT_SOURCE } from '../machines/events.ts';
+import { MACHINE_EVENT_SOURCE } from '../machine-facts/events.ts';
 import type { LateVMs } from '../vms/late-vms.ts';
 import { MachineClassController } from './controller.ts';
 import { hasLeftoverNode } from './leftover-node.ts';

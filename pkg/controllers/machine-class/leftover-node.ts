@@ -2,7 +2,7 @@ import { providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import type { Target } from '../../kube/targets/targets.ts';
-import { isSameVM } from '../machines/same-vm.ts';
+import { isSameVM } from '../machine-facts/same-vm.ts';
 
 export interface LeftoverNodeDeps {
   readonly machines: Pick<Lister<Machine>, 'list'>;

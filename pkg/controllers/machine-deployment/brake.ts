@@ -4,7 +4,7 @@ import { next } from '../../work/reconcile/result.ts';
 import { CREATION_LIMIT_REACHED, describeStop, isSpent } from '../replicas/creation-brake.ts';
 import { reachedCreationLimit } from '../replicas/events.ts';
 import { deploymentFreeze } from '../replicas/freeze-marks.ts';
-import type { MachineDeploymentDeps } from './deps.ts';
+import type { MachineDeploymentDeps } from './collaborators.ts';
 import type { DeploymentStep } from './pass.ts';
 import { rolloutLimitsOf } from '../replicas/limits.ts';
 

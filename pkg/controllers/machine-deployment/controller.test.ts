@@ -20,8 +20,8 @@ import { GateClosedError } from '../../kube/gate/gate.ts';
 import { ApiError } from '../../kube/client/errors.ts';
 import { machineSets } from '../../kube/client/resource.ts';
 import { controllerReference } from '../../work/reconcile/ownership.ts';
-import type { NodeMarksChange } from '../machines/rollout-marks.ts';
-import { GRACE_MS } from './replacements.ts';
+import type { NodeMarksChange } from '../machine-facts/rollout-marks.ts';
+import { GRACE_MS } from './node-marks/replacements.ts';
 
 const API_VERSION = 'machine.sapcloud.io/v1alpha1';
 const HOLD = { [SCALE_DOWN_DISABLED_ANNOTATION]: 'true', [SCALE_DOWN_DISABLED_BY_US_ANNOTATION]: 'true' };

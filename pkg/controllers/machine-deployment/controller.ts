@@ -6,23 +6,23 @@ import { Finalizer } from '../../work/reconcile/finalizer.ts';
 import { addFinalizer, OwnerController } from '../replicas/owner-controller.ts';
 import { OwnerStatuses } from '../replicas/owner-status.ts';
 import { brake } from './brake.ts';
-import { claim } from './claim.ts';
+import { claim } from './sets/claim.ts';
 import { deletion } from './deletion.ts';
-import type { Collaborators, MachineDeploymentDeps } from './deps.ts';
-import { handoff } from './handoff.ts';
-import { hashLabel } from './hash-label.ts';
-import { NodeMarker } from './node-marker.ts';
-import { nodeMarks } from './node-marks.ts';
+import type { Collaborators, MachineDeploymentDeps } from './collaborators.ts';
+import { handoff } from './scaling/handoff.ts';
+import { hashLabel } from './sets/hash-label.ts';
+import { NodeMarker } from './node-marks/node-marker.ts';
+import { nodeMarks } from './rollout/node-marks.ts';
 import type { DeploymentPass } from './pass.ts';
-import { deadlineCheckMs } from './progressing-condition.ts';
+import { deadlineCheckMs } from './rollout/progressing-condition.ts';
 import { release } from './release.ts';
-import { Replacements } from './replacements.ts';
-import { rollBackOnRequest } from './rollback.ts';
+import { Replacements } from './node-marks/replacements.ts';
+import { rollBackOnRequest } from './rollout/rollback.ts';
 import { rollOut } from './roll-out.ts';
 import { scaleSets } from './scale-sets.ts';
 import { status } from './status.ts';
 import { syncNewSet } from './sync-new-set.ts';
-import { observeWorld } from './world.ts';
+import { observeDeployment } from './observed.ts';
 
 /** Keeps the Machines of each MachineDeployment at its number and rolls them to its template. */
 export function machineDeploymentController(
@@ -39,8 +39,8 @@ export function machineDeploymentController(
   return new OwnerController<MachineDeployment, DeploymentPass>({
     objects: deps.machineDeployments,
     validate: validateMachineDeployment,
-    begin: (pass) => ({ ...pass, world: observeWorld(deps, pass.object) }),
-    observe: (pass) => void (pass.world = observeWorld(deps, pass.object, pass.world)),
+    begin: (pass) => ({ ...pass, observed: observeDeployment(deps, pass.object) }),
+    observe: (pass) => void (pass.observed = observeDeployment(deps, pass.object, pass.observed)),
     deletion: { work: [deletion(given)], end: [shown] },
     release: { work: [release(given)], end: [] },
     invalid: { work: [], end: [shown] },

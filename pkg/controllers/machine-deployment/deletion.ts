@@ -5,7 +5,7 @@ import { machineSets } from '../../kube/client/resource.ts';
 import { stop, waitFor } from '../../work/reconcile/result.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
-import type { Collaborators } from './deps.ts';
+import type { Collaborators } from './collaborators.ts';
 import type { DeploymentStep } from './pass.ts';
 
 /** The garbage collector's promise to take the owner references away, so that dependents stay (`--cascade=orphan`). */
@@ -23,7 +23,7 @@ export const deletion = ({
   finalizer,
 }: Pick<Collaborators, 'targets' | 'writer' | 'finalizer'>): DeploymentStep => ({
   name: 'deletion',
-  async run({ object: deployment, world: { sets, machinesOf }, signal }) {
+  async run({ object: deployment, observed: { sets, machinesOf }, signal }) {
     if (!finalizer.holds(deployment)) return stop;
     if (hasFinalizer(deployment, ORPHAN_FINALIZER)) return waitFor('its machine sets to be orphaned');
     if (sets.length === 0) {

@@ -4,9 +4,9 @@ import type { KubeObject } from '../../apis/meta.ts';
 import { messageOf } from '../../driver/errno.ts';
 import type { EventType } from '../../kube/events/correlator.ts';
 import { ApiError } from '../../kube/client/errors.ts';
-import { reasonFor } from '../machines/node-refusal.ts';
+import { reasonFor } from '../machine-facts/node-refusal.ts';
 import type { ObjectEvent } from '../replicas/events.ts';
-import type { RefusedNode } from './node-marker.ts';
+import type { RefusedNode } from './node-marks/node-marker.ts';
 
 /** Source component of these Events, as in the original. */
 export const MACHINE_DEPLOYMENT_EVENT_SOURCE = 'machine-controller-manager';

@@ -27,17 +27,17 @@ import {
 } from '../replicas/machine-state.ts';
 import { planReplicas } from '../replicas/replica-plan.ts';
 import type { ReplicaPlan } from '../replicas/replica-plan.ts';
-import { newSetChange, newSetFor, sizeNotes } from './new-set.ts';
-import { growNewSet, shrinkOldSets } from './rolling.ts';
-import { missingScalerMarks, readHandoff, scalerTimeFor, strayMarks } from './scaler-handoff.ts';
-import { isScalingEvent, scale, replaceNamed } from './scaling.ts';
-import type { ScalingFacts } from './scaling.ts';
-import { EMPTY_SET } from './set-facts.ts';
-import type { Resizes } from './set-facts.ts';
+import { newSetChange, newSetFor, sizeNotes } from './sets/new-set.ts';
+import { growNewSet, shrinkOldSets } from './rollout/rolling.ts';
+import { missingScalerMarks, readHandoff, scalerTimeFor, strayMarks } from './scaling/scaler-handoff.ts';
+import { isScalingEvent, scale, replaceNamed } from './scaling/scaling.ts';
+import type { ScalingFacts } from './scaling/scaling.ts';
+import { EMPTY_SET } from './sets/set-facts.ts';
+import type { Resizes } from './sets/set-facts.ts';
 import { leastAvailable } from '../replicas/limits.ts';
-import { grownSize } from './size-rule.ts';
-import { observeWorld } from './world.ts';
-import type { World } from './world.ts';
+import { grownSize } from './scaling/size-rule.ts';
+import { observeDeployment } from './observed.ts';
+import type { Observed } from './observed.ts';
 
 /** What can happen next; numbers choose among what is there. */
 type Event =
@@ -167,7 +167,7 @@ class History {
   #next = 0;
   #writesLeft = Infinity;
 
-  get #deps(): Parameters<typeof observeWorld>[0] & Parameters<typeof roomFor>[0] {
+  get #deps(): Parameters<typeof observeDeployment>[0] & Parameters<typeof roomFor>[0] {
     const machineDeployments = {
       get: () => this.#seenDeployment,
       list: () => [this.#seenDeployment],
@@ -279,7 +279,7 @@ class History {
 
   /** The new machines that failed and are preserved, when they leave no room to replace the old ones that are left. */
   #heldBack(): BuiltMachine[] {
-    const { limits, newSet } = observeWorld(this.#deps, this.#seenDeployment);
+    const { limits, newSet } = observeDeployment(this.#deps, this.#seenDeployment);
     const isNew = (m: BuiltMachine): boolean => m.metadata.ownerReferences?.[0]?.uid === newSet?.metadata.uid;
     const held = [...this.#machines.values()].filter((m) => isNew(m) && isPreservedFailed(m));
     const isRollout = [...this.#machines.values()].some((m) => !isNew(m));
@@ -404,28 +404,31 @@ class History {
   #deploymentPass(): void {
     if (!this.#takeHandoff()) return;
     if (!this.#bringNewSetInStep()) return;
-    const world = observeWorld(this.#deps, this.#seenDeployment);
-    const facts = this.#factsFor(world);
+    const observed = observeDeployment(this.#deps, this.#seenDeployment);
+    const facts = this.#factsFor(observed);
     if (facts.isPaused || isScalingEvent(facts)) {
       const { sizes, noted } = scale(facts);
-      const hasScaled = this.#resize(world, sizes, noted);
+      const hasScaled = this.#resize(observed, sizes, noted);
       if (facts.isPaused || hasScaled || !this.#isFrozen) return;
     }
     const told = replaceNamed(facts);
-    if (this.#resize(world, told.sizes, told.noted)) return;
-    const { newSet, oldSets } = world.facts;
+    if (this.#resize(observed, told.sizes, told.noted)) return;
+    const { newSet, oldSets } = observed.facts;
     if (newSet === undefined) {
-      if (!this.#isFrozen) this.#createSet(world, grownSize(EMPTY_SET, oldSets, world.limits));
+      if (!this.#isFrozen) this.#createSet(observed, grownSize(EMPTY_SET, oldSets, observed.limits));
       return;
     }
-    const grown = growNewSet(newSet, oldSets, world.limits, this.#isFrozen);
+    const grown = growNewSet(newSet, oldSets, observed.limits, this.#isFrozen);
     // A new set that is larger than desired shrinks as in any scale-down: what a person would give up first goes, and what
     // somebody preserves goes last, whatever that leaves available.
-    must((grown.get(newSet.name) ?? Infinity) >= Math.min(newSet.size, world.limits.replicas), 'a size below desired');
-    if (this.#resize(world, grown)) return;
-    const shrunk = shrinkOldSets(newSet, oldSets, world.limits);
-    this.#mustLeaveEnough(world, shrunk);
-    this.#resize(world, shrunk);
+    must(
+      (grown.get(newSet.name) ?? Infinity) >= Math.min(newSet.size, observed.limits.replicas),
+      'a size below desired',
+    );
+    if (this.#resize(observed, grown)) return;
+    const shrunk = shrinkOldSets(newSet, oldSets, observed.limits);
+    this.#mustLeaveEnough(observed, shrunk);
+    this.#resize(observed, shrunk);
   }
 
   /** Tidies the list and marks its machines; false when the pass ends there. */
@@ -466,10 +469,10 @@ class History {
 
   /** Tells the new set what it must know without a rollout; false when the process dies there. */
   #bringNewSetInStep(): boolean {
-    const world = observeWorld(this.#deps, this.#seenDeployment);
-    const { newSet, oldSets } = world;
+    const observed = observeDeployment(this.#deps, this.#seenDeployment);
+    const { newSet, oldSets } = observed;
     if (newSet === undefined) return true;
-    const change = newSetChange(world.deployment, newSet, oldSets, isScalingEvent(this.#factsFor(world)));
+    const change = newSetChange(observed.deployment, newSet, oldSets, isScalingEvent(this.#factsFor(observed)));
     if (change === undefined) return true;
     if (!this.#mayWrite()) return false;
     const changed = structuredClone(newSet) as BuiltMachineSet;
@@ -480,14 +483,14 @@ class History {
     return true;
   }
 
-  #factsFor({ facts, limits, deployment }: World): ScalingFacts {
+  #factsFor({ facts, limits, deployment }: Observed): ScalingFacts {
     const isPaused = deployment.spec.paused === true;
     return { ...facts, limits, strategy: 'RollingUpdate', isPaused, isFrozen: this.#isFrozen };
   }
 
-  #createSet(world: World, replicas: number): void {
+  #createSet(observed: Observed, replicas: number): void {
     if (!this.#mayWrite()) return;
-    const { metadata, spec } = newSetFor(world.deployment, world.oldSets, replicas);
+    const { metadata, spec } = newSetFor(observed.deployment, observed.oldSets, replicas);
     const set = machineSet((s) => {
       Object.assign(s.metadata, metadata, { uid: metadata.name, creationTimestamp: toTimestamp(this.#clock.now()) });
       s.spec = spec as BuiltMachineSet['spec'];
@@ -495,23 +498,24 @@ class History {
     this.#sets.put(set);
   }
 
-  #resize(world: World, sizes: Resizes, noted: readonly string[] = []): boolean {
+  #resize(observed: Observed, sizes: Resizes, noted: readonly string[] = []): boolean {
     let hasWritten = false;
-    for (const set of [...(world.newSet === undefined ? [] : [world.newSet]), ...world.oldSets]) {
+    for (const set of [...(observed.newSet === undefined ? [] : [observed.newSet]), ...observed.oldSets]) {
       const { name } = set.metadata;
       if (!sizes.has(name) && !noted.includes(name)) continue;
-      const chosen = world.untold(set);
-      const time = set === world.newSet || chosen.length > 0 ? scalerTimeFor(world.deployment, set, chosen) : undefined;
+      const chosen = observed.untold(set);
+      const time =
+        set === observed.newSet || chosen.length > 0 ? scalerTimeFor(observed.deployment, set, chosen) : undefined;
       const changed = structuredClone(set) as BuiltMachineSet;
       changed.spec.replicas = sizes.get(name) ?? set.spec.replicas ?? 0;
       Object.assign(
         changed.metadata.annotations,
-        sizeNotes(world.deployment),
+        sizeNotes(observed.deployment),
         time === undefined ? {} : { [LAST_SCALER_CHANGE_ANNOTATION]: time },
       );
       if (isDeepEqual(changed, set)) continue;
       if (!this.#mayWrite()) return true;
-      const living = world.machinesOf(set).filter((m) => !isTerminating(m)).length;
+      const living = observed.machinesOf(set).filter((m) => !isTerminating(m)).length;
       const most = Math.max(set.spec.replicas ?? 0, living);
       must(!this.#isFrozen || changed.spec.replicas <= most, `${name} is raised while frozen beyond what it has`);
       this.#touch(changed);
@@ -565,7 +569,7 @@ class History {
 
   #create(set: MachineSet): void {
     const all = [...this.#machines.values()];
-    const { limits } = observeWorld(this.#deps, this.#seenDeployment);
+    const { limits } = observeDeployment(this.#deps, this.#seenDeployment);
     const allowed = limits.replicas + limits.surge;
     must(all.filter((m) => !isTerminating(m)).length < allowed, `a creation beyond ${allowed}`);
     const isRollout = all.some(({ metadata }) => metadata.ownerReferences?.[0]?.uid !== set.metadata.uid);
@@ -597,14 +601,14 @@ class History {
   }
 
   /** What the sets will give up at these sizes leaves enough that are available, or none of it is available. */
-  #mustLeaveEnough(world: World, sizes: Resizes): void {
-    const sets = world.newSet === undefined ? world.oldSets : [world.newSet, ...world.oldSets];
+  #mustLeaveEnough(observed: Observed, sizes: Resizes): void {
+    const sets = observed.newSet === undefined ? observed.oldSets : [observed.newSet, ...observed.oldSets];
     const plans = sets.map((set) => {
       const size = sizes.get(set.metadata.name) ?? set.spec.replicas ?? 0;
       const { victims } = this.#plan({ ...set, spec: { ...set.spec, replicas: size } });
       const before = new Set(this.#plan(set).victims.map(({ machine: v }) => v.metadata.name));
       const lost = new Set(victims.map(({ machine: v }) => v.metadata.name));
-      const stays = world.machinesOf(set).filter((m) => isAvailable(m) && !lost.has(m.metadata.name));
+      const stays = observed.machinesOf(set).filter((m) => isAvailable(m) && !lost.has(m.metadata.name));
       const gives = victims.filter(
         ({ machine: v, reason }) => reason !== 'marked' && isAvailable(v) && !before.has(v.metadata.name),
       );
@@ -612,8 +616,8 @@ class History {
     });
     const stays = plans.reduce((sum, plan) => sum + plan.stays, 0);
     const gives = plans.reduce((sum, plan) => sum + plan.gives, 0);
-    const preserved = world.oldSets.flatMap(world.machinesOf).filter(isPreservedFailed).length;
-    const least = leastAvailable(world.limits, preserved);
+    const preserved = observed.oldSets.flatMap(observed.machinesOf).filter(isPreservedFailed).length;
+    const least = leastAvailable(observed.limits, preserved);
     must(gives === 0 || stays >= least, `${stays} stay available of at least ${least}`);
   }
 }

@@ -14,9 +14,9 @@ import { restMsFor } from '../replicas/rest.ts';
 import { machineDeploymentController } from './controller.ts';
 import { MACHINE_DEPLOYMENT_EVENT_SOURCE } from './events.ts';
 import { OutageCondition } from './outage-condition.ts';
-import { rolloutMetrics } from './rollout-metrics.ts';
+import { rolloutMetrics } from './rollout/rollout-metrics.ts';
 import { wakeMachineDeployments } from './wake.ts';
-import { ownedMachines } from './world.ts';
+import { ownedMachines } from './observed.ts';
 
 /** Keeps the MachineSets of a MachineDeployment, and rolls its Machines from one to the next. */
 export function machineDeployment(operator: Operator, deps: OwnerDeps): Controller {

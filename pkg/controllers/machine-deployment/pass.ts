@@ -1,14 +1,14 @@
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { Step } from '../../work/reconcile/result.ts';
 import type { OwnerPass } from '../replicas/owner-controller.ts';
-import type { ProgressingUpdate } from './progressing-condition.ts';
+import type { ProgressingUpdate } from './rollout/progressing-condition.ts';
 import type { Unsupported } from './status.ts';
-import type { World } from './world.ts';
+import type { Observed } from './observed.ts';
 
 /** One pass over one MachineDeployment. */
 export interface DeploymentPass extends OwnerPass<MachineDeployment> {
   /** What it owns, as the caches show it when a step begins. */
-  world: World;
+  observed: Observed;
   /** A rollout judges its progress; scaling and pausing leave the condition alone. */
   isRollout?: boolean;
   /** What the rollout has to say of its progress. */

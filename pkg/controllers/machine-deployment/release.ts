@@ -2,7 +2,7 @@ import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
 import { requeue } from '../../work/reconcile/result.ts';
 import { releaseSet } from '../replicas/release.ts';
 import { isFreezeMarked, deploymentFreeze, setFreeze } from '../replicas/freeze-marks.ts';
-import type { MachineDeploymentDeps } from './deps.ts';
+import type { MachineDeploymentDeps } from './collaborators.ts';
 import type { DeploymentStep } from './pass.ts';
 
 /**

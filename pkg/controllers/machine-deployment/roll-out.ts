@@ -1,12 +1,12 @@
 import { stop } from '../../work/reconcile/result.ts';
-import { inPlaceUpdate } from './in-place-update.ts';
+import { inPlaceUpdate } from './in-place/in-place-update.ts';
 import type { DeploymentStep } from './pass.ts';
-import { resizeSets } from './resize.ts';
-import { hasOldMachines } from './rollout-begin.ts';
-import { endWith, recreate, rollingUpdate, type RolloutDeps } from './rollout.ts';
-import { scale, scalingFactsOf } from './scaling.ts';
+import { resizeSets } from './scaling/resize.ts';
+import { hasOldMachines } from './rollout/rollout-begin.ts';
+import { endWith, recreate, rollingUpdate, type RolloutDeps } from './rollout/rollout.ts';
+import { scale, scalingFactsOf } from './scaling/scaling.ts';
 import type { Unsupported } from './status.ts';
-import type { World } from './world.ts';
+import type { Observed } from './observed.ts';
 
 /** Said of a MachineDeployment whose new template would have to reach Machines that never become Nodes. */
 const NOTHING_IN_PLACE: Unsupported = {
@@ -19,28 +19,28 @@ const NOTHING_IN_PLACE: Unsupported = {
 export const rollOut = (deps: RolloutDeps): DeploymentStep => ({
   name: 'rollout',
   async run(pass) {
-    const { world, signal } = pass;
-    const strategy = strategyFor(world, deps.targets.all().length > 0);
+    const { observed, signal } = pass;
+    const strategy = strategyFor(observed, deps.targets.all().length > 0);
     if (strategy === undefined) {
-      await resizeSets(deps, world, scale(scalingFactsOf(world)), signal);
+      await resizeSets(deps, observed, scale(scalingFactsOf(observed)), signal);
       pass.unsupported = NOTHING_IN_PLACE;
       return stop;
     }
-    const result = await strategy({ deps, world, signal });
+    const result = await strategy({ deps, observed, signal });
     pass.isRollout = true;
     return endWith(pass, result);
   },
 });
 
 /** Without a target cluster, and without Machines of another template, an update in place is a rollout like any other. */
-function strategyFor(world: World, hasTarget: boolean): typeof rollingUpdate | undefined {
-  switch (world.deployment.spec.strategy?.type) {
+function strategyFor(observed: Observed, hasTarget: boolean): typeof rollingUpdate | undefined {
+  switch (observed.deployment.spec.strategy?.type) {
     case 'RollingUpdate':
       return rollingUpdate;
     case 'Recreate':
       return recreate;
     default:
       if (hasTarget) return inPlaceUpdate;
-      return hasOldMachines(world) ? undefined : rollingUpdate;
+      return hasOldMachines(observed) ? undefined : rollingUpdate;
   }
 }

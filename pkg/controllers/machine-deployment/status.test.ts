@@ -10,11 +10,11 @@ import {
   maintenanceProgress,
   pauseProgress,
   rolloutProgressOf,
-} from './progressing-condition.ts';
+} from './rollout/progressing-condition.ts';
 import { statusChange } from '../replicas/status-change.ts';
 import { deploymentStatusOf } from './status.ts';
 import type { MachineDeploymentStatusFacts } from './status.ts';
-import type { OwnedSet } from './world.ts';
+import type { OwnedSet } from './observed.ts';
 
 const SINCE = '2026-01-01T00:00:00Z';
 const NOW = Date.parse('2026-01-01T00:10:00Z');

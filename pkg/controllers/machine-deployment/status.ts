@@ -9,14 +9,14 @@ import { fromTimestamp, toTimestamp } from '../../base/clock/clock.ts';
 import { statusPatch } from '../../kube/client/patch.ts';
 import { withoutCondition, conditionOf, dated, withCondition } from '../../work/reconcile/conditions.ts';
 import { next } from '../../work/reconcile/result.ts';
-import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
-import { REPLACEMENT_HELD, replacementHold } from '../machines/replacement-held-condition.ts';
+import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machine-facts/node-refusal.ts';
+import { REPLACEMENT_HELD, replacementHold } from '../machine-facts/replacement-held-condition.ts';
 import { countMachines, LISTED_FAILED_MACHINES, type MachineCounts } from '../replicas/machine-state.ts';
 import { INVALID_ANNOTATION, invalidAnnotations } from '../replicas/invalid-annotations.ts';
 import { statusChange } from '../replicas/status-change.ts';
-import type { Collaborators } from './deps.ts';
+import type { Collaborators } from './collaborators.ts';
 import { selectsAll } from './events.ts';
-import { maintenanceHold } from './maintenance-hold.ts';
+import { maintenanceHold } from './rollout/maintenance-hold.ts';
 import type { DeploymentPass, DeploymentStep } from './pass.ts';
 import {
   initialProgressOf,
@@ -25,8 +25,8 @@ import {
   pauseProgress,
   rolloutProgressOf,
   type ProgressingUpdate,
-} from './progressing-condition.ts';
-import { observeWorld, type OwnedSet, type World } from './world.ts';
+} from './rollout/progressing-condition.ts';
+import { observeDeployment, type OwnedSet, type Observed } from './observed.ts';
 import { leastAvailable, rolloutLimitsOf } from '../replicas/limits.ts';
 
 type Deps = Pick<Collaborators, 'machineSets' | 'machines' | 'recorder' | 'clock' | 'statuses'>;
@@ -38,8 +38,8 @@ export const status = ({ statuses, recorder, ...deps }: Deps): DeploymentStep =>
     const { object, invalid, unsupported } = pass;
     const nowMs = deps.clock.now();
     const patchOf = (deployment: MachineDeployment) => {
-      const world = observeWorld(deps, deployment, pass.world);
-      const { newSet, oldSets, owned } = world;
+      const observed = observeDeployment(deps, deployment, pass.observed);
+      const { newSet, oldSets, owned } = observed;
       const change = statusChange(
         deployment.status,
         deploymentStatusOf({
@@ -51,7 +51,7 @@ export const status = ({ statuses, recorder, ...deps }: Deps): DeploymentStep =>
           invalid,
           unsupported,
           nowMs,
-          progress: (counts) => progressOf(pass, world, counts, nowMs),
+          progress: (counts) => progressOf(pass, observed, counts, nowMs),
         }),
       );
       return change && statusPatch(deployment, change);
@@ -64,18 +64,18 @@ export const status = ({ statuses, recorder, ...deps }: Deps): DeploymentStep =>
 
 function progressOf(
   { announced, isRollout = false, waitsFor }: DeploymentPass,
-  world: World,
+  observed: Observed,
   counts: MachineDeploymentStatus,
   nowMs: number,
 ): ProgressingUpdate | undefined {
-  const { deployment, newSet } = world;
+  const { deployment, newSet } = observed;
   const pause = isBeingDeleted(deployment) ? undefined : pauseProgress(deployment);
   if (pause !== undefined) return pause;
   const order = waitsFor !== undefined || isRollout ? orderProgress(deployment, waitsFor) : undefined;
   if (announced !== undefined || order !== undefined) return announced ?? order;
   if (!isRollout) return undefined;
   const name = newSet?.metadata.name;
-  const hold = maintenanceHold(world);
+  const hold = maintenanceHold(observed);
   if (hold !== undefined) return maintenanceProgress(deployment, counts, hold);
   const progress = rolloutProgressOf(deployment, counts, name, nowMs);
   const told = progress ?? maintenanceProgress(deployment, counts, undefined);

@@ -3,20 +3,20 @@ import { isBeingDeleted, refOf } from '../../apis/meta.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../kube/client/patch.ts';
 import { machineDeployments, machineSets } from '../../kube/client/resource.ts';
 import { next } from '../../work/reconcile/result.ts';
-import type { MachineDeploymentDeps } from './deps.ts';
-import { newSetChange } from './new-set.ts';
+import type { MachineDeploymentDeps } from './collaborators.ts';
+import { newSetChange } from './sets/new-set.ts';
 import type { DeploymentStep } from './pass.ts';
-import { isScalingEvent, scalingFactsOf } from './scaling.ts';
+import { isScalingEvent, scalingFactsOf } from './scaling/scaling.ts';
 
 /** Brings what needs no rollout to the new set, and its revision back to the MachineDeployment. */
 export const syncNewSet = ({ writer }: Pick<MachineDeploymentDeps, 'writer'>): DeploymentStep => ({
   name: 'new-set',
   async run(pass) {
-    const { object: deployment, world, signal } = pass;
-    const { newSet, oldSets } = world;
+    const { object: deployment, observed, signal } = pass;
+    const { newSet, oldSets } = observed;
     if (newSet === undefined || isBeingDeleted(newSet)) return next;
 
-    const change = newSetChange(deployment, newSet, oldSets, isScalingEvent(scalingFactsOf(world)));
+    const change = newSetChange(deployment, newSet, oldSets, isScalingEvent(scalingFactsOf(observed)));
     if (change !== undefined) {
       const patch = mergePatchIfUnchanged(newSet, change);
       await writer.patch('change', machineSets, refOf(newSet), patch, { signal });

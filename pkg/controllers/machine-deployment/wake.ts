@@ -13,11 +13,11 @@ import type { Caches } from '../../operator/caches.ts';
 import { conditionOf } from '../../work/reconcile/conditions.ts';
 import type { Targets } from '../../kube/targets/targets.ts';
 import type { Queue } from '../../work/workqueue/queue.ts';
-import { concerns } from './update-order.ts';
-import { isUnderMaintenance } from '../machines/maintenance.ts';
-import { hasPreparationBegun } from '../machines/prepared-deletion.ts';
-import { holdOf } from '../machines/replacement-hold.ts';
-import { refusedFor } from '../machines/node-refusal.ts';
+import { concerns } from './rollout/update-order.ts';
+import { isUnderMaintenance } from '../machine-facts/maintenance.ts';
+import { hasPreparationBegun } from '../machine-facts/prepared-deletion.ts';
+import { holdOf } from '../machine-facts/replacement-hold.ts';
+import { refusedFor } from '../machine-facts/node-refusal.ts';
 import { updateOrderOf } from '../replicas/update-order-value.ts';
 import { cachedOwnerOf, ownersSelecting, priorityFor } from '../replicas/wake.ts';
 

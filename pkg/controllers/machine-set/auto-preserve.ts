@@ -6,7 +6,7 @@ import { fromTimestamp } from '../../base/clock/clock.ts';
 import { isConflict, isNotFound } from '../../kube/client/errors.ts';
 import { mergePatchIfUnchanged } from '../../kube/client/patch.ts';
 import { machines } from '../../kube/client/resource.ts';
-import { requestedPreservation } from '../machines/preserve-value.ts';
+import { requestedPreservation } from '../machine-facts/preserve-value.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { isFailed, isTerminating, preservedUntilMs } from '../replicas/machine-state.ts';
 import { next } from '../../work/reconcile/result.ts';

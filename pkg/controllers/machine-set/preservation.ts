@@ -1,7 +1,7 @@
 import { nodeNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
-import { requestedPreservation } from '../machines/preserve-value.ts';
+import { requestedPreservation } from '../machine-facts/preserve-value.ts';
 import { isFailed, preservedUntilMs } from '../replicas/machine-state.ts';
 import type { MachineSetDeps } from './deps.ts';
 

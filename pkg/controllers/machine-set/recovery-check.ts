@@ -1,9 +1,9 @@
 import { nodeNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { SELECTED_FOR_UPDATE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
-import { nodeAccess } from '../machines/node-access.ts';
-import { isHealthy } from '../machines/node-health.ts';
-import { belongsTo, ownNodeOf } from '../machines/node-owner.ts';
+import { nodeAccess } from '../machine-facts/node-access.ts';
+import { isHealthy } from '../machine-facts/node-health.ts';
+import { belongsTo, ownNodeOf } from '../machine-facts/node-owner.ts';
 import type { MachineSetDeps } from './deps.ts';
 
 /**

@@ -3,7 +3,7 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { refOf } from '../../apis/meta.ts';
 import { mergePatchIfUnchanged, type MergePatch } from '../../kube/client/patch.ts';
 import { machineSets } from '../../kube/client/resource.ts';
-import { ownerNameOf } from '../machines/owners.ts';
+import { ownerNameOf } from '../machine-facts/owners.ts';
 import { next } from '../../work/reconcile/result.ts';
 import type { MachineSetDeps } from './deps.ts';
 import type { SetStep } from './pass.ts';

@@ -11,7 +11,7 @@ import { next } from '../../work/reconcile/result.ts';
 import { INVALID_ANNOTATION, invalidAnnotations } from '../replicas/invalid-annotations.ts';
 import { countMachines, isPreservedFailed, LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
 import { isEmpty, statusChange } from '../replicas/status-change.ts';
-import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machines/node-refusal.ts';
+import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machine-facts/node-refusal.ts';
 import type { Collaborators } from './deps.ts';
 import type { SetStep } from './pass.ts';
 

@@ -3,8 +3,8 @@ import type { MachineClass } from '../../apis/machine/v1alpha1/machine-class.ts'
 import type { MachineDriver } from '../../driver/gated-driver.ts';
 import type { Logger } from '../../base/log/logger.ts';
 import type { Step } from '../../work/reconcile/result.ts';
-import type { NodeAccess } from '../machines/node-access.ts';
-import type { MachineCopy } from '../machines/status.ts';
+import type { NodeAccess } from '../machine-facts/node-access.ts';
+import type { MachineCopy } from '../machine-facts/status.ts';
 import type { MachineNotes } from './machine-notes.ts';
 
 /** The class of a machine, and what a call about its VM needs. */

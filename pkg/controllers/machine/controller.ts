@@ -6,8 +6,8 @@ import type { Outage } from '../../kube/gate/outage.ts';
 import type { Logger } from '../../base/log/logger.ts';
 import type { Random } from '../../base/random/random.ts';
 import { runSteps, stop, type StepResult } from '../../work/reconcile/result.ts';
-import type { NodeAccess } from '../machines/node-access.ts';
-import { copyOf } from '../machines/status.ts';
+import type { NodeAccess } from '../machine-facts/node-access.ts';
+import { copyOf } from '../machine-facts/status.ts';
 import type { MachineActivities } from './calls/results.ts';
 import type { MachineContext } from './context.ts';
 import { MachineNotes } from './machine-notes.ts';
@@ -48,7 +48,7 @@ export class MachineController {
     if (observed === undefined) return stop;
 
     try {
-      const list = isBeingDeleted(observed) ? steps.deletion : steps.creation;
+      const list = isBeingDeleted(observed) ? steps.deletion : steps.upkeep;
       const ctx = this.#context(key, observed, signal, log);
       const run = () => runSteps(list, ctx, () => (ctx.pass.steps += 1));
       return await runPass(ctx.pass, run, () => this.#writes.write(ctx));

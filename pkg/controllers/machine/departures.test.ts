@@ -9,8 +9,8 @@ import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { CONTROL, GateClosedError, type Intent } from '../../kube/gate/gate.ts';
 import { DriverError } from '../../driver/error.ts';
 import type { Writer } from '../../kube/client/client.ts';
-import { copyOf, type MachineCopy } from '../machines/status.ts';
-import { machineStatusChange } from '../machines/status-change.ts';
+import { copyOf, type MachineCopy } from '../machine-facts/status.ts';
+import { machineStatusChange } from '../machine-facts/status-change.ts';
 import type { MachineStep } from './context.ts';
 import { legacyTokenID, tokenID } from './tokens/token-id.ts';
 import { recordPatch, writeMachineRecord, writeStatus } from './record/write.ts';
@@ -50,7 +50,7 @@ function unhealthy(): FakeWorld {
 }
 
 /** Passes whenever something ended, and only then: no time goes by. */
-async function run(world: FakeWorld, steps: readonly MachineStep[] = world.creation): Promise<PassSeen> {
+async function run(world: FakeWorld, steps: readonly MachineStep[] = world.upkeep): Promise<PassSeen> {
   let seen = await world.pass(steps);
   for (let i = 0; i < 10 && world.machines.get(KEY) !== undefined; i++) {
     await world.settle();

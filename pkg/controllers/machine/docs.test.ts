@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 
 import { FakeWorld } from '../../../test/fakes/machine-world.ts';
-import { describeStage, DELETION_STAGES } from '../machines/deletion-stage.ts';
-import { MAINTENANCE_REASONS, NO_MACHINE } from '../machines/maintenance.ts';
+import { describeStage, DELETION_STAGES } from '../machine-facts/deletion-stage.ts';
+import { MAINTENANCE_REASONS, NO_MACHINE } from '../machine-facts/maintenance.ts';
 
 const DOCS = join(import.meta.dirname, '../../../docs');
 
@@ -22,7 +22,7 @@ function rows(file: string, heading: string): string[][] {
 
 describe('the documentation', () => {
   test.each([
-    { heading: 'Creation', steps: new FakeWorld().creation },
+    { heading: 'Creation', steps: new FakeWorld().upkeep },
     { heading: 'Deletion', steps: new FakeWorld().deletion },
   ])('has the steps of "$heading" in their order', ({ heading, steps }) => {
     const documented = rows('concepts/machine-lifecycle.md', heading).map(([name]) => name);

@@ -8,7 +8,7 @@ import { FORCE_DELETION_LABEL, MACHINE_FINALIZER } from '../../apis/machine/v1al
 import { TurnAbandonedError } from '../../driver/turn-abandoned.ts';
 import { DriverError } from '../../driver/error.ts';
 import { ApiError } from '../../kube/client/errors.ts';
-import { hold } from '../machines/replacement-hold.ts';
+import { hold } from '../machine-facts/replacement-hold.ts';
 import type { Launched } from './context.ts';
 import { wasNeverLaunched } from './deletion/delete-vm.ts';
 

@@ -1,5 +1,5 @@
 import { PassNotes } from '../../work/reconcile/object-pass/pass-notes.ts';
-import { MACHINE_EVENTS, type MachineEvent, type MachineEventReason } from '../machines/events.ts';
+import { MACHINE_EVENTS, type MachineEvent, type MachineEventReason } from '../machine-facts/events.ts';
 
 /** The notes of one pass over a Machine. */
 export class MachineNotes extends PassNotes<Omit<MachineEvent, 'object'>> {

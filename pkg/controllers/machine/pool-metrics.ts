@@ -8,7 +8,7 @@ import { controllerOf, keyBeside } from '../../apis/meta.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import type { Clock } from '../../base/clock/clock.ts';
 import { countingGauge } from '../../base/metrics/counting-gauge.ts';
-import { isUnderMaintenance } from '../machines/maintenance.ts';
+import { isUnderMaintenance } from '../machine-facts/maintenance.ts';
 import { isPreserved } from '../replicas/machine-state.ts';
 
 /** What the gauges are read from, at each scrape. */

@@ -13,7 +13,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { DriverError } from '../../driver/error.ts';
 import { GateClosedError } from '../../kube/gate/gate.ts';
 import { next } from '../../work/reconcile/result.ts';
-import { copyOf } from '../machines/status.ts';
+import { copyOf } from '../machine-facts/status.ts';
 import type { MachineContext, MachineStep } from './context.ts';
 import { DeletionCursor } from './deletion/cursor.ts';
 import { MachineNotes } from './machine-notes.ts';

@@ -1,5 +1,5 @@
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import type { NodeAccess } from '../machines/node-access.ts';
+import type { NodeAccess } from '../machine-facts/node-access.ts';
 import { DriverCalls } from './calls/driver-call.ts';
 import { UnansweredCreations } from './calls/unanswered.ts';
 import { classResolver } from './calls/class-resolution.ts';
@@ -60,7 +60,7 @@ import { Retries } from './calls/retries.ts';
 /** The steps of both passes, with what they remember between passes. Losing that costs repeated questions, never a VM. */
 export interface MachineSteps {
   /** The life of a machine, from its creation on. Every pass runs through the list until a step ends it. */
-  readonly creation: readonly MachineStep[];
+  readonly upkeep: readonly MachineStep[];
   /** The end of a machine. The stage in its status says which step has something to do. */
   readonly deletion: readonly MachineStep[];
   readonly lostNodes: LostNodes;
@@ -106,7 +106,7 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
   const tellAnnotations = annotations(given);
   const tellClassChange = classChange(given);
   const createdInTime = creationTimeout(given);
-  const creation: readonly MachineStep[] = [
+  const upkeep: readonly MachineStep[] = [
     finalizer(given, createdInTime),
     correctNode,
     tellAnnotations,
@@ -156,10 +156,10 @@ export function machineSteps(deps: MachineStepsDeps): MachineSteps {
   ];
   const shared = [reportedOnce, vmClasses, calls, unanswered, tokens, claims, lostNodes, cursor, drains];
   const forget = (uid: string): void => {
-    for (const one of [...shared, ...creation, ...deletion]) one.forget?.(uid);
+    for (const one of [...shared, ...upkeep, ...deletion]) one.forget?.(uid);
   };
   return {
-    creation,
+    upkeep,
     deletion,
     lostNodes,
     drains,

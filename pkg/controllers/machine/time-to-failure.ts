@@ -1,7 +1,7 @@
 import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
-import type { NodeAccess } from '../machines/node-access.ts';
+import type { NodeAccess } from '../machine-facts/node-access.ts';
 import type { Collaborators } from './collaborators.ts';
 import { creationTime } from './creation/creation-timeout.ts';
 import { healthTime } from './health/health-timeout.ts';

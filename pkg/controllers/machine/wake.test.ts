@@ -14,7 +14,7 @@ import { CLASS_INDEX, classIndex } from '../../operator/indexes/class-index.ts';
 import { MACHINE_INDEXES } from '../../operator/indexes/machine-indexes.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../../operator/indexes/owner-index.ts';
 import { MACHINE_CLASS_INDEXES } from '../../operator/indexes/secret-references.ts';
-import { describeStage } from '../machines/deletion-stage.ts';
+import { describeStage } from '../machine-facts/deletion-stage.ts';
 import type { MachineController } from './controller.ts';
 import { wakeMachines, wakeMachinesByPolicy, wakeMachinesOfClasses, wakeMachinesOfOrphans } from './wake.ts';
 

@@ -14,10 +14,10 @@ import { CLASS_INDEX } from '../../operator/indexes/class-index.ts';
 import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
 import { DATA_SECRET_INDEX, SECRET_INDEX } from '../../operator/indexes/secret-references.ts';
 import { machinesOfNode } from '../../operator/indexes/machines-of-node.ts';
-import { deletionStageOf } from '../machines/deletion-stage.ts';
-import { deploymentOf, ownerNameOf } from '../machines/owners.ts';
-import { conditionsChanged } from '../machines/node-health.ts';
-import { retryRequestOf } from '../machines/retry-request.ts';
+import { deletionStageOf } from '../machine-facts/deletion-stage.ts';
+import { deploymentOf, ownerNameOf } from '../machine-facts/owners.ts';
+import { conditionsChanged } from '../machine-facts/node-health.ts';
+import { retryRequestOf } from '../machine-facts/retry-request.ts';
 import type { ActivityResults } from './calls/results.ts';
 import type { MachineController } from './controller.ts';
 

@@ -5,7 +5,7 @@ import { keyOf } from '../../apis/meta.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { type Clock, toTimestamp } from '../../base/clock/clock.ts';
 import { describeProgress, isBlocked } from '../../drain/progress-text.ts';
-import type { NodeAccess } from '../machines/node-access.ts';
+import type { NodeAccess } from '../machine-facts/node-access.ts';
 import type {
   ExhaustedClass,
   FailureDeadline,

@@ -14,12 +14,12 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../base/clock/clock.ts';
-import { problemWith, type AnnotationRule } from '../machines/annotation-rule.ts';
-import { DELETION_POLICIES, isDeletionPolicy } from '../machines/deletion-policy.ts';
-import { MAINTENANCE_RULE } from '../machines/maintenance.ts';
-import { isPreparationValue } from '../machines/prepared-deletion.ts';
-import { isUnderstood as isPreserveValue } from '../machines/preserve-value.ts';
-import { isReplacementLimit } from '../machines/replacement.ts';
+import { problemWith, type AnnotationRule } from '../machine-facts/annotation-rule.ts';
+import { DELETION_POLICIES, isDeletionPolicy } from '../machine-facts/deletion-policy.ts';
+import { MAINTENANCE_RULE } from '../machine-facts/maintenance.ts';
+import { isPreparationValue } from '../machine-facts/prepared-deletion.ts';
+import { isUnderstood as isPreserveValue } from '../machine-facts/preserve-value.ts';
+import { isReplacementLimit } from '../machine-facts/replacement.ts';
 import { isUpdateOrder } from './update-order-value.ts';
 import { isUpgradeIndex } from './upgrade-index.ts';
 import { isPriority } from './victim-order.ts';

@@ -3,7 +3,7 @@ import { phaseOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { UPDATE_RESULT_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import { fromTimestamp } from '../../base/clock/clock.ts';
-import { isUnderMaintenance } from '../machines/maintenance.ts';
+import { isUnderMaintenance } from '../machine-facts/maintenance.ts';
 
 /** How many failed Machines are listed; thousands of them would outgrow what etcd stores in one object. */
 export const LISTED_FAILED_MACHINES = 100;

@@ -2,7 +2,7 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { phaseOf, providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { DEFAULT_PRIORITY, PRIORITY_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
-import { isPreparationRequested } from '../machines/prepared-deletion.ts';
+import { isPreparationRequested } from '../machine-facts/prepared-deletion.ts';
 import { isFailed, isJustUpdated, isTerminating } from './machine-state.ts';
 import { inVictimOrder, markedAtMs, priorityOf, rolloutVictimCriteria, victimCriteria } from './victim-order.ts';
 

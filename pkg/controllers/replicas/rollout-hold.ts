@@ -4,7 +4,7 @@ import { equalTemplate } from '../../apis/machine/v1alpha1/template-equality.ts'
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { CONTROLLER_INDEX } from '../../operator/indexes/owner-index.ts';
-import { deploymentOf, type Owners } from '../machines/owners.ts';
+import { deploymentOf, type Owners } from '../machine-facts/owners.ts';
 
 /** Whether a set of another template still has Machines and is to keep some: while there is one, a rollout goes on. */
 export function isActiveSet(set: MachineSet, machines: Pick<Lister<Machine>, 'byIndex'>): boolean {

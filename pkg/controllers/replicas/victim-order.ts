@@ -8,7 +8,7 @@ import {
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { fromTimestamp } from '../../base/clock/clock.ts';
-import { isPreparationRequested } from '../machines/prepared-deletion.ts';
+import { isPreparationRequested } from '../machine-facts/prepared-deletion.ts';
 import { isPreserved, isTerminating, preservedUntilMs } from './machine-state.ts';
 import { upgradeIndexOf } from './upgrade-index.ts';
 

@@ -2,8 +2,8 @@ import { MACHINE_NAME_LABEL, NODE_LABEL } from '../../apis/machine/v1alpha1/labe
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../apis/wire.ts';
 import { BoundedMap } from '../../kube/events/bounded-map.ts';
-import { hasVM } from '../machines/node-owner.ts';
-import { isSameVM, schemeOf } from '../machines/same-vm.ts';
+import { hasVM } from '../machine-facts/node-owner.ts';
+import { isSameVM, schemeOf } from '../machine-facts/same-vm.ts';
 
 /** So many are remembered; the oldest are forgotten first. */
 const CAPACITY = 8_192;

@@ -3,8 +3,8 @@ import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../apis/meta.ts';
 import type { ListedMachine } from '../../driver/driver.ts';
 import { BoundedMap } from '../../kube/events/bounded-map.ts';
-import { deletionStageOf, hasReached } from '../machines/deletion-stage.ts';
-import { isBeingCreated, wasNeverRequested } from '../machines/status.ts';
+import { deletionStageOf, hasReached } from '../machine-facts/deletion-stage.ts';
+import { isBeingCreated, wasNeverRequested } from '../machine-facts/status.ts';
 import type { CallNotes } from './noted-calls.ts';
 
 /** So many of each kind are remembered; the oldest are forgotten first. */

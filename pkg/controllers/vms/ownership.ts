@@ -1,7 +1,7 @@
 import { providerIDOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { Capabilities, ListedMachine } from '../../driver/driver.ts';
-import { isBeingCreated } from '../machines/status.ts';
+import { isBeingCreated } from '../machine-facts/status.ts';
 
 /**
  * Whether a VM that was listed for a class in `namespace` may be of a Machine there at all. Drivers may list more than they were

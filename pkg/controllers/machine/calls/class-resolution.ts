@@ -5,7 +5,7 @@ import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.
 import type { Lister } from '../../../kube/cache/lister.ts';
 import type { Drivers } from '../../../driver/drivers.ts';
 import type { ClassSecrets, SecretContents } from '../../class-secrets/secret-contents.ts';
-import { retryRequestOf } from '../../machines/retry-request.ts';
+import { retryRequestOf } from '../../machine-facts/retry-request.ts';
 import type { ResolvedClass } from '../context.ts';
 import type { VMClasses } from './vm-classes.ts';
 

@@ -1,7 +1,7 @@
 import { nodeNameOf, phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { CREATION_SENT_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { wasNeverRequested } from '../../machines/status.ts';
+import { wasNeverRequested } from '../../machine-facts/status.ts';
 import type { MachineActivities } from './results.ts';
 
 /** Whether nothing can have been asked of a provider for this Machine: it has no VM, and its deletion needs no driver. */

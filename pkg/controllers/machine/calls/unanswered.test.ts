@@ -17,7 +17,7 @@ function start(): FakeWorld {
   return world;
 }
 
-async function run(world: FakeWorld, steps: readonly MachineStep[] = world.creation): Promise<void> {
+async function run(world: FakeWorld, steps: readonly MachineStep[] = world.upkeep): Promise<void> {
   for (let i = 0; i < 6 && world.machines.get(KEY) !== undefined; i++) {
     await world.pass(steps);
     await world.settle();

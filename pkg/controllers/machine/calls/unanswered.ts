@@ -3,8 +3,8 @@ import { CREATION_SENT_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.
 import { fromTimestamp, type Clock } from '../../../base/clock/clock.ts';
 import { wholeTimeoutMs } from '../../../driver/deadlines.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { creationTimeoutMsOf, type MachineSettings } from '../../machines/settings.ts';
-import type { MachineCopy } from '../../machines/status.ts';
+import { creationTimeoutMsOf, type MachineSettings } from '../../machine-facts/settings.ts';
+import type { MachineCopy } from '../../machine-facts/status.ts';
 import { UNANSWERED_MS } from '../../vms/late-vms.ts';
 
 /** While the VM of a call without answer may appear it is looked for so often. */

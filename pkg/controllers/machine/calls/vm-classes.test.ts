@@ -43,7 +43,7 @@ function edit(world: FakeWorld, change: (m: Machine) => void): void {
 const name = (className: string) => (m: Machine) => void (m.spec.class = { kind: 'MachineClass', name: className });
 const goes = (m: Machine): void => void (m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z');
 
-async function passes(world: FakeWorld, steps: 'creation' | 'deletion' = 'creation'): Promise<void> {
+async function passes(world: FakeWorld, steps: 'upkeep' | 'deletion' = 'upkeep'): Promise<void> {
   for (let i = 0; i < 10 && world.machines.get(KEY) !== undefined; i++) {
     await world.pass(world[steps]);
     world.drains.end({ kind: 'drained' });

@@ -1,7 +1,7 @@
 import { classNameOf, providerIDOf, vmClassNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { VM_CLASS_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { MachineCopy } from '../../machines/status.ts';
+import type { MachineCopy } from '../../machine-facts/status.ts';
 
 /**
  * With which MachineClass the VM of a Machine was requested. Another class may be in another account of the provider, where the VM is not: a

@@ -2,8 +2,8 @@ import { phaseOf, providerIDOf, vmClassNameOf } from '../../../apis/machine/v1al
 import { formatDuration } from '../../../apis/duration.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { next, requeue, stop } from '../../../work/reconcile/result.ts';
-import { creationTimeoutMsOf } from '../../machines/settings.ts';
-import { isBeingCreated, isUnderWay, setOperation } from '../../machines/status.ts';
+import { creationTimeoutMsOf } from '../../machine-facts/settings.ts';
+import { isBeingCreated, isUnderWay, setOperation } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { becomeFailed, clustersOf, type FailDeps } from '../failure/fail.ts';

@@ -7,7 +7,7 @@ import { newMachineWorld } from '../../../../test/fakes/new-machine-world.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
-import { INITIALIZE_FAILED } from '../../machines/original-texts.ts';
+import { INITIALIZE_FAILED } from '../../machine-facts/original-texts.ts';
 import { explain } from '../explain/explain.ts';
 
 const FINALIZER = 'machine.sapcloud.io/machine-controller-manager';

@@ -1,9 +1,9 @@
 import { capital } from '../../../apis/capital.ts';
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { describeConditions } from '../../machines/node-health.ts';
-import { failedCallOf } from '../../machines/original-texts.ts';
-import { hasMachineFinalizer } from '../../machines/status.ts';
+import { describeConditions } from '../../machine-facts/node-health.ts';
+import { failedCallOf } from '../../machine-facts/original-texts.ts';
+import { hasMachineFinalizer } from '../../machine-facts/status.ts';
 import { descriptionOf, explanation, inPhase, isFailure, nodeOf, type Explanation, type Fact } from '../explanation.ts';
 
 /** Facts of machines that have no VM yet, or no Node. */

@@ -1,7 +1,7 @@
 import { withFinalizer } from '../../../apis/finalizers.ts';
 import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import { next, waitFor } from '../../../work/reconcile/result.ts';
-import { hasMachineFinalizer } from '../../machines/status.ts';
+import { hasMachineFinalizer } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { noVMWasRequested } from '../calls/no-vm-requested.ts';

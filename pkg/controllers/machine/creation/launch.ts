@@ -6,10 +6,10 @@ import { repeatableTimeoutMs, wholeTimeoutMs } from '../../../driver/deadlines.t
 import { DRIVER_CODES, DriverError } from '../../../driver/error.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { next, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
-import { CREATE_FAILED, failedCallOf, providerTextOf } from '../../machines/original-texts.ts';
-import { creationTimeoutMsOf } from '../../machines/settings.ts';
-import { beginPhase, setFailure } from '../../machines/status.ts';
-import { BEING_CREATED, PREPARATION_FAILED } from '../../machines/status-texts.ts';
+import { CREATE_FAILED, failedCallOf, providerTextOf } from '../../machine-facts/original-texts.ts';
+import { creationTimeoutMsOf } from '../../machine-facts/settings.ts';
+import { beginPhase, setFailure } from '../../machine-facts/status.ts';
+import { BEING_CREATED, PREPARATION_FAILED } from '../../machine-facts/status-texts.ts';
 import type { Collaborators } from '../collaborators.ts';
 import { storeDriverState, StaleCallError, type MachineCall } from '../calls/driver-call.ts';
 import { requireConfirmed } from '../identity/confirmation.ts';

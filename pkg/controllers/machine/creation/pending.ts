@@ -2,7 +2,7 @@ import type { LastOperation, NodeAddress } from '../../../apis/machine/v1alpha1/
 import { quantityAsNumber } from '../../../apis/quantity.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { next } from '../../../work/reconcile/result.ts';
-import { beginPhase, isBeingCreated, isUnderWay, setOperation } from '../../machines/status.ts';
+import { beginPhase, isBeingCreated, isUnderWay, setOperation } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
 

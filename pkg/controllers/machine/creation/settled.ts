@@ -1,6 +1,6 @@
 import { phaseOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { next, stop } from '../../../work/reconcile/result.ts';
-import { isBeingCreated } from '../../machines/status.ts';
+import { isBeingCreated } from '../../machine-facts/status.ts';
 import type { MachineStep } from '../context.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { next, stop } from '../../../work/reconcile/result.ts';
-import { isSameVM } from '../../machines/same-vm.ts';
-import { setOperation } from '../../machines/status.ts';
+import { isSameVM } from '../../machine-facts/same-vm.ts';
+import { setOperation } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { Launched, MachineContext, MachineStep } from '../context.ts';
 import { rivalFor } from '../identity/identity-claims.ts';

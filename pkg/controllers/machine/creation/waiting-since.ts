@@ -1,8 +1,8 @@
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
-import { failedCallOf } from '../../machines/original-texts.ts';
-import { isBeingCreated } from '../../machines/status.ts';
+import { failedCallOf } from '../../machine-facts/original-texts.ts';
+import { isBeingCreated } from '../../machine-facts/status.ts';
 
 /**
  * Since when (ms since the epoch) the VM of this machine has been there and waits to be initialized; undefined unless a failure

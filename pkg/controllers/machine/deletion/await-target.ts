@@ -1,7 +1,7 @@
 import { describeBlockingOutages } from '../../../kube/gate/outage.ts';
 import { next, requeue } from '../../../work/reconcile/result.ts';
-import { codeInDeletion, setOperation } from '../../machines/status.ts';
-import { deletionStageOf, describeStage } from '../../machines/deletion-stage.ts';
+import { codeInDeletion, setOperation } from '../../machine-facts/status.ts';
+import { deletionStageOf, describeStage } from '../../machine-facts/deletion-stage.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { isForced } from './cursor.ts';

@@ -4,8 +4,8 @@ import { isBeingDeleted } from '../../../apis/meta.ts';
 import { parseGoBool } from '../../../apis/go-bool.ts';
 import { CONTROL } from '../../../kube/gate/gate.ts';
 import { requeue, type StepResult } from '../../../work/reconcile/result.ts';
-import { setFailure, setOperation, wasNeverRequested } from '../../machines/status.ts';
-import { deletionStageOf, describeStage, hasReached, type DeletionStage } from '../../machines/deletion-stage.ts';
+import { setFailure, setOperation, wasNeverRequested } from '../../machine-facts/status.ts';
+import { deletionStageOf, describeStage, hasReached, type DeletionStage } from '../../machine-facts/deletion-stage.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
 

@@ -1,8 +1,8 @@
 import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { next, waitFor } from '../../../work/reconcile/result.ts';
-import type { NodeAccess } from '../../machines/node-access.ts';
-import { deletionStageOf } from '../../machines/deletion-stage.ts';
+import type { NodeAccess } from '../../machine-facts/node-access.ts';
+import { deletionStageOf } from '../../machine-facts/deletion-stage.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { nodesOf } from './nodes.ts';

@@ -3,7 +3,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { fromTimestamp, MINUTE_MS } from '../../../base/clock/clock.ts';
 import { next, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
 import { accountOf } from '../../../driver/account.ts';
-import { wasNeverRequested } from '../../machines/status.ts';
+import { wasNeverRequested } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import { storeDriverState, StaleCallError, type MachineCall } from '../calls/driver-call.ts';
 import type { CallFailure } from '../calls/retries.ts';

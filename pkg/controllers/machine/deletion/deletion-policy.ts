@@ -9,9 +9,9 @@ import {
   skipsDrain,
   weaker,
   type DeletionPolicy,
-} from '../../machines/deletion-policy.ts';
-import { deletionStageOf, hasReached } from '../../machines/deletion-stage.ts';
-import { deploymentOf } from '../../machines/owners.ts';
+} from '../../machine-facts/deletion-policy.ts';
+import { deletionStageOf, hasReached } from '../../machine-facts/deletion-stage.ts';
+import { deploymentOf } from '../../machine-facts/owners.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 

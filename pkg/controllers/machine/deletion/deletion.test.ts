@@ -414,7 +414,7 @@ describe('departure: a deletion need not wait until the machine was made; one th
 
   test('does not take over a VM that another Machine has', async () => {
     const world = startNew();
-    await world.pass(world.creation);
+    await world.pass(world.upkeep);
     await world.settle();
     const [made = ''] = world.driver.vms.keys();
     const other = machine((m) => {

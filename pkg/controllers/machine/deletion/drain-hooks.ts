@@ -1,8 +1,8 @@
 import { DRAIN_SINCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import { toTimestamp } from '../../../base/clock/clock.ts';
 import { next } from '../../../work/reconcile/result.ts';
-import { deletionStageOf } from '../../machines/deletion-stage.ts';
-import { hooksOf } from '../../machines/hooks.ts';
+import { deletionStageOf } from '../../machine-facts/deletion-stage.ts';
+import { hooksOf } from '../../machine-facts/hooks.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { continueAfterHooks, waitForHooks } from './hooks-wait.ts';

@@ -1,9 +1,9 @@
 import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
-import { policyInForce, policySettingOf } from '../../machines/deletion-policy.ts';
-import { deletionStageOf, textOfStage, type DeletionStage } from '../../machines/deletion-stage.ts';
-import { describeHooks, hooksOf } from '../../machines/hooks.ts';
+import { policyInForce, policySettingOf } from '../../machine-facts/deletion-policy.ts';
+import { deletionStageOf, textOfStage, type DeletionStage } from '../../machine-facts/deletion-stage.ts';
+import { describeHooks, hooksOf } from '../../machine-facts/hooks.ts';
 import { descriptionOf, explanation, fact, inPhase, isFailure, type Explanation, type Fact } from '../explanation.ts';
 import { withOutage } from '../outage-fact.ts';
 

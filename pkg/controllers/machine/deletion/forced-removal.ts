@@ -4,7 +4,7 @@ import { FORCED_DELETION_SINCE_ANNOTATION, MACHINE_FINALIZER } from '../../../ap
 import { formatDuration } from '../../../apis/duration.ts';
 import { fromTimestamp, toTimestamp } from '../../../base/clock/clock.ts';
 import { waitFor, type StepResult } from '../../../work/reconcile/result.ts';
-import { policyInForce } from '../../machines/deletion-policy.ts';
+import { policyInForce } from '../../machine-facts/deletion-policy.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, ResolvedClass } from '../context.ts';
 

@@ -1,7 +1,7 @@
 import { next, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
-import { describeStage, type DeletionStage } from '../../machines/deletion-stage.ts';
-import { describeHooks } from '../../machines/hooks.ts';
-import { codeInDeletion, setOperation } from '../../machines/status.ts';
+import { describeStage, type DeletionStage } from '../../machine-facts/deletion-stage.ts';
+import { describeHooks } from '../../machine-facts/hooks.ts';
+import { codeInDeletion, setOperation } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
 

@@ -1,5 +1,5 @@
 import { next } from '../../../work/reconcile/result.ts';
-import { hasPreparationBegun, isPreparationRequested } from '../../machines/prepared-deletion.ts';
+import { hasPreparationBegun, isPreparationRequested } from '../../machine-facts/prepared-deletion.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 

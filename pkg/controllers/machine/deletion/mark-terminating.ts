@@ -5,8 +5,8 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { next, waitFor } from '../../../work/reconcile/result.ts';
-import { beginPhase, wasNeverRequested, hasMachineFinalizer } from '../../machines/status.ts';
-import { deletionStageOf } from '../../machines/deletion-stage.ts';
+import { beginPhase, wasNeverRequested, hasMachineFinalizer } from '../../machine-facts/status.ts';
+import { deletionStageOf } from '../../machine-facts/deletion-stage.ts';
 import type { Collaborators } from '../collaborators.ts';
 import { noVMWasRequested } from '../calls/no-vm-requested.ts';
 import type { MachineContext, MachineStep } from '../context.ts';

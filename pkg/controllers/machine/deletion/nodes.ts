@@ -1,7 +1,7 @@
 import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Node } from '../../../apis/wire.ts';
-import type { NodeAccess } from '../../machines/node-access.ts';
-import { isRemovedWith, type MachineIndex } from '../../machines/node-owner.ts';
+import type { NodeAccess } from '../../machine-facts/node-access.ts';
+import { isRemovedWith, type MachineIndex } from '../../machine-facts/node-owner.ts';
 import type { MachineContext } from '../context.ts';
 
 /**

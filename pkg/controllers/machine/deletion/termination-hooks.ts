@@ -1,5 +1,5 @@
 import { next } from '../../../work/reconcile/result.ts';
-import { hooksOf } from '../../machines/hooks.ts';
+import { hooksOf } from '../../machine-facts/hooks.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { isAt } from './cursor.ts';

@@ -4,8 +4,8 @@ import { machine, node } from '../../../../test/builders.ts';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import type { Pod } from '../../../apis/wire.ts';
 import type { PodRule } from '../../../drain/drain.ts';
-import type { DrainedMachine } from '../../machines/pod-rules.ts';
-import type { MachineSettings } from '../../machines/settings.ts';
+import type { DrainedMachine } from '../../machine-facts/pod-rules.ts';
+import type { MachineSettings } from '../../machine-facts/settings.ts';
 import type { MachineContext } from '../context.ts';
 import { requestOf, type DrainPlan } from './plan.ts';
 

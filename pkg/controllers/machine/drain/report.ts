@@ -1,8 +1,8 @@
 import type { LastOperation } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { DrainProgress } from '../../../drain/drain.ts';
 import type { Clock } from '../../../base/clock/clock.ts';
-import { describeStage } from '../../machines/deletion-stage.ts';
-import { codeInDeletion, setOperation } from '../../machines/status.ts';
+import { describeStage } from '../../machine-facts/deletion-stage.ts';
+import { codeInDeletion, setOperation } from '../../machine-facts/status.ts';
 import type { MachineContext } from '../context.ts';
 import type { ReportedOnce } from '../../../work/reconcile/reported-once.ts';
 import type { MachineNotes } from '../machine-notes.ts';

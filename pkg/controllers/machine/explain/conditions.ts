@@ -4,12 +4,12 @@ import type { Machine, MachineCondition } from '../../../apis/machine/v1alpha1/m
 import type { ConditionStatus } from '../../../apis/machine/v1alpha1/phases.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { dated, conditionOf } from '../../../work/reconcile/conditions.ts';
-import { deletionStageOf, hasReached, textOfStage } from '../../machines/deletion-stage.ts';
-import { MAINTENANCE, maintenanceOf } from '../../machines/maintenance.ts';
-import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
-import { isBeingCreated, hasMachineFinalizer } from '../../machines/status.ts';
-import { VM_DELETION_REQUESTED } from '../../machines/vm-states.ts';
-import { failedCallOf } from '../../machines/original-texts.ts';
+import { deletionStageOf, hasReached, textOfStage } from '../../machine-facts/deletion-stage.ts';
+import { MAINTENANCE, maintenanceOf } from '../../machine-facts/maintenance.ts';
+import { NODE_SYNC_REFUSED, refusedFor } from '../../machine-facts/node-refusal.ts';
+import { isBeingCreated, hasMachineFinalizer } from '../../machine-facts/status.ts';
+import { VM_DELETION_REQUESTED } from '../../machine-facts/vm-states.ts';
+import { failedCallOf } from '../../machine-facts/original-texts.ts';
 import { explain } from './explain.ts';
 import type { MachineExplanation } from '../explanation.ts';
 

@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 
 import { machine } from '../../../../test/builders.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
-import { describeStage, type DeletionStage } from '../../machines/deletion-stage.ts';
-import { hold, HOLD_KINDS, withHold, type HoldKind } from '../../machines/replacement-hold.ts';
+import { describeStage, type DeletionStage } from '../../machine-facts/deletion-stage.ts';
+import { hold, HOLD_KINDS, withHold, type HoldKind } from '../../machine-facts/replacement-hold.ts';
 import { machineConditions } from './conditions.ts';
 import { explain } from './explain.ts';
 

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { machine, type BuiltMachine } from '../../../../test/builders.ts';
 import { describeBlockingOutages } from '../../../kube/gate/outage.ts';
-import { describeStage } from '../../machines/deletion-stage.ts';
+import { describeStage } from '../../machine-facts/deletion-stage.ts';
 import { machineConditions } from './conditions.ts';
 import { explain } from './explain.ts';
 

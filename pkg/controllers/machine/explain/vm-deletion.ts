@@ -2,7 +2,7 @@ import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine, MachineCondition } from '../../../apis/machine/v1alpha1/machine.ts';
 import { dated, conditionOf, withCondition, withoutCondition } from '../../../work/reconcile/conditions.ts';
 import { next } from '../../../work/reconcile/result.ts';
-import { VM_DELETION_REQUESTED } from '../../machines/vm-states.ts';
+import { VM_DELETION_REQUESTED } from '../../machine-facts/vm-states.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { Fact } from '../explanation.ts';

@@ -1,7 +1,7 @@
 import { providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { dated, conditionOf, withCondition } from '../../../work/reconcile/conditions.ts';
 import { next } from '../../../work/reconcile/result.ts';
-import { VM_STATE } from '../../machines/vm-states.ts';
+import { VM_STATE } from '../../machine-facts/vm-states.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 

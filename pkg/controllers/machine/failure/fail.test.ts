@@ -4,7 +4,7 @@ import { machine } from '../../../../test/builders.ts';
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { GateClosedError, type Gate } from '../../../kube/gate/gate.ts';
-import { copyOf } from '../../machines/status.ts';
+import { copyOf } from '../../machine-facts/status.ts';
 import type { MachineContext } from '../context.ts';
 import { MachineNotes } from '../machine-notes.ts';
 import { becomeFailed } from './fail.ts';

@@ -1,5 +1,5 @@
 import { CONTROL } from '../../../kube/gate/gate.ts';
-import { beginPhase } from '../../machines/status.ts';
+import { beginPhase } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
 

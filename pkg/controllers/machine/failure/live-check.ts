@@ -1,7 +1,7 @@
 import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { belongsTo } from '../../machines/node-owner.ts';
+import { belongsTo } from '../../machine-facts/node-owner.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
 

@@ -1,8 +1,8 @@
 import { capital } from '../../../apis/capital.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../apis/meta.ts';
-import { NODE_SYNC_REFUSED, refusedFor } from '../../machines/node-refusal.ts';
-import { holdOf, type Hold, type HoldKind } from '../../machines/replacement-hold.ts';
+import { NODE_SYNC_REFUSED, refusedFor } from '../../machine-facts/node-refusal.ts';
+import { holdOf, type Hold, type HoldKind } from '../../machine-facts/replacement-hold.ts';
 import { descriptionOf, explanation, HEALTHY, inPhase, nodeOf, type Explanation, type Fact } from '../explanation.ts';
 
 /** Facts of machines that have, or had, a Node. */

@@ -8,9 +8,9 @@ import {
   badConditions,
   conditionsChanged,
   describeConditions,
-} from '../../machines/node-health.ts';
-import { watchedConditionsOf } from '../../machines/settings.ts';
-import { beginPhase, setOperation } from '../../machines/status.ts';
+} from '../../machine-facts/node-health.ts';
+import { watchedConditionsOf } from '../../machine-facts/settings.ts';
+import { beginPhase, setOperation } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { hasFailedUpdate } from '../in-place/outcome.ts';

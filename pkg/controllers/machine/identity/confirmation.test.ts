@@ -41,7 +41,7 @@ function toBeMade(name: string, deleted = false): Machine {
   });
 }
 
-async function run(world: FakeWorld, name: string, steps = world.creation): Promise<void> {
+async function run(world: FakeWorld, name: string, steps = world.upkeep): Promise<void> {
   for (let i = 0; i < 12 && current(world, name) !== undefined; i++) {
     await world.pass(steps, `default/${name}`);
     await world.settle();

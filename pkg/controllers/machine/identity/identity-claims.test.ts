@@ -60,7 +60,7 @@ const isDeleted: Change = (m) => {
   m.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
 };
 
-async function run(world: FakeWorld, steps = world.creation): Promise<PassSeen> {
+async function run(world: FakeWorld, steps = world.upkeep): Promise<PassSeen> {
   let seen = await world.pass(steps, KEY);
   for (let i = 0; i < 10 && world.machines.get(KEY) !== undefined; i++) {
     await world.settle();

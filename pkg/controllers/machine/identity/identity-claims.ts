@@ -1,7 +1,7 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { DriverError } from '../../../driver/error.ts';
-import { otherOwnerOf, type MachineIndex } from '../../machines/node-owner.ts';
+import { otherOwnerOf, type MachineIndex } from '../../machine-facts/node-owner.ts';
 import type { Launched } from '../context.ts';
 
 /** What a driver says of a VM. */

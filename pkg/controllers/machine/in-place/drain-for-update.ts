@@ -3,13 +3,13 @@ import { CANDIDATE_FOR_UPDATE_LABEL, SELECTED_FOR_UPDATE_LABEL } from '../../../
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { next } from '../../../work/reconcile/result.ts';
-import { describeStage } from '../../machines/deletion-stage.ts';
-import { beginPhase, setFailure, setOperation } from '../../machines/status.ts';
+import { describeStage } from '../../machine-facts/deletion-stage.ts';
+import { beginPhase, setFailure, setOperation } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { reportProgress } from '../drain/report.ts';
 import { namedNode } from '../node/named-node.ts';
-import { nodeConditionOf, setCondition } from '../../machines/node-condition.ts';
+import { nodeConditionOf, setCondition } from '../../machine-facts/node-condition.ts';
 import { NodeHold, type HoldDeps, type HoldKind } from '../node-hold/node-hold.ts';
 import {
   IN_PLACE_UPDATE,

@@ -7,7 +7,7 @@ import {
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import { controllerOf } from '../../../apis/meta.ts';
 import { conditionOf } from '../../../work/reconcile/conditions.ts';
-import { textOfStage } from '../../machines/deletion-stage.ts';
+import { textOfStage } from '../../machine-facts/deletion-stage.ts';
 import { IN_PLACE_UPDATE } from './reason.ts';
 import type { Explanation } from '../explanation.ts';
 

@@ -13,7 +13,7 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { toTimestamp } from '../../../base/clock/clock.ts';
-import { replacementsUnderWay } from '../../machines/replacement.ts';
+import { replacementsUnderWay } from '../../machine-facts/replacement.ts';
 import { explain } from '../explain/explain.ts';
 
 const reasonOf = (kept: KeptMachine): string | undefined => kept.condition('InPlaceUpdate')?.reason;

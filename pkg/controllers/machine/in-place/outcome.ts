@@ -5,12 +5,12 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { next } from '../../../work/reconcile/result.ts';
-import { inPlaceUpdateTimeoutMsOf } from '../../machines/settings.ts';
-import { beginPhase, setOperation } from '../../machines/status.ts';
+import { inPlaceUpdateTimeoutMsOf } from '../../machine-facts/settings.ts';
+import { beginPhase, setOperation } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { namedNode } from '../node/named-node.ts';
-import { nodeConditionOf } from '../../machines/node-condition.ts';
+import { nodeConditionOf } from '../../machine-facts/node-condition.ts';
 import { isSuspended } from '../node/suspended.ts';
 import { failureOn, IN_PLACE_UPDATE } from './reason.ts';
 

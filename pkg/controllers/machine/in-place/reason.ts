@@ -6,7 +6,7 @@ import {
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { nodeConditionOf, type DesiredCondition } from '../../machines/node-condition.ts';
+import { nodeConditionOf, type DesiredCondition } from '../../machine-facts/node-condition.ts';
 
 /** Type of the Node condition that tells how far an update in place has come; its status is always True, its reason tells. */
 export const IN_PLACE_UPDATE = 'InPlaceUpdate';

@@ -1,9 +1,9 @@
 import { phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { MAINTENANCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { frontEndField } from '../../machines/front-end-field.ts';
-import { hooksOf } from '../../machines/hooks.ts';
-import { howMaintenanceEnds, maintenanceOf, type MaintenanceReason } from '../../machines/maintenance.ts';
+import { frontEndField } from '../../machine-facts/front-end-field.ts';
+import { hooksOf } from '../../machine-facts/hooks.ts';
+import { howMaintenanceEnds, maintenanceOf, type MaintenanceReason } from '../../machine-facts/maintenance.ts';
 import type { Fact } from '../explanation.ts';
 
 /** What ends a maintenance, for whoever waits for it. */

@@ -6,8 +6,8 @@ import {
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { toTimestamp } from '../../../base/clock/clock.ts';
 import { next } from '../../../work/reconcile/result.ts';
-import { problemWith } from '../../machines/annotation-rule.ts';
-import { hooksOf } from '../../machines/hooks.ts';
+import { problemWith } from '../../machine-facts/annotation-rule.ts';
+import { hooksOf } from '../../machine-facts/hooks.ts';
 import {
   isMaintenanceRequested,
   howMaintenanceEnds,
@@ -17,9 +17,9 @@ import {
   MAINTENANCE_RULE,
   REQUESTED,
   WITHOUT_NODE,
-} from '../../machines/maintenance.ts';
-import { nodeConditionOf } from '../../machines/node-condition.ts';
-import { isWorthReporting, reasonFor } from '../../machines/node-refusal.ts';
+} from '../../machine-facts/maintenance.ts';
+import { nodeConditionOf } from '../../machine-facts/node-condition.ts';
+import { isWorthReporting, reasonFor } from '../../machine-facts/node-refusal.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { namedNode } from '../node/named-node.ts';

@@ -1,4 +1,4 @@
-import { GIVEN_BACK, leavesNodeUntouched, WITHOUT_NODE } from '../../machines/maintenance.ts';
+import { GIVEN_BACK, leavesNodeUntouched, WITHOUT_NODE } from '../../machine-facts/maintenance.ts';
 
 /** What a decision about maintenance depends on. */
 export interface MaintenanceFacts {

@@ -2,7 +2,7 @@ import { LAST_APPLIED_TEMPLATE_ANNOTATION } from '../../../apis/machine/v1alpha1
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { NodeLabelPolicy } from '../../../apis/machine/v1alpha1/node-label-policy.ts';
 import type { Node } from '../../../apis/wire.ts';
-import type { NodeRefusal } from '../../machines/node-refusal.ts';
+import type { NodeRefusal } from '../../machine-facts/node-refusal.ts';
 import { appliedLabels } from './node-template.ts';
 
 /** Longest list of values in a refusal. */

@@ -4,7 +4,7 @@ import { NODE_FINALIZER, NOT_MANAGED_ANNOTATION } from '../../../apis/machine/v1
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import type { Clock } from '../../../base/clock/clock.ts';
-import { isRemovedWith, type MachineIndex } from '../../machines/node-owner.ts';
+import { isRemovedWith, type MachineIndex } from '../../machine-facts/node-owner.ts';
 
 /** A DELETE takes no longer at the API server than this, its `--request-timeout`. */
 const REQUEST_TIMEOUT_MS = 60_000;

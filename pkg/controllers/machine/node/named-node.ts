@@ -1,6 +1,6 @@
 import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Node } from '../../../apis/wire.ts';
-import { belongsTo, type MachineIndex } from '../../machines/node-owner.ts';
+import { belongsTo, type MachineIndex } from '../../machine-facts/node-owner.ts';
 import type { MachineContext } from '../context.ts';
 
 /**

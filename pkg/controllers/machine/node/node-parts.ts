@@ -1,4 +1,4 @@
-import { isNodeChangeRefused, reasonFor, type NodeRefusal } from '../../machines/node-refusal.ts';
+import { isNodeChangeRefused, reasonFor, type NodeRefusal } from '../../machine-facts/node-refusal.ts';
 
 /** Tries to apply the whole change of a Node but for these entries. */
 export type Attempt = (without: ReadonlySet<string>) => Promise<void>;

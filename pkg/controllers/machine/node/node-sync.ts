@@ -11,8 +11,8 @@ import type { Node } from '../../../apis/wire.ts';
 import { withDeadline } from '../../../base/clock/deadline.ts';
 import { next, type StepResult } from '../../../work/reconcile/result.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { NodeAccess } from '../../machines/node-access.ts';
-import { belongsTo } from '../../machines/node-owner.ts';
+import type { NodeAccess } from '../../machine-facts/node-access.ts';
+import { belongsTo } from '../../machine-facts/node-owner.ts';
 import { joinsRollout } from '../../replicas/rollout-hold.ts';
 import {
   ALL_CHANGES,
@@ -21,7 +21,7 @@ import {
   isWorthReporting,
   reasonFor,
   type NodeRefusal,
-} from '../../machines/node-refusal.ts';
+} from '../../machine-facts/node-refusal.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import type { Collaborators } from '../collaborators.ts';
 import { judgeLabels } from './allowed-labels.ts';

@@ -1,9 +1,9 @@
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { MINUTE_MS } from '../../../base/clock/clock.ts';
 import { next } from '../../../work/reconcile/result.ts';
-import { isNodeChangeRefused } from '../../machines/node-refusal.ts';
-import { hasNoDeployment } from '../../machines/owners.ts';
-import { leftRolloutMarks } from '../../machines/rollout-marks.ts';
+import { isNodeChangeRefused } from '../../machine-facts/node-refusal.ts';
+import { hasNoDeployment } from '../../machine-facts/owners.ts';
+import { leftRolloutMarks } from '../../machine-facts/rollout-marks.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { namedNode } from './named-node.ts';

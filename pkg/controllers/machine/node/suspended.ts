@@ -1,5 +1,5 @@
-import { isMaintenanceRequested, isUnderMaintenance } from '../../machines/maintenance.ts';
-import type { MachineIndex } from '../../machines/node-owner.ts';
+import { isMaintenanceRequested, isUnderMaintenance } from '../../machine-facts/maintenance.ts';
+import type { MachineIndex } from '../../machine-facts/node-owner.ts';
 import type { MachineContext } from '../context.ts';
 import { namedNode } from './named-node.ts';
 

@@ -1,7 +1,7 @@
 import { CORDONED_BY_MAINTENANCE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Node } from '../../../apis/wire.ts';
 import type { StrategicPatch } from '../../../kube/client/patch.ts';
-import type { NodeAccess } from '../../machines/node-access.ts';
+import type { NodeAccess } from '../../machine-facts/node-access.ts';
 import type { MachineContext } from '../context.ts';
 
 /** What takes our cordon from a Node; undefined when it has none of ours. One that somebody has lifted is not ours any more. */

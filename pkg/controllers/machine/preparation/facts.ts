@@ -1,9 +1,9 @@
 import { PREPARE_DELETION_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { policySettingOf } from '../../machines/deletion-policy.ts';
-import { hooksOf } from '../../machines/hooks.ts';
-import { frontEndField } from '../../machines/front-end-field.ts';
-import { isPreparationRequested, preparationShownBy } from '../../machines/prepared-deletion.ts';
+import { policySettingOf } from '../../machine-facts/deletion-policy.ts';
+import { hooksOf } from '../../machine-facts/hooks.ts';
+import { frontEndField } from '../../machine-facts/front-end-field.ts';
+import { isPreparationRequested, preparationShownBy } from '../../machine-facts/prepared-deletion.ts';
 import type { Explanation } from '../explanation.ts';
 
 function howToAbort(machine: Machine): string {

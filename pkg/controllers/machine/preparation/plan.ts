@@ -1,4 +1,4 @@
-import { skipsDrain, type DeletionPolicy } from '../../machines/deletion-policy.ts';
+import { skipsDrain, type DeletionPolicy } from '../../machine-facts/deletion-policy.ts';
 
 /** What the preparation of a deletion depends on. */
 export interface PreparationFacts {

@@ -9,18 +9,18 @@ import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { ApiError, isConflict } from '../../../kube/client/errors.ts';
 import { withoutCondition, conditionOf, withCondition, dated } from '../../../work/reconcile/conditions.ts';
 import { next, requeue, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
-import { requestedPolicy, skipsDrain, type DeletionPolicy } from '../../machines/deletion-policy.ts';
-import { hooksOf } from '../../machines/hooks.ts';
-import { isMaintenanceRequested, isUnderMaintenance } from '../../machines/maintenance.ts';
-import { deploymentOf } from '../../machines/owners.ts';
+import { requestedPolicy, skipsDrain, type DeletionPolicy } from '../../machine-facts/deletion-policy.ts';
+import { hooksOf } from '../../machine-facts/hooks.ts';
+import { isMaintenanceRequested, isUnderMaintenance } from '../../machine-facts/maintenance.ts';
+import { deploymentOf } from '../../machine-facts/owners.ts';
 import {
   DELETION_PREPARED,
   hasPreparationBegun,
   isPreparationRequested,
   preparationShownBy,
   type PreparationReason,
-} from '../../machines/prepared-deletion.ts';
-import { isBeingCreated } from '../../machines/status.ts';
+} from '../../machine-facts/prepared-deletion.ts';
+import { isBeingCreated } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { isForced } from '../deletion/cursor.ts';

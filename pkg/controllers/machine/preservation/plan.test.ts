@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
-import type { RequestedPreservation } from '../../machines/preserve-value.ts';
+import type { RequestedPreservation } from '../../machine-facts/preserve-value.ts';
 import { planPreservation } from './plan.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');

@@ -1,5 +1,5 @@
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
-import type { RequestedPreservation } from '../../machines/preserve-value.ts';
+import type { RequestedPreservation } from '../../machine-facts/preserve-value.ts';
 
 /** What a decision about preservation depends on. Times in ms since the epoch. */
 export interface PreservationFacts {

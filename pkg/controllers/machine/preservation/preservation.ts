@@ -4,12 +4,12 @@ import { controllerOf } from '../../../apis/meta.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { fromTimestamp, toTimestamp } from '../../../base/clock/clock.ts';
 import { next } from '../../../work/reconcile/result.ts';
-import { preserveTimeoutMsOf } from '../../machines/settings.ts';
-import { requestedPreservation } from '../../machines/preserve-value.ts';
+import { preserveTimeoutMsOf } from '../../machine-facts/settings.ts';
+import { requestedPreservation } from '../../machine-facts/preserve-value.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext, MachineStep } from '../context.ts';
 import { namedNode } from '../node/named-node.ts';
-import { setCondition } from '../../machines/node-condition.ts';
+import { setCondition } from '../../machine-facts/node-condition.ts';
 import { scaleDownHold } from '../node/scale-down-hold.ts';
 import { NodeHold, type HoldDeps, type HoldKind } from '../node-hold/node-hold.ts';
 import {

@@ -2,7 +2,7 @@ import { PRESERVE_ANNOTATION, PRESERVED_TAINT } from '../../../apis/machine/v1al
 import type { Node } from '../../../apis/wire.ts';
 import { toTimestamp } from '../../../base/clock/clock.ts';
 import type { StrategicPatch } from '../../../kube/client/patch.ts';
-import { nodeConditionOf, type DesiredCondition } from '../../machines/node-condition.ts';
+import { nodeConditionOf, type DesiredCondition } from '../../machine-facts/node-condition.ts';
 import { releasedScaleDownHold } from '../node/scale-down-hold.ts';
 
 /** Type of the Node condition that tells of a preservation. */

@@ -1,8 +1,8 @@
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Clock } from '../../../base/clock/clock.ts';
 import type { Writer } from '../../../kube/client/client.ts';
-import type { MachineEvent, MachineEventSink } from '../../machines/events.ts';
-import { isWorthReporting } from '../../machines/node-refusal.ts';
+import type { MachineEvent, MachineEventSink } from '../../machine-facts/events.ts';
+import { isWorthReporting } from '../../machine-facts/node-refusal.ts';
 import type { MachineContext } from '../context.ts';
 import type { RefusedRecords } from './refused-record.ts';
 import { writeMachineRecord, writeStatus } from './write.ts';

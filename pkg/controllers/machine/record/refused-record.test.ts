@@ -13,7 +13,7 @@ import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../../apis/machine/v1alpha1/phases.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { stop } from '../../../work/reconcile/result.ts';
-import type { MachineCopy } from '../../machines/status.ts';
+import type { MachineCopy } from '../../machine-facts/status.ts';
 import { refusalShownBy } from '../explain/conditions.ts';
 import { MachineNotes } from '../machine-notes.ts';
 import { RefusedRecords } from './refused-record.ts';
@@ -336,7 +336,7 @@ describe('a record that the API server refuses', () => {
     world.machines.put(observed);
     using pass = new MachineNotes();
     const ctx = world.context(observed, pass);
-    for (const step of world.creation.filter(({ name }) => name === 'preservation')) await step.run(ctx);
+    for (const step of world.upkeep.filter(({ name }) => name === 'preservation')) await step.run(ctx);
     expect(ctx.machine.status.currentStatus?.preserveExpiryTime).toBeUndefined();
 
     const instead = new RefusedRecords(world).withoutRecord(ctx, REFUSED);

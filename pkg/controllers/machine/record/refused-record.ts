@@ -5,9 +5,9 @@ import { isBeingDeleted } from '../../../apis/meta.ts';
 import type { Clock } from '../../../base/clock/clock.ts';
 import type { ApiError } from '../../../kube/client/errors.ts';
 import { Backoff } from '../../../work/workqueue/backoff.ts';
-import { deletionStageOf, describeStage, textOfStage } from '../../machines/deletion-stage.ts';
-import { MACHINE_EVENTS, type MachineEvent } from '../../machines/events.ts';
-import { isNodeChangeRefused, reasonFor } from '../../machines/node-refusal.ts';
+import { deletionStageOf, describeStage, textOfStage } from '../../machine-facts/deletion-stage.ts';
+import { MACHINE_EVENTS, type MachineEvent } from '../../machine-facts/events.ts';
+import { isNodeChangeRefused, reasonFor } from '../../machine-facts/node-refusal.ts';
 import {
   beginPhase,
   copyOf,
@@ -16,8 +16,8 @@ import {
   restartPhase,
   setFailure,
   type MachineCopy,
-} from '../../machines/status.ts';
-import { RECORD_REFUSED } from '../../machines/status-texts.ts';
+} from '../../machine-facts/status.ts';
+import { RECORD_REFUSED } from '../../machine-facts/status-texts.ts';
 import { noVMWasRequested } from '../calls/no-vm-requested.ts';
 import type { MachineActivities } from '../calls/results.ts';
 import { refusalShownBy } from '../explain/conditions.ts';

@@ -32,8 +32,8 @@ import type { FieldPath } from '../../../work/reconcile/object-pass/owned-fields
 import { patchOf } from '../../../work/reconcile/object-pass/owned-fields.ts';
 import { changedFields } from '../../../work/reconcile/object-pass/owned-fields.ts';
 import { writeRecord, isRelease } from '../../../work/reconcile/object-pass/record.ts';
-import { machineStatusChange } from '../../machines/status-change.ts';
-import { refusedFor } from '../../machines/node-refusal.ts';
+import { machineStatusChange } from '../../machine-facts/status-change.ts';
+import { refusedFor } from '../../machine-facts/node-refusal.ts';
 import {
   hidesVanishedVM,
   machineConditions,

@@ -22,7 +22,7 @@ import { orphanVMMetrics } from './metrics.ts';
 import { FakeDriver } from '../../../../test/fakes/driver.ts';
 import { RemovedMachines } from '../removed-machines.ts';
 import { DeletedMachines, type DeletedMachine } from '../deleted-machines.ts';
-import { VMStates } from '../../machines/vm-states.ts';
+import { VMStates } from '../../machine-facts/vm-states.ts';
 import { OwnerlessVMs } from '../ownerless-vms.ts';
 import { noteOfForcedRemoval } from '../../vms/forced-removals.ts';
 import { OrphanBrake } from './brake.ts';

@@ -20,7 +20,7 @@ import type { OrphanVMMetrics } from './metrics.ts';
 import type { LeftBehind } from './left-behind.ts';
 import type { LeftoverNodes } from './leftover-nodes.ts';
 import type { ForgottenMachines } from './forgotten.ts';
-import type { VMStates } from '../../machines/vm-states.ts';
+import type { VMStates } from '../../machine-facts/vm-states.ts';
 import { identify, ownershipOf, type IsListed } from '../../vms/ownership.ts';
 import type { SilentClasses } from './silent-classes.ts';
 import type { StateLists } from './state-lists.ts';

@@ -11,7 +11,7 @@ import type { ListedMachine, MachineRequest } from '../../../driver/driver.ts';
 import { DriverError } from '../../../driver/error.ts';
 import { CLASS_INDEX, classIndex } from '../../../operator/indexes/class-index.ts';
 import { silentLogger } from '../../../base/log/logger.ts';
-import { VMStates } from '../../machines/vm-states.ts';
+import { VMStates } from '../../machine-facts/vm-states.ts';
 import { StateLists } from './state-lists.ts';
 
 const { signal } = new AbortController();

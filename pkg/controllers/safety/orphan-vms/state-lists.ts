@@ -6,7 +6,7 @@ import type { Lister } from '../../../kube/cache/lister.ts';
 import type { Clock } from '../../../base/clock/clock.ts';
 import { CLASS_INDEX } from '../../../operator/indexes/class-index.ts';
 import type { Logger } from '../../../base/log/logger.ts';
-import type { VMStates } from '../../machines/vm-states.ts';
+import type { VMStates } from '../../machine-facts/vm-states.ts';
 import { isListed, listClass, type SurveyDeps } from './survey.ts';
 
 export interface StateListsDeps extends Omit<SurveyDeps, 'reader' | 'namespace'> {

@@ -5,7 +5,7 @@ import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
 import type { Informer } from '../../../kube/cache/lister.ts';
 import type { Trust } from '../../../kube/gate/leader-gate.ts';
 import type { Logger } from '../../../base/log/logger.ts';
-import { reportsSeveralVMs } from '../../machines/original-texts.ts';
+import { reportsSeveralVMs } from '../../machine-facts/original-texts.ts';
 import type { Queue } from '../../../work/workqueue/queue.ts';
 import type { RemovedMachines } from '../removed-machines.ts';
 import { remainsOf, type DeletedMachines } from '../deleted-machines.ts';

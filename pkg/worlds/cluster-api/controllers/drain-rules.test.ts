@@ -6,7 +6,7 @@ import type { Pod } from '../../../apis/wire.ts';
 import type { Drain, DrainRequest } from '../../../drain/drain.ts';
 import type { Reader } from '../../../kube/client/client.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
-import { obeying } from '../../../controllers/machines/pod-rules.ts';
+import { obeying } from '../../../controllers/machine-facts/pod-rules.ts';
 import { DrainRules, type DrainRulesDeps } from './drain-rules.ts';
 
 const META = { uid: 'u', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };

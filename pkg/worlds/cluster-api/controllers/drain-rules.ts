@@ -10,7 +10,7 @@ import { namespaces, versionsOf } from '../../../kube/client/resource.ts';
 import type { Resource } from '../../../apis/resource.ts';
 import { machineDrainRules } from '../api/resources.ts';
 import type { Target } from '../../../kube/targets/targets.ts';
-import type { DrainedMachine, PodRules } from '../../../controllers/machines/pod-rules.ts';
+import type { DrainedMachine, PodRules } from '../../../controllers/machine-facts/pod-rules.ts';
 import { DrainRuleError, podRulesOf } from './read-drain-rules.ts';
 
 /** A cache that can be given up. */

@@ -12,7 +12,7 @@ import type { Controller } from '../../../work/reconcile/controller.ts';
 import { endWithResults } from '../../../work/reconcile/last-results.ts';
 import { CLUSTER_API_FLAGS } from './flags.ts';
 import type { Draining } from '../../../controllers/draining.ts';
-import type { PodRules } from '../../../controllers/machines/pod-rules.ts';
+import type { PodRules } from '../../../controllers/machine-facts/pod-rules.ts';
 import { ClusterAPIClusterController } from './cluster-controller.ts';
 import { DataSecrets } from './data-secrets.ts';
 import { DrainRules } from './drain-rules.ts';

@@ -7,7 +7,7 @@ import type { Writer } from '../../../kube/client/client.ts';
 import type { Resource } from '../../../apis/resource.ts';
 import type { KeptVolumes } from '../../../drain/kept-volumes.ts';
 import type { DrainAttempt, DrainSession } from '../../../drain/session.ts';
-import type { PodRules } from '../../../controllers/machines/pod-rules.ts';
+import type { PodRules } from '../../../controllers/machine-facts/pod-rules.ts';
 import type { PassNotes } from '../../../work/reconcile/object-pass/pass-notes.ts';
 import type { StepResult } from '../../../work/reconcile/result.ts';
 import type { Target } from '../../../kube/targets/targets.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import type { MachineDrainRule } from '../api/drain-rule.ts';
 import type { Pod } from '../../../apis/wire.ts';
-import type { DrainedMachine } from '../../../controllers/machines/pod-rules.ts';
+import type { DrainedMachine } from '../../../controllers/machine-facts/pod-rules.ts';
 import { podRulesOf } from './read-drain-rules.ts';
 
 const META = { uid: 'u', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };

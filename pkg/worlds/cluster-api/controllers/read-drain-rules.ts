@@ -4,7 +4,7 @@ import { labelMatcher, type LabelMatcher } from '../../../apis/label-selector.ts
 import type { LabelSelector } from '../../../apis/meta.ts';
 import type { Pod } from '../../../apis/wire.ts';
 import type { PodRule } from '../../../drain/drain.ts';
-import type { DrainedMachine } from '../../../controllers/machines/pod-rules.ts';
+import type { DrainedMachine } from '../../../controllers/machine-facts/pod-rules.ts';
 
 /** The label that each namespace has, with its own name. */
 const NAMESPACE_NAME_LABEL = 'kubernetes.io/metadata.name';

@@ -5,7 +5,7 @@ import { isBeingDeleted, keyBeside, keyOf, type KubeObject } from '../../../apis
 import type { CloudCluster } from '../api/cluster.ts';
 import { MIRANTIS_CLUSTER_NAME_LABEL, type ClusterMachine } from '../api/machine.ts';
 import type { Informer, Lister } from '../../../kube/cache/lister.ts';
-import { isUnderMaintenance } from '../../../controllers/machines/maintenance.ts';
+import { isUnderMaintenance } from '../../../controllers/machine-facts/maintenance.ts';
 import { isServed } from './front-end.ts';
 import { readCluster } from './cluster-value.ts';
 import { areOne, clusterNameOf, MADE_FOR } from './desired-machine.ts';

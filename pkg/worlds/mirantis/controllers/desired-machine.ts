@@ -26,7 +26,7 @@ import { isEmptyChange, replacing } from '../../../kube/client/merge-change.ts';
 import type { MergePatch } from '../../../kube/client/patch.ts';
 import type { ClusterSettings } from './cluster-settings.ts';
 import type { ProviderValue, DesiredServer } from './provider-value.ts';
-import type { DeletionPolicy } from '../../../controllers/machines/deletion-policy.ts';
+import type { DeletionPolicy } from '../../../controllers/machine-facts/deletion-policy.ts';
 
 /** Value of the label of what is made here. */
 export const MADE_FOR = 'mirantis';

@@ -19,7 +19,7 @@ import { Finalizer } from '../../../work/reconcile/finalizer.ts';
 import type { FieldPath } from '../../../work/reconcile/object-pass/owned-fields.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
 import type { Targets } from '../../../kube/targets/targets.ts';
-import { isMaintenanceRequested } from '../../../controllers/machines/maintenance.ts';
+import { isMaintenanceRequested } from '../../../controllers/machine-facts/maintenance.ts';
 import { concernedTargets } from '../../../controllers/replicas/concerned-targets.ts';
 import type { MirantisClusters } from './clusters.ts';
 import { reportableChanges } from './events.ts';

@@ -11,16 +11,16 @@ import { quantityAsNumber } from '../../../apis/quantity.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { conditionOf } from '../../../work/reconcile/conditions.ts';
-import { policySettingOf } from '../../../controllers/machines/deletion-policy.ts';
-import { maintenanceOf } from '../../../controllers/machines/maintenance.ts';
-import { refusedFor } from '../../../controllers/machines/node-refusal.ts';
+import { policySettingOf } from '../../../controllers/machine-facts/deletion-policy.ts';
+import { maintenanceOf } from '../../../controllers/machine-facts/maintenance.ts';
+import { refusedFor } from '../../../controllers/machine-facts/node-refusal.ts';
 import {
   isPreparationRequested,
   preparationPhaseOf,
   preparationShownBy,
   type PreparationReason,
-} from '../../../controllers/machines/prepared-deletion.ts';
-import { VM_STATE } from '../../../controllers/machines/vm-states.ts';
+} from '../../../controllers/machine-facts/prepared-deletion.ts';
+import { VM_STATE } from '../../../controllers/machine-facts/vm-states.ts';
 import { listed } from './listed.ts';
 import type { Problem } from './field-reader.ts';
 

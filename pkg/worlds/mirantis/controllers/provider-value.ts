@@ -1,6 +1,6 @@
 import { isLabelKey, isLabelValue } from '../../../apis/label-syntax.ts';
 import { PROVIDER_API_VERSION, type ClusterMachine } from '../api/machine.ts';
-import { DELETION_POLICIES, type DeletionPolicy } from '../../../controllers/machines/deletion-policy.ts';
+import { DELETION_POLICIES, type DeletionPolicy } from '../../../controllers/machine-facts/deletion-policy.ts';
 import { FieldReader, type Problem } from './field-reader.ts';
 
 /** What `spec.providerSpec.value` asks for, as far as we do anything about it. */

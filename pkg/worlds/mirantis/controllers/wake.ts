@@ -9,7 +9,7 @@ import { MIRANTIS_CLUSTER_NAME_LABEL, MIRANTIS_POOL_LABEL, type ClusterMachine }
 import { KAAS_GROUP, type MachinePool } from '../api/pool.ts';
 import type { Informer } from '../../../kube/cache/lister.ts';
 import type { Priority, Queue } from '../../../work/workqueue/queue.ts';
-import { isUnderMaintenance } from '../../../controllers/machines/maintenance.ts';
+import { isUnderMaintenance } from '../../../controllers/machine-facts/maintenance.ts';
 import { priorityFor } from '../../../controllers/replicas/wake.ts';
 import { mirantisQueueKeyOf } from './keys.ts';
 import { readProviderValue } from './provider-value.ts';

@@ -2,7 +2,7 @@ import { Status } from '../../../../pkg/autoscaler/rpc-error.ts';
 import type { RpcOutcome } from '../../../../pkg/autoscaler/grpc-server.ts';
 import type { Machine } from '../../../../pkg/apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../../pkg/apis/machine/v1alpha1/machine-deployment.ts';
-import { namesListed } from '../../../../pkg/controllers/machine-deployment/scaler-handoff.ts';
+import { namesListed } from '../../../../pkg/controllers/machine-deployment/scaling/scaler-handoff.ts';
 import type { Ledger } from '../../world/ledger.ts';
 import type { MachinesWorld } from '../../world/machines-world.ts';
 

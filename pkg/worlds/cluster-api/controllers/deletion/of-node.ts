@@ -2,7 +2,7 @@ import { isBeingDeleted } from '../../../../apis/meta.ts';
 import type { Node } from '../../../../apis/wire.ts';
 import { conditionOf } from '../../../../work/reconcile/conditions.ts';
 import { next } from '../../../../work/reconcile/result.ts';
-import type { DrainedMachine } from '../../../../controllers/machines/pod-rules.ts';
+import type { DrainedMachine } from '../../../../controllers/machine-facts/pod-rules.ts';
 import type { MachinePass, ClusterAPIMachineStep } from '../machine-pass.ts';
 import { OF_PRE_TERMINATE } from './waits.ts';
 

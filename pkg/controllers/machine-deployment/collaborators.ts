@@ -1,0 +1,29 @@
+import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
+import type { ObjectEvents } from '../../kube/events/event-sink.ts';
+import type { Random } from '../../base/random/random.ts';
+import type { Finalizer } from '../../work/reconcile/finalizer.ts';
+import type { OwnerDeps } from '../replicas/owner-deps.ts';
+import type { OwnerStatuses } from '../replicas/owner-status.ts';
+import type { NodeMarker } from './node-marks/node-marker.ts';
+import type { Replacements } from './node-marks/replacements.ts';
+
+export interface MachineDeploymentDeps extends OwnerDeps {
+  readonly recorder: ObjectEvents<MachineDeployment>;
+  readonly random?: Random | undefined;
+  readonly setRecorder: ObjectEvents<MachineSet>;
+  /** Whether Nodes are kept from the autoscaler's scale-down while a rollout is on. */
+  readonly holdsScaleDownDuringRollout: boolean;
+  /** Whether this process, which runs the machine controller too, does that for a Node that joins with its very first marks. */
+  readonly holdsJoiningNodes: boolean;
+  /** Whether the machine controller of this process leads: what that records of a Machine, caches show before what it then puts on the Node. */
+  readonly leadsMachines: () => boolean;
+}
+
+/** What its steps are made with. */
+export interface Collaborators extends MachineDeploymentDeps {
+  readonly finalizer: Finalizer<MachineDeployment>;
+  readonly marker: NodeMarker;
+  readonly replacements: Replacements;
+  readonly statuses: OwnerStatuses<MachineDeployment>;
+}

@@ -1,0 +1,380 @@
+import { describe, expect, test } from '@jest/globals';
+
+import { machine, machineDeployment, machineSet, node, type BuiltMachine } from '../../../../test/builders.ts';
+import { DeploymentWorld } from '../../../../test/fakes/replicas-world.ts';
+import {
+  CANDIDATE_FOR_SET_ANNOTATION,
+  FREEZE_LABEL,
+  PREFER_NO_SCHEDULE_KEY,
+  SCALE_UP_DISABLED_LABEL,
+  UPDATE_RESULT_LABEL,
+} from '../../../apis/machine/v1alpha1/labels.ts';
+import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
+import { controllerReference } from '../../../work/reconcile/ownership.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
+import { nodes } from '../../../kube/client/resource.ts';
+import { endBegunUpdates, inPlaceUpdate } from './in-place-update.ts';
+
+const API_VERSION = 'machine.sapcloud.io/v1alpha1';
+const FORBIDDEN = new ApiError(403, 'Forbidden', 'no');
+const CONFLICT = new ApiError(409, 'Conflict', 'changed');
+const UPDATED = { type: 'InPlaceUpdate', status: 'True', reason: 'UpdateSuccessful' } as const;
+
+/** An old set with machines `o-…`, of which those in `updated` are done, and a new one with `n-…`; `moved` were handed over. */
+function scene({ old, now, nowSize, updated = [], moved = [], unavailable = 1, surge = 0, isFrozen = false }: Scene) {
+  const deployment = machineDeployment((d) => {
+    d.spec.replicas = old.length + now.length - surge;
+    d.spec.strategy = {
+      type: 'InPlaceUpdate',
+      inPlaceUpdate: { maxSurge: surge, maxUnavailable: unavailable, orchestrationType: 'Auto' },
+    };
+    if (isFrozen) d.metadata.labels[FREEZE_LABEL] = 'True';
+  });
+  const setOf = (name: string, replicas: number): MachineSet =>
+    machineSet((s) => {
+      s.metadata.name = name;
+      s.metadata.ownerReferences = [controllerReference(deployment, API_VERSION, 'MachineDeployment')];
+      s.metadata.labels = name === 'old' ? { pool: 'a', [SCALE_UP_DISABLED_LABEL]: 'true' } : { pool: 'a' };
+      s.spec.replicas = replicas;
+      if (name === 'old') s.spec.template.spec = { class: { kind: 'MachineClass', name: 'class-0' } };
+    });
+  const [oldSet, newSet] = [setOf('old', old.length), setOf('now', nowSize ?? now.length)];
+  const machineOf = (set: MachineSet, name: string): BuiltMachine =>
+    machine((m) => {
+      m.metadata.name = name;
+      m.metadata.labels = {
+        pool: 'a',
+        node: name,
+        ...(moved.includes(name) && { [UPDATE_RESULT_LABEL]: 'successful' }),
+      };
+      m.metadata.ownerReferences = [controllerReference(set, API_VERSION, 'MachineSet')];
+      if (updated.includes(name)) m.status.conditions = [UPDATED];
+    });
+  const candidate = { 'node.machine.sapcloud.io/candidate-for-update': 'true' };
+  const deps = new DeploymentWorld(deployment, {
+    sets: [oldSet, newSet],
+    machines: [...old.map((name) => machineOf(oldSet, name)), ...now.map((name) => machineOf(newSet, name))],
+    nodes: [...old, ...now].map((name) =>
+      node((n) => {
+        n.metadata.name = name;
+        n.metadata.labels = {
+          ...(old.includes(name) && candidate),
+          ...(updated.includes(name) && { [UPDATE_RESULT_LABEL]: 'successful' }),
+        };
+        if (updated.includes(name)) n.status.conditions = [UPDATED];
+        if (old.includes(name)) n.metadata.annotations = { [CANDIDATE_FOR_SET_ANNOTATION]: 'now' };
+        n.metadata.uid = `uid-of-${name}`;
+        n.spec.taints = [{ key: PREFER_NO_SCHEDULE_KEY, effect: 'PreferNoSchedule' }];
+      }),
+    ),
+  });
+  // Only the moves are looked at here: the taint is there already.
+  deps.machineSets.put({
+    ...oldSet,
+    metadata: { ...oldSet.metadata, resourceVersion: '2', annotations: { [PREFER_NO_SCHEDULE_KEY]: 'True' } },
+  });
+  /** One pass, with the time that its retries take. */
+  const run = async (step = inPlaceUpdate) => {
+    const { signal } = new AbortController();
+    const pass = step({ deps, observed: deps.observed(deployment), signal });
+    const [result] = await Promise.all([pass, deps.clock.advanceAsync(1_000)]);
+    return result;
+  };
+  const written = (): string[] =>
+    deps.client.writes.map(({ what }) => what).filter((what) => what !== 'machinesets/old');
+  const writtenNodes = (): string[] => deps.targetClient.writes.map(({ what }) => what);
+  return { deps, run, written, writtenNodes };
+}
+
+interface Scene {
+  readonly old: readonly string[];
+  readonly now: readonly string[];
+  readonly nowSize?: number;
+  readonly updated?: readonly string[];
+  readonly moved?: readonly string[];
+  readonly unavailable?: number;
+  readonly surge?: number;
+  readonly isFrozen?: boolean;
+}
+
+test('an updated Machine is given to the new set only as it was looked at', async () => {
+  const { deps, run } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
+
+  await run();
+
+  const write = { what: 'machines/o-1', intent: 'change', uid: 'uid-of-machine-o-1', resourceVersion: '1' };
+  expect(deps.client.writes.filter(({ what }) => what.startsWith('machines/'))).toMatchObject([write]);
+});
+
+test('a frozen MachineDeployment moves nothing', async () => {
+  const { run, written } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'], isFrozen: true });
+
+  await run();
+
+  expect(written()).toEqual([]);
+});
+
+test('the sizes follow from where Machines are, and nothing else is done with sizes of a moment before', async () => {
+  const { run, written } = scene({ old: ['o-2'], now: ['o-1'], nowSize: 0, moved: ['o-1'], updated: ['o-1'] });
+
+  await run();
+
+  expect(written()).toEqual(['machinesets/now']);
+});
+
+test('a moved Machine stays protected from its new set until that counts it', async () => {
+  const settling = { old: ['o-2'], now: ['n-1', 'n-2'], moved: ['n-1'] };
+  const early = scene({ ...settling, nowSize: 1, isFrozen: true });
+  const later = scene({ ...settling, nowSize: 2 });
+
+  await early.run();
+  await later.run();
+
+  expect(early.written()).not.toContain('machines/n-1');
+  expect(later.deps.client.writes).toContainEqual(
+    expect.objectContaining({
+      what: 'machines/n-1',
+      body: { metadata: { labels: { [UPDATE_RESULT_LABEL]: null } } },
+    }),
+  );
+});
+
+test('a moved Machine keeps owners that are not its controller', async () => {
+  const { deps, run } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
+  const its = deps.machines.get('default/o-1');
+  if (its === undefined) throw new Error('it is there');
+  const other = { apiVersion: 'example.com/v1', kind: 'Audit', name: 'a', uid: 'a' };
+  const ownerReferences = [...(its.metadata.ownerReferences ?? []), other];
+  deps.machines.put({ ...its, metadata: { ...its.metadata, resourceVersion: '2', ownerReferences } });
+
+  await run();
+
+  const owners = deps.client.writes.flatMap(({ what, body }) =>
+    what === 'machines/o-1'
+      ? ((body as { metadata: { ownerReferences: object[] } }).metadata.ownerReferences ?? [])
+      : [],
+  );
+  expect(owners).toMatchObject([{ kind: 'MachineSet', name: 'now', controller: true }, other]);
+});
+
+test('a frozen MachineDeployment chooses nothing, and makes no set', async () => {
+  const choosing = scene({ old: ['o-1', 'o-2'], now: [], isFrozen: true });
+  const without = scene({ old: ['o-1', 'o-2'], now: [], isFrozen: true });
+  without.deps.machineSets.remove('default/now');
+
+  await choosing.run();
+  await without.run();
+
+  expect([choosing.writtenNodes(), without.writtenNodes()]).toEqual([[], []]);
+  expect(without.deps.client.writes).toEqual([]);
+});
+
+test('an old set that could make up for what moves is kept from it before anything else is done', async () => {
+  const { deps, run } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
+  const old = deps.machineSets.get('default/old');
+  if (old === undefined) throw new Error('it is there');
+  deps.machineSets.put({ ...old, metadata: { ...old.metadata, resourceVersion: '3', labels: { pool: 'a' } } });
+
+  await run();
+
+  expect(deps.client.writes[0]).toMatchObject({
+    what: 'machinesets/old',
+    body: { metadata: { labels: { [SCALE_UP_DISABLED_LABEL]: 'true' } } },
+  });
+});
+
+test('nothing moves before all Nodes of old sets are marked', async () => {
+  const old = Array.from({ length: 101 }, (_unused, i) => `o-${i}`);
+  const { deps, run, written } = scene({ old, now: [], updated: ['o-1'] });
+  for (const { metadata } of deps.nodes.list()) {
+    deps.nodes.put(
+      node((n) => Object.assign(n.metadata, { name: metadata.name, uid: metadata.uid, resourceVersion: '2' })),
+    );
+  }
+
+  expect(await run()).toEqual({ again: true });
+
+  expect(written()).toEqual([]);
+});
+
+test('the last of an old set goes when the new set has all, and no other is chosen', async () => {
+  const { deps, run, writtenNodes } = scene({ old: ['o-1'], now: ['n-1', 'n-2', 'n-3'], surge: 1 });
+
+  await run();
+
+  expect(deps.client.writes).toMatchObject([{ what: 'machinesets/old', body: { spec: { replicas: 0 } } }]);
+  expect(writtenNodes()).toEqual([]);
+});
+
+test('a frozen set does not grow, also by what was moved to it', async () => {
+  const { run, written } = scene({ old: ['o-2'], now: ['o-1'], nowSize: 0, moved: ['o-1'], isFrozen: true });
+
+  await run();
+
+  expect(written()).not.toContain('machinesets/now');
+});
+
+test('an updated Node that refuses to be given back holds up no move, and is told of once', async () => {
+  const { deps, run, written } = scene({ old: ['o-2', 'o-3'], now: ['o-1'], updated: ['o-1', 'o-2'] });
+  deps.targetClient.failures.push(FORBIDDEN);
+
+  await run();
+  await run();
+
+  expect(written()).toContain('machines/o-2');
+  expect(deps.events.filter((reason) => reason === 'NodeUpdateFailed')).toHaveLength(1);
+});
+
+test.each([
+  { what: 'is in maintenance', annotation: 'machine.sapcloud.io/maintenance-since' },
+  { what: 'is drained for its deletion', annotation: 'machine.sapcloud.io/deletion-preparation-since' },
+])('an updated Node whose machine $what is given back when that is over', async ({ annotation }) => {
+  const { deps, run } = scene({ old: ['o-2'], now: ['o-1'], updated: ['o-1'] });
+  const updated = deps.machines.get('default/o-1');
+  if (updated === undefined) throw new Error('there is no machine');
+  const givenBack = (): unknown[] =>
+    deps.targetClient.writes.filter(({ body }) => JSON.stringify(body).includes('unschedulable'));
+  const since = { [annotation]: '2026-01-01T00:00:00Z' };
+  deps.machines.put({ ...updated, metadata: { ...updated.metadata, resourceVersion: '2', annotations: since } });
+  await run();
+  const during = givenBack();
+
+  deps.machines.put({ ...updated, metadata: { ...updated.metadata, resourceVersion: '3' } });
+  await run();
+
+  expect(during).toEqual([]);
+  expect(givenBack()).toMatchObject([{ what: 'nodes/o-1' }]);
+});
+
+test('an updated Node that refuses to be given back does not keep the next one from being chosen where more may be unavailable', async () => {
+  const { deps, run, writtenNodes } = scene({ old: ['o-2', 'o-3'], now: ['o-1'], updated: ['o-1'], unavailable: 2 });
+  deps.targetClient.failures.push(FORBIDDEN);
+
+  await run();
+
+  expect(writtenNodes()).toEqual(['nodes/o-1', 'nodes/o-2']);
+});
+
+test('another Node is chosen in place of one that refuses, which is tried again later', async () => {
+  const { deps, run, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [] });
+  deps.targetClient.failures.push(FORBIDDEN);
+
+  expect(await run()).toEqual({ again: true });
+  await run();
+
+  expect(writtenNodes()).toEqual(['nodes/o-1', 'nodes/o-2']);
+  expect(deps.events).toEqual(['NodeUpdateFailed']);
+});
+
+test('a Node that changed while it was chosen is chosen as a live read shows it', async () => {
+  const { deps, run } = scene({ old: ['o-1', 'o-2'], now: [] });
+  const live = node((n) => {
+    Object.assign(n.metadata, { name: 'o-1', uid: 'uid-of-o-1', resourceVersion: '8' });
+    n.metadata.labels = { 'node.machine.sapcloud.io/candidate-for-update': 'true' };
+  });
+  deps.targetClient.put(nodes, live);
+  deps.targetClient.failures.push(CONFLICT);
+
+  await run();
+
+  expect(deps.targetClient.writes).toMatchObject([{ resourceVersion: '1' }, { resourceVersion: '8' }]);
+  expect(deps.events).toEqual([]);
+});
+
+test('a Machine that was updated to another template is updated again, and never counted as one of this', async () => {
+  const { deps, run, written } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1', 'o-2'] });
+  notedFor(deps, 'o-1', 'before');
+
+  await run();
+  const [first] = deps.targetClient.writes;
+
+  expect(written()).toEqual(['machines/o-2']);
+  expect(first).toMatchObject({ what: 'nodes/o-1', body: { spec: { unschedulable: null } } });
+  // It is still of an old template, and its next update is that of a rollout.
+  expect(JSON.stringify(first?.body)).toContain(PREFER_NO_SCHEDULE_KEY);
+});
+
+describe('while it is paused', () => {
+  const endBegun: typeof inPlaceUpdate = (pass) => endBegunUpdates(pass, true);
+
+  test('an updated Machine moves on, and no other is chosen', async () => {
+    const { run, written, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
+
+    expect(await run(endBegun)).toEqual({ again: true });
+
+    expect(written()).toEqual(['machines/o-1']);
+    expect(writtenNodes()).toEqual([]);
+  });
+
+  test('the sizes follow from what has moved', async () => {
+    const moved = ['n-1'];
+    const { deps, run } = scene({ old: ['o-1'], now: ['n-1'], nowSize: 0, updated: moved, moved });
+
+    expect(await run(endBegun)).toEqual({ again: true });
+
+    const sizes = deps.client.writes.map(({ what, body }) => [what, (body as { spec?: object }).spec]);
+    expect(sizes).toEqual([['machinesets/now', { replicas: 1 }]]);
+  });
+
+  test('no set is made smaller when nothing has moved', async () => {
+    const { deps, run } = scene({ old: ['o-1', 'o-2'], now: ['n-1'] });
+    deps.machines.remove('default/o-2');
+
+    expect(await run(endBegun)).toEqual({ again: false });
+
+    expect(deps.client.writes).toEqual([]);
+  });
+
+  test('a Machine that has moved has its Node given back', async () => {
+    const { run, writtenNodes } = scene({ old: ['o-1'], now: ['n-1'], updated: ['n-1'] });
+
+    await run(endBegun);
+
+    expect(writtenNodes()).toEqual(['nodes/n-1']);
+  });
+
+  test('a Machine whose template has changed again stays, and its Node is given back', async () => {
+    const { deps, run, written, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
+    deps.machineSets.remove('default/now');
+
+    expect(await run(endBegun)).toEqual({ again: false });
+
+    expect(written()).toEqual([]);
+    expect(writtenNodes()).toEqual(['nodes/o-1']);
+  });
+
+  test.each([
+    { title: 'the rollout to its template has not begun', hasBegun: false, noted: 'now', moved: false },
+    { title: 'it was updated to a template of before', hasBegun: true, noted: 'before', moved: false },
+    { title: 'it was updated to the present template', hasBegun: true, noted: 'now', moved: true },
+  ])('$title: an updated Machine moves on: $moved', async ({ hasBegun, noted, moved }) => {
+    const { deps, run, written, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
+    notedFor(deps, 'o-1', noted);
+
+    await run((pass) => endBegunUpdates(pass, hasBegun));
+
+    expect(written()).toEqual(moved ? ['machines/o-1'] : []);
+    expect(writtenNodes()).toEqual(moved ? [] : ['nodes/o-1']);
+  });
+
+  test('a Node that is kept empty for another reason is not given back', async () => {
+    const { deps, run, writtenNodes } = scene({ old: ['o-1', 'o-2'], now: [], updated: ['o-1'] });
+    deps.machineSets.remove('default/now');
+    const its = deps.machines.get('default/o-1');
+    if (its === undefined) throw new Error('it is there');
+    const annotations = { 'machine.sapcloud.io/maintenance-since': '2026-01-01T00:00:00Z' };
+    deps.machines.put({ ...its, metadata: { ...its.metadata, resourceVersion: '2', annotations } });
+
+    await run(endBegun);
+
+    expect(writtenNodes()).toEqual([]);
+  });
+});
+
+/** Notes on a Node for which set it was chosen. */
+function notedFor(deps: DeploymentWorld, name: string, set: string): void {
+  const its = deps.nodes.get(name);
+  if (its === undefined) throw new Error(`there is no Node ${name}`);
+  const annotations = { [CANDIDATE_FOR_SET_ANNOTATION]: set };
+  deps.nodes.put({ ...its, metadata: { ...its.metadata, resourceVersion: '2', annotations } });
+}

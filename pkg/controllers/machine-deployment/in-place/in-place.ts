@@ -1,0 +1,177 @@
+import { CANDIDATE_FOR_SET_ANNOTATION, UPDATE_RESULT_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { CANDIDATE_FOR_UPDATE_LABEL, SELECTED_FOR_UPDATE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { nodeNameOf, phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { conditionOf } from '../../../work/reconcile/conditions.ts';
+import { isUnderMaintenance } from '../../machine-facts/maintenance.ts';
+import { isUnderPreparation } from '../../machine-facts/prepared-deletion.ts';
+import { isUpdateOver } from '../../machine-facts/rollout-marks.ts';
+import { isAvailable, isFailed, isJustUpdated, isPreserved, isTerminating } from '../../replicas/machine-state.ts';
+import type { NodeOfMachine } from '../node-marks/node-marker.ts';
+import { byAge, sumOf, type Resizes, type SetFacts } from '../sets/set-facts.ts';
+import { byUpgradeIndex } from '../../replicas/upgrade-index.ts';
+import { leastAvailable, type RolloutLimits } from '../../replicas/limits.ts';
+
+/**
+ * An update in place moves Machines from old sets to the new one instead of replacing them:
+ *
+ * | Node, Machine                                | who                                   | then                             |
+ * |----------------------------------------------|---------------------------------------|----------------------------------|
+ * | of an old set                                | we label the Node a candidate         | candidate                        |
+ * | candidate                                    | we (Auto) or a person label it chosen | the machine controller drains it |
+ * | drained                                      | the agent on the Node updates it      | Node label says the result       |
+ * | successful, and the Machine healthy again    | we give the Machine to the new set    | it carries `update-result`       |
+ * | … but to the template of another set         | we free the Node                      | of an old set                    |
+ * | carries `update-result`, new set has room    | we take that label off, free the Node | done                             |
+ * | failed, or no result in time                 | the machine controller                | Failed: deleted by its old set   |
+ *
+ * Each move is one write on the Machine; the sizes of both sets follow from where the Machines are, so that anyone who takes over
+ * between any two writes goes on from there. Old sets do not refill (label `scale-up-disabled`): a Machine lost on the way is
+ * made anew by the new set.
+ */
+
+/** Type of the condition, on Node and Machine, that tells how far an update is. */
+const CONDITION = 'InPlaceUpdate';
+const SUCCESSFUL = 'successful';
+
+/** Looks up the Nodes of living `machines`. */
+export function withNodes(
+  machines: readonly Machine[],
+  nodeOf: (machine: Machine, name: string) => Node | undefined,
+): readonly NodeOfMachine[] {
+  return machines
+    .filter((machine) => !isTerminating(machine))
+    .map((machine) => {
+      const name = nodeNameOf(machine);
+      return { machine, node: name === '' ? undefined : nodeOf(machine, name) };
+    });
+}
+
+/** Its update is over and went well: it can become a Machine of the set that the update was for. */
+export function isUpdated({ machine, node }: NodeOfMachine): boolean {
+  return (
+    node?.metadata.labels?.[UPDATE_RESULT_LABEL] === SUCCESSFUL &&
+    reasonOf(machine.status?.conditions) === 'UpdateSuccessful' &&
+    phaseOf(machine) !== 'InPlaceUpdating'
+  );
+}
+
+/** Whether an update was for another set than `name`. Of one that the original chose it is not known, and is taken for one that was not. */
+export function isForAnother({ node }: Pick<NodeOfMachine, 'node'>, name: string): boolean {
+  const noted = node?.metadata.annotations?.[CANDIDATE_FOR_SET_ANNOTATION];
+  return noted !== undefined && noted !== name;
+}
+
+/** A Machine of the new set whose Node still shows the update that it has behind it. */
+export function isToBeReleased({ node }: NodeOfMachine): boolean {
+  return node !== undefined && isUpdateOver(node);
+}
+
+/** A Machine of the new set whose Node waits for an update all the same, as after a rollback. */
+export function isNeedlessCandidate({ node }: NodeOfMachine): boolean {
+  return isCandidate({ node }) && node?.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] === undefined;
+}
+
+/** The sizes that follow from where Machines are: moved ones are counted by the new set, and by their old one no more. */
+export function settledSizes(
+  newSet: { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] },
+  oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] }[],
+): Resizes {
+  const sizes = new Map<string, number>();
+  const moved = newSet.machines.filter(({ machine }) => isJustUpdated(machine)).length;
+  const surplus = newSet.machines.length - newSet.facts.size;
+  if (moved > 0 && surplus > 0) sizes.set(newSet.facts.name, newSet.facts.size + Math.min(moved, surplus));
+  for (const { facts, machines } of oldSets) {
+    if (machines.length < facts.size) sizes.set(facts.name, machines.length);
+  }
+  return sizes;
+}
+
+/** The size that the new set should have, not counting what will still be moved to it. */
+export function sizeInPlace(newSet: SetFacts, oldSets: readonly SetFacts[], { replicas }: RolloutLimits): number {
+  if (newSet.size >= replicas) return replicas;
+  const old = sumOf(oldSets, ({ size }) => size);
+  return Math.max(newSet.size, replicas - old);
+}
+
+/** The Machines of old sets, by set, that are updated to the template of the new set and for which the new set has a place. Oldest set first, then by name. */
+export function toMove(
+  oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] }[],
+  newSet: SetFacts,
+  { replicas }: RolloutLimits,
+): readonly NodeOfMachine[] {
+  return inOrder(oldSets)
+    .filter((one) => isUpdated(one) && !isForAnother(one, newSet.name))
+    .slice(0, Math.max(0, replicas - newSet.size));
+}
+
+/**
+ * The Machines of old sets to update next: as many as may be unavailable besides those that are, and no more than the new set
+ * still lacks. A Node that is chosen counts as unavailable from that moment. Available Machines come first: an unavailable one
+ * can hardly be updated, and mostly is replaced soon. Among either a smaller upgrade index goes first, whatever set it is of.
+ *
+ * A Machine of an old set that has failed and is preserved is missing anyway, unless its update made it so: an image that no Machine
+ * survives would take one after the other. An updated one counts as unavailable until its Node was given back, for no pod can run there:
+ * were none given back, all would end up cordoned. Nodes that are left alone, because they refused, and those of machines in maintenance,
+ * or whose deletion is prepared, are passed over.
+ */
+export function toSelect(
+  oldSets: readonly { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] }[],
+  newSet: { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] },
+  limits: RolloutLimits,
+  { nowMs, isLeftAlone }: { readonly nowMs: number; readonly isLeftAlone: (node: Node) => boolean },
+): readonly NodeOfMachine[] {
+  const { replicas } = limits;
+  const all = inOrder(oldSets);
+  const isUnderway = ({ node }: NodeOfMachine): boolean =>
+    node?.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined;
+  const underway = all.filter(isUnderway).length;
+  const cordoned = newSet.machines.filter((one) => isAvailable(one.machine) && isToBeReleased(one)).length;
+  const usable =
+    all.filter((one) => !isUnderway(one) && isAvailable(one.machine)).length + newSet.facts.available - cordoned;
+  const missed = all.filter(
+    (one) => isFailed(one.machine) && isPreserved(one.machine, nowMs) && !wasChosen(one),
+  ).length;
+  const least = leastAvailable(limits, missed);
+  const count = Math.min(usable - least, replicas - newSet.facts.size - underway);
+  const candidates = all
+    .filter((one) => !isUnderway(one) && isCandidate(one) && one.node !== undefined && !isLeftAlone(one.node))
+    .filter(({ machine }) => !isUnderMaintenance(machine) && !isUnderPreparation(machine))
+    .toSorted((a, b) => byUpgradeIndex(a.machine, b.machine));
+  const [available, others] = [true, false].map((is) =>
+    candidates.filter(({ machine }) => isAvailable(machine) === is),
+  );
+  return [...(available ?? []), ...(others ?? []).filter(({ machine }) => phaseOf(machine) !== 'Failed')].slice(
+    0,
+    Math.max(0, count),
+  );
+}
+
+function isCandidate({ node }: Pick<NodeOfMachine, 'node'>): boolean {
+  return node?.metadata.labels?.[CANDIDATE_FOR_UPDATE_LABEL] !== undefined;
+}
+
+/** Its Node was chosen for this update, or for one that went wrong. */
+function wasChosen({ machine, node }: NodeOfMachine): boolean {
+  const { labels } = node?.metadata ?? {};
+  return (
+    labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined ||
+    labels?.[UPDATE_RESULT_LABEL] !== undefined ||
+    machine.status?.lastOperation?.type === 'InPlaceUpdate'
+  );
+}
+
+function inOrder(
+  sets: readonly { readonly facts: SetFacts; readonly machines: readonly NodeOfMachine[] }[],
+): NodeOfMachine[] {
+  return sets
+    .toSorted((a, b) => byAge(a.facts, b.facts))
+    .flatMap(({ machines }) =>
+      machines.toSorted((a, b) => (a.machine.metadata.name < b.machine.metadata.name ? -1 : 1)),
+    );
+}
+
+function reasonOf(conditions: readonly { type: string; reason?: string }[] | undefined): string | undefined {
+  return conditionOf(conditions, CONDITION)?.reason;
+}

@@ -1,0 +1,243 @@
+import { nodeNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
+import { keyOf, refOf } from '../../../apis/meta.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { MINUTE_MS } from '../../../base/clock/clock.ts';
+import { GateClosedError } from '../../../kube/gate/gate.ts';
+import { ignoreNotFound, isConflict, isNotFound } from '../../../kube/client/errors.ts';
+import { machines as machineResource, nodes } from '../../../kube/client/resource.ts';
+import type { Target } from '../../../kube/targets/targets.ts';
+import { Backoff } from '../../../work/workqueue/backoff.ts';
+import { isHeldOtherwise } from '../../machine-facts/rollout-marks.ts';
+import { atOnce } from '../../replicas/at-once.ts';
+import type { MachineDeploymentDeps } from '../collaborators.ts';
+import { couldNotMarkNodes } from '../events.ts';
+import { markNode, missingNodeMarks, type RolloutMarks } from './rollout-node-marks.ts';
+
+/** How many Nodes are written at once, and at most in one pass: scaling must not wait behind a thousand Nodes. */
+const NODES_AT_ONCE = 20;
+const NODES_A_PASS = 100;
+/** A kubelet writes its Node too: how often a write that met a change is decided anew before the Node counts as refused. */
+const CONFLICT_TRIES = 5;
+const CONFLICT_PAUSE_MS = 50;
+/** How long a refused Node is left alone. */
+const RETRIES = { baseMs: 5_000, maxMs: 5 * MINUTE_MS };
+/** A Node that nobody asked for so long after it was due is forgotten. */
+const FORGET_AFTER_MS = 10 * MINUTE_MS;
+
+type NodeMarkerDeps = Pick<
+  MachineDeploymentDeps,
+  'targets' | 'reader' | 'leadsMachines' | 'recorder' | 'clock' | 'log' | 'random'
+>;
+
+/** How far a call has come. */
+export interface Marked {
+  /** Some Nodes were not tried yet: come back at once, and do nothing before that relies on the marks. */
+  readonly hasMore: boolean;
+  /** All Nodes carry the marks, refused ones included: only then may the work be noted as done. */
+  readonly isDone: boolean;
+}
+
+/** A Machine and its Node, if the cache shows one. */
+export interface NodeOfMachine {
+  readonly machine: Machine;
+  readonly node: Node | undefined;
+}
+
+/** A Node that refused, and what was answered. */
+export interface RefusedNode {
+  readonly name: string;
+  readonly cause: unknown;
+}
+
+/** Nothing to do. */
+export const ALL_MARKED: Marked = { hasMore: false, isDone: true };
+
+/** Several calls as one. */
+export function bothMarked(a: Marked, b: Marked): Marked {
+  return { hasMore: a.hasMore || b.hasMore, isDone: a.isDone && b.isDone };
+}
+
+interface Refusal {
+  readonly owner: string;
+  readonly times: number;
+  readonly notBeforeMs: number;
+}
+
+/** One write of a rollout to a Node, decided over the Node as it is given: as the cache has it, and after a Conflict as a live read shows it. */
+export type NodeWrite = (target: Target, node: Node, signal: AbortSignal) => Promise<void>;
+
+/** What a call has done. */
+export interface Written extends Marked {
+  /** The Nodes that refused for the first time: an Event has told of them. */
+  readonly newRefusals: readonly RefusedNode[];
+}
+
+interface Work {
+  readonly target: Target;
+  readonly node: Node;
+  readonly write: NodeWrite;
+}
+
+/**
+ * Brings Nodes to carry what a rollout puts on them, and takes them through an update in place. A Node that refuses (403, 422, a webhook) does not stop the rollout: it is left
+ * alone for a while that doubles with each refusal, up to five minutes, and then tried again for as long as somebody asks.
+ */
+export class NodeMarker {
+  readonly #deps: NodeMarkerDeps;
+  readonly #backoff: Backoff;
+  /** By UID of the Node. */
+  readonly #refusals = new Map<string, Refusal>();
+
+  constructor(deps: NodeMarkerDeps) {
+    this.#deps = deps;
+    this.#backoff = new Backoff({ ...RETRIES, random: deps.random });
+  }
+
+  /** Writes what is missing on the Nodes of `machines`, as far as the cache shows it; as `write` otherwise. */
+  mark(
+    owner: MachineDeployment,
+    machines: readonly Machine[],
+    marks: RolloutMarks,
+    signal: AbortSignal,
+  ): Promise<Written> {
+    return this.markEach(owner, new Map(machines.map((machine) => [machine, marks])), signal);
+  }
+
+  /** The same, of Machines whose Nodes should carry different marks. */
+  markEach(owner: MachineDeployment, marks: ReadonlyMap<Machine, RolloutMarks>, signal: AbortSignal): Promise<Written> {
+    return this.#writeAll(
+      owner,
+      [...marks].flatMap(([machine, its]) => this.#missing(machine, its)),
+      signal,
+    );
+  }
+
+  /** Does `write` to the Node of each machine. `owner` is who comes back for the rest. Throws GateClosedError. */
+  write(
+    owner: MachineDeployment,
+    list: readonly NodeOfMachine[],
+    write: NodeWrite,
+    signal: AbortSignal,
+  ): Promise<Written> {
+    const works = list.flatMap(({ machine, node }): Work[] => {
+      const target = this.#deps.targets.of(machine);
+      return target === undefined || node === undefined ? [] : [{ target, node, write }];
+    });
+    return this.#writeAll(owner, works, signal);
+  }
+
+  /** Whether a Node refused a moment ago: what is asked of it now is not tried. */
+  isLeftAlone(node: Node): boolean {
+    return !this.#isDue(node);
+  }
+
+  async #writeAll(deployment: MachineDeployment, behind: readonly Work[], signal: AbortSignal): Promise<Written> {
+    const owner = keyOf(deployment);
+    const due = behind.filter(({ node }) => this.#isDue(node));
+    const refused: RefusedNode[] = [];
+    const newRefusals: RefusedNode[] = [];
+    await atOnce(NODES_AT_ONCE, due.slice(0, NODES_A_PASS), async (work) => {
+      const { uid, name } = work.node.metadata;
+      try {
+        await this.#write(work, signal);
+        this.#refusals.delete(uid);
+      } catch (cause) {
+        signal.throwIfAborted();
+        if (cause instanceof GateClosedError) throw cause;
+        refused.push({ name, cause });
+        if (!this.#refusals.has(uid)) newRefusals.push({ name, cause });
+        this.#refuse(owner, uid);
+      }
+    });
+    const [first] = refused;
+    const count = refused.length;
+    if (first !== undefined) {
+      this.#deps.log.warn(
+        { key: owner, nodes: count, node: first.name, err: first.cause },
+        'could not update nodes for a rollout',
+      );
+    }
+    if (newRefusals.length > 0) this.#deps.recorder.event(couldNotMarkNodes(deployment, newRefusals));
+    return {
+      hasMore: due.length > NODES_A_PASS,
+      isDone: due.length === behind.length && due.length <= NODES_A_PASS && count === 0,
+      newRefusals,
+    };
+  }
+
+  /** After how many milliseconds the first refused Node of `owner` is tried again; undefined when none waits. */
+  dueInMs(owner: string): number | undefined {
+    const nowMs = this.#deps.clock.monotonicMs();
+    let soonest: number | undefined;
+    for (const [uid, refusal] of this.#refusals) {
+      const waitMs = refusal.notBeforeMs - nowMs;
+      if (waitMs < -FORGET_AFTER_MS) this.#refusals.delete(uid);
+      // Who is due and was not asked for is not wanted any more.
+      if (refusal.owner !== owner || waitMs <= 0) continue;
+      soonest = Math.min(soonest ?? waitMs, waitMs);
+    }
+    return soonest;
+  }
+
+  #missing(machine: Machine, marks: RolloutMarks): Work[] {
+    const target = this.#deps.targets.of(machine);
+    const name = nodeNameOf(machine);
+    const node = name === '' ? undefined : target?.nodes.get(name);
+    if (target === undefined || node === undefined) return [];
+    const missingOn = (one: Node): RolloutMarks | undefined => missingNodeMarks(one, marks, isHeldOtherwise(machine));
+    if (missingOn(node) === undefined) return [];
+    const write: NodeWrite = async (to, one, signal) => {
+      const missing = missingOn(one);
+      if (missing?.holdScaleDown !== false || (await this.#isForRollouts(machine, signal))) {
+        if (missing !== undefined) await markNode(to, one, missing, signal);
+        return;
+      }
+      const { holdScaleDown: _kept, ...others } = missing;
+      if (Object.keys(others).length > 0) await markNode(to, one, others, signal);
+    };
+    return [{ target, node, write }];
+  }
+
+  /**
+   * Whether nothing but a rollout keeps the autoscaler from the Node. A machine controller of another process may have put that there for a
+   * machine that it preserves, which our cache of Machines shows later than the Node, and does so once.
+   */
+  async #isForRollouts({ metadata }: Machine, signal: AbortSignal): Promise<boolean> {
+    const { reader, leadsMachines } = this.#deps;
+    if (leadsMachines()) return true;
+    const live = await reader.get(machineResource, refOf({ metadata }), { signal }).catch(ignoreNotFound);
+    return live?.metadata.uid === metadata.uid && !isHeldOtherwise(live);
+  }
+
+  #isDue({ metadata }: Node): boolean {
+    return (this.#refusals.get(metadata.uid)?.notBeforeMs ?? 0) <= this.#deps.clock.monotonicMs();
+  }
+
+  #refuse(owner: string, uid: string): void {
+    const times = (this.#refusals.get(uid)?.times ?? 0) + 1;
+    this.#refusals.set(uid, {
+      owner,
+      times,
+      notBeforeMs: this.#deps.clock.monotonicMs() + this.#backoff.delayMs(times),
+    });
+  }
+
+  /** A Node that is gone needs nothing, nor does another one that has its name by now. */
+  async #write({ target, node: cached, write }: Work, signal: AbortSignal): Promise<void> {
+    const { name, uid } = cached.metadata;
+    let node = cached;
+    for (let tries = 1; ; tries++) {
+      try {
+        if (tries > 1) node = await target.reader.get(nodes, { name }, { signal });
+        if (node.metadata.uid === uid) await write(target, node, signal);
+        return;
+      } catch (err) {
+        if (isNotFound(err)) return;
+        if (!isConflict(err) || tries === CONFLICT_TRIES) throw err;
+        await this.#deps.clock.sleep(CONFLICT_PAUSE_MS * tries, signal);
+      }
+    }
+  }
+}

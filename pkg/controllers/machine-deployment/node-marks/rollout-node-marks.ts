@@ -1,0 +1,140 @@
+import { refOf } from '../../../apis/meta.ts';
+import {
+  CANDIDATE_FOR_SET_ANNOTATION,
+  CANDIDATE_FOR_UPDATE_LABEL,
+  PREFER_NO_SCHEDULE_KEY,
+  SCALE_DOWN_DISABLED_ANNOTATION as SCALE_DOWN_DISABLED,
+  SCALE_DOWN_DISABLED_BY_US_ANNOTATION as SCALE_DOWN_DISABLED_BY_US,
+  SELECTED_FOR_UPDATE_LABEL,
+  UPDATE_RESULT_LABEL,
+} from '../../../apis/machine/v1alpha1/labels.ts';
+import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
+import type { Node } from '../../../apis/wire.ts';
+import { mergePatch, mergePatchIfUnchanged } from '../../../kube/client/patch.ts';
+import { machineSets, nodes } from '../../../kube/client/resource.ts';
+import type { Target } from '../../../kube/targets/targets.ts';
+import {
+  hasRolloutTaint,
+  isScaleDownDisabledByUs,
+  isInUpdate,
+  ROLLOUT_TAINT,
+  updateRelease,
+  withoutRolloutTaint,
+  type NodeMarksChange,
+} from '../../machine-facts/rollout-marks.ts';
+import type { MachineDeploymentDeps } from '../collaborators.ts';
+
+/** What a Node should carry because of a rollout; undefined leaves it alone. */
+export interface RolloutMarks {
+  readonly taint?: boolean;
+  readonly holdScaleDown?: boolean;
+  /** Name of the set whose template waits for it, in place. */
+  readonly candidate?: string | false;
+}
+
+/**
+ * What is missing on a Node for it to carry `marks`; undefined when nothing is. `isHeldOtherwise`: preserved, or in maintenance. A Node that
+ * is being updated in place keeps its taint until it is given back: it says that the update is that of a rollout. Any other loses the label
+ * of a candidate with it.
+ */
+export function missingNodeMarks(node: Node, marks: RolloutMarks, isHeldOtherwise: boolean): RolloutMarks | undefined {
+  const isTainted = hasRolloutTaint(node);
+  const changesTaint = marks.taint !== undefined && marks.taint !== isTainted && (marks.taint || !isInUpdate(node));
+  const taint = changesTaint && marks.taint !== undefined ? { taint: marks.taint } : {};
+  // Whoever holds it: what is not ours must be there afterwards.
+  const isHeld = node.metadata.annotations?.[SCALE_DOWN_DISABLED] === 'true';
+  const changesHold =
+    (marks.holdScaleDown === true && !isHeld) ||
+    (marks.holdScaleDown === false && isScaleDownDisabledByUs(node) && !isHeldOtherwise);
+  const hold = changesHold && marks.holdScaleDown !== undefined ? { holdScaleDown: marks.holdScaleDown } : {};
+  const candidate = missingCandidate(node, marks.candidate ?? (taint.taint === false ? false : undefined));
+  const missing: RolloutMarks = { ...taint, ...hold, ...(candidate !== undefined && { candidate }) };
+  return Object.keys(missing).length === 0 ? undefined : missing;
+}
+
+/** The set that was noted when the Node was chosen stays: by then the Node may be updated to its template. */
+function missingCandidate(node: Node, wanted: string | false | undefined): string | false | undefined {
+  const { labels = {}, annotations = {} } = node.metadata;
+  const isCandidate = labels[CANDIDATE_FOR_UPDATE_LABEL] !== undefined;
+  if (wanted === undefined || wanted === false) return isCandidate ? wanted : undefined;
+  const noted = annotations[CANDIDATE_FOR_SET_ANNOTATION];
+  const isChosen = labels[SELECTED_FOR_UPDATE_LABEL] !== undefined || labels[UPDATE_RESULT_LABEL] !== undefined;
+  if (isChosen) return isCandidate ? undefined : (noted ?? wanted);
+  return isCandidate && noted === wanted ? undefined : wanted;
+}
+
+/** Notes on the set that its Nodes carry the taint (once per set, as in the original), or no longer. */
+export async function recordTaint(
+  { writer }: Pick<MachineDeploymentDeps, 'writer'>,
+  set: MachineSet,
+  isTainted: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  const patch = mergePatch(set, { metadata: { annotations: { [PREFER_NO_SCHEDULE_KEY]: isTainted ? 'True' : null } } });
+  await writer.patch('change', machineSets, refOf(set), patch, { signal });
+}
+
+/** Whether the Nodes of this set were given the taint. */
+export function isTaintRecorded({ metadata }: MachineSet): boolean {
+  return metadata.annotations?.[PREFER_NO_SCHEDULE_KEY] !== undefined;
+}
+
+/**
+ * Writes `marks` to one Node. Taints have no merge key: they are replaced as a list, and only as it was looked at. A Node that has changed
+ * since makes it throw a Conflict, and the write has to be decided anew.
+ */
+export async function markNode(
+  target: Target,
+  node: Node,
+  { taint, holdScaleDown, candidate }: RolloutMarks,
+  signal: AbortSignal,
+): Promise<void> {
+  const hold = holdScaleDown === true ? 'true' : null;
+  const annotations = {
+    ...(holdScaleDown !== undefined && { [SCALE_DOWN_DISABLED]: hold, [SCALE_DOWN_DISABLED_BY_US]: hold }),
+    ...(candidate !== undefined && { [CANDIDATE_FOR_SET_ANNOTATION]: candidate === false ? null : candidate }),
+  };
+  const labels = candidate === undefined ? {} : { [CANDIDATE_FOR_UPDATE_LABEL]: candidate === false ? null : 'true' };
+  const metadata = { annotations, labels };
+  const others = withoutRolloutTaint(node);
+  const patch =
+    taint === undefined
+      ? mergePatch(node, { metadata })
+      : mergePatchIfUnchanged(node, { metadata, spec: { taints: taint ? [...others, ROLLOUT_TAINT] : others } });
+  await target.writer.patch('change', nodes, { name: node.metadata.name }, patch, { signal });
+}
+
+/**
+ * Asks for the drain of a Node, and then its update in place. Does nothing when it waits for no update; the resourceVersion holds it to the
+ * Node that was looked at.
+ */
+export async function selectNode(target: Target, node: Node, signal: AbortSignal): Promise<void> {
+  const { name, labels } = node.metadata;
+  if (labels?.[CANDIDATE_FOR_UPDATE_LABEL] === undefined) return;
+  const patch = mergePatchIfUnchanged(node, { metadata: { labels: { [SELECTED_FOR_UPDATE_LABEL]: 'true' } } });
+  await target.writer.patch('destroy', nodes, { name }, patch, { signal, clusters: [target.cluster] });
+}
+
+/** Gives a Node back that was updated in place. Does nothing when its update has not succeeded. */
+export async function releaseUpdatedNode(target: Target, node: Node, signal: AbortSignal): Promise<void> {
+  await release(target, node, updateRelease(node), signal);
+}
+
+/** The same of a Node that was updated to a template of before: it keeps the taint of the old ones, and with it whose its next update is. */
+export async function releaseOutdatedNode(target: Target, node: Node, signal: AbortSignal): Promise<void> {
+  const change = updateRelease(node);
+  const taint = hasRolloutTaint(node) ? [ROLLOUT_TAINT] : [];
+  const taints = [...(change?.spec?.taints ?? []), ...taint];
+  await release(target, node, change && { ...change, spec: { ...change.spec, taints } }, signal);
+}
+
+async function release(
+  target: Target,
+  node: Node,
+  change: NodeMarksChange | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  if (change === undefined) return;
+  const { name } = node.metadata;
+  await target.writer.patch('change', nodes, { name }, mergePatchIfUnchanged(node, change), { signal });
+}

@@ -1,0 +1,98 @@
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { fromTimestamp } from '../../../base/clock/clock.ts';
+import { next } from '../../../work/reconcile/result.ts';
+import { isTerminating } from '../../replicas/machine-state.ts';
+import type { Collaborators } from '../collaborators.ts';
+import type { Marked } from '../node-marks/node-marker.ts';
+import type { DeploymentStep } from '../pass.ts';
+import { leavingPods } from '../node-marks/replacements.ts';
+import { isTaintRecorded, recordTaint, type RolloutMarks } from '../node-marks/rollout-node-marks.ts';
+import { rolloutStage, type RolloutStage } from './rollout-stage.ts';
+import type { RolloutDeps, RolloutPass } from './rollout.ts';
+
+/** What Nodes carry has a reason, or goes. What is urgent was done before. */
+export const nodeMarks = (deps: RolloutDeps & Pick<Collaborators, 'replacements'>): DeploymentStep => ({
+  name: 'node-marks',
+  async run(pass) {
+    const { key, observed, notes, signal } = pass;
+    const replacements = deps.replacements.see(key, observed.sets.map(observed.machinesOf));
+    // One that waits for its turn has chosen no machines yet, and may wait for long.
+    const stage = pass.waitsFor === undefined ? rolloutStage(observed) : 'none';
+    try {
+      const { hasMore } = await settleMarks({ deps, observed, signal }, { stage, replacements });
+      if (hasMore) notes.alsoAfter(0, 'the rest of its nodes');
+    } catch (error) {
+      pass.error ??= error;
+    }
+    return next;
+  },
+});
+
+/**
+ * Takes away what Nodes carry without a reason, and keeps those from the autoscaler that have one apart from the steps of a rollout. The
+ * taint goes from every Node of the new set that has it, noted or not: a rollout that was turned back may have ended before its set was noted.
+ */
+export async function settleMarks(
+  pass: RolloutPass,
+  { stage, replacements }: Pick<MarkFacts, 'stage' | 'replacements'>,
+): Promise<Marked> {
+  const { deps, observed } = pass;
+  const { newSet, oldSets, machinesOf } = observed;
+  const current = newSet === undefined ? [] : machinesOf(newSet);
+  const old = oldSets.flatMap(machinesOf);
+  const { holdsScaleDownDuringRollout: holdsScaleDown } = deps;
+  const marks = nodeMarksDue({ current, old, stage, replacements, holdsScaleDown });
+  const marked = await deps.marker.markEach(observed.deployment, marks, pass.signal);
+  if (newSet !== undefined && marked.isDone && isTaintRecorded(newSet))
+    await recordTaint(deps, newSet, false, pass.signal);
+  return marked;
+}
+
+export interface MarkFacts {
+  /** Machines of the present template, and of all others. */
+  readonly current: readonly Machine[];
+  readonly old: readonly Machine[];
+  readonly stage: RolloutStage;
+  /** UIDs of Machines that have come in place of others. */
+  readonly replacements: ReadonlySet<string>;
+  /** Whether rollouts keep the autoscaler from Nodes at all. */
+  readonly holdsScaleDown: boolean;
+}
+
+/**
+ * What the Nodes of living Machines should carry at any moment, whoever put there what they carry: a mark without a reason goes, also one
+ * that was left by a process of other flags, a rollout that was turned back, or the original.
+ *
+ * | mark  | reason                                                                                                         |
+ * |-------|----------------------------------------------------------------------------------------------------------------|
+ * | hold  | the Machine came in place of another; the rollout is choosing (which puts it itself, before it takes the first) |
+ * | hold  | the last of a rollout are going: for each of these one Machine, the last that came, whose pods are to come      |
+ * | taint | the Machine is of an old template (which the rollout puts once)                                                |
+ */
+export function nodeMarksDue({
+  current,
+  old,
+  stage,
+  replacements,
+  holdsScaleDown,
+}: MarkFacts): Map<Machine, RolloutMarks> {
+  const awaiting = new Set(stage === 'emptying' ? lastCome(current).slice(0, leavingPods(old).length) : []);
+  const holdOf = (machine: Machine): Pick<RolloutMarks, 'holdScaleDown'> => {
+    if (!holdsScaleDown) return { holdScaleDown: false };
+    if (replacements.has(machine.metadata.uid) || awaiting.has(machine)) return { holdScaleDown: true };
+    return stage === 'choosing' ? {} : { holdScaleDown: false };
+  };
+  const living = (machines: readonly Machine[]): readonly Machine[] => machines.filter((one) => !isTerminating(one));
+  return new Map<Machine, RolloutMarks>([
+    ...living(old).map((machine) => [machine, holdOf(machine)] as const),
+    ...living(current).map((machine) => [machine, { taint: false, ...holdOf(machine) }] as const),
+  ]);
+}
+
+function lastCome(machines: readonly Machine[]): readonly Machine[] {
+  return machines
+    .filter((machine) => !isTerminating(machine))
+    .map((machine) => ({ machine, createdMs: fromTimestamp(machine.metadata.creationTimestamp) ?? 0 }))
+    .toSorted((a, b) => b.createdMs - a.createdMs || (a.machine.metadata.name < b.machine.metadata.name ? -1 : 1))
+    .map(({ machine }) => machine);
+}

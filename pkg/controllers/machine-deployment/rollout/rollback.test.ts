@@ -1,0 +1,152 @@
+import { describe, expect, test } from '@jest/globals';
+
+import {
+  DELETION_POLICY_ANNOTATION,
+  PREFER_NO_SCHEDULE_KEY,
+  REVISION_ANNOTATION,
+  UPDATE_ORDER_ANNOTATION,
+} from '../../../apis/machine/v1alpha1/labels.ts';
+import { machine, machineDeployment, machineSet, node } from '../../../../test/builders.ts';
+import { DeploymentWorld } from '../../../../test/fakes/replicas-world.ts';
+import { ApiError } from '../../../kube/client/errors.ts';
+import { controllerReference } from '../../../work/reconcile/ownership.ts';
+import { rollBack, rollbackChange, rollbackTarget } from './rollback.ts';
+
+const revision = (text: string): ReturnType<typeof machineSet> =>
+  machineSet((s) => {
+    s.metadata.name = `s-${text}`;
+    s.metadata.annotations[REVISION_ANNOTATION] = text;
+  });
+
+test.each([
+  { of: ['3', '10', '9'], to: 0, target: 's-9' },
+  { of: ['3', '10', '9'], to: 3, target: 's-3' },
+  { of: ['3', '10', '9'], to: 10, target: 's-10' },
+  { of: ['3', '10', '9'], to: 4, target: undefined },
+  { of: ['3'], to: 0, target: undefined },
+  { of: ['3', 'x', ''], to: 0, target: undefined },
+])('of the revisions $of a rollback to $to finds $target', ({ of, to, target }) => {
+  expect(rollbackTarget(of.map(revision), to)?.metadata.name).toBe(target);
+});
+
+test('a rollback brings no deletion policy and no update order back, and takes none away', () => {
+  const target = machineSet((s) => {
+    s.metadata.annotations[DELETION_POLICY_ANNOTATION] = 'forced';
+    s.metadata.annotations['example.com/note'] = 'old';
+  });
+  const deployment = machineDeployment((d) => {
+    d.metadata.annotations = { [UPDATE_ORDER_ANNOTATION]: 'pool/1', 'example.com/other': 'x' };
+  });
+
+  const { annotations } = rollbackChange(deployment, target).metadata ?? {};
+
+  expect(annotations).toEqual({ 'example.com/note': 'old', 'example.com/other': null });
+});
+
+describe('a rollback', () => {
+  const OLD = { class: { kind: 'MachineClass', name: 'class-0' } };
+  const TAINT = { key: PREFER_NO_SCHEDULE_KEY, value: 'True', effect: 'PreferNoSchedule' };
+
+  /** From revision 2, whose set is the present one, to 1, whose Nodes are tainted. */
+  function scene({
+    to = 0,
+    names = ['m-1'],
+    isNoted = true,
+  }: {
+    to?: number;
+    names?: readonly string[];
+    isNoted?: boolean;
+  }) {
+    const deployment = machineDeployment((d) => void (d.spec.rollbackTo = { revision: to }));
+    const [old, now] = ['1', '2'].map((text) =>
+      machineSet((s) => {
+        Object.assign(s.metadata, { name: `s-${text}`, uid: `s-${text}` });
+        s.metadata.ownerReferences = [
+          controllerReference(deployment, 'machine.sapcloud.io/v1alpha1', 'MachineDeployment'),
+        ];
+        s.metadata.annotations[REVISION_ANNOTATION] = text;
+        if (text === '1') {
+          s.spec.template.spec = OLD;
+          if (isNoted) s.metadata.annotations[PREFER_NO_SCHEDULE_KEY] = 'True';
+        }
+      }),
+    );
+    if (old === undefined || now === undefined) throw new Error('two were asked for');
+    const deps = new DeploymentWorld(deployment, {
+      sets: [old, now],
+      machines: names.map((name) =>
+        machine((m) => {
+          Object.assign(m.metadata, { name, uid: name, labels: { pool: 'a', node: name } });
+          m.metadata.ownerReferences = [controllerReference(old, 'machine.sapcloud.io/v1alpha1', 'MachineSet')];
+        }),
+      ),
+      nodes: names.map((name) =>
+        node((n) => {
+          Object.assign(n.metadata, { name, uid: name });
+          n.spec.taints = [TAINT];
+        }),
+      ),
+    });
+    const { signal } = new AbortController();
+    const run = () => rollBack({ deps, observed: deps.observed(deployment), signal });
+    const written = (): readonly string[] => deps.client.writes.map(({ what }) => what);
+    return { deps, run, written };
+  }
+
+  test('frees the Nodes of its set, takes the note off, and writes template and end of the request in one', async () => {
+    const { deps, run, written } = scene({});
+
+    expect(await run()).toEqual({});
+
+    expect(deps.targetClient.writes).toMatchObject([{ what: 'nodes/m-1', body: { spec: { taints: [] } } }]);
+    expect(written()).toEqual(['machinesets/s-1', 'machinedeployments/deployment-1']);
+    expect(deps.client.writes[1]?.body).toMatchObject({
+      spec: { rollbackTo: null, template: { spec: { class: { name: 'class-0' } } } },
+    });
+  });
+
+  test('keeps the note while a Node has the taint, and does not wait for it', async () => {
+    const { deps, run, written } = scene({});
+    deps.targetClient.failures.push(new ApiError(403, 'Forbidden', 'no'));
+
+    expect(await run()).toEqual({});
+
+    expect(written()).toEqual(['machinedeployments/deployment-1']);
+  });
+
+  test('writes nothing to a set without the note', async () => {
+    const { run, written } = scene({ isNoted: false });
+
+    await run();
+
+    expect(written()).toEqual(['machinedeployments/deployment-1']);
+  });
+
+  test('of more Nodes than a pass can write comes back before anything else', async () => {
+    const { run, written } = scene({ names: Array.from({ length: 101 }, (_unused, i) => `m-${i}`) });
+
+    expect(await run()).toEqual({ again: true });
+
+    expect(written()).toEqual([]);
+  });
+
+  test('to the present revision changes no template, and says so', async () => {
+    const { deps, run } = scene({ to: 2 });
+
+    await run();
+
+    expect(deps.client.writes).toMatchObject([{ body: { spec: { rollbackTo: null } } }]);
+    expect(JSON.stringify(deps.client.writes)).not.toContain('template');
+    expect(deps.events).toEqual(['DeploymentRollbackTemplateUnchanged']);
+  });
+
+  test('to a revision that is none ends the request, and says so', async () => {
+    const { deps, run } = scene({ to: 7 });
+
+    await run();
+
+    expect(deps.client.writes).toMatchObject([{ body: { spec: { rollbackTo: null } } }]);
+    expect(deps.targetClient.writes).toEqual([]);
+    expect(deps.events).toEqual(['DeploymentRollbackRevisionNotFound']);
+  });
+});

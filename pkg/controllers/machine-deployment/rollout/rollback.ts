@@ -1,0 +1,91 @@
+import { refOf } from '../../../apis/meta.ts';
+import { rollbackRevisionOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { TEMPLATE_HASH_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
+import { equalTemplate } from '../../../apis/machine/v1alpha1/template-equality.ts';
+import { mergePatchIfUnchanged, type MergePatch } from '../../../kube/client/patch.ts';
+import { machineDeployments } from '../../../kube/client/resource.ts';
+import { replacing } from '../../../kube/client/merge-change.ts';
+import { next } from '../../../work/reconcile/result.ts';
+import { revisionNotFound, rolledBack, templateUnchanged } from '../events.ts';
+import { isTaintRecorded, recordTaint } from '../node-marks/rollout-node-marks.ts';
+import type { MachineDeploymentDeps } from '../collaborators.ts';
+import { rolledBackAnnotations } from '../sets/annotation-copies.ts';
+import { orderHoldOf, type OrderDeps } from './update-order.ts';
+import type { DeploymentStep } from '../pass.ts';
+import { revisionOf } from '../sets/revision.ts';
+import { createSet, endWith, type RolloutDeps, type RolloutPass, type RolloutResult } from './rollout.ts';
+import { EMPTY_SET } from '../sets/set-facts.ts';
+import { grownSize } from '../scaling/size-rule.ts';
+
+/** The set of `revision`; of revision 0 the one before the last. */
+export function rollbackTarget(sets: readonly MachineSet[], revision: number): MachineSet | undefined {
+  const latestFirst = sets.filter((set) => revisionOf(set) > 0).toSorted((a, b) => revisionOf(b) - revisionOf(a));
+  return revision === 0 ? latestFirst[1] : latestFirst.find((set) => revisionOf(set) === revision);
+}
+
+type Deps = RolloutDeps & OrderDeps;
+
+/** Rolls back when it is asked for. Without the set of the present template there would be no revision to leave; it grows unless the rollout has to wait. */
+export const rollBackOnRequest = (deps: Deps): DeploymentStep => ({
+  name: 'rollback',
+  async run(pass) {
+    const { observed, signal } = pass;
+    const { deployment, newSet, facts, limits } = observed;
+    if (deployment.spec.paused === true || rollbackRevisionOf(deployment) === undefined) return next;
+    if (newSet !== undefined || observed.isFrozen) return endWith(pass, await rollBack({ deps, observed, signal }));
+    const grows = deployment.spec.strategy?.type !== 'Recreate' && orderHoldOf(deps, observed) === undefined;
+    pass.isRollout = true;
+    return endWith(
+      pass,
+      await createSet({ deps, observed, signal }, grows ? grownSize(EMPTY_SET, facts.oldSets, limits) : 0),
+    );
+  },
+});
+
+/**
+ * Puts the template of an earlier revision back into the MachineDeployment and clears `rollbackTo`, in one write. What
+ * follows is an ordinary rollout: the set of that template is the new one again. A Node that refuses to lose its taint does not
+ * hold that up: the rollout takes it away at its end.
+ */
+export async function rollBack(pass: RolloutPass): Promise<RolloutResult> {
+  const { deps, observed, signal } = pass;
+  const { deployment, newSet, oldSets } = observed;
+  const revision = rollbackRevisionOf(deployment) ?? 0;
+  const target = rollbackTarget(newSet === undefined ? oldSets : [newSet, ...oldSets], revision);
+  if (target === undefined) {
+    await write(deps, deployment, {}, signal);
+    deps.recorder.event(revisionNotFound(deployment, revision));
+    return {};
+  }
+  const { hasMore, isDone } = await deps.marker.mark(deployment, observed.machinesOf(target), { taint: false }, signal);
+  if (hasMore) return { again: true };
+  if (isDone && isTaintRecorded(target)) await recordTaint(deps, target, false, signal);
+  if (equalTemplate(target.spec.template, deployment.spec.template)) {
+    await write(deps, deployment, {}, signal);
+    deps.recorder.event(templateUnchanged(deployment));
+    return {};
+  }
+  await write(deps, deployment, rollbackChange(deployment, target), signal);
+  deps.recorder.event(rolledBack(deployment, revisionOf(target)));
+  return {};
+}
+
+/** The template of `target`, and the annotations that tell of it, as a merge patch of the MachineDeployment. */
+export function rollbackChange(deployment: MachineDeployment, target: MachineSet): MergePatch<MachineDeployment> {
+  const { [TEMPLATE_HASH_LABEL]: _hash, ...labels } = target.spec.template?.metadata?.labels ?? {};
+  const template = { ...target.spec.template, metadata: { ...target.spec.template?.metadata, labels } };
+  const annotations = rolledBackAnnotations(deployment, target);
+  return { metadata: { annotations }, spec: { template: replacing(deployment.spec.template, template) } };
+}
+
+async function write(
+  { writer }: Pick<MachineDeploymentDeps, 'writer'>,
+  deployment: MachineDeployment,
+  change: MergePatch<MachineDeployment>,
+  signal: AbortSignal,
+): Promise<void> {
+  const patch = mergePatchIfUnchanged(deployment, { ...change, spec: { ...change.spec, rollbackTo: null } });
+  await writer.patch('change', machineDeployments, refOf(deployment), patch, { signal });
+}

@@ -1,0 +1,147 @@
+import { hasFinalizer } from '../../../apis/finalizers.ts';
+import { nodeNameOf, phaseOf, revisionHistoryLimitOf } from '../../../apis/machine/v1alpha1/defaults.ts';
+import { NODE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { requeue, stop, type StepResult } from '../../../work/reconcile/result.ts';
+import { isActiveSet } from '../../replicas/rollout-hold.ts';
+import { cleanUpSets } from '../sets/cleanup.ts';
+import { createNewSet, isFailure } from '../sets/create-set.ts';
+import { ALL_MARKED, bothMarked, type Marked } from '../node-marks/node-marker.ts';
+import { isTaintRecorded, recordTaint, type RolloutMarks } from '../node-marks/rollout-node-marks.ts';
+import type { Collaborators } from '../collaborators.ts';
+import { newSetFor } from '../sets/new-set.ts';
+import { created, creationFailed, isComplete, type ProgressingUpdate } from './progressing-condition.ts';
+import { recreateStep } from './recreate.ts';
+import type { DeploymentPass } from '../pass.ts';
+import { resizeSets } from '../scaling/resize.ts';
+import { growNewSet, shrinkOldSets } from './rolling.ts';
+import { EMPTY_SET } from '../sets/set-facts.ts';
+import { grownSize } from '../scaling/size-rule.ts';
+
+export type RolloutDeps = Pick<
+  Collaborators,
+  | 'machines'
+  | 'machineSets'
+  | 'reader'
+  | 'writer'
+  | 'targets'
+  | 'brake'
+  | 'recorder'
+  | 'clock'
+  | 'holdsScaleDownDuringRollout'
+  | 'holdsJoiningNodes'
+  | 'marker'
+>;
+
+export interface RolloutPass extends Pick<DeploymentPass, 'observed' | 'signal'> {
+  readonly deps: RolloutDeps;
+}
+
+/** How a pass of a rollout ended. */
+export interface RolloutResult {
+  /** What it has to say of the progress. */
+  readonly announced?: ProgressingUpdate;
+  /** Has to be retried, after the status has been written. */
+  readonly error?: unknown;
+  /** There is more to do at once. */
+  readonly again?: boolean;
+}
+
+/** Ends the work of a pass over a MachineDeployment. */
+export function endWith(pass: DeploymentPass, { announced, error, again }: RolloutResult): StepResult {
+  pass.announced = announced;
+  pass.error = error;
+  return again === true ? requeue(0, 'the rest of the rollout') : stop;
+}
+
+/** One step of a RollingUpdate: create the new set, or grow it, or shrink old ones; when all is done, tidy up. */
+export async function rollingUpdate(pass: RolloutPass): Promise<RolloutResult> {
+  const { deps, observed, signal } = pass;
+  const { newSet, facts, limits, isFrozen } = observed;
+  if (newSet === undefined || facts.newSet === undefined) {
+    return isFrozen ? {} : createSet(pass, grownSize(EMPTY_SET, facts.oldSets, limits));
+  }
+  const grown = growNewSet(facts.newSet, facts.oldSets, limits, isFrozen);
+  if (await resizeSets(deps, observed, { sizes: grown }, signal)) return {};
+
+  // The autoscaler must know before the first old Machine goes; the new set's growth need not wait for it.
+  if ((await markNodesOfRollout(pass, { taint: true })).hasMore) return { again: true };
+  const shrunk = shrinkOldSets(facts.newSet, facts.oldSets, limits);
+  if (await resizeSets(deps, observed, { sizes: shrunk }, signal)) return {};
+  return finishRollout(pass);
+}
+
+/** One step of a Recreate: empty the old sets, wait for the last of their Machines, create or fill the new set. */
+export async function recreate(pass: RolloutPass): Promise<RolloutResult> {
+  const { deps, observed, signal } = pass;
+  const { newSet, facts, limits, isFrozen } = observed;
+  if ((await markNodesOfRollout(pass, {})).hasMore) return { again: true };
+  const step = recreateStep(facts.oldSets);
+  if (step.kind === 'wait') return {};
+  if (step.kind === 'shrink') {
+    await resizeSets(deps, observed, { sizes: step.sizes }, signal);
+    return {};
+  }
+  if (newSet === undefined) return isFrozen ? {} : createSet(pass, limits.replicas);
+  const isRaise = (newSet.spec.replicas ?? 0) < limits.replicas;
+  const sizes = new Map(isRaise && isFrozen ? [] : [[newSet.metadata.name, limits.replicas] as const]);
+  if (await resizeSets(deps, observed, { sizes }, signal)) return {};
+  return finishRollout(pass);
+}
+
+/** Creates the new set; a name that is taken by a stranger is avoided in the next pass. */
+export async function createSet({ deps, observed, signal }: RolloutPass, replicas: number): Promise<RolloutResult> {
+  const { deployment, oldSets } = observed;
+  try {
+    const set = await createNewSet(deps, deployment, oldSets, replicas, signal);
+    return set === undefined ? { again: true } : { announced: created(set.metadata.name) };
+  } catch (error) {
+    const { name } = newSetFor(deployment, oldSets, replicas).metadata;
+    return isFailure(error, signal) ? { announced: creationFailed(name, error), error } : { error };
+  }
+}
+
+/**
+ * Puts on the Nodes what a rollout puts there, and `onOld` on those of old sets, the taint once for each set. A Node that refuses
+ * holds nothing back, but the set is noted as tainted only when all its Nodes are.
+ */
+export async function markNodesOfRollout(
+  pass: RolloutPass,
+  { taint = false, ...onOld }: Pick<RolloutMarks, 'taint' | 'candidate'>,
+): Promise<Marked> {
+  const { deps, observed, signal } = pass;
+  const active = observed.oldSets.filter((set) => isActiveSet(set, deps.machines));
+  if (active.length === 0) return ALL_MARKED;
+  const hold = deps.holdsScaleDownDuringRollout ? { holdScaleDown: true } : {};
+  let marked = ALL_MARKED;
+  for (const set of active) {
+    const isDue = taint && !isTaintRecorded(set);
+    const marks = { ...(isDue ? { taint } : {}), ...onOld, ...hold };
+    const ofSet = await deps.marker.mark(observed.deployment, observed.machinesOf(set), marks, signal);
+    marked = bothMarked(marked, ofSet);
+    if (marked.hasMore) return marked;
+    if (!isDue || !ofSet.isDone) continue;
+    await recordTaint(deps, set, true, signal);
+    // The set is another version now: its size is written by a pass that has seen this one.
+    marked = { ...marked, hasMore: true };
+  }
+  if (observed.newSet === undefined) return marked;
+  const others = observed.machinesOf(observed.newSet).filter((machine) => !isHeldAsItJoins(deps, machine));
+  return bothMarked(marked, await deps.marker.mark(observed.deployment, others, hold, signal));
+}
+
+/** Whether the Node of a machine is about to be held together with its first marks, so that it needs no write of its own. */
+function isHeldAsItJoins({ holdsJoiningNodes, targets }: RolloutDeps, machine: Machine): boolean {
+  const node = targets.of(machine)?.nodes.get(nodeNameOf(machine));
+  return (
+    holdsJoiningNodes && phaseOf(machine) === 'Pending' && (node === undefined || !hasFinalizer(node, NODE_FINALIZER))
+  );
+}
+
+/** Takes old sets out of the history, once everything is of the new template. */
+export async function finishRollout({ deps, observed, signal }: RolloutPass): Promise<RolloutResult> {
+  const { deployment, newSet, oldSets } = observed;
+  if (newSet === undefined || !isComplete(deployment, deployment.status ?? {})) return {};
+  await cleanUpSets(deps, oldSets.map(observed.owned), revisionHistoryLimitOf(deployment), signal);
+  return {};
+}

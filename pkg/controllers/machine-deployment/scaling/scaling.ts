@@ -1,0 +1,180 @@
+import { byAge, sumOf, type Resizes, type SetFacts } from '../sets/set-facts.ts';
+import { grownSize } from './size-rule.ts';
+import type { RolloutLimits } from '../../replicas/limits.ts';
+import type { Observed } from '../observed.ts';
+
+export interface ScalingFacts {
+  /** The set of the present template, if it exists. */
+  readonly newSet: SetFacts | undefined;
+  readonly oldSets: readonly SetFacts[];
+  readonly strategy: string;
+  readonly limits: RolloutLimits;
+  readonly isPaused: boolean;
+  /** Held back by the overshoot safety: no set is raised, but to what it has, which creates nothing. */
+  readonly isFrozen: boolean;
+}
+
+export function scalingFactsOf({
+  facts,
+  limits,
+  deployment: { spec },
+  isFrozen,
+}: Pick<Observed, 'facts' | 'limits' | 'deployment' | 'isFrozen'>): ScalingFacts {
+  return { ...facts, strategy: spec.strategy?.type ?? '', limits, isPaused: spec.paused === true, isFrozen };
+}
+
+export interface Scaling {
+  readonly sizes: Resizes;
+  /** Sets that take note of the present replicas, by which the next change of replicas will be seen. */
+  readonly noted: readonly string[];
+}
+
+/**
+ * Whether the number of replicas was changed since the sets were last scaled: an active set (one with Machines to keep)
+ * noted another number, or nothing is active although Machines are wanted. While Machines of old sets are still going, an
+ * empty new set is the business of the rollout, which keeps to the surge.
+ */
+export function isScalingEvent({ newSet, oldSets, limits }: ScalingFacts): boolean {
+  if (newSet === undefined) return false;
+  const active = [newSet, ...oldSets].filter(isActive);
+  if (active.length === 0) return limits.replicas > 0 && sumOf(oldSets, ({ existing }) => existing) === 0;
+  return active.some(({ desiredNote }) => desiredNote !== undefined && desiredNote !== limits.replicas);
+}
+
+/**
+ * Spreads a changed number of replicas over the sets.
+ *
+ * | active sets | what happens |
+ * |---|---|
+ * | none or one | it gets all replicas; during a rollout an old one is not raised, the new set grows instead |
+ * | several, the new one has all | the old ones go to 0 |
+ * | several, more wanted | the new set gets the difference, at most up to the replicas |
+ * | several, fewer wanted | each gives up its share, the largest what rounding leaves; in place, the oldest set does |
+ *
+ * Before that each set gives up the Machines of its own that an autoscaler has named. With a Recreate several active sets
+ * only take note: the rollout itself moves the Machines.
+ */
+export function scale(facts: ScalingFacts): Scaling {
+  const { newSet, oldSets } = facts;
+  const sets = newSet === undefined ? oldSets : [newSet, ...oldSets];
+  const active = sets.filter(isActive);
+  const sizes = active.length > 1 ? spread(facts, active) : scaleOnly(facts, active[0]);
+  const before = new Map(sets.map(({ name, size }) => [name, size]));
+  const changed = [...sizes].filter(([name, size]) => size !== before.get(name));
+  const held = facts.isFrozen ? changed.filter(([name, size]) => size > (before.get(name) ?? 0)) : [];
+  const takenBack = held.flatMap(([name, size]) => {
+    const living = sets.find((set) => set.name === name)?.living ?? 0;
+    const most = Math.min(size, living);
+    return most > (before.get(name) ?? 0) ? [[name, most] as const] : [];
+  });
+
+  const noted = new Set([...active.map(({ name }) => name), ...sizes.keys()]);
+  // A set that is held back keeps its old note, or the change of replicas would be forgotten.
+  for (const [name, size] of held) if (!takenBack.some((to) => to[0] === name && to[1] === size)) noted.delete(name);
+  return { sizes: new Map([...changed.filter((change) => !held.includes(change)), ...takenBack]), noted: [...noted] };
+}
+
+function isActive({ size }: SetFacts): boolean {
+  return size > 0;
+}
+
+function scaleOnly({ newSet, oldSets, strategy, limits, isPaused }: ScalingFacts, active?: SetFacts): Resizes {
+  const target = active ?? newSet ?? oldSets.toSorted(byAge).at(-1);
+  if (target === undefined) return new Map();
+  const isRollout = newSet !== undefined && target !== newSet && growsElsewhere(strategy, isPaused);
+  const size = isRollout ? Math.min(withoutNamed(target).size, limits.replicas) : limits.replicas;
+  return new Map([[target.name, size]]);
+}
+
+function spread({ newSet, oldSets, strategy, limits }: ScalingFacts, active: readonly SetFacts[]): Resizes {
+  const { replicas, surge } = limits;
+  if (newSet !== undefined && isSaturated(newSet, replicas)) {
+    return new Map(active.filter((set) => set !== newSet).map(({ name }) => [name, 0]));
+  }
+  if (strategy === 'Recreate') return new Map();
+
+  const left = active.map(withoutNamed);
+  const sizes = new Map(left.map(({ name, size }) => [name, size]));
+  const allowed = replicas === 0 ? 0 : replicas + surge;
+  const total = sumOf(left, ({ size }) => size);
+  if (total > allowed) {
+    const shrunk =
+      strategy === 'InPlaceUpdate'
+        ? shrinkOldest(left, newSet, total - allowed)
+        : shrinkInProportion(left, limits, total - allowed, allowed);
+    return new Map([...sizes, ...shrunk]);
+  }
+  if (strategy !== 'RollingUpdate') return sizes;
+  if (newSet !== undefined) {
+    return sizes.set(newSet.name, grownSize(withoutNamed(newSet), oldSets.map(withoutNamed), limits));
+  }
+  const newest = left.toSorted(byAge).at(-1);
+  return newest === undefined ? sizes : sizes.set(newest.name, newest.size + Math.max(0, replicas - total));
+}
+
+/** What an autoscaler has named goes from its own set, whatever the shares are. */
+function withoutNamed(set: SetFacts): SetFacts {
+  return { ...set, size: Math.max(0, set.size - set.named) };
+}
+
+/** In place nothing is won by taking Machines that were updated already: the oldest sets give up all, the new one the rest. */
+function shrinkOldest(active: readonly SetFacts[], newSet: SetFacts | undefined, excess: number): Resizes {
+  const sizes = new Map<string, number>();
+  let left = excess;
+  for (const { name, size } of active.toSorted((a, b) => isLast(a, newSet) - isLast(b, newSet) || byAge(a, b))) {
+    const loss = Math.min(size, left);
+    left -= loss;
+    sizes.set(name, size - loss);
+  }
+  return sizes;
+}
+
+function isLast({ name }: SetFacts, newSet: SetFacts | undefined): number {
+  return name === newSet?.name ? 1 : 0;
+}
+
+function growsElsewhere(strategy: string, isPaused: boolean): boolean {
+  return strategy !== 'Recreate' && !isPaused;
+}
+
+/**
+ * What has to be done about named Machines when the number of replicas is what it was: an old set of a rollout gives them up,
+ * and the new one grows in its place; any other set only learns of them, and replaces them.
+ */
+export function replaceNamed({ newSet, oldSets, strategy, isPaused }: ScalingFacts): Scaling {
+  const old = oldSets.filter(({ named }) => named > 0);
+  const noted = [...old, ...(newSet === undefined || newSet.named === 0 ? [] : [newSet])].map(({ name }) => name);
+  if (newSet === undefined || !growsElsewhere(strategy, isPaused)) return { sizes: new Map(), noted };
+  return { sizes: new Map(old.map((set) => [set.name, withoutNamed(set).size])), noted };
+}
+
+function isSaturated({ size, desiredNote, available }: SetFacts, replicas: number): boolean {
+  return size === replicas && desiredNote === replicas && available === replicas;
+}
+
+/** Takes `excess` from the sets, largest first, so that exactly `allowed` stay. */
+function shrinkInProportion(
+  active: readonly SetFacts[],
+  { replicas }: RolloutLimits,
+  excess: number,
+  allowed: number,
+): Resizes {
+  const existing = sumOf(active, (set) => set.existing);
+  const sizes = new Map<string, number>();
+  let left = excess;
+  const largestFirst = active.toSorted((a, b) => b.size - a.size || byAge(a, b));
+  for (const { name, size, maxNote } of largestFirst) {
+    const whole = maxNote ?? existing;
+    const share = replicas === 0 || whole <= 0 ? size : size - Math.round((size * allowed) / whole);
+    const loss = Math.max(0, Math.min(share, left, size));
+    left -= loss;
+    sizes.set(name, size - loss);
+  }
+  for (const { name } of largestFirst) {
+    const size = sizes.get(name) ?? 0;
+    const loss = Math.min(size, left);
+    left -= loss;
+    sizes.set(name, size - loss);
+  }
+  return sizes;
+}

@@ -1,0 +1,28 @@
+import { expect, test } from '@jest/globals';
+
+import { machineDeployment, machineSet } from '../../../../test/builders.ts';
+import { DeploymentWorld } from '../../../../test/fakes/replicas-world.ts';
+import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
+import { machineDeployments } from '../../../kube/client/resource.ts';
+
+const deployment = machineDeployment((d) => void (d.metadata.finalizers = [MACHINE_FINALIZER]));
+const orphan = machineSet();
+
+test.each([
+  { live: 'as it was seen', change: {}, adopts: true },
+  { live: 'being deleted', change: { deletionTimestamp: 'now' }, adopts: false },
+  { live: 'another one', change: { uid: 'of another' }, adopts: false },
+  { live: 'gone', change: undefined, adopts: false },
+])('a MachineDeployment that is $live, read live, adopts: $adopts', async ({ change, adopts }) => {
+  const deps = new DeploymentWorld(deployment, { sets: [orphan] });
+  const { client } = deps;
+  if (change === undefined) client.lose(machineDeployments, deployment.metadata);
+  else client.put(machineDeployments, { ...deployment, metadata: { ...deployment.metadata, ...change } });
+
+  await deps.pass();
+
+  const { uid, resourceVersion } = orphan.metadata;
+  const adoption = { what: 'machinesets/set-1', uid, resourceVersion };
+  const ofSet = client.writes.filter(({ what }) => what === 'machinesets/set-1');
+  expect(ofSet.slice(0, 1)).toMatchObject(adopts ? [adoption] : []);
+});

@@ -1,0 +1,19 @@
+import { expect, test } from '@jest/globals';
+
+import { machineDeployment, machineSet } from '../../../../test/builders.ts';
+import { DeploymentWorld } from '../../../../test/fakes/replicas-world.ts';
+import { cleanUpSets } from './cleanup.ts';
+
+test('an old set is deleted only as it was looked at', async () => {
+  const deps = new DeploymentWorld(machineDeployment());
+  const old = machineSet((s) => {
+    s.metadata.resourceVersion = '5';
+    s.spec.replicas = 0;
+    s.status.replicas = 0;
+  });
+
+  await cleanUpSets(deps, [{ set: old, machines: [] }], 0, new AbortController().signal);
+
+  const { uid, resourceVersion } = old.metadata;
+  expect(deps.client.writes).toMatchObject([{ verb: 'delete', intent: 'destroy', uid, resourceVersion }]);
+});

@@ -1,0 +1,46 @@
+import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
+import { isBeingDeleted, refOf } from '../../../apis/meta.ts';
+import { fromTimestamp } from '../../../base/clock/clock.ts';
+import { ignoreNotFound } from '../../../kube/client/errors.ts';
+import { machineSets } from '../../../kube/client/resource.ts';
+import type { MachineDeploymentDeps } from '../collaborators.ts';
+import { revisionOf } from './revision.ts';
+import type { OwnedSet } from '../observed.ts';
+
+/**
+ * The old sets that are beyond the history limit: of the oldest ones too many, those that have, and want, no Machine. One that
+ * is not empty yet still takes a place among them.
+ */
+export function setsToForget(oldSets: readonly OwnedSet[], limit: number | null | undefined): MachineSet[] {
+  if (limit === undefined || limit === null) return [];
+  const machinesBySet = new Map(oldSets.map(({ set, machines }) => [set, machines]));
+  // Sets of the same second are told apart by revision; the sort is stable.
+  const byRevision = oldSets.map(({ set }) => set).toSorted((a, b) => revisionOf(a) - revisionOf(b));
+  const kept = byRevision.filter((set) => !isBeingDeleted(set)).toSorted((a, b) => createdMs(a) - createdMs(b));
+  return kept
+    .slice(0, Math.max(0, kept.length - limit))
+    .filter((set) => isEmpty(set, machinesBySet.get(set)?.length ?? 0));
+}
+
+/** Deletes old sets beyond the history limit. The first error ends it. */
+export async function cleanUpSets(
+  { writer }: Pick<MachineDeploymentDeps, 'writer'>,
+  oldSets: readonly OwnedSet[],
+  limit: number | null | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const { metadata } of setsToForget(oldSets, limit)) {
+    const { uid, resourceVersion } = metadata;
+    const ref = refOf({ metadata });
+    await writer.delete('destroy', machineSets, ref, { uid, resourceVersion }, { signal }).catch(ignoreNotFound);
+  }
+}
+
+function isEmpty({ metadata, spec, status }: MachineSet, existing: number): boolean {
+  const isObserved = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+  return existing === 0 && (status?.replicas ?? 0) === 0 && (spec.replicas ?? 0) === 0 && isObserved;
+}
+
+function createdMs({ metadata }: MachineSet): number {
+  return fromTimestamp(metadata.creationTimestamp) ?? 0;
+}

@@ -1,0 +1,100 @@
+import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
+import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
+import { TEMPLATE_HASH_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import { equalTemplate } from '../../../apis/machine/v1alpha1/template-equality.ts';
+import { GateClosedError } from '../../../kube/gate/gate.ts';
+import { ApiError, isAlreadyExists } from '../../../kube/client/errors.ts';
+import { statusPatch } from '../../../kube/client/patch.ts';
+import { machineDeployments, machineSets } from '../../../kube/client/resource.ts';
+import { failedToCreateSet, scaledSet } from '../events.ts';
+import { newSetFor } from './new-set.ts';
+import type { MachineDeploymentDeps } from '../collaborators.ts';
+import { claimsOn } from './set-claims.ts';
+import { templateHash } from './template-hash.ts';
+import { claimedSets } from '../observed.ts';
+
+/** What is stored as MachineSets of the present template never has that template. */
+class ChangedTemplateError extends Error {
+  override readonly name = 'ChangedTemplateError';
+
+  constructor(set: string) {
+    super(
+      `MachineSet ${set} was created from spec.template but has another template, as its predecessor had: a webhook or ` +
+        'CustomResourceDefinition changes MachineSets. Fix that, then change spec.template, for example by `machinist rollout restart`',
+    );
+  }
+}
+
+/**
+ * Creates the set of the present template. A repeated creation finds the set of the first one by its name and takes it.
+ * Returns undefined when there is more to do in the next pass: the set of that name and template has lost its owner and is
+ * adopted there, or another set has the name and another name is tried.
+ */
+export async function createNewSet(
+  deps: Pick<MachineDeploymentDeps, 'writer' | 'reader' | 'recorder' | 'machineSets' | 'brake'>,
+  deployment: MachineDeployment,
+  oldSets: readonly MachineSet[],
+  replicas: number,
+  signal: AbortSignal,
+): Promise<MachineSet | undefined> {
+  const wanted = newSetFor(deployment, oldSets, replicas);
+  const { name, namespace = '' } = wanted.metadata;
+  try {
+    const set = await deps.writer.create('create', machineSets, wanted, { signal });
+    deps.brake.createdSet(deployment.metadata.uid);
+    if (replicas > 0) deps.recorder.event(scaledSet(deployment, name, 0, replicas));
+    return set;
+  } catch (err) {
+    if (!isAlreadyExists(err)) {
+      if (isFailure(err, signal)) deps.recorder.event(failedToCreateSet(deployment, name, err));
+      throw err;
+    }
+  }
+  const live = await deps.reader.get(machineSets, { namespace, name }, { signal });
+  if (equalTemplate(live.spec.template, deployment.spec.template)) {
+    const { claimed, adopt } = claimsOn(deployment, [live]);
+    if (claimed.length + adopt.length > 0) deps.machineSets.wrote(live);
+    if (claimed.length > 0) return live;
+    if (adopt.length > 0) return undefined; // let go by somebody meanwhile: the next pass takes it back
+  }
+  if (wasChangedTwice(deps, deployment, live, wanted.metadata.labels?.[TEMPLATE_HASH_LABEL])) {
+    const err = new ChangedTemplateError(name);
+    deps.recorder.event(failedToCreateSet(deployment, name, err));
+    throw err;
+  }
+  const collisionCount = (deployment.status?.collisionCount ?? 0) + 1;
+  const ref = { namespace, name: deployment.metadata.name };
+  await deps.writer.patch('change', machineDeployments, ref, statusPatch(deployment, { collisionCount }), { signal });
+  return undefined;
+}
+
+/**
+ * Whether `live` is ours, made from the present template, and has another one, and so is the set that was made before the last
+ * collision. One such set may have been edited by hand and is passed over; a third would be no better than two.
+ */
+function wasChangedTwice(
+  deps: Pick<MachineDeploymentDeps, 'machineSets'>,
+  deployment: MachineDeployment,
+  live: MachineSet,
+  hash: string | undefined,
+): boolean {
+  const { spec, status } = deployment;
+  const collisions = status?.collisionCount ?? 0;
+  const hashBefore = templateHash(spec.template, collisions > 1 ? collisions - 1 : undefined);
+  const isChanged = (set: MachineSet, made: string | undefined): boolean =>
+    set.metadata.labels?.[TEMPLATE_HASH_LABEL] === made && !equalTemplate(set.spec.template, spec.template);
+  const sets = claimedSets(deps, deployment);
+  return (
+    collisions > 0 &&
+    isChanged(live, hash) &&
+    claimsOn(deployment, [live]).claimed.length > 0 &&
+    sets.some((set) => isChanged(set, hashBefore))
+  );
+}
+
+/** Whether an error tells of the set: not a closed gate, the end of the process, or a namespace on its way out. */
+export function isFailure(err: unknown, signal: AbortSignal): boolean {
+  if (err instanceof GateClosedError || signal.aborted) return false;
+  const causes = err instanceof ApiError ? (err.status?.details?.causes ?? []) : [];
+  return !causes.some(({ reason }) => reason === 'NamespaceTerminating');
+}

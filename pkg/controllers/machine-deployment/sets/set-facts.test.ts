@@ -1,0 +1,101 @@
+import { expect, test } from '@jest/globals';
+
+import {
+  LAST_SCALER_CHANGE_ANNOTATION,
+  MARKED_FOR_DELETION_TIME_ANNOTATION,
+  PRIORITY_ANNOTATION,
+  UPDATE_RESULT_LABEL,
+  UPGRADE_INDEX_ANNOTATION,
+} from '../../../apis/machine/v1alpha1/labels.ts';
+import { machine, machineSet } from '../../../../test/builders.ts';
+import type { BuiltMachine } from '../../../../test/builders.ts';
+import { factsOf } from './set-facts.ts';
+
+const NOW = Date.parse('2026-01-02T00:00:00Z');
+const PAST = '2026-01-01T00:00:00Z';
+
+type Trait = 'well' | 'well, just updated' | 'failed, preserved' | 'ill' | 'well, preferred' | 'going' | 'well, marked';
+
+function machineOf(trait: Trait, i: number): BuiltMachine {
+  return machine((m) => {
+    m.metadata.name = `m-${i}`;
+    if (trait === 'ill') m.status.currentStatus.phase = 'Unknown';
+    if (trait === 'failed, preserved') {
+      m.status.currentStatus = { phase: 'Failed', preserveExpiryTime: '2026-01-03T00:00:00Z' };
+    }
+    if (trait === 'well, just updated') m.metadata.labels[UPDATE_RESULT_LABEL] = 'successful';
+    if (trait === 'going') m.metadata.deletionTimestamp = PAST;
+    if (trait === 'well, preferred') m.metadata.annotations[PRIORITY_ANNOTATION] = '2';
+    if (trait === 'well, marked') {
+      m.metadata.annotations[PRIORITY_ANNOTATION] = '1';
+      m.metadata.annotations[MARKED_FOR_DELETION_TIME_ANNOTATION] = PAST;
+    }
+  });
+}
+
+test.each<{ traits: Trait[]; size: number; available: number; free: number }>([
+  { traits: ['well', 'well', 'well'], size: 3, available: 3, free: 0 },
+  { traits: ['well', 'well'], size: 3, available: 2, free: 1 },
+  { traits: ['well', 'ill', 'ill'], size: 3, available: 1, free: 2 },
+  { traits: ['well, preferred', 'ill', 'well'], size: 3, available: 2, free: 0 },
+  { traits: ['well', 'well', 'ill'], size: 2, available: 2, free: 0 },
+  { traits: ['well, preferred', 'ill', 'well'], size: 2, available: 1, free: 1 },
+  { traits: ['well', 'going'], size: 2, available: 1, free: 1 },
+  { traits: ['well', 'well, marked'], size: 2, available: 1, free: 1 },
+  { traits: ['well', 'well, marked'], size: 3, available: 1, free: 2 },
+  { traits: ['well, just updated', 'well, just updated'], size: 1, available: 1, free: 0 },
+  { traits: ['well, just updated', 'well, just updated', 'well'], size: 0, available: 0, free: 0 },
+])('of $size machines $traits, $available are available and $free cost nothing', ({ traits, size, ...want }) => {
+  const set = machineSet((s) => {
+    s.spec.replicas = size;
+    s.metadata.annotations[LAST_SCALER_CHANGE_ANNOTATION] = PAST;
+  });
+
+  const { available, free, existing } = factsOf(set, traits.map(machineOf), { isReplaced: false, named: 0 }, NOW);
+
+  expect({ available, free, existing }).toEqual({ ...want, existing: traits.length });
+});
+
+test.each<{ title: string; traits: Trait[]; size: number; preservedFailed: number; free: number }>([
+  {
+    title: 'is missed while available ones go first',
+    traits: ['failed, preserved', 'well'],
+    size: 2,
+    preservedFailed: 1,
+    free: 0,
+  },
+  {
+    title: 'costs nothing in a set without any',
+    traits: ['failed, preserved', 'ill'],
+    size: 2,
+    preservedFailed: 0,
+    free: 2,
+  },
+  {
+    title: 'that is about to go is not missed',
+    traits: ['failed, preserved', 'well'],
+    size: 0,
+    preservedFailed: 0,
+    free: 0,
+  },
+])('a failed machine that is preserved $title', ({ traits, size, preservedFailed, free }) => {
+  const set = machineSet((s) => void (s.spec.replicas = size));
+
+  expect(factsOf(set, traits.map(machineOf), { isReplaced: false, named: 0 }, NOW)).toMatchObject({
+    preservedFailed,
+    free,
+  });
+});
+
+test.each([
+  { isReplaced: true, free: 0 },
+  { isReplaced: false, free: 1 },
+])(
+  'a set that is replaced ($isReplaced) gives up the smaller upgrade index first: $free cost nothing',
+  ({ isReplaced, free }) => {
+    const set = machineSet((s) => void (s.spec.replicas = 2));
+    const indexed = machine((m) => void (m.metadata.annotations[UPGRADE_INDEX_ANNOTATION] = '1'));
+
+    expect(factsOf(set, [machineOf('ill', 0), indexed], { isReplaced, named: 0 }, NOW).free).toBe(free);
+  },
+);

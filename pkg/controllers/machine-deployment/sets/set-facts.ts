@@ -1,0 +1,129 @@
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
+import {
+  DESIRED_REPLICAS_ANNOTATION,
+  LAST_SCALER_CHANGE_ANNOTATION,
+  MAX_REPLICAS_ANNOTATION,
+} from '../../../apis/machine/v1alpha1/labels.ts';
+import { fromTimestamp } from '../../../base/clock/clock.ts';
+import { isAvailable, isFailed, isPreserved, isTerminating } from '../../replicas/machine-state.ts';
+import { isMarkedForDeletion, victimsAmong } from '../../replicas/replica-plan.ts';
+import { firstVictim, isDeletedBefore, rolloutVictimCriteria, victimCriteria } from '../../replicas/victim-order.ts';
+
+/** One MachineSet as far as rollout and scaling look at it. */
+export interface SetFacts {
+  readonly name: string;
+  readonly createdMs: number;
+  /** How many Machines it should have. */
+  readonly size: number;
+  /** How many it has, terminating ones included. */
+  readonly existing: number;
+  /** How many of them are not on their way out. */
+  readonly living: number;
+  /** How many of them are available and not about to go; never more than `size`. */
+  readonly available: number;
+  /** By how much it can shrink before an available Machine goes: what is missing, and the unavailable ones that go first. */
+  readonly free: number;
+  /**
+   * How many have failed, are preserved, and go only after an available Machine: they take a replica each and are missed as long as they
+   * stay. What goes before any available one is `free`.
+   */
+  readonly preservedFailed: number;
+  /** How many Machines an autoscaler has named that the set does not know of yet. */
+  readonly named: number;
+  /** Replicas of the MachineDeployment when it was last scaled. */
+  readonly desiredNote: number | undefined;
+  /** Replicas plus surge of the MachineDeployment when it was last scaled. */
+  readonly maxNote: number | undefined;
+}
+
+/** A set that does not exist yet. */
+export const EMPTY_SET: SetFacts = {
+  name: '',
+  createdMs: 0,
+  size: 0,
+  existing: 0,
+  living: 0,
+  available: 0,
+  free: 0,
+  preservedFailed: 0,
+  named: 0,
+  desiredNote: undefined,
+  maxNote: undefined,
+};
+
+/** New sizes by name of the set; what is not named keeps its size. */
+export type Resizes = ReadonlyMap<string, number>;
+
+/** What a set is to its MachineDeployment. */
+interface Role {
+  /** It has another template, so that its Machines are replaced. */
+  readonly isReplaced: boolean;
+  /** How many of its Machines an autoscaler wants gone. */
+  readonly named: number;
+}
+
+/** What is known of `set` and the Machines that it controls. */
+export function factsOf(
+  set: MachineSet,
+  machines: readonly Machine[],
+  { isReplaced, named }: Role,
+  nowMs: number,
+): SetFacts {
+  const size = set.spec.replicas ?? 0;
+  const staying = stayingOf(set, machines, isReplaced, nowMs);
+  const criteria = isReplaced ? rolloutVictimCriteria : victimCriteria;
+  const missed = staying.filter((machine) => !isAvailable(machine));
+  const available = staying.filter(isAvailable);
+  // Nothing to compare: hundreds of Machines are looked at in every pass.
+  const first = missed.length === 0 ? undefined : firstVictim(available, nowMs, criteria);
+  const isBefore = first === undefined ? (): boolean => true : isDeletedBefore(first, nowMs, criteria);
+  return {
+    name: set.metadata.name,
+    createdMs: fromTimestamp(set.metadata.creationTimestamp) ?? 0,
+    size,
+    existing: machines.length,
+    living: machines.filter((machine) => !isTerminating(machine)).length,
+    available: Math.min(available.length, size),
+    free: Math.max(0, size - staying.length) + missed.filter(isBefore).length,
+    preservedFailed: missed.filter((machine) => !isBefore(machine) && isFailed(machine) && isPreserved(machine, nowMs))
+      .length,
+    named,
+    desiredNote: integerOf(set.metadata.annotations?.[DESIRED_REPLICAS_ANNOTATION]),
+    maxNote: integerOf(set.metadata.annotations?.[MAX_REPLICAS_ANNOTATION]),
+  };
+}
+
+/** The Machines of `set` that neither are going nor go at its next pass. */
+function stayingOf(
+  set: MachineSet,
+  machines: readonly Machine[],
+  isReplaced: boolean,
+  nowMs: number,
+): readonly Machine[] {
+  const size = set.spec.replicas ?? 0;
+  const living = machines.filter((machine) => !isTerminating(machine));
+  const scalerChangedAtMs = fromTimestamp(set.metadata.annotations?.[LAST_SCALER_CHANGE_ANNOTATION]);
+  // Below its size a set first fills up; what was marked goes right after.
+  if (living.length < size) return living.filter((machine) => !isMarkedForDeletion(machine, scalerChangedAtMs));
+  if (living.length === size && scalerChangedAtMs === undefined) return living;
+  const going = victimsAmong(living, { desired: size, isReplaced, scalerChangedAtMs, nowMs, isKept: () => true });
+  const names = new Set(going.map(({ machine }) => machine.metadata.name));
+  return living.filter(({ metadata }) => !names.has(metadata.name));
+}
+
+/** Oldest first; equally old ones by name, so that the order is total. */
+export function byAge(a: Pick<SetFacts, 'createdMs' | 'name'>, b: Pick<SetFacts, 'createdMs' | 'name'>): number {
+  if (a.createdMs !== b.createdMs) return a.createdMs - b.createdMs;
+  if (a.name === b.name) return 0;
+  return a.name < b.name ? -1 : 1;
+}
+
+/** Sum of what `value` gives for each set. */
+export function sumOf(sets: readonly SetFacts[], value: (set: SetFacts) => number): number {
+  return sets.reduce((sum, set) => sum + value(set), 0);
+}
+
+function integerOf(text: string | undefined): number | undefined {
+  return text !== undefined && /^[+-]?\d+$/.test(text) ? Number(text) : undefined;
+}
