@@ -37,7 +37,7 @@ function lifeOf(one: IronCoreMachineClass, { cached = [], live = cached }: Aroun
     machines: new MemoryInformer(cached, IRONCORE_MACHINE_INDEXES),
     reader: client,
     writer: client,
-    recorder: { event: ({ reason, message }) => events.push(`${reason}: ${message}`) },
+    classRecorder: { event: ({ reason, message }) => events.push(`${reason}: ${message}`) },
   });
   return { client, events, pass: () => life.reconcile('c', never) };
 }

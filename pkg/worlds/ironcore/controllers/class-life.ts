@@ -1,33 +1,24 @@
 import type { IronCoreMachine } from '../api/machine.ts';
 import { MACHINE_CLASS_FINALIZER, type IronCoreMachineClass } from '../api/machine-class.ts';
 import { isBeingDeleted, keyOf } from '../../../apis/meta.ts';
-import type { Lister } from '../../../kube/cache/lister.ts';
-import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
-import type { Reader, Writer } from '../../../kube/client/client.ts';
 import { ignoreNotFound } from '../../../kube/client/errors.ts';
 import { ironCoreMachineClasses, ironCoreMachines } from '../api/resources.ts';
 import { Finalizer } from '../../../work/reconcile/finalizer.ts';
 import { stop, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
+import type { IronCoreCollaborators } from './collaborators.ts';
 
-export interface ClassLifeDeps {
-  readonly classes: Lister<IronCoreMachineClass>;
-  /** Of all namespaces; index: `class`. */
-  readonly machines: Lister<IronCoreMachine>;
-  readonly reader: Pick<Reader, 'list'>;
-  readonly writer: Pick<Writer, 'patch'>;
-  readonly recorder: ObjectEvents<IronCoreMachineClass>;
-}
+type Deps = Pick<IronCoreCollaborators, 'classes' | 'machines' | 'reader' | 'writer' | 'classRecorder'>;
 
 const MOST_NAMED = 5;
 
 /** Keeps a class until the last Machine of it is gone. */
 export class ClassLife {
-  readonly #deps: ClassLifeDeps;
+  readonly #deps: Deps;
   readonly #finalizer: Finalizer<IronCoreMachineClass>;
   /** Classes whose deletion was said to wait. */
   readonly #reported = new Set<string>();
 
-  constructor(deps: ClassLifeDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
     this.#finalizer = new Finalizer(deps.writer, ironCoreMachineClasses, MACHINE_CLASS_FINALIZER);
   }
@@ -59,7 +50,7 @@ export class ClassLife {
     const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : '';
     const message = `Its deletion waits for Machines: ${names.slice(0, MOST_NAMED).join(', ')}${more}`;
     if (!this.#reported.has(uid))
-      this.#deps.recorder.event({ object: found, type: 'Warning', reason: 'InUse', message });
+      this.#deps.classRecorder.event({ object: found, type: 'Warning', reason: 'InUse', message });
     this.#reported.add(uid);
     return waitFor(message);
   }

@@ -1,27 +1,17 @@
-import type { IronCoreMachine } from '../api/machine.ts';
-import type { IronCoreMachinePool } from '../api/machine-pool.ts';
 import { drivingOut } from '../api/taint.ts';
 import { isBeingDeleted, refOf } from '../../../apis/meta.ts';
-import type { Lister } from '../../../kube/cache/lister.ts';
-import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
-import type { Reader, Writer } from '../../../kube/client/client.ts';
 import { ignoreNotFound } from '../../../kube/client/errors.ts';
 import { ironCoreMachinePools, ironCoreMachines } from '../api/resources.ts';
 import { stop, type StepResult } from '../../../work/reconcile/result.ts';
+import type { IronCoreCollaborators } from './collaborators.ts';
 
-export interface EvictionDeps {
-  readonly machines: Lister<IronCoreMachine>;
-  readonly pools: Lister<IronCoreMachinePool>;
-  readonly reader: Pick<Reader, 'get'>;
-  readonly writer: Pick<Writer, 'delete'>;
-  readonly recorder: ObjectEvents<IronCoreMachine>;
-}
+type Deps = Pick<IronCoreCollaborators, 'machines' | 'pools' | 'reader' | 'writer' | 'recorder'>;
 
 /** Deletes Machines that are in a pool with a taint NoExecute which they do not tolerate. */
 export class Eviction {
-  readonly #deps: EvictionDeps;
+  readonly #deps: Deps;
 
-  constructor(deps: EvictionDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 

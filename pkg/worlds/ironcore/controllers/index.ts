@@ -18,7 +18,6 @@ import { KeptMachines } from './machine/kept-machines.ts';
 import { KeptUses } from './machine/kept-uses.ts';
 import { LeftClaims } from './machine/left-claims.ts';
 import { IronCoreMachineController } from './machine/machine-controller.ts';
-import { cachedMachineOf } from './machine/owner-of.ts';
 import { Relist } from './machine/relist.ts';
 import { RuntimeEvents } from './machine/runtime-events.ts';
 import { Sightings } from './machine/sightings.ts';
@@ -33,6 +32,7 @@ import { ServedPools } from './served-pools.ts';
 import { Scheduler } from './scheduler.ts';
 import { wakeLifecycle } from './wake-lifecycle.ts';
 import { uuidOf } from '../../../base/random/random.ts';
+import type { IronCoreCollaborators } from './collaborators.ts';
 
 /** Writes at once, so that one that hangs holds up no other. Decisions are made one after the other all the same. */
 const WRITES_AT_ONCE = 10;
@@ -76,7 +76,7 @@ export function ironCoreLifecycle(operator: Operator): Controller {
   const ofMachines = eventsAbout(ironCoreMachines, recorder);
   const eviction = new Eviction({ machines, pools, reader, writer, recorder: ofMachines });
   const ofClasses = eventsAbout(ironCoreMachineClasses, recorder);
-  const life = new ClassLife({ classes, machines, reader, writer, recorder: ofClasses });
+  const life = new ClassLife({ classes, machines, reader, writer, classRecorder: ofClasses });
   const reconcilers = { pool: health, machine: eviction, class: life };
   operator.onOutage(({ cluster, isOver }) => {
     if (cluster === CONTROL && isOver) health.forgive();
@@ -103,7 +103,7 @@ export function ironCoreServing(operator: Operator, open: OpenRuntimes): Control
   const identity = uuidOf(operator.random);
   // Short: Leases note many, and machines have one each.
   const claims = new PoolClaims({ process: identity.slice(0, PROCESS_LENGTH) });
-  const recorder = eventsAbout(ironCoreMachinePools, operator.recorder(MACHINE_EVENTS));
+  const poolRecorder = eventsAbout(ironCoreMachinePools, operator.recorder(MACHINE_EVENTS));
   const metrics = ironCoreMetrics(operator.registry);
   const known = {
     metrics,
@@ -112,7 +112,7 @@ export function ironCoreServing(operator: Operator, open: OpenRuntimes): Control
     poolUIDs: new PoolUIDs(),
     identity,
     claims,
-    rivals: new Rivals({ claims, recorder }),
+    rivals: new Rivals({ claims, poolRecorder }),
   };
   return [ironCorePoolsOf(operator, known), ironCoreMachinesOf(operator, known)];
 }
@@ -121,15 +121,10 @@ export function ironCoreServing(operator: Operator, open: OpenRuntimes): Control
 const PROCESS_LENGTH = 13;
 
 /** What those who serve pools know of them from each other. */
-interface PoolSources {
-  readonly metrics: IronCoreMetrics;
-  readonly runtimes: ReturnType<OpenRuntimes>;
+interface PoolSources extends Pick<IronCoreCollaborators, 'metrics' | 'runtimes' | 'poolUIDs' | 'claims' | 'rivals'> {
   readonly served: ServedPools;
-  readonly poolUIDs: PoolUIDs;
   /** Of this start of the process. */
   readonly identity: string;
-  readonly claims: PoolClaims;
-  readonly rivals: Rivals;
 }
 
 const POOL_EVENTS = 'ironcore-pools';
@@ -153,7 +148,7 @@ function ironCorePoolsOf(operator: Operator, known: PoolSources): Controller {
       reader,
       writer,
       clock,
-      uids: poolUIDs,
+      poolUIDs,
       // Of which one leads at a time: the Lease of each is in that namespace.
       family: `machinist-${config.clusters.namespace}`,
       identity,
@@ -161,7 +156,7 @@ function ironCorePoolsOf(operator: Operator, known: PoolSources): Controller {
     }),
     served,
     rivals,
-    recorder: eventsAbout(ironCoreMachinePools, operator.recorder(POOL_EVENTS)),
+    poolRecorder: eventsAbout(ironCoreMachinePools, operator.recorder(POOL_EVENTS)),
     metrics,
     writer,
     clock,
@@ -185,6 +180,7 @@ const MACHINE_PASSES = 20;
 function ironCoreMachinesOf(operator: Operator, known: PoolSources): Controller {
   const { served, poolUIDs, claims, rivals, metrics, runtimes } = known;
   const { caches, clock, log, reader } = operator;
+  const departures = new Departures();
   const { writer } = operator.under(IRONCORE_POOLS_LEASE);
   const cached = caches.of(IRONCORE_KINDS);
   const { downwardAPI, watchFilter } = operator.config.of(IRONCORE_FLAGS);
@@ -204,8 +200,11 @@ function ironCoreMachinesOf(operator: Operator, known: PoolSources): Controller 
     poolRecorder: eventsAbout(ironCoreMachinePools, recorder),
     runtimes,
     served,
+    poolUIDs,
     claims,
     rivals,
+    departures,
+    metrics,
     keptUses: new KeptUses(),
     sightings: new Sightings(),
     reader,
@@ -213,7 +212,6 @@ function ironCoreMachinesOf(operator: Operator, known: PoolSources): Controller 
     clock,
     log,
   };
-  const departures = new Departures();
   for (const machine of shared.machines.list()) departures.saw(machine);
   shared.machines.onChange((old, current) => departures.saw(current ?? old));
   operator.onSetBack(() => departures.clear());
@@ -222,17 +220,9 @@ function ironCoreMachinesOf(operator: Operator, known: PoolSources): Controller 
   const machines = new IronCoreMachineController({ ...shared, hurry });
   const relist = new Relist({
     ...shared,
-    poolUIDs,
-    departures,
-    metrics,
-    kept: new KeptMachines({ ...shared, metrics, recorder: shared.poolRecorder }),
-    leftClaims: new LeftClaims({
-      ...shared,
-      departures,
-      metrics,
-      held: new HeldClaims({ ...shared, recorder: shared.poolRecorder }),
-    }),
-    events: new RuntimeEvents({ ...shared, machineOf: (machine) => cachedMachineOf(shared.machines, machine) }),
+    kept: new KeptMachines(shared),
+    leftClaims: new LeftClaims({ ...shared, held: new HeldClaims(shared) }),
+    events: new RuntimeEvents(shared),
     wake: (key) => wake(ironCoreQueueKeyOf('machine', key)),
   });
   const reconcilers = { machine: machines, pool: relist };
@@ -255,7 +245,7 @@ function ironCoreMachinesOf(operator: Operator, known: PoolSources): Controller 
     watches: [
       (queue) => {
         wake = (queueKey) => queue.add(queueKey);
-        wakeIronCoreMachines({ ...shared, served: new Set(runtimes.keys()) }, queue);
+        wakeIronCoreMachines(shared, new Set(runtimes.keys()), queue);
         served.onBegin((pool) => {
           queue.add(ironCoreQueueKeyOf('pool', pool));
           for (const machine of shared.machines.byIndex('pool', pool))

@@ -78,13 +78,13 @@ beforeEach(() => {
   served = new ServedPools();
   events = [];
   other = undefined;
-  const recorder = {
+  const poolRecorder = {
     event: ({ reason, message }: { reason: string; message: string }) => void events.push(`${reason}: ${message}`),
   };
   const metrics = ironCoreMetrics(new Registry());
   runtimes = new Map([['p', runtime]]);
   providerIDs = new Map();
-  const told = { served, recorder, metrics };
+  const told = { served, poolRecorder, metrics };
   controller = new IronCorePoolController({
     ...told,
     runtimes,

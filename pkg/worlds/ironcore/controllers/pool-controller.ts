@@ -1,21 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import type { IronCoreMachine } from '../api/machine.ts';
-import type { IronCoreMachineClass } from '../api/machine-class.ts';
 import { POOL_LEASE_NAMESPACE, type IronCoreMachinePool, type IronCoreMachinePoolStatus } from '../api/machine-pool.ts';
 import { isBeingDeleted, refOf } from '../../../apis/meta.ts';
-import type { Informer } from '../../../kube/cache/lister.ts';
-import type { Clock } from '../../../base/clock/clock.ts';
-import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
 import type { PoolRuntime } from '../runtime/gated-runtime.ts';
 import { RuntimeError } from '../runtime/error.ts';
-import type { Writer } from '../../../kube/client/client.ts';
 import { ApiError, ignoreAlreadyExists, ignoreNotFound } from '../../../kube/client/errors.ts';
 import { replacing } from '../../../kube/client/merge-change.ts';
 import { statusPatch } from '../../../kube/client/patch.ts';
 import { ironCoreMachinePools } from '../api/resources.ts';
 import { isEqualInGo } from '../../../kube/client/zero-values.ts';
-import type { IronCoreMetrics } from './metrics.ts';
 import { requeue, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
 import type { Queue } from '../../../work/workqueue/queue.ts';
 import { CLAIMED_BY_ANOTHER, type Rivals } from './machine/rivals.ts';
@@ -23,22 +16,17 @@ import type { PoolLeases } from './pool-lease.ts';
 import { poolStatus, type Probe } from './pool-status.ts';
 import { LEASE_SECONDS } from './pool-tenure.ts';
 import type { ServedPools } from './served-pools.ts';
+import type { IronCoreCollaborators } from './collaborators.ts';
 
-export interface PoolControllerDeps {
+type Shared = 'pools' | 'classes' | 'machines' | 'poolRecorder' | 'metrics' | 'writer' | 'clock';
+
+interface Deps extends Pick<IronCoreCollaborators, Shared> {
   readonly runtimes: ReadonlyMap<string, Pick<PoolRuntime, 'classes' | 'address'>>;
   /** Of MachinePools that are made here, by name. */
   readonly providerIDs: ReadonlyMap<string, string>;
-  readonly pools: Informer<IronCoreMachinePool>;
-  readonly classes: Informer<IronCoreMachineClass>;
-  /** Indexes: `pool`. */
-  readonly machines: Informer<IronCoreMachine>;
   readonly leases: Pick<PoolLeases, 'renew'>;
   readonly served: Pick<ServedPools, 'has' | 'set'>;
   readonly rivals: Pick<Rivals, 'whyNot'>;
-  readonly recorder: ObjectEvents<IronCoreMachinePool>;
-  readonly metrics: Pick<IronCoreMetrics, 'served'>;
-  readonly writer: Pick<Writer, 'create' | 'patch'>;
-  readonly clock: Clock;
 }
 
 interface Heartbeat {
@@ -57,7 +45,7 @@ const HEARTBEAT_MS = 10_000;
  * and how many Machines of each fit. Labels, taints and all else of the object are the administrator's.
  */
 export class IronCorePoolController {
-  readonly #deps: PoolControllerDeps;
+  readonly #deps: Deps;
   readonly #created = new Set<string>();
   /** UIDs of pools of which it was told that they share a runtime. */
   readonly #reportedShared = new Set<string>();
@@ -65,7 +53,7 @@ export class IronCorePoolController {
   readonly #reportedID = new Set<string>();
   readonly #heartbeats = new Map<string, Heartbeat>();
 
-  constructor(deps: PoolControllerDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 
@@ -144,12 +132,12 @@ export class IronCorePoolController {
     const message =
       `Its Lease in namespace ${POOL_LEASE_NAMESPACE} cannot be renewed: ${why}. The pool is not managed until it can be: apply ` +
       'deploy/rbac/ironcore-pools.yaml';
-    this.#deps.recorder.event({ object: pool, type: 'Warning', reason: 'LeaseNotRenewed', message });
+    this.#deps.poolRecorder.event({ object: pool, type: 'Warning', reason: 'LeaseNotRenewed', message });
   }
 
   /** `other`: who else serves it. */
   #serve(name: string, pool: IronCoreMachinePool | undefined, other: string | undefined): void {
-    const { served, recorder, metrics } = this.#deps;
+    const { served, poolRecorder, metrics } = this.#deps;
     served.set(name, other === undefined);
     metrics.served.set({ pool: name }, other === undefined ? 1 : 0);
     if (pool !== undefined) {
@@ -160,12 +148,12 @@ export class IronCorePoolController {
     const message =
       `Another process serves the pool: its Lease in namespace ${POOL_LEASE_NAMESPACE} is renewed by ${other}, such as a machinepoollet of ` +
       'IronCore. The pool is not managed here until that ends: stop that process, or remove --ironcore-pool from this one';
-    recorder.event({ object: pool, type: 'Warning', reason: 'ServedByAnother', message });
+    poolRecorder.event({ object: pool, type: 'Warning', reason: 'ServedByAnother', message });
   }
 
   /** Of two pools with one runtime each counts all of its places. Once for each MachinePool. */
   #reportSharedRuntime(pool: IronCoreMachinePool): void {
-    const { runtimes, recorder } = this.#deps;
+    const { runtimes, poolRecorder } = this.#deps;
     const { name, uid } = pool.metadata;
     const address = runtimes.get(name)?.address;
     const others = [...runtimes].filter(([one, runtime]) => one !== name && runtime.address === address);
@@ -174,12 +162,12 @@ export class IronCorePoolController {
     const message =
       `--ironcore-pool assigns the runtime at ${address} to MachinePools ${[name, ...others.map(([one]) => one)].toSorted().join(', ')}: each counts the ` +
       'full capacity, so that more machines may be placed than fit. Use a separate runtime for each pool';
-    recorder.event({ object: pool, type: 'Warning', reason: 'SharedRuntime', message });
+    poolRecorder.event({ object: pool, type: 'Warning', reason: 'SharedRuntime', message });
   }
 
   /** One that was there before keeps what it has. Once for each MachinePool. */
   #reportProviderID(pool: IronCoreMachinePool): void {
-    const { providerIDs, recorder } = this.#deps;
+    const { providerIDs, poolRecorder } = this.#deps;
     const { name, uid } = pool.metadata;
     const wanted = providerIDs.get(name);
     const { providerID = '' } = pool.spec ?? {};
@@ -189,7 +177,7 @@ export class IronCorePoolController {
       providerID === ''
         ? `spec.providerID is not set because the MachinePool already existed: set it to ${wanted}, the value of --ironcore-pool-provider-id`
         : `spec.providerID is ${providerID} and cannot be changed; --ironcore-pool-provider-id is ${wanted}: correct the flag`;
-    recorder.event({ object: pool, type: 'Warning', reason: 'ProviderIDDiffers', message });
+    poolRecorder.event({ object: pool, type: 'Warning', reason: 'ProviderIDDiffers', message });
   }
 
   async #create(name: string, signal: AbortSignal): Promise<void> {

@@ -1,9 +1,6 @@
 import { POOL_LEASE_NAMESPACE, readyCondition, type IronCoreMachinePool } from '../api/machine-pool.ts';
 import { isBeingDeleted, refOf } from '../../../apis/meta.ts';
 import type { Lease } from '../../../apis/wire.ts';
-import type { Lister } from '../../../kube/cache/lister.ts';
-import { type Clock } from '../../../base/clock/clock.ts';
-import type { Reader, Writer } from '../../../kube/client/client.ts';
 import { ignoreNotFound } from '../../../kube/client/errors.ts';
 import { statusPatch } from '../../../kube/client/patch.ts';
 import { leases } from '../../../kube/client/resource.ts';
@@ -11,22 +8,16 @@ import { ironCoreMachinePools } from '../api/resources.ts';
 import { dated, withCondition } from '../../../work/reconcile/conditions.ts';
 import { requeue, stop, type StepResult } from '../../../work/reconcile/result.ts';
 import { listenTo, LONGEST_SILENCE_MS, type PoolSilence } from './pool-silence.ts';
+import type { IronCoreCollaborators } from './collaborators.ts';
 
-export interface PoolHealthDeps {
-  readonly pools: Lister<IronCoreMachinePool>;
-  /** Of POOL_LEASE_NAMESPACE. */
-  readonly poolLeases: Lister<Lease>;
-  readonly reader: Pick<Reader, 'get'>;
-  readonly writer: Pick<Writer, 'patch'>;
-  readonly clock: Clock;
-}
+type Deps = Pick<IronCoreCollaborators, 'pools' | 'poolLeases' | 'reader' | 'writer' | 'clock'>;
 
 /** Says of a pool that nobody looks after that nothing is known of it: nothing is placed there then, and what is there stays. */
 export class PoolHealth {
-  readonly #deps: PoolHealthDeps;
+  readonly #deps: Deps;
   readonly #silences = new Map<string, PoolSilence>();
 
-  constructor(deps: PoolHealthDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 

@@ -22,11 +22,11 @@ function world(before: Lease | undefined) {
   const client = new MemoryClient();
   if (before !== undefined) client.put(leases, before);
   const clock = new FakeClock();
-  const uids = new PoolUIDs();
+  const poolUIDs = new PoolUIDs();
   const claims = new PoolClaims({ process: 'me' });
-  const deps = { reader: client, writer: client, clock, uids, claims, family: 'family', identity: 'me' };
+  const deps = { reader: client, writer: client, clock, poolUIDs, claims, family: 'family', identity: 'me' };
   const pools = new PoolLeases(deps);
-  return { client, clock, uids, claims, renew: async (uid?: string) => await pools.renew('p', uid, never) };
+  return { client, clock, poolUIDs, claims, renew: async (uid?: string) => await pools.renew('p', uid, never) };
 }
 
 test.each([
@@ -122,9 +122,9 @@ describe('the UID of the MachinePool', () => {
     await it.renew('new');
 
     expect(await noteOf(it)).toBe(note);
-    expect(it.uids.of('p')).toEqual(known);
+    expect(it.poolUIDs.of('p')).toEqual(known);
     await it.renew('new');
-    expect(it.uids.of('p')).toEqual(note.split(' ').slice(1));
+    expect(it.poolUIDs.of('p')).toEqual(note.split(' ').slice(1));
   });
 
   test('is not noted of one that is not there, nor with a Lease that is taken by somebody else', async () => {
@@ -134,8 +134,8 @@ describe('the UID of the MachinePool', () => {
     await gone.renew();
     await foreign.renew('new');
 
-    expect([await noteOf(gone), gone.uids.of('p')]).toEqual(['u old', ['old']]);
-    expect([await noteOf(foreign), foreign.uids.of('p')]).toEqual(['u old', []]);
+    expect([await noteOf(gone), gone.poolUIDs.of('p')]).toEqual(['u old', ['old']]);
+    expect([await noteOf(foreign), foreign.poolUIDs.of('p')]).toEqual(['u old', []]);
   });
 
   test('is the last of fifty', async () => {
@@ -144,7 +144,11 @@ describe('the UID of the MachinePool', () => {
     await it.renew('new');
     await it.renew('new');
 
-    expect([it.uids.of('p').length, it.uids.of('p')[0], it.uids.of('p').at(-1)]).toEqual([50, 'old-1', 'new']);
+    expect([it.poolUIDs.of('p').length, it.poolUIDs.of('p')[0], it.poolUIDs.of('p').at(-1)]).toEqual([
+      50,
+      'old-1',
+      'new',
+    ]);
   });
 });
 

@@ -1,21 +1,16 @@
 import { POOL_LEASE_NAMESPACE } from '../api/machine-pool.ts';
 import type { Lease } from '../../../apis/wire.ts';
-import { toMicroTimestamp, type Clock } from '../../../base/clock/clock.ts';
-import type { Reader, Writer } from '../../../kube/client/client.ts';
+import { toMicroTimestamp } from '../../../base/clock/clock.ts';
 import { ignoreNotFound } from '../../../kube/client/errors.ts';
 import { mergePatch, mergePatchIfUnchanged } from '../../../kube/client/patch.ts';
 import { leases } from '../../../kube/client/resource.ts';
 import { POOL_CLAIMS_ANNOTATION, POOL_UIDS_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
-import { claimsNote, recordedClaims, type PoolClaims } from './pool-claims.ts';
-import { recordedPoolUIDs, poolUIDsNote, type PoolUIDs } from './pool-uids.ts';
+import { claimsNote, recordedClaims } from './pool-claims.ts';
+import { recordedPoolUIDs, poolUIDsNote } from './pool-uids.ts';
 import { LEASE_SECONDS, tenureOf, type ForeignTenure } from './pool-tenure.ts';
+import type { IronCoreCollaborators } from './collaborators.ts';
 
-export interface PoolLeaseDeps {
-  readonly reader: Pick<Reader, 'get'>;
-  readonly writer: Pick<Writer, 'create' | 'patch'>;
-  readonly clock: Clock;
-  readonly uids: Pick<PoolUIDs, 'noted'>;
-  readonly claims: Pick<PoolClaims, 'next' | 'noted'>;
+interface Deps extends Pick<IronCoreCollaborators, 'reader' | 'writer' | 'clock' | 'claims' | 'poolUIDs'> {
   /** Of all processes of which one leads at a time. */
   readonly family: string;
   /** Different for each start of the process. */
@@ -24,11 +19,11 @@ export interface PoolLeaseDeps {
 
 /** Shows by Leases that pools are looked after, also while their runtimes do not answer. Nobody leads by them. */
 export class PoolLeases {
-  readonly #deps: PoolLeaseDeps;
+  readonly #deps: Deps;
   readonly #foreign = new Map<string, ForeignTenure>();
   readonly #held = new Set<string>();
 
-  constructor(deps: PoolLeaseDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 
@@ -37,7 +32,7 @@ export class PoolLeases {
    * done, and with its holder when somebody else renews it: then it is left to them. Throws ApiError.
    */
   async renew(pool: string, uid: string | undefined, signal: AbortSignal): Promise<string | undefined> {
-    const { reader, writer, clock, uids, claims, family, identity } = this.#deps;
+    const { reader, writer, clock, poolUIDs, claims, family, identity } = this.#deps;
     const ref = { namespace: POOL_LEASE_NAMESPACE, name: pool };
     const found = await reader.get(leases, ref, { signal }).catch(ignoreNotFound);
     const ours = `${pool}_${family}_`;
@@ -65,7 +60,7 @@ export class PoolLeases {
       const note = mergePatch<Lease>(made, { metadata: { annotations } });
       const noted = await writer.patch('change', leases, ref, note, { signal }).catch(ignoreNotFound);
       if (noted !== undefined) claims.noted(pool, known);
-      if (uid !== undefined) uids.noted(pool, [uid]);
+      if (uid !== undefined) poolUIDs.noted(pool, [uid]);
       return undefined;
     }
     const isSame = found.spec?.holderIdentity === holderIdentity;
@@ -80,7 +75,7 @@ export class PoolLeases {
     const patch = isSame ? mergePatch<Lease>(found, change) : mergePatchIfUnchanged<Lease>(found, change);
     const renewed = await writer.patch('change', leases, ref, patch, { signal }).catch(ignoreNotFound);
     if (renewed !== undefined) claims.noted(pool, known);
-    uids.noted(pool, recordedPoolUIDs(found));
+    poolUIDs.noted(pool, recordedPoolUIDs(found));
     return undefined;
   }
 }

@@ -7,7 +7,7 @@ import type { IronCoreMachinePool, IronCoreMachinePoolStatus } from '../api/mach
 import { IRONCORE_MACHINE_INDEXES } from './indexes.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import type { Patch } from '../../../kube/client/patch.ts';
-import { Scheduler, type SchedulerDeps } from './scheduler.ts';
+import { Scheduler } from './scheduler.ts';
 
 const NOW = '2026-01-01T00:00:00Z';
 const never = new AbortController().signal;
@@ -81,7 +81,7 @@ class World {
         event: ({ object, reason, message }: { object: IronCoreMachine; reason: string; message: string }) =>
           this.events.push(`${object.metadata.name} ${reason}: ${message}`),
       },
-    } as unknown as SchedulerDeps;
+    } as unknown as ConstructorParameters<typeof Scheduler>[0];
     this.scheduler = new Scheduler(deps);
     this.scheduler.watch({ add: (key) => void this.woken.push(key), addAfter: () => undefined });
   }

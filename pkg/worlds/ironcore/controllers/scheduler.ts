@@ -3,11 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { IronCoreMachine } from '../api/machine.ts';
 import { readyCondition, type IronCoreMachinePool } from '../api/machine-pool.ts';
 import { isBeingDeleted, keyOf, refOf } from '../../../apis/meta.ts';
-import type { Informer } from '../../../kube/cache/lister.ts';
-import type { Clock } from '../../../base/clock/clock.ts';
-import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
 import { ANY_CLASS } from './indexes.ts';
-import type { Writer } from '../../../kube/client/client.ts';
 import {
   ApiError,
   ignoreNotFound,
@@ -29,15 +25,9 @@ import {
   withScheduled,
   type ScheduledConditionValue,
 } from './scheduled-condition.ts';
+import type { IronCoreCollaborators } from './collaborators.ts';
 
-export interface SchedulerDeps {
-  /** Of all namespaces; indexes: IRONCORE_MACHINE_INDEXES. */
-  readonly machines: Informer<IronCoreMachine>;
-  readonly pools: Informer<IronCoreMachinePool>;
-  readonly writer: Pick<Writer, 'patch'>;
-  readonly recorder: ObjectEvents<IronCoreMachine>;
-  readonly clock: Clock;
-}
+type Deps = Pick<IronCoreCollaborators, 'machines' | 'pools' | 'writer' | 'recorder' | 'clock'>;
 
 /** A Machine that waits is looked at again at the latest after this. */
 const RECHECK_MS = 60_000;
@@ -53,10 +43,10 @@ const RECHECK_MS = 60_000;
  * | has no answer, or is late | stays taken; the same pool is written again until the Machine shows it, or a later version   |
  */
 export class Scheduler {
-  readonly #deps: SchedulerDeps;
+  readonly #deps: Deps;
   readonly #taken = new PlacesTaken();
 
-  constructor(deps: SchedulerDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 

@@ -1,21 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import type { IronCoreMachine } from '../api/machine.ts';
-import type { IronCoreMachineClass } from '../api/machine-class.ts';
-import type { IronCoreMachinePool } from '../api/machine-pool.ts';
 import { keyOf } from '../../../apis/meta.ts';
-import type { Lease } from '../../../apis/wire.ts';
-import type { Informer } from '../../../kube/cache/lister.ts';
 import type { Queue } from '../../../work/workqueue/queue.ts';
 import { lifecycleKeyOf } from './lifecycle-keys.ts';
+import type { IronCoreCollaborators } from './collaborators.ts';
 
-interface Watched {
-  /** Indexes: `pool`. */
-  readonly machines: Informer<IronCoreMachine>;
-  readonly pools: Informer<IronCoreMachinePool>;
-  readonly classes: Informer<IronCoreMachineClass>;
-  readonly poolLeases: Informer<Lease>;
-}
+type Watched = Pick<IronCoreCollaborators, 'machines' | 'pools' | 'classes' | 'poolLeases'>;
 
 /** Enqueues pools that show something, classes that change or lose a Machine, and Machines that a taint may drive out. */
 export function wakeLifecycle({ machines, pools, classes, poolLeases }: Watched, queue: Queue): void {

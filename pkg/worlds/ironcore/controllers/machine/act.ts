@@ -3,10 +3,10 @@ import { ignoreNotFound } from '../../../../kube/client/errors.ts';
 import { requeue, stop, type StepResult } from '../../../../work/reconcile/result.ts';
 import { createMachine, type CreationDeps } from './create-machine.ts';
 import { decideMachine } from './decision.ts';
-import { deleteMachines, type DeletionDeps } from './delete-machines.ts';
+import { deleteRuntimeMachines, type DeletionDeps } from './delete-machines.ts';
 import { keepMachine, type KeepingDeps } from './keep-machine.ts';
 import { downwardOf } from './keys.ts';
-import type { Collaborators, MachinePass, MachineStep } from './machine-pass.ts';
+import type { PassCollaborators, IronCorePass, IronCoreStep } from './machine-pass.ts';
 import { desiredOf, NOTHING } from './needs.ts';
 import { RECHECK_MS } from './rechecks.ts';
 import type { SurroundingsDeps } from './surroundings.ts';
@@ -16,10 +16,10 @@ type Deps = SurroundingsDeps &
   CreationDeps &
   KeepingDeps &
   DeletionDeps &
-  Pick<Collaborators, 'runtimeClasses' | 'claims' | 'finalizer'>;
+  Pick<PassCollaborators, 'runtimeClasses' | 'claims' | 'finalizer'>;
 
 /** Claims what the Machine uses, decides on one thing, and does it. */
-export const act = (deps: Deps): MachineStep => ({
+export const act = (deps: Deps): IronCoreStep => ({
   name: 'act',
   async run(pass) {
     const { downwardAPI, claiming, uncertainty, claims, waiting, reports } = deps;
@@ -54,7 +54,7 @@ export const act = (deps: Deps): MachineStep => ({
       case 'keep':
         return await keepMachine(deps, pass, decision);
       case 'delete':
-        return await deleteMachines(deps, pass, decision);
+        return await deleteRuntimeMachines(deps, pass, decision);
       case 'finish':
         return await finish(deps, pass);
     }
@@ -64,7 +64,7 @@ export const act = (deps: Deps): MachineStep => ({
 /** Nothing is left at the runtime: what was used is free again, and the Machine may go. */
 async function finish(
   { claiming, finalizer, uncertainty, rechecks }: Deps,
-  { observed, signal }: MachinePass,
+  { observed, signal }: IronCorePass,
 ): Promise<StepResult> {
   const { uid } = observed.metadata;
   await claiming.releaseAll(observed, signal);

@@ -1,5 +1,4 @@
 import { networkInterfaceNameOf, type IronCoreMachine } from '../../api/machine.ts';
-import type { IronCoreMachineClass } from '../../api/machine-class.ts';
 import type { IronCoreNetworkInterface } from '../../api/network-interface.ts';
 import type { OwnedReference } from '../../api/reference.ts';
 import type { IronCoreVolume } from '../../api/volume.ts';
@@ -13,24 +12,17 @@ import { mergePatchIfUnchanged } from '../../../../kube/client/patch.ts';
 import type { Resource } from '../../../../apis/resource.ts';
 import { ironCoreNetworkInterfaces, ironCoreVolumes } from '../../api/resources.ts';
 import { claimBy, networkInterfaceClaims, volumeClaims, type Claimable, type ResourceClaims } from './claims.ts';
-import type { Reports } from './reports.ts';
+import type { PassCollaborators } from './machine-pass.ts';
 
 export type Used = IronCoreVolume | IronCoreNetworkInterface;
 
-export interface ClaimingDeps {
-  readonly classes: Lister<IronCoreMachineClass>;
-  /** Indexes of both: `user`, the UIDs of the Machines that have claimed them or that they were made for. */
-  readonly volumes: Lister<IronCoreVolume>;
-  readonly networkInterfaces: Lister<IronCoreNetworkInterface>;
-  readonly writer: Pick<Writer, 'create' | 'patch' | 'delete'>;
-  readonly reports: Pick<Reports, 'event' | 'refused'>;
-}
+type Deps = Pick<PassCollaborators, 'classes' | 'volumes' | 'networkInterfaces' | 'writer' | 'reports'>;
 
 /** Claims of Machines on Volumes and NetworkInterfaces: what claims.ts decides on is done, and none is lost to another who wants it too. */
 export class Claiming {
-  readonly #deps: ClaimingDeps;
+  readonly #deps: Deps;
 
-  constructor(deps: ClaimingDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 

@@ -13,15 +13,15 @@ import { ApiError, ignoreNotFound } from '../../../../kube/client/errors.ts';
 import { mergePatch } from '../../../../kube/client/patch.ts';
 import { ironCoreMachines } from '../../api/resources.ts';
 import { requeue, type StepResult } from '../../../../work/reconcile/result.ts';
-import type { Collaborators, MachinePass } from './machine-pass.ts';
+import type { PassCollaborators, IronCorePass } from './machine-pass.ts';
 import { recipientOf } from './missing-machines.ts';
 
-export type CreationDeps = Pick<Collaborators, 'writer' | 'clock' | 'reports' | 'uncertainty' | 'hurry'>;
+export type CreationDeps = Pick<PassCollaborators, 'writer' | 'clock' | 'reports' | 'uncertainty' | 'hurry'>;
 
 /** Has the runtime create a machine. That it was sent, and to whom, is written before. */
 export async function createMachine(
   deps: CreationDeps,
-  { observed, poolName, runtime, signal }: MachinePass,
+  { observed, poolName, runtime, signal }: IronCorePass,
   machine: DesiredRuntimeMachine,
 ): Promise<StepResult> {
   const { reports, uncertainty, hurry } = deps;

@@ -4,19 +4,19 @@ import type { RuntimeMachine } from '../../runtime/runtime.ts';
 import { requeue, type StepResult } from '../../../../work/reconcile/result.ts';
 import { deleteRuntimeMachine } from './carry-out.ts';
 import type { MachineDecision } from './decision.ts';
-import type { Collaborators, MachinePass } from './machine-pass.ts';
+import type { PassCollaborators, IronCorePass } from './machine-pass.ts';
 import { RECHECK_MS, SOON_MS } from './rechecks.ts';
 import { runtimeStateName } from './status.ts';
 
 export type DeletionDeps = Pick<
-  Collaborators,
+  PassCollaborators,
   'reports' | 'missing' | 'deletionNotes' | 'sightings' | 'uncertainty' | 'hurry'
 >;
 
 /** Has the runtime delete the machines of a Machine that is being deleted. That it was sent is written before. */
-export async function deleteMachines(
+export async function deleteRuntimeMachines(
   deps: DeletionDeps,
-  pass: MachinePass,
+  pass: IronCorePass,
   { left, ids }: MachineDecision & { readonly kind: 'delete' },
 ): Promise<StepResult> {
   const { reports, missing, deletionNotes, sightings, uncertainty, hurry } = deps;
@@ -50,7 +50,7 @@ export async function deleteMachines(
 /** The runtime has not accepted that the machine goes. */
 async function takeBack(
   { deletionNotes, reports }: DeletionDeps,
-  { observed, poolName, signal }: MachinePass,
+  { observed, poolName, signal }: IronCorePass,
   shown: RuntimeMachine | undefined,
   err: unknown,
 ): Promise<void> {

@@ -1,21 +1,15 @@
 import type { IronCoreMachine } from '../../api/machine.ts';
 import { DELETION_SENT_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
 import { keyOf, refOf } from '../../../../apis/meta.ts';
-import type { Lister } from '../../../../kube/cache/lister.ts';
 import { GateClosedError } from '../../../../kube/gate/gate.ts';
 import { RuntimeError } from '../../runtime/error.ts';
-import type { Writer } from '../../../../kube/client/client.ts';
 import { ApiError, ignoreNotFound } from '../../../../kube/client/errors.ts';
 import { mergePatch } from '../../../../kube/client/patch.ts';
 import { ironCoreMachines } from '../../api/resources.ts';
 import { deletionNoteOf, deletionNoteText, type DeletionNote } from './deletion-note.ts';
-import type { MissingMachines } from './missing-machines.ts';
+import type { PassCollaborators } from './machine-pass.ts';
 
-interface Deps {
-  readonly machines: Lister<IronCoreMachine>;
-  readonly writer: Pick<Writer, 'patch'>;
-  readonly missing: Pick<MissingMachines, 'deletion' | 'deletionOf'>;
-}
+type Deps = Pick<PassCollaborators, 'machines' | 'writer' | 'missing'>;
 
 /** Writes on Machines what is known of the deletion of their machines, for whoever comes after this process. */
 export class DeletionNotes {

@@ -3,7 +3,7 @@ import { CREATION_SENT_ANNOTATION, CREATION_SENT_TO_ANNOTATION } from '../../../
 import { isBeingDeleted } from '../../../../apis/meta.ts';
 import { fromTimestamp } from '../../../../base/clock/clock.ts';
 import { next } from '../../../../work/reconcile/result.ts';
-import type { Collaborators, MachineStep } from './machine-pass.ts';
+import type { PassCollaborators, IronCoreStep } from './machine-pass.ts';
 import { recipientOf } from './missing-machines.ts';
 import { runtimeIDOf } from './runtime-id.ts';
 import type { DeletionIntent } from './uncertainty.ts';
@@ -13,7 +13,7 @@ export const rightRuntime = ({
   missing,
   rechecks,
   waiting,
-}: Pick<Collaborators, 'missing' | 'rechecks' | 'waiting'>): MachineStep => ({
+}: Pick<PassCollaborators, 'missing' | 'rechecks' | 'waiting'>): IronCoreStep => ({
   name: 'right-runtime',
   async run(pass) {
     const { observed, poolName, runtime, existing, answering, signal } = pass;
@@ -31,7 +31,7 @@ export const rightRuntime = ({
 });
 
 type CertaintyDeps = Pick<
-  Collaborators,
+  PassCollaborators,
   'missing' | 'rechecks' | 'waiting' | 'uncertainty' | 'deletionNotes' | 'sightings'
 >;
 
@@ -39,7 +39,7 @@ type CertaintyDeps = Pick<
  * Finds out whether it is certain what there is, and notes what is known of a deletion. Does nothing while the runtime shows too few of the
  * pool's machines to be believed: before anything is given back, made anew, or ended.
  */
-export const certainty = (deps: CertaintyDeps): MachineStep => ({
+export const certainty = (deps: CertaintyDeps): IronCoreStep => ({
   name: 'certainty',
   async run(pass) {
     const { missing, rechecks, waiting, uncertainty, deletionNotes } = deps;

@@ -11,11 +11,11 @@ const { signal } = new AbortController();
 function world(status: IronCoreMachinePoolStatus = {}) {
   const client = new MemoryClient();
   const events: string[] = [];
-  const recorder = {
+  const poolRecorder = {
     event: ({ reason, message }: { readonly reason: string; readonly message: string }) =>
       void events.push(`${reason}: ${message}`),
   };
-  const held = new HeldClaims({ writer: client, recorder, clock: new FakeClock(), log: silentLogger });
+  const held = new HeldClaims({ writer: client, poolRecorder, clock: new FakeClock(), log: silentLogger });
   const pool: IronCoreMachinePool = {
     metadata: { name: 'p', uid: 'u', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' },
     status,

@@ -1,20 +1,12 @@
 import type { IronCoreMachinePool } from '../../api/machine-pool.ts';
 import { GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
 import { keyOf, type KubeObject } from '../../../../apis/meta.ts';
-import type { Clock } from '../../../../base/clock/clock.ts';
-import type { ObjectEvents } from '../../../../kube/events/event-sink.ts';
-import type { Writer } from '../../../../kube/client/client.ts';
-import type { Logger } from '../../../../base/log/logger.ts';
 import { conditionOf } from '../../../../work/reconcile/conditions.ts';
 import { giveUpHint, releaseOf, type Annotated } from '../../../../controllers/vms/orphan-release.ts';
 import { markPoolNotServed, hasCondition, writePoolCondition, type PoolConditionValue } from './pool-condition.ts';
+import type { IronCoreCollaborators } from '../collaborators.ts';
 
-export interface HeldClaimsDeps {
-  readonly writer: Pick<Writer, 'patch'>;
-  readonly recorder: ObjectEvents<IronCoreMachinePool>;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
+type Deps = Pick<IronCoreCollaborators, 'writer' | 'poolRecorder' | 'clock' | 'log'>;
 
 /** Type of the condition of a MachinePool, and reason of the Event about it. */
 const HELD = 'ClaimsHeld';
@@ -40,15 +32,15 @@ const RESOURCES = {
 
 /** Tells of Volumes and NetworkInterfaces that stay claimed by Machines that are gone: condition and Event of the MachinePool, log. */
 export class HeldClaims {
-  readonly #deps: HeldClaimsDeps;
+  readonly #deps: Deps;
 
-  constructor(deps: HeldClaimsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 
   /** Writes what has changed. Throws ApiError. */
   async report(pool: IronCoreMachinePool, held: readonly HeldClaim[], signal: AbortSignal): Promise<void> {
-    const { writer, recorder, clock, log } = this.#deps;
+    const { writer, poolRecorder, clock, log } = this.#deps;
     const isHeld = held.length > 0;
     if (!isHeld && conditionOf(pool.status?.conditions, HELD) === undefined) return;
     const nowMs = clock.now();
@@ -76,7 +68,7 @@ export class HeldClaims {
       log.warn({ pool: name, count: held.length, named }, 'kept claims of deleted machines');
       // Without numbers and names, so that equal ones are one Event.
       const message = `${WHY}. The condition of the same name lists them, and shows how to give up a single one.${hint}`;
-      recorder.event({ object: pool, type: 'Warning', reason: HELD, message });
+      poolRecorder.event({ object: pool, type: 'Warning', reason: HELD, message });
     }
     await writePoolCondition(writer, pool, said, nowMs, signal);
   }

@@ -10,16 +10,16 @@ import { requeue, stop, type StepResult } from '../../../../work/reconcile/resul
 import { carryOut, deleteRuntimeMachine } from './carry-out.ts';
 import type { MachineDecision, RuntimeChange } from './decision.ts';
 import { RUNTIME_GENERATION } from './keys.ts';
-import type { Collaborators, MachinePass } from './machine-pass.ts';
+import type { PassCollaborators, IronCorePass } from './machine-pass.ts';
 import { SOON_MS } from './rechecks.ts';
 import { isUpToDate } from './status.ts';
 
-export type KeepingDeps = Pick<Collaborators, 'reader' | 'reports' | 'claiming' | 'rechecks' | 'waiting' | 'hurry'>;
+export type KeepingDeps = Pick<PassCollaborators, 'reader' | 'reports' | 'claiming' | 'rechecks' | 'waiting' | 'hurry'>;
 
 /** Brings the machine in step with its Machine, deletes what there is twice of it, and shows how it is. */
 export async function keepMachine(
   deps: KeepingDeps,
-  pass: MachinePass,
+  pass: IronCorePass,
   decision: MachineDecision & { readonly kind: 'keep' },
 ): Promise<StepResult> {
   const { reports, claiming, rechecks, waiting, hurry } = deps;
@@ -57,7 +57,7 @@ export async function keepMachine(
  */
 async function carryOutAll(
   { reports }: KeepingDeps,
-  { observed, poolName, runtime, signal }: MachinePass,
+  { observed, poolName, runtime, signal }: IronCorePass,
   machine: RuntimeMachine,
   changes: readonly RuntimeChange[],
 ): Promise<RuntimeMachine> {
@@ -99,7 +99,7 @@ async function carryOutAll(
 /** A cache that is late would have what was just attached detached, and the machine deleted that has just taken the place of another. */
 async function isCurrentVersion(
   { reader }: KeepingDeps,
-  { observed, signal }: MachinePass,
+  { observed, signal }: IronCorePass,
   what: (machine: IronCoreMachine) => unknown,
 ): Promise<boolean> {
   const live = await reader.get(ironCoreMachines, refOf(observed), { signal }).catch(ignoreNotFound);

@@ -36,10 +36,10 @@ function world(status: IronCoreMachinePool['status'] = { conditions: [READY] }) 
   const events: string[] = [];
   const metrics = ironCoreMetrics(new Registry());
   const clock = new FakeClock();
-  const recorder = {
+  const poolRecorder = {
     event: (event: { reason: string; message: string }) => void events.push(`${event.reason}: ${event.message}`),
   };
-  const kept = new KeptMachines({ writer: client, recorder, metrics, clock, log: silentLogger });
+  const kept = new KeptMachines({ writer: client, poolRecorder, metrics, clock, log: silentLogger });
   const tell = async (verdict: Partial<Kept>, release: Parameters<KeptMachines['report']>[2] = 'none') =>
     await kept.report(pool, { kept: [], why: undefined, former: [], ...verdict }, release, signal);
   const leave = async () => await kept.leave(pool, signal);

@@ -1,25 +1,15 @@
 import type { IronCoreMachinePool } from '../../api/machine-pool.ts';
 import { keyOf } from '../../../../apis/meta.ts';
-import type { Clock } from '../../../../base/clock/clock.ts';
-import type { ObjectEvents } from '../../../../kube/events/event-sink.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
-import type { Writer } from '../../../../kube/client/client.ts';
-import type { Logger } from '../../../../base/log/logger.ts';
-import type { IronCoreMetrics } from '../metrics.ts';
 import { conditionOf } from '../../../../work/reconcile/conditions.ts';
 import { releaseHint, type Release } from '../../../../controllers/vms/orphan-release.ts';
 import { NAME_LABEL, MACHINE_NAMESPACE_LABEL } from './keys.ts';
 import { formerPoolHint } from './former-pools.ts';
 import type { KeptWhy, OwnerlessVerdict } from './ownerless.ts';
 import { markPoolNotServed, hasCondition, writePoolCondition, type PoolConditionValue } from './pool-condition.ts';
+import type { IronCoreCollaborators } from '../collaborators.ts';
 
-export interface KeptMachinesDeps {
-  readonly writer: Pick<Writer, 'patch'>;
-  readonly recorder: ObjectEvents<IronCoreMachinePool>;
-  readonly metrics: Pick<IronCoreMetrics, 'kept'>;
-  readonly clock: Clock;
-  readonly log: Logger;
-}
+type Deps = Pick<IronCoreCollaborators, 'writer' | 'poolRecorder' | 'metrics' | 'clock' | 'log'>;
 
 /** Type of the condition of a MachinePool, and reason of the Event about it. */
 const KEPT = 'MachinesKept';
@@ -40,15 +30,15 @@ const WHY: Readonly<Record<KeptWhy | 'FormerPool', string>> = {
 
 /** Tells of machines at the runtimes of pools that are kept although they have no Machine: condition and Event of the MachinePool, gauge, log. */
 export class KeptMachines {
-  readonly #deps: KeptMachinesDeps;
+  readonly #deps: Deps;
 
-  constructor(deps: KeptMachinesDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 
   /** Writes what has changed. Throws ApiError. */
   async report(pool: IronCoreMachinePool, verdict: Kept, release: Release, signal: AbortSignal): Promise<void> {
-    const { writer, recorder, metrics, clock, log } = this.#deps;
+    const { writer, poolRecorder, metrics, clock, log } = this.#deps;
     const { name } = pool.metadata;
     const former = verdict.former.toSorted(byName);
     const kept = [...verdict.kept, ...former].toSorted(byName);
@@ -69,7 +59,7 @@ export class KeptMachines {
       log.warn({ pool: name, count: kept.length, why, named }, 'kept machines that have no Machine');
       // Without numbers and names, so that equal ones are one Event.
       const message = `${WHY[why]}. They are kept; the condition of the same name lists them. ${hint}`;
-      recorder.event({ object: pool, type: 'Warning', reason: KEPT, message });
+      poolRecorder.event({ object: pool, type: 'Warning', reason: KEPT, message });
     }
     await writePoolCondition(writer, pool, said, clock.now(), signal);
   }

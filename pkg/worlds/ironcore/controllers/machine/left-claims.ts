@@ -1,43 +1,29 @@
-import type { IronCoreMachine } from '../../api/machine.ts';
-import type { IronCoreMachinePool } from '../../api/machine-pool.ts';
 import type { IronCoreNetworkInterface } from '../../api/network-interface.ts';
 import type { IronCoreVolume } from '../../api/volume.ts';
 import type { OwnedReference } from '../../api/reference.ts';
 import { GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
 import { keyBeside, keyOf } from '../../../../apis/meta.ts';
 import type { Lister } from '../../../../kube/cache/lister.ts';
-import type { Clock } from '../../../../base/clock/clock.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
-import type { Reader, Writer } from '../../../../kube/client/client.ts';
+import type { Writer } from '../../../../kube/client/client.ts';
 import { ignoreNotFound, isDenial, type ApiError } from '../../../../kube/client/errors.ts';
 import type { Resource } from '../../../../apis/resource.ts';
 import { ironCoreMachines, ironCoreNetworkInterfaces, ironCoreVolumes } from '../../api/resources.ts';
-import type { Logger } from '../../../../base/log/logger.ts';
-import type { IronCoreMetrics } from '../metrics.ts';
 import { releaseOf } from '../../../../controllers/vms/orphan-release.ts';
 import { resourceClaimantOf, releaseClaim, type Used } from './claiming.ts';
-import type { Departures } from './departures.ts';
 import type { HeldClaim, HeldClaims } from './held-claims.ts';
 import { volumeHandle } from './kept-uses.ts';
 import { UID_LABEL } from './keys.ts';
 import { OWNERLESS_MS } from './ownerless.ts';
-import type { Shown, Sightings } from './sightings.ts';
+import type { Shown } from './sightings.ts';
 import { CREATION_MS } from './uncertainty.ts';
+import type { IronCoreCollaborators } from '../collaborators.ts';
 
-export interface LeftClaimsDeps {
-  readonly machines: Lister<IronCoreMachine>;
-  /** Index of both: `claimedForPool`. */
-  readonly volumes: Lister<IronCoreVolume>;
-  readonly networkInterfaces: Lister<IronCoreNetworkInterface>;
-  readonly pools: Lister<IronCoreMachinePool>;
-  readonly departures: Pick<Departures, 'machineOf' | 'wentWithoutMachine'>;
-  readonly sightings: Pick<Sightings, 'vouchesFor'>;
+type Shared =
+  'machines' | 'pools' | 'volumes' | 'networkInterfaces' | 'reader' | 'writer' | 'metrics' | 'clock' | 'log';
+
+interface Deps extends Pick<IronCoreCollaborators, Shared | 'departures' | 'sightings'> {
   readonly held: Pick<HeldClaims, 'report' | 'leave'>;
-  readonly reader: Pick<Reader, 'get'>;
-  readonly writer: Pick<Writer, 'patch'>;
-  readonly metrics: Pick<IronCoreMetrics, 'claimsHeld'>;
-  readonly clock: Clock;
-  readonly log: Logger;
 }
 
 /**
@@ -50,11 +36,11 @@ export interface LeftClaimsDeps {
  * until somebody gives it up.
  */
 export class LeftClaims {
-  readonly #deps: LeftClaimsDeps;
+  readonly #deps: Deps;
   /** By pool: since when each claim has been of nobody, by the UIDs of the object and of the Machine. */
   readonly #sinceMs = new Map<string, ReadonlyMap<string, number>>();
 
-  constructor(deps: LeftClaimsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 

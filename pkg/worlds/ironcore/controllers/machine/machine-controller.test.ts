@@ -76,7 +76,7 @@ function world(
   keptUses.saw('p', []);
   const claims = new PoolClaims({ process: 'me' });
   claims.noted('p', new Map([['me', 1]]));
-  const rivals = new Rivals({ claims, recorder: { event: () => undefined } });
+  const rivals = new Rivals({ claims, poolRecorder: { event: () => undefined } });
   rivals.saw('p', pool, []);
   const refusals: Error[] = [];
   const deletions: Error[] = [];

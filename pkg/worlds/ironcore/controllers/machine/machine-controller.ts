@@ -1,56 +1,32 @@
 import type { IronCoreMachine } from '../../api/machine.ts';
-import type { IronCoreMachinePool } from '../../api/machine-pool.ts';
 import { isBeingDeleted } from '../../../../apis/meta.ts';
-import type { Lister } from '../../../../kube/cache/lister.ts';
 import { RuntimeError } from '../../runtime/error.ts';
-import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
 import { isDenial } from '../../../../kube/client/errors.ts';
 import { ironCoreMachines } from '../../api/resources.ts';
 import { Finalizer } from '../../../../work/reconcile/finalizer.ts';
 import { runSteps, stop, waitFor, type StepResult } from '../../../../work/reconcile/result.ts';
-import type { PoolClaims } from '../pool-claims.ts';
-import type { ServedPools } from '../served-pools.ts';
 import { act } from './act.ts';
-import { Claiming, type ClaimingDeps } from './claiming.ts';
+import { Claiming } from './claiming.ts';
 import { DeletionNotes } from './deletion-notes.ts';
 import { certainty, rightRuntime } from './doubts.ts';
-import type { KeptUses } from './kept-uses.ts';
 import { IRONCORE_MACHINE_FINALIZER } from './keys.ts';
 import { deletionLeftText, leftToOthers } from './left-to-others.ts';
-import type { Collaborators, MachineStep } from './machine-pass.ts';
-import { MissingMachines, type MissingMachinesDeps } from './missing-machines.ts';
+import type { PassCollaborators, IronCoreStep } from './machine-pass.ts';
+import { MissingMachines } from './missing-machines.ts';
 import { needs } from './needs.ts';
-import { observe } from './observe.ts';
+import { observeMachines } from './observe.ts';
 import { prepare } from './prepare.ts';
 import { Rechecks } from './rechecks.ts';
-import { Reports, type ReportsDeps } from './reports.ts';
-import type { Rivals } from './rivals.ts';
+import { Reports } from './reports.ts';
 import { RuntimeClasses } from './runtime-classes.ts';
-import type { Sightings } from './sightings.ts';
-import type { SurroundingsDeps } from './surroundings.ts';
 import { Uncertainty } from './uncertainty.ts';
 import { Waiting } from './waiting.ts';
 import { yieldToRival } from './yield-to-rival.ts';
+import type { IronCoreCollaborators } from '../collaborators.ts';
 
-export interface IronCoreMachineControllerDeps
-  extends SurroundingsDeps, ReportsDeps, MissingMachinesDeps, Omit<ClaimingDeps, 'reports'> {
-  /** Index: `pool`. */
-  readonly machines: Lister<IronCoreMachine>;
-  readonly pools: Lister<IronCoreMachinePool>;
-  readonly keptUses: Pick<KeptUses, 'whyNot' | 'holderOf'>;
-  readonly sightings: Pick<Sightings, 'saw' | 'has' | 'vouchesFor' | 'remembers' | 'deletionSent'>;
-  /** Pools that nobody else serves: of others nothing is touched. */
-  readonly served: Pick<ServedPools, 'has'>;
-  readonly claims: Pick<PoolClaims, 'ownOf'>;
-  readonly rivals: Pick<Rivals, 'has' | 'whyNot'>;
-  /** By pool. Machines of others are not looked at. */
-  readonly runtimes: ReadonlyMap<string, PoolRuntime>;
-  /** Value of the label of Machines that are looked after; empty: all are. */
-  readonly watchFilter: string;
-  readonly writer: ClaimingDeps['writer'];
-  /** Something is on its way at the runtime of a pool: it is to be looked at soon. */
-  readonly hurry: (pool: string) => void;
-}
+export type IronCoreMachineControllerDeps = Omit<IronCoreCollaborators, NotNeeded>;
+type NotNeeded =
+  'poolLeases' | 'secrets' | 'prefixes' | 'classRecorder' | 'metrics' | 'log' | 'poolUIDs' | 'departures';
 
 /**
  * Makes Machines real at the runtimes of their pools. A pass looks at everything, decides one thing, does it, and tells. It writes as it goes:
@@ -60,7 +36,7 @@ export class IronCoreMachineController {
   readonly #deps: IronCoreMachineControllerDeps;
   readonly #finalizer: Finalizer<IronCoreMachine>;
   readonly #reports: Reports;
-  readonly #steps: readonly MachineStep[];
+  readonly #steps: readonly IronCoreStep[];
 
   constructor(deps: IronCoreMachineControllerDeps) {
     this.#deps = deps;
@@ -70,7 +46,7 @@ export class IronCoreMachineController {
     const uncertainty = new Uncertainty(deps);
     const missing = new MissingMachines(deps);
     const rechecks = new Rechecks();
-    const given: Collaborators = {
+    const given: PassCollaborators = {
       ...deps,
       finalizer: this.#finalizer,
       reports,
@@ -85,7 +61,7 @@ export class IronCoreMachineController {
     this.#steps = [
       prepare(given),
       needs(given),
-      observe(given),
+      observeMachines(given),
       yieldToRival(given),
       rightRuntime(given),
       certainty(given),

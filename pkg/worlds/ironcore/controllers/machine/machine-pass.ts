@@ -13,7 +13,7 @@ import type { RuntimeClasses } from './runtime-classes.ts';
 import type { Uncertainty } from './uncertainty.ts';
 import type { Waiting } from './waiting.ts';
 
-export interface MachinePass {
+export interface IronCorePass {
   readonly observed: IronCoreMachine;
   readonly isGoing: boolean;
   readonly poolName: string;
@@ -28,9 +28,9 @@ export interface MachinePass {
 }
 
 /** A part of a pass. It writes what others have to know before it sends a request to the runtime, and the status as soon as it has changed. */
-export type MachineStep = Step<MachinePass>;
+export type IronCoreStep = Step<IronCorePass>;
 
-export interface Collaborators extends IronCoreMachineControllerDeps {
+export interface PassCollaborators extends IronCoreMachineControllerDeps {
   readonly finalizer: Finalizer<IronCoreMachine>;
   readonly reports: Reports;
   readonly uncertainty: Uncertainty;

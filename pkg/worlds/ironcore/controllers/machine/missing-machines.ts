@@ -1,29 +1,19 @@
 import type { IronCoreMachine } from '../../api/machine.ts';
-import type { IronCoreMachinePool } from '../../api/machine-pool.ts';
 import {
   CREATION_SENT_ANNOTATION,
   CREATION_SENT_TO_ANNOTATION,
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION,
 } from '../../../../apis/machine/v1alpha1/labels.ts';
 import { isBeingDeleted } from '../../../../apis/meta.ts';
-import type { Lister } from '../../../../kube/cache/lister.ts';
-import type { Clock } from '../../../../base/clock/clock.ts';
 import { BoundedMap } from '../../../../kube/events/bounded-map.ts';
-import type { ObjectEvents } from '../../../../kube/events/event-sink.ts';
 import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
 import { giveUpHint, releaseOf, type Release } from '../../../../controllers/vms/orphan-release.ts';
 import { deletionNoteOf, type DeletionNote } from './deletion-note.ts';
 import { runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
-import { listRuntimeMachines, type Sightings } from './sightings.ts';
+import { listRuntimeMachines } from './sightings.ts';
+import type { IronCoreCollaborators } from '../collaborators.ts';
 
-export interface MissingMachinesDeps {
-  /** Index: `pool`. */
-  readonly machines: Lister<IronCoreMachine>;
-  readonly pools: Lister<IronCoreMachinePool>;
-  readonly poolRecorder: ObjectEvents<IronCoreMachinePool>;
-  readonly sightings: Pick<Sightings, 'saw' | 'vouchesFor' | 'remembers'>;
-  readonly clock: Clock;
-}
+type Deps = Pick<IronCoreCollaborators, 'machines' | 'pools' | 'poolRecorder' | 'sightings' | 'clock'>;
 
 /** Why nothing is done for a Machine although the runtime shows no machine of it. */
 export interface Doubt {
@@ -73,7 +63,7 @@ function isTooMany({ recorded, missing }: Pick<Shortage, 'recorded' | 'missing'>
  * connection that does not show it any more.
  */
 export class MissingMachines {
-  readonly #deps: MissingMachinesDeps;
+  readonly #deps: Deps;
   /** What this process knows of deletions, by UID and time: newer than what their Machines say. */
   readonly #notes = new BoundedMap<string, DeletionNote>(CAPACITY);
   /** By pool, the last list of all machines. */
@@ -83,7 +73,7 @@ export class MissingMachines {
   /** By UID, since when a machine has been missing as one of many that the same process at the other end has shown before. */
   readonly #amongManySinceMs = new BoundedMap<string, number>(CAPACITY);
 
-  constructor(deps: MissingMachinesDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 

@@ -2,11 +2,11 @@ import { CREATION_SENT_ANNOTATION } from '../../../../apis/machine/v1alpha1/labe
 import { next } from '../../../../work/reconcile/result.ts';
 import { waitsOf } from './decision.ts';
 import { desiredRuntimeMachine, type DesiredMachine } from './desired-machine.ts';
-import type { Collaborators, MachinePass, MachineStep } from './machine-pass.ts';
+import type { PassCollaborators, IronCorePass, IronCoreStep } from './machine-pass.ts';
 import { surroundingsOf, type SurroundingsDeps } from './surroundings.ts';
 
-type DesiredDeps = SurroundingsDeps & Pick<Collaborators, 'runtimeClasses'>;
-type Deps = DesiredDeps & Pick<Collaborators, 'claiming' | 'waiting' | NewDep>;
+type DesiredDeps = SurroundingsDeps & Pick<PassCollaborators, 'runtimeClasses'>;
+type Deps = DesiredDeps & Pick<PassCollaborators, 'claiming' | 'waiting' | NewDep>;
 type NewDep = 'rechecks' | 'uncertainty' | 'rivals' | 'sightings';
 
 /** Nothing is missing. */
@@ -20,7 +20,7 @@ export const NOTHING: DesiredMachine = {
 };
 
 /** Waits with a Machine that nothing was ever made for: it is looked for at the runtime when it has all that it needs. */
-export const needs = (deps: Deps): MachineStep => ({
+export const needs = (deps: Deps): IronCoreStep => ({
   name: 'needs',
   async run(pass) {
     if (pass.isGoing || !isNew(deps, pass)) return next;
@@ -32,8 +32,8 @@ export const needs = (deps: Deps): MachineStep => ({
 
 /** Whether nothing says that there is, or may be, a machine of the Machine. */
 function isNew(
-  { rechecks, uncertainty, rivals, sightings }: Pick<Collaborators, NewDep>,
-  { observed: { metadata, status }, poolName }: MachinePass,
+  { rechecks, uncertainty, rivals, sightings }: Pick<PassCollaborators, NewDep>,
+  { observed: { metadata, status }, poolName }: IronCorePass,
 ): boolean {
   const { uid, annotations } = metadata;
   return (
@@ -50,7 +50,7 @@ function isNew(
 /** What the Machine is to be at the runtime, and what it needs for that. Of a machine that is there neither its class changes nor what it was started with. */
 export async function desiredOf(
   deps: DesiredDeps,
-  { observed, poolName, runtime, signal }: MachinePass,
+  { observed, poolName, runtime, signal }: IronCorePass,
   isThere: boolean,
 ): Promise<DesiredMachine> {
   const classes = isThere ? [] : await deps.runtimeClasses.of(poolName, runtime, signal);

@@ -1,6 +1,6 @@
 import { next } from '../../../../work/reconcile/result.ts';
 import { UID_LABEL } from './keys.ts';
-import type { Collaborators, MachineStep } from './machine-pass.ts';
+import type { PassCollaborators, IronCoreStep } from './machine-pass.ts';
 import { isMachineOf, runtimeIDOf, runtimeNameOf } from './runtime-id.ts';
 import { listRuntimeMachines } from './sightings.ts';
 
@@ -8,7 +8,7 @@ import { listRuntimeMachines } from './sightings.ts';
  * Finds all machines of the Machine: by the label with its UID, and by the id that it knows, for one whose labels were lost. Before anything
  * is claimed: what the runtime has may still use what the Machine no longer names.
  */
-export const observe = ({ sightings }: Pick<Collaborators, 'sightings'>): MachineStep => ({
+export const observeMachines = ({ sightings }: Pick<PassCollaborators, 'sightings'>): IronCoreStep => ({
   name: 'observe',
   async run(pass) {
     const { observed, poolName, runtime, signal } = pass;

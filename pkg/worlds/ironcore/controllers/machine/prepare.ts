@@ -9,10 +9,10 @@ import { ironCoreMachines } from '../../api/resources.ts';
 import { next, requeue } from '../../../../work/reconcile/result.ts';
 import { withDevices } from './devices.ts';
 import { IRONCORE_MACHINE_FINALIZER, REQUESTED_AT_ANNOTATION } from './keys.ts';
-import type { Collaborators, MachineStep } from './machine-pass.ts';
+import type { PassCollaborators, IronCoreStep } from './machine-pass.ts';
 
 /** Adds the finalizer, and devices to volumes that have none, and takes off that a look is asked for. */
-export const prepare = ({ finalizer, writer }: Pick<Collaborators, 'finalizer' | 'writer'>): MachineStep => ({
+export const prepare = ({ finalizer, writer }: Pick<PassCollaborators, 'finalizer' | 'writer'>): IronCoreStep => ({
   name: 'prepare',
   async run({ observed, isGoing, signal }) {
     if (isGoing) return next;

@@ -18,7 +18,6 @@ import { PoolClaims } from '../pool-claims.ts';
 import { PoolUIDs } from '../pool-uids.ts';
 import { Departures } from './departures.ts';
 import { KeptUses } from './kept-uses.ts';
-import { cachedMachineOf } from './owner-of.ts';
 import { Relist } from './relist.ts';
 import { Rivals } from './rivals.ts';
 import { RuntimeEvents } from './runtime-events.ts';
@@ -92,7 +91,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
   const poolEvents: string[] = [];
   const rivals = new Rivals({
     claims,
-    recorder: { event: ({ reason, message }) => void poolEvents.push(`${reason}: ${message}`) },
+    poolRecorder: { event: ({ reason, message }) => void poolEvents.push(`${reason}: ${message}`) },
   });
   const annotated: string[] = [];
   const livePools: IronCoreMachinePool[] = [pool];
@@ -117,7 +116,7 @@ function world(cached: readonly IronCoreMachine[], live: readonly IronCoreMachin
     leftClaims: { release: async () => state.leftClaimsMs, leave: async (name) => void left.push(`claims of ${name}`) },
     metrics,
     events: new RuntimeEvents({
-      machineOf: (machine) => cachedMachineOf(machines, machine),
+      machines,
       recorder: { event: ({ object, reason }) => void told.push(`${object.metadata.name} ${reason}`) },
       clock,
     }),

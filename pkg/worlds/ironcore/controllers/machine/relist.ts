@@ -1,52 +1,25 @@
-import type { IronCoreMachine } from '../../api/machine.ts';
-import type { IronCoreMachinePool } from '../../api/machine-pool.ts';
 import { keyOf } from '../../../../apis/meta.ts';
-import type { Lister } from '../../../../kube/cache/lister.ts';
-import type { Clock } from '../../../../base/clock/clock.ts';
 import { RuntimeError } from '../../runtime/error.ts';
-import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
 import { MachineState, VolumeState } from '../../runtime/gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
-import type { Reader } from '../../../../kube/client/client.ts';
-import type { Logger } from '../../../../base/log/logger.ts';
-import type { IronCoreMetrics } from '../metrics.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../../work/reconcile/result.ts';
-import type { PoolClaims } from '../pool-claims.ts';
-import type { PoolUIDs } from '../pool-uids.ts';
-import type { ServedPools } from '../served-pools.ts';
-import type { Departures } from './departures.ts';
 import type { KeptMachines } from './kept-machines.ts';
-import type { KeptUses } from './kept-uses.ts';
 import type { LeftClaims } from './left-claims.ts';
 import { isHeldAsMissing } from './missing-machines.ts';
 import { OWNERS, wokenBy, type ByID } from './owner-of.ts';
 import { OwnerlessMachines } from './ownerless-machines.ts';
-import type { Rivals } from './rivals.ts';
 import { runtimeIDOf } from './runtime-id.ts';
 import type { RuntimeEvents } from './runtime-events.ts';
-import { listRuntimeMachines, type Sightings } from './sightings.ts';
+import { listRuntimeMachines } from './sightings.ts';
+import type { IronCoreCollaborators } from '../collaborators.ts';
 
-export interface RelistDeps {
-  /** Pools that nobody else serves: of others nothing is touched. */
-  readonly served: Pick<ServedPools, 'has'>;
-  readonly runtimes: ReadonlyMap<string, PoolRuntime>;
-  /** Index: `pool`. */
-  readonly machines: Lister<IronCoreMachine>;
-  readonly pools: Lister<IronCoreMachinePool>;
-  /** What the Leases of pools note. */
-  readonly poolUIDs: Pick<PoolUIDs, 'of'>;
-  readonly claims: Pick<PoolClaims, 'of' | 'ownOf'>;
-  readonly rivals: Pick<Rivals, 'saw' | 'forget'>;
-  readonly reader: Pick<Reader, 'get' | 'list'>;
-  readonly departures: Pick<Departures, 'has'>;
+type Shared = 'machines' | 'pools' | 'poolUIDs' | 'runtimes' | 'served' | 'reader' | 'metrics' | 'clock' | 'log';
+type Learnt = 'claims' | 'rivals' | 'departures' | 'keptUses' | 'sightings';
+
+export interface RelistDeps extends Pick<IronCoreCollaborators, Shared | Learnt> {
   readonly kept: Pick<KeptMachines, 'report' | 'leave'>;
-  readonly keptUses: Pick<KeptUses, 'saw' | 'failed' | 'forget'>;
-  readonly sightings: Pick<Sightings, 'saw' | 'deletionSent' | 'forget'>;
   readonly leftClaims: Pick<LeftClaims, 'release' | 'leave'>;
   readonly events: Pick<RuntimeEvents, 'report'>;
-  readonly metrics: Pick<IronCoreMetrics, 'machines' | 'kept' | 'missing' | 'contested'>;
-  readonly clock: Clock;
-  readonly log: Logger;
   /** What a Machine is at its runtime has changed. */
   readonly wake: (machineKey: string) => void;
 }

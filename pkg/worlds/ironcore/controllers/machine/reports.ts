@@ -1,11 +1,7 @@
 import type { IronCoreMachine, IronCoreMachineStatus } from '../../api/machine.ts';
 import { isBeingDeleted, keyOf, refOf } from '../../../../apis/meta.ts';
-import type { Lister } from '../../../../kube/cache/lister.ts';
-import type { Clock } from '../../../../base/clock/clock.ts';
-import type { ObjectEvents } from '../../../../kube/events/event-sink.ts';
 import type { RuntimeError } from '../../runtime/error.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
-import type { Writer } from '../../../../kube/client/client.ts';
 import { ignoreNotFound, type ApiError } from '../../../../kube/client/errors.ts';
 import { replacing } from '../../../../kube/client/merge-change.ts';
 import { statusPatch } from '../../../../kube/client/patch.ts';
@@ -14,21 +10,17 @@ import { isEqualInGo } from '../../../../kube/client/zero-values.ts';
 import { conditionOf } from '../../../../work/reconcile/conditions.ts';
 import { runtimeIDOf } from './runtime-id.ts';
 import { ironCoreStatusOf, runtimeStateName, type MachineStatusFacts } from './status.ts';
+import type { IronCoreCollaborators } from '../collaborators.ts';
 
-export interface ReportsDeps {
-  readonly machines: Lister<IronCoreMachine>;
-  readonly writer: Pick<Writer, 'patch'>;
-  readonly recorder: ObjectEvents<IronCoreMachine>;
-  readonly clock: Clock;
-}
+type Deps = Pick<IronCoreCollaborators, 'machines' | 'writer' | 'recorder' | 'clock'>;
 
 /** What Machines say of themselves: status and Events. */
 export class Reports {
-  readonly #deps: ReportsDeps;
+  readonly #deps: Deps;
   /** Errors that were told, by whoever knew most of them. */
   readonly #reported = new WeakSet<RuntimeError>();
 
-  constructor(deps: ReportsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 

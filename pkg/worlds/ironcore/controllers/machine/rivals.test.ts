@@ -26,7 +26,7 @@ function world() {
   const events: string[] = [];
   const rivals = new Rivals({
     claims,
-    recorder: { event: ({ type, reason, message }) => void events.push(`${type} ${reason}: ${message}`) },
+    poolRecorder: { event: ({ type, reason, message }) => void events.push(`${type} ${reason}: ${message}`) },
   });
   return { claims, rivals, events };
 }

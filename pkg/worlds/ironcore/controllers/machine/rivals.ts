@@ -1,6 +1,5 @@
 import type { IronCoreMachinePool } from '../../api/machine-pool.ts';
 import { TAKE_OVER_CLAIMS_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
-import type { ObjectEvents } from '../../../../kube/events/event-sink.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
 import {
   claimFrom,
@@ -10,17 +9,14 @@ import {
   withClaim,
   type RecordedClaims,
   type PoolClaim,
-  type PoolClaims,
 } from '../pool-claims.ts';
 import { CLAIM } from './keys.ts';
+import type { IronCoreCollaborators } from '../collaborators.ts';
 
 /** Reason of condition Ready of a MachinePool and its Machines, and of the Event. */
 export const CLAIMED_BY_ANOTHER = 'ClaimedByAnother';
 
-export interface RivalsDeps {
-  readonly claims: Pick<PoolClaims, 'of'>;
-  readonly recorder: ObjectEvents<IronCoreMachinePool>;
-}
+type Deps = Pick<IronCoreCollaborators, 'claims' | 'poolRecorder'>;
 
 /**
  * Who else looks after machines of the pools of this process. A cluster that was made from a backup has all UIDs of the one before, so that
@@ -28,11 +24,11 @@ export interface RivalsDeps {
  * that of the other has not: whoever finds such a claim touches nothing in that pool until somebody says whose the machines are.
  */
 export class Rivals {
-  readonly #deps: RivalsDeps;
+  readonly #deps: Deps;
   /** By pool, what was found when all its machines were looked at last; no entry: they were not yet. */
   readonly #rivals = new Map<string, RecordedClaims>();
 
-  constructor(deps: RivalsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 
@@ -43,7 +39,7 @@ export class Rivals {
     this.#rivals.set(poolName, found);
     if (found.size > 0 && (before?.size ?? 0) === 0 && pool !== undefined) {
       const message = messageOf(poolName, found);
-      this.#deps.recorder.event({ object: pool, type: 'Warning', reason: CLAIMED_BY_ANOTHER, message });
+      this.#deps.poolRecorder.event({ object: pool, type: 'Warning', reason: CLAIMED_BY_ANOTHER, message });
     }
     return found.size > 0;
   }

@@ -1,17 +1,12 @@
-import type { IronCoreMachine } from '../../api/machine.ts';
-import type { Clock } from '../../../../base/clock/clock.ts';
-import type { ObjectEvents } from '../../../../kube/events/event-sink.ts';
 import { RuntimeError } from '../../runtime/error.ts';
 import type { PoolRuntime } from '../../runtime/gated-runtime.ts';
 import type { Event } from '../../runtime/gen/ironcore/event/v1alpha1/event.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
 import { UID_LABEL } from './keys.ts';
+import type { IronCoreCollaborators } from '../collaborators.ts';
+import { cachedMachineOf } from './owner-of.ts';
 
-export interface RuntimeEventsDeps {
-  readonly machineOf: (machine: RuntimeMachine) => IronCoreMachine | undefined;
-  readonly recorder: ObjectEvents<IronCoreMachine>;
-  readonly clock: Clock;
-}
+type Deps = Pick<IronCoreCollaborators, 'machines' | 'recorder' | 'clock'>;
 
 const PERIOD_MS = 10_000;
 /** Events that are remembered as told; what is older is not asked for any more. */
@@ -25,11 +20,11 @@ interface EventCursor {
 
 /** Tells the events of runtimes about machines as Events of their Machines, each once. */
 export class RuntimeEvents {
-  readonly #deps: RuntimeEventsDeps;
+  readonly #deps: Deps;
   readonly #asked = new Map<string, EventCursor>();
   readonly #reported = new Set<string>();
 
-  constructor(deps: RuntimeEventsDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 
@@ -63,7 +58,7 @@ export class RuntimeEvents {
       id === '' ? metadata.labels[UID_LABEL] === labels[UID_LABEL] : metadata.id === id,
     );
     if (spec === undefined || about === undefined) return;
-    const object = this.#deps.machineOf(about);
+    const object = cachedMachineOf(this.#deps.machines, about);
     if (object === undefined) return;
     const key = JSON.stringify([about.metadata.id, spec.type, spec.reason, spec.message, String(spec.eventTime)]);
     if (this.#reported.has(key)) return;

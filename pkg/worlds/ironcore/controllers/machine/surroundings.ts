@@ -1,29 +1,19 @@
 import { networkInterfaceNameOf, volumeNameOf, type IronCoreMachine } from '../../api/machine.ts';
-import type { DownwardAPI } from '../../api/downward-api.ts';
-import type { IronCoreMachineClass } from '../../api/machine-class.ts';
-import type { IronCoreNetwork, IronCoreNetworkInterface, IronCorePrefix } from '../../api/network-interface.ts';
+import type { IronCoreNetworkInterface, IronCorePrefix } from '../../api/network-interface.ts';
 import type { IronCoreVolume } from '../../api/volume.ts';
 import { controllerOf, keyBeside, type KubeObject } from '../../../../apis/meta.ts';
-import type { Lister } from '../../../../kube/cache/lister.ts';
 import type { RuntimeClass } from '../../runtime/runtime.ts';
-import type { Reader } from '../../../../kube/client/client.ts';
 import { ApiError, ignoreNotFound } from '../../../../kube/client/errors.ts';
 import { secrets } from '../../../../kube/client/resource.ts';
 import type { Resource } from '../../../../apis/resource.ts';
 import { ironCorePrefixes } from '../../api/resources.ts';
-import type { KeptUses } from './kept-uses.ts';
 import type { OptionalSecretData, Surroundings } from './desired-machine.ts';
+import type { IronCoreCollaborators } from '../collaborators.ts';
 
-export interface SurroundingsDeps {
-  readonly classes: Lister<IronCoreMachineClass>;
-  readonly volumes: Lister<IronCoreVolume>;
-  readonly networkInterfaces: Lister<IronCoreNetworkInterface>;
-  readonly networks: Lister<IronCoreNetwork>;
-  readonly keptUses: Pick<KeptUses, 'holderOf'>;
-  readonly downwardAPI: DownwardAPI;
-  /** Contents of Secrets are not kept in memory. */
-  readonly reader: Pick<Reader, 'get'>;
-}
+export type SurroundingsDeps = Pick<
+  IronCoreCollaborators,
+  'classes' | 'volumes' | 'networkInterfaces' | 'networks' | 'keptUses' | 'downwardAPI' | 'reader'
+>;
 
 export async function surroundingsOf(
   machine: IronCoreMachine,

@@ -3,11 +3,11 @@ import { isBeingDeleted } from '../../../../apis/meta.ts';
 import type { RuntimeMachine } from '../../runtime/runtime.ts';
 import { requeue, type StepResult } from '../../../../work/reconcile/result.ts';
 import type { Wait } from './decision.ts';
-import type { Collaborators, MachinePass } from './machine-pass.ts';
+import type { PassCollaborators, IronCorePass } from './machine-pass.ts';
 import type { Doubt } from './missing-machines.ts';
 import type { MachineProblem } from './status.ts';
 
-type Deps = Pick<Collaborators, 'rechecks' | 'uncertainty' | 'reports'>;
+type Deps = Pick<PassCollaborators, 'rechecks' | 'uncertainty' | 'reports'>;
 
 /** Ends passes that do nothing for their Machine: it says why, and when that is looked for again. */
 export class Waiting {
@@ -18,20 +18,20 @@ export class Waiting {
   }
 
   /** Something that the Machine needs is missing. */
-  async wait(pass: MachinePass, waits: readonly Wait[]): Promise<StepResult> {
+  async wait(pass: IronCorePass, waits: readonly Wait[]): Promise<StepResult> {
     await this.#deps.reports.report(pass.observed, { waits }, pass.signal);
     return this.again(pass, waits);
   }
 
   /** The same, where the status says so already. */
-  again({ observed }: MachinePass, waits: readonly Wait[]): StepResult {
+  again({ observed }: IronCorePass, waits: readonly Wait[]): StepResult {
     const { afterMs, text } = this.#deps.rechecks.wait(observed.metadata.uid, waits);
     return requeue(afterMs, text);
   }
 
   /** The runtime is not believed, or not ours: the look begins anew when that has ended. */
   async hold(
-    { observed, signal }: MachinePass,
+    { observed, signal }: IronCorePass,
     { leftMs, ...problem }: MachineProblem & Pick<Doubt, 'leftMs'>,
     seen?: RuntimeMachine,
   ): Promise<StepResult> {

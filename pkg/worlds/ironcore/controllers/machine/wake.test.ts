@@ -7,7 +7,7 @@ import type { KubeObject } from '../../../../apis/meta.ts';
 import { IRONCORE_MACHINE_INDEXES, IRONCORE_VOLUME_INDEXES } from '../indexes.ts';
 import type { IronCoreMachinePool } from '../../api/machine-pool.ts';
 import { CREATION_SENT_ANNOTATION, DELETION_SENT_ANNOTATION } from '../../../../apis/machine/v1alpha1/labels.ts';
-import { wakeIronCoreMachines, type Watched } from './wake.ts';
+import { wakeIronCoreMachines } from './wake.ts';
 
 function watchedOf(machines: MemoryInformer<IronCoreMachine>) {
   const none = (): MemoryInformer<never> => new MemoryInformer<never>();
@@ -20,8 +20,7 @@ function watchedOf(machines: MemoryInformer<IronCoreMachine>) {
     networks: none(),
     secrets: new MemoryInformer<KubeObject>(),
     prefixes: new MemoryInformer<KubeObject>(),
-    served: new Set(['p']),
-  } satisfies Watched;
+  } satisfies Parameters<typeof wakeIronCoreMachines>[0];
 }
 
 function poolOf(resourceVersion: string, annotations: Record<string, string> = {}): IronCoreMachinePool {
@@ -37,7 +36,7 @@ test('a Machine is woken by an annotation of somebody, and not by the notes of i
   const machines = new MemoryInformer([machineOf('1')], { pool: () => ['p'] });
   const added: string[] = [];
   const watched = watchedOf(machines);
-  wakeIronCoreMachines(watched, { add: (key) => void added.push(key), addAfter: () => undefined });
+  wakeIronCoreMachines(watched, new Set(['p']), { add: (key) => void added.push(key), addAfter: () => undefined });
   added.length = 0;
 
   machines.put(machineOf('2', { [CREATION_SENT_ANNOTATION]: '2026-01-01T00:00:00Z' }));
@@ -50,7 +49,7 @@ test('a Machine is woken by an annotation of somebody, and not by the notes of i
 test('Machines of a pool are woken when somebody gives up what its runtime does not show, and by no other annotation', () => {
   const watched = watchedOf(new MemoryInformer([machineOf('1')], { pool: () => ['p'] }));
   const added: string[] = [];
-  wakeIronCoreMachines(watched, { add: (key) => void added.push(key), addAfter: () => undefined });
+  wakeIronCoreMachines(watched, new Set(['p']), { add: (key) => void added.push(key), addAfter: () => undefined });
   added.length = 0;
 
   watched.pools.put(poolOf('2', { look: 'again' }));
@@ -83,7 +82,7 @@ test('a Machine is woken by the Secrets that it and its Volumes name, and by the
     status: { access: { secretRef: { name: 'access' } } },
   });
   const added: string[] = [];
-  wakeIronCoreMachines(watched, { add: (key) => void added.push(key), addAfter: () => undefined });
+  wakeIronCoreMachines(watched, new Set(['p']), { add: (key) => void added.push(key), addAfter: () => undefined });
   added.length = 0;
   const owner = { apiVersion: 'networking.ironcore.dev/v1alpha1', kind: 'NetworkInterface', name: 'nic', uid: 'nic' };
 

@@ -1,10 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import type { IronCoreMachine } from '../../api/machine.ts';
-import type { IronCoreMachineClass } from '../../api/machine-class.ts';
-import type { IronCoreMachinePool } from '../../api/machine-pool.ts';
-import type { IronCoreNetwork, IronCoreNetworkInterface } from '../../api/network-interface.ts';
-import type { IronCoreVolume } from '../../api/volume.ts';
 import {
   CREATION_SENT_ANNOTATION,
   CREATION_SENT_TO_ANNOTATION,
@@ -12,9 +8,9 @@ import {
   GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION as GIVE_UP,
 } from '../../../../apis/machine/v1alpha1/labels.ts';
 import { controllerOf, isBeingDeleted, keyBeside, keyOf, type KubeObject } from '../../../../apis/meta.ts';
-import type { Informer } from '../../../../kube/cache/lister.ts';
 import { kindKeys } from '../../../../work/reconcile/kind-keys.ts';
 import type { Queue } from '../../../../work/workqueue/queue.ts';
+import type { IronCoreCollaborators } from '../collaborators.ts';
 
 /** What the queue holds: Machines, and pools whose runtimes are looked at. */
 const KEYS = kindKeys('machine', 'pool');
@@ -23,23 +19,14 @@ export const ironCoreQueueKeyOf = KEYS.queueKeyOf;
 
 export const queuedObject = KEYS.objectOf;
 
-export interface Watched {
-  /** Indexes: `pool`, `class`, `volume`, `networkInterface` and `secret` (keys of what they name). */
-  readonly machines: Informer<IronCoreMachine>;
-  readonly pools: Informer<IronCoreMachinePool>;
-  readonly classes: Informer<IronCoreMachineClass>;
-  /** Index: `secret`. */
-  readonly volumes: Informer<IronCoreVolume>;
-  readonly networkInterfaces: Informer<IronCoreNetworkInterface>;
-  readonly networks: Informer<IronCoreNetwork>;
-  readonly secrets: Informer<KubeObject>;
-  readonly prefixes: Informer<KubeObject>;
-  readonly served: ReadonlySet<string>;
-}
+type Watched = Pick<
+  IronCoreCollaborators,
+  'machines' | 'pools' | 'classes' | 'volumes' | 'networkInterfaces' | 'networks' | 'secrets' | 'prefixes'
+>;
 
 /** Enqueues Machines of served pools when they change, or what they name does; and the pools themselves. */
-export function wakeIronCoreMachines(watched: Watched, queue: Queue): void {
-  const { machines, pools, classes, volumes, networkInterfaces, networks, secrets, prefixes, served } = watched;
+export function wakeIronCoreMachines(watched: Watched, served: ReadonlySet<string>, queue: Queue): void {
+  const { machines, pools, classes, volumes, networkInterfaces, networks, secrets, prefixes } = watched;
   const wake = (machine: IronCoreMachine): void => {
     if (!served.has(machine.spec.machinePoolRef?.name ?? '')) return;
     const priority = machines.hasSynced ? 'normal' : 'low';

@@ -1,12 +1,12 @@
 import { next, requeue } from '../../../../work/reconcile/result.ts';
-import type { Collaborators, MachineStep } from './machine-pass.ts';
+import type { PassCollaborators, IronCoreStep } from './machine-pass.ts';
 import { SOON_MS } from './rechecks.ts';
 import { CLAIMED_BY_ANOTHER } from './rivals.ts';
 
-type Deps = Pick<Collaborators, 'rivals' | 'pools' | 'keptUses' | 'hurry' | 'reports' | 'waiting'>;
+type Deps = Pick<PassCollaborators, 'rivals' | 'pools' | 'keptUses' | 'hurry' | 'reports' | 'waiting'>;
 
 /** Does nothing while somebody else claims machines of the pool, or nobody has looked yet. */
-export const yieldToRival = ({ rivals, pools, keptUses, hurry, reports, waiting }: Deps): MachineStep => ({
+export const yieldToRival = ({ rivals, pools, keptUses, hurry, reports, waiting }: Deps): IronCoreStep => ({
   name: 'yield-to-rival',
   async run(pass) {
     const { observed, isGoing, poolName, existing, signal } = pass;
