@@ -1,6 +1,5 @@
 import type { ObjectMeta } from './meta.ts';
 
-/** What these functions read of an object. */
 interface Finalized {
   readonly metadata: Pick<ObjectMeta, 'finalizers'>;
 }

@@ -3,7 +3,6 @@ import type { LabelSelector, LabelSelectorRequirement } from './meta.ts';
 
 export type LabelMatcher = (labels: Readonly<Record<string, string>> | undefined) => boolean;
 
-/** A label selector that the API server would refuse. */
 export class InvalidSelectorError extends Error {
   override readonly name = 'InvalidSelectorError';
 }

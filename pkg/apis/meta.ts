@@ -28,7 +28,6 @@ export interface ObjectMeta {
   managedFields?: readonly object[];
 }
 
-/** What every object of the API server has. */
 export interface KubeObject {
   apiVersion?: string;
   kind?: string;
@@ -47,7 +46,6 @@ export interface List<T> {
   items: T[];
 }
 
-/** metav1.LabelSelector. */
 export interface LabelSelector {
   matchLabels?: Record<string, string>;
   matchExpressions?: LabelSelectorRequirement[];

@@ -19,7 +19,6 @@ const MAX_EXPONENT = 100;
 /** Nobody writes longer ones, and exact arithmetic takes more than twice as long for twice as many digits. */
 const LONGEST = 1_000;
 
-/** Exact value of a quantity; undefined when it is none. */
 function parse(quantity: string | number): Exact | undefined {
   const text = String(quantity);
   const match = text.length > LONGEST ? null : QUANTITY.exec(text);
@@ -40,7 +39,6 @@ function parse(quantity: string | number): Exact | undefined {
     : { numerator: digits, denominator: 10n ** BigInt(-power) };
 }
 
-/** True for what Kubernetes reads as a quantity. */
 export function isQuantity(value: string | number): boolean {
   return parse(value) !== undefined;
 }

@@ -9,7 +9,6 @@ import type { AutoscalerMetrics } from './metrics.ts';
 import type { RpcCall, Rpcs } from './rpcs.ts';
 import type { PeerCertificate } from 'node:tls';
 
-/** Why calls cannot be answered at present. */
 export interface Unavailable {
   readonly reason: string;
   /** Another process may answer them. */
@@ -33,7 +32,6 @@ export function whyUnavailable(facts: {
   return outages.length === 0 ? undefined : { reason: describeBlockingOutages(outages), isElsewhere: false };
 }
 
-/** What calls are answered with. */
 export interface AnswerDeps {
   readonly rpcs: Rpcs;
   /** Names that clients may show; undefined where anyone who can connect may call. */

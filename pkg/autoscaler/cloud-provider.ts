@@ -25,7 +25,6 @@ import { parsePlaceholder } from './placeholder.ts';
 import type { RpcCall, Rpcs } from './rpcs.ts';
 import { isTemplate, templateNode } from './template.ts';
 
-/** What the answers are made of. */
 export interface CloudProviderDeps {
   readonly groups: NodeGroups;
   readonly membership: Membership;
@@ -42,10 +41,8 @@ export interface CloudProviderDeps {
   readonly clock: Clock;
 }
 
-/** A reply without fields. */
 type Nothing = Record<string, never>;
 
-/** A group, and the MachineDeployment that it is. */
 interface Found {
   readonly group: NodeGroup;
   readonly deployment: MachineDeployment;
@@ -70,7 +67,6 @@ export class CloudProvider implements Rpcs {
     this.#deps = deps;
   }
 
-  /** Of all groups, for metrics. */
   sizes(): readonly GroupSizes[] {
     return this.#deps.groups.list().flatMap(({ id }) => {
       const found = this.#find(id);

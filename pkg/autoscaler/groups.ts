@@ -18,7 +18,6 @@ interface GroupFault {
   readonly fault: string;
 }
 
-/** What node groups are found by. */
 export interface NodeGroupsOptions {
   readonly deployments: Lister<MachineDeployment>;
   readonly namespace: string;

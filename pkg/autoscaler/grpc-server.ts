@@ -21,14 +21,11 @@ const DROP_GRACE_MS = 1_000;
 
 type Implementation = CloudProviderServiceImplementation;
 
-/** Name of a method, as in the generated code. */
 export type RpcName = keyof Implementation;
 
-/** What a method is asked and answers. */
 export type RpcRequest<M extends RpcName> = Parameters<Implementation[M]>[0];
 export type RpcReply<M extends RpcName> = Awaited<ReturnType<Implementation[M]>>;
 
-/** A call as it comes in. */
 export interface IncomingCall {
   /** Host and port of the client. */
   readonly address: string;
@@ -39,7 +36,6 @@ export interface IncomingCall {
   readonly leftMs: () => number;
 }
 
-/** What a call comes to. */
 export type RpcOutcome<M extends RpcName = RpcName> =
   { readonly reply: RpcReply<M> } | { readonly code: number; readonly message: string };
 
@@ -50,7 +46,6 @@ export type RpcHandler = <M extends RpcName>(
   call: IncomingCall,
 ) => Promise<RpcOutcome<M>>;
 
-/** What a server listens with. */
 export interface GrpcServerOptions {
   readonly listen: ListenAddress;
   readonly credentials: ServerCredentials;

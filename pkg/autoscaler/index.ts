@@ -42,7 +42,6 @@ import { RunningChanges } from './running-changes.ts';
 /** Of names that two processes must not give alike. */
 const EPOCH_DIGITS = 8;
 
-/** A port that is open. */
 export type OpenPort = Pick<GrpcServer, 'address' | 'drop' | 'close'>;
 /** Opens it: simulations have no sockets. */
 export type ListenForAutoscalers = (options: GrpcServerOptions) => Promise<OpenPort>;

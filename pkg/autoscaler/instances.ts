@@ -6,7 +6,6 @@ import type { DriverCode } from '../driver/error.ts';
 import { truncated } from '../kube/events/combined-message.ts';
 import { missingPlaceholder, placeholderOf } from './placeholder.ts';
 
-/** How far an instance has come. */
 export type InstanceState = 'running' | 'creating' | 'deleting';
 
 /** Why a Machine gets no VM. */
@@ -23,16 +22,13 @@ export interface Instance {
   readonly error?: InstanceError;
 }
 
-/** A Machine, and the Node that it has become. */
 export interface MachineAndNode {
   readonly machine: Machine;
   readonly node: Node | undefined;
 }
 
-/** What the instances of a group follow from. */
 export interface GroupFacts {
   readonly id: string;
-  /** Desired Machines. */
   readonly replicas: number;
   readonly machines: readonly MachineAndNode[];
   /** Names of Machines that an autoscaler has chosen to go. */

@@ -8,14 +8,12 @@ import { fromTimestamp, toTimestamp } from '../base/clock/clock.ts';
 import { isReady } from '../controllers/machine-facts/node-health.ts';
 import { CLASS_GPU, INSTANCE_TYPE_LABEL, type LearnedShape, SHARED_LABELS } from './template.ts';
 
-/** What is stored of a class. */
 interface Stored extends LearnedShape {
   readonly revision: string;
   /** When the Machine was created that it was learned from: what is older may be of a version before. */
   readonly created: string;
 }
 
-/** What is remembered of a class. */
 interface Memory {
   readonly revision: string;
   /** When the Machine was created that it was learned from. */
@@ -23,7 +21,6 @@ interface Memory {
   readonly shape: LearnedShape;
 }
 
-/** When this process first saw a version of a class. */
 interface FirstSeen {
   readonly revision: string;
   readonly atMs: number;
@@ -38,7 +35,6 @@ export class LearnedShapes {
   /** By class. */
   readonly #firstSights = new Map<string, FirstSeen>();
 
-  /** A Node was seen, which a Machine of this class has become. */
   see(machine: Machine, node: Node, machineClass: MachineClass): void {
     const key = keyOf(machineClass);
     const createdMs = fromTimestamp(machine.metadata.creationTimestamp) ?? 0;

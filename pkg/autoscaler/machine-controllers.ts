@@ -7,7 +7,6 @@ import { leases } from '../kube/client/resource.ts';
 import { nothingSeen, observe, type Observation } from '../kube/leader/lease.ts';
 import { MACHINE_LEASE } from '../kube/leader/names.ts';
 
-/** What the machine controllers are judged by. */
 export interface MachineControllersOptions {
   /** Live reads of the control cluster. */
   readonly reader: Reader;

@@ -24,7 +24,6 @@ export interface MembershipDeps {
   readonly machineSets: Lister<MachineSet>;
   readonly machineDeployments: Lister<MachineDeployment>;
   readonly nodes: Lister<Node>;
-  /** The Nodes that a Machine has become. */
   readonly nodesOf: (machine: Machine) => readonly Node[];
 }
 
@@ -61,7 +60,6 @@ export class Membership {
     return this.#nodeNamed(providerId, name) !== undefined;
   }
 
-  /** The MachineDeployment whose Machine this is. */
   deploymentOf(machine: Machine): MachineDeployment | undefined {
     const set = ownerIn(this.#deps.machineSets, machine);
     return set && ownerIn(this.#deps.machineDeployments, set);

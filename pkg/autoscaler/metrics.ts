@@ -5,14 +5,12 @@ import type { NodeGroup } from './groups.ts';
 import type { Instance, InstanceState } from './instances.ts';
 import { parsePlaceholder } from './placeholder.ts';
 
-/** What of a node group is shown. */
 export interface GroupSizes {
   readonly group: NodeGroup;
   readonly target: number;
   readonly instances: readonly Instance[];
 }
 
-/** What is counted about calls of autoscalers. */
 export interface AutoscalerMetrics {
   /** Every call, by method and name of the gRPC code. */
   readonly duration: Histogram<'method' | 'code'>;

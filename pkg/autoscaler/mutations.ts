@@ -1,7 +1,6 @@
 import type { ExternalGrpcNode } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 import type { NodeGroup } from './groups.ts';
 
-/** One call of an autoscaler that changes something. */
 export interface MutationCall {
   /** Who calls: the name in the client's certificate, or where it connected from. */
   readonly peer: string;

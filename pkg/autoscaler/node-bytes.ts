@@ -12,7 +12,6 @@ export interface TemplateNode {
   readonly architecture: string;
 }
 
-/** A taint of it. */
 export interface TemplateTaint {
   readonly key: string;
   readonly value?: string;

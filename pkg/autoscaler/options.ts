@@ -22,7 +22,6 @@ const THRESHOLDS = [
   { key: 'scale-down-gpu-utilization-threshold', field: 'scaleDownGpuUtilizationThreshold' },
 ] as const;
 
-/** Settings that a MachineDeployment has of its own. */
 export interface OwnOptions {
   /** By annotation without prefix. */
   readonly thresholds: ReadonlyMap<string, number>;

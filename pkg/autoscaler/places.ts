@@ -1,4 +1,3 @@
-/** The places of one group. */
 interface OfGroup {
   /** Oldest first. */
   places: string[];
@@ -46,13 +45,11 @@ export class Places {
     for (const place of places) this.#groups.get(uid)?.asked.add(place);
   }
 
-  /** These were taken back. */
   take(uid: string, places: readonly string[]): void {
     const group = this.#groups.get(uid);
     if (group !== undefined) this.#drop(group, places);
   }
 
-  /** The group is gone. */
   forget(uid: string): void {
     this.#groups.delete(uid);
   }

@@ -1,6 +1,5 @@
 import type { RpcName, RpcReply, RpcRequest } from './grpc-server.ts';
 
-/** A call that may be answered. */
 export interface RpcCall {
   /** Who calls: the name that the certificate shows, or where it comes from. */
   readonly peer: string;

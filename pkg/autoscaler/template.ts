@@ -13,7 +13,6 @@ export interface LearnedShape {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** What a Node that does not exist yet is known by. */
 export interface TemplateFacts {
   readonly id: string;
   readonly deployment: MachineDeployment;
@@ -92,7 +91,6 @@ export function templateNode({
   };
 }
 
-/** Whether it is known what a Node would look like. */
 export function isTemplate(found: TemplateNode | NoTemplate): found is TemplateNode {
   return !('reason' in found);
 }

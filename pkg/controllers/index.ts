@@ -40,13 +40,11 @@ export function controllers(operator: Operator, worlds: readonly ServedWorld[]):
   ];
 }
 
-/** MachineDeployments and MachineSets. */
 function ownerControllers(operator: Operator, ownerless: OwnerlessVMs): Controller[] {
   const deps = ownerDeps(operator, new CreationBrake(operator));
   return [machineSet(operator, deps), machineDeployment(operator, deps), overshoot(operator, deps, ownerless)];
 }
 
-/** Machines, MachineClasses and Secrets. */
 function machineControllers(operator: Operator, ownerless: OwnerlessVMs, { drain, rules }: Draining): Controller[] {
   const { clock, reader, caches, config } = operator;
   const { classes } = caches;

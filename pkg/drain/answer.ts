@@ -1,7 +1,6 @@
 import { GateClosedError } from '../kube/gate/gate.ts';
 import { ApiError, isConflict, isNotFound, isTooManyRequests } from '../kube/client/errors.ts';
 
-/** What came of asking the API server to end a pod. */
 export type PodAnswer =
   /** It is ending, or has been deleted. */
   | { readonly kind: 'accepted' }

@@ -18,12 +18,10 @@ export class DrainTracker {
     if (pods.length > 0) this.#report(this.snapshot());
   }
 
-  /** This pod cannot go on, and why. */
   block(pod: Pod, reason: BlockedPod['reason'], detail: string): void {
     this.#set(pod.metadata.uid, { pod: keyOf(pod), reason, detail });
   }
 
-  /** This pod goes on. */
   unblock(pod: Pod): void {
     this.#clear(pod.metadata.uid);
   }
@@ -33,7 +31,6 @@ export class DrainTracker {
     this.#set(volumesOf(pod), { pod: keyOf(pod), reason, detail: volumes });
   }
 
-  /** The volumes of this pod are waited for no longer. */
   unblockVolumes(pod: Pod): void {
     this.#clear(volumesOf(pod));
   }

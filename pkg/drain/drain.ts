@@ -68,7 +68,6 @@ export interface DrainRequest {
   readonly volumeIDOf?: VolumeIDOf;
 }
 
-/** A pod that the drain waits for, and why. */
 export interface BlockedPod {
   /** `namespace/name`. */
   readonly pod: string;

@@ -31,7 +31,6 @@ export interface DrainerDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly limits: DrainLimits;
-  /** The pods bound to a node of a target. */
   readonly podsOf: (target: Target, nodeName: string) => PodSource;
   readonly random?: Random | undefined;
 }
@@ -68,7 +67,6 @@ interface RunDeps extends DrainerDeps {
   readonly progress: DrainTracker;
 }
 
-/** One drain under way. */
 class DrainRun {
   readonly #deps: RunDeps;
   readonly #log: Logger;

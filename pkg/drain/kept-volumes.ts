@@ -10,7 +10,6 @@ import { VolumeLookup, type TrackedVolume } from './volumes.ts';
 export interface KeptVolumesDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  /** The pods bound to a node of a target. */
   readonly podsOf: (target: Target, nodeName: string) => Pick<PodSource, 'list'>;
 }
 

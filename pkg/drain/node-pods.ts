@@ -24,7 +24,6 @@ export function podsOnNode(nodeName: string): string {
 
 /** What the rest of a drain knows of its pods. */
 export interface PodFeed {
-  /** All pods that are bound to the node. */
   all(): readonly Pod[];
   /** The pod of this UID as it was last seen; undefined once it is gone. */
   get(uid: string): Pod | undefined;

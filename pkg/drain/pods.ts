@@ -24,7 +24,6 @@ export function isDrained(pod: Pod): boolean {
   return controllerOf(pod)?.kind !== 'DaemonSet';
 }
 
-/** All leave at once. */
 const LEAVES: PodRule = { behavior: 'leaves', order: 0 };
 
 /** Pods that go at the same time: those that are sent away, and those that are only waited for. */
@@ -50,7 +49,6 @@ export function turnsOf(pods: readonly Pod[], ruleOf: (pod: Pod) => PodRule = ()
   });
 }
 
-/** Whether all containers of the pod have ended for good. */
 export function hasCompleted({ status }: Pod): boolean {
   return status?.phase === 'Succeeded' || status?.phase === 'Failed';
 }

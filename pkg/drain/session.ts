@@ -2,7 +2,6 @@ import type { Activities, Activity, ActivityOwner } from '../work/activity/activ
 import type { Clock } from '../base/clock/clock.ts';
 import type { Drain, DrainOutcome, DrainProgress, DrainRequest } from './drain.ts';
 
-/** A drain that has ended, or failed. */
 export type EndedDrain = Exclude<Activity<DrainOutcome>, { readonly state: 'running' }>;
 
 /** What this process knows of a drain. Controllers add what they began it as, and what they report of it. */

@@ -12,7 +12,6 @@ import type { VolumeIDOf } from './drain.ts';
 const READ_TRIES = 3;
 const READ_RETRY_MS = 5_000;
 
-/** A volume whose way from node to node is followed. */
 export interface TrackedVolume {
   readonly name: string;
   /** As it stands in `status.volumesAttached[].name` of its Node, among other text; undefined if nobody knows. */

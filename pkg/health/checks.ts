@@ -53,7 +53,6 @@ export class Checks {
   }
 }
 
-/** Whether a cache has been filled. */
 export interface SyncState {
   readonly kind: string;
   readonly hasSynced: boolean;
@@ -76,7 +75,6 @@ export function cachesSynced(caches: () => Iterable<SyncState>): Check {
   };
 }
 
-/** What is shown of an elector. */
 export interface Candidacy {
   readonly isLeading: boolean;
   readonly holder: string | undefined;

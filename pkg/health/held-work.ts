@@ -38,7 +38,6 @@ const DOING: Readonly<Record<Prerequisite, (of: string) => string>> = {
   obedience: (of) => `waiting for the driver of provider ${of} to accept the fencing token`,
 };
 
-/** What drivers are waited for. */
 const OF_DRIVERS: ReadonlySet<Prerequisite> = new Set(['driver', 'obedience']);
 
 /** Everything in this process that waits before it works: anyone who holds work back notes it here, so that it is seen. */

@@ -107,7 +107,6 @@ function asJSON(profile: unknown): Readable {
   return Readable.from([JSON.stringify(profile)]);
 }
 
-/** Who asks, as far as it shows. */
 export interface Caller {
   readonly remoteAddress: string | undefined;
   readonly localAddress: string | undefined;

@@ -46,7 +46,6 @@ export interface OpenDrain {
   readonly forcedBy?: string;
   /** When pods that are left are deleted instead of evicted. */
   readonly podsDeletedAt?: string;
-  /** How often it has failed so far. */
   readonly failures: number;
   readonly nextAttempt?: string;
 }

@@ -19,7 +19,6 @@ export interface GroupChange {
   readonly machines: readonly string[];
 }
 
-/** Whether a decision refuses. */
 export function isRefusal(decision: GroupDecision): decision is Refusal {
   return 'code' in decision;
 }
@@ -34,7 +33,6 @@ export function notNow(message: string): Refusal {
   return { code: Status.FAILED_PRECONDITION, message };
 }
 
-/** More than the group may have. */
 export function aboveMaximum({ id, max }: NodeGroup, before: number, wanted: number): Refusal {
   return notNow(
     `group ${id} has ${before} replicas and a maximum of ${max}, but ${wanted} were requested: request fewer, or raise the maximum ` +
@@ -42,7 +40,6 @@ export function aboveMaximum({ id, max }: NodeGroup, before: number, wanted: num
   );
 }
 
-/** Fewer than the group must have. */
 export function belowMinimum({ id, min }: NodeGroup, before: number, wanted: number): Refusal {
   return notNow(
     `group ${id} has ${before} replicas and a minimum of ${min}, but ${wanted} would remain: request fewer, or lower the minimum ` +

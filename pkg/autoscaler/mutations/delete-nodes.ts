@@ -28,7 +28,6 @@ export type DeletionTarget = { readonly node: string } & (
   | { readonly kind: 'gone' }
 );
 
-/** What a deletion comes to. */
 export interface Deletion extends GroupChange {
   /** The places that are taken back. */
   readonly places: readonly string[];

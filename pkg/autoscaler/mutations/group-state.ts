@@ -5,7 +5,6 @@ import type { RolloutStage } from '../../controllers/machine-deployment/rollout/
 import { namesListed } from '../../controllers/machine-deployment/scaling/scaler-handoff.ts';
 import { isFailed, isPreserved, isPreservedFailed, isTerminating } from '../../controllers/replicas/machine-state.ts';
 
-/** A Machine of a group. */
 export interface GroupMember {
   readonly machine: Machine;
   /** A Node has joined for it: what it was asked for is there. */
@@ -15,7 +14,6 @@ export interface GroupMember {
 /** How far the Machines of a group have been moved to another template. */
 export type Rollout = RolloutStage;
 
-/** A group at one moment: what decisions are made from. */
 export interface GroupState {
   /** As the API server has it. */
   readonly deployment: MachineDeployment;
@@ -52,7 +50,6 @@ export function failedFor(state: GroupState, missing: number): readonly string[]
   return failed.slice(0, Math.max(0, missing - without));
 }
 
-/** It is kept for somebody who wants to look at it. */
 export function isKeptForInspection(machine: Machine, nowMs: number): boolean {
   return isPreserved(machine, nowMs) || isPreservedFailed(machine);
 }

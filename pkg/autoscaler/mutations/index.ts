@@ -14,14 +14,12 @@ import { missingIn } from './group-state.ts';
 import { decideIncrease } from './increase.ts';
 import { GroupWrites, type Wish, type WriteDeps } from './write.ts';
 
-/** What mutations are made of. */
 export interface MutationDeps extends WriteDeps {
   readonly membership: Membership;
   readonly recorder: ObjectEvents<MachineDeployment>;
   readonly places: Places;
 }
 
-/** What an autoscaler may change, on the API server. */
 export function mutations(deps: MutationDeps): Mutations {
   const writes = new GroupWrites(deps);
   return {

@@ -9,7 +9,6 @@ import type { Caches } from '../../operator/caches.ts';
 import type { Targets } from '../../kube/targets/targets.ts';
 import type { GroupState, GroupMember } from './group-state.ts';
 
-/** What groups are seen by. */
 export interface GroupSources extends Pick<Caches, 'machines' | 'machineSets'> {
   readonly targets: Targets;
   readonly clock: Clock;

@@ -2,7 +2,6 @@ import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';
 import { listedIn } from '../../controllers/machine-deployment/scaling/scaler-handoff.ts';
 
-/** A write whose answer did not come. */
 export interface UnansweredWrite {
   /** What it followed from; it carried this version. */
   readonly base: MachineDeployment;
@@ -24,7 +23,6 @@ export interface UnansweredWrite {
  */
 export type WriteOutcome = 'open' | 'missed' | 'done' | 'unknown';
 
-/** Judges one write. */
 export function writeOutcomeOf({ base, replicas, entries }: UnansweredWrite, now: MachineDeployment): WriteOutcome {
   if (now.metadata.uid !== base.metadata.uid) return 'unknown';
   if (now.metadata.resourceVersion === base.metadata.resourceVersion) return 'open';

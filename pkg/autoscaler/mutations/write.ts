@@ -22,14 +22,11 @@ import { writeOutcomeOf, type WriteOutcome, type UnansweredWrite } from './write
 import type { GroupState } from './group-state.ts';
 import { groupStateOf, type GroupSources } from './observe.ts';
 
-/** What decisions are written with. */
 export interface WriteDeps extends GroupSources, Pick<Caches, 'machineDeployments'> {
-  /** Live reads of the control cluster. */
   readonly reader: Reader;
   readonly writer: Writer;
 }
 
-/** What is wanted of a group. */
 export interface Wish {
   readonly group: NodeGroup;
   /** Asked again whenever the group has changed before the write. */
@@ -171,7 +168,6 @@ export class GroupWrites {
   }
 }
 
-/** A write, and what it is answered with. */
 interface Sent extends UnansweredWrite {
   readonly time: string;
   readonly mutated: Mutated;

@@ -1,6 +1,5 @@
 import type { Clock } from './clock.ts';
 
-/** The time given to something has passed. */
 export class DeadlineError extends Error {
   override readonly name = 'DeadlineError';
   readonly timeoutMs: number;

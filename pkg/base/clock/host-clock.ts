@@ -13,7 +13,6 @@ export interface HostClock extends Clock {
   hostWallMs(): number;
 }
 
-/** The present moment by both clocks. */
 export function instantOf(clock: HostClock): Instant {
   return { monotonicMs: clock.monotonicMs(), hostWallMs: clock.hostWallMs() };
 }

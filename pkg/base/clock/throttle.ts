@@ -8,7 +8,6 @@ export interface Throttle {
   close(): Promise<void>;
 }
 
-/** Nobody is admitted any more. */
 export class ThrottleClosedError extends Error {
   override readonly name = 'ThrottleClosedError';
 

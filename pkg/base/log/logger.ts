@@ -57,7 +57,6 @@ const lineLost = (): void => undefined;
 /** How lines look: JSON for programs, text for people. */
 export type LogFormat = 'json' | 'text';
 
-/** Where lines go, and how they look. */
 export interface LogOutput {
   /** Standard output unless told otherwise. */
   readonly destination?: NodeJS.WritableStream;

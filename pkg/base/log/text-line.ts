@@ -1,4 +1,3 @@
-/** What a line is made of besides its fields. */
 interface Line {
   readonly level: string;
   readonly time: string;

@@ -2,7 +2,6 @@ import { Gauge, type Registry } from 'prom-client';
 
 import { declaring } from './declaring.ts';
 
-/** What one kind of long work shows when it is scraped. */
 export interface ActivityState {
   readonly kind: string;
   /** Work that waits for the limit of its kind. */
@@ -15,14 +14,12 @@ export interface ActivityState {
 /** How work ended. aborted: it failed after it had been told to stop. */
 export type ActivityResult = 'done' | 'failed' | 'aborted';
 
-/** Counts for long work. */
 export interface ActivityMetrics {
   /** Shows the state of a registry, beside those of others. */
   track(states: () => readonly ActivityState[]): void;
   settled(kind: string, result: ActivityResult, tookMs: number): void;
 }
 
-/** Declares the metrics of long work in `registry`. */
 export function activityMetrics(registry: Registry): ActivityMetrics {
   const { counter, histogram } = declaring(registry);
   const registers = [registry];

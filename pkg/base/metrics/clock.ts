@@ -2,7 +2,6 @@ import type { Registry } from 'prom-client';
 
 import { declaring } from './declaring.ts';
 
-/** Declares the clock's metrics in `registry`. */
 export function clockMetrics(registry: Registry) {
   const { counter, gauge } = declaring(registry);
   return {
@@ -17,5 +16,4 @@ export function clockMetrics(registry: Registry) {
   };
 }
 
-/** What is counted about our wall time. */
 export type ClockMetrics = ReturnType<typeof clockMetrics>;

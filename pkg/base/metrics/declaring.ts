@@ -1,6 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 
-/** Declares metrics by name, help and labels. */
 export interface Declaring {
   readonly counter: <L extends string>(name: string, help: string, labelNames?: readonly L[]) => Counter<L>;
   readonly gauge: <L extends string>(name: string, help: string, labelNames?: readonly L[]) => Gauge<L>;
@@ -12,7 +11,6 @@ interface Buckets<L> {
   readonly buckets?: readonly number[];
 }
 
-/** What declares metrics in `registry`. */
 export function declaring(registry: Registry): Declaring {
   const registers = [registry];
   return {

@@ -2,7 +2,6 @@ import type { Registry } from 'prom-client';
 
 import { declaring } from './declaring.ts';
 
-/** Declares the metrics of drivers in `registry`. */
 export function driverMetrics(registry: Registry) {
   const { counter, gauge, histogram } = declaring(registry);
   return {

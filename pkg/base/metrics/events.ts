@@ -12,5 +12,4 @@ export function eventMetrics(registry: Registry) {
   };
 }
 
-/** What is counted about Events. */
 export type EventMetrics = ReturnType<typeof eventMetrics>;

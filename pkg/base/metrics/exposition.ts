@@ -2,7 +2,6 @@ import { Registry } from 'prom-client';
 
 import type { MetricFailures } from './metric-failures.ts';
 
-/** What a scrape is answered with. */
 export interface Exposition {
   readonly type: string;
   readonly body: string;

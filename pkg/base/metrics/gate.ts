@@ -2,7 +2,6 @@ import type { Registry } from 'prom-client';
 
 import { declaring } from './declaring.ts';
 
-/** Declares the gate's metrics in `registry`. */
 export function gateMetrics(registry: Registry) {
   const { counter, gauge } = declaring(registry);
   return {
@@ -43,5 +42,4 @@ export function gateMetrics(registry: Registry) {
   };
 }
 
-/** What is counted about probes, outages and refused mutations. */
 export type GateMetrics = ReturnType<typeof gateMetrics>;

@@ -1,6 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
 
-/** One piece of work that waits, as far as metrics tell. */
 interface Held {
   readonly work: string;
   readonly waitsFor: string;

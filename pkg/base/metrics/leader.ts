@@ -2,10 +2,8 @@ import type { Registry } from 'prom-client';
 
 import { declaring } from './declaring.ts';
 
-/** How an attempt to take or renew a Lease ended. */
 export type LeaseResult = 'ok' | 'conflict' | 'error';
 
-/** Declares the metrics of leader election in `registry`. */
 export function leaderMetrics(registry: Registry) {
   const { counter, gauge } = declaring(registry);
   return {

@@ -3,7 +3,6 @@ import type { Registry } from 'prom-client';
 import type { Logger } from '../log/logger.ts';
 import { declaring } from './declaring.ts';
 
-/** Metrics that could not be read. */
 export interface MetricFailures {
   failed(metric: string, err: unknown): void;
 }

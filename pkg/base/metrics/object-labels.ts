@@ -12,7 +12,6 @@ export const FAILED_MACHINE_LABELS = [
   'failed_machine_last_operation_machine_operation_type',
 ] as const;
 
-/** The values of FAILED_MACHINE_LABELS. */
 export function failedMachineLabels(machine: MachineSummary): Record<(typeof FAILED_MACHINE_LABELS)[number], string> {
   return {
     failed_machine_name: machine.name ?? '',
@@ -33,7 +32,6 @@ export function seconds(timestamp: string): string {
   return String(Math.floor((fromTimestamp(timestamp) ?? 0) / 1_000));
 }
 
-/** The labels that say which object a series is of. */
 export function objectNameLabels({ metadata }: KubeObject): { name: string; namespace: string } {
   return { name: metadata.name, namespace: metadata.namespace ?? '' };
 }

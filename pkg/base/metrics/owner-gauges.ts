@@ -4,7 +4,6 @@ import type { KubeObject } from '../../apis/meta.ts';
 import type { DeclareGauge } from './object-gauges.ts';
 import { conditionValue, failedMachineLabels, FAILED_MACHINE_LABELS, objectNameLabels } from './object-labels.ts';
 
-/** Labels that name an object. */
 export const NAMED = ['name', 'namespace'] as const;
 
 /** A gauge with labels NAMED; undefined leaves the series out. */
@@ -14,7 +13,6 @@ export interface ObjectValue<T> {
   readonly of: (object: T) => number | undefined;
 }
 
-/** What is read from an owner of Machines beside its info. */
 export interface OwnerValues<T> {
   readonly values: readonly ObjectValue<T>[];
   readonly conditionsOf: (object: T) => readonly { readonly type: string; readonly status: ConditionStatus }[];

@@ -30,7 +30,6 @@ const BUCKETS = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10];
 const SECOND_MS = 1_000;
 const labelNames = ['name'] as const;
 
-/** Declares the workqueues' metrics in `registry`. */
 export function queueMetrics(registry: Registry): QueueMetrics {
   const { counter, histogram } = declaring(registry);
   const queues = new Map<string, () => QueueState>();

@@ -23,5 +23,4 @@ export function reconcileMetrics(registry: Registry) {
   };
 }
 
-/** What is counted about passes. */
 export type ReconcileMetrics = ReturnType<typeof reconcileMetrics>;

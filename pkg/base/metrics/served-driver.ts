@@ -2,7 +2,6 @@ import type { Registry } from 'prom-client';
 
 import { declaring } from './declaring.ts';
 
-/** Declares the metrics of a driver's own process in `registry`. */
 export function servedDriverMetrics(registry: Registry) {
   const { gauge, histogram } = declaring(registry);
   return {
@@ -15,5 +14,4 @@ export function servedDriverMetrics(registry: Registry) {
   };
 }
 
-/** Metrics of a driver's own process. */
 export type ServedDriverMetrics = ReturnType<typeof servedDriverMetrics>;

@@ -14,12 +14,10 @@ export function charactersOf(random: Random, alphabet: string, length: number): 
   return Array.from({ length }, () => alphabet.charAt(Math.floor(random() * alphabet.length))).join('');
 }
 
-/** `length` hexadecimal digits. */
 export function hexOf(random: Random, length: number): string {
   return charactersOf(random, '0123456789abcdef', length);
 }
 
-/** A random UUID (version 4). */
 export function uuidOf(random: Random): string {
   const digits = hexOf(random, 31);
   const variant = charactersOf(random, '89ab', 1);

@@ -41,7 +41,6 @@ const ASK_AGAIN_MS = 30_000;
 /** Time between two Events that tell why a class is still there: half the life of an Event. */
 const REPORT_AGAIN_MS = 30 * MINUTE_MS;
 
-/** Since when a class has had no Machine. */
 interface Unused {
   readonly uid: string;
   /** Of the class: a list that was taken with another version, perhaps in another account, says nothing of this one. */

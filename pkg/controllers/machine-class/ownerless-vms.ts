@@ -13,7 +13,6 @@ import { isOfNamespace } from '../vms/ownership.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import type { LeftoverVMs } from './finalizer-decision.ts';
 
-/** What is needed to look for VMs that nobody owns. */
 export interface OwnerlessDeps {
   readonly classes: Pick<Lister<MachineClass>, 'get'>;
   readonly drivers: Drivers;

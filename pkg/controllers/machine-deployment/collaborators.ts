@@ -20,7 +20,6 @@ export interface MachineDeploymentDeps extends OwnerDeps {
   readonly leadsMachines: () => boolean;
 }
 
-/** What its steps are made with. */
 export interface Collaborators extends MachineDeploymentDeps {
   readonly finalizer: Finalizer<MachineDeployment>;
   readonly marker: NodeMarker;

@@ -10,7 +10,6 @@ import type { DeploymentStep } from './pass.ts';
 
 /** The garbage collector's promise to take the owner references away, so that dependents stay (`--cascade=orphan`). */
 const ORPHAN_FINALIZER = 'orphan';
-/** How many sets are deleted at once. */
 const DELETIONS_AT_ONCE = 10;
 
 /**

@@ -11,7 +11,6 @@ import type { RefusedNode } from './node-marks/node-marker.ts';
 /** Source component of these Events, as in the original. */
 export const MACHINE_DEPLOYMENT_EVENT_SOURCE = 'machine-controller-manager';
 
-/** A set was made larger or smaller. */
 export function scaledSet(
   object: MachineDeployment,
   set: string,
@@ -22,7 +21,6 @@ export function scaledSet(
   return event(object, 'Normal', 'ScalingMachineSet', `Scaled ${direction} machine set ${set} to ${to}`);
 }
 
-/** The set of the present template could not be created. */
 export function failedToCreateSet(
   object: MachineDeployment,
   set: string,
@@ -42,7 +40,6 @@ export function selectsAll(object: MachineDeployment): ObjectEvent<MachineDeploy
   return event(object, 'Warning', 'SelectingAll', message);
 }
 
-/** Whom `releasedMachines` names. */
 interface Release {
   readonly deployment: MachineDeployment;
   readonly set: MachineSet;
@@ -61,7 +58,6 @@ export function releasedMachines<T extends KubeObject>(
   return { object, type: 'Warning', reason: 'ReleasedMachineSet', message };
 }
 
-/** So many answers are told in one Event. */
 const MAX_ANSWERS = 3;
 
 /** Nodes that refused what a rollout puts on them, told once for each: what was answered, with the name of a Node for each answer. */
@@ -86,7 +82,6 @@ function someOf(nodes: readonly RefusedNode[]): string {
   return nodes.length === 1 ? first : `${first} and ${nodes.length - 1} more`;
 }
 
-/** The template of an earlier revision is the present one again. */
 export function rolledBack(object: MachineDeployment, revision: number): ObjectEvent<MachineDeployment> {
   return event(
     object,
@@ -96,13 +91,11 @@ export function rolledBack(object: MachineDeployment, revision: number): ObjectE
   );
 }
 
-/** There is no set of the revision that was asked for. */
 export function revisionNotFound(object: MachineDeployment, revision: number): ObjectEvent<MachineDeployment> {
   const message = revision === 0 ? 'Unable to find last revision.' : 'Unable to find the revision to rollback to.';
   return event(object, 'Warning', 'DeploymentRollbackRevisionNotFound', message);
 }
 
-/** The revision that was asked for has the present template. */
 export function templateUnchanged(object: MachineDeployment): ObjectEvent<MachineDeployment> {
   const message = `The rollback revision contains the same template as current deployment "${object.metadata.name}"`;
   return event(object, 'Warning', 'DeploymentRollbackTemplateUnchanged', message);

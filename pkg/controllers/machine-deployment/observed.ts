@@ -12,13 +12,11 @@ import { claimsOn } from './sets/set-claims.ts';
 import { factsOf, type SetFacts } from './sets/set-facts.ts';
 import { rolloutLimitsOf, type RolloutLimits } from '../replicas/limits.ts';
 
-/** What is known of the sets of a MachineDeployment. */
 export interface FactsOfSets {
   readonly newSet: SetFacts | undefined;
   readonly oldSets: readonly SetFacts[];
 }
 
-/** A set, and the Machines that it controls. */
 export interface OwnedSet {
   readonly set: MachineSet;
   readonly machines: readonly Machine[];
@@ -100,7 +98,6 @@ function isSame(before: Observed['seen'], now: Observed['seen']): boolean {
   return before.length === now.length && now.every(isSameList);
 }
 
-/** The Machines of those sets. */
 export function ownedMachines(
   deps: { readonly machineSets: Lister<MachineSet>; readonly machines: Lister<Machine> },
   deployment: MachineDeployment,

@@ -49,7 +49,6 @@ export class OutageCondition {
     this.#deps = deps;
   }
 
-  /** Brings the condition of one MachineDeployment up to date. */
   async show(key: string, signal: AbortSignal): Promise<void> {
     const { clock, outages, writer } = this.#deps;
     const deployment = this.#deps.machineDeployments.get(key);

@@ -5,15 +5,12 @@ import type { ProgressingUpdate } from './rollout/progressing-condition.ts';
 import type { Unsupported } from './status.ts';
 import type { Observed } from './observed.ts';
 
-/** One pass over one MachineDeployment. */
 export interface DeploymentPass extends OwnerPass<MachineDeployment> {
   /** What it owns, as the caches show it when a step begins. */
   observed: Observed;
   /** A rollout judges its progress; scaling and pausing leave the condition alone. */
   isRollout?: boolean;
-  /** What the rollout has to say of its progress. */
   announced?: ProgressingUpdate | undefined;
-  /** Whom the rollout waits for. */
   waitsFor?: string | undefined;
   /** Why the spec is obeyed in part only. */
   unsupported?: Unsupported;

@@ -93,10 +93,8 @@ export interface Unsupported {
   readonly message: string;
 }
 
-/** What the status of a MachineDeployment is computed from. */
 export interface MachineDeploymentStatusFacts {
   readonly deployment: MachineDeployment;
-  /** The generation that was acted upon. */
   readonly observedGeneration: number;
   readonly newSet: OwnedSet | undefined;
   readonly oldSets: readonly OwnedSet[];

@@ -1,7 +1,6 @@
 import type { KubeObject } from '../../apis/meta.ts';
 import { shortText } from '../../apis/short-text.ts';
 
-/** What may stand in an annotation whose value people choose. */
 export interface AnnotationRule {
   readonly key: string;
   readonly isUnderstood: (value: string) => boolean;

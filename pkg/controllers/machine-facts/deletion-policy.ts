@@ -31,7 +31,6 @@ export function policySettingOf(machine: Machine): string {
   return frontEndField(machine, 'deletionPolicy') ?? `annotation ${DELETION_POLICY_ANNOTATION}`;
 }
 
-/** Whether an annotation's text is one of the policies. */
 export function isDeletionPolicy(text: string): text is DeletionPolicy {
   return (DELETION_POLICIES as readonly string[]).includes(text);
 }

@@ -50,7 +50,6 @@ export function deletionStageOf({ status }: Pick<Machine, 'status'>): DeletionSt
   return found?.stage;
 }
 
-/** Whether `stage` has been reached, or passed. */
 export function hasReached(current: DeletionStage | undefined, stage: DeletionStage): boolean {
   return current !== undefined && DELETION_STAGES.indexOf(current) >= DELETION_STAGES.indexOf(stage);
 }

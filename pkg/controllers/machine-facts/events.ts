@@ -184,10 +184,8 @@ export const MACHINE_EVENTS = {
   NodeLeftBehind: 'Warning',
 } as const satisfies Record<string, 'Normal' | 'Warning'>;
 
-/** Reason of an Event on a Machine. */
 export type MachineEventReason = keyof typeof MACHINE_EVENTS;
 
-/** An Event about a Machine. */
 export interface MachineEvent {
   readonly object: Machine;
   readonly type: 'Normal' | 'Warning';

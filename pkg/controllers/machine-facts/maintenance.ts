@@ -102,18 +102,14 @@ export function maintenanceOf(machine: Pick<Machine, 'metadata' | 'status'>): Re
   return told(reason, mirrored?.message ?? '');
 }
 
-/** What ends a maintenance. */
 export function howMaintenanceEnds(machine: Pick<Machine, 'metadata'>): string {
   const field = frontEndField(machine, 'maintenance');
   return field === undefined
     ? `It ends when annotation ${MAINTENANCE_ANNOTATION} is removed from Machine and Node.`
     : `It ends when ${field} is false, and the Node does not carry annotation ${MAINTENANCE_ANNOTATION}.`;
 }
-/** That it was seen. */
 export const REQUESTED = 'Maintenance was requested.';
-/** That it is about to be over. */
 const RETURNING = 'Maintenance is no longer requested. Uncordoning the Node.';
-/** That it is over. */
 export const ENDED = 'Maintenance is not requested.';
 
 function told(reason: MaintenanceReason, message: string): ReportedMaintenance {

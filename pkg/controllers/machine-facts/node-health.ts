@@ -38,7 +38,6 @@ export function isHealthy(conditions: readonly NodeCondition[], watched: readonl
   return conditions.length > 0 && badConditions(conditions, watched).length === 0;
 }
 
-/** Whether the Node's condition Ready is True. */
 export function isReady({ status }: Pick<Node, 'status'>): boolean {
   return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
 }

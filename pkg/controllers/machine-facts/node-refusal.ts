@@ -5,7 +5,6 @@ import { ApiError } from '../../kube/client/errors.ts';
 /** Condition type on a Machine, MachineSet or MachineDeployment of which something was refused for a Node. There is none otherwise. */
 export const NODE_SYNC_REFUSED = 'NodeSyncRefused';
 
-/** Something that the API server does not let us do to a Node. */
 export interface NodeRefusal {
   /** As the node template names it, such as `label a`. */
   readonly what: string;

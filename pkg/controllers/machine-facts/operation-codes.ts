@@ -20,5 +20,4 @@ export const OPERATION_CODES = [
   'SafetyGrace',
 ] as const;
 
-/** One of them. */
 export type OperationCode = (typeof OPERATION_CODES)[number];

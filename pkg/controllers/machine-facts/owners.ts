@@ -33,7 +33,6 @@ export function ownerIn<T extends KubeObject>(
   return object?.metadata.uid === uid ? object : undefined;
 }
 
-/** The MachineDeployment of a Machine, as far as it is known. */
 export function deploymentOf(machine: Machine, { sets, deployments }: Owners): MachineDeployment | undefined {
   const { namespace = '' } = machine.metadata;
   const setRef = ownerNameOf(machine, 'MachineSet');

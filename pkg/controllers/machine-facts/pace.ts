@@ -3,7 +3,6 @@ import type { Clock } from '../../base/clock/clock.ts';
 /** So many machines of a zone that become unhealthy together share a cause. */
 const BURST_MACHINES = 3;
 
-/** What the pace of replacing one machine follows from. */
 export interface PaceFacts {
   readonly uid: string;
   /**
@@ -24,7 +23,6 @@ interface Begun {
   readonly healthTimeoutMs: number;
 }
 
-/** A replacement that counts still. */
 interface Counted {
   readonly limit: number;
   readonly endMs: number;
@@ -64,7 +62,6 @@ export class ReplacementPace {
     return Math.max(this.#untilFewer(ofPool, pool.limit), this.#untilFewer(ofZone, limitOfZone));
   }
 
-  /** The replacement of this machine begins. */
   begin(facts: PaceFacts): void {
     this.#forgetOld();
     const { uid, pool, healthTimeoutMs } = facts;

@@ -2,7 +2,6 @@ import type { Pod } from '../../apis/wire.ts';
 import type { Drain, PodRule } from '../../drain/drain.ts';
 import type { Target } from '../../kube/targets/targets.ts';
 
-/** Whose Node is drained. */
 export interface DrainedMachine {
   /** Only rules of its namespace are for it. */
   readonly namespace: string | undefined;

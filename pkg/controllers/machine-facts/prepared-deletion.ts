@@ -14,7 +14,6 @@ export type PreparationPhase = 'started' | 'completed' | 'aborting' | 'failed';
 /** Reason of that condition: its phase, or that it was started and its drain is blocked. */
 export type PreparationReason = PreparationPhase | 'blocked';
 
-/** The phase of a reason. */
 export function preparationPhaseOf(reason: string | undefined): string | undefined {
   return reason === ('blocked' satisfies PreparationReason) ? 'started' : reason;
 }
@@ -42,7 +41,6 @@ export function preparationShownBy({ status }: Pick<Machine, 'status'>): Machine
   return conditionOf(status?.machineConditions, DELETION_PREPARED);
 }
 
-/** Whether an annotation's text is one of its values. */
 export function isPreparationValue(text: string): boolean {
   return UNDERSTOOD.has(text);
 }

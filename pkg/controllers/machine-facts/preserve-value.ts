@@ -36,7 +36,6 @@ export function requestedPreservation(machine: Machine, node: Node | 'missing' |
   return isUnderstood(ofNode) ? ofNode : 'illegal';
 }
 
-/** Whether an annotation's text is one of the values. */
 export function isUnderstood(text: string): text is PreserveValue {
   return (PRESERVE_VALUES as readonly string[]).includes(text);
 }

@@ -21,7 +21,6 @@ export interface Hold {
   readonly text: string;
 }
 
-/** By which code of the last operation a hold is known. */
 const CODES: Readonly<Record<HoldKind, OperationCode>> = {
   zone: 'ZoneUnhealthy',
   stopped: 'ReplacementStopped',

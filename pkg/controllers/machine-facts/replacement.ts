@@ -14,7 +14,6 @@ export function replacementLimit(annotation: string | undefined, replicas: numbe
   return annotation === undefined ? DEFAULT_LIMIT : (readLimit(annotation, replicas) ?? DEFAULT_LIMIT);
 }
 
-/** Whether an annotation's text is such a limit. */
 export function isReplacementLimit(text: string): boolean {
   return readLimit(text, 1) !== undefined;
 }

@@ -29,17 +29,14 @@ export interface NodeMarksChange {
   readonly spec?: { readonly unschedulable?: null; readonly taints: readonly Taint[] };
 }
 
-/** Whether a rollout has tainted the Node. */
 export function hasRolloutTaint(node: Node): boolean {
   return node.spec?.taints?.some(({ key }) => key === ROLLOUT_TAINT.key) ?? false;
 }
 
-/** The taints of a Node but for that of a rollout. */
 export function withoutRolloutTaint({ spec }: Node): readonly Taint[] {
   return (spec?.taints ?? []).filter(({ key }) => key !== ROLLOUT_TAINT.key);
 }
 
-/** Whether the autoscaler is kept from the Node by us. */
 export function isScaleDownDisabledByUs({ metadata }: Node): boolean {
   return metadata.annotations?.[SCALE_DOWN_DISABLED_BY_US] !== undefined;
 }

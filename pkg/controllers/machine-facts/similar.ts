@@ -22,7 +22,6 @@ export function isSimilar(previous: LastOperation | undefined, next: LastOperati
   );
 }
 
-/** What stands for a part that varies. */
 const VARIES = '#';
 
 /** What varies from one attempt to the next, in the order in which it is left out. */

@@ -4,7 +4,6 @@ import type { Machine, MachineStatus } from '../../apis/machine/v1alpha1/machine
 import type { MergePatch } from '../../kube/client/patch.ts';
 import { replacing } from '../../kube/client/merge-change.ts';
 
-/** Members of the status that the machine controller owns. */
 const OWNED_STATUS = [
   'addresses',
   'conditions',

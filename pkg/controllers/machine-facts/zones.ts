@@ -58,7 +58,6 @@ export function zoneOf({ classes, targets }: ZoneDeps, machine: Machine): Zone {
   };
 }
 
-/** Tells zones apart. */
 export function keyOfZone({ cluster, provider, name }: Zone): string {
   return JSON.stringify([cluster, provider, name]);
 }

@@ -13,7 +13,6 @@ import { next } from '../../work/reconcile/result.ts';
 import type { MachineSetDeps } from './deps.ts';
 import type { SetStep } from './pass.ts';
 
-/** How many are released at once. */
 const RELEASES_AT_ONCE = 20;
 
 /** What was claimed of which Machines, by the set as it was then. A pass asks several times, mostly of the same. */

@@ -19,7 +19,6 @@ export interface MachineSetDeps extends OwnerDeps {
   readonly newSuffix: () => string;
 }
 
-/** What its steps are made with. */
 export interface Collaborators extends MachineSetDeps {
   readonly finalizer: Finalizer<MachineSet>;
   readonly plans: ReplicaPlans;

@@ -14,7 +14,6 @@ import { machineSetController } from './controller.ts';
 import { randomSuffix } from './new-machine.ts';
 import { wakeMachineSets } from './wake.ts';
 
-/** Keeps as many Machines as a MachineSet asks for. */
 export function machineSet(operator: Operator, deps: OwnerDeps): Controller {
   const { clock, registry, config } = operator;
   const { machineSets } = deps;

@@ -3,11 +3,9 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import type { Step } from '../../work/reconcile/result.ts';
 import type { OwnerPass } from '../replicas/owner-controller.ts';
 
-/** One pass over one MachineSet. */
 export interface SetPass extends OwnerPass<MachineSet> {
   /** The claimed Machines, as the caches show them when a step begins. */
   machines: readonly Machine[];
-  /** Machines are missing, and may be created. */
   isShort?: boolean;
   /** Machines were deleted: what is left to do is planned again at once. */
   hasDeleted?: boolean;

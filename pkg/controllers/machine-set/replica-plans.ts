@@ -58,7 +58,6 @@ export class ReplicaPlans {
     return this.#swings.see(set.metadata.uid, replicasOf(set));
   }
 
-  /** The set is gone. */
   forget(uid: string): void {
     this.#swings.forget(uid);
   }

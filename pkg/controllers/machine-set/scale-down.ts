@@ -50,7 +50,6 @@ export const deleteSurplus = (deps: ScaleDownDeps & Pick<Collaborators, 'plans'>
   },
 });
 
-/** How a round of deletions ended. */
 export interface ScaleDownResult {
   /** Failed Machines that stay because their Node works again. */
   readonly recovered: number;

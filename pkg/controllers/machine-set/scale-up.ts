@@ -12,7 +12,6 @@ import type { Collaborators } from './deps.ts';
 import type { SetStep } from './pass.ts';
 import { unseenCreations } from './unseen-creations.ts';
 
-/** How many POSTs are under way at once, at most. */
 const CREATIONS_AT_ONCE = 50;
 /** A pass ends after so many, for everything else that the set needs; the next one goes on. */
 const CREATIONS_A_PASS = 200;

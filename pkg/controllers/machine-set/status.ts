@@ -15,7 +15,6 @@ import { NODE_SYNC_REFUSED, nodeSyncRefusal } from '../machine-facts/node-refusa
 import type { Collaborators } from './deps.ts';
 import type { SetStep } from './pass.ts';
 
-/** Shows how many Machines there are, and what is wrong. */
 export const status = ({ statuses, clock }: Pick<Collaborators, 'statuses' | 'clock'>): SetStep => ({
   name: 'status',
   async run(pass) {
@@ -32,7 +31,6 @@ export const status = ({ statuses, clock }: Pick<Collaborators, 'statuses' | 'cl
 
 export interface MachineSetStatusFacts {
   readonly set: MachineSet;
-  /** The generation that was acted upon. */
   readonly observedGeneration: number;
   /** The claimed Machines, terminating ones included. */
   readonly machines: readonly Machine[];

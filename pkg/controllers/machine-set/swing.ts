@@ -37,7 +37,6 @@ export class Swings {
     return replicas === 0 ? 0 : Math.max(0, size.settledAtMs - nowMs);
   }
 
-  /** The set is gone. */
   forget(uid: string): void {
     this.#sizes.delete(uid);
   }

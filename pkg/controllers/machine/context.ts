@@ -7,7 +7,6 @@ import type { NodeAccess } from '../machine-facts/node-access.ts';
 import type { MachineCopy } from '../machine-facts/status.ts';
 import type { MachineNotes } from './machine-notes.ts';
 
-/** The class of a machine, and what a call about its VM needs. */
 export interface ResolvedClass {
   readonly machineClass: MachineClass;
   readonly driver: MachineDriver;
@@ -30,7 +29,6 @@ export interface Launched {
   readonly addresses: readonly NodeAddress[];
   readonly capacity?: Readonly<Record<string, string>> | undefined;
   readonly lastKnownState: string | undefined;
-  /** Whether InitializeMachine is to be called. */
   readonly needsInitialize: boolean;
 }
 
@@ -52,7 +50,6 @@ export interface MachineContext {
   launched?: Launched;
 }
 
-/** A named part of a pass over a Machine. */
 export interface MachineStep extends Step<MachineContext> {
   /** Drops what it remembers of a Machine that is gone. */
   forget?(machineUID: string): void;

@@ -68,7 +68,6 @@ export class MachineController {
     this.#deps.steps.lostNodes.noteDeleted(machine, node);
   }
 
-  /** Drops what was remembered of a Machine that is gone. */
   forget({ metadata: { uid } }: Machine): void {
     this.#deps.steps.forget(uid);
     this.#refused.forget(uid);

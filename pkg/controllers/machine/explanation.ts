@@ -3,7 +3,6 @@ import { NODE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 
-/** The next step of a machine that is as it should be. */
 export const HEALTHY = 'Nothing: the machine is healthy.';
 
 /** Where a machine stands, in words. Conditions, the command line and the console tell the same. */
@@ -21,7 +20,6 @@ export interface MachineExplanation {
   readonly nextStep: string;
 }
 
-/** What is told of a machine, without phase and time. */
 export type Explanation = Pick<MachineExplanation, 'reason' | 'message' | 'waitingFor' | 'nextStep'>;
 
 export function explanation(
@@ -42,12 +40,10 @@ export interface Asked {
 /** What the steps of one concern say of a machine: they explain it, add to what the facts after it say (`rest`), or leave it to them. */
 export type Fact = (machine: Machine, rest: () => Explanation, asked: Asked) => Explanation;
 
-/** A fact of those machines that `of` explains. */
 export function fact(of: (machine: Machine) => Explanation | undefined): Fact {
   return (machine, rest) => of(machine) ?? rest();
 }
 
-/** A fact of machines in a phase. */
 export function inPhase(phase: MachinePhase | '', of: (machine: Machine) => Explanation): Fact {
   return fact((machine) => (phaseOf(machine) === phase ? of(machine) : undefined));
 }
@@ -60,7 +56,6 @@ export function descriptionOf({ status }: Machine): string {
   return status?.lastOperation?.description ?? '';
 }
 
-/** The Node in words. */
 export function nodeOf({ metadata }: Machine): string {
   const { [NODE_LABEL]: name = '' } = metadata.labels ?? {};
   return name === '' ? 'its Node' : `Node ${name}`;

@@ -18,7 +18,6 @@ export interface MachineSource {
 export interface MachineMetrics {
   /** A VM was created, so long after the Machine. */
   created(machine: Machine, machineClass: MachineClass | undefined, durationMs: number): void;
-  /** A VM was initialized. */
   initialized(machine: Machine, machineClass: MachineClass | undefined, durationMs: number): void;
   /** A machine became Running for the first time, so long after it was made. */
   joined(machine: Machine, machineClass: MachineClass | undefined, durationMs: number): void;
@@ -27,7 +26,6 @@ export interface MachineMetrics {
   /** A Node was drained; by force: pods were deleted instead of evicted. */
   drained(machine: Machine, durationMs: number, isForced: boolean): void;
   failed(reason: FailureReason): void;
-  /** A VM did not become a Node in time. */
   failedToJoin(machine: Machine, machineClass: MachineClass | undefined): void;
 }
 

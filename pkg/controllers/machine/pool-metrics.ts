@@ -11,7 +11,6 @@ import { countingGauge } from '../../base/metrics/counting-gauge.ts';
 import { isUnderMaintenance } from '../machine-facts/maintenance.ts';
 import { isPreserved } from '../replicas/machine-state.ts';
 
-/** What the gauges are read from, at each scrape. */
 export interface PoolSource {
   readonly machines: Pick<Lister<Machine>, 'list'>;
   readonly machineSets: Pick<Lister<MachineSet>, 'get'>;

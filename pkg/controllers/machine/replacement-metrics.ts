@@ -6,7 +6,6 @@ interface ZoneLabels {
   readonly name: string;
 }
 
-/** What the gauges are read from, at each scrape. */
 export interface ReplacementSource {
   /** Why each unhealthy machine that is past its timeout waits: one reason a machine. */
   held(): readonly string[];

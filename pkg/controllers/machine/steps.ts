@@ -66,9 +66,7 @@ export interface MachineSteps {
   readonly lostNodes: LostNodes;
   readonly drains: Pick<Drains, 'blocked' | 'open'>;
   readonly retries: Pick<Retries, 'held' | 'heldClasses' | 'isExhausted'>;
-  /** When a machine becomes Failed if nothing changes. */
   readonly timeToFailure: (machine: Machine, nodes: NodeAccess | undefined) => TimeToFailure | undefined;
-  /** The Machine is gone. */
   forget(uid: string): void;
 }
 

@@ -7,7 +7,6 @@ import { countingGauge } from '../../base/metrics/counting-gauge.ts';
 import type { HeldRetry } from './calls/retries.ts';
 import type { MachineSteps } from './steps.ts';
 
-/** What the gauges are read from, at each scrape. */
 export interface WaitSource {
   readonly steps: {
     readonly drains: Pick<MachineSteps['drains'], 'blocked'>;

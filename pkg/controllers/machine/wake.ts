@@ -116,7 +116,6 @@ function textOf({ metadata, kind: _kind, apiVersion: _apiVersion, ...content }: 
   return JSON.stringify([uid, finalizers, deletionTimestamp, retryRequestOf({ metadata }), content]);
 }
 
-/** Enqueues the Machines of one target's Nodes. */
 function wakeByNodes({ machines, queue, controller }: MachineWakeDeps, nodes: Informer<Node>): void {
   nodes.onChange((old, current) => {
     if (old !== undefined && current !== undefined && !nodeConcerns(old, current)) return;

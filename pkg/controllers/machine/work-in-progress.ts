@@ -18,7 +18,6 @@ import type { ActivityResults } from './calls/results.ts';
 import type { DrainRecord } from './drain/record.ts';
 import type { MachineSteps } from './steps.ts';
 
-/** What it is read from, at each request. */
 export interface WorkSource {
   readonly steps: Pick<MachineSteps, 'drains' | 'retries' | 'timeToFailure'>;
   readonly activities: Pick<ActivityRegistry<ActivityResults>, 'open'>;

@@ -13,7 +13,6 @@ const FILLS_A_MINUTE = 3;
 /** So many Machines more, for small pools whose Machines are deleted again and again. */
 const SPARE_MACHINES = 20;
 
-/** What happened in one second. */
 interface Second {
   machines: number;
   sets: number;
@@ -23,7 +22,6 @@ interface Second {
   allowed: number;
 }
 
-/** What an owner is asked for. */
 interface Size {
   readonly replicas: number;
   readonly allowed: number;
@@ -144,7 +142,6 @@ export class CreationBrake {
   }
 }
 
-/** Whether the limit is reached. */
 export function isSpent({ machines, sets, most }: Spending): boolean {
   return machines >= most.machines || sets >= most.sets;
 }

@@ -37,7 +37,6 @@ export function failedToDelete(object: MachineSet, name: string, err: unknown): 
   };
 }
 
-/** The spec cannot be obeyed; nothing is done until it changes. */
 export function invalidSpec<T extends KubeObject>(object: T, message: string): ObjectEvent<T> {
   return { object, type: 'Warning', reason: 'InvalidSpec', message };
 }

@@ -21,7 +21,6 @@ export interface FreezeMarks {
   readonly isStopped?: boolean;
 }
 
-/** Value of the label. */
 const FROZEN = 'True';
 
 /** Why an object is frozen; the first two reasons are the original's. */
@@ -54,11 +53,9 @@ interface Condition {
   readonly reason?: string;
 }
 
-/** Where a kind keeps its conditions. */
 interface FreezeKind<T, C extends Condition> {
   readonly resource: Resource<T & Freezable>;
   readonly conditionsOf: (object: T) => readonly C[];
-  /** Condition `Frozen`. */
   readonly frozen: (cause: FreezeCause, now: string) => C;
   /** The patch that replaces all conditions. */
   readonly replace: (object: T, conditions: C[] | null) => Patch;
@@ -117,7 +114,6 @@ export const setFreeze: Freezing<MachineSet> = freezing({
   replace: (set, machineSetCondition) => statusPatch(set, { machineSetCondition }),
 });
 
-/** Freezes MachineDeployments. */
 export const deploymentFreeze: Freezing<MachineDeployment> = freezing({
   resource: machineDeployments,
   conditionsOf: ({ status }) => status?.conditions ?? [],

@@ -3,7 +3,6 @@ import type { MachineDeploymentSpec } from '../../apis/machine/v1alpha1/machine-
 
 /** How far a rollout may go, resolved to numbers of Machines. */
 export interface RolloutLimits {
-  /** How many Machines there should be. */
   readonly replicas: number;
   /** How many may exist beyond that. */
   readonly surge: number;

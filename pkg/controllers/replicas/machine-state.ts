@@ -22,7 +22,6 @@ export function isAvailable(machine: Machine): boolean {
   return !isTerminating(machine) && !isUnderMaintenance(machine) && (phase === 'Running' || phase === 'Available');
 }
 
-/** Counts as ready: `Running`. */
 function isReady(machine: Machine): boolean {
   return !isTerminating(machine) && phaseOf(machine) === 'Running';
 }

@@ -12,7 +12,6 @@ import { isUnfreezeRequested } from './freeze-marks.ts';
 /** Without events an owner is looked at again after this time, in case one was missed; the look writes nothing. */
 const RESYNC_MS = 10 * MINUTE_MS;
 
-/** An owner of Machines. */
 export type Owner = MachineSet | MachineDeployment;
 
 /** One pass over an owner of Machines, and what its steps tell those after them. */
@@ -29,7 +28,6 @@ export interface OwnerPass<T extends Owner> {
   error?: unknown;
 }
 
-/** The steps of one kind of pass. */
 interface Phase<P> {
   /** Run up to the first that does not say `next`. */
   readonly work: readonly Step<P>[];
@@ -37,7 +35,6 @@ interface Phase<P> {
   readonly end: readonly Step<P>[];
 }
 
-/** What is done about owners of one kind. */
 export interface OwnerKind<T extends Owner, P extends OwnerPass<T>> {
   readonly objects: Pick<Lister<T>, 'get'>;
   readonly validate: (object: T) => readonly FieldError[];
@@ -103,7 +100,6 @@ export class OwnerController<T extends Owner, P extends OwnerPass<T>> {
   }
 }
 
-/** Keeps the object until its controller has cleaned up after it. */
 export function addFinalizer<T extends Owner>(finalizer: Finalizer<T>): Step<OwnerPass<T>> {
   return {
     name: 'finalizer',

@@ -18,7 +18,6 @@ export interface OwnerDeps extends Pick<Caches, 'machines' | 'machineSets' | 'ma
   readonly log: Logger;
 }
 
-/** Takes it from the operator. */
 export function ownerDeps(operator: Operator, brake: CreationBrake): OwnerDeps {
   const { clock, log, reader } = operator;
   const { machines, machineSets, machineDeployments } = operator.caches;

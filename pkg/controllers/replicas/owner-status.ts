@@ -11,7 +11,6 @@ import { invalidAnnotation, invalidSpec } from './events.ts';
 import type { AnnotatedKind } from './invalid-annotations.ts';
 import type { Owner, OwnerPass } from './owner-controller.ts';
 
-/** What is special about the statuses of one kind of owners. */
 export interface OwnerStatusDeps<T extends Owner> {
   readonly kind: AnnotatedKind;
   readonly resource: Resource<T>;
@@ -63,7 +62,6 @@ export class OwnerStatuses<T extends Owner> {
     return this.#report(object, invalid);
   }
 
-  /** The object of `key` is gone. */
   forget(key: string): void {
     this.#writtenAtMs.delete(key);
   }

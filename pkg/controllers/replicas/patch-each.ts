@@ -5,7 +5,6 @@ import type { Patch } from '../../kube/client/patch.ts';
 import type { Resource } from '../../apis/resource.ts';
 import { atOnce } from './at-once.ts';
 
-/** How many are patched at once. */
 const PATCHES_AT_ONCE = 20;
 
 /** Patches objects of one kind. One that is gone needs nothing; any other error is thrown when all were tried. */

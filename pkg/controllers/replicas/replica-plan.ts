@@ -6,9 +6,7 @@ import { isPreparationRequested } from '../machine-facts/prepared-deletion.ts';
 import { isFailed, isJustUpdated, isTerminating } from './machine-state.ts';
 import { inVictimOrder, markedAtMs, priorityOf, rolloutVictimCriteria, victimCriteria } from './victim-order.ts';
 
-/** What a MachineSet's number of Machines depends on. */
 export interface ReplicaFacts {
-  /** How many Machines there should be. */
   readonly desired: number;
   /** The Machines of the set, terminating ones included. */
   readonly machines: readonly Machine[];
@@ -20,7 +18,6 @@ export interface ReplicaFacts {
   readonly isScaleUpDisabled: boolean;
   /** How many Machines the MachineDeployment lets it create now; Infinity without one. */
   readonly room: number;
-  /** When the autoscaler last changed the number of replicas. */
   readonly scalerChangedAtMs: number | undefined;
   /** The size swings: what is surplus now may be wanted again in a moment. */
   readonly isSwinging: boolean;
@@ -32,10 +29,8 @@ export interface ReplicaFacts {
 /** Surplus Machines in these phases are as good as new ones. */
 const WORTH_KEEPING: ReadonlySet<MachinePhase | ''> = new Set(['', 'Pending', 'Available', 'Running']);
 
-/** Why a Machine has to go. */
 export type VictimReason = 'surplus' | 'marked' | 'failed';
 
-/** A Machine that has to go. */
 export interface Victim {
   readonly machine: Machine;
   readonly reason: VictimReason;
@@ -43,11 +38,9 @@ export interface Victim {
 
 /** What has to be done about the number of Machines: either some are created, or some are deleted, or nothing. */
 export interface ReplicaPlan {
-  /** How many Machines are missing. */
   readonly create: number;
   /** Machines to delete, most dispensable first; each at most once. */
   readonly victims: readonly Victim[];
-  /** Why missing Machines are not created. */
   readonly heldBack: 'frozen' | 'scale-up-disabled' | 'no-room' | undefined;
   /** How many Machines are surplus and stay while the size swings. */
   readonly kept: number;

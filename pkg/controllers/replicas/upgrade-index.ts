@@ -7,7 +7,6 @@ export function upgradeIndexOf({ metadata }: Pick<Machine, 'metadata'>): number 
   return isUpgradeIndex(text) ? Number(text) : undefined;
 }
 
-/** Whether an annotation's text is such an integer. */
 export function isUpgradeIndex(text: string): boolean {
   return /^[1-9]\d{0,8}$/.test(text);
 }

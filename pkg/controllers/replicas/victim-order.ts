@@ -116,7 +116,6 @@ export function firstVictim(
   return first;
 }
 
-/** Whether a Machine comes before `other` in that order. */
 export function isDeletedBefore(
   other: Machine,
   nowMs: number,

@@ -21,7 +21,6 @@ export interface RoleBindingDeps extends Pick<
   Caches,
   'roleBindings' | 'machines' | 'machineSets' | 'machineDeployments' | 'classes' | 'secrets'
 > {
-  /** Live reads of the control cluster. */
   readonly reader: Reader;
   readonly writer: Writer;
   readonly namespace: string;

@@ -1,4 +1,3 @@
-/** A VM that no Machine has. */
 export interface OwnerlessVM {
   readonly providerID: string;
   /** Name of the Machine that it was made for, as the driver tells it. */

@@ -27,7 +27,6 @@ export interface MachinesByIdentity {
   readonly shared: ReadonlySet<string>;
 }
 
-/** Machines of one namespace. */
 export function identify(machines: readonly Machine[]): MachinesByIdentity {
   const withID = machines.filter((machine) => providerIDOf(machine) !== '');
   const byProviderID = new Map(withID.map((machine) => [providerIDOf(machine), machine]));

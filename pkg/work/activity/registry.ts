@@ -116,7 +116,6 @@ export class ActivityRegistry<R extends ResultsByKind = Record<ActivityKind, unk
     );
   }
 
-  /** What the metrics show. */
   states(): readonly ActivityState[] {
     const nowMs = this.#deps.clock.monotonicMs();
     const kinds = Object.keys(this.#deps.limits) as ActivityKind[];

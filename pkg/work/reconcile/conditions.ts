@@ -1,6 +1,5 @@
 import { fromTimestamp, toTimestamp } from '../../base/clock/clock.ts';
 
-/** What all kinds of conditions have. */
 interface Condition {
   readonly type: string;
   readonly status: string;

@@ -13,7 +13,6 @@ export interface Controller {
   readonly queue: string;
   /** Name of the Lease under which it works. */
   readonly lease: string;
-  /** How many keys are worked on at once. */
   readonly concurrency: number;
   readonly reconcile: Reconcile;
   /** Done before each pass, also before one that has to wait for the target cluster. */

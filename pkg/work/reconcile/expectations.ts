@@ -65,7 +65,6 @@ export class Expectations {
     for (const names of this.#owners.values()) for (const name of names.keys()) names.set(name, -Infinity);
   }
 
-  /** The owner is gone. */
   forget(owner: string): void {
     this.#owners.delete(owner);
   }

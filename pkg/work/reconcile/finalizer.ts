@@ -17,7 +17,6 @@ export class Finalizer<T extends KubeObject> {
     this.#name = name;
   }
 
-  /** Whether it keeps the object. */
   holds(object: T): boolean {
     return hasFinalizer(object, this.#name);
   }

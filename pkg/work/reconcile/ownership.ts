@@ -12,7 +12,6 @@ export interface SelectingOwner {
 /** claimed: ours. adopt: to become ours. release: to be let go. skip: none of our business. */
 export type Claim = 'claimed' | 'adopt' | 'release' | 'skip';
 
-/** What an owner does with the objects of its namespace. */
 export interface Claims<T> {
   readonly claimed: readonly T[];
   readonly adopt: readonly T[];

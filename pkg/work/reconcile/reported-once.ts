@@ -17,7 +17,6 @@ export class ReportedOnce {
     return false;
   }
 
-  /** The object is gone. */
   forget(uid: string): void {
     this.#reported.delete(uid);
   }

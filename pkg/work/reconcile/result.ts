@@ -1,10 +1,8 @@
-/** How one step, or one whole pass, ended. */
 export type StepResult =
   | { readonly kind: 'next' }
   | { readonly kind: 'stop'; readonly waitingFor?: string }
   | { readonly kind: 'requeue'; readonly afterMs: number; readonly waitingFor: string };
 
-/** Go on with the next step. */
 export const next: StepResult = Object.freeze({ kind: 'next' });
 /** The pass is over; the next event starts another. */
 export const stop: StepResult = Object.freeze({ kind: 'stop' });
@@ -19,7 +17,6 @@ export function requeue(afterMs: number, waitingFor: string): StepResult {
   return { kind: 'requeue', afterMs: Math.max(0, afterMs), waitingFor };
 }
 
-/** A named part of a pass. */
 export interface Step<C> {
   readonly name: string;
   run(context: C): StepResult | Promise<StepResult>;

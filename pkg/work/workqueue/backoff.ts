@@ -1,10 +1,7 @@
 import { type Random, secureRandom } from '../../base/random/random.ts';
 
-/** How delays grow. */
 export interface BackoffOptions {
-  /** Delay after the first failure. */
   readonly baseMs: number;
-  /** No delay is longer than this. */
   readonly maxMs: number;
   /** Growth per failure; 2 unless told otherwise. */
   readonly factor?: number;

@@ -1,13 +1,10 @@
 import type { Queue } from 'p-queue';
 
-/** A job that waits in a pool. */
 type Job = () => Promise<unknown>;
 
-/** How a job waits. */
 export interface FairOptions {
   /** Of its group's jobs, the highest goes first. */
   readonly priority?: number;
-  /** Whose job it is. */
   readonly group?: string;
   /** How many of its group may run at once; without it as many as the pool runs. */
   readonly lane?: GroupLane;

@@ -29,7 +29,6 @@ export interface Run {
 export interface KeyedQueueDeps {
   /** Label of the metrics. */
   readonly name: string;
-  /** How many keys are worked on at once. */
   readonly concurrency: number;
   readonly clock: Clock;
   readonly backoff: Backoff;
@@ -96,7 +95,6 @@ export class KeyedQueue implements Queue {
     this.#recorder = deps.metrics.track(deps.name, () => this.state);
   }
 
-  /** What the metrics show. */
   get state(): QueueState {
     const nowMs = this.#deps.clock.monotonicMs();
     const oldest = this.#waiting.values().next().value;

@@ -6,7 +6,6 @@ export type Priority = 'highest' | 'high' | 'normal' | 'low';
 
 /** What controllers may do to a workqueue. Duplicate keys collapse; a key never runs twice at once. */
 export interface Queue {
-  /** Runs `key` as soon as a worker is free. */
   add(key: string, priority?: Priority): void;
   /** Runs `key` after `delayMs` at the latest; the soonest of several wins. */
   addAfter(key: string, delayMs: number): void;

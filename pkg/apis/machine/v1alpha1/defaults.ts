@@ -8,7 +8,6 @@ import type { MachinePhase } from './phases.ts';
 
 type Specified<T extends { spec: unknown }> = { readonly spec?: Readonly<T['spec']> | undefined };
 
-/** The largest number of Machines that `spec.replicas` can hold. */
 export const MAX_REPLICAS = 2_147_483_647;
 
 /** How many Machines there should be: absent and negative count as 0. */
@@ -39,7 +38,6 @@ export function rollbackRevisionOf({ spec }: Specified<MachineDeployment>): numb
   return rollback === undefined ? undefined : (rollback.revision ?? 0);
 }
 
-/** Labels that Machines of a template get. */
 export function templateLabelsOf(template: MachineTemplateSpec | undefined): Readonly<Record<string, string>> {
   return template?.metadata?.labels ?? {};
 }

@@ -17,7 +17,6 @@ export interface MachineClass {
   nodeTemplate?: ClassNodeTemplate;
 }
 
-/** Name and namespace of a Secret. */
 export interface SecretReference {
   name?: string;
   namespace?: string;

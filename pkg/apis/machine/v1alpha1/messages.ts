@@ -38,12 +38,10 @@ export function durationMessage(field: string): string {
   return `${field} must be a non-negative duration, such as 30s, 10m or 1h30m`;
 }
 
-/** For a number below 0. */
 export function negativeMessage(field: string): string {
   return `${field} must be 0 or more`;
 }
 
-/** For what is neither a count nor a percentage. */
 export function intOrPercentMessage(field: string): string {
   return `${field} must be a non-negative number such as 1, or a percentage such as 25%, as a string`;
 }

@@ -36,7 +36,6 @@ export function equalTemplate(a: MachineTemplateSpec | undefined, b: MachineTemp
   );
 }
 
-/** True when both enforce the same on a Node. */
 export function equalNodeTemplate(a: NodeTemplateSpec | undefined, b: NodeTemplateSpec | undefined): boolean {
   const { metadata: metadataA, ...restA } = a ?? {};
   const { metadata: metadataB, ...restB } = b ?? {};

@@ -30,7 +30,6 @@ export interface FieldError {
   readonly message: string;
 }
 
-/** Either a wrong field or nothing. */
 type Finding = FieldError | undefined;
 
 /** Whatever would keep a MachineDeployment from being reconciled; empty when it is sound. */

@@ -29,7 +29,6 @@ import type { RolloutPass, RolloutResult } from '../rollout/rollout.ts';
 import { EMPTY_SET, type Resizes, type SetFacts } from '../sets/set-facts.ts';
 import { grownSize } from '../scaling/size-rule.ts';
 
-/** One set with its living Machines and their Nodes. */
 interface Side {
   readonly set: MachineSet;
   readonly facts: SetFacts;

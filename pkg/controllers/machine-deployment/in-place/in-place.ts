@@ -35,7 +35,6 @@ import { leastAvailable, type RolloutLimits } from '../../replicas/limits.ts';
 const CONDITION = 'InPlaceUpdate';
 const SUCCESSFUL = 'successful';
 
-/** Looks up the Nodes of living `machines`. */
 export function withNodes(
   machines: readonly Machine[],
   nodeOf: (machine: Machine, name: string) => Node | undefined,

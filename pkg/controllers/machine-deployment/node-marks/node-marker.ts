@@ -31,7 +31,6 @@ type NodeMarkerDeps = Pick<
   'targets' | 'reader' | 'leadsMachines' | 'recorder' | 'clock' | 'log' | 'random'
 >;
 
-/** How far a call has come. */
 export interface Marked {
   /** Some Nodes were not tried yet: come back at once, and do nothing before that relies on the marks. */
   readonly hasMore: boolean;
@@ -39,22 +38,18 @@ export interface Marked {
   readonly isDone: boolean;
 }
 
-/** A Machine and its Node, if the cache shows one. */
 export interface NodeOfMachine {
   readonly machine: Machine;
   readonly node: Node | undefined;
 }
 
-/** A Node that refused, and what was answered. */
 export interface RefusedNode {
   readonly name: string;
   readonly cause: unknown;
 }
 
-/** Nothing to do. */
 export const ALL_MARKED: Marked = { hasMore: false, isDone: true };
 
-/** Several calls as one. */
 export function bothMarked(a: Marked, b: Marked): Marked {
   return { hasMore: a.hasMore || b.hasMore, isDone: a.isDone && b.isDone };
 }
@@ -68,7 +63,6 @@ interface Refusal {
 /** One write of a rollout to a Node, decided over the Node as it is given: as the cache has it, and after a Conflict as a live read shows it. */
 export type NodeWrite = (target: Target, node: Node, signal: AbortSignal) => Promise<void>;
 
-/** What a call has done. */
 export interface Written extends Marked {
   /** The Nodes that refused for the first time: an Event has told of them. */
   readonly newRefusals: readonly RefusedNode[];

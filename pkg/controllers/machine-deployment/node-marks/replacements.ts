@@ -43,7 +43,6 @@ export class Replacements {
     return soonestMs === Infinity ? undefined : soonestMs - this.#clock.monotonicMs();
   }
 
-  /** The owner is gone. */
   forget(owner: string): void {
     this.#untilMs.delete(owner);
   }

@@ -74,7 +74,6 @@ export async function recordTaint(
   await writer.patch('change', machineSets, refOf(set), patch, { signal });
 }
 
-/** Whether the Nodes of this set were given the taint. */
 export function isTaintRecorded({ metadata }: MachineSet): boolean {
   return metadata.annotations?.[PREFER_NO_SCHEDULE_KEY] !== undefined;
 }

@@ -11,7 +11,6 @@ import { growNewSet, shrinkOldSets } from './rolling.ts';
 import { sumOf, type SetFacts } from '../sets/set-facts.ts';
 import type { FactsOfSets, Observed } from '../observed.ts';
 
-/** So many machines are named. */
 const MAX_NAMED = 5;
 
 /** The sets of a rollout whose new set exists. */
@@ -19,7 +18,6 @@ interface Sets extends FactsOfSets {
   readonly newSet: SetFacts;
 }
 
-/** What a rollout is judged by. */
 type Rollout = Pick<
   Observed,
   'deployment' | 'newSet' | 'oldSets' | 'machinesOf' | 'facts' | 'factsAs' | 'limits' | 'isFrozen'
@@ -49,7 +47,6 @@ function isAway(machine: Machine): boolean {
   return isUnderMaintenance(machine) && !isFailed(machine) && !isTerminating(machine);
 }
 
-/** The machine as it will be after its maintenance. */
 function asAvailable(machine: Machine): Machine {
   const over = new Set([MAINTENANCE_ANNOTATION, MAINTENANCE_SINCE_ANNOTATION, MAINTENANCE_NODE_ANNOTATION]);
   const annotations = Object.fromEntries(

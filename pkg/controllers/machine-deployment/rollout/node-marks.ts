@@ -55,7 +55,6 @@ export interface MarkFacts {
   readonly stage: RolloutStage;
   /** UIDs of Machines that have come in place of others. */
   readonly replacements: ReadonlySet<string>;
-  /** Whether rollouts keep the autoscaler from Nodes at all. */
   readonly holdsScaleDown: boolean;
 }
 

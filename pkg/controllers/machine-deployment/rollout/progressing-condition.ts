@@ -38,7 +38,6 @@ const NOT_JUDGED: ReadonlySet<string | undefined> = new Set([
 /** Grace on top of the remaining time, so that the deadline is surely past when it is looked at. */
 const DEADLINE_SLACK_MS = 1_000;
 
-/** The present condition `Progressing`. */
 function progressingOf(deployment: MachineDeployment): MachineDeploymentCondition | undefined {
   return conditionOf(deployment.status?.conditions, 'Progressing');
 }
@@ -149,13 +148,11 @@ export function initialProgressOf(
   return isNewRollout || current.reason === SET_CREATE_ERROR ? created(newSet) : undefined;
 }
 
-/** The set of the new template has been created. */
 export function created(newSet: string): ProgressingUpdate {
   const message = `Created new machine set "${newSet}"`;
   return { status: 'True', reason: NEW_SET_CREATED, message, refresh: false };
 }
 
-/** The set of the new template could not be created. */
 export function creationFailed(newSet: string, err: unknown): ProgressingUpdate {
   const message = `Failed to create new machine set "${newSet}": ${messageOf(err)}`;
   return { status: 'False', reason: SET_CREATE_ERROR, message, refresh: false };

@@ -12,7 +12,6 @@ import { NAMED } from '../../../base/metrics/owner-gauges.ts';
 import { deploymentFreeze } from '../../replicas/freeze-marks.ts';
 import { revisionOf } from '../sets/revision.ts';
 
-/** What the gauges are read from, at each scrape. */
 export interface RolloutSource {
   readonly machineDeployments: Pick<Lister<MachineDeployment>, 'list'>;
   readonly machineSets: Pick<Lister<MachineSet>, 'list'>;
@@ -95,7 +94,6 @@ class RolloutAges {
   }
 }
 
-/** When the oldest of them was made. */
 function oldestMs(objects: readonly KubeObject[], nowMs: number): number {
   return Math.min(nowMs, ...objects.map(({ metadata }) => fromTimestamp(metadata.creationTimestamp) ?? nowMs));
 }

@@ -37,17 +37,13 @@ export interface RolloutPass extends Pick<DeploymentPass, 'observed' | 'signal'>
   readonly deps: RolloutDeps;
 }
 
-/** How a pass of a rollout ended. */
 export interface RolloutResult {
-  /** What it has to say of the progress. */
   readonly announced?: ProgressingUpdate;
   /** Has to be retried, after the status has been written. */
   readonly error?: unknown;
-  /** There is more to do at once. */
   readonly again?: boolean;
 }
 
-/** Ends the work of a pass over a MachineDeployment. */
 export function endWith(pass: DeploymentPass, { announced, error, again }: RolloutResult): StepResult {
   pass.announced = announced;
   pass.error = error;

@@ -8,12 +8,10 @@ import { isRolledOut } from './progressing-condition.ts';
 import { canPause, hasOldMachines, isToBegin } from './rollout-begin.ts';
 import { observeDeployment, type Observed } from '../observed.ts';
 
-/** Whom a rollout waits for, as it is told to people. */
 export interface OrderHold {
   readonly message: string;
 }
 
-/** So many MachineDeployments that go first are named. */
 const MAX_NAMED = 5;
 
 /** Which Machines a MachineDeployment has, by its present template. */

@@ -17,14 +17,12 @@ const SECOND_MS = 1_000;
 /** How many Machines are marked at most in one pass: replicas may be raised again before the list is worked off. */
 export const MARKS_A_PASS = 500;
 
-/** A Machine that the autoscaler has chosen, and when. */
 export interface Choice {
   readonly machine: Machine;
   /** RFC 3339, as the autoscaler wrote it. */
   readonly time: string;
 }
 
-/** What follows from the autoscaler's list. */
 export interface Handoff {
   readonly choices: readonly Choice[];
   /** Annotations of the MachineDeployment that have to change; null removes one. Empty when the list is in order. */
@@ -37,7 +35,6 @@ export function listedIn({ metadata }: MachineDeployment): readonly string[] {
   return entries.map((entry) => entry.trim()).filter((entry) => entry !== '');
 }
 
-/** The Machine that an entry of the list names. */
 export function nameIn(entry: string): string {
   return entry.split('~')[0] ?? '';
 }

@@ -4,7 +4,6 @@ import type { RolloutLimits } from '../../replicas/limits.ts';
 import type { Observed } from '../observed.ts';
 
 export interface ScalingFacts {
-  /** The set of the present template, if it exists. */
   readonly newSet: SetFacts | undefined;
   readonly oldSets: readonly SetFacts[];
   readonly strategy: string;

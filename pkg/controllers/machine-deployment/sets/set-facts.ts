@@ -10,7 +10,6 @@ import { isAvailable, isFailed, isPreserved, isTerminating } from '../../replica
 import { isMarkedForDeletion, victimsAmong } from '../../replicas/replica-plan.ts';
 import { firstVictim, isDeletedBefore, rolloutVictimCriteria, victimCriteria } from '../../replicas/victim-order.ts';
 
-/** One MachineSet as far as rollout and scaling look at it. */
 export interface SetFacts {
   readonly name: string;
   readonly createdMs: number;
@@ -37,7 +36,6 @@ export interface SetFacts {
   readonly maxNote: number | undefined;
 }
 
-/** A set that does not exist yet. */
 export const EMPTY_SET: SetFacts = {
   name: '',
   createdMs: 0,
@@ -55,7 +53,6 @@ export const EMPTY_SET: SetFacts = {
 /** New sizes by name of the set; what is not named keeps its size. */
 export type Resizes = ReadonlyMap<string, number>;
 
-/** What a set is to its MachineDeployment. */
 interface Role {
   /** It has another template, so that its Machines are replaced. */
   readonly isReplaced: boolean;
@@ -63,7 +60,6 @@ interface Role {
   readonly named: number;
 }
 
-/** What is known of `set` and the Machines that it controls. */
 export function factsOf(
   set: MachineSet,
   machines: readonly Machine[],
@@ -119,7 +115,6 @@ export function byAge(a: Pick<SetFacts, 'createdMs' | 'name'>, b: Pick<SetFacts,
   return a.name < b.name ? -1 : 1;
 }
 
-/** Sum of what `value` gives for each set. */
 export function sumOf(sets: readonly SetFacts[], value: (set: SetFacts) => number): number {
   return sets.reduce((sum, set) => sum + value(set), 0);
 }

@@ -22,7 +22,6 @@ export function templateHash(template: MachineTemplateSpec, collisionCount: numb
   return hash.toString();
 }
 
-/** The hash as it ends the name of a set. */
 export function hashInName(hash: string): string {
   return hash.slice(0, HASH_CHARACTERS_IN_NAME).replace(/\d/g, (digit) => NAME_CHARACTERS[Number(digit)] ?? digit);
 }

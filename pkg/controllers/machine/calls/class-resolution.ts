@@ -18,7 +18,6 @@ export interface Unresolved {
 
 export interface ClassSources {
   readonly classes: Pick<Lister<MachineClass>, 'get'>;
-  /** Content of the Secrets that MachineClasses name. */
   readonly secrets: Pick<SecretContents, 'of'>;
   readonly drivers: Pick<Drivers, 'resolve' | 'all'>;
   readonly vmClasses: Pick<VMClasses, 'inCreation'>;
@@ -30,7 +29,6 @@ export interface ClassSources {
  */
 export type ResolveClass = (machine: Machine, signal: AbortSignal) => Promise<ResolvedClass | Unresolved>;
 
-/** Finds classes in these sources. */
 export const classResolver =
   (sources: ClassSources): ResolveClass =>
   (machine, signal) =>
@@ -94,7 +92,6 @@ export function wrongKindOf({ spec }: Machine): string | undefined {
   return `The machine refers to a class of kind ${JSON.stringify(kind)}, but only MachineClass is supported: set spec.template.spec.class.kind of its MachineDeployment or MachineSet to MachineClass (spec.class.kind of a Machine without owner), and create MachineClass ${name} if it does not exist.`;
 }
 
-/** Whether resolving failed. */
 export function isUnresolved(resolved: ResolvedClass | Unresolved): resolved is Unresolved {
   return 'problem' in resolved;
 }

@@ -11,7 +11,6 @@ const RECENT_MS = 600_000;
 /** A call is compared with the others so often. */
 const CHECK_MS = 5_000;
 
-/** A deletion that has succeeded. */
 interface Success {
   /** Monotonic. */
   readonly atMs: number;

@@ -26,7 +26,6 @@ const UNDER_WAY_RETRY_MS = 5_000;
 /** When to try again after a call was given up by ourselves, or could not be prepared. */
 const GIVEN_UP_RETRY_MS = 5_000;
 
-/** A call of a driver about the VM of one machine. */
 export interface MachineCall<K extends CallKind> {
   readonly kind: K;
   readonly resolved: ResolvedClass;
@@ -154,7 +153,6 @@ export class DriverCalls {
     return this.#retries.failuresOf(inputOf(ctx, resolved, kind)) > 0;
   }
 
-  /** The Machine is gone. */
   forget(machineUID: string): void {
     this.#retries.forget(machineUID);
     this.#sent.delete(machineUID);

@@ -3,7 +3,6 @@ import type { DrainOutcome } from '../../../drain/drain.ts';
 import type { VirtualMachine } from '../../../driver/driver.ts';
 import type { Launched } from '../context.ts';
 
-/** What the long work of a Machine results in, by kind. */
 export interface ActivityResults {
   /** Undefined: no VM can be seen, and it is too early to make one. */
   readonly create: Launched | undefined;
@@ -16,5 +15,4 @@ export interface ActivityResults {
   readonly drain: DrainOutcome;
 }
 
-/** The long work of Machines. */
 export type MachineActivities = Activities<ActivityResults>;

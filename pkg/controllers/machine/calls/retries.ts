@@ -40,7 +40,6 @@ export interface CallInput {
   readonly isRequested: boolean;
 }
 
-/** Why a call must wait. */
 export interface CallFailure {
   readonly error: DriverError;
   /** Its own last failure, not one that it shares with its class. */
@@ -54,7 +53,6 @@ export interface HeldRetry {
   readonly machineUID: string;
   readonly call: RetriedCall;
   readonly classUID: string;
-  /** How often in a row it has failed. */
   readonly failures: number;
   /** Undefined where another process has recorded it. */
   readonly error: DriverError | undefined;
@@ -72,7 +70,6 @@ export interface HeldClass {
   readonly notBeforeMs: number;
 }
 
-/** A call that failed, and when it may be made again. */
 interface Attempt {
   readonly failures: number;
   /** How often in a row it had no answer in its time. */
@@ -87,10 +84,8 @@ interface Attempt {
   readonly isOver: boolean;
 }
 
-/** Nothing is known of the call. */
 const NONE: Pick<Attempt, 'failures' | 'timeouts' | 'sinceMs'> = { failures: 0, timeouts: 0, sinceMs: undefined };
 
-/** A class whose provider is out of something. */
 interface Exhaustion {
   readonly classVersion: string;
   readonly failures: number;
@@ -160,12 +155,10 @@ export class Retries {
     return { error, isOwn: attempt !== undefined, forMs: nowMs - (attempt?.sinceMs ?? nowMs) };
   }
 
-  /** How often in a row the call has failed. */
   failuresOf(input: CallInput): number {
     return this.#current(input)?.failures ?? 0;
   }
 
-  /** How often in a row the call had no answer in its time. */
   timeoutsOf(input: CallInput): number {
     return this.#current(input)?.timeouts ?? 0;
   }
@@ -253,7 +246,6 @@ export class Retries {
     return this.#exhausted.has(classUID);
   }
 
-  /** The Machine is gone. */
   forget(machineUID: string): void {
     this.#attempts.delete(machineUID);
   }

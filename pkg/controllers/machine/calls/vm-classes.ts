@@ -67,7 +67,6 @@ export class VMClasses {
     else if (known !== classNameOf(machine)) this.record(machine);
   }
 
-  /** The Machine is gone. */
   forget(machineUID: string): void {
     this.#recorded.delete(machineUID);
     this.#left.delete(machineUID);

@@ -31,7 +31,6 @@ type CursorDeps = Pick<Collaborators, 'clock' | 'trust' | 'machines' | 'readMach
 /** So long a stage that this process has written is as good as a look at the Machine. */
 const PROOF_MS = 5_000;
 
-/** A stage that this process has written, or tried to. */
 interface OwnMove {
   readonly operation: LastOperation | undefined;
   /** Monotonic. */
@@ -132,7 +131,6 @@ export class DeletionCursor {
     return isSameOperation(move.operation, status?.lastOperation);
   }
 
-  /** The Machine is gone. */
   forget(uid: string): void {
     this.#moves.delete(uid);
   }

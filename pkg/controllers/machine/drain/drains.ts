@@ -13,7 +13,6 @@ import { blockOf, describeProgress, reasonOf } from '../../../drain/progress-tex
 import type { DrainPurpose, DrainRecord, ForceReason } from './record.ts';
 import { noteReason, PROGRESS_MS, reportBlock } from './report.ts';
 
-/** When to try again after the gate was closed. */
 const GATE_RETRY_MS = 5_000;
 /** Wait after a drain that could not do its work: after the first, doubled with each further one up to the longest. */
 const FIRST_RETRY_MS = 5_000;
@@ -85,7 +84,6 @@ export class Drains {
     return this.#session.attempts;
   }
 
-  /** The Machine is gone. */
   forget(uid: string): void {
     this.#session.forget(uid);
   }

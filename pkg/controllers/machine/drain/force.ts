@@ -37,7 +37,6 @@ export async function forceReasonOf(
   return undefined;
 }
 
-/** A condition of a Node that forces its drain. */
 export interface UnhealthyCondition {
   readonly reason: ForceReason;
   /** In how many ms it has lasted too long; negative: it has. */

@@ -10,7 +10,6 @@ import { isUnresolved, type ResolveClass } from '../calls/class-resolution.ts';
 import type { MachineContext } from '../context.ts';
 import type { DrainPurpose, ForceReason, ForceRule } from './record.ts';
 
-/** Longest forced drain. */
 const FORCED_MS = MINUTE_MS;
 
 /** What is to be drained, for what, and what follows for the pods. */
@@ -56,7 +55,6 @@ function endOf(deps: DeadlineDeps, ctx: MachineContext, plan: DrainPlan): number
   return isLate ? nowMs + Math.max(drainTimeoutMsOf(ctx.machine, deps.settings), MINUTE_MS) : deadlineMs;
 }
 
-/** Why a drain is forced, in words. */
 export function describeForce(reason: ForceReason, { forcedBy = '' }: Pick<DrainPlan, 'forcedBy'>): string {
   switch (reason) {
     case 'label':
@@ -70,7 +68,6 @@ export function describeForce(reason: ForceReason, { forcedBy = '' }: Pick<Drain
   }
 }
 
-/** What the drain engine is asked for. */
 export function requestOf(
   deps: DeadlineDeps & { readonly resolveClass: ResolveClass; readonly rules?: Pick<PodRules, 'of'> | undefined },
   ctx: MachineContext,

@@ -9,7 +9,6 @@ export type ForceReason = 'label' | 'timeout' | 'not-ready' | 'readonly-filesyst
 /** What may force a drain that nobody asks to force: its timeout and a broken Node, a broken Node alone, or nothing. */
 export type ForceRule = 'usual' | 'broken-node' | 'request';
 
-/** What this process knows of a drain that it runs. */
 export interface DrainRecord extends DrainAttempt {
   readonly purpose: DrainPurpose;
   /** Why pods are deleted instead of evicted; undefined for a normal drain. */
@@ -26,6 +25,5 @@ export interface DrainRecord extends DrainAttempt {
   forceAtMs?: number | undefined;
   /** It was aborted, because one for this purpose takes its place. */
   yieldsTo?: DrainPurpose;
-  /** How often it has failed so far. */
   failures: number;
 }

@@ -60,13 +60,11 @@ export function reportProgress(
   });
 }
 
-/** A drain under way, as far as it is told of. */
 interface RunningDrain {
   readonly record: DrainRecord | undefined;
   readonly isLate: boolean;
 }
 
-/** Where the progress of a drain is shown. */
 interface ProgressPlace {
   readonly isSaid: (text: string) => boolean;
   readonly say: (text: string, isHeldUp: boolean) => void;

@@ -3,7 +3,6 @@ import { beginPhase } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
 import type { MachineContext } from '../context.ts';
 
-/** Why a machine fails, for metrics. */
 export type FailureReason = 'health-timeout' | 'creation-timeout' | 'stale-node';
 
 export type FailDeps = Pick<Collaborators, 'gate' | 'clock'> & {

@@ -4,17 +4,13 @@ import { DriverError } from '../../../driver/error.ts';
 import { otherOwnerOf, type MachineIndex } from '../../machine-facts/node-owner.ts';
 import type { Launched } from '../context.ts';
 
-/** What a driver says of a VM. */
 export interface VMIdentity {
   readonly providerID: string;
   readonly nodeName: string;
 }
 
-/** The Nodes that a VM may have become. */
 export interface CachedNodes {
-  /** From the cache, by name. */
   get(name: string): Node | undefined;
-  /** From the cache, by provider id. */
   ofVM(providerID: string): readonly Node[];
 }
 
@@ -62,7 +58,6 @@ export function sharedWith(
   return rival?.name;
 }
 
-/** Who takes an identity. */
 interface Claimant {
   readonly uid: string;
   readonly name: string;
@@ -122,7 +117,6 @@ export class IdentityClaims {
     return undefined;
   }
 
-  /** The Machine is gone. */
   forget(uid: string): void {
     for (const key of this.#held.get(uid) ?? []) this.#holders.delete(key);
     this.#held.delete(uid);

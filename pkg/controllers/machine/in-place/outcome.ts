@@ -61,7 +61,6 @@ export function hasFailedUpdate(machine: Pick<Machine, 'status'>): boolean {
   return phaseOf(machine) === 'Failed' && machine.status?.lastOperation?.type === 'InPlaceUpdate';
 }
 
-/** Whether the Node says that its update in place succeeded. */
 export function isUpdateSuccessful(node: Node): boolean {
   return resultOn(node) === 'successful';
 }

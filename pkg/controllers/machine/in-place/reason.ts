@@ -28,12 +28,10 @@ export interface InPlaceFacts {
   readonly isCandidate: boolean;
   readonly isSelected: boolean;
   readonly result: string | undefined;
-  /** What the Node's condition says. */
   readonly reason: string | undefined;
   readonly phase: MachinePhase | '';
 }
 
-/** The facts that a Node's labels and condition tell. */
 export function inPlaceFacts(node: Node, phase: MachinePhase | ''): InPlaceFacts {
   const { labels = {} } = node.metadata;
   return {

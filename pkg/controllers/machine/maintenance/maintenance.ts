@@ -28,7 +28,6 @@ import { releasedScaleDownHold, scaleDownHold } from '../node/scale-down-hold.ts
 import { NodeHold, onNode, type HoldDeps, type HoldKind } from '../node-hold/node-hold.ts';
 import { planMaintenance, type MaintenancePlan } from './plan.ts';
 
-/** When to try again what the API server refuses of a Node. */
 const REFUSED_RETRY_MS = 30_000;
 /** Phases that a timeout ends. */
 const TIMED = new Set<string>(['Unknown', 'InPlaceUpdating', 'InPlaceUpdateSuccessful', 'InPlaceUpdateFailed']);

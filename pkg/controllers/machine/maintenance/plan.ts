@@ -1,6 +1,5 @@
 import { GIVEN_BACK, leavesNodeUntouched, WITHOUT_NODE } from '../../machine-facts/maintenance.ts';
 
-/** What a decision about maintenance depends on. */
 export interface MaintenanceFacts {
   /** On the Machine, or on its Node. */
   readonly isRequested: boolean;
@@ -16,7 +15,6 @@ export interface MaintenanceFacts {
   readonly isClockRestarted: boolean;
 }
 
-/** What is to be done about the maintenance of a machine. */
 export type MaintenancePlan =
   'leave-alone' | 'begin' | 'empty' | 'keep' | 'withdraw' | 'give-back' | 'restart-clock' | 'end';
 

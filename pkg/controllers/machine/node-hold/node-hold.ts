@@ -191,7 +191,6 @@ export class NodeHold<D extends HoldDeps = HoldDeps> {
   }
 }
 
-/** How far a hold is whose drain runs. */
 function stageOf({ isLate, record }: Running): HoldStage {
   if (isLate) return 'DrainLate';
   return record?.progress !== undefined && isBlocked(record.progress) ? 'DrainBlocked' : 'Draining';

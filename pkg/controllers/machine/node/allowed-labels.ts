@@ -5,7 +5,6 @@ import type { Node } from '../../../apis/wire.ts';
 import type { NodeRefusal } from '../../machine-facts/node-refusal.ts';
 import { appliedLabels } from './node-template.ts';
 
-/** Longest list of values in a refusal. */
 const MAX_VALUES = 5;
 
 /** What of the labels of a node template a Node may have. */

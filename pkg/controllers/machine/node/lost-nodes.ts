@@ -67,7 +67,6 @@ export class LostNodes {
     this.#lost.delete(uid);
   }
 
-  /** The Machine is gone. */
   forget(uid: string): void {
     this.#protected.delete(uid);
     this.#lost.delete(uid);

@@ -37,7 +37,6 @@ const LONGEST_RETRY_MS = 600_000;
 /** Longest that the write of the Machine waits: a webhook may take half a minute. */
 const PATIENCE_MS = 1_000;
 
-/** How a refusal of the virtual capacity is named. */
 const CAPACITY = 'virtual capacity';
 
 type Deps = Pick<

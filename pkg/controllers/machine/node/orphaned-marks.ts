@@ -8,7 +8,6 @@ import type { Collaborators } from '../collaborators.ts';
 import type { MachineStep } from '../context.ts';
 import { namedNode } from './named-node.ts';
 
-/** When to try again what the API server refuses. */
 const REFUSED_RETRY_MS = 5 * MINUTE_MS;
 
 type Deps = Pick<Collaborators, 'owners' | 'machines'>;

@@ -1,6 +1,5 @@
 import { skipsDrain, type DeletionPolicy } from '../../machine-facts/deletion-policy.ts';
 
-/** What the preparation of a deletion depends on. */
 export interface PreparationFacts {
   /** Annotation `machine.sapcloud.io/prepare-deletion` is `true`. */
   readonly isRequested: boolean;
@@ -12,7 +11,6 @@ export interface PreparationFacts {
   readonly hasNode: boolean;
 }
 
-/** What is to be done about it now. */
 export type PreparationStep = 'nothing' | 'begin' | 'await-hooks' | 'drain' | 'delete' | 'abort';
 
 /**

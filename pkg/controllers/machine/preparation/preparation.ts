@@ -33,7 +33,6 @@ import { planPreparation } from './plan.ts';
 
 /** When to look again at an object that has changed meanwhile: the cache shows it in a moment. */
 const CONFLICT_RETRY_MS = 200;
-/** When to try again what the API server refuses. */
 const REFUSED_RETRY_MS = 10_000;
 const RECORDED = 'the end of the drain to be recorded';
 const DELETED = 'the API server to delete the Machine';
@@ -262,7 +261,6 @@ async function uncordon({ ctx, deps: { machines } }: NodeHold<Deps>): Promise<vo
   }
 }
 
-/** Reports how far it is, as a condition of the Machine. */
 function show({ ctx: { machine }, deps }: NodeHold<Deps>, stage: HoldStage, message: string): void {
   if (stage !== 'Held') deps.completed.delete(machine.metadata.uid);
   const { machineConditions } = machine.status;

@@ -10,10 +10,8 @@ export interface PreservationFacts {
   readonly nowMs: number;
 }
 
-/** Why a preservation ends. */
 export type EndReason = 'expired' | 'withdrawn' | 'recovered';
 
-/** What is to be done about the preservation of a machine. */
 export type PreservationPlan =
   | { readonly kind: 'leave' }
   | { readonly kind: 'preserve'; readonly isAutomatic: boolean }

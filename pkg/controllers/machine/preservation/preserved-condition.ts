@@ -5,7 +5,6 @@ import type { StrategicPatch } from '../../../kube/client/patch.ts';
 import { nodeConditionOf, type DesiredCondition } from '../../machine-facts/node-condition.ts';
 import { releasedScaleDownHold } from '../node/scale-down-hold.ts';
 
-/** Type of the Node condition that tells of a preservation. */
 const PRESERVED = 'Preserved';
 /** Others read these words; they are the original's. */
 const DRAINED = 'Preserved node drained successfully.';
@@ -18,7 +17,6 @@ export const PRESERVATION_BARRIER = { taint: { key: PRESERVED_TAINT, effect: 'No
 /** How far the Node of a preserved machine is emptied: `kept` is one that works, and is not. */
 export type Emptiness = 'kept' | 'drained' | 'not-drained';
 
-/** What condition `Preserved` says of a preserved machine. */
 export function preservedCondition(emptiness: Emptiness, isAutomatic: boolean, expiryMs: number): DesiredCondition {
   const until = `Machine preserved until ${asGoTime(expiryMs)}.`;
   const texts: Record<Emptiness, string> = {

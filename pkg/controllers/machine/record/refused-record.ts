@@ -124,7 +124,6 @@ export class RefusedRecords {
     return undefined;
   }
 
-  /** The Machine is gone. */
   forget(uid: string): void {
     this.#refused.delete(uid);
     this.#reportedOnce.forget(uid);

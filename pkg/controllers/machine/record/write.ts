@@ -55,7 +55,6 @@ const REQUESTS = [PRESERVE_ANNOTATION, DELETION_PREPARATION_SINCE_ANNOTATION].ma
 /** Fields that are written only to the version that they follow from. */
 const STRICT_FIELDS: ReadonlySet<FieldPath> = new Set([FINALIZERS, ...REQUESTS]);
 
-/** What the machine controller owns outside of the status. */
 const OWNED_FIELDS: readonly FieldPath[] = [
   ['metadata', 'labels', NODE_LABEL],
   ...[

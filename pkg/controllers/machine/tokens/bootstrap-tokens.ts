@@ -32,10 +32,8 @@ export interface TokenAccess {
   remove(machine: Machine, spare: (legacyID: string) => boolean, signal: AbortSignal): Promise<void>;
 }
 
-/** Where tokens are kept. */
 type TokenTarget = Pick<Target, 'reader' | 'writer'>;
 
-/** What is known of one machine's own token. */
 type TokenRecord =
   | {
       readonly state: 'live';

@@ -91,7 +91,6 @@ export class MachineTokens {
     return this.#leftMs(ctx.machine);
   }
 
-  /** The Machine is gone. */
   forget(uid: string): void {
     this.#left.delete(uid);
     this.#deps.bootstrapTokens.forget(uid);

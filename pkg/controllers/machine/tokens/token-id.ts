@@ -29,7 +29,6 @@ export function newTokenSecret(random: Random): string {
   return charactersOf(random, ALPHABET, 16);
 }
 
-/** Name of the Secret that holds a token. */
 export function tokenSecretName(id: string): string {
   return `bootstrap-token-${id}`;
 }

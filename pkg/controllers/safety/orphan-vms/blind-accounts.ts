@@ -135,7 +135,6 @@ function showsAny({ machines }: Unlisted): boolean {
   return machines.length > 0;
 }
 
-/** The account that a class was listed with. */
 export function accountOfList({ driver, machineClass }: Pick<ClassList, 'driver' | 'machineClass'>): string {
   return accountOf(driver.provider, machineClass);
 }

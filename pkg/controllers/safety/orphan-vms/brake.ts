@@ -19,11 +19,9 @@ export interface OrphanBrakeDeps {
   readonly removed: Pick<RemovedMachines, 'isLate'>;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Nothing is deleted anyway. */
   readonly isDryRun: boolean;
 }
 
-/** A VM that is proved to be without a Machine. */
 export interface Proved {
   readonly vm: ListedMachine;
   readonly access: ClassAccess;

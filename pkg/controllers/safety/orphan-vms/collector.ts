@@ -15,7 +15,6 @@ import { describeProof, type Proof, proofFields } from './evidence.ts';
 import type { ClassAccess } from './survey.ts';
 import { judgeTwin } from './twin.ts';
 
-/** What VMs are deleted with. */
 export interface CollectorDeps {
   readonly activities: Activities<{ delete: unknown }>;
   readonly recorder: ObjectEvents<MachineClass>;
@@ -30,7 +29,6 @@ export interface CollectorDeps {
   readonly collected: (vm: ListedMachine) => void;
 }
 
-/** A VM that is proved to be nobody's. */
 export interface Collection {
   readonly vm: ListedMachine;
   readonly access: ClassAccess;

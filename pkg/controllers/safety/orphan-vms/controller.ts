@@ -60,7 +60,6 @@ export interface OrphanVMsDeps extends SurveyDeps {
   readonly graceMs: number;
 }
 
-/** When to look again while a cluster cannot be reached. */
 const OUTAGE_RETRY_MS = 5_000;
 /** When to look again at classes that could not be listed, at the latest. */
 const FAILED_RETRY_MS = 60_000;

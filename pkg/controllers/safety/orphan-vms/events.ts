@@ -42,10 +42,8 @@ export const ORPHAN_EVENTS = {
   ManyVMsMissing: 'Warning',
 } as const satisfies Readonly<Record<string, EventType>>;
 
-/** So many Machines are named in one Event. */
 const MAX_NAMED = 20;
 
-/** One Kubernetes Event about a MachineClass. */
 export interface OrphanEvent {
   readonly object: MachineClass;
   readonly type: EventType;
@@ -65,7 +63,6 @@ export function foundOrphan(object: MachineClass, vm: OwnerlessVM, proof: string
   return { object, type: 'Warning', reason: 'OrphanVMFound', message };
 }
 
-/** A VM without a Machine could not be deleted; this is retried. */
 export function failedToDeleteOrphan(object: MachineClass, vm: OwnerlessVM, err: unknown): OrphanEvent {
   const why = err instanceof Error ? err.message : String(err);
   const message = `Could not delete VM ${vm.providerID} of machine ${vm.machineName}, which has no Machine: ${why}`;
@@ -78,7 +75,6 @@ export function cleanedUp(object: MachineClass, machine: string): OrphanEvent {
   return { object, type: 'Normal', reason: 'OrphanVMDeleted', message };
 }
 
-/** They could not be deleted; this is retried. */
 export function failedToCleanUp(object: MachineClass, machine: string, err: unknown): OrphanEvent {
   const why = err instanceof Error ? err.message : String(err);
   const message = `Could not delete the remaining resources of Machine ${machine}, which was removed by force: ${why}`;

@@ -9,7 +9,6 @@ import type { Logger } from '../../../base/log/logger.ts';
 import { classIndex } from '../../../operator/indexes/class-index.ts';
 import { forgotMachines } from './events.ts';
 
-/** Who is told of Machines that a restore has forgotten. */
 export interface ForgottenDeps {
   readonly classes: Pick<Lister<MachineClass>, 'get'>;
   readonly recorder: ObjectEvents<MachineClass>;
@@ -38,7 +37,6 @@ export class ForgottenMachines {
     this.#report(machines.filter(hasVM));
   }
 
-  /** Whether a VM is that of a forgotten Machine. */
   has({ machineName, providerID }: ListedMachine): boolean {
     return this.#identities.get(providerID) === true || this.#identities.get(machineName) === true;
   }

@@ -32,7 +32,6 @@ import { StateLists } from './state-lists.ts';
 import { VanishedVMs } from './vanished-vms.ts';
 import { ORPHAN_VMS_KEY, wakeOrphanVMs } from './wake.ts';
 
-/** What the loop over VMs shares with others. */
 export interface OrphanVMsShare {
   readonly secrets: SecretContents;
   readonly budget: ReplacementBudget;

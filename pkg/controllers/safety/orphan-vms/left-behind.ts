@@ -14,15 +14,12 @@ import { cleanedUp, failedToCleanUp } from './events.ts';
 import { presentIn } from './leftover-nodes.ts';
 import type { ClassAccess, Survey } from './survey.ts';
 
-/** A note that names its Machine. */
 type Named = ForcedRemoval & { readonly machine: string };
 
-/** What is asked of drivers once more. */
 export interface LeftBehindDeps {
   readonly activities: Activities<{ delete: unknown }>;
   readonly recorder: ObjectEvents<MachineClass>;
   readonly log: Logger;
-  /** Nothing is to be removed. */
   readonly isDryRun: boolean;
   /** UIDs of the Machines that have a name, as the caches show it: drivers that know VMs by name alone would take their VM. */
   readonly namesakes: (name: string) => readonly string[];

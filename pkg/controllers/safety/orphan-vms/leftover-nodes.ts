@@ -19,7 +19,6 @@ export interface LeftoverNodesDeps {
   readonly targets: readonly Pick<Target, 'nodes'>[];
   readonly log: Pick<Logger, 'warn'>;
   readonly graceMs: number;
-  /** Nothing is to be removed. */
   readonly isDryRun: boolean;
 }
 

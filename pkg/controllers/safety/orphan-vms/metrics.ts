@@ -37,5 +37,4 @@ export function orphanVMMetrics(registry: Registry, ownerless: () => number) {
   };
 }
 
-/** What the loop over VMs finds and does. */
 export type OrphanVMMetrics = ReturnType<typeof orphanVMMetrics>;

@@ -8,7 +8,6 @@ import type { Evidence, Snapshot } from './evidence.ts';
 import type { ClassAccess } from './survey.ts';
 import type { VanishedVMs } from './vanished-vms.ts';
 
-/** What Machines that nothing else tells of are asked for with. */
 export interface SilentClassesDeps {
   readonly vanished: Pick<VanishedVMs, 'ask' | 'withoutNode'>;
   /** Shared with `vanished`. */

@@ -9,9 +9,7 @@ import { machines } from '../../../kube/client/resource.ts';
 import type { SecretContents } from '../../class-secrets/secret-contents.ts';
 import { isOfNamespace } from '../../vms/ownership.ts';
 
-/** The way to the VMs of one class. */
 export interface ClassAccess {
-  /** Key of the class. */
   readonly key: string;
   readonly machineClass: MachineClass;
   readonly driver: MachineDriver;
@@ -80,7 +78,6 @@ export async function listClass(
   return { ...access, vms, foreign };
 }
 
-/** Whether its driver could list it. */
 export function isListed(one: ClassList | ClassAccess): one is ClassList {
   return 'vms' in one;
 }

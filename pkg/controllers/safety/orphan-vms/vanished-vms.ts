@@ -27,7 +27,6 @@ import type { Unlisted } from './blind-accounts.ts';
 import { type Evidence, type Proof, describeAnswers, describeProof, proofFields, type Snapshot } from './evidence.ts';
 import type { ClassAccess, ClassList } from './survey.ts';
 
-/** What Machines without a VM are found and failed with. */
 export interface VanishedDeps extends TurnDeps {
   /** With the index CLASS_INDEX. */
   readonly machines: Lister<Machine>;

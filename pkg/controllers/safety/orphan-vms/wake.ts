@@ -12,13 +12,11 @@ import { remainsOf, type DeletedMachines } from '../deleted-machines.ts';
 import type { OwnerlessVMs } from '../ownerless-vms.ts';
 import type { OrphanVMsController } from './controller.ts';
 
-/** The one key of the loop. */
 export const ORPHAN_VMS_KEY = 'orphan-vms';
 
 /** What happens to many objects at once is looked at once. */
 const GATHER_MS = 1_000;
 
-/** What tells the orphan loop that it should look now. */
 export interface OrphanVMsWakeDeps {
   readonly machines: Informer<Machine>;
   readonly classes: Informer<MachineClass>;

@@ -1,7 +1,6 @@
 import type { FreezeMarks } from '../../replicas/freeze-marks.ts';
 import type { OvershootLimits } from './limits.ts';
 
-/** What to do about an object. */
 export type FreezeDecision = 'freeze' | 'unfreeze' | 'leave';
 
 /**

@@ -3,7 +3,6 @@ import { replicasOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 
-/** How many Machines a set may have. */
 export interface OvershootLimits {
   /** From so many on it is frozen. */
   readonly high: number;

@@ -8,7 +8,6 @@ import type { Caches } from '../../../operator/caches.ts';
 import type { Queue } from '../../../work/workqueue/queue.ts';
 import { isUnfreezeRequested, deploymentFreeze, setFreeze, type FreezeMarks } from '../../replicas/freeze-marks.ts';
 
-/** The one key of the loop. */
 const OVERSHOOT_KEY = 'overshooting';
 
 /** Machines come and go by hundreds: they are counted together. */

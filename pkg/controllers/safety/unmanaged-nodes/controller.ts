@@ -34,7 +34,6 @@ export interface UnmanagedNodesDeps {
   /** With MACHINE_INDEXES of pkg/indexes. */
   readonly machines: Lister<Machine>;
   readonly gone: DeletedMachines;
-  /** Live reads of the control cluster. */
   readonly reader: Reader;
   readonly namespace: string;
   readonly metrics: UnmanagedNodeMetrics;

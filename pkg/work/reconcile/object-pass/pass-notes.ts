@@ -12,7 +12,6 @@ export class PassNotes<Event> {
   readonly #undo: (() => void)[] = [];
   readonly #afterwards: (() => Promise<void>)[] = [];
   readonly #held: Disposable[] = [];
-  /** How many steps have run. */
   steps = 0;
   /** What the write of the status means; `destroy` where others act on it, such as phase Failed of a Machine. */
   intent: Intent = 'change';
@@ -59,7 +58,6 @@ export class PassNotes<Event> {
     this.#held.push(held);
   }
 
-  /** The pass is over. */
   [Symbol.dispose](): void {
     for (const held of this.#held) held[Symbol.dispose]();
   }
