@@ -3,9 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AllowedLabel, NodeLabelPolicy } from '../../../apis/machine/v1alpha1/node-label-policy.ts';
 import { controllerOf, isBeingDeleted, keyBeside, refOf } from '../../../apis/meta.ts';
 import type { CloudCluster, CloudClusterStatus } from '../api/cluster.ts';
-import type { Informer, Lister } from '../../../kube/cache/lister.ts';
 import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
-import type { Writer } from '../../../kube/client/client.ts';
 import { ignoreAlreadyExists, ignoreNotFound } from '../../../kube/client/errors.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../../kube/client/patch.ts';
 import { nodeLabelPolicies } from '../../../kube/client/resource.ts';
@@ -13,19 +11,15 @@ import { cloudClusters } from '../api/resources.ts';
 import { stop, type StepResult } from '../../../work/reconcile/result.ts';
 import { readAllowedLabels, readCluster } from './cluster-value.ts';
 import { policyFor, policyNameOf } from './desired-cluster.ts';
-import { type MirantisClusters } from './clusters.ts';
 import { reportableChanges } from './events.ts';
 import { runFrontEndPass, type FrontEndKind, type FrontEndStatus } from './front-end-pass.ts';
 import { isRequestRejected, isServed, checkAgain } from './front-end.ts';
 import { listed } from './listed.ts';
 import type { Problem } from './field-reader.ts';
 import { changeOfStatus } from './reported-status.ts';
+import type { MirantisCollaborators } from './collaborators.ts';
 
-export interface ClusterDeps {
-  readonly cloudClusters: Lister<CloudCluster>;
-  readonly labelPolicies: Informer<NodeLabelPolicy>;
-  readonly clusters: MirantisClusters;
-  readonly writer: Writer;
+interface Deps extends Pick<MirantisCollaborators, 'cloudClusters' | 'labelPolicies' | 'clusters' | 'writer'> {
   readonly recorder: ObjectEvents<CloudCluster>;
 }
 
@@ -34,10 +28,10 @@ export interface ClusterDeps {
  * held by the passes of its pools.
  */
 export class ClusterController {
-  readonly #deps: ClusterDeps;
+  readonly #deps: Deps;
   readonly #kind: FrontEndKind<CloudCluster>;
 
-  constructor(deps: ClusterDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
     const statusOf = this.#statusOf.bind(this);
     this.#kind = { ...deps, resource: cloudClusters, owned: [], statusOf };

@@ -1,27 +1,20 @@
 import { MADE_FOR_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
 import { isBeingDeleted, keyBeside, keyOf, type KubeObject } from '../../../apis/meta.ts';
 import type { CloudCluster } from '../api/cluster.ts';
-import { MIRANTIS_CLUSTER_NAME_LABEL, type ClusterMachine } from '../api/machine.ts';
-import type { Informer, Lister } from '../../../kube/cache/lister.ts';
+import { MIRANTIS_CLUSTER_NAME_LABEL } from '../api/machine.ts';
 import { isUnderMaintenance } from '../../../controllers/machine-facts/maintenance.ts';
 import { isServed } from './front-end.ts';
 import { readCluster } from './cluster-value.ts';
 import { areOne, clusterNameOf, MADE_FOR } from './desired-machine.ts';
+import type { MirantisCollaborators } from './collaborators.ts';
 
-export interface ClustersDeps {
-  readonly cloudClusters: Informer<CloudCluster>;
-  readonly clusterMachines: Lister<ClusterMachine>;
-  readonly machineDeployments: Lister<MachineDeployment>;
-  readonly machines: Lister<Machine>;
-}
+type Deps = Pick<MirantisCollaborators, 'cloudClusters' | 'clusterMachines' | 'machineDeployments' | 'machines'>;
 
 /** What Machines and pools have to know of their Cluster, and it of them. */
 export class MirantisClusters {
-  readonly #deps: ClustersDeps;
+  readonly #deps: Deps;
 
-  constructor(deps: ClustersDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 

@@ -1,39 +1,30 @@
 import { MADE_FOR_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
-import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
-import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { isBeingDeleted, keyOf, refOf, type KubeObject } from '../../../apis/meta.ts';
 import { REGION_LABEL } from '../api/machine.ts';
-import type { Lister } from '../../../kube/cache/lister.ts';
 import { CLASS_INDEX } from '../../../operator/indexes/class-index.ts';
-import type { New, Reader, Writer } from '../../../kube/client/client.ts';
+import type { New } from '../../../kube/client/client.ts';
 import { ignoreNotFound, isAlreadyExists } from '../../../kube/client/errors.ts';
 import { configMaps, machineClasses, secrets } from '../../../kube/client/resource.ts';
 import { NEEDED_SETTINGS, readClusterSettings, type ClusterSettings } from './cluster-settings.ts';
 import type { Read, DesiredServer } from './provider-value.ts';
 import type { Problem } from './field-reader.ts';
 import { classFor, clusterNameOf, MADE_FOR } from './desired-machine.ts';
+import type { MirantisCollaborators } from './collaborators.ts';
 
-export interface GeneratedClassesDeps {
-  readonly classes: Lister<MachineClass>;
-  /** With the index CLASS_INDEX. */
-  readonly machines: Lister<Machine>;
-  readonly machineSets: Lister<MachineSet>;
-  readonly machineDeployments: Lister<MachineDeployment>;
-  /** Live reads: settings of Clusters. */
-  readonly reader: Reader;
-  readonly writer: Writer;
-}
+type Deps = Pick<
+  MirantisCollaborators,
+  'classes' | 'machines' | 'machineSets' | 'machineDeployments' | 'reader' | 'writer'
+>;
 
 /**
  * The MachineClasses that are made of what Machines and pools say and of the settings of their Cluster. Only one pass may run at a time:
  * between making a class and what uses it no other one removes it as unused.
  */
 export class GeneratedClasses {
-  readonly #deps: GeneratedClassesDeps;
+  readonly #deps: Deps;
 
-  constructor(deps: GeneratedClassesDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
   }
 

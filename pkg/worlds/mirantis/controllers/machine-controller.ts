@@ -3,30 +3,24 @@ import { FRONT_END_FINALIZER, MADE_MACHINE_ANNOTATION } from '../../../apis/mach
 import { mayChangeClass } from '../../../apis/machine/v1alpha1/class-change.ts';
 import { classNameOf, nodeNameOf, providerIDOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import { isBeingDeleted, keyBeside, keyOf, refOf } from '../../../apis/meta.ts';
 import { FLOATING_IP_ANNOTATION, type ClusterMachine } from '../api/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import type { Lister } from '../../../kube/cache/lister.ts';
 import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
-import type { Reader, Writer } from '../../../kube/client/client.ts';
 import { ignoreNotFound, ignoreAlreadyExists } from '../../../kube/client/errors.ts';
 import { mergePatch, statusPatch, type MergePatch } from '../../../kube/client/patch.ts';
 import { machines } from '../../../kube/client/resource.ts';
 import { clusterMachines } from '../api/resources.ts';
-import type { Logger } from '../../../base/log/logger.ts';
 import { Finalizer } from '../../../work/reconcile/finalizer.ts';
 import type { FieldPath } from '../../../work/reconcile/object-pass/owned-fields.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
-import type { Targets } from '../../../kube/targets/targets.ts';
 import { isMaintenanceRequested } from '../../../controllers/machine-facts/maintenance.ts';
 import { concernedTargets } from '../../../controllers/replicas/concerned-targets.ts';
-import type { MirantisClusters } from './clusters.ts';
 import { reportableChanges } from './events.ts';
 import type { FrontEndKind, FrontEndPass, FrontEndOutcome, FrontEndStatus } from './front-end-pass.ts';
 import { runFrontEndPass } from './front-end-pass.ts';
 import { isServed, checkAgain } from './front-end.ts';
-import type { GeneratedClasses } from './generated-classes.ts';
 import { ipAddressOf, providerStatusOf, wrongConditions } from './provider-status.ts';
 import { isDeletionRequested, readProviderValue, type ProviderValue } from './provider-value.ts';
 import type { Problem } from './field-reader.ts';
@@ -41,21 +35,14 @@ import {
   isOfPool,
   desiredMachine,
 } from './desired-machine.ts';
+import type { MirantisCollaborators } from './collaborators.ts';
 
-export interface ClusterMachineControllerDeps {
-  readonly clusterMachines: Lister<ClusterMachine>;
-  readonly machines: Lister<Machine>;
-  readonly classes: Lister<MachineClass>;
+type Shared = 'clusters' | 'madeClasses' | 'reader' | 'writer' | 'targets' | 'log';
+
+interface Deps extends Pick<MirantisCollaborators, 'clusterMachines' | 'machines' | 'classes' | Shared> {
   /** Undefined without a target cluster. */
   readonly nodes: Lister<Node> | undefined;
-  readonly clusters: Pick<MirantisClusters, 'of' | 'admitsMaintenance'>;
-  readonly madeClasses: GeneratedClasses;
-  /** Live reads: whether a Machine is gone. */
-  readonly reader: Reader;
-  readonly writer: Writer;
-  readonly targets: Pick<Targets, 'of'>;
   readonly recorder: ObjectEvents<ClusterMachine>;
-  readonly log: Logger;
 }
 
 type Pass = FrontEndPass<ClusterMachine>;
@@ -77,11 +64,11 @@ const OWNED_FIELDS: readonly FieldPath[] = [
  * Each pass begins anew from what is there, so that any write may be the last one.
  */
 export class ClusterMachineController {
-  readonly #deps: ClusterMachineControllerDeps;
+  readonly #deps: Deps;
   readonly #finalizer: Finalizer<ClusterMachine>;
   readonly #kind: FrontEndKind<ClusterMachine>;
 
-  constructor(deps: ClusterMachineControllerDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
     this.#finalizer = new Finalizer(deps.writer, clusterMachines, FRONT_END_FINALIZER);
     const statusOf = this.#statusOf.bind(this);

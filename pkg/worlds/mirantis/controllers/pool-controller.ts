@@ -2,33 +2,25 @@ import { hasFinalizer, withFinalizer } from '../../../apis/finalizers.ts';
 import { FRONT_END_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
-import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { classNameOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import { isBeingDeleted, keyOf, refOf } from '../../../apis/meta.ts';
-import type { ClusterMachine } from '../api/machine.ts';
 import type { MachinePool } from '../api/pool.ts';
-import type { Lister } from '../../../kube/cache/lister.ts';
 import { CONTROLLER_INDEX } from '../../../operator/indexes/owner-index.ts';
 import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
-import type { Reader, Writer } from '../../../kube/client/client.ts';
 import { ignoreAlreadyExists, ignoreNotFound } from '../../../kube/client/errors.ts';
 import { mergePatchIfUnchanged, statusPatch } from '../../../kube/client/patch.ts';
 import { machineDeployments } from '../../../kube/client/resource.ts';
 import { clusterMachines, machinePools } from '../api/resources.ts';
-import type { Logger } from '../../../base/log/logger.ts';
 import { Finalizer } from '../../../work/reconcile/finalizer.ts';
 import type { FieldPath } from '../../../work/reconcile/object-pass/owned-fields.ts';
 import { requeue, stop, waitFor, type StepResult } from '../../../work/reconcile/result.ts';
-import type { Targets } from '../../../kube/targets/targets.ts';
 import { concernedTargets } from '../../../controllers/replicas/concerned-targets.ts';
 import { readCluster } from './cluster-value.ts';
 import { updateOrderFor } from './desired-cluster.ts';
-import type { MirantisClusters } from './clusters.ts';
 import { reportableChanges } from './events.ts';
 import type { FrontEndKind, FrontEndPass, FrontEndOutcome, FrontEndStatus } from './front-end-pass.ts';
 import { runFrontEndPass } from './front-end-pass.ts';
 import { isRequestRejected, isServed, checkAgain } from './front-end.ts';
-import type { GeneratedClasses } from './generated-classes.ts';
 import { poolStatusOf } from './pool-status.ts';
 import { readPool, type PoolValue } from './pool-value.ts';
 import {
@@ -45,22 +37,13 @@ import {
 import type { Problem } from './field-reader.ts';
 import { changeOfStatus } from './reported-status.ts';
 import { areOne } from './desired-machine.ts';
+import type { MirantisCollaborators } from './collaborators.ts';
 
-export interface PoolDeps {
-  readonly machinePools: Lister<MachinePool>;
-  readonly clusterMachines: Lister<ClusterMachine>;
-  readonly machineDeployments: Lister<MachineDeployment>;
-  /** With the index CONTROLLER_INDEX, both. */
-  readonly machineSets: Lister<MachineSet>;
-  readonly machines: Lister<Machine>;
-  readonly clusters: MirantisClusters;
-  readonly madeClasses: GeneratedClasses;
-  /** Live reads: whether a MachineDeployment is gone. */
-  readonly reader: Reader;
-  readonly writer: Writer;
-  readonly targets: Pick<Targets, 'of'>;
+type Cached = 'machinePools' | 'clusterMachines' | 'machineDeployments' | 'machineSets' | 'machines';
+type Shared = 'clusters' | 'madeClasses' | 'reader' | 'writer' | 'targets' | 'log';
+
+interface Deps extends Pick<MirantisCollaborators, Cached | Shared> {
   readonly recorder: ObjectEvents<MachinePool>;
-  readonly log: Logger;
 }
 
 /** The garbage collector's promise to take the owner references away, so that dependents stay (`--cascade=orphan`). */
@@ -83,11 +66,11 @@ const OWNED_FIELDS: readonly FieldPath[] = [
  * Each pass begins anew from what is there, so that any write may be the last one. Passes of pools and of Machines take turns.
  */
 export class MirantisPoolController {
-  readonly #deps: PoolDeps;
+  readonly #deps: Deps;
   readonly #finalizer: Finalizer<MachinePool>;
   readonly #kind: FrontEndKind<MachinePool>;
 
-  constructor(deps: PoolDeps) {
+  constructor(deps: Deps) {
     this.#deps = deps;
     this.#finalizer = new Finalizer(deps.writer, machinePools, FRONT_END_FINALIZER);
     const statusOf = this.#statusOf.bind(this);

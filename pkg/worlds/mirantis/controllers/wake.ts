@@ -1,26 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
 
-import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import type { MachineDeployment } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
-import type { NodeLabelPolicy } from '../../../apis/machine/v1alpha1/node-label-policy.ts';
 import { controllerOf, isBeingDeleted, keyBeside, keyOf, type KubeObject } from '../../../apis/meta.ts';
 import type { CloudCluster } from '../api/cluster.ts';
 import { MIRANTIS_CLUSTER_NAME_LABEL, MIRANTIS_POOL_LABEL, type ClusterMachine } from '../api/machine.ts';
 import { KAAS_GROUP, type MachinePool } from '../api/pool.ts';
-import type { Informer } from '../../../kube/cache/lister.ts';
 import type { Priority, Queue } from '../../../work/workqueue/queue.ts';
 import { isUnderMaintenance } from '../../../controllers/machine-facts/maintenance.ts';
 import { priorityFor } from '../../../controllers/replicas/wake.ts';
 import { mirantisQueueKeyOf } from './keys.ts';
 import { readProviderValue } from './provider-value.ts';
 import { areOne, clusterNameOf, isOfPool } from './desired-machine.ts';
+import type { MirantisCollaborators } from './collaborators.ts';
 
-interface Watched {
-  readonly clusterMachines: Informer<ClusterMachine>;
-  readonly machinePools: Informer<MachinePool>;
-  readonly machines: Informer<Machine>;
-  readonly machineDeployments: Informer<MachineDeployment>;
-}
+type Watched = Pick<MirantisCollaborators, 'clusterMachines' | 'machinePools' | 'machines' | 'machineDeployments'>;
 
 /** Enqueues a Machine when it changes, when ours does, and when others of its Cluster change the order of upgrades that it shows. */
 export function wakeClusterMachines({ clusterMachines, machines }: Watched, queue: Queue): void {
@@ -80,10 +72,7 @@ export function wakePools(watched: Watched, queue: Queue): void {
   });
 }
 
-interface WatchedClusters extends Watched {
-  readonly cloudClusters: Informer<CloudCluster>;
-  readonly labelPolicies: Informer<NodeLabelPolicy>;
-}
+type WatchedClusters = Watched & Pick<MirantisCollaborators, 'cloudClusters' | 'labelPolicies'>;
 
 /**
  * Enqueues a Cluster, with its Machines and pools, when it changes; and the Cluster and its pools when one of its Machines begins or ends
@@ -128,10 +117,7 @@ export function wakeClusters(watched: WatchedClusters, queue: Queue): void {
   });
 }
 
-interface WatchedSettings extends Pick<Watched, 'clusterMachines' | 'machinePools'> {
-  readonly configMaps: Informer<KubeObject>;
-  readonly secrets: Informer<KubeObject>;
-}
+type WatchedSettings = Pick<MirantisCollaborators, 'clusterMachines' | 'machinePools' | 'configMaps' | 'secrets'>;
 
 /** Enqueues the Machines and pools of a Cluster when the ConfigMap or the Secret of its settings changes, comes or goes. */
 export function wakeSettings(watched: WatchedSettings, queue: Queue): void {
