@@ -11,10 +11,10 @@ import { ConfiguredDrivers } from '../driver/drivers.ts';
 import { silentLogger } from '../base/log/logger.ts';
 import type { Operator } from '../operator/operator.ts';
 import { secureRandom } from '../base/random/random.ts';
-import { singleTarget } from '../kube/targets/single-target.ts';
 import { WORLDS } from '../worlds/index.ts';
 import { controllers } from './index.ts';
 import { WORLD_FLAGS } from '../worlds/flags.ts';
+import { singleTarget } from '../kube/targets/targets.ts';
 
 const CONTROLLERS = [...OWN_CONTROLLERS, ...WORLD_FLAGS.flatMap(controllersIn)];
 

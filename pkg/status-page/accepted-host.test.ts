@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-
-import { isAcceptedHost, isOwnRequest } from './accepted-host.ts';
+import { isAcceptedHost, isOwnRequest } from './status-page.ts';
 
 test.each([
   { host: 'localhost:10258', is: true },

@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-
-import { PhaseHistory, SAMPLED_EVERY_MS } from './phase-history.ts';
+import { PhaseHistory, SAMPLED_EVERY_MS } from './status-page.ts';
 
 const START_MS = Date.parse('2026-01-01T00:00:00Z');
 const HOUR_MS = 3_600_000;

@@ -1,12 +1,11 @@
+import { isIP } from 'node:net';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-import type { Clock } from '../base/clock/clock.ts';
+import { type Clock, toTimestamp } from '../base/clock/clock.ts';
 import type { Page } from '../health/page.ts';
 import type { Logger } from '../base/log/logger.ts';
-import { isAcceptedHost, isOwnRequest } from './accepted-host.ts';
 import { encode } from './changes.ts';
 import { EventStream } from './event-stream.ts';
-import { PhaseHistory, SAMPLED_EVERY_MS } from './phase-history.ts';
 import type { Snapshot } from './snapshot.ts';
 import type { PhaseSample } from './view.ts';
 import type { WebFile } from './web-files.ts';
@@ -129,4 +128,41 @@ function send(
 ): void {
   response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...SECURITY_HEADERS, ...headers });
   response.end(body);
+}
+
+/**
+ * Whether the Host header names something that no stranger can make lead here: an address, this host, or a Service. A page of
+ * another origin whose DNS name was pointed at this port could read what is shown otherwise.
+ */
+export function isAcceptedHost(host: string | undefined): boolean {
+  const { name } = /^(?<name>\[[^\]]*\]|[^:]*)(?::\d+)?$/.exec(host?.toLowerCase() ?? '')?.groups ?? {};
+  if (name === undefined || name === '') return false;
+  if (isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0) return true;
+  return !name.includes('.') || /\.(?:localhost|svc|svc\.cluster\.local)$/.test(name);
+}
+
+/** Whether it is a person who opens the page, or the page itself: `site` is the header Sec-Fetch-Site. */
+export function isOwnRequest(site: string | string[] | undefined): boolean {
+  return site === undefined || site === 'none' || site === 'same-origin';
+}
+
+/** How often Machines are counted. */
+export const SAMPLED_EVERY_MS = 15_000;
+const KEPT_MS = 3_600_000;
+
+/** How many Machines were in each phase over the last hour of this process. */
+export class PhaseHistory {
+  readonly #samples: { readonly sample: PhaseSample; readonly atMs: number }[] = [];
+
+  /** Adds what was counted at `nowMs`, and forgets what is older than an hour. */
+  add(phases: Readonly<Record<string, number>>, nowMs: number): void {
+    this.#samples.push({ sample: { at: toTimestamp(nowMs), phases }, atMs: nowMs });
+    // A clock that was set back leaves samples of the future.
+    const isKept = ({ atMs }: { atMs: number }): boolean => atMs <= nowMs && nowMs - atMs <= KEPT_MS;
+    this.#samples.splice(0, this.#samples.length, ...this.#samples.filter(isKept));
+  }
+
+  list(): readonly PhaseSample[] {
+    return this.#samples.map(({ sample }) => sample);
+  }
 }

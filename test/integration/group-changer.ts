@@ -8,12 +8,12 @@ import { MACHINE_INDEXES, NODE_INDEXES } from '../../pkg/operator/indexes/machin
 import { CONTROLLER_INDEX, controllerIndex } from '../../pkg/operator/indexes/owner-index.ts';
 import type { Interceptor } from '../../pkg/kube/gate/interceptor.ts';
 import { machineDeployments, machines, machineSets, nodes } from '../../pkg/kube/client/resource.ts';
-import { singleTarget } from '../../pkg/kube/targets/single-target.ts';
 import type { ReflectedInformer } from '../../pkg/kube/cache/reflected-informer.ts';
 import type { Connection } from '../../hack/control-plane/connection.ts';
 import type { Occurrence } from '../../pkg/kube/events/correlator.ts';
 import { eventsAbout } from '../../pkg/kube/events/event-sink.ts';
 import { KubeSession } from './kube-session.ts';
+import { singleTarget } from '../../pkg/kube/targets/targets.ts';
 
 /** How long a client waits. */
 const CALL_MS = 30_000;

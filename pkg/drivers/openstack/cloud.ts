@@ -5,13 +5,13 @@ import { Compute } from './compute.ts';
 import { parseCredentials } from './credentials.ts';
 import { HttpClient } from './http.ts';
 import { Images } from './image.ts';
-import { Memo } from './memo.ts';
 import { Network } from './network.ts';
 import { clusterTagOf } from './ownership.ts';
 import { ServerPoll } from './server-poll.ts';
 import { type ObserveRequest, Session } from './session.ts';
 import type { OpenStackSettings } from './settings.ts';
 import { Volumes } from './volume.ts';
+import { abortable, SHARED_MS } from './abortable.ts';
 
 /** A project in a region, as all machines see it that use the same Secret. */
 export class Cloud {
@@ -127,4 +127,34 @@ function keyOf(secretData: Readonly<Record<string, Uint8Array>>): string {
     hash.update(`${name.length} ${name} ${value.length} `).update(value);
   }
   return hash.digest('hex');
+}
+
+const KEPT_MS = 30_000;
+
+/**
+ * Remembers for half a minute what names stand for, so that fifty machines of a class ask once. A failure is not remembered: what was
+ * corrected works at once.
+ */
+class Memo {
+  readonly #clock: Clock;
+  readonly #entries = new Map<string, { readonly value: Promise<unknown>; readonly untilMs: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async get<T>(key: string, signal: AbortSignal, find: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const nowMs = this.#clock.monotonicMs();
+    for (const [known, { untilMs }] of this.#entries) if (untilMs <= nowMs) this.#entries.delete(known);
+    const known = this.#entries.get(key);
+    if (known !== undefined) return (await abortable(known.value, signal)) as T; // of the same key
+    const entry = { value: find(AbortSignal.timeout(SHARED_MS)), untilMs: nowMs + KEPT_MS };
+    this.#entries.set(key, entry);
+    try {
+      return await abortable(entry.value, signal);
+    } catch (err) {
+      if (this.#entries.get(key) === entry) this.#entries.delete(key);
+      throw err;
+    }
+  }
 }

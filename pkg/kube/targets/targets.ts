@@ -21,3 +21,9 @@ export interface Targets {
   of(machine: Machine): Target | undefined;
   all(): readonly Target[];
 }
+
+/** Targets of a process whose Machines all become Nodes of the same cluster, or of none. */
+export function singleTarget(target: Target | undefined): Targets {
+  const all = Object.freeze(target === undefined ? [] : [target]);
+  return { of: () => target, all: () => all };
+}

@@ -5,13 +5,13 @@ import { MemoryInformer } from '../../../../test/memory-informer.ts';
 import type { ClusterAPICluster } from '../api/cluster.ts';
 import type { ClusterAPIMachine } from '../api/machine.ts';
 import type { KubeObject } from '../../../apis/meta.ts';
-import { CLUSTER_API_MACHINE_INDEXES } from './indexes.ts';
 import { GateClosedError } from '../../../kube/gate/gate.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import type { Patch } from '../../../kube/client/patch.ts';
 import { apiVersionOf, providerResource } from '../../../kube/client/resource.ts';
 import { ClusterAPIClusterController, type ClusterControllerDeps } from './cluster-controller.ts';
 import type { ExternalLookup } from './externals.ts';
+import { CLUSTER_API_MACHINE_INDEXES } from './kinds.ts';
 
 const HELD = ['cluster.cluster.x-k8s.io'];
 const OWNER = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'c', uid: 'uid-of-c' };

@@ -8,7 +8,6 @@ import { NODE_CLUSTER_ANNOTATION } from '../api/keys.ts';
 import type { ClusterAPIMachine } from '../api/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
 import { NODE_INDEXES } from '../../../operator/indexes/machine-indexes.ts';
-import { CLUSTER_API_MACHINE_INDEXES } from './indexes.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { clusterAPIMachines } from '../api/resources.ts';
 import { PassNotes } from '../../../work/reconcile/object-pass/pass-notes.ts';
@@ -20,6 +19,7 @@ import { nodeByProviderID } from './creation/node-by-provider-id.ts';
 import type { MachinePass, StepDeps, WorkingMachine } from './machine-pass.ts';
 import type { NodeCluster } from './node-clusters.ts';
 import type { ObservedInfrastructure } from './observed.ts';
+import { CLUSTER_API_MACHINE_INDEXES } from './kinds.ts';
 
 const ID = 'sim:///1';
 

@@ -15,7 +15,6 @@ import { runSteps } from '../../../work/reconcile/result.ts';
 import type { Target } from '../../../kube/targets/targets.ts';
 import { deletionSteps } from './deletion-steps.ts';
 import { attachedVolumes } from './deletion/detach-volumes.ts';
-import { describeRemainingPods } from './deletion/drain-text.ts';
 import { hookNamesOf } from './deletion/hooks.ts';
 import { nodeCareOf } from './deletion/node-care.ts';
 import { isOver } from './deletion/waits.ts';
@@ -23,6 +22,7 @@ import type { ExternalLookup } from './externals.ts';
 import type { MachinePass, NodeDrain, StepDeps, WorkingMachine } from './machine-pass.ts';
 import type { NodeCluster } from './node-clusters.ts';
 import type { ObservedBootstrap, ObservedInfrastructure, ObservedNode } from './observed.ts';
+import { describeRemainingPods } from './deletion/drain.ts';
 
 const START = '2026-01-01T00:00:00Z';
 const PRE_DRAIN = 'pre-drain.delete.hook.machine.cluster.x-k8s.io';

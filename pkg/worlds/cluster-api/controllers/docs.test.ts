@@ -9,7 +9,6 @@ import { FakeClock } from '../../../../test/fakes/fake-clock.ts';
 import { MemoryInformer } from '../../../../test/memory-informer.ts';
 import type { ClusterAPICluster } from '../api/cluster.ts';
 import type { ClusterAPIMachine } from '../api/machine.ts';
-import { CLUSTER_API_MACHINE_INDEXES } from './indexes.ts';
 import type { Patch } from '../../../kube/client/patch.ts';
 import { apiVersionOf } from '../../../kube/client/resource.ts';
 import { clusterAPIClusters, clusterAPIMachines } from '../api/resources.ts';
@@ -17,6 +16,7 @@ import { ClusterAPIClusterController, type ClusterControllerDeps } from './clust
 import { CLUSTER_EVENTS } from './cluster-events.ts';
 import { clusterAPIMachineConditions, plain } from './conditions.ts';
 import { olderConditions } from './older-conditions.ts';
+import { CLUSTER_API_MACHINE_INDEXES } from './kinds.ts';
 
 const DOCS = join(import.meta.dirname, '../../../../docs');
 const PAGE = readFileSync(join(DOCS, 'operations/cluster-api.md'), 'utf8');

@@ -21,10 +21,10 @@ import { clusterAPIQueueKeyOf, clusterAPIObjectOf } from './keys.ts';
 import { ClusterAPIMachineController, type ClusterAPIMachineControllerDeps } from './machine-controller.ts';
 import type { NodeDrain } from './machine-pass.ts';
 import { NodeClusters } from './node-clusters.ts';
-import { servedWith } from './served.ts';
 import { wakeClusterAPI, wakeOfNodes } from './wake.ts';
 import type { Resource } from '../../../apis/resource.ts';
 import type { ApiError } from '../../../kube/client/errors.ts';
+import { WATCH_FILTER_LABEL } from '../api/keys.ts';
 
 const EVENT_SOURCE = 'cluster-api';
 /** Drains at once: as many as of our own Machines, because they cost the same. */
@@ -147,4 +147,9 @@ export function clusterAPI(
 /** Key of the Cluster that a Machine names. */
 function clusterKeyOf(machine: ClusterAPIMachine): string {
   return keyBeside(machine, machine.spec?.clusterName ?? '');
+}
+
+/** Whether an object is ours to look after, where several managers share its kind; an empty filter takes all. */
+export function servedWith(filter: string): (object: KubeObject) => boolean {
+  return ({ metadata }) => filter === '' || metadata.labels?.[WATCH_FILTER_LABEL] === filter;
 }

@@ -1,9 +1,19 @@
 import type { KubeObject } from '../../../apis/meta.ts';
 import { CLUSTER_API_FLAGS } from './flags.ts';
-import { CLUSTER_API_MACHINE_INDEXES } from './indexes.ts';
 import { customResourceDefinitions, secrets } from '../../../kube/client/resource.ts';
 import { CLUSTER_API_FILE, clusterAPIClusters, clusterAPIMachines } from '../api/resources.ts';
 import { type ProcessRole, cached } from '../../../operator/cached/kind.ts';
+import type { ClusterAPIMachine } from '../api/machine.ts';
+import type { IndexFunctions } from '../../../kube/cache/store.ts';
+import { present } from '../../../operator/indexes/present.ts';
+
+/** Indexes of Machines of Cluster API: by provider id, by the names of their Node, their Cluster, and the Secret that they start with. */
+export const CLUSTER_API_MACHINE_INDEXES = {
+  providerID: ({ spec }) => present(spec?.providerID),
+  node: ({ status }) => present(status?.nodeRef?.name),
+  cluster: ({ spec }) => present(spec?.clusterName),
+  dataSecret: ({ spec }) => present(spec?.bootstrap?.dataSecretName),
+} satisfies IndexFunctions<ClusterAPIMachine>;
 
 export const isClusterAPI = ({ controllers }: Pick<ProcessRole, 'controllers'>): boolean =>
   controllers.has('cluster-api');

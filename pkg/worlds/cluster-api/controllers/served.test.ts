@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-
-import { servedWith } from './served.ts';
+import { servedWith } from './index.ts';
 
 // promise: cluster-api/beside/filter-objects-let-alone
 test.each([

@@ -5,8 +5,8 @@ import type { ClusterAPICluster } from '../api/cluster.ts';
 import type { ClusterAPIMachine } from '../api/machine.ts';
 import type { KubeObject } from '../../../apis/meta.ts';
 import type { Node, VolumeAttachment } from '../../../apis/wire.ts';
-import { CLUSTER_API_MACHINE_INDEXES } from './indexes.ts';
 import { wakeClusterAPI, wakeOfNodes } from './wake.ts';
+import { CLUSTER_API_MACHINE_INDEXES } from './kinds.ts';
 
 const machine = (name: string, providerID?: string, resourceVersion = '1'): ClusterAPIMachine => ({
   metadata: { name, namespace: 'ns', uid: `uid-of-${name}`, resourceVersion, creationTimestamp: '' },

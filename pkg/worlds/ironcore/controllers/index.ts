@@ -10,7 +10,6 @@ import type { Controller } from '../../../work/reconcile/controller.ts';
 import { ClassLife } from './class-life.ts';
 import { Eviction } from './eviction.ts';
 import { IRONCORE_FLAGS } from './flags.ts';
-import { lifecycleObjectOf } from './lifecycle-keys.ts';
 import { type IronCoreMetrics, ironCoreMetrics } from './metrics.ts';
 import { Departures } from './machine/departures.ts';
 import { HeldClaims } from './machine/held-claims.ts';
@@ -30,7 +29,7 @@ import { PoolLeases } from './pool-lease.ts';
 import { PoolUIDs } from './pool-uids.ts';
 import { ServedPools } from './served-pools.ts';
 import { Scheduler } from './scheduler.ts';
-import { wakeLifecycle } from './wake-lifecycle.ts';
+import { wakeLifecycle, lifecycleObjectOf } from './wake-lifecycle.ts';
 import { uuidOf } from '../../../base/random/random.ts';
 import type { IronCoreCollaborators } from './collaborators.ts';
 

@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-
-import { listenTo, type PoolSigns } from './pool-silence.ts';
+import { listenTo, type PoolSigns } from './pool-health.ts';
 
 const before = { uid: 'u', renewTime: 't1', ready: { status: 'True', observedGeneration: 1 }, sinceMs: 10 } as const;
 

@@ -6,8 +6,7 @@ import type { IronCoreMachineClass } from '../api/machine-class.ts';
 import type { IronCoreMachinePool } from '../api/machine-pool.ts';
 import type { Lease } from '../../../apis/wire.ts';
 import { IRONCORE_MACHINE_INDEXES } from './indexes.ts';
-import { lifecycleObjectOf } from './lifecycle-keys.ts';
-import { wakeLifecycle } from './wake-lifecycle.ts';
+import { wakeLifecycle, lifecycleObjectOf } from './wake-lifecycle.ts';
 
 const meta = (name: string, resourceVersion = '1', namespace?: string) => ({
   name,

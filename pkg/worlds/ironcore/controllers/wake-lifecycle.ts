@@ -2,8 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 
 import { keyOf } from '../../../apis/meta.ts';
 import type { Queue } from '../../../work/workqueue/queue.ts';
-import { lifecycleKeyOf } from './lifecycle-keys.ts';
 import type { IronCoreCollaborators } from './collaborators.ts';
+import { kindKeys } from '../../../work/reconcile/kind-keys.ts';
+
+const KEYS = kindKeys('pool', 'class', 'machine');
+
+const lifecycleKeyOf = KEYS.queueKeyOf;
+
+export const lifecycleObjectOf = KEYS.objectOf;
 
 type Watched = Pick<IronCoreCollaborators, 'machines' | 'pools' | 'classes' | 'poolLeases'>;
 

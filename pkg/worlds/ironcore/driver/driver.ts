@@ -33,7 +33,6 @@ import {
 } from './objects.ts';
 import { labelsIn, parseProviderSpec } from './provider-spec.ts';
 import { isTagged, placeIn, ironCoreProviderID, machineTagsOf } from './tags.ts';
-import { csiVolumeIDOf } from './volume-ids.ts';
 
 export interface IronCoreDriverDeps {
   readonly clock: Clock;
@@ -246,4 +245,14 @@ function virtualMachineOf({ namespace }: SecretCluster, name: string): VirtualMa
     nodeName: name,
     addresses: [{ type: 'Hostname', address: name }],
   };
+}
+
+/** The volume of a CSI driver behind a PersistentVolume's spec; undefined for one of another kind. */
+export function csiVolumeIDOf(spec: unknown, csiDriverName: string): string | undefined {
+  const { driver, volumeHandle } = membersOf(membersOf(spec)['csi']);
+  return driver === csiDriverName && typeof volumeHandle === 'string' && volumeHandle !== '' ? volumeHandle : undefined;
+}
+
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 }

@@ -1,6 +1,6 @@
 import { EXCLUDE_DRAIN_ANNOTATION } from '../../api/keys.ts';
 import type { Node } from '../../../../apis/wire.ts';
-import type { DrainRequest } from '../../../../drain/drain.ts';
+import type { DrainRequest, DrainProgress } from '../../../../drain/drain.ts';
 import type { EndedDrain } from '../../../../drain/session.ts';
 import { messageOf } from '../../../../driver/errno.ts';
 import { GateClosedError } from '../../../../kube/gate/gate.ts';
@@ -16,9 +16,9 @@ import {
   type MachinePass,
   type NodeDrain,
   type StepDeps,
+  type DeletionWait,
 } from '../machine-pass.ts';
 import { older } from '../older-conditions.ts';
-import { reportOf } from './drain-text.ts';
 import { drainedMachine, isUnreachable, isTooLate } from './of-node.ts';
 import { awaitCluster, mayHaveNode, type UnreachedStep } from './reachable.ts';
 import {
@@ -30,6 +30,7 @@ import {
   timeLeftMs,
   waits,
 } from './waits.ts';
+import { isBlocked, mainHold, mainWait } from '../../../../drain/progress-text.ts';
 
 /** When to drain again after the gate was closed, a Node has gone that the cache still shows, or somebody has uncordoned one. */
 const SOON_MS = 5_000;
@@ -200,4 +201,24 @@ function reportEmpty(pass: MachinePass, { metadata: { name } }: Node): StepResul
   if (!isKnown)
     pass.notes.record({ type: 'Normal', reason: 'SuccessfulDrainNode', message: `Node ${name} is drained` });
   return next;
+}
+
+/** What a drain waits for, or has left. */
+function reportOf(progress: DrainProgress): DrainReport {
+  return { text: `: ${describeRemainingPods(progress)}`, event: eventOf(progress) };
+}
+
+/** How many Pods are left, and what one of them waits for: `1 Pod is left; ns/a (waits for pods that go first)`. */
+export function describeRemainingPods(progress: DrainProgress): string {
+  const { remainingPods } = progress;
+  const left = remainingPods === 1 ? '1 Pod is left' : `${remainingPods} Pods remain`;
+  return [left, mainWait(progress)].filter((part) => part !== undefined).join('; ');
+}
+
+/** Pods that only take the time that they were given are no news. */
+function eventOf(progress: DrainProgress): DeletionWait['event'] {
+  const why = mainHold(progress);
+  return why === undefined
+    ? undefined
+    : { type: isBlocked(progress) ? 'Warning' : 'Normal', reason: 'DrainBlocked', why };
 }

@@ -1,13 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 
 import { withFinalizer } from '../../../../apis/finalizers.ts';
-import type { IronCoreMachine } from '../../api/machine.ts';
+import type { IronCoreMachine, VolumeEntry } from '../../api/machine.ts';
 import { refOf } from '../../../../apis/meta.ts';
 import { ignoreNotFound } from '../../../../kube/client/errors.ts';
 import { mergePatchIfUnchanged, type MergePatch } from '../../../../kube/client/patch.ts';
 import { ironCoreMachines } from '../../api/resources.ts';
 import { next, requeue } from '../../../../work/reconcile/result.ts';
-import { withDevices } from './devices.ts';
 import { IRONCORE_MACHINE_FINALIZER, REQUESTED_AT_ANNOTATION } from './keys.ts';
 import type { PassCollaborators, IronCoreStep } from './machine-pass.ts';
 
@@ -35,3 +34,38 @@ export const prepare = ({ finalizer, writer }: Pick<PassCollaborators, 'finalize
     return requeue(0, 'the cache to show the Machine');
   },
 });
+
+const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
+const PREFIX = 'od';
+/** With one letter, then with two. */
+const MOST = LETTERS.length + LETTERS.length ** 2;
+
+/**
+ * Volumes with a device each: those without one are given the first that is free. Undefined when all have one, and nothing is to be
+ * written. What is given must be stored: it would be another one when an earlier volume is gone.
+ */
+export function withDevices(volumes: readonly VolumeEntry[]): readonly VolumeEntry[] | undefined {
+  const used = new Set(volumes.map(({ device }) => device));
+  if (!used.has(undefined) && !used.has('')) return undefined;
+  const free = freeDevices(used);
+  return volumes.map((volume) => {
+    if (volume.device !== undefined && volume.device !== '') return volume;
+    const { value: device } = free.next();
+    return device === undefined ? volume : { ...volume, device };
+  });
+}
+
+function* freeDevices(used: ReadonlySet<string | undefined>): Generator<string, undefined> {
+  for (let index = 0; index < MOST; index++) {
+    const device = deviceAt(index);
+    if (!used.has(device)) yield device;
+  }
+  return undefined;
+}
+
+function deviceAt(index: number): string {
+  const letter = (at: number): string => LETTERS.charAt(at);
+  if (index < LETTERS.length) return PREFIX + letter(index);
+  const rest = index - LETTERS.length;
+  return PREFIX + letter(Math.floor(rest / LETTERS.length)) + letter(rest % LETTERS.length);
+}

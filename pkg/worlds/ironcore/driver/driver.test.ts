@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-
-import { csiVolumeIDOf } from './volume-ids.ts';
+import { csiVolumeIDOf } from './driver.ts';
 
 test.each([
   [{ csi: { driver: 'csi.ironcore.dev', volumeHandle: 'v' } }, 'v'],

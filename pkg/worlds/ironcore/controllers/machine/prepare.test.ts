@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-
-import { withDevices } from './devices.ts';
+import { withDevices } from './prepare.ts';
 
 function devices(...given: readonly (string | undefined)[]): readonly (string | undefined)[] | undefined {
   const volumes = given.map((device, at) => ({ name: `v${at}`, ...(device !== undefined && { device }) }));

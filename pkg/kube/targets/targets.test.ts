@@ -1,8 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
-import { singleTarget } from './single-target.ts';
-import type { Target } from './targets.ts';
+import { type Target, singleTarget } from './targets.ts';
 
 const machine: Machine = {
   metadata: { name: 'm', uid: 'u', resourceVersion: '1', creationTimestamp: '' },
