@@ -18,7 +18,6 @@ export interface Capabilities {
 export type MachineOrStub =
   Machine | { metadata: { name: string; namespace: string; uid?: string }; spec: { providerID?: string } };
 
-/** Input of every call about one machine. */
 export interface MachineRequest {
   readonly machine: MachineOrStub;
   readonly machineClass: MachineClass;
@@ -55,7 +54,6 @@ export interface ListedMachine {
   readonly deletion?: string | undefined;
 }
 
-/** Travels with every call. */
 export interface DriverCall {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;

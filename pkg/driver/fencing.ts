@@ -7,7 +7,6 @@ export interface FencingRecord {
   readonly namespace: string;
   /** Decimal, because JSON has no 64-bit integers. */
   readonly token: string;
-  /** Wall time of the last call with it. */
   readonly seenMs: number;
 }
 

@@ -228,7 +228,6 @@ interface Mutation {
   readonly timeoutMs: number;
 }
 
-/** What can end a call before its answer. */
 interface Bounds {
   readonly operation: DriverOperation;
   readonly isMutation: boolean;

@@ -32,7 +32,6 @@ export class Obedience {
     this.#deps = deps;
   }
 
-  /** A mutation was carried out. */
   obeyed(): void {
     this.#obeyed = this.#deps.leadership() ?? this.#obeyed;
     this.#deps.reported(undefined);

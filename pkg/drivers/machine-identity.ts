@@ -1,7 +1,6 @@
 import type { DriverCall, MachineRequest } from '../driver/driver.ts';
 import { DriverError } from '../driver/error.ts';
 
-/** Whose VM is looked for. */
 export interface MachineIdentity {
   readonly cluster: string;
   readonly namespace: string;
@@ -24,7 +23,6 @@ export interface TaggedVM {
   readonly machineUID: string | undefined;
 }
 
-/** Whose VM a call is about. */
 export function machineOf({ machine }: Pick<MachineRequest, 'machine'>, call: DriverCall): MachineIdentity {
   const { namespace = '', name, uid } = machine.metadata;
   const { providerID } = machine.spec;

@@ -28,7 +28,6 @@ export interface DriverContext<O> {
   readonly seconds: (histogram: SecondsHistogram) => ObserveSeconds;
 }
 
-/** A histogram of how long something took. */
 interface SecondsHistogram {
   /** Ends with `_seconds`. */
   readonly name: string;

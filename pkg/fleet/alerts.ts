@@ -6,7 +6,6 @@ export interface Sample {
 
 interface AlertRule {
   readonly alert: string;
-  /** For how long it must hold before the alert fires. */
   readonly after: string;
   readonly runbook: string;
   readonly metric: string;
@@ -92,7 +91,6 @@ export const ALERTS: readonly AlertRule[] = [
 /** Alerts that compare with the past, which one look cannot; whether there is a leader is seen from the Leases. */
 export const NOT_CHECKED = ['MachinistNoLeader', 'MachinistCreationFailing', 'MachinistLeaseTrouble'] as const;
 
-/** An alert whose condition holds now. */
 export interface PendingAlert {
   readonly alert: string;
   readonly after: string;

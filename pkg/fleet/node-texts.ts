@@ -39,7 +39,6 @@ export function detailsOf(node: TreeNode, nowMs: number): readonly Detail[] {
   return [{ attention, text }];
 }
 
-/** Whether a machine is kept for somebody to look at it. */
 function isPreserved({ preservedUntil }: Pick<TreeNode, 'preservedUntil'>, nowMs: number): boolean {
   return (fromTimestamp(preservedUntil) ?? -Infinity) > nowMs;
 }

@@ -92,7 +92,6 @@ export function progressOf(deployment: MachineDeployment): string {
   return `${ON_ITS_WAY.rollout}: ${text}`;
 }
 
-/** Whether a trouble needs nobody. */
 export function isProgress(trouble: string): boolean {
   return Object.values(ON_ITS_WAY).some((reason) => trouble.startsWith(`${reason}: `));
 }

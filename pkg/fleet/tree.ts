@@ -137,7 +137,6 @@ export function nodeOfMachine(machine: Machine, nowMs: number, outage: string | 
   };
 }
 
-/** Whether it is kept for somebody to look at it. */
 export function isPreserved({ status }: Machine, nowMs: number): boolean {
   return (fromTimestamp(status?.currentStatus?.preserveExpiryTime) ?? 0) > nowMs;
 }

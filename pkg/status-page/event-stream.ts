@@ -19,7 +19,6 @@ export interface EventStreamDeps {
   read(): Promise<EncodedSnapshot>;
 }
 
-/** How many browsers are served at once. */
 export const MAX_READERS = 16;
 /** Changes that come within this time are sent together. */
 const EVERY_MS = 1_000;
@@ -58,7 +57,6 @@ export class EventStream {
     return this.#isStopped || this.#readers.size >= MAX_READERS;
   }
 
-  /** Serves a reader until it leaves. */
   add(sink: Sink): void {
     const reader: Reader = {
       sink,
@@ -72,7 +70,6 @@ export class EventStream {
     this.#schedule(0);
   }
 
-  /** Ends all responses. */
   stop(): void {
     this.#isStopped = true;
     this.#cancel?.();

@@ -146,7 +146,6 @@ export function isOwnRequest(site: string | string[] | undefined): boolean {
   return site === undefined || site === 'none' || site === 'same-origin';
 }
 
-/** How often Machines are counted. */
 export const SAMPLED_EVERY_MS = 15_000;
 const KEPT_MS = 3_600_000;
 

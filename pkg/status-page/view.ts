@@ -7,7 +7,6 @@ import type { ExhaustedClass, OpenDrain, WaitingRetry } from '../health/work-in-
  * provider specs or of kubeconfigs.
  */
 
-/** The process that serves the page. */
 export interface ProcessView {
   readonly identity: string;
   readonly program: string;
@@ -88,9 +87,7 @@ export interface FleetView {
   readonly revision?: string;
   readonly attention: Attention;
   readonly troubles: readonly string[];
-  /** How many Machines it has in each phase. */
   readonly phases: Readonly<Record<string, number>>;
-  /** How many of them need attention. */
   readonly inTrouble: number;
   readonly sets: readonly SetView[];
   readonly rollout?: RolloutView;
@@ -117,7 +114,6 @@ export interface MachineView {
   readonly work?: MachineWork;
 }
 
-/** How many Machines were in each phase at one time. */
 export interface PhaseSample {
   readonly at: string;
   readonly phases: Readonly<Record<string, number>>;
@@ -145,6 +141,5 @@ export interface Changes {
   readonly sections: Partial<Sections>;
   /** Machines that are new or have changed. */
   readonly machines: readonly MachineView[];
-  /** Keys of Machines that are gone. */
   readonly gone: readonly string[];
 }

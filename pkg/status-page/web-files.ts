@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { extname } from 'node:path';
 
-/** A file that a browser loads. */
 export interface WebFile {
   readonly type: string;
   readonly body: string;

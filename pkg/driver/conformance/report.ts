@@ -45,10 +45,8 @@ export function waitingLine({ driver, latest, isRemoving, leftMs }: RuleWait): s
   return `${INDENT}${what}, ${howLong} (--rule-timeout): driver ${driver}: ${shortText(latest, LONGEST)}`;
 }
 
-/** Where a rule is that takes long. */
 export interface RuleWait {
   readonly driver: string;
-  /** What the driver answered last. */
   readonly latest: string;
   /** The rule has ended, and its VMs are deleted. */
   readonly isRemoving: boolean;

@@ -12,7 +12,6 @@ export type Requirement =
   | '--restart-command'
   | '--untagged-vm-command';
 
-/** One thing that the contract asks of drivers. */
 export interface Rule {
   readonly name: string;
   /** The words of proto/machine/driver/v1/driver.proto that ask for it. */

@@ -391,7 +391,6 @@ function describeLeft({ cluster, namespace, name, uid }: Subject, ids: readonly 
   return `VM of machine ${namespace}/${name} with UID ${uid} in cluster ${cluster}${found}`;
 }
 
-/** Whose VM it is. */
 function keyOf({ cluster, namespace, name, uid }: Subject): string {
   return JSON.stringify([cluster, namespace, name, uid]);
 }

@@ -50,7 +50,6 @@ export class Verification implements Disposable {
     this.capabilities = capabilities;
   }
 
-  /** Gets to know the driver. Throws UnusableDriver. */
   static async begin(options: VerifyOptions, signal: AbortSignal): Promise<Verification> {
     const conversation = new Conversation(options);
     try {

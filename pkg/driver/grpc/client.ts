@@ -42,7 +42,6 @@ import { withoutSecrets } from '../without-secrets.ts';
 const HELLO_TIMEOUT_MS = 10_000;
 /** A driver that is being restarted is back in a moment; callers would come back only after seconds. */
 const RESTART_MS = 2_000;
-/** VMs asked for in one page. */
 const PAGE_SIZE = 500;
 const NO_SECRETS = { secretData: {} };
 /** A driver whose pages never end is broken; this many hold 5 million VMs. */

@@ -3,7 +3,6 @@ import { DRIVER_CODES, DriverError, type DriverCode } from '../error.ts';
 import type { Duration } from './gen/google/protobuf/duration.ts';
 import type { Code, DeepPartial, Failure, VirtualMachine } from './gen/machine/driver/v1/driver.ts';
 
-/** Milliseconds as a protobuf Duration. */
 export function toDuration(ms: number): Duration {
   const seconds = Math.floor(ms / 1000);
   return { seconds: BigInt(seconds), nanos: Math.round((ms - seconds * 1000) * 1_000_000) };

@@ -24,7 +24,6 @@ const decoder = new TextDecoder();
 const toJson = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
 const fromJson = (bytes: Uint8Array): unknown => (bytes.length === 0 ? undefined : JSON.parse(decoder.decode(bytes)));
 
-/** What travels with every call. */
 export function toCall(call: DriverCall): wire.Call {
   return { cluster: call.cluster, fencingToken: call.fencingToken, timeout: toDuration(call.timeoutMs) };
 }
@@ -114,7 +113,6 @@ export function toVirtualMachine(vm: VirtualMachine): wire.VirtualMachine {
   };
 }
 
-/** The reverse of toVirtualMachine. */
 export function fromVirtualMachine(vm: wire.VirtualMachine): VirtualMachine {
   const { providerId: providerID, nodeName, addresses, capacity } = vm;
   return { providerID, nodeName, addresses, ...(Object.keys(capacity).length === 0 ? {} : { capacity }) };
@@ -131,7 +129,6 @@ export function toListedMachine(vm: ListedMachine): wire.ListedMachine {
   };
 }
 
-/** The reverse of toListedMachine. */
 export function fromListedMachine(vm: wire.ListedMachine): ListedMachine {
   return {
     providerID: vm.providerId,
@@ -172,5 +169,4 @@ function isKnown(method: string): method is OptionalMethod {
 /** A PersistentVolume's spec on the wire. */
 export const toVolumeSpec = toJson;
 
-/** The reverse of toVolumeSpec. */
 export const fromVolumeSpec = fromJson;

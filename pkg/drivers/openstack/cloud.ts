@@ -37,7 +37,6 @@ export class Cloud {
     this.#clock = clock;
   }
 
-  /** What waits for the servers of a cluster. */
   pollOf(cluster: string): ServerPoll {
     const known = this.#polls.get(cluster);
     if (known !== undefined) return known;

@@ -2,7 +2,6 @@ import { invalid } from '../spec-fields.ts';
 import { supportedKeysOf } from './clouds-yaml.ts';
 import { parseFlag } from './provider-spec.ts';
 
-/** How the driver logs in, and what it trusts. */
 export interface OpenStackCredentials {
   /** Ends with /v3. */
   readonly authURL: string;

@@ -18,7 +18,6 @@ import type { DiskOwner, Volume } from './volume.ts';
 export interface DeletionDeps {
   readonly cloud: Cloud;
   readonly machine: MachineIdentity;
-  /** Every server of the machine that is there. */
   readonly servers: readonly Server[];
   /** The two tags of an earlier provider's ports. */
   readonly marks: readonly string[];

@@ -235,7 +235,6 @@ export class OpenStackDriver implements Driver {
     return one;
   }
 
-  /** Every server of a machine that is not gone. */
   async #all(
     cloud: Cloud,
     marks: readonly string[],

@@ -8,7 +8,6 @@ export interface FloatingIPDeps {
   readonly cloud: Cloud;
   /** The description of what is the machine's. */
   readonly owner: string;
-  /** Ports that are known to be the machine's. */
   readonly ports: ReadonlySet<string>;
   readonly users: Users;
 }

@@ -7,7 +7,6 @@ import type { MachineIdentity } from '../machine-identity.ts';
  */
 const OWN = 'machinist ';
 
-/** What the description of a port says. */
 export interface PortIntent {
   /** For whom the port is; equal texts are the same machine. */
   readonly owner: string;

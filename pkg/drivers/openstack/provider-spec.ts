@@ -1,7 +1,6 @@
 import { parseGoBool } from '../../apis/go-bool.ts';
 import { atLeast, fields, flag, invalid, text, type Fields } from '../spec-fields.ts';
 
-/** A network that the server is connected to. */
 export interface DesiredNetwork {
   /** Exactly one of both. */
   readonly by: 'id' | 'name';
@@ -31,10 +30,8 @@ export const PLAIN_PORT: DesiredPortSettings = {
   fixedIP: undefined,
 };
 
-/** A floating IP that the server gets. */
 export interface DesiredFloatingIP {
   readonly by: 'id' | 'name';
-  /** The external network. */
   readonly network: string;
   /** One that exists; undefined: one is allocated, and released with the server. */
   readonly address: string | undefined;
@@ -146,11 +143,9 @@ export function marksIn(tags: unknown): readonly string[] {
   return MARKS.flatMap((mark) => keys.find((key) => key.includes(mark)) ?? []);
 }
 
-/** What servers are found and deleted by. */
 export interface Findable {
   readonly region: string | undefined;
   readonly marks: readonly string[];
-  /** Whether the class has disks in Cinder. */
   readonly hasDisk: boolean;
   /** Whether it has floating IPs that are allocated for its machines. */
   readonly hasFloatingIP: boolean;

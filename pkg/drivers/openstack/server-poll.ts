@@ -59,7 +59,6 @@ export class ServerPoll {
     return await abortable(this.#poll, signal);
   }
 
-  /** A list after the pause, for everyone. */
   async #pollLater(): Promise<ReadonlyMap<string, Server>> {
     const { clock, list } = this.#deps;
     const signal = AbortSignal.timeout(SHARED_MS);

@@ -47,7 +47,6 @@ export class ServiceClient {
     throw errorOf(answer, what);
   }
 
-  /** The body of a success. */
   async get<T>(
     what: string,
     path: string,
@@ -58,7 +57,6 @@ export class ServiceClient {
   }
 }
 
-/** Nobody answered. */
 export function unavailable(what: string, err: NoAnswerError): DriverError {
   return new DriverError('Unavailable', `${what}: ${err.message}`, { cause: err });
 }

@@ -24,7 +24,6 @@ export interface ServiceRequest extends Omit<HttpRequest, 'url'> {
 interface Token {
   readonly value: string;
   readonly catalog: readonly CatalogEntry[];
-  /** The project that it is for. */
   readonly projectID: string | undefined;
   /** When it is renewed, by the monotonic clock. */
   readonly renewAtMs: number;

@@ -25,7 +25,6 @@ export function proxiesIn(env: Readonly<Record<string, string | undefined>>): Pr
   return { http: read('HTTP_PROXY'), https: read('HTTPS_PROXY'), not: read('NO_PROXY') };
 }
 
-/** For clouds as they are. */
 export const DEFAULT_OPENSTACK_SETTINGS: OpenStackSettings = {
   answerMs: 2 * MINUTE_MS,
   buildMs: 20 * MINUTE_MS,

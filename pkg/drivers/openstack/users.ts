@@ -65,7 +65,6 @@ export class Users {
     return isOthers;
   }
 
-  /** Says that something is left alone. */
   leave(kind: 'port' | 'floating IP' | 'volume', id: string, server: string): void {
     const { machine, log } = this.#deps;
     const fields = { machine: `${machine.namespace}/${machine.name}`, kind, id, server };

@@ -55,7 +55,6 @@ export type VolumeState = 'usable' | 'going' | 'stuck' | 'failed' | 'busy';
 /** What a volume is attached to, or reserved for. */
 interface Attachment {
   readonly id: string;
-  /** The server. */
   readonly instance: string | null;
   /** How its host reaches the volume; empty while it is only reserved. */
   readonly connection_info?: object | null;

@@ -175,7 +175,6 @@ export class ClusterContinuity {
     this.#waiters.notify();
   }
 
-  /** Watches that broke so far. */
   get breaks(): number {
     return this.#breaks;
   }

@@ -4,7 +4,6 @@ import type { WriteObserver } from '../client/gated-writer.ts';
 import type { Resource } from '../../apis/resource.ts';
 import type { ReflectedInformer } from './reflected-informer.ts';
 
-/** What a set needs of its informers, whatever they hold. */
 type Member = Pick<ReflectedInformer<KubeObject>, 'resource' | 'run' | 'waitForSync' | 'wrote' | 'deleted'>;
 
 /**

@@ -17,7 +17,6 @@ export type ChangeHandler<T> = (old: T | undefined, current: T | undefined) => v
 export interface Informer<T extends KubeObject> extends Lister<T> {
   /** Adds a handler; it is first called with every object already known. `hasSynced` is false while it hears the first list. A handler that throws is logged and counted. */
   onChange(handler: ChangeHandler<T>): void;
-  /** Whether the first list is complete. */
   readonly hasSynced: boolean;
   /** resourceVersion up to which the watch has delivered; undefined before the first list. */
   readonly resourceVersion: string | undefined;

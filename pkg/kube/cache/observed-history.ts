@@ -34,14 +34,12 @@ export class ObservedHistory {
     return this.#era;
   }
 
-  /** The server was at this resourceVersion. */
   reached(resourceVersion: string): void {
     if (this.#newest === undefined || compareResourceVersions(resourceVersion, this.#newest) > 0) {
       this.#newest = resourceVersion;
     }
   }
 
-  /** A list or watch has shown this change. */
   changed({ metadata }: KubeObject, isDeletion = false): void {
     const { namespace, name, uid, resourceVersion } = metadata;
     this.reached(resourceVersion);

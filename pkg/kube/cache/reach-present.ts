@@ -4,7 +4,6 @@ import { isForbiddenOrNotServed } from '../client/errors.ts';
 import type { Resource } from '../../apis/resource.ts';
 import type { Informer } from './lister.ts';
 
-/** A cache and where its objects come from. */
 export interface CacheSource {
   readonly resource: Resource<KubeObject>;
   readonly namespace: string | undefined;

@@ -36,20 +36,17 @@ export interface InformerOptions<T extends KubeObject> {
   readonly history?: ObservedHistory | undefined;
   /** How a watch that broke is gone on with, and who is told of lists that show that the server was set back. */
   readonly continuity?: InformerContinuity | undefined;
-  /** See ReflectorOptions. */
   readonly streamLists?: boolean | undefined;
   readonly random?: Random | undefined;
 }
 
 /** What an informer needs of its cluster's continuity. */
 export interface InformerContinuity extends Continuity {
-  /** A whole list has arrived. */
   listed(): void;
   /** A list shows that the server was set back; told before the list is taken. */
   setBack(why: string): void;
 }
 
-/** A list by quorum that is not in the cache yet. */
 export interface PendingList {
   /** What of it is to be compared with etcd before it is taken. */
   readonly samples: readonly LastChange[];
@@ -75,7 +72,6 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   #floor: string | undefined;
   #aliveAtMs: number;
   #isWatching = false;
-  /** How often everything was read anew. */
   #readings = 0;
   /** Up to when changes were seen, since they are not. */
   #blindSinceMs: number | undefined;

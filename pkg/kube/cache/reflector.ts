@@ -52,12 +52,9 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly random?: Random | undefined;
 }
 
-/** What one turn of the loop has come to. */
 interface Round {
   listed: boolean;
-  /** The server accepted the watch. */
   opened: boolean;
-  /** The watch delivered something. */
   progressed: boolean;
   /** The server ended it when its time was over, or we did when the list that it began with was complete. */
   inOrder: boolean;
@@ -280,7 +277,6 @@ export class Reflector<T extends KubeObject> {
     }
   }
 
-  /** Decides how to go on, and says after which pause. */
   #afterFailure(err: unknown, round: Round): number {
     if (isExpired(err) || isTooNew(err)) {
       // A list that is refused, or whose watch is, came from a server's cache that is too far behind.

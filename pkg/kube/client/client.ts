@@ -21,7 +21,6 @@ export interface CallOptions {
   readonly timeoutMs?: number;
 }
 
-/** A mutation's own options. */
 export interface WriteOptions extends CallOptions {
   /** Clusters that it concerns besides the one it is written to (a Machine's target): the gate is asked about them too. */
   readonly clusters?: readonly Cluster[];

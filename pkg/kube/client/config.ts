@@ -25,7 +25,6 @@ const IN_CLUSTER = 'inClusterConfig';
 
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-/** Where a kubeconfig flag's value leads. */
 export interface EndpointSource {
   /** A path; '' for the service account of the pod, else the default kubeconfig; `inClusterConfig` for the service account. */
   readonly kubeconfig: string;
@@ -40,7 +39,6 @@ export interface EndpointSource {
   readonly onPlugin?: ((program: string) => void) | undefined;
   /** Told of each load of credentials; must not throw. */
   readonly onLoad?: ((result: LoadResult) => void) | undefined;
-  /** Folder of the service account's files. */
   readonly serviceAccount?: string;
 }
 

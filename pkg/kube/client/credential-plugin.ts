@@ -9,7 +9,6 @@ export interface PluginSpec {
   readonly env?: readonly { readonly name: string; readonly value: string }[] | null;
   readonly apiVersion?: string;
   readonly provideClusterInfo?: boolean;
-  /** How to install the program. */
   readonly installHint?: string;
 }
 

@@ -100,7 +100,6 @@ export class Dispatchers {
     if (this.#byLane.get(lane) === silent) this.#retire(lane);
   }
 
-  /** Breaks everything off. */
   async destroy(): Promise<void> {
     const all = [...this.#byLane.values(), ...this.#retired];
     this.#byLane.clear();

@@ -114,7 +114,6 @@ export class RefreshingEndpoint implements Endpoint {
   #current: Credentials | undefined;
   #loadedMs: number | undefined;
   #refusedAtMs = -Infinity;
-  /** The server has refused `#current`. */
   #isRefused = false;
   #missingSinceMs: number | undefined;
   /** Never rejects. */

@@ -48,7 +48,6 @@ export function errorOfStatus(status: Status, code: number, headerRetryAfterMs?:
   });
 }
 
-/** The error that the lack of an answer means. */
 export function errorOfFailure(err: unknown, action: string): ApiError {
   const { message } = err instanceof Error ? err : new Error(String(err));
   return new ApiError(0, 'Unreachable', `${action}: ${message}`, { cause: err });

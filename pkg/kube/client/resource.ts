@@ -128,7 +128,6 @@ export function providerResource(where: {
   return defineResource(where.group, where.version, where.plural, where.kind);
 }
 
-/** `apiVersion` of a resource's objects. */
 export function apiVersionOf(r: Resource<KubeObject>): string {
   return r.group === '' ? r.version : `${r.group}/${r.version}`;
 }

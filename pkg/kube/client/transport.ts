@@ -101,7 +101,6 @@ export interface TransportOptions {
   /** `machinist/<version> <component>`. */
   readonly userAgent: string;
   readonly throttle?: Throttle;
-  /** Deadline of a request that names none. */
   readonly timeoutMs?: number | undefined;
   readonly metrics?: KubeMetrics | undefined;
   /** In place of connections of our own making. */

@@ -14,7 +14,6 @@ export function combinedMessage(messages: readonly string[]): string {
   return `${PREFIX}${text}`;
 }
 
-/** A message that is too long, cut. */
 export function truncated(message: string): string {
   return message.length <= LONGEST_MESSAGE ? message : `${message.slice(0, LONGEST_MESSAGE - 1).toWellFormed()}…`;
 }

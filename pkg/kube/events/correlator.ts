@@ -43,7 +43,6 @@ interface Similar {
   lastMs: number;
   /** The first ones, each of which has an Event of its own. */
   readonly messages: Set<string>;
-  /** The combined Event of the later ones. */
   batch: Batch | undefined;
 }
 
@@ -123,7 +122,6 @@ class Buckets {
     this.#size = size;
   }
 
-  /** Whether there was a token. */
   take(object: string, nowMs: number): boolean {
     const bucket = this.#buckets.get(object) ?? { tokens: this.#size, atMs: nowMs };
     bucket.tokens = Math.min(this.#size, bucket.tokens + (nowMs - bucket.atMs) / REFILL_MS);

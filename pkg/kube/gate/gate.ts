@@ -13,7 +13,6 @@ export type Cluster = string;
 /** The cluster that holds Machines, Secrets and Leases. */
 export const CONTROL: Cluster = 'control';
 
-/** Permission for one mutation. */
 export interface Admission {
   /** How long the fence stays open as of now; the request must have ended by then, unless `leftMs` says more. Infinity without leader election. */
   readonly remainingMs: number;

@@ -15,7 +15,6 @@ import {
 } from './outage.ts';
 import { BlindTimes } from './blind-times.ts';
 
-/** A cluster that is watched for being alive. */
 export interface ProbedCluster {
   readonly cluster: Cluster;
   /**
@@ -49,7 +48,6 @@ export interface OutageDetectorDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: GateMetrics;
-  /** Time between probes while the cluster answers. */
   readonly periodMs: number;
   /** How long a cluster may fail to answer before an outage begins, and greatest age of a proof of life. */
   readonly timeoutMs: number;
@@ -100,7 +98,6 @@ const SETTLED_WITHIN_MS = 5_000;
 export class OutageDetector {
   readonly #probed: ProbedCluster;
   readonly #deps: OutageDetectorDeps;
-  /** When changes could not be seen. */
   readonly sight = new BlindTimes();
   readonly #stopping = new AbortController();
   #cancelNext: (() => void) | undefined;
@@ -144,7 +141,6 @@ export class OutageDetector {
     void this.#probeOnce();
   }
 
-  /** Ends probing, a running probe included. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('stopping'));
     this.#cancelNext?.();

@@ -79,7 +79,6 @@ export class Outages {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** A watch event or bookmark of `cluster` arrived. */
   sawLife(cluster: Cluster): void {
     this.#detector(cluster)?.sawLife();
   }

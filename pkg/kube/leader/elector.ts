@@ -73,7 +73,6 @@ export interface ElectorDeps {
   readonly random?: Random | undefined;
   readonly log: Logger;
   readonly metrics: ElectionCounters;
-  /** The fence of this leadership (pkg/kube/gate). */
   readonly fence: { renewed(sentAt: Instant, leaseTransitions: number): void; close(): void };
   /** Leadership is lost, the fence is closed: the process has to end. Called at most once. */
   readonly lost: (reason: string) => void;

@@ -6,7 +6,6 @@ import type { Logger } from '../../base/log/logger.ts';
 export interface Trouble {
   /** Wall time at which the first attempt that failed was begun. */
   readonly sinceMs: number;
-  /** What the last attempt ended with. */
   readonly why: string;
 }
 

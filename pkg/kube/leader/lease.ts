@@ -63,7 +63,6 @@ export function decideLease(
   return { kind: 'take', lease, transitions: transitions + 1 };
 }
 
-/** A Lease to be created under `identity`. */
 export function newLease(
   name: string,
   identity: string,

@@ -10,7 +10,6 @@ const MOST_UNANSWERED = 10_000;
 /** What became of the writes of our Lease since the last one that was answered. */
 export class MissedRenewals {
   readonly #clock: Pick<HostClock, 'monotonicMs'>;
-  /** What the last one failed with. */
   #error: Error | undefined;
   #wasAway = false;
   /** When the API server began to refuse what it answers, without an end so far. */
@@ -27,7 +26,6 @@ export class MissedRenewals {
     return this.#error;
   }
 
-  /** Whether the API server was away at one of them. */
   get wasAway(): boolean {
     return this.#wasAway;
   }

@@ -1,6 +1,5 @@
 /** Lease of the deployments', sets' and overshoot controllers. */
 export const MANAGER_LEASE = 'machine-controller-manager';
-/** Lease of the machines' controllers. */
 export const MACHINE_LEASE = 'machine-controller';
 /** Whether what works under these Leases looks after kinds of ours, and the Nodes that they become. */
 export function servesOwnKinds(leases: ReadonlySet<string>): boolean {

@@ -14,7 +14,6 @@ export interface ThreadedElectorDeps {
   readonly announce: (lease: Lease, message: string) => void;
 }
 
-/** How orders reach the thread. */
 export interface LeaseOrders {
   /** Starts the thread unless it runs. */
   start(): void;

@@ -120,7 +120,6 @@ function cell(label: string, ...children: readonly (HTMLElement | undefined)[]):
   return element('td', { attributes: { 'data-label': label } }, ...children);
 }
 
-/** What share of its Machines is in which phase. */
 function phaseBar({ phases }: FleetView): HTMLElement {
   const order = phasesOf([{ at: '', phases }]);
   const text = order.map((phase) => `${countText(phases[phase] ?? 0)} ${phase}`).join(', ');

@@ -89,7 +89,6 @@ export class ShortList {
   }
 }
 
-/** The Machines whose Nodes are being emptied. */
 export function drainItems({ drains }: Sections, nowMs: number, open: OpenMachine): readonly HTMLElement[] {
   return drains
     .toSorted((a, b) => Number(b.isBlocked) - Number(a.isBlocked) || (a.since < b.since ? -1 : 1))

@@ -223,7 +223,6 @@ function drawTiles(): void {
   for (const [i, tile] of tiles.entries()) showTile(parent, i, tile);
 }
 
-/** What each tile does now. */
 const actions: (() => void)[] = [];
 
 /** Each keeps its element, and so focus. */

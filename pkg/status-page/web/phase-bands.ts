@@ -96,7 +96,6 @@ function round(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-/** The class that gives a phase its colour. */
 export function classOfPhase(phase: string): string {
   return `phase-${PHASES.includes(phase) ? phase : 'other'}`;
 }

@@ -4,7 +4,6 @@ import { CLUSTER_NAME_LABEL } from './keys.ts';
 
 export interface BootstrapData {
   readonly value: Uint8Array;
-  /** What reads it. */
   readonly format: 'cloud-config' | 'ignition';
 }
 

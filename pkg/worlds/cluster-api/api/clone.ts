@@ -7,7 +7,6 @@ export interface Template extends KubeObject {
   readonly kind: string;
 }
 
-/** What a clone is, beside what its template says. */
 export interface CloneOptions {
   readonly name: string;
   readonly clusterName: string;

@@ -15,7 +15,6 @@ export const CONTRACTS = ['v1beta2', 'v1beta1'] as const;
 /** Which fields a provider reports in; see https://cluster-api.sigs.k8s.io/developer/providers/contracts. */
 export type ContractVersion = (typeof CONTRACTS)[number];
 
-/** How the objects of a kind are read. */
 export interface Contract {
   readonly contract: ContractVersion;
   /** Version of the API, which has nothing to do with that of the contract. */

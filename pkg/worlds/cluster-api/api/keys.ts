@@ -4,7 +4,6 @@ export const CLUSTER_API_GROUP = 'cluster.x-k8s.io';
 export const CLUSTER_API_VERSION = 'v1beta2';
 /** The version that is read and written where only this one is. */
 export const OLDER_CLUSTER_API_VERSION = 'v1beta1';
-/** `apiVersion` of these kinds. */
 export const CLUSTER_API_VERSIONED = `${CLUSTER_API_GROUP}/${CLUSTER_API_VERSION}`;
 /** The definition of rules for drains; they are obeyed where it is. */
 export const DRAIN_RULES_DEFINITION = `machinedrainrules.${CLUSTER_API_GROUP}`;

@@ -33,7 +33,6 @@ export interface ClusterFacts {
   readonly infrastructure: ClusterObservation<ClusterInfrastructureReport>;
   readonly controlPlane: ClusterObservation<ControlPlaneReport>;
   readonly connection: ObservedConnection;
-  /** Whether a Machine of its control plane has a Node. */
   readonly hasControlPlaneNode: boolean;
 }
 
@@ -71,7 +70,6 @@ export function isInitialized({ cluster, controlPlane, hasControlPlaneNode }: Cl
   }
 }
 
-/** The conditions of a Cluster that stays. */
 export function clusterConditions(facts: ClusterFacts): readonly ConditionValue[] {
   const { topology } = facts.cluster.spec ?? {};
   const said = [

@@ -25,7 +25,6 @@ export interface MachineFacts {
   readonly dataSecret: DataSecretTrouble | undefined;
   /** Whether it is as its MachineDeployment wants it; undefined: nobody says so here. */
   readonly upToDate: ConditionValue | undefined;
-  /** What a deletion waits for. */
   readonly deleting: { readonly reason: string; readonly message: string } | undefined;
   /** What keeps the Machine from going on, beside what its conditions say: what, and what would help. */
   readonly problems: readonly string[];

@@ -101,7 +101,6 @@ export class DrainRules implements PodRules {
   }
 }
 
-/** Why rules cannot be read, and what would help. */
 function refusedProblem({ reason, message }: ApiError): string {
   return reason === 'NotServed'
     ? `the CustomResourceDefinition serves no supported version (${versionsOf(machineDrainRules)}): upgrade it (${message})`

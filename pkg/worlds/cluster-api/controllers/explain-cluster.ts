@@ -10,7 +10,6 @@ import { notReconciled, sentence, type ClusterAPIExplanation } from './explain.t
 
 /** What is known beside a Cluster; unknown: who asks may not read it. */
 export interface AroundCluster {
-  /** Those that name it. */
   readonly machines: readonly ClusterAPIMachine[] | 'unknown';
   /** Secret `<cluster>-kubeconfig`. */
   readonly kubeconfig: 'there' | 'missing' | 'unknown';

@@ -99,7 +99,6 @@ export class Externals {
     return [...this.#kinds.keys()];
   }
 
-  /** An object that a user names, beside its holder. */
   find(holder: KubeObject, reference: ContractReference): ExternalLookup {
     const name = definitionNameOf(reference);
     const kind = this.#kinds.get(name);

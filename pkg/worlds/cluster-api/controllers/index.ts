@@ -144,7 +144,6 @@ export function clusterAPI(
   };
 }
 
-/** Key of the Cluster that a Machine names. */
 function clusterKeyOf(machine: ClusterAPIMachine): string {
   return keyBeside(machine, machine.spec?.clusterName ?? '');
 }

@@ -78,7 +78,6 @@ export interface MachinePass {
   readonly machine: WorkingMachine;
   readonly cluster: ClusterAPICluster;
   readonly key: string;
-  /** Where its Node is, or is to be. */
   readonly nodeCluster: NodeCluster;
   readonly signal: AbortSignal;
   infrastructure: ObservedInfrastructure;
@@ -94,7 +93,6 @@ export interface MachinePass {
   readonly older: OlderConditionValue[];
   deleting: DeletionWait | undefined;
   readonly problems: string[];
-  /** What steps have thrown. */
   readonly failures: unknown[];
   /** Events to record, and when to run again although nothing wakes the pass. */
   readonly notes: PassNotes<PassEvent>;

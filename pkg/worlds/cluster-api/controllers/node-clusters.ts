@@ -123,7 +123,6 @@ export class NodeClusters {
     return this.#deps.secrets.get(`${cluster}${KUBECONFIG_SECRET_SUFFIX}`) !== undefined;
   }
 
-  /** Keys of the Clusters to which there is a connection. */
   get connected(): readonly string[] {
     return [...this.#entries.values()].filter(({ open }) => open !== undefined).map(({ key }) => key);
   }

@@ -33,7 +33,6 @@ const LABEL_DOMAINS = ['node-restriction.kubernetes.io', 'node.cluster.x-k8s.io'
 const ROLE_DOMAIN = 'node-role.kubernetes.io';
 const ANNOTATION_DOMAIN = 'node.cluster.x-k8s.io';
 
-/** What is shown on a Node beside what its Machine says. */
 export interface ShownOnNode {
   /** The provider may take the machine back; undefined: nobody knows, and what the Node has been given stays. */
   readonly isInterruptible: boolean | undefined;

@@ -50,7 +50,6 @@ function saidOf({ spec, status }: ClusterAPIMachine, differences: readonly strin
   return plain(TYPE, 'True', 'UpToDate');
 }
 
-/** What of a template makes a rollout. */
 interface Template {
   readonly version: string;
   readonly dataSecretName: string | undefined;

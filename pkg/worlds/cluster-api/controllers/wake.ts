@@ -19,7 +19,6 @@ interface Watched {
 }
 
 type WatchedNodes = Pick<Watched, 'machines' | 'nodes' | 'volumeAttachments'> & {
-  /** Whether the Nodes of a Machine may be in the cluster. */
   readonly isIn: (machine: ClusterAPIMachine) => boolean;
 };
 

@@ -15,13 +15,11 @@ export interface Unprovisioned {
   readonly machine: ClusterAPIMachine;
   readonly infrastructure: Reported<InfrastructureReport> | undefined;
   readonly bootstrap: Reported<BootstrapReport> | undefined;
-  /** The Secret that the class names for bootstrap data. */
   readonly givenSecret: string | undefined;
   /** Time, in ms since the epoch. */
   readonly nowMs: number;
 }
 
-/** Where a class names a Secret with bootstrap data. */
 export const GIVEN_SECRET_PATH = 'providerSpec.bootstrap.dataSecretName';
 
 /** A Machine that nobody has looked at for so long is looked after by nobody. */

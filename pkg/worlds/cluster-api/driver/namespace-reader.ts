@@ -14,7 +14,6 @@ import { clonedFrom, userDataSecretName } from './objects.ts';
 import type { Piece } from './pieces.ts';
 import type { templatesIn } from './provider-spec.ts';
 
-/** A piece, and how it is read and deleted. */
 export interface ReadPiece extends Piece {
   readonly resource: Resource<KubeObject>;
   /** Of objects of providers. */

@@ -8,7 +8,6 @@ import type { New } from '../../../kube/client/client.ts';
 import { marked, type Marks } from './marks.ts';
 import type { ClusterAPIProviderSpec } from './provider-spec.ts';
 
-/** What all objects of a machine have in common. */
 export interface Plan {
   readonly namespace: string;
   readonly marks: Marks;

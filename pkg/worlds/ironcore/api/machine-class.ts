@@ -1,6 +1,5 @@
 import type { KubeObject } from '../../../apis/meta.ts';
 
-/** Keeps a class for as long as Machines are of it. */
 export const MACHINE_CLASS_FINALIZER = 'compute.ironcore.dev/machineclass';
 
 /** A size of machines. Its members are top level: there is no spec. */

@@ -15,7 +15,6 @@ const MOST_NAMED = 5;
 export class ClassLife {
   readonly #deps: Deps;
   readonly #finalizer: Finalizer<IronCoreMachineClass>;
-  /** Classes whose deletion was said to wait. */
   readonly #reported = new Set<string>();
 
   constructor(deps: Deps) {

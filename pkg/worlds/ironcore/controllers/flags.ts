@@ -12,7 +12,6 @@ export interface IronCoreSettings {
   readonly downwardAPI: DownwardAPI;
 }
 
-/** A MachinePool and where its runtime listens. */
 export interface PoolAddress {
   readonly pool: string;
   readonly address: string;
@@ -20,7 +19,6 @@ export interface PoolAddress {
   readonly providerID?: string | undefined;
 }
 
-/** Those that serve pools. */
 const SERVING = ['ironcore.pools', 'ironcore.machines'];
 
 export const IRONCORE_FLAGS: FlagSection<IronCoreSettings> = {

@@ -16,7 +16,6 @@ export class PlacesTaken {
   /** By pool, then by class; never 0. */
   readonly #counts = new Map<string, Map<string, number>>();
 
-  /** Machines of the class in the pool. */
   in(pool: string, machineClass: string): number {
     return this.#counts.get(pool)?.get(machineClass) ?? 0;
   }

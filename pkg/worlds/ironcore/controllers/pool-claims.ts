@@ -30,12 +30,10 @@ export function claimFrom(text: string): PoolClaim | undefined {
   return process === undefined ? undefined : { process, renewals: Number(renewals) };
 }
 
-/** A claim in words. */
 export function claimText({ process, renewals }: PoolClaim): string {
   return `${process}:${renewals}`;
 }
 
-/** Whether a claim was made by who is known. */
 export function isRecordedClaim(known: RecordedClaims, { process, renewals }: PoolClaim): boolean {
   return renewals <= (known.get(process) ?? 0);
 }

@@ -43,7 +43,6 @@ interface Place {
   readonly used: number;
 }
 
-/** The classes that the runtime has, by name. */
 function placesIn({ classes, machines }: PoolFacts, offered: readonly RuntimeClass[]): readonly Place[] {
   return classes
     .flatMap((one) => {

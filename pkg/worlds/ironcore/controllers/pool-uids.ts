@@ -24,7 +24,6 @@ export function poolUIDsNote(lease: Pick<Lease, 'metadata'>, uid: string): strin
 export class PoolUIDs {
   readonly #noted = new Map<string, readonly string[]>();
 
-  /** What the Lease of a pool notes. */
   noted(pool: string, uids: readonly string[]): void {
     this.#noted.set(pool, uids);
   }

@@ -104,7 +104,6 @@ export class IronCoreDriver implements Driver {
     });
   }
 
-  /** Waits until the machine runs. */
   async initializeMachine(request: MachineRequest, call: DriverCall): Promise<VirtualMachine> {
     return await this.#run(request, async () => {
       const about = await this.#about(request, call);

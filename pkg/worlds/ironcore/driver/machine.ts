@@ -15,7 +15,6 @@ const REGION_LABEL = 'topology.ironcore.dev/region';
 /** The one network interface, and the one volume. */
 const INTERFACE_NAME = 'nic';
 const VOLUME_NAME = 'root';
-/** A single IPv4 address. */
 const PREFIX_LENGTH = 32;
 
 export interface MachinePlan {
@@ -119,7 +118,6 @@ export function ignitionSecretFor(
   };
 }
 
-/** How far a Machine of IronCore has come. */
 export type Progress =
   | { readonly kind: 'running'; readonly why: string }
   /** No pool has it: it may wait for one for ever. */

@@ -13,7 +13,6 @@ import { labelled } from '../../../drivers/labelled.ts';
 import type { SecretCluster } from '../../../drivers/secret-clusters.ts';
 import { carries, isOf, isTagged, IRONCORE_NAMESPACE_LABEL, placeIn } from './tags.ts';
 
-/** Which cluster is asked, and for whose objects. */
 export interface MachineScope {
   readonly at: SecretCluster;
   readonly machine: MachineIdentity;

@@ -38,7 +38,6 @@ export function placeIn(providerID = ''): { readonly namespace: string; readonly
   return namespace === '' || name === '' || more.length > 0 ? undefined : { namespace, name };
 }
 
-/** Labels and annotations that say whose an object is. */
 export function tagsOf(
   { cluster, namespace, uid }: MachineIdentity,
   className: string,
@@ -65,7 +64,6 @@ export function machineTagsOf({ metadata }: Pick<KubeObject, 'metadata'>): Tagge
   };
 }
 
-/** Whether this driver has made an object. */
 export function isTagged({ metadata }: Pick<KubeObject, 'metadata'>): boolean {
   return metadata.labels?.[IRONCORE_NAMESPACE_LABEL] !== undefined;
 }

@@ -14,7 +14,6 @@ const MAY_HAVE_HAPPENED: ReadonlySet<RuntimeCode> = new Set([
   'DataLoss',
 ]);
 
-/** A call to a runtime that did not succeed. */
 export class RuntimeError extends Error {
   override readonly name = 'RuntimeError';
   readonly code: RuntimeCode;

@@ -11,7 +11,6 @@ export const PROVIDER_LABEL = 'kaas.mirantis.com/provider';
 export const REGION_LABEL = 'kaas.mirantis.com/region';
 /** On Machines: the pool that they belong to, if any. */
 export const MIRANTIS_POOL_LABEL = 'kaas.mirantis.com/machinepool-name';
-/** On Machines: the Cluster that they belong to. */
 export const MIRANTIS_CLUSTER_NAME_LABEL = 'cluster.sigs.k8s.io/cluster-name';
 /** On Machines: with any value those of the control plane have it. */
 export const MIRANTIS_CONTROL_PLANE_LABEL = 'cluster.sigs.k8s.io/control-plane';

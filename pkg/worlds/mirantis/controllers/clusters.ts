@@ -57,7 +57,6 @@ export class MirantisClusters {
       .map(({ metadata: { name } }) => name);
   }
 
-  /** Whether no rollout of a Cluster goes on. */
   areRolloutsHeld(cluster: CloudCluster): boolean {
     return this.#deps.machineDeployments
       .list()

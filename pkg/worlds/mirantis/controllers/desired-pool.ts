@@ -31,7 +31,6 @@ const KEPT_REVISIONS = 3;
 /** What single Machines of a pool say for themselves. */
 const PER_MACHINE = ['maintenance', 'delete'] as const;
 
-/** What makes a MachineDeployment that of a pool. */
 export function ownerReferenceOf({ metadata: { name, uid } }: MachinePool): OwnerReference {
   return { apiVersion: `${KAAS_GROUP}/${KAAS_VERSION}`, kind: 'MachinePool', name, uid, controller: true };
 }
@@ -174,7 +173,6 @@ export function memberChange(pool: MachinePool, member: ClusterMachine): MergePa
   };
 }
 
-/** Machines of a pool have its labels. */
 function memberLabels({ metadata: { name, labels } }: MachinePool): Record<string, string> {
   return { ...labels, [MIRANTIS_POOL_LABEL]: name };
 }

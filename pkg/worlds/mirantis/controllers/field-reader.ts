@@ -16,12 +16,10 @@ export class FieldReader {
     if (!isObject && value !== undefined) this.problems.push(`${path}: must be an object`);
   }
 
-  /** Notes a problem of a member. */
   wrong(name: string, what: string): void {
     this.problems.push(`${this.#path}.${name}: ${what}`);
   }
 
-  /** The member as it stands. */
   raw(name: string): unknown {
     return this.#members[name];
   }

@@ -111,7 +111,6 @@ export class ClusterMachineController {
     return { value: { ...value, maintenance: false }, problems: [problem] };
   }
 
-  /** Makes our Machine, or has it follow. */
   async #sync(pass: Pass, ours: Machine | undefined): Promise<FrontEndOutcome> {
     const { value, problems } = readProviderValue(pass.observed);
     if (value === undefined) return { problems };

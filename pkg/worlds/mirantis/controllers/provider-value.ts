@@ -30,7 +30,6 @@ export type Read<T> =
   | { readonly value: T; readonly problems?: undefined }
   | { readonly value?: undefined; readonly problems: readonly Problem[] };
 
-/** Where the value of a Machine stands. */
 const PATH = 'spec.providerSpec.value';
 /** The prose of the product's documentation spells the version so. */
 const OTHER_SPELLING = PROVIDER_API_VERSION.replace(/1$/, '');
@@ -41,7 +40,6 @@ export function readProviderValue(machine: Pick<ClusterMachine, 'spec'>): Read<P
   return readValue(machine.spec?.providerSpec?.value, PATH);
 }
 
-/** Reads a value that stands at that path. */
 export function readValue(given: unknown, path: string): Read<ProviderValue> {
   const value = new FieldReader(given ?? {}, path);
   value.oneOf('apiVersion', [PROVIDER_API_VERSION, OTHER_SPELLING]);

@@ -141,7 +141,6 @@ function orderOf(machine: ClusterMachine | undefined): string | undefined {
   return `${placeOf(machine)} ${readProviderValue(machine).value?.upgradeIndex ?? ''}`;
 }
 
-/** Key of the Cluster of an object. */
 function placeOf(holder: KubeObject): string {
   return keyBeside(holder, clusterNameOf(holder));
 }

@@ -9,7 +9,6 @@ import { contestedNode, type ProviderIDClaim } from '../provider-id-claims.ts';
 import type { ObservedNode } from '../observed.ts';
 import { see } from './observe-object.ts';
 
-/** What is asked for Nodes, and for whose they are. */
 export type NodeDeps = Pick<StepDeps, 'machines' | 'externals' | 'servedAs' | 'clock'>;
 
 /**

@@ -203,7 +203,6 @@ function reportEmpty(pass: MachinePass, { metadata: { name } }: Node): StepResul
   return next;
 }
 
-/** What a drain waits for, or has left. */
 function reportOf(progress: DrainProgress): DrainReport {
   return { text: `: ${describeRemainingPods(progress)}`, event: eventOf(progress) };
 }

@@ -42,7 +42,6 @@ interface HookKind {
   readonly isFor: (pass: MachinePass) => boolean;
 }
 
-/** Waits until hooks of a kind are gone. */
 export function hooks(
   { clock }: Pick<StepDeps, 'clock'>,
   { name, prefix, reason, startTime, condition, isFor }: HookKind,

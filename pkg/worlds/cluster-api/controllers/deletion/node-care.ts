@@ -17,7 +17,6 @@ export interface CareFacts {
   readonly nodeCluster: NodeCluster;
   /** The object that `spec.controlPlaneRef` of the Cluster names; undefined: it names none. */
   readonly controlPlane: ExternalLookup | undefined;
-  /** All of the Cluster. */
   readonly machines: readonly KubeObject[];
 }
 

@@ -31,7 +31,6 @@ export function mayHaveNode({ node, machine, cluster }: MachinePass): boolean {
   );
 }
 
-/** How a step waits for the cluster of a Node. */
 export interface UnreachedStep {
   readonly reason: string;
   readonly startTime: StartTime;

@@ -23,7 +23,6 @@ export const OF_NODE = 'DeletingNode';
 /** Reason while hooks hold the deletion of the infrastructure. */
 export const OF_PRE_TERMINATE = 'WaitingForPreTerminateHook';
 
-/** Reasons of steps that come after the drain. */
 const AFTER_DRAIN: readonly string[] = [OF_PRE_TERMINATE, OF_INFRASTRUCTURE, OF_BOOTSTRAP, OF_NODE];
 
 /** A time since when a step waits. */

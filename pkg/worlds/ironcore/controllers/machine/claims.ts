@@ -21,7 +21,6 @@ export interface ResourceClaims<T extends KubeObject> {
   readonly claim: readonly T[];
   /** Its own objects that do not say for which pool they were claimed: claimed by somebody else, or by an earlier version. */
   readonly note: readonly T[];
-  /** Its own objects that it no longer uses. */
   readonly release: readonly T[];
   /** Objects that are missing and are made for it. */
   readonly create: readonly New<T>[];

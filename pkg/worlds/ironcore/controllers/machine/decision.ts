@@ -16,7 +16,6 @@ import {
 import { isSameNetworkInterface, volumeLikeness } from './same.ts';
 import type { Needed, DesiredMachine, WaitReason } from './desired-machine.ts';
 
-/** How soon a machine that is going is looked at again. */
 const LOOK_MS = 1_000;
 
 export interface Wait {
@@ -58,7 +57,6 @@ export interface Situation {
   /** By which this process says that it has made a machine; undefined: it cannot yet. */
   readonly claim: PoolClaim | undefined;
   readonly desired: DesiredMachine;
-  /** UIDs of the NetworkInterfaces, by their names. */
   readonly networkInterfaceUIDs: ReadonlyMap<string, string>;
   /** All machines at the runtime with the label of its UID, as of now. */
   readonly existing: readonly RuntimeMachine[];

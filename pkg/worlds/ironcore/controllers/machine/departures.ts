@@ -13,7 +13,6 @@ const CAPACITY = 65_536;
  * this is a second source beside its absence. In memory only: what a process does not know is kept.
  */
 export class Departures {
-  /** What was known then of their machines. */
   readonly #seen = new BoundedMap<string, Departure>(CAPACITY);
 
   /** Takes note of a Machine, if it is being deleted. */

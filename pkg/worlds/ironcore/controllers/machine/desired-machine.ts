@@ -26,7 +26,6 @@ export type Needed<T> = { readonly ready: T } | { readonly why: string };
 /** Contents of a Secret; undefined: there is none. */
 export type OptionalSecretData = Readonly<Record<string, Uint8Array>> | undefined;
 
-/** All that a Machine names, as it was read. */
 export interface Surroundings {
   readonly downwardAPI: DownwardAPI;
   readonly machineClass: IronCoreMachineClass | undefined;

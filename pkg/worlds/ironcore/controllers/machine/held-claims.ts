@@ -21,7 +21,6 @@ const WHY =
 export interface HeldClaim {
   readonly kind: 'Volume' | 'NetworkInterface';
   readonly object: Pick<KubeObject, 'metadata'>;
-  /** Name of the Machine that has claimed it. */
   readonly machine: string;
 }
 
@@ -84,7 +83,6 @@ function textOf({ kind, object, machine }: HeldClaim): string {
   return `${kind} ${keyOf(object)} (of Machine ${machine})`;
 }
 
-/** How this one alone is given up. */
 function singleHint({ kind, object }: HeldClaim, nowMs: number): string {
   const release = releaseOf(object, nowMs, GIVE_UP_MISSING_MACHINES_UNTIL_ANNOTATION);
   const { name, namespace } = object.metadata;

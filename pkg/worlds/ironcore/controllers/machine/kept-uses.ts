@@ -45,7 +45,6 @@ export class KeptUses {
     this.#failures.delete(pool);
   }
 
-  /** The runtime of a pool did not say what it has. */
   failed(pool: string, why: string): void {
     this.#failures.set(pool, why);
   }

@@ -152,7 +152,6 @@ function leftOne<T extends Used>(resource: Resource<T>, object: T): LeftOne {
   return { kind, key: `${object.metadata.uid} ${claim.uid}`, object, claim, free };
 }
 
-/** What the machines at a runtime use. */
 interface Uses {
   /** UIDs of their Machines. */
   readonly uids: ReadonlySet<string>;

@@ -98,7 +98,6 @@ export class IronCoreMachineController {
   }
 }
 
-/** Of a Machine that somebody else looks after. */
 interface Left {
   readonly why: string;
   /** What would help if nobody does. */

@@ -21,7 +21,6 @@ export type ByID = ReadonlyMap<string, IronCoreMachine>;
 export interface PoolsByUID {
   /** Of the pool that is looked at, and former ones of it. */
   readonly own: ReadonlySet<string>;
-  /** All that are there. */
   readonly all: ReadonlySet<string>;
 }
 

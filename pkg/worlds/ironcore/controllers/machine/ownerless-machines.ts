@@ -12,7 +12,6 @@ import { machineKey, ownerOf, OWNERS, type ByID } from './owner-of.ts';
 import { judgeOwnerless, OWNERLESS_MS, type Ownerless } from './ownerless.ts';
 import type { RelistDeps } from './relist.ts';
 
-/** What became of the machines without a Machine. */
 interface Cleaning {
   /** Some are to be looked at again soon. */
   readonly isCleaning: boolean;

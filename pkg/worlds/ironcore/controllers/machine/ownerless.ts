@@ -10,7 +10,6 @@ const MOST_OWNERLESS = 5;
 /** A machine at a runtime whose Machine is not there. */
 export interface Ownerless {
   readonly machine: RuntimeMachine;
-  /** For how long it has been seen so. */
   readonly forMs: number;
 }
 

@@ -43,7 +43,6 @@ export class Rechecks {
     return { text, afterMs: Math.min(RECHECK_MS * 2 ** passes, mostMs) };
   }
 
-  /** The Machine waits for nothing any more. */
   resume(uid: string): void {
     this.#waiting.delete(uid);
   }

@@ -132,7 +132,6 @@ function newlyKnown(): RecordedPool {
   };
 }
 
-/** All that a status shows of a machine. */
 function shapeOf({ metadata, status }: RuntimeMachine): string {
   const { generation, deletedAt } = metadata;
   const { observedGeneration, state, volumes, networkInterfaces } = status;

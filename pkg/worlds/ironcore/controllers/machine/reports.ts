@@ -14,7 +14,6 @@ import type { IronCoreCollaborators } from '../collaborators.ts';
 
 type Deps = Pick<IronCoreCollaborators, 'machines' | 'writer' | 'recorder' | 'clock'>;
 
-/** What Machines say of themselves: status and Events. */
 export class Reports {
   readonly #deps: Deps;
   /** Errors that were told, by whoever knew most of them. */

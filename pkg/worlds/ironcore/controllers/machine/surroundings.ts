@@ -80,7 +80,6 @@ function unlessServed(err: unknown): undefined {
   if (!ApiError.is(err, 'NotServed')) throw err;
 }
 
-/** The address at which an allocated prefix begins. */
 function addressOf({ spec, status }: IronCorePrefix): string | undefined {
   return status?.phase === 'Allocated' ? spec?.prefix?.split('/')[0] : undefined;
 }

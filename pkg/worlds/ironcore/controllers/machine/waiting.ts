@@ -17,13 +17,11 @@ export class Waiting {
     this.#deps = deps;
   }
 
-  /** Something that the Machine needs is missing. */
   async wait(pass: IronCorePass, waits: readonly Wait[]): Promise<StepResult> {
     await this.#deps.reports.report(pass.observed, { waits }, pass.signal);
     return this.again(pass, waits);
   }
 
-  /** The same, where the status says so already. */
   again({ observed }: IronCorePass, waits: readonly Wait[]): StepResult {
     const { afterMs, text } = this.#deps.rechecks.wait(observed.metadata.uid, waits);
     return requeue(afterMs, text);

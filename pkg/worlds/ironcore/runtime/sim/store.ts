@@ -14,7 +14,6 @@ import {
 } from '../gen/ironcore/machine/v1alpha1/machine.ts';
 import type { RuntimeMachine } from '../runtime.ts';
 
-/** How machines of a runtime behave by themselves. */
 export interface Habits {
   stateAtFirst: MachineState;
   /** Whether what is attached is so at once, or only when `settle` is called. */
