@@ -1,6 +1,18 @@
 import { optionalMember } from '../apis/optional-member.ts';
 import { toTimestamp } from '../base/clock/clock.ts';
 
+/** What is said of an object when somebody asks. */
+export interface GivenExplanation {
+  /** One word. */
+  readonly reason: string;
+  readonly message: string;
+  /** Undefined: nothing. */
+  readonly waitingFor: string | undefined;
+  /** For how long, if anybody recorded it. */
+  readonly sinceMs: number | undefined;
+  readonly nextStep: string;
+}
+
 /** The state of an object, why, what it waits for, since when (RFC 3339), and what comes next. */
 export interface DescribedExplanation {
   readonly reason: string;
@@ -11,16 +23,7 @@ export interface DescribedExplanation {
 }
 
 /** An explanation that was given at `nowMs`, as it is described. */
-export function explanationOf(
-  explanation: {
-    readonly reason: string;
-    readonly message: string;
-    readonly waitingFor: string | undefined;
-    readonly sinceMs: number | undefined;
-    readonly nextStep: string;
-  },
-  nowMs: number,
-): DescribedExplanation {
+export function explanationOf(explanation: GivenExplanation, nowMs: number): DescribedExplanation {
   const { reason, message, waitingFor, sinceMs, nextStep } = explanation;
   return {
     reason,

@@ -1,6 +1,8 @@
 import type { Attention } from '../fleet/attention.ts';
 import type { MachineWork } from '../fleet/machine-work.ts';
 import type { ExhaustedClass, OpenDrain, WaitingRetry } from '../health/work-in-progress.ts';
+import type { PendingAlert } from '../fleet/alerts.ts';
+import type { DescribedExplanation } from '../fleet/described-explanation.ts';
 
 /*
  * What the page shows, as it is sent to the browser. Times are RFC 3339; keys are `NAMESPACE/NAME`. There is nothing in it of Secrets, of
@@ -51,14 +53,6 @@ export interface CheckView {
   readonly detail?: string;
 }
 
-/** The condition of an alert that holds now. */
-export interface AlertView {
-  readonly alert: string;
-  readonly after: string;
-  readonly runbook: string;
-  readonly about: readonly string[];
-}
-
 export interface SetView {
   readonly name: string;
   readonly revision?: string;
@@ -94,7 +88,7 @@ export interface FleetView {
   readonly created?: string;
 }
 
-export interface MachineView {
+export interface MachineView extends DescribedExplanation {
   readonly key: string;
   readonly namespace: string;
   readonly name: string;
@@ -103,11 +97,6 @@ export interface MachineView {
   readonly set?: string;
   readonly phase: string;
   readonly attention: Attention;
-  readonly reason: string;
-  readonly message: string;
-  readonly waitingFor?: string;
-  readonly since?: string;
-  readonly nextStep: string;
   readonly created?: string;
   readonly node?: string;
   readonly providerID?: string;
@@ -126,7 +115,7 @@ export interface Sections {
   readonly clusters: readonly ClusterView[];
   readonly drivers: readonly DriverView[];
   readonly checks: readonly CheckView[];
-  readonly alerts: readonly AlertView[];
+  readonly alerts: readonly PendingAlert[];
   readonly fleets: readonly FleetView[];
   readonly drains: readonly OpenDrain[];
   readonly retries: readonly WaitingRetry[];

@@ -1,28 +1,23 @@
 import { keyOf, type KubeObject } from '../../apis/meta.ts';
-import type { Clock } from '../../base/clock/clock.ts';
 import type { ObjectIdentity } from '../client/client.ts';
-import type { ListWatch, Selection } from '../client/list-watch.ts';
+import type { Selection } from '../client/list-watch.ts';
 import type { Resource } from '../../apis/resource.ts';
 import type { Logger } from '../../base/log/logger.ts';
-import type { KubeMetrics } from '../../base/metrics/kube.ts';
 import type { ChangeHandler, Informer } from './lister.ts';
 import { listAll, type Listed } from './pager.ts';
 import { describeSetBack, findSetBack, ObservedHistory, type LastChange, samplesOf } from './observed-history.ts';
-import { type Continuity, Reflector, type Sink } from './reflector.ts';
+import { type Continuity, Reflector, type Sink, type ReflectorOptions } from './reflector.ts';
 import { compareResourceVersions } from './resource-version.ts';
 import type { CacheChange, IndexFunctions } from './store.ts';
 import { deepFreeze, dropManagedFields, onlyMetadata, type Transform } from './transform.ts';
 import { Waiters } from '../../base/clock/waiters.ts';
 import { WrittenStore } from './written.ts';
-import type { Random } from '../../base/random/random.ts';
 
-export interface InformerOptions<T extends KubeObject> {
-  readonly source: ListWatch<T>;
-  readonly clock: Clock;
-  readonly log: Logger;
+type OfReflector = 'source' | 'clock' | 'log' | 'metrics' | 'streamLists' | 'random';
+
+export interface InformerOptions<T extends KubeObject> extends Pick<ReflectorOptions<T>, OfReflector> {
   /** Name of the cluster, for metrics and logs. */
   readonly cluster: string;
-  readonly metrics?: KubeMetrics | undefined;
   readonly indexes?: IndexFunctions<T> | undefined;
   /** Applied once to each object; `managedFields` are left out before. */
   readonly transform?: Transform<T> | undefined;
@@ -36,8 +31,6 @@ export interface InformerOptions<T extends KubeObject> {
   readonly history?: ObservedHistory | undefined;
   /** How a watch that broke is gone on with, and who is told of lists that show that the server was set back. */
   readonly continuity?: InformerContinuity | undefined;
-  readonly streamLists?: boolean | undefined;
-  readonly random?: Random | undefined;
 }
 
 /** What an informer needs of its cluster's continuity. */

@@ -52,32 +52,18 @@ export const nodeLabelPolicies = ours<NodeLabelPolicy>(
   'NodeLabelPolicy',
   normaliseNodeLabelPolicy,
 );
-export const customResourceDefinitions = defineResource<KubeObject>(
-  'apiextensions.k8s.io',
-  'v1',
-  'customresourcedefinitions',
-  'CustomResourceDefinition',
-  false,
-);
-export const configMaps = defineResource<ConfigMap>('', 'v1', 'configmaps', 'ConfigMap');
-export const secrets = defineResource<Secret>('', 'v1', 'secrets', 'Secret');
-export const events = defineResource<Event>('', 'v1', 'events', 'Event');
-export const namespaces = defineResource<KubeObject>('', 'v1', 'namespaces', 'Namespace', false);
-export const nodes = defineResource<Node>('', 'v1', 'nodes', 'Node', false);
-export const pods = defineResource<Pod>('', 'v1', 'pods', 'Pod');
-export const persistentVolumes = defineResource<PersistentVolume>(
-  '',
-  'v1',
-  'persistentvolumes',
-  'PersistentVolume',
-  false,
-);
-export const persistentVolumeClaims = defineResource<PersistentVolumeClaim>(
-  '',
-  'v1',
-  'persistentvolumeclaims',
-  'PersistentVolumeClaim',
-);
+
+const core = <T extends KubeObject>(plural: string, kind: string, namespaced = true): Resource<T> =>
+  defineResource<T>('', 'v1', plural, kind, namespaced);
+
+export const configMaps = core<ConfigMap>('configmaps', 'ConfigMap');
+export const secrets = core<Secret>('secrets', 'Secret');
+export const events = core<Event>('events', 'Event');
+export const namespaces = core<KubeObject>('namespaces', 'Namespace', false);
+export const nodes = core<Node>('nodes', 'Node', false);
+export const pods = core<Pod>('pods', 'Pod');
+export const persistentVolumes = core<PersistentVolume>('persistentvolumes', 'PersistentVolume', false);
+export const persistentVolumeClaims = core<PersistentVolumeClaim>('persistentvolumeclaims', 'PersistentVolumeClaim');
 export const podDisruptionBudgets = defineResource<PodDisruptionBudget>(
   'policy',
   'v1',
@@ -92,31 +78,28 @@ export const volumeAttachments = defineResource<VolumeAttachment>(
   false,
 );
 export const leases = defineResource<Lease>('coordination.k8s.io', 'v1', 'leases', 'Lease');
-
 export const roleBindings = defineResource<KubeObject>(
   'rbac.authorization.k8s.io',
   'v1',
   'rolebindings',
   'RoleBinding',
 );
-
-/** Asked by POST, and not stored: what we may do. */
-export const selfSubjectAccessReviews = defineResource<KubeObject>(
-  'authorization.k8s.io',
+export const customResourceDefinitions = defineResource<KubeObject>(
+  'apiextensions.k8s.io',
   'v1',
-  'selfsubjectaccessreviews',
-  'SelfSubjectAccessReview',
+  'customresourcedefinitions',
+  'CustomResourceDefinition',
   false,
 );
 
-/** Asked by POST, and not stored: all that we may do in a namespace. */
-export const selfSubjectRulesReviews = defineResource<KubeObject>(
-  'authorization.k8s.io',
-  'v1',
-  'selfsubjectrulesreviews',
-  'SelfSubjectRulesReview',
-  false,
-);
+/** Asked by POST, and not stored. */
+const review = (plural: string, kind: string): Resource<KubeObject> =>
+  defineResource('authorization.k8s.io', 'v1', plural, kind, false);
+
+/** What we may do. */
+export const selfSubjectAccessReviews = review('selfsubjectaccessreviews', 'SelfSubjectAccessReview');
+/** All that we may do in a namespace. */
+export const selfSubjectRulesReviews = review('selfsubjectrulesreviews', 'SelfSubjectRulesReview');
 
 /** The kind of a provider, which is known only while the process runs. */
 export function providerResource(where: {

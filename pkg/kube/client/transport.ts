@@ -14,6 +14,7 @@ import { leases, selfSubjectAccessReviews, selfSubjectRulesReviews } from './res
 import { ServedVersions } from './served-versions.ts';
 import { NotStartedError } from './start-guard.ts';
 import { ThrottleClosedError, unlimited, type Throttle } from '../../base/clock/throttle.ts';
+import type { DatedAnswer } from '../../base/clock/server-time.ts';
 
 type ReadVerb = 'get' | 'list' | 'watch';
 type WriteVerb = 'create' | 'update' | 'patch' | 'delete';
@@ -80,7 +81,7 @@ export interface LeaseCall extends WriteCall {
 }
 
 /** One attempt that has ended: what tests, benchmarks and the clock are told. */
-export interface RequestRecord {
+export interface RequestRecord extends DatedAnswer {
   readonly method: Call['method'];
   readonly verb: Verb;
   readonly resource: string;
@@ -88,11 +89,6 @@ export interface RequestRecord {
   readonly template: string;
   /** HTTP status; 0 without an answer. */
   readonly code: number;
-  /** The `Date` header as received. */
-  readonly date: string | undefined;
-  /** Moments of `Clock.monotonicMs()`. */
-  readonly sentMs: number;
-  readonly receivedMs: number;
 }
 
 export interface TransportOptions {

@@ -1,7 +1,4 @@
-import type { Clock } from '../../base/clock/clock.ts';
-import type { Logger } from '../../base/log/logger.ts';
-import type { GateMetrics } from '../../base/metrics/gate.ts';
-import { OutageDetector, type ClusterState, type ProbedCluster } from './outage-detector.ts';
+import { OutageDetector, type ClusterState, type ProbedCluster, type OutageDetectorDeps } from './outage-detector.ts';
 import type { Cluster } from './gate.ts';
 import { OUTAGE_REASONS, type OutageChange, type Outage } from './outage.ts';
 import type { Interval } from './blind-times.ts';
@@ -10,12 +7,7 @@ import type { Interval } from './blind-times.ts';
 export type OutageChangeListener = (change: OutageChange) => void;
 
 /** How clusters are probed; `periodMs` and `timeoutMs` are `--machine-safety-apiserver-statuscheck-period` and `-timeout`. */
-export interface OutagesOptions {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly metrics: GateMetrics;
-  readonly periodMs: number;
-  readonly timeoutMs: number;
+export interface OutagesOptions extends Omit<OutageDetectorDeps, 'changed'> {
   /** Clusters that others probe, too: their outages are these, and are reported here as well. */
   readonly shared?: Outages | undefined;
 }

@@ -3,20 +3,16 @@ import type { Credentials } from '../client/endpoint.ts';
 import type { RequestRecord } from '../client/transport.ts';
 import type { LogFields } from '../../base/log/logger.ts';
 import type { LeaseResult } from '../../base/metrics/leader.ts';
-import type { LeaseTiming } from './lease.ts';
-import type { Trouble } from './lease-trouble.ts';
+import type { LeaseElector } from './elector.ts';
+import type { LeaseThreadOptions } from './lease-thread.ts';
 
 /*
  * What the main thread and the thread of the Leases (lease-thread-main.ts) tell each other. What must be known at once, whether the
  * event loop of the main thread turns or not, is in shared memory instead: the fence, and when that loop last turned.
  */
 
-export interface LeaseThreadData {
+export interface LeaseThreadData extends Pick<LeaseThreadOptions, 'namespace' | 'identity' | 'userAgent' | 'timing'> {
   readonly url: string;
-  readonly namespace: string;
-  readonly identity: string;
-  readonly userAgent: string;
-  readonly timing: LeaseTiming;
   /** When the main loop last turned (pulse.ts). */
   readonly pulse: SharedArrayBuffer;
   /** See LeaseThreadOptions. */
@@ -32,14 +28,7 @@ export interface LoggedError {
   readonly stack: string | undefined;
 }
 
-export interface ElectorState {
-  readonly isLeading: boolean;
-  readonly lease: Lease | undefined;
-  readonly holder: string | undefined;
-  readonly trouble: Trouble | undefined;
-  readonly isSuspended: boolean;
-  readonly ended: string | undefined;
-}
+export type ElectorState = Pick<LeaseElector, 'isLeading' | 'lease' | 'holder' | 'trouble' | 'isSuspended' | 'ended'>;
 
 /** To the thread. `name` is that of the Lease. */
 export type LeaseOrder =

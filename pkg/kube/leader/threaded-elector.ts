@@ -1,17 +1,12 @@
 import type { Lease } from '../../apis/wire.ts';
 import { untilAborted } from '../../base/clock/deadline.ts';
-import type { ElectionCounters, LeaseElector } from './elector.ts';
+import type { LeaseElector, ElectorDeps } from './elector.ts';
 import type { ElectorReport, ElectorState, LeaseOrder } from './lease-messages.ts';
 import type { Trouble } from './lease-trouble.ts';
 
-export interface ThreadedElectorDeps {
-  readonly name: string;
+export interface ThreadedElectorDeps extends Pick<ElectorDeps, 'name' | 'metrics' | 'lost' | 'announce'> {
   /** The memory of the fence of this leadership. */
   readonly fence: { readonly memory: SharedArrayBuffer; close(): void };
-  readonly metrics: ElectionCounters;
-  /** As ElectorDeps. */
-  readonly lost: (reason: string) => void;
-  readonly announce: (lease: Lease, message: string) => void;
 }
 
 export interface LeaseOrders {

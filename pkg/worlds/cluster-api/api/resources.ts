@@ -15,46 +15,28 @@ export const CLUSTER_API_FILE = 'deploy/rbac/cluster-api.yaml';
 
 const SHIPPED: ShippedFiles = { definitions: 'crds/cluster-api', roles: CLUSTER_API_FILE };
 
+const define = <T extends KubeObject>(version: string, plural: string, kind: string): Resource<T> =>
+  defineResource<T>(CLUSTER_API_GROUP, version, plural, kind, true, SHIPPED);
+
 export const clusterAPIMachines: Resource<ClusterAPIMachine> = Object.freeze({
-  ...defineResource<ClusterAPIMachine>(CLUSTER_API_GROUP, CLUSTER_API_VERSION, 'machines', 'Machine', true, SHIPPED),
+  ...define<ClusterAPIMachine>(CLUSTER_API_VERSION, 'machines', 'Machine'),
   toWire: machineToV1beta2,
   older: Object.freeze({
-    ...defineResource<ClusterAPIMachine>(
-      CLUSTER_API_GROUP,
-      OLDER_CLUSTER_API_VERSION,
-      'machines',
-      'Machine',
-      true,
-      SHIPPED,
-    ),
+    ...define<ClusterAPIMachine>(OLDER_CLUSTER_API_VERSION, 'machines', 'Machine'),
     normalise: machineFromV1beta1,
     toWire: machineToV1beta1,
   }),
 });
 export const clusterAPIClusters: Resource<ClusterAPICluster> = Object.freeze({
-  ...defineResource<ClusterAPICluster>(CLUSTER_API_GROUP, CLUSTER_API_VERSION, 'clusters', 'Cluster', true, SHIPPED),
+  ...define<ClusterAPICluster>(CLUSTER_API_VERSION, 'clusters', 'Cluster'),
   older: Object.freeze({
-    ...defineResource<ClusterAPICluster>(
-      CLUSTER_API_GROUP,
-      OLDER_CLUSTER_API_VERSION,
-      'clusters',
-      'Cluster',
-      true,
-      SHIPPED,
-    ),
+    ...define<ClusterAPICluster>(OLDER_CLUSTER_API_VERSION, 'clusters', 'Cluster'),
     normalise: clusterFromV1beta1,
     toWire: clusterToV1beta1,
   }),
 });
 export const machineDrainRules: Resource<KubeObject> = Object.freeze({
-  ...defineResource<KubeObject>(
-    CLUSTER_API_GROUP,
-    CLUSTER_API_VERSION,
-    'machinedrainrules',
-    'MachineDrainRule',
-    true,
-    SHIPPED,
-  ),
+  ...define(CLUSTER_API_VERSION, 'machinedrainrules', 'MachineDrainRule'),
   // Both versions say the same.
   older: defineResource<KubeObject>(
     CLUSTER_API_GROUP,

@@ -6,7 +6,8 @@ import { hasFinalizer } from '../../../apis/finalizers.ts';
 import { isBeingDeleted } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { conditionOf } from '../../../work/reconcile/conditions.ts';
-import { notReconciled, sentence, type ClusterAPIExplanation } from './explain.ts';
+import { notReconciled, sentence } from './explain.ts';
+import type { GivenExplanation } from '../../../fleet/described-explanation.ts';
 
 /** What is known beside a Cluster; unknown: who asks may not read it. */
 export interface AroundCluster {
@@ -23,14 +24,14 @@ const DELETION: Readonly<Record<string, string>> = {
   WaitingForInfrastructureDeletion: 'Then the Cluster is removed.',
 };
 
-type ClusterStatement = Omit<ClusterAPIExplanation, 'sinceMs'> & { readonly since: string | undefined };
+type ClusterStatement = Omit<GivenExplanation, 'sinceMs'> & { readonly since: string | undefined };
 
 /** Explains a Cluster of Cluster API as it was read at `nowMs` (ms since the epoch), with what is around it. */
 export function explainClusterAPICluster(
   cluster: ClusterAPICluster,
   around: AroundCluster,
   nowMs: number,
-): ClusterAPIExplanation {
+): GivenExplanation {
   const { since, ...told } = stand(cluster, around);
   const fromMs = fromTimestamp(since);
   return { ...told, sinceMs: fromMs === undefined ? undefined : Math.max(0, nowMs - fromMs) };

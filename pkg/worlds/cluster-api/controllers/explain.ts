@@ -5,22 +5,12 @@ import type { ClusterAPIMachine, ClusterAPIMachineStatus } from '../api/machine.
 import { hasFinalizer } from '../../../apis/finalizers.ts';
 import { isBeingDeleted, type KubeObject } from '../../../apis/meta.ts';
 import { fromTimestamp } from '../../../base/clock/clock.ts';
-
-export interface ClusterAPIExplanation {
-  /** One word. */
-  readonly reason: string;
-  readonly message: string;
-  /** Undefined: nothing. */
-  readonly waitingFor: string | undefined;
-  readonly nextStep: string;
-  /** For how long, if anybody recorded it. */
-  readonly sinceMs: number | undefined;
-}
+import type { GivenExplanation } from '../../../fleet/described-explanation.ts';
 
 /** What is known of the Cluster that a Machine names: it, that there is none of its name, or nothing. */
 export type ClusterLookup = ClusterAPICluster | 'missing' | 'unknown';
 
-type MachineStatement = Omit<ClusterAPIExplanation, 'sinceMs'> & { readonly since: string | undefined };
+type MachineStatement = Omit<GivenExplanation, 'sinceMs'> & { readonly since: string | undefined };
 type StartTime = keyof NonNullable<ClusterAPIMachineStatus['deletion']>;
 
 /** By reason of condition Deleting: what happens when that is over, and when it began. */
@@ -65,7 +55,7 @@ export function explainClusterAPIMachine(
   machine: ClusterAPIMachine,
   cluster: ClusterLookup,
   nowMs: number,
-): ClusterAPIExplanation {
+): GivenExplanation {
   const { since, ...told } = stand(machine, cluster);
   const fromMs = fromTimestamp(since);
   return { ...told, sinceMs: fromMs === undefined ? undefined : Math.max(0, nowMs - fromMs) };
@@ -107,7 +97,7 @@ function stand(machine: ClusterAPIMachine, cluster: ClusterLookup): MachineState
 export function notReconciled(
   kind: 'Machine' | 'Cluster',
   metadata: KubeObject['metadata'],
-): Omit<ClusterAPIExplanation, 'sinceMs'> {
+): Omit<GivenExplanation, 'sinceMs'> {
   return {
     reason: 'NotLookedAt',
     message: `No controller has reconciled this ${kind} yet.`,

@@ -4,55 +4,26 @@ import type { IronCoreMachineClass } from './machine-class.ts';
 import type { IronCoreMachinePool } from './machine-pool.ts';
 import type { IronCoreNetwork, IronCoreNetworkInterface, IronCorePrefix } from './network-interface.ts';
 import type { IronCoreVolume } from './volume.ts';
-import { defineResource, type ShippedFiles } from '../../../apis/resource.ts';
+import type { KubeObject } from '../../../apis/meta.ts';
+import { defineResource, type Resource, type ShippedFiles } from '../../../apis/resource.ts';
 
-const COMPUTE: ShippedFiles = { definitions: 'crds/ironcore', roles: 'deploy/rbac/ironcore-*.yaml' };
-const OTHERS: ShippedFiles = { definitions: 'crds/ironcore' };
+/** A kind of a group, with the files that this repository ships for it. */
+const kindOf =
+  (group: string, shipped?: ShippedFiles) =>
+  <T extends KubeObject>(plural: string, kind: string, namespaced = true): Resource<T> =>
+    defineResource<T>(group, IRONCORE_VERSION, plural, kind, namespaced, shipped);
 
-export const ironCoreMachines = defineResource<IronCoreMachine>(
-  COMPUTE_GROUP,
-  IRONCORE_VERSION,
-  'machines',
-  'Machine',
-  true,
-  COMPUTE,
-);
-export const ironCoreMachinePools = defineResource<IronCoreMachinePool>(
-  COMPUTE_GROUP,
-  IRONCORE_VERSION,
-  'machinepools',
-  'MachinePool',
-  false,
-  COMPUTE,
-);
-export const ironCoreMachineClasses = defineResource<IronCoreMachineClass>(
-  COMPUTE_GROUP,
-  IRONCORE_VERSION,
-  'machineclasses',
-  'MachineClass',
-  false,
-  COMPUTE,
-);
-export const ironCoreVolumes = defineResource<IronCoreVolume>(
-  STORAGE_GROUP,
-  IRONCORE_VERSION,
-  'volumes',
-  'Volume',
-  true,
-  OTHERS,
-);
-export const ironCoreNetworkInterfaces = defineResource<IronCoreNetworkInterface>(
-  NETWORKING_GROUP,
-  IRONCORE_VERSION,
+const compute = kindOf(COMPUTE_GROUP, { definitions: 'crds/ironcore', roles: 'deploy/rbac/ironcore-*.yaml' });
+const storage = kindOf(STORAGE_GROUP, { definitions: 'crds/ironcore' });
+const ofInterfaces = kindOf(NETWORKING_GROUP, { definitions: 'crds/ironcore' });
+
+export const ironCoreMachines = compute<IronCoreMachine>('machines', 'Machine');
+export const ironCoreMachinePools = compute<IronCoreMachinePool>('machinepools', 'MachinePool', false);
+export const ironCoreMachineClasses = compute<IronCoreMachineClass>('machineclasses', 'MachineClass', false);
+export const ironCoreVolumes = storage<IronCoreVolume>('volumes', 'Volume');
+export const ironCoreNetworkInterfaces = ofInterfaces<IronCoreNetworkInterface>(
   'networkinterfaces',
   'NetworkInterface',
-  true,
-  OTHERS,
 );
-export const ironCoreNetworks = defineResource<IronCoreNetwork>(
-  NETWORKING_GROUP,
-  IRONCORE_VERSION,
-  'networks',
-  'Network',
-);
-export const ironCorePrefixes = defineResource<IronCorePrefix>(IPAM_GROUP, IRONCORE_VERSION, 'prefixes', 'Prefix');
+export const ironCoreNetworks = kindOf(NETWORKING_GROUP)<IronCoreNetwork>('networks', 'Network');
+export const ironCorePrefixes = kindOf(IPAM_GROUP)<IronCorePrefix>('prefixes', 'Prefix');

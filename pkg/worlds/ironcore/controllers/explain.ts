@@ -6,17 +6,7 @@ import { fromTimestamp } from '../../../base/clock/clock.ts';
 import { IRONCORE_SCHEDULER_LEASE } from './leases.ts';
 import { conditionOf } from '../../../work/reconcile/conditions.ts';
 import { scheduledCondition } from './scheduled-condition.ts';
-
-export interface IronCoreExplanation {
-  /** One word. */
-  readonly reason: string;
-  readonly message: string;
-  /** Undefined: nothing. */
-  readonly waitingFor: string | undefined;
-  readonly nextStep: string;
-  /** For how long, if anybody recorded it. */
-  readonly sinceMs: number | undefined;
-}
+import type { GivenExplanation } from '../../../fleet/described-explanation.ts';
 
 /** What is known of the pool that a Machine has: it, that there is none of its name, or nothing. */
 export type CachedPool = IronCoreMachinePool | 'missing' | 'unknown';
@@ -24,14 +14,14 @@ export type CachedPool = IronCoreMachinePool | 'missing' | 'unknown';
 const NOTHING = 'Nothing.';
 
 /** Explains a Machine of IronCore as it was read at `nowMs` (ms since the epoch), with the pool that it has. */
-export function explainIronCoreMachine(machine: IronCoreMachine, pool: CachedPool, nowMs: number): IronCoreExplanation {
+export function explainIronCoreMachine(machine: IronCoreMachine, pool: CachedPool, nowMs: number): GivenExplanation {
   const { reported, since } = stand(machine, pool);
   const sinceMs = fromTimestamp(since);
   return { ...reported, sinceMs: sinceMs === undefined ? undefined : Math.max(0, nowMs - sinceMs) };
 }
 
 interface MachineSituation {
-  readonly reported: Omit<IronCoreExplanation, 'sinceMs'>;
+  readonly reported: Omit<GivenExplanation, 'sinceMs'>;
   readonly since: string | undefined;
 }
 
