@@ -8,8 +8,10 @@ import type { Informer, Lister } from '../kube/cache/lister.ts';
 import type { Clock } from '../base/clock/clock.ts';
 import type { AutoscalerConfig } from '../operator/config/autoscaler.ts';
 import { chosenIn } from '../controllers/machine-deployment/scaling/scaler-handoff.ts';
-import { InstanceStatus_InstanceState as State } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
-import type { NodeGroup as NodeGroupMessage } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
+import {
+  InstanceStatus_InstanceState as State,
+  type NodeGroup as NodeGroupMessage,
+} from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 import type { RpcReply, RpcRequest } from './grpc-server.ts';
 import type { NodeGroup, NodeGroups } from './groups.ts';
 import { type Instance, instancesOf } from './instances.ts';

@@ -1,18 +1,20 @@
-import { Server } from '@grpc/grpc-js';
-import type {
-  sendUnaryData,
-  ServerCredentials,
-  ServerUnaryCall,
-  ServiceDefinition,
-  UntypedServiceImplementation,
+import {
+  Server,
+  type sendUnaryData,
+  type ServerCredentials,
+  type ServerUnaryCall,
+  type ServiceDefinition,
+  type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import type { PeerCertificate } from 'node:tls';
 
 import type { Clock } from '../base/clock/clock.ts';
 import type { ListenAddress } from '../operator/config/autoscaler.ts';
 import { PrivateSocket } from '../driver/grpc/private-socket.ts';
-import { CloudProviderDefinition } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
-import type { CloudProviderServiceImplementation } from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
+import {
+  CloudProviderDefinition,
+  type CloudProviderServiceImplementation,
+} from './gen/clusterautoscaler/cloudprovider/v1/externalgrpc/cloud_provider.ts';
 
 /** How long running calls may go on after `close`. */
 const CLOSE_GRACE_MS = 5_000;

@@ -2,8 +2,7 @@ import { NODE_LABEL } from '../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../apis/machine/v1alpha1/machine-deployment.ts';
 import type { MachineSet } from '../apis/machine/v1alpha1/machine-set.ts';
-import { controllerOf, keyBeside } from '../apis/meta.ts';
-import type { KubeObject } from '../apis/meta.ts';
+import { controllerOf, keyBeside, type KubeObject } from '../apis/meta.ts';
 import type { Node } from '../apis/wire.ts';
 import type { Lister } from '../kube/cache/lister.ts';
 import { ownedMachines } from '../controllers/machine-deployment/observed.ts';
@@ -18,7 +17,6 @@ export interface NodeIdentifier {
   readonly name: string;
 }
 
-/** The caches that say whose a Node is, with the operator's indexes. */
 export interface MembershipDeps {
   readonly machines: Lister<Machine>;
   readonly machineSets: Lister<MachineSet>;

@@ -1,5 +1,4 @@
-import { Gauge, Histogram } from 'prom-client';
-import type { Registry } from 'prom-client';
+import { Gauge, Histogram, type Registry } from 'prom-client';
 
 import type { NodeGroup } from './groups.ts';
 import type { Instance, InstanceState } from './instances.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 
 import { GateClosedError } from '../kube/gate/gate.ts';
 import { ApiError } from '../kube/client/errors.ts';
-import { answerIn } from './answer.ts';
+import { answerIn } from './pod-actions.ts';
 
 const budgetStatus = { details: { causes: [{ reason: 'DisruptionBudget', message: 'needs 3' }] } };
 

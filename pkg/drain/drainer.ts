@@ -14,9 +14,9 @@ import { createPodActions } from './pod-actions.ts';
 import { planDrain, toleratesBarrier, turnsOf, type PodTurn } from './pods.ts';
 import { DrainTracker } from './drain-tracker.ts';
 import { SerialDrain } from './serial-drain.ts';
-import { TargetChanges } from './target-changes.ts';
 import { VolumeLookup } from './volumes.ts';
 import { type Random, secureRandom } from '../base/random/random.ts';
+import { Waiters } from '../base/clock/waiters.ts';
 
 /** Time that a drain has when its deadline is past or near: enough to look, and to find nothing to do. */
 const SHORTEST_DRAIN_MS = 15_000;
@@ -248,4 +248,28 @@ class StoppedError extends Error {
 
 function podsIn({ leaving, completing }: PodTurn): readonly Pod[] {
   return [...leaving, ...completing];
+}
+
+/**
+ * Tells drains of changes in a target's caches. Handlers of an informer cannot be taken back, so that there is one for
+ * all drains of a target, made when the first begins.
+ */
+class TargetChanges {
+  readonly #clock: Clock;
+  readonly #byTarget = new WeakMap<Target, Waiters>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Notified after every change of a Node or VolumeAttachment of `target`. */
+  of(target: Target): Waiters {
+    const known = this.#byTarget.get(target);
+    if (known !== undefined) return known;
+    const changes = new Waiters(this.#clock);
+    this.#byTarget.set(target, changes);
+    target.nodes.onChange(() => changes.notify());
+    target.volumeAttachments.onChange(() => changes.notify());
+    return changes;
+  }
 }

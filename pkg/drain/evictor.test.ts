@@ -9,7 +9,7 @@ import { Evictor } from './evictor.ts';
 import type { PodFeed } from './node-pods.ts';
 import type { PodActions } from './pod-actions.ts';
 import { DrainTracker } from './drain-tracker.ts';
-import type { PodAnswer } from './answer.ts';
+import type { PodAnswer } from './pod-actions.ts';
 
 const never = new AbortController().signal;
 const accepted: PodAnswer = { kind: 'accepted' };

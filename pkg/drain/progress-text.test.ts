@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { BlockedPod } from './drain.ts';
-import { blockOf, describeProgress, isBlocked, mainHold, mainWait, reasonOf, volumeWait } from './progress-text.ts';
+import { blockOf, describeProgress, isBlocked, mainHold, mainWait, reasonOf } from './progress-text.ts';
 
 const of = (pod: string, reason: BlockedPod['reason'], detail = ''): BlockedPod => ({ pod, reason, detail });
 
@@ -79,18 +79,6 @@ describe('what holds a drain up, whose pod it ever is', () => {
     expect(mainHold(progress)).toBe(hold);
     expect(mainWait(progress) ?? '').toContain(hold ?? '');
   });
-});
-
-test.each([
-  { reason: 'volume-detach', more: 'order', wait: 'is still attached here' },
-  { reason: 'volume-detach', more: 'disruption-budget', wait: undefined },
-  { reason: 'volume-reattach', more: 'order', wait: undefined },
-  { reason: 'completion', more: 'order', wait: undefined },
-] as const)('of a drain that waits for $reason, beside $more, is told of volumes: $wait', ({ reason, more, wait }) => {
-  const progress = { remainingPods: 2, blocked: [of('a/1', reason, 'pv-1'), of('a/2', more, 'x')] };
-
-  expect(volumeWait(progress)).toBe(wait);
-  expect(mainWait(progress)).toContain(wait ?? '');
 });
 
 describe('the reason of a wait', () => {

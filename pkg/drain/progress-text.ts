@@ -10,8 +10,6 @@ interface Wording {
   readonly isBlock: boolean;
 }
 
-const STILL_ATTACHED = 'is still attached here';
-
 /** What each reason is called. Those that somebody can do something about come first. */
 const REASONS: Record<BlockedPod['reason'], Wording> = {
   'misconfigured-disruption-budget': {
@@ -22,7 +20,7 @@ const REASONS: Record<BlockedPod['reason'], Wording> = {
   'disruption-budget': { say: (name) => `PodDisruptionBudget ${name} currently allows no eviction`, isBlock: true },
   error: { say: (text) => text, isBlock: true },
   terminating: { say: (holder) => `not terminating: ${holder}`, isBlock: true },
-  'volume-detach': { say: (volumes) => `volume ${volumes} ${STILL_ATTACHED}`, isBlock: false },
+  'volume-detach': { say: (volumes) => `volume ${volumes} is still attached here`, isBlock: false },
   'volume-reattach': {
     say: (volumes) => `waiting for volume ${volumes} to be attached to another node`,
     isBlock: false,
@@ -79,11 +77,6 @@ export function mainHold({ blocked }: DrainProgress): string | undefined {
   const [first] = mostImportant(blocked);
   if (first === undefined || TAKES_TIME.includes(first.reason) || OF_VOLUMES.includes(first.reason)) return undefined;
   return REASONS[first.reason].say(first.detail);
-}
-
-/** What `mainWait` says, whatever pod and volume it is, while a volume has not left the Node; undefined otherwise. */
-export function volumeWait({ blocked }: DrainProgress): string | undefined {
-  return mostImportant(blocked)[0]?.reason === 'volume-detach' ? STILL_ATTACHED : undefined;
 }
 
 /** Pods that wait for the same are told of together. */

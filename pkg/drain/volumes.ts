@@ -30,7 +30,6 @@ export function isAttached(
   return (node?.status?.volumesAttached ?? []).some((attached) => attached.name.includes(id));
 }
 
-/** Whether the volume has arrived at a node other than `nodeName`. */
 export function isAttachedElsewhere(nodeName: string, attachmentsOfVolume: readonly VolumeAttachment[]): boolean {
   return attachmentsOfVolume.some(({ spec, status }) => spec.nodeName !== nodeName && status?.attached === true);
 }

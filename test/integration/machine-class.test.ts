@@ -10,11 +10,11 @@ import { CLASS_INDEX, classIndex } from '../../pkg/operator/indexes/class-index.
 import { MachineClassController } from '../../pkg/controllers/machine-class/controller.ts';
 import type { LeftoverVMs } from '../../pkg/controllers/machine-class/finalizer-decision.ts';
 import { wakeMachinesOfClasses } from '../../pkg/controllers/machine/wake.ts';
-import { wakeMachineClasses } from '../../pkg/controllers/machine-class/wake.ts';
+import { wakeMachineClasses } from '../../pkg/controllers/machine-class/index.ts';
 import { SecretController } from '../../pkg/controllers/secret/controller.ts';
 import { SecretContents } from '../../pkg/controllers/class-secrets/secret-contents.ts';
 import { MACHINE_CLASS_INDEXES } from '../../pkg/operator/indexes/secret-references.ts';
-import { wakeSecrets } from '../../pkg/controllers/secret/wake.ts';
+import { wakeSecrets } from '../../pkg/controllers/secret/index.ts';
 import { silentLogger } from '../../pkg/base/log/logger.ts';
 import { machineClasses, machines, nodeLabelPolicies, secrets } from '../../pkg/kube/client/resource.ts';
 import { queueMetrics } from '../../pkg/base/metrics/queue.ts';

@@ -126,7 +126,7 @@ export const SAFETY: readonly Mutation[] = [
   },
   {
     in: 'findOwnerlessVMs',
-    from: '{ items } = await reader.list(machines, { namespace, signal }',
+    from: '{ items } = await reader.list(machineResource, { namespace, signal }',
     to: 'items: { metadata: { name: string } }[] = vms.map(({ machineName }) => ({ metadata: { name: machineName } })',
     why: 'A class is let go with VMs that nobody owns.',
   },

@@ -1,9 +1,27 @@
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { fromTimestamp } from '../../base/clock/clock.ts';
 import type { NodeGroup } from '../groups.ts';
-import { invalidArgument, notNow, type GroupDecision } from './decision.ts';
+import { invalidArgument, notNow, type GroupDecision, aboveMaximum } from './decision.ts';
 import { withLess } from './delete-nodes.ts';
 import { fillingOf, isKeptForInspection, missingIn, type GroupState, type GroupMember } from './group-state.ts';
+import { isBeingDeleted } from '../../apis/meta.ts';
+
+/** More Machines. All of them or none: the autoscaler counts on as many as it has asked for. */
+export function decideIncrease(
+  { deployment }: Pick<GroupState, 'deployment'>,
+  group: NodeGroup,
+  delta: number,
+): GroupDecision {
+  if (!Number.isInteger(delta) || delta <= 0) {
+    return invalidArgument(
+      `the delta is ${delta}: to increase group ${group.id}, it must be a whole number greater than 0`,
+    );
+  }
+  if (isBeingDeleted(deployment)) return notNow(`group ${group.id} is being deleted: scale another group`);
+  const before = replicasOf(deployment);
+  const replicas = before + delta;
+  return replicas > group.max ? aboveMaximum(group, before, replicas) : { replicas, machines: [] };
+}
 
 /**
  * Takes back what was asked for and has not come: never a Machine with a Node, whatever the delta, because the autoscaler takes back a

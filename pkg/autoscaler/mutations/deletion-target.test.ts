@@ -6,7 +6,7 @@ import { membershipOf } from '../../../test/node-group.ts';
 import { controllerReference } from '../../work/reconcile/ownership.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import type { NodeIdentifier } from '../membership.ts';
-import { deletionTargetOf } from './deletion-target.ts';
+import { deletionTargetOf } from './delete-nodes.ts';
 
 const deployment = machineDeployment();
 const own = machineSet(({ metadata }) => {

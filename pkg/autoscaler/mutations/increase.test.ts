@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { Status } from '../rpc-error.ts';
 
 import { groupState, nodeGroup } from '../../../test/node-group.ts';
-import { decideIncrease } from './increase.ts';
+import { decideIncrease } from './decrease.ts';
 
 const { INVALID_ARGUMENT, FAILED_PRECONDITION } = Status;
 

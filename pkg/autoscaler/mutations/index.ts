@@ -2,17 +2,17 @@ import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-depl
 import { keyOf } from '../../apis/meta.ts';
 import type { ObjectEvents } from '../../kube/events/event-sink.ts';
 import type { Membership } from '../membership.ts';
-import type { Mutated, MutationCall, Mutations } from '../mutations.ts';
+import { type Mutated, type MutationCall, type Mutations, describeMutated } from '../mutations.ts';
 import { MOST_PLACES } from '../instances.ts';
 import type { Places } from '../places.ts';
-import { deletionTargetOf } from './deletion-target.ts';
-import { decideDecrease } from './decrease.ts';
+import { deletionTargetOf, decideDeletion } from './delete-nodes.ts';
+import { decideDecrease, decideIncrease } from './decrease.ts';
 import { isRefusal } from './decision.ts';
-import { decideDeletion } from './delete-nodes.ts';
-import { scaleDownAccepted, scaleDownRefused, whyRefused } from './events.ts';
 import { missingIn } from './group-state.ts';
-import { decideIncrease } from './increase.ts';
 import { GroupWrites, type Wish, type WriteDeps } from './write.ts';
+import { ServerError, Status } from '../rpc-error.ts';
+import type { ObjectEvent } from '../../controllers/replicas/events.ts';
+import { ApiError, isTooManyRequests, mayHaveHappened } from '../../kube/client/errors.ts';
 
 export interface MutationDeps extends WriteDeps {
   readonly membership: Membership;
@@ -76,4 +76,29 @@ async function told(
     if (deployment !== undefined && why !== undefined) recorder.event(scaleDownRefused(deployment, call.peer, why));
     throw err;
   }
+}
+
+const REFUSALS: ReadonlySet<Status> = new Set([Status.INVALID_ARGUMENT, Status.FAILED_PRECONDITION]);
+
+/** An autoscaler made a group smaller; `peer` says which. */
+function scaleDownAccepted(object: MachineDeployment, peer: string, mutated: Mutated): ObjectEvent<MachineDeployment> {
+  const message = `Autoscaler ${peer} scaled down: ${describeMutated(mutated)}`;
+  return { object, type: 'Normal', reason: 'ScaleDownAccepted', message };
+}
+
+/** An autoscaler wanted to make a group smaller, and nothing was changed. */
+function scaleDownRefused(object: MachineDeployment, peer: string, why: string): ObjectEvent<MachineDeployment> {
+  return {
+    object,
+    type: 'Warning',
+    reason: 'ScaleDownRefused',
+    message: `Refused to scale down for autoscaler ${peer}: ${why}`,
+  };
+}
+
+/** Why it was refused: for what was asked, or by the API server or a webhook of it; undefined when only an answer is wanting. */
+function whyRefused(err: unknown): string | undefined {
+  if (err instanceof ServerError) return REFUSALS.has(err.code) ? err.details : undefined;
+  const message = err instanceof ApiError ? err.message : undefined;
+  return mayHaveHappened(err) || isTooManyRequests(err) ? undefined : message;
 }

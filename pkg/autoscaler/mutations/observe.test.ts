@@ -4,7 +4,7 @@ import { machine, machineDeployment, machineSet, node, type BuiltMachine } from 
 import { ReplicasWorld } from '../../../test/fakes/replicas-world.ts';
 import { API_VERSION } from '../../apis/machine/v1alpha1/group.ts';
 import { controllerReference } from '../../work/reconcile/ownership.ts';
-import { groupStateOf } from './observe.ts';
+import { groupStateOf } from './group-state.ts';
 
 const deployment = machineDeployment();
 const setOf = (name: string, replicas: number, className = 'class-1') =>

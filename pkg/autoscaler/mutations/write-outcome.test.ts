@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { machineDeployment, type BuiltMachineDeployment } from '../../../test/builders.ts';
 import { TRIGGER_DELETION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
-import { writeOutcomeOf } from './write-outcome.ts';
+import { writeOutcomeOf } from './write.ts';
 
 const base = machineDeployment(({ metadata, spec }) => {
   Object.assign(metadata, { resourceVersion: '7', generation: 3 });

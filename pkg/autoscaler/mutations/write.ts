@@ -1,6 +1,6 @@
 import PQueue from 'p-queue';
-import { ServerError, Status } from '../rpc-error.ts';
 
+import { ServerError, Status } from '../rpc-error.ts';
 import { replicasOf } from '../../apis/machine/v1alpha1/defaults.ts';
 import { LAST_SCALER_CHANGE_ANNOTATION, TRIGGER_DELETION_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
@@ -18,9 +18,7 @@ import type { Caches } from '../../operator/caches.ts';
 import type { NodeGroup } from '../groups.ts';
 import type { Mutated, MutationCall } from '../mutations.ts';
 import { isRefusal, type GroupChange, type GroupDecision } from './decision.ts';
-import { writeOutcomeOf, type WriteOutcome, type UnansweredWrite } from './write-outcome.ts';
-import type { GroupState } from './group-state.ts';
-import { groupStateOf, type GroupSources } from './observe.ts';
+import { type GroupState, groupStateOf, type GroupSources } from './group-state.ts';
 
 export interface WriteDeps extends GroupSources, Pick<Caches, 'machineDeployments'> {
   readonly reader: Reader;
@@ -212,4 +210,35 @@ function timeLeft(call: MutationCall, sent: Sent | undefined): number {
       ? 'the call timed out before anything was written: raise grpc_timeout in the cloud-config of the autoscaler'
       : 'the API server did not confirm in time whether it wrote the change: read the size of the group again',
   );
+}
+
+interface UnansweredWrite {
+  /** What it followed from; it carried this version. */
+  readonly base: MachineDeployment;
+  readonly replicas: number;
+  /** What it added to the list of Machines that are to go. */
+  readonly entries: readonly string[];
+}
+
+/**
+ * What has become of it, by the MachineDeployment as it is now.
+ *
+ * | since then                                                | then |
+ * |---|---|
+ * | nothing has changed                                       | open: it may still arrive. The same write again cannot happen twice, both carry one version |
+ * | something has, but not the spec                           | missed: it did not happen, and cannot any more |
+ * | the Machines that it names are listed                     | done |
+ * | one change of the spec, to the size that it asked for     | done: by this write, or as if by it |
+ * | others                                                    | unknown |
+ */
+type WriteOutcome = 'open' | 'missed' | 'done' | 'unknown';
+
+export function writeOutcomeOf({ base, replicas, entries }: UnansweredWrite, now: MachineDeployment): WriteOutcome {
+  if (now.metadata.uid !== base.metadata.uid) return 'unknown';
+  if (now.metadata.resourceVersion === base.metadata.resourceVersion) return 'open';
+  const changes = (now.metadata.generation ?? 0) - (base.metadata.generation ?? 0);
+  if (changes === 0) return 'missed';
+  const listed = new Set(listedIn(now));
+  const isListed = entries.length > 0 && entries.every((entry) => listed.has(entry));
+  return isListed || (changes === 1 && replicasOf(now) === replicas) ? 'done' : 'unknown';
 }

@@ -5,7 +5,6 @@ import { declaring } from './declaring.ts';
 /** Ten buckets from 1 ms, each twice the one before, as the original has. */
 const LATENCY_BUCKETS = Array.from({ length: 10 }, (_, i) => 0.001 * 2 ** i);
 
-/** Metrics of requests to API servers and of the caches that watch them. */
 export interface KubeMetrics {
   /** Answers by HTTP status (`<error>` without one). */
   readonly requests: Counter<'code' | 'method' | 'host'>;
@@ -25,7 +24,6 @@ export interface KubeMetrics {
   watchAge(labels: { kind: string; cluster: string }, ageSeconds: () => number): () => void;
 }
 
-/** Declares the metrics of pkg/kube/client and pkg/kube/cache in `registry`. */
 export function kubeMetrics(registry: Registry): KubeMetrics {
   const { counter, histogram } = declaring(registry);
   const registers = [registry];

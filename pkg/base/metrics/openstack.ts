@@ -9,7 +9,6 @@ export const OPENSTACK_REQUESTS = {
   labelNames: ['service', 'method', 'code'],
 } as const;
 
-/** Declares the metrics of the driver for OpenStack in `registry`. */
 export function openStackMetrics(registry: Registry) {
   const { name, help, labelNames } = OPENSTACK_REQUESTS;
   return { requests: declaring(registry).histogram(name, help, { labelNames: [...labelNames] }) };

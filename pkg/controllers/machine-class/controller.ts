@@ -62,7 +62,6 @@ export class MachineClassController {
     this.#deps = deps;
   }
 
-  /** One pass over one class. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
     const seen = this.#deps.classes.get(key);
     if (seen === undefined || this.#hasMachines(key)) this.#unused.delete(key);

@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { decideFinalizer, LONGEST_HOLD_MS } from './finalizer-decision.ts';
-import type { ClassState } from './finalizer-decision.ts';
+import { decideFinalizer, LONGEST_HOLD_MS, type ClassState } from './finalizer-decision.ts';
 
 const unused: ClassState = {
   hasMachines: false,

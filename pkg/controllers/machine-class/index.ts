@@ -7,9 +7,11 @@ import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import { MACHINE_EVENT_SOURCE } from '../machine-facts/events.ts';
 import type { LateVMs } from '../vms/late-vms.ts';
 import { MachineClassController } from './controller.ts';
-import { hasLeftoverNode } from './leftover-node.ts';
-import { findOwnerlessVMs } from './ownerless-vms.ts';
-import { wakeMachineClasses } from './wake.ts';
+import { hasLeftoverNode, findOwnerlessVMs } from './ownerless-vms.ts';
+import { keyOf } from '../../apis/meta.ts';
+import type { Caches } from '../../operator/caches.ts';
+import type { Queue } from '../../work/workqueue/queue.ts';
+import { classIndex } from '../../operator/indexes/class-index.ts';
 
 /** Keeps MachineClasses that somebody needs. */
 export function machineClass(operator: Operator, secrets: SecretContents, late: LateVMs): Controller {
@@ -44,4 +46,18 @@ export function machineClass(operator: Operator, secrets: SecretContents, late: 
     requiresTarget: () => false,
     watches: [(queue) => wakeMachineClasses(operator.caches, queue)],
   };
+}
+
+export function wakeMachineClasses({ classes, machines }: Pick<Caches, 'classes' | 'machines'>, queue: Queue): void {
+  classes.onChange((old, current) => {
+    const one = current ?? old;
+    if (one !== undefined) queue.add(keyOf(one), classes.hasSynced ? 'normal' : 'low');
+  });
+  machines.onChange((old, current) => {
+    const before = old === undefined ? [] : classIndex(old);
+    const after = current === undefined ? [] : classIndex(current);
+    const hasChanged = (key: string): boolean => before.includes(key) !== after.includes(key);
+    for (const key of new Set([...before, ...after].filter(hasChanged)))
+      queue.add(key, machines.hasSynced ? 'normal' : 'low');
+  });
 }

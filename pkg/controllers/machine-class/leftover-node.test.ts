@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 
 import { machine, node } from '../../../test/builders.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
-import { hasLeftoverNode } from './leftover-node.ts';
+import { hasLeftoverNode } from './ownerless-vms.ts';
 
 const OF_NOTE = 'aws:///eu-west-1/i-1';
 

@@ -7,11 +7,14 @@ import { keyOf } from '../../apis/meta.ts';
 import type { Lister } from '../../kube/cache/lister.ts';
 import { classIndex } from '../../operator/indexes/class-index.ts';
 import type { Reader } from '../../kube/client/client.ts';
-import { machines } from '../../kube/client/resource.ts';
+import { machines as machineResource } from '../../kube/client/resource.ts';
 import { forcedRemovalsOf, mayBeLeftBy } from '../vms/forced-removals.ts';
 import { isOfNamespace } from '../vms/ownership.ts';
 import type { SecretContents } from '../class-secrets/secret-contents.ts';
 import type { LeftoverVMs } from './finalizer-decision.ts';
+import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
+import type { Target } from '../../kube/targets/targets.ts';
+import { isSameVM } from '../machine-facts/same-vm.ts';
 
 export interface OwnerlessDeps {
   readonly classes: Pick<Lister<MachineClass>, 'get'>;
@@ -50,7 +53,7 @@ export async function findOwnerlessVMs(
   // Its note is what the Node is found by, whoever goes on.
   if (removals.some(({ providerID }) => providerID !== undefined && hasNodeLeft(providerID))) return 'some';
   if (vms.length === 0) return 'none';
-  const { items } = await reader.list(machines, { namespace, signal });
+  const { items } = await reader.list(machineResource, { namespace, signal });
   const byName = new Map(items.map((machine) => [machine.metadata.name, machine]));
   const byProviderID = new Map(items.map((machine) => [providerIDOf(machine), machine]));
   const others = new Map<string, Set<string>>();
@@ -89,4 +92,17 @@ async function vmsOf(
   const { data } = await secrets.of(machineClass, signal);
   const listed = await driver.list({ machineClass, secretData: data }, signal);
   return listed.filter((vm) => isOfNamespace(vm, namespace, listScope));
+}
+
+interface LeftoverNodeDeps {
+  readonly machines: Pick<Lister<Machine>, 'list'>;
+  readonly targets: readonly Pick<Target, 'nodes'>[];
+}
+
+/** Whether a Node shows a VM that no Machine has, in whatever form either writes the provider id. Looks at every Node: for rare questions. */
+export function hasLeftoverNode(providerID: string, { machines, targets }: LeftoverNodeDeps): boolean {
+  const isShown = targets.some(({ nodes }) =>
+    nodes.list().some(({ spec }) => isSameVM(spec?.providerID, providerID) === true),
+  );
+  return isShown && !machines.list().some((machine) => isSameVM(providerIDOf(machine), providerID) === true);
 }

@@ -12,8 +12,14 @@ import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
 import { Store } from '../../kube/cache/store.ts';
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
 import { fromTimestamp, toTimestamp } from '../../base/clock/clock.ts';
-import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
-import type { BuiltMachine, BuiltMachineDeployment, BuiltMachineSet } from '../../../test/builders.ts';
+import {
+  machine,
+  machineDeployment,
+  machineSet,
+  type BuiltMachine,
+  type BuiltMachineDeployment,
+  type BuiltMachineSet,
+} from '../../../test/builders.ts';
 import { Expectations } from '../../work/reconcile/expectations.ts';
 import { CONTROLLER_INDEX, controllerIndex } from '../../operator/indexes/owner-index.ts';
 import { CreationBrake } from '../replicas/creation-brake.ts';
@@ -25,19 +31,15 @@ import {
   isTerminating,
   preservedUntilMs,
 } from '../replicas/machine-state.ts';
-import { planReplicas } from '../replicas/replica-plan.ts';
-import type { ReplicaPlan } from '../replicas/replica-plan.ts';
+import { planReplicas, type ReplicaPlan } from '../replicas/replica-plan.ts';
 import { newSetChange, newSetFor, sizeNotes } from './sets/new-set.ts';
 import { growNewSet, shrinkOldSets } from './rollout/rolling.ts';
 import { missingScalerMarks, readHandoff, scalerTimeFor, strayMarks } from './scaling/scaler-handoff.ts';
-import { isScalingEvent, scale, replaceNamed } from './scaling/scaling.ts';
-import type { ScalingFacts } from './scaling/scaling.ts';
-import { EMPTY_SET } from './sets/set-facts.ts';
-import type { Resizes } from './sets/set-facts.ts';
+import { isScalingEvent, scale, replaceNamed, type ScalingFacts } from './scaling/scaling.ts';
+import { EMPTY_SET, type Resizes } from './sets/set-facts.ts';
 import { leastAvailable } from '../replicas/limits.ts';
 import { grownSize } from './scaling/size-rule.ts';
-import { observeDeployment } from './observed.ts';
-import type { Observed } from './observed.ts';
+import { observeDeployment, type Observed } from './observed.ts';
 
 /** What can happen next; numbers choose among what is there. */
 type Event =

@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { MachineDeploymentStatus } from '../../apis/machine/v1alpha1/machine-deployment.ts';
-import { machine, machineDeployment, machineSet } from '../../../test/builders.ts';
-import type { BuiltMachineDeployment } from '../../../test/builders.ts';
+import { machine, machineDeployment, machineSet, type BuiltMachineDeployment } from '../../../test/builders.ts';
 import {
   initialProgressOf,
   deadlineCheckMs,
@@ -12,8 +11,7 @@ import {
   rolloutProgressOf,
 } from './rollout/progressing-condition.ts';
 import { statusChange } from '../replicas/status-change.ts';
-import { deploymentStatusOf } from './status.ts';
-import type { MachineDeploymentStatusFacts } from './status.ts';
+import { deploymentStatusOf, type MachineDeploymentStatusFacts } from './status.ts';
 import type { OwnedSet } from './observed.ts';
 
 const SINCE = '2026-01-01T00:00:00Z';

@@ -31,7 +31,6 @@ import { leastAvailable, rolloutLimitsOf } from '../replicas/limits.ts';
 
 type Deps = Pick<Collaborators, 'machineSets' | 'machines' | 'recorder' | 'clock' | 'statuses'>;
 
-/** Shows how many Machines there are, how the rollout gets on, and what is wrong. */
 export const status = ({ statuses, recorder, ...deps }: Deps): DeploymentStep => ({
   name: 'status',
   async run(pass) {

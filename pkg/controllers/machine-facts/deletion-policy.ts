@@ -35,7 +35,6 @@ export function isDeletionPolicy(text: string): text is DeletionPolicy {
   return (DELETION_POLICIES as readonly string[]).includes(text);
 }
 
-/** The policy by which a Machine is being deleted, as it was recorded. */
 export function policyInForce({ metadata }: Pick<Machine, 'metadata'>): DeletionPolicy | undefined {
   return understood(metadata.annotations?.[DELETION_POLICY_IN_FORCE_ANNOTATION]);
 }

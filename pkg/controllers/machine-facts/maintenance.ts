@@ -10,7 +10,6 @@ import { problemWith, type AnnotationRule } from './annotation-rule.ts';
 import { frontEndField } from './front-end-field.ts';
 import { describeHooks, hooksOf } from './hooks.ts';
 
-/** Type of the condition that tells of maintenance, on Node and Machine. */
 export const MAINTENANCE = 'Maintenance';
 
 /** What it says, in the order in which that happens; it is True with InMaintenance alone. */

@@ -8,7 +8,6 @@ import type { PaceFacts } from './pace.ts';
 import { healthTimeoutMsOf, type MachineSettings } from './settings.ts';
 import { keyOfZone, unhealthyTogether, zoneOf, type ZoneDeps, zoneStates, type Zone } from './zones.ts';
 
-/** What tells whether a machine that is not well may be replaced now. */
 export interface TurnDeps extends ZoneDeps {
   readonly machines: Pick<Lister<Machine>, 'list'>;
   readonly budget: Pick<ReplacementBudget, 'poolOf'>;

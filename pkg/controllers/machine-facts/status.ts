@@ -39,7 +39,6 @@ export function isBeingCreated(machine: Pick<Machine, 'status'>): boolean {
   return phase === '' || phase === 'CrashLoopBackOff';
 }
 
-/** Whether an operation says that the provider continues with the VM. */
 export function isUnderWay(operation: LastOperation | undefined): boolean {
   return UNDER_WAY.has(operation?.errorCode);
 }

@@ -14,7 +14,6 @@ import type { MachineSetDeps } from './deps.ts';
 import type { SetStep } from './pass.ts';
 import { nodeOf } from './preservation.ts';
 
-/** Value of the preservation annotation for Machines that nobody asked to preserve. */
 const AUTO = 'auto-preserved';
 const PATCHES_AT_ONCE = 20;
 

@@ -1,8 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { EFFECTIVE_CREATION_TIMEOUT_ANNOTATION, MACHINE_FINALIZER } from '../../apis/machine/v1alpha1/labels.ts';
-import { machineSet } from '../../../test/builders.ts';
-import type { BuiltMachineSet } from '../../../test/builders.ts';
+import { machineSet, type BuiltMachineSet } from '../../../test/builders.ts';
 import { machineName, newMachine, randomSuffix } from './new-machine.ts';
 import { secureRandom } from '../../base/random/random.ts';
 

@@ -3,17 +3,21 @@ import type { MachineSet } from '../../apis/machine/v1alpha1/machine-set.ts';
 import { keyOf, refOf } from '../../apis/meta.ts';
 import { GateClosedError } from '../../kube/gate/gate.ts';
 import { isConflict, isNotFound } from '../../kube/client/errors.ts';
-import { machines } from '../../kube/client/resource.ts';
+import { machines as machineResource } from '../../kube/client/resource.ts';
 import { next } from '../../work/reconcile/result.ts';
 import { atOnce } from '../replicas/at-once.ts';
 import { concernedTargets } from '../replicas/concerned-targets.ts';
 import { deletedMachine, failedToDelete } from '../replicas/events.ts';
-import { hasRecovered } from './recovery-check.ts';
 import { isFailed } from '../replicas/machine-state.ts';
-import type { Collaborators } from './deps.ts';
+import type { Collaborators, MachineSetDeps } from './deps.ts';
 import type { DeletionReason } from './metrics.ts';
 import type { SetStep } from './pass.ts';
 import type { Victim } from '../replicas/replica-plan.ts';
+import { nodeNameOf } from '../../apis/machine/v1alpha1/defaults.ts';
+import { SELECTED_FOR_UPDATE_LABEL } from '../../apis/machine/v1alpha1/labels.ts';
+import { nodeAccess } from '../machine-facts/node-access.ts';
+import { isHealthy } from '../machine-facts/node-health.ts';
+import { belongsTo, ownNodeOf } from '../machine-facts/node-owner.ts';
 
 /** When to look again at a Failed Machine whose Node works: its controller is about to take it back. */
 const RECOVERY_CHECK_MS = 15_000;
@@ -88,7 +92,7 @@ export async function deleteMachine(
   try {
     await deps.writer.delete(
       'destroy',
-      machines,
+      machineResource,
       refOf(machine),
       { uid, resourceVersion },
       { signal, clusters: concernedTargets(deps.targets, [machine]) },
@@ -102,4 +106,34 @@ export async function deleteMachine(
   deps.recorder.event(deletedMachine(set, name));
   deps.metrics.deleted.inc({ reason });
   if (isFailed(machine) && machine.status?.lastOperation?.type === 'HealthCheck') deps.metrics.staleMachines.inc();
+}
+
+/**
+ * The last look before a Failed Machine is deleted: whether its own Node works after all, as the target cluster says now; then the
+ * machine controller makes it `Running` again at its next pass, whatever it had failed at, and corrects label `node` where that is wrong. A Node that was drained for an
+ * in-place update is the exception: the update failed, and that it is Ready proves nothing. The Machine itself needs no read:
+ * the DELETE names the resourceVersion at which it was Failed.
+ */
+async function hasRecovered(
+  { targets, nodeConditions, machines }: Pick<MachineSetDeps, 'targets' | 'nodeConditions' | 'machines'>,
+  machine: Machine,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const target = targets.of(machine);
+  if (target === undefined) return false;
+  const access = nodeAccess(target, machines);
+  const named = nodeNameOf(machine);
+  const names = new Set([named, ownNodeOf(machine, access)?.metadata.name ?? '']);
+  for (const name of names) {
+    // No look, no deletion: what this throws is thrown.
+    const node = name === '' ? undefined : await access.read(name, signal);
+    if (node === undefined || !belongsTo(node, machine, machines)) continue;
+    if (node.metadata.labels?.[SELECTED_FOR_UPDATE_LABEL] !== undefined) return false;
+    return isHealthy(node.status?.conditions ?? [], conditionsOf(machine) ?? nodeConditions);
+  }
+  return false;
+}
+
+function conditionsOf(machine: Machine): string[] | undefined {
+  return machine.spec.nodeConditions?.split(',').map((type) => type.trim());
 }

@@ -2,11 +2,9 @@ import { describe, expect, test } from '@jest/globals';
 
 import { PRESERVE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachineSummary } from '../../apis/machine/v1alpha1/machine.ts';
-import { machine, machineSet } from '../../../test/builders.ts';
-import type { BuiltMachine, BuiltMachineSet } from '../../../test/builders.ts';
-import { machineSetStatusChange } from './status.ts';
+import { machine, machineSet, type BuiltMachine, type BuiltMachineSet } from '../../../test/builders.ts';
+import { machineSetStatusChange, type MachineSetStatusFacts } from './status.ts';
 import { LISTED_FAILED_MACHINES } from '../replicas/machine-state.ts';
-import type { MachineSetStatusFacts } from './status.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');
 const SINCE = '2026-01-01T00:00:00Z';

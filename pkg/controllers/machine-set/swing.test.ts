@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { FakeClock } from '../../../test/fakes/fake-clock.ts';
-import { Swings } from './swing.ts';
+import { Swings } from './replica-plans.ts';
 
 /** For how long the surplus is kept after each change: seconds since the one before, the new size. */
 const waits = (changes: readonly (readonly [afterS: number, size: number])[]): number[] => {

@@ -41,7 +41,6 @@ export class MachineController {
     this.#writes = new PassWrites({ ...deps, refused: this.#refused });
   }
 
-  /** One pass over one Machine. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal, log: Logger): Promise<StepResult> {
     const { machines, steps, activities } = this.#deps;
     const observed = machines.get(key);

@@ -9,7 +9,6 @@ import { DEPLOYMENT_NAME_LABEL, ZONE_LABEL } from '../../apis/machine/v1alpha1/l
 import { fromTimestamp } from '../../base/clock/clock.ts';
 import type { FailureReason } from './failure/fail.ts';
 
-/** What the gauges of a Machine's state are read from, at each scrape. */
 export interface MachineSource {
   list(): readonly Machine[];
 }

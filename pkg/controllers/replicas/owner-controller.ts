@@ -66,7 +66,6 @@ export class OwnerController<T extends Owner, P extends OwnerPass<T>> {
     this.#kind = kind;
   }
 
-  /** One pass over one owner. What it throws is retried with backoff. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
     const { objects, validate, begin, observe, dueInMs, upkeep } = this.#kind;
     const object = objects.get(key);

@@ -1,9 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { machineDeployment, machineSet, type BuiltMachineSet } from '../../../test/builders.ts';
-import { DeploymentWorld } from '../../../test/fakes/replicas-world.ts';
+import { DeploymentWorld, SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
-import { SetWorld } from '../../../test/fakes/replicas-world.ts';
 import { FREEZE_LABEL, MACHINE_FINALIZER, UNFREEZE_ANNOTATION } from '../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../apis/machine/v1alpha1/machine.ts';
 import type { MachineDeployment } from '../../apis/machine/v1alpha1/machine-deployment.ts';

@@ -8,10 +8,8 @@ import {
   UPDATE_RESULT_LABEL,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
-import { machine } from '../../../test/builders.ts';
-import type { BuiltMachine } from '../../../test/builders.ts';
-import { isMarkedForDeletion, planReplicas } from './replica-plan.ts';
-import type { ReplicaFacts, ReplicaPlan } from './replica-plan.ts';
+import { machine, type BuiltMachine } from '../../../test/builders.ts';
+import { isMarkedForDeletion, planReplicas, type ReplicaFacts, type ReplicaPlan } from './replica-plan.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');
 const PAST = '2026-01-01T12:00:00Z';

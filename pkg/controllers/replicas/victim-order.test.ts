@@ -9,8 +9,7 @@ import {
   UPGRADE_INDEX_ANNOTATION,
 } from '../../apis/machine/v1alpha1/labels.ts';
 import type { MachinePhase } from '../../apis/machine/v1alpha1/phases.ts';
-import { machine } from '../../../test/builders.ts';
-import type { BuiltMachine } from '../../../test/builders.ts';
+import { machine, type BuiltMachine } from '../../../test/builders.ts';
 import { firstVictim, isDeletedBefore, inVictimOrder, rolloutVictimCriteria } from './victim-order.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');

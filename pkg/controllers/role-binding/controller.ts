@@ -55,7 +55,6 @@ export class RoleBindingController {
     this.#finalizer = new Finalizer(deps.writer, roleBindings, ROLE_BINDING_FINALIZER);
   }
 
-  /** One pass over one RoleBinding. What it throws is retried with back-off. */
   async reconcile(key: string, signal: AbortSignal): Promise<StepResult> {
     const binding = this.#deps.roleBindings.get(key);
     if (binding === undefined || !isBeingDeleted(binding)) return stop;

@@ -4,7 +4,7 @@ import { machine, secret } from '../../../test/builders.ts';
 import { MemoryInformer } from '../../../test/memory-informer.ts';
 import type { KubeObject } from '../../apis/meta.ts';
 import type { Queue } from '../../work/workqueue/queue.ts';
-import { wakeRoleBindings } from './wake.ts';
+import { wakeRoleBindings } from './index.ts';
 
 const KEY = 'default/machinist-machines';
 const binding: KubeObject = {

@@ -1,6 +1,12 @@
 import { labelMatcher, type LabelMatcher } from '../../apis/label-selector.ts';
-import { controllerOf, isBeingDeleted } from '../../apis/meta.ts';
-import type { KubeObject, LabelSelector, ObjectMeta, OwnerReference } from '../../apis/meta.ts';
+import {
+  controllerOf,
+  isBeingDeleted,
+  type KubeObject,
+  type LabelSelector,
+  type ObjectMeta,
+  type OwnerReference,
+} from '../../apis/meta.ts';
 import { mergePatchIfUnchanged, type Patch } from '../../kube/client/patch.ts';
 
 /** An owner of objects that it selects by label: a MachineSet of Machines, a MachineDeployment of MachineSets. */

@@ -24,8 +24,13 @@ import { bothMarked, type Marked, type NodeOfMachine } from '../node-marks/node-
 import { releaseOutdatedNode, releaseUpdatedNode, selectNode } from '../node-marks/rollout-node-marks.ts';
 import { resizeSets } from '../scaling/resize.ts';
 import { shrinkOldSets } from '../rollout/rolling.ts';
-import { createSet, finishRollout, markNodesOfRollout } from '../rollout/rollout.ts';
-import type { RolloutPass, RolloutResult } from '../rollout/rollout.ts';
+import {
+  createSet,
+  finishRollout,
+  markNodesOfRollout,
+  type RolloutPass,
+  type RolloutResult,
+} from '../rollout/rollout.ts';
 import { EMPTY_SET, type Resizes, type SetFacts } from '../sets/set-facts.ts';
 import { grownSize } from '../scaling/size-rule.ts';
 

@@ -22,8 +22,7 @@ import {
   withNodes,
 } from './in-place.ts';
 import type { NodeOfMachine } from '../node-marks/node-marker.ts';
-import { EMPTY_SET } from '../sets/set-facts.ts';
-import type { SetFacts } from '../sets/set-facts.ts';
+import { EMPTY_SET, type SetFacts } from '../sets/set-facts.ts';
 
 interface Made {
   readonly name?: string;

@@ -1,5 +1,9 @@
-import { CANDIDATE_FOR_SET_ANNOTATION, UPDATE_RESULT_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
-import { CANDIDATE_FOR_UPDATE_LABEL, SELECTED_FOR_UPDATE_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
+import {
+  CANDIDATE_FOR_SET_ANNOTATION,
+  UPDATE_RESULT_LABEL,
+  CANDIDATE_FOR_UPDATE_LABEL,
+  SELECTED_FOR_UPDATE_LABEL,
+} from '../../../apis/machine/v1alpha1/labels.ts';
 import { nodeNameOf, phaseOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { Node } from '../../../apis/wire.ts';
@@ -31,7 +35,6 @@ import { leastAvailable, type RolloutLimits } from '../../replicas/limits.ts';
  * made anew by the new set.
  */
 
-/** Type of the condition, on Node and Machine, that tells how far an update is. */
 const CONDITION = 'InPlaceUpdate';
 const SUCCESSFUL = 'successful';
 

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { recreateStep } from './recreate.ts';
+import { recreateStep } from './rollout.ts';
 import { EMPTY_SET } from '../sets/set-facts.ts';
 
 test.each([

@@ -2,8 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 
 import { growNewSet, shrinkOldSets } from './rolling.ts';
-import { EMPTY_SET } from '../sets/set-facts.ts';
-import type { SetFacts } from '../sets/set-facts.ts';
+import { EMPTY_SET, type SetFacts } from '../sets/set-facts.ts';
 
 const limits = { replicas: 10, surge: 3, unavailable: 2 };
 const facts = (name: string, size: number, available = size, existing = size, createdMs = 0): SetFacts => ({

@@ -8,14 +8,12 @@ import {
   type BuiltMachineDeployment,
 } from '../../../../test/builders.ts';
 import { DeploymentWorld } from '../../../../test/fakes/replicas-world.ts';
-import { FREEZE_LABEL, PREFER_NO_SCHEDULE_KEY } from '../../../apis/machine/v1alpha1/labels.ts';
-import { NODE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
+import { FREEZE_LABEL, PREFER_NO_SCHEDULE_KEY, NODE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineSet } from '../../../apis/machine/v1alpha1/machine-set.ts';
 import { ApiError } from '../../../kube/client/errors.ts';
 import { controllerReference } from '../../../work/reconcile/ownership.ts';
-import type { MarkFacts } from './node-marks.ts';
-import { settleMarks } from './node-marks.ts';
+import { type MarkFacts, settleMarks } from './node-marks.ts';
 import { markNodesOfRollout, recreate, rollingUpdate } from './rollout.ts';
 
 const never = new AbortController().signal;

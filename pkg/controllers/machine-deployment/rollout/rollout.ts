@@ -11,11 +11,10 @@ import { isTaintRecorded, recordTaint, type RolloutMarks } from '../node-marks/r
 import type { Collaborators } from '../collaborators.ts';
 import { newSetFor } from '../sets/new-set.ts';
 import { created, creationFailed, isComplete, type ProgressingUpdate } from './progressing-condition.ts';
-import { recreateStep } from './recreate.ts';
 import type { DeploymentPass } from '../pass.ts';
 import { resizeSets } from '../scaling/resize.ts';
 import { growNewSet, shrinkOldSets } from './rolling.ts';
-import { EMPTY_SET } from '../sets/set-facts.ts';
+import { EMPTY_SET, sumOf, type Resizes, type SetFacts } from '../sets/set-facts.ts';
 import { grownSize } from '../scaling/size-rule.ts';
 
 export type RolloutDeps = Pick<
@@ -140,4 +139,15 @@ export async function finishRollout({ deps, observed, signal }: RolloutPass): Pr
   if (newSet === undefined || !isComplete(deployment, deployment.status ?? {})) return {};
   await cleanUpSets(deps, oldSets.map(observed.owned), revisionHistoryLimitOf(deployment), signal);
   return {};
+}
+
+/** What a Recreate does next. wait: Machines of old sets still exist. grow: the new set is made, or brought to its size. */
+type RecreateStep =
+  { readonly kind: 'shrink'; readonly sizes: Resizes } | { readonly kind: 'wait' } | { readonly kind: 'grow' };
+
+/** A Recreate first empties all old sets, waits until none of their Machines is left, and only then grows the new one. */
+export function recreateStep(oldSets: readonly SetFacts[]): RecreateStep {
+  const active = oldSets.filter(({ size }) => size > 0);
+  if (active.length > 0) return { kind: 'shrink', sizes: new Map(active.map(({ name }) => [name, 0])) };
+  return sumOf(oldSets, ({ existing }) => existing) > 0 ? { kind: 'wait' } : { kind: 'grow' };
 }

@@ -14,7 +14,6 @@ export interface OrderHold {
 
 const MAX_NAMED = 5;
 
-/** Which Machines a MachineDeployment has, by its present template. */
 export interface UpdateState {
   /** Machines of another template are there, or wanted. */
   readonly hasOld: boolean;

@@ -7,8 +7,7 @@ import {
   TRIGGER_DELETION_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
-import { machine, machineDeployment, machineSet } from '../../../../test/builders.ts';
-import type { BuiltMachine } from '../../../../test/builders.ts';
+import { machine, machineDeployment, machineSet, type BuiltMachine } from '../../../../test/builders.ts';
 import { DeploymentWorld, passOver } from '../../../../test/fakes/replicas-world.ts';
 import { MemoryClient } from '../../../../test/memory-client.ts';
 import { ApiError } from '../../../kube/client/errors.ts';

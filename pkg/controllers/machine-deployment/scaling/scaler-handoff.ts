@@ -139,7 +139,6 @@ export function strayMarks(
   });
 }
 
-/** The Machines of `owned` that the list of the MachineDeployment names. */
 export function chosenIn(deployment: MachineDeployment, owned: readonly Machine[], nowMs: number): readonly Choice[] {
   if (deployment.metadata.annotations?.[TRIGGER_DELETION_ANNOTATION] === undefined) return [];
   const byName = new Map(owned.map((machine) => [machine.metadata.name, machine]));

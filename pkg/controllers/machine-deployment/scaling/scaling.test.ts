@@ -1,10 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 
-import { isScalingEvent, scale, replaceNamed } from './scaling.ts';
-import type { ScalingFacts } from './scaling.ts';
-import { EMPTY_SET } from '../sets/set-facts.ts';
-import type { SetFacts } from '../sets/set-facts.ts';
+import { isScalingEvent, scale, replaceNamed, type ScalingFacts } from './scaling.ts';
+import { EMPTY_SET, type SetFacts } from '../sets/set-facts.ts';
 
 const facts = (name: string, size: number, more: Partial<SetFacts> = {}): SetFacts => ({
   ...EMPTY_SET,

@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import type { MachineDeploymentStrategy } from '../../../apis/machine/v1alpha1/machine-deployment.ts';
-import { EMPTY_SET } from '../sets/set-facts.ts';
-import type { SetFacts } from '../sets/set-facts.ts';
+import { EMPTY_SET, type SetFacts } from '../sets/set-facts.ts';
 import { annotatedSurge, rolloutLimitsOf } from '../../replicas/limits.ts';
 import { grownSize } from './size-rule.ts';
 

@@ -56,7 +56,6 @@ const OPERATIONAL = ['machine.sapcloud.io', 'autoscaler.gardener.cloud', 'cluste
 
 type Annotated = Pick<MachineDeployment | MachineSet, 'metadata'>;
 
-/** The annotations that a MachineDeployment copies to its new set. */
 export function annotationsForSets(deployment: Annotated): Record<string, string> {
   return annotationsOf(deployment, (key) => copiesOf(key) !== 'none');
 }

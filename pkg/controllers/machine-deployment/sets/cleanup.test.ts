@@ -1,8 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { REVISION_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
-import { machine, machineSet } from '../../../../test/builders.ts';
-import type { BuiltMachineSet } from '../../../../test/builders.ts';
+import { machine, machineSet, type BuiltMachineSet } from '../../../../test/builders.ts';
 import { setsToForget } from './cleanup.ts';
 import type { OwnedSet } from '../observed.ts';
 

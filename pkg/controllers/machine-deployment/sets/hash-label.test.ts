@@ -1,8 +1,7 @@
 import { expect, test } from '@jest/globals';
 
 import { TEMPLATE_HASH_LABEL } from '../../../apis/machine/v1alpha1/labels.ts';
-import { machine, machineSet } from '../../../../test/builders.ts';
-import type { BuiltMachine, BuiltMachineSet } from '../../../../test/builders.ts';
+import { machine, machineSet, type BuiltMachine, type BuiltMachineSet } from '../../../../test/builders.ts';
 import { labelStep } from './hash-label.ts';
 
 const HASH = '42';

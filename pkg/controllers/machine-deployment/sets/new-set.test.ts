@@ -13,8 +13,12 @@ import {
   TRIGGER_DELETION_ANNOTATION,
   UNFREEZE_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
-import { machineDeployment, machineSet } from '../../../../test/builders.ts';
-import type { BuiltMachineDeployment, BuiltMachineSet } from '../../../../test/builders.ts';
+import {
+  machineDeployment,
+  machineSet,
+  type BuiltMachineDeployment,
+  type BuiltMachineSet,
+} from '../../../../test/builders.ts';
 import { findNewSet, newSetChange, newSetFor } from './new-set.ts';
 import { templateHash } from './template-hash.ts';
 

@@ -7,8 +7,7 @@ import {
   UPDATE_RESULT_LABEL,
   UPGRADE_INDEX_ANNOTATION,
 } from '../../../apis/machine/v1alpha1/labels.ts';
-import { machine, machineSet } from '../../../../test/builders.ts';
-import type { BuiltMachine } from '../../../../test/builders.ts';
+import { machine, machineSet, type BuiltMachine } from '../../../../test/builders.ts';
 import { factsOf } from './set-facts.ts';
 
 const NOW = Date.parse('2026-01-02T00:00:00Z');

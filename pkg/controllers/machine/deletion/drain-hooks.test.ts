@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 
 import { HOUR } from '../../../../test/durations.ts';
-import type { machine } from '../../../../test/builders.ts';
-import { node } from '../../../../test/builders.ts';
+import { type machine, node } from '../../../../test/builders.ts';
 import { worldInDeletion } from '../../../../test/fakes/deletion-world.ts';
 import type { FakeWorld } from '../../../../test/fakes/machine-world.ts';
 import { machineConditions } from '../explain/conditions.ts';

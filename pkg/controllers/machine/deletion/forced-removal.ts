@@ -14,7 +14,6 @@ import type { MachineContext, ResolvedClass } from '../context.ts';
  */
 export type LeftVMs = 'deleted' | 'reported' | 'not-looked-for';
 
-/** What Machines are let go with although their VM may still be there. */
 export type ForcedRemovalDeps = Pick<
   Collaborators,
   'leftVMs' | 'clock' | 'settings' | 'calls' | 'reportedOnce' | 'noteForcedRemoval'

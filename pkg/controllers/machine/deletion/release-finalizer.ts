@@ -3,7 +3,6 @@ import { MACHINE_FINALIZER } from '../../../apis/machine/v1alpha1/labels.ts';
 import { waitFor } from '../../../work/reconcile/result.ts';
 import type { MachineStep } from '../context.ts';
 
-/** Lets the Machine object go: nothing is left of what it stood for. */
 export const releaseFinalizer: MachineStep = {
   name: 'release-finalizer',
 

@@ -5,7 +5,6 @@ import type { Node } from '../../../apis/wire.ts';
 
 type Quantities = Readonly<Record<string, string | number>>;
 
-/** What is missing of the virtual capacity that a class wants on its Nodes. */
 export interface CapacityChange {
   /** Members of `status.capacity`; null removes one. Written before the record, so that a lost write is made up for. */
   readonly capacity: Readonly<Record<string, string | null>> | undefined;

@@ -51,7 +51,6 @@ type Deps = Pick<
   | 'holdsScaleDownDuringRollout'
 >;
 
-/** What this process knows of a Node for which the API server refuses something. */
 interface RefusedNodeSync {
   /** Of what was asked for, and of which Node. */
   readonly requested: string;

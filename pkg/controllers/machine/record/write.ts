@@ -28,9 +28,7 @@ import {
   type Patch,
 } from '../../../kube/client/patch.ts';
 import { machines } from '../../../kube/client/resource.ts';
-import type { FieldPath } from '../../../work/reconcile/object-pass/owned-fields.ts';
-import { patchOf } from '../../../work/reconcile/object-pass/owned-fields.ts';
-import { changedFields } from '../../../work/reconcile/object-pass/owned-fields.ts';
+import { type FieldPath, patchOf, changedFields } from '../../../work/reconcile/object-pass/owned-fields.ts';
 import { writeRecord, isRelease } from '../../../work/reconcile/object-pass/record.ts';
 import { machineStatusChange } from '../../machine-facts/status-change.ts';
 import { refusedFor } from '../../machine-facts/node-refusal.ts';

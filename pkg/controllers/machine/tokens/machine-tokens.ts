@@ -5,9 +5,10 @@ import { ApiError } from '../../../kube/client/errors.ts';
 import { creationTimeoutMsOf } from '../../machine-facts/settings.ts';
 import { isBeingCreated } from '../../machine-facts/status.ts';
 import type { Collaborators } from '../collaborators.ts';
-import type { MachineContext } from '../context.ts';
+import type { MachineContext, MachineStep } from '../context.ts';
 import { legacyTokenID } from './token-id.ts';
 import { fillUserData, requiresToken } from './user-data.ts';
+import { next } from '../../../work/reconcile/result.ts';
 
 /** Pause before a token that could not be deleted is tried again. */
 const RETRY_MS = 5_000;
@@ -107,3 +108,14 @@ function needsLegacyToken(other: Machine, machine: Machine, id: string): boolean
   if (other.metadata.uid === machine.metadata.uid || legacyTokenID(other.metadata.name) !== id) return false;
   return isBeingCreated(other) || phaseOf(other) === 'Pending';
 }
+
+/** A bootstrap token that could not be deleted when its machine joined is deleted later. Never ends the pass. */
+export const retryTokenRevocation = ({ tokens }: { readonly tokens: MachineTokens }): MachineStep => ({
+  name: 'left-token',
+
+  async run(ctx) {
+    const againMs = await tokens.removeLeft(ctx);
+    if (againMs !== undefined) ctx.pass.alsoAfter(againMs, 'its bootstrap token to be deleted');
+    return next;
+  },
+});

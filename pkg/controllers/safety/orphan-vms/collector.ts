@@ -13,7 +13,6 @@ import { deletedOrphan, failedToDeleteOrphan, foundOrphan } from './events.ts';
 import type { IsListed } from '../../vms/ownership.ts';
 import { describeProof, type Proof, proofFields } from './evidence.ts';
 import type { ClassAccess } from './survey.ts';
-import { judgeTwin } from './twin.ts';
 
 export interface CollectorDeps {
   readonly activities: Activities<{ delete: unknown }>;
@@ -145,4 +144,39 @@ function fieldsOf(
   { metadata }: MachineClass,
 ): { providerID: string; machine: string; class: string } {
   return { providerID, machine: `${metadata.namespace ?? ''}/${machineName}`, class: metadata.name };
+}
+
+/** Whether a VM that has the name of a Machine is a second one; `unknown`: the provider does not say. */
+type TwinVerdict = 'twin' | 'of-machine' | 'unknown';
+
+/**
+ * Asks for the VM of `namesake`, as the second source beside the list, which shows the VM that it knows and `vm`:
+ *
+ * | GetMachineStatus says                         | verdict    |
+ * |-----------------------------------------------|------------|
+ * | another VM                                    | twin       |
+ * | several (OutOfRange)                          | twin       |
+ * | that it does not exist as a method            | twin       |
+ * | this VM, initialized or not                   | of-machine |
+ * | anything else, also that there is none        | unknown    |
+ */
+export async function judgeTwin(
+  vm: ListedMachine,
+  namesake: Machine,
+  { driver, machineClass, secretData }: Pick<ClassAccess, 'driver' | 'machineClass' | 'secretData'>,
+  signal: AbortSignal,
+): Promise<TwinVerdict> {
+  try {
+    const { providerID } = await driver.getStatus({ machine: namesake, machineClass, secretData }, signal);
+    return verdictOf(vm, providerID);
+  } catch (err) {
+    signal.throwIfAborted();
+    if (DriverError.hasCode(err, 'OutOfRange', 'Unimplemented')) return 'twin';
+    return DriverError.hasCode(err, 'Uninitialized') ? verdictOf(vm, err.result?.providerID) : 'unknown';
+  }
+}
+
+function verdictOf(vm: ListedMachine, providerID: string | undefined): TwinVerdict {
+  if (providerID === undefined || providerID === '') return 'unknown';
+  return providerID === vm.providerID ? 'of-machine' : 'twin';
 }

@@ -12,7 +12,7 @@ import { releaseOf } from '../../vms/orphan-release.ts';
 import { orphanLimit } from './orphan-limit.ts';
 import { identify, isOfNamespace, ownershipOf } from '../../vms/ownership.ts';
 import { survey } from './survey.ts';
-import { judgeTwin } from './twin.ts';
+import { judgeTwin } from './collector.ts';
 
 const signal = new AbortController().signal;
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { machine } from '../../../../test/builders.ts';
-import type { BuiltMachine } from '../../../../test/builders.ts';
+import { machine, type BuiltMachine } from '../../../../test/builders.ts';
 import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
 import type { MachineClass } from '../../../apis/machine/v1alpha1/machine-class.ts';
 import type { ChangeHandler, Informer } from '../../../kube/cache/lister.ts';

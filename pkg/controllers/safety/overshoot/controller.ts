@@ -6,9 +6,8 @@ import type { ObjectEvents } from '../../../kube/events/event-sink.ts';
 import { requeue, type StepResult } from '../../../work/reconcile/result.ts';
 import { CONTROLLER_INDEX } from '../../../operator/indexes/owner-index.ts';
 import type { OwnerDeps } from '../../replicas/owner-deps.ts';
-import type { OwnerlessVMs } from '../ownerless-vms.ts';
+import type { OwnerlessVMs, OwnerlessVM } from '../ownerless-vms.ts';
 import { frozeSet, unfrozeSmallSet } from '../../replicas/freeze-events.ts';
-import { machinesIn, ownerlessBySet } from './headcount.ts';
 import { overshootLimitsOf, type Margins } from './limits.ts';
 import {
   deploymentFreeze,
@@ -16,9 +15,11 @@ import {
   setFreeze,
   isFreezeMarked,
   isUnfreezeRequested,
+  type FreezeCause,
 } from '../../replicas/freeze-marks.ts';
-import type { FreezeCause } from '../../replicas/freeze-marks.ts';
 import { decideOnDeployment, decideOnSet } from './freeze-decision.ts';
+import type { Machine } from '../../../apis/machine/v1alpha1/machine.ts';
+import { templateLabelsOf } from '../../../apis/machine/v1alpha1/defaults.ts';
 
 export interface OvershootDeps extends Omit<OwnerDeps, 'reader' | 'targets' | 'brake'> {
   readonly ownerless: Pick<OwnerlessVMs, 'list'>;
@@ -136,4 +137,25 @@ export class OvershootController {
     const deployment = this.#deps.machineDeployments.get(key);
     return deployment?.metadata.uid === owner.uid ? deployment : undefined;
   }
+}
+
+/** Machines of a set that carry all its template's labels, whatever their phase, those on their way out included. */
+export function machinesIn(set: Pick<MachineSet, 'spec'>, controlled: readonly Machine[]): number {
+  const wanted = Object.entries(templateLabelsOf(set.spec.template));
+  return controlled.filter(({ metadata }) => wanted.every(([label, value]) => metadata.labels?.[label] === value))
+    .length;
+}
+
+/**
+ * VMs that no Machine has, by the name of the set that made them: Machines are named after their set, so it is the set whose
+ * name, the longest of several, begins the VM's name. VMs of unknown sets count for none.
+ */
+export function ownerlessBySet(setNames: readonly string[], vms: readonly OwnerlessVM[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  const longestFirst = setNames.toSorted((a, b) => b.length - a.length);
+  for (const { machineName } of vms) {
+    const name = longestFirst.find((candidate) => machineName.startsWith(`${candidate}-`));
+    if (name !== undefined) counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return counts;
 }

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 
 import { machine, machineDeployment, machineSet } from '../../../../test/builders.ts';
 import { frozeSet, unfrozeReleasedSet, unfrozeSmallSet } from '../../replicas/freeze-events.ts';
-import { machinesIn, ownerlessBySet } from './headcount.ts';
+import { machinesIn, ownerlessBySet } from './controller.ts';
 import { overshootLimitsOf } from './limits.ts';
 import { decideOnDeployment, decideOnSet } from './freeze-decision.ts';
 

@@ -1,7 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 
-import { machine, machineDeployment, machineSet } from '../../../../test/builders.ts';
-import type { BuiltMachine, BuiltMachineSet } from '../../../../test/builders.ts';
+import {
+  machine,
+  machineDeployment,
+  machineSet,
+  type BuiltMachine,
+  type BuiltMachineSet,
+} from '../../../../test/builders.ts';
 import { FREEZE_LABEL, UNFREEZE_ANNOTATION } from '../../../apis/machine/v1alpha1/labels.ts';
 import type { KubeObject, OwnerReference } from '../../../apis/meta.ts';
 import type { ChangeHandler, Informer } from '../../../kube/cache/lister.ts';
