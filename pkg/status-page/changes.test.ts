@@ -3,13 +3,13 @@ import fc from 'fast-check';
 
 import { WELL } from '../../test/status-page/served-page.ts';
 import { changesBetween, encode, NOTHING_SENT } from './changes.ts';
-import type { Snapshot } from './snapshot.ts';
+import type { PageSnapshot } from './snapshot.ts';
 import type { Changes, MachineView } from './view.ts';
 import { NOTHING_KNOWN, withChanges } from './web/state.ts';
 
 const NOW_MS = Date.parse('2026-01-01T00:00:00Z');
 
-function snapshot(machines: Readonly<Record<string, string>>, identity = 'a'): Snapshot {
+function snapshot(machines: Readonly<Record<string, string>>, identity = 'a'): PageSnapshot {
   return {
     sections: {
       ...WELL,

@@ -1,5 +1,5 @@
 import { toTimestamp } from '../base/clock/clock.ts';
-import type { Snapshot } from './snapshot.ts';
+import type { PageSnapshot } from './snapshot.ts';
 
 /** A snapshot in parts, each of them as it is sent. */
 export interface EncodedSnapshot {
@@ -20,7 +20,7 @@ function encoded(view: object): string {
   return json;
 }
 
-export function encode({ sections, machines }: Snapshot): EncodedSnapshot {
+export function encode({ sections, machines }: PageSnapshot): EncodedSnapshot {
   return {
     sections: new Map(Object.entries(sections).map(([name, section]) => [name, JSON.stringify(section)])),
     machines: new Map(machines.map((machine) => [machine.key, encoded(machine)])),

@@ -3,12 +3,12 @@ import { describe, expect, test } from '@jest/globals';
 import { FakeClock } from '../../test/fakes/fake-clock.ts';
 import { silentLogger } from '../base/log/logger.ts';
 import type { EncodedSnapshot } from './changes.ts';
-import { EventStream, MAX_READERS, type Sink } from './event-stream.ts';
+import { EventStream, MAX_READERS, type StreamSink } from './event-stream.ts';
 
 const SECOND = 1_000;
 
 /** A response that a test reads, and that takes no more when the test says so. */
-class TestSink implements Sink {
+class TestSink implements StreamSink {
   readonly written: string[] = [];
   isFull = false;
   ended = false;

@@ -4,7 +4,7 @@ import type { Logger } from '../base/log/logger.ts';
 import { changesBetween, type EncodedSnapshot, NOTHING_SENT } from './changes.ts';
 
 /** Where Events are written to: a response, as far as it is needed. */
-export interface Sink {
+export interface StreamSink {
   /** False: no more is to be written until `drain`. */
   write(text: string): boolean;
   end(): void;
@@ -32,7 +32,7 @@ const GIVEN_UP_AFTER_MS = 60_000;
 const RETRY_MS = 2_000;
 
 interface Reader {
-  readonly sink: Sink;
+  readonly sink: StreamSink;
   /** What was sent to it last, so that one who is slow is sent less, and nothing is kept for it. */
   known: EncodedSnapshot;
   /** Since when it takes nothing more; undefined while it does. */
@@ -57,7 +57,7 @@ export class EventStream {
     return this.#isStopped || this.#readers.size >= MAX_READERS;
   }
 
-  add(sink: Sink): void {
+  add(sink: StreamSink): void {
     const reader: Reader = {
       sink,
       known: NOTHING_SENT,

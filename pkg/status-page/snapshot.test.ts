@@ -6,12 +6,12 @@ import { WELL } from '../../test/status-page/served-page.ts';
 import { explain } from '../controllers/machine/explain/explain.ts';
 import { detailsOf, reasonOf, statusOf } from '../fleet/node-texts.ts';
 import { treeOf, type TreeNode, type TreeObjects } from '../fleet/tree.ts';
-import { snapshotOf, type Snapshot } from './snapshot.ts';
+import { snapshotOf, type PageSnapshot } from './snapshot.ts';
 
 const PROCESS = { ...WELL, history: [] };
 const OBJECTS = fleetOf(3, 6);
 
-function seen(objects: TreeObjects = OBJECTS, work = workOf(objects)): Snapshot {
+function seen(objects: TreeObjects = OBJECTS, work = workOf(objects)): PageSnapshot {
   return snapshotOf(objects, work, PROCESS, NOW_MS);
 }
 

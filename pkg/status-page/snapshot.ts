@@ -11,7 +11,7 @@ import { type NodeOfMachine, treeOf, type TreeNode, type TreeObjects } from '../
 import type { WorkInProgress } from '../health/work-in-progress.ts';
 import type { FleetView, MachineView, RolloutView, Sections, SetView } from './view.ts';
 
-export interface Snapshot {
+export interface PageSnapshot {
   readonly sections: Sections;
   readonly machines: readonly MachineView[];
 }
@@ -28,7 +28,7 @@ export function snapshotOf(
   process: ProcessSections,
   nowMs: number,
   nodeOf?: NodeOfMachine,
-): Snapshot {
+): PageSnapshot {
   const roots = treeOf(objects, nowMs, undefined, nodeOf);
   const deployments = new Map(objects.deployments.map((one) => [keyOf(one), one]));
   const { retries, exhausted, drains } = work;

@@ -6,7 +6,7 @@ import type { Page } from '../health/page.ts';
 import type { Logger } from '../base/log/logger.ts';
 import { encode } from './changes.ts';
 import { EventStream } from './event-stream.ts';
-import type { Snapshot } from './snapshot.ts';
+import type { PageSnapshot } from './snapshot.ts';
 import type { PhaseSample } from './view.ts';
 import type { WebFile } from './web-files.ts';
 
@@ -14,7 +14,7 @@ export interface StatusPageDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly files: ReadonlyMap<string, WebFile>;
-  observe(history: readonly PhaseSample[]): Promise<Snapshot>;
+  observe(history: readonly PhaseSample[]): Promise<PageSnapshot>;
   /** How many Machines are in each phase; undefined while that is not known. */
   countMachines(): Readonly<Record<string, number>> | undefined;
 }

@@ -6,7 +6,7 @@ import type { Logger } from '../../base/log/logger.ts';
 import type { ChangeHandler, Informer } from './lister.ts';
 import { listAll, type Listed } from './pager.ts';
 import { describeSetBack, findSetBack, ObservedHistory, type LastChange, samplesOf } from './observed-history.ts';
-import { type Continuity, Reflector, type Sink, type ReflectorOptions } from './reflector.ts';
+import { type Continuity, Reflector, type ReflectorSink, type ReflectorOptions } from './reflector.ts';
 import { compareResourceVersions } from './resource-version.ts';
 import type { CacheChange, IndexFunctions } from './store.ts';
 import { deepFreeze, dropManagedFields, onlyMetadata, type Transform } from './transform.ts';
@@ -111,7 +111,7 @@ export class ReflectedInformer<T extends KubeObject> implements Informer<T> {
   /** Keeps the cache fresh until the signal is aborted; never rejects. May be run again; until its first list it is not synced. */
   async run(signal: AbortSignal): Promise<void> {
     const { source, clock, metrics, streamLists, random, cluster, continuity } = this.#options;
-    const sink: Sink<T> = {
+    const sink: ReflectorSink<T> = {
       resourceVersion: (): string | undefined => this.resourceVersion,
       keep: (object: T): T => this.#keep(object),
       replace: (list: Listed<T>): void => this.#replace(list),

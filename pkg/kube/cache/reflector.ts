@@ -10,7 +10,7 @@ import { listAll, type Listed } from './pager.ts';
 import { ReconnectBackoff } from './reconnect-backoff.ts';
 import { type Random, secureRandom } from '../../base/random/random.ts';
 
-export interface Sink<T extends KubeObject> {
+export interface ReflectorSink<T extends KubeObject> {
   /** Up to which everything has been delivered; undefined at the start. */
   resourceVersion(): string | undefined;
   /** Makes what is kept of an object; called once for each, as soon as it arrives. */
@@ -41,7 +41,7 @@ export interface Continuity {
 
 export interface ReflectorOptions<T extends KubeObject> {
   readonly source: ListWatch<T>;
-  readonly sink: Sink<T>;
+  readonly sink: ReflectorSink<T>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics?: KubeMetrics | undefined;

@@ -2,7 +2,7 @@ import type { Attention } from '../../fleet/attention.ts';
 import type { Sections } from '../view.ts';
 import { element } from './dom.ts';
 import { holdersOf, isStandby } from './state.ts';
-import { ageOf, countText, plural, untilOf } from './texts.ts';
+import { ageText, countText, plural, untilOf } from './texts.ts';
 
 export type OpenMachine = (key: string) => void;
 
@@ -24,7 +24,7 @@ export function machineButton(key: string, open: OpenMachine): HTMLElement {
 /** An age that goes on counting. */
 export function age(timestamp: string | undefined, nowMs: number): HTMLElement {
   const attributes = timestamp === undefined ? {} : { datetime: timestamp, 'data-since': timestamp, title: timestamp };
-  return element('time', { text: ageOf(timestamp, nowMs), attributes });
+  return element('time', { text: ageText(timestamp, nowMs), attributes });
 }
 
 /** The time until something, which goes on counting. */
@@ -39,7 +39,7 @@ function until(timestamp: string, nowMs: number): HTMLElement {
 export function refreshAges(parent: ParentNode, nowMs: number): void {
   for (const one of parent.querySelectorAll<HTMLElement>('[data-since], [data-until]')) {
     const { since, until: end } = one.dataset;
-    const text = end === undefined ? ageOf(since, nowMs) : untilOf(end, nowMs);
+    const text = end === undefined ? ageText(since, nowMs) : untilOf(end, nowMs);
     if (one.textContent !== text) one.textContent = text;
   }
 }

@@ -2,16 +2,16 @@ import { expect, test } from '@jest/globals';
 
 import { WELL } from '../../../test/status-page/served-page.ts';
 import { holdersOf, isStandby, NOTHING_KNOWN } from './state.ts';
-import { ageOf, countText, plural, untilOf } from './texts.ts';
+import { ageText, countText, plural, untilOf } from './texts.ts';
 
 const NOW_MS = Date.parse('2026-01-01T00:10:00Z');
 
 test('ages and times ahead count from now, and are nothing without a time', () => {
-  expect(ageOf('2026-01-01T00:09:30Z', NOW_MS)).toBe('30s');
-  expect(ageOf('2026-01-01T00:10:05Z', NOW_MS)).toBe('0s');
+  expect(ageText('2026-01-01T00:09:30Z', NOW_MS)).toBe('30s');
+  expect(ageText('2026-01-01T00:10:05Z', NOW_MS)).toBe('0s');
   expect(untilOf('2026-01-01T00:12:30Z', NOW_MS)).toBe('in 2m30s');
   expect(untilOf('2026-01-01T00:10:00Z', NOW_MS)).toBe('now');
-  expect([ageOf(undefined, NOW_MS), ageOf('x', NOW_MS), untilOf('x', NOW_MS)]).toEqual(['', '', '']);
+  expect([ageText(undefined, NOW_MS), ageText('x', NOW_MS), untilOf('x', NOW_MS)]).toEqual(['', '', '']);
 });
 
 test('counts are read by people', () => {

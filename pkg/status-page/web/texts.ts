@@ -8,7 +8,7 @@ export const ATTENTION_TEXTS: Readonly<Record<Attention, string>> = {
   ok: 'OK',
 };
 
-export function ageOf(timestamp: string | undefined, nowMs: number): string {
+export function ageText(timestamp: string | undefined, nowMs: number): string {
   const sinceMs = Date.parse(timestamp ?? '');
   return Number.isNaN(sinceMs) ? '' : humanDuration(Math.max(0, nowMs - sinceMs));
 }

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 
-import { downwardValues, parseFieldPath, type FieldPath } from './downward-api.ts';
+import { downwardValues, parseFieldPath, type MetadataField } from './downward-api.ts';
 
 const METADATA = {
   name: 'm',
@@ -18,7 +18,7 @@ test.each([
   { path: "metadata.annotations['note']", value: 'n' },
   { path: "metadata.labels['not-there']", value: '' },
 ])('$path is read', ({ path, value }) => {
-  const field = parseFieldPath(path) as FieldPath; // Each of them is one.
+  const field = parseFieldPath(path) as MetadataField; // Each of them is one.
 
   expect(downwardValues(new Map([['x', field]]), METADATA)).toEqual({ x: value });
 });

@@ -1,14 +1,14 @@
 import type { ObjectMeta } from '../../../apis/meta.ts';
 
 /** A field of an object's metadata, as Kubernetes' downward API names it. */
-export interface FieldPath {
+export interface MetadataField {
   readonly field: 'name' | 'namespace' | 'uid' | 'labels' | 'annotations';
   /** Of labels and annotations. */
   readonly key: string;
 }
 
 /** By the names under which a runtime is told of them. */
-export type DownwardFields = ReadonlyMap<string, FieldPath>;
+export type DownwardFields = ReadonlyMap<string, MetadataField>;
 
 /** What runtimes are told of objects of IronCore beside their names. */
 export interface DownwardAPI {
@@ -28,11 +28,11 @@ export const NO_DOWNWARD_API: DownwardAPI = {
 };
 
 /** `metadata.name`, `metadata.labels['key']` and the like; undefined: something else. */
-export function parseFieldPath(text: string): FieldPath | undefined {
+export function parseFieldPath(text: string): MetadataField | undefined {
   const [, plain] = /^metadata\.(name|namespace|uid)$/.exec(text) ?? [];
-  if (plain !== undefined) return { field: plain as FieldPath['field'], key: '' };
+  if (plain !== undefined) return { field: plain as MetadataField['field'], key: '' };
   const [, map, key] = /^metadata\.(labels|annotations)\['([^']+)'\]$/.exec(text) ?? [];
-  return map === undefined || key === undefined ? undefined : { field: map as FieldPath['field'], key };
+  return map === undefined || key === undefined ? undefined : { field: map as MetadataField['field'], key };
 }
 
 /** The values of fields, by name. A label or an annotation that is not there is empty. */

@@ -1,4 +1,4 @@
-import { parseFieldPath, type DownwardAPI, type DownwardFields, type FieldPath } from '../api/downward-api.ts';
+import { parseFieldPath, type DownwardAPI, type DownwardFields, type MetadataField } from '../api/downward-api.ts';
 import type { FlagSection } from '../../../operator/config/flag-section.ts';
 import { addressesFrom, refuseTwice } from '../../../operator/config/named-addresses.ts';
 import { FlagError } from '../../../operator/config/flag-error.ts';
@@ -119,7 +119,7 @@ const RESERVED_FIELD = 'machinepool-uid';
 
 /** Fields of objects that runtimes are told of, by name. Throws FlagError. */
 function fieldsIn({ list }: ValueReader, flag: string): DownwardFields {
-  const fields = new Map<string, FieldPath>();
+  const fields = new Map<string, MetadataField>();
   for (const item of list(flag)) {
     const [, name = '', path = ''] = /^([A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)=(.+)$/.exec(item) ?? [];
     const field = parseFieldPath(path);

@@ -12,7 +12,7 @@ import type { Reconcile } from '../../../work/reconcile/worker.ts';
 import { ClusterController } from './cluster-controller.ts';
 import { MirantisClusters } from './clusters.ts';
 import { ClusterMachineController } from './machine-controller.ts';
-import { mirantisObjectOf, type FrontEndKind } from './keys.ts';
+import { mirantisObjectOf, type FrontEndKindName } from './keys.ts';
 import { GeneratedClasses } from './generated-classes.ts';
 import { MirantisPoolController } from './pool-controller.ts';
 import { wakeClusterMachines, wakeClusters, wakePools, wakeSettings } from './wake.ts';
@@ -51,7 +51,7 @@ export function mirantis(operator: Operator): Controller {
     writer,
     recorder: eventsAbout(clusterResource, recorder),
   });
-  const reconcile: Readonly<Record<FrontEndKind, Reconcile>> = {
+  const reconcile: Readonly<Record<FrontEndKindName, Reconcile>> = {
     Machine: (key, signal) => machine.reconcile(key, signal),
     Cluster: (key, signal) => cluster.reconcile(key, signal),
     MachinePool: (key, signal) => pool.reconcile(key, signal),

@@ -4,9 +4,9 @@ import { kindKeys } from '../../../work/reconcile/kind-keys.ts';
 /** Kinds that the front end serves: one queue for all of them, so that their passes take turns. */
 const KEYS = kindKeys('Machine', 'MachinePool', 'Cluster');
 
-export type FrontEndKind = ReturnType<typeof KEYS.objectOf>['kind'];
+export type FrontEndKindName = ReturnType<typeof KEYS.objectOf>['kind'];
 
-export function mirantisQueueKeyOf(kind: FrontEndKind, object: KubeObject): string {
+export function mirantisQueueKeyOf(kind: FrontEndKindName, object: KubeObject): string {
   return KEYS.queueKeyOf(kind, keyOf(object));
 }
 

@@ -1,9 +1,9 @@
 import { capital } from '../../../../apis/capital.ts';
 import { ignoreNotFound } from '../../../../kube/client/errors.ts';
 import { requeue, stop, type StepResult } from '../../../../work/reconcile/result.ts';
-import { createMachine, type CreationDeps } from './create-machine.ts';
+import { createMachine, type CreateDeps } from './create-machine.ts';
 import { decideMachine } from './decision.ts';
-import { deleteRuntimeMachines, type DeletionDeps } from './delete-machines.ts';
+import { deleteRuntimeMachines, type DeleteDeps } from './delete-machines.ts';
 import { keepMachine, type KeepingDeps } from './keep-machine.ts';
 import { downwardOf } from './keys.ts';
 import type { PassCollaborators, IronCorePass, IronCoreStep } from './machine-pass.ts';
@@ -13,9 +13,9 @@ import type { SurroundingsDeps } from './surroundings.ts';
 import { notRunning } from './waiting.ts';
 
 type Deps = SurroundingsDeps &
-  CreationDeps &
+  CreateDeps &
   KeepingDeps &
-  DeletionDeps &
+  DeleteDeps &
   Pick<PassCollaborators, 'runtimeClasses' | 'claims' | 'finalizer'>;
 
 /** Claims what the Machine uses, decides on one thing, and does it. */

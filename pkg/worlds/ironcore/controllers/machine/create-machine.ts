@@ -16,11 +16,11 @@ import { requeue, type StepResult } from '../../../../work/reconcile/result.ts';
 import type { PassCollaborators, IronCorePass } from './machine-pass.ts';
 import { recipientOf } from './missing-machines.ts';
 
-export type CreationDeps = Pick<PassCollaborators, 'writer' | 'clock' | 'reports' | 'uncertainty' | 'hurry'>;
+export type CreateDeps = Pick<PassCollaborators, 'writer' | 'clock' | 'reports' | 'uncertainty' | 'hurry'>;
 
 /** Has the runtime create a machine. That it was sent, and to whom, is written before. */
 export async function createMachine(
-  deps: CreationDeps,
+  deps: CreateDeps,
   { observed, poolName, runtime, signal }: IronCorePass,
   machine: DesiredRuntimeMachine,
 ): Promise<StepResult> {
@@ -67,7 +67,7 @@ export async function createMachine(
  * that is missing some day, it is asked again. Resolves with the Machine as it is now; undefined when it is gone. Throws ApiError.
  */
 async function markCreation(
-  { clock, writer }: CreationDeps,
+  { clock, writer }: CreateDeps,
   observed: IronCoreMachine,
   recipient: string | undefined,
   signal: AbortSignal,

@@ -8,14 +8,14 @@ import type { PassCollaborators, IronCorePass } from './machine-pass.ts';
 import { RECHECK_MS, SOON_MS } from './rechecks.ts';
 import { runtimeStateName } from './status.ts';
 
-export type DeletionDeps = Pick<
+export type DeleteDeps = Pick<
   PassCollaborators,
   'reports' | 'missing' | 'deletionNotes' | 'sightings' | 'uncertainty' | 'hurry'
 >;
 
 /** Has the runtime delete the machines of a Machine that is being deleted. That it was sent is written before. */
 export async function deleteRuntimeMachines(
-  deps: DeletionDeps,
+  deps: DeleteDeps,
   pass: IronCorePass,
   { left, ids }: MachineDecision & { readonly kind: 'delete' },
 ): Promise<StepResult> {
@@ -49,7 +49,7 @@ export async function deleteRuntimeMachines(
 
 /** The runtime has not accepted that the machine goes. */
 async function takeBack(
-  { deletionNotes, reports }: DeletionDeps,
+  { deletionNotes, reports }: DeleteDeps,
   { observed, poolName, signal }: IronCorePass,
   shown: RuntimeMachine | undefined,
   err: unknown,

@@ -11,8 +11,8 @@ import { isMachineOf } from './runtime-id.ts';
  * Whose a machine at a runtime is: of a Machine; of none, and made for this MachinePool; of none, and made for a MachinePool that is not
  * there; of anybody else.
  */
-export type Owner = 'machine' | 'none' | 'former' | 'other';
-export const OWNERS: readonly Owner[] = ['machine', 'none', 'former', 'other'];
+export type MachineOwner = 'machine' | 'none' | 'former' | 'other';
+export const OWNERS: readonly MachineOwner[] = ['machine', 'none', 'former', 'other'];
 
 /** Machines of a pool by the ids that they have at its runtime. */
 export type ByID = ReadonlyMap<string, IronCoreMachine>;
@@ -30,7 +30,7 @@ export function ownerOf(
   machine: RuntimeMachine,
   pools: PoolsByUID,
   byID: ByID,
-): Owner {
+): MachineOwner {
   if (!isNamed(machine)) return keyOfOwner(machine, byID) === '' ? 'other' : 'machine';
   const owner = cachedMachineOf(machines, machine);
   if (owner !== undefined && isHeld(owner)) return 'machine';
