@@ -1,5 +1,5 @@
 import type { MachineView, Sections } from '../view.ts';
-import { element } from './dom.ts';
+import { element, button } from './dom.ts';
 import { age, mark } from './lists.ts';
 import { untilOf } from './texts.ts';
 
@@ -17,12 +17,7 @@ export class Details {
   constructor(dialog: HTMLDialogElement, find: (key: string) => MachineView | undefined) {
     this.#dialog = dialog;
     this.#find = find;
-    const close = element('button', {
-      class: 'button',
-      text: 'Close',
-      attributes: { type: 'button' },
-      onClick: () => dialog.close(),
-    });
+    const close = button('button', 'Close', () => dialog.close());
     dialog.append(element('div', { class: 'dialog-head' }, this.#title, close), this.#body);
     dialog.addEventListener('close', () => {
       this.#key = undefined;

@@ -6,7 +6,7 @@ export interface Props {
   readonly onClick?: () => void;
 }
 
-type Child = Node | string | undefined;
+export type Child = Node | string | undefined;
 
 export function element<K extends keyof HTMLElementTagNameMap>(
   tag: K,
@@ -20,6 +20,20 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   if (props.onClick !== undefined) made.addEventListener('click', props.onClick);
   made.append(...children.filter((child) => child !== undefined));
   return made;
+}
+
+export function button(
+  className: string,
+  text: string,
+  onClick: () => void,
+  attributes: Props['attributes'] = {},
+): HTMLButtonElement {
+  return element('button', { class: className, text, attributes: { type: 'button', ...attributes }, onClick });
+}
+
+/** A link in words, which keeps focus by its key when it is made anew. */
+export function link(key: string, text: string, title: string, onClick: () => void): HTMLButtonElement {
+  return button('link name', text, onClick, { title, 'data-focus': key });
 }
 
 export function svg<K extends keyof SVGElementTagNameMap>(

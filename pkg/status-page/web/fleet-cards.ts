@@ -1,6 +1,6 @@
 import type { FleetView, Sections } from '../view.ts';
-import { element, KeyedChildren } from './dom.ts';
-import { age, mark, nothing } from './lists.ts';
+import { element, KeyedChildren, button, link } from './dom.ts';
+import { age, nothing, cell, item, statusCell } from './lists.ts';
 import { classOfPhase, phasesOf } from './phase-bands.ts';
 import { ATTENTION_TEXTS, countText, plural } from './texts.ts';
 
@@ -35,13 +35,9 @@ export class FleetTable {
       ),
       body,
     );
-    this.#more = element('button', {
-      class: 'button',
-      attributes: { type: 'button' },
-      onClick: () => {
-        this.#isWhole = !this.#isWhole;
-        this.#draw();
-      },
+    this.#more = button('button', '', () => {
+      this.#isWhole = !this.#isWhole;
+      this.#draw();
     });
     parent.append(this.#empty, this.#table, this.#more);
   }
@@ -77,47 +73,29 @@ function keyOf({ key }: FleetView): string {
 
 function rowOf(fleet: FleetView, nowMs: number, choose: (fleet: string) => void): HTMLElement {
   const { key, kind, namespace, name, desired, ready, attention, revision, troubles, created, sets, inTrouble } = fleet;
-  const button = element('button', {
-    class: 'link name',
-    text: name,
-    attributes: { type: 'button', title: `Show the Machines of ${key}`, 'data-focus': key },
-    onClick: () => choose(key),
-  });
+  const shown = link(key, name, `Show the Machines of ${key}`, () => choose(key));
   const owner = kind === 'MachineSet' ? 'MachineSet' : namespace;
   const details = troubles.length > 0 ? troubles : [attention === 'ok' ? 'As requested' : ATTENTION_TEXTS[attention]];
   const older = sets.slice(1).map((set) => `${set.name}: ${set.ready}/${set.desired} ready`);
   return element(
     'tr',
     {},
-    cell('Name', button, element('div', { class: 'muted small', text: owner })),
+    cell('Name', shown, element('div', { class: 'muted small', text: owner })),
     cell('Ready', element('span', { class: 'number', text: `${countText(ready)}/${countText(desired)}` })),
     cell('Machines', phaseBar(fleet)),
-    cell(
-      'Status',
-      element(
-        'div',
-        { class: 'status' },
-        mark(attention),
-        element(
-          'div',
-          {},
-          ...[...details, ...older].map((text) => element('p', { class: 'free', text })),
-          inTrouble === 0
-            ? undefined
-            : element('p', {
-                class: 'small attention',
-                text: `${plural(inTrouble, 'machine')} ${inTrouble === 1 ? 'needs' : 'need'} attention`,
-              }),
-        ),
-      ),
+    statusCell(
+      attention,
+      ...[...details, ...older].map((text) => element('p', { class: 'free', text })),
+      inTrouble === 0
+        ? undefined
+        : element('p', {
+            class: 'small attention',
+            text: `${plural(inTrouble, 'machine')} ${inTrouble === 1 ? 'needs' : 'need'} attention`,
+          }),
     ),
     cell('Revision', element('span', { text: revision ?? '–' })),
     cell('Age', age(created, nowMs)),
   );
-}
-
-function cell(label: string, ...children: readonly (HTMLElement | undefined)[]): HTMLElement {
-  return element('td', { attributes: { 'data-label': label } }, ...children);
 }
 
 function phaseBar({ phases }: FleetView): HTMLElement {
@@ -151,26 +129,17 @@ export function rolloutItems(
         attributes: { max: String(Math.max(1, total)), value: String(done), 'aria-label': `Rollout of ${key}` },
       });
       const others = troubles.filter((trouble) => !/^(?:RollingOut|Progressing): /.test(trouble));
-      return element(
-        'li',
-        { class: 'item' },
-        element(
-          'div',
-          { class: 'item-head' },
-          mark(fleet.attention),
-          element('button', {
-            class: 'link name',
-            text: name,
-            attributes: { type: 'button', title: key, 'data-focus': key },
-            onClick: () => choose(key),
-          }),
+      return item(
+        fleet.attention,
+        [
+          link(key, name, key, () => choose(key)),
           state === 'late' ? element('span', { class: 'chip', text: 'too slow' }) : undefined,
           element('span', { class: 'spacer' }),
           element('span', {
             class: 'muted',
             text: `${countText(updated)} updated, ${countText(available)} available of ${countText(total)}`,
           }),
-        ),
+        ],
         progress,
         element('p', { class: 'free', text }),
         ...others.map((trouble) => element('p', { class: 'free', text: trouble })),

@@ -1,6 +1,6 @@
 import type { Attention } from '../../fleet/attention.ts';
 import type { Sections } from '../view.ts';
-import { element } from './dom.ts';
+import { element, button, link, type Child } from './dom.ts';
 import { holdersOf, isStandby } from './state.ts';
 import { ageText, countText, plural, untilOf } from './texts.ts';
 
@@ -13,12 +13,7 @@ export function mark(attention: Attention): HTMLElement {
 
 /** A button that looks like a link, with the name of a Machine. */
 export function machineButton(key: string, open: OpenMachine): HTMLElement {
-  return element('button', {
-    class: 'link name',
-    text: key.replace(/^[^/]*\//, ''),
-    attributes: { type: 'button', title: key, 'data-focus': key },
-    onClick: () => open(key),
-  });
+  return link(key, key.replace(/^[^/]*\//, ''), key, () => open(key));
 }
 
 /** An age that goes on counting. */
@@ -42,6 +37,14 @@ export function refreshAges(parent: ParentNode, nowMs: number): void {
     const text = end === undefined ? ageText(since, nowMs) : untilOf(end, nowMs);
     if (one.textContent !== text) one.textContent = text;
   }
+}
+
+export function cell(label: string, ...children: readonly Child[]): HTMLElement {
+  return element('td', { attributes: { 'data-label': label } }, ...children);
+}
+
+export function statusCell(attention: Attention, ...lines: readonly Child[]): HTMLElement {
+  return cell('Status', element('div', { class: 'status' }, mark(attention), element('div', {}, ...lines)));
 }
 
 export function nothing(text: string): HTMLElement {
@@ -74,32 +77,30 @@ export class ShortList {
       : undefined;
     const shown = this.#isWhole ? this.#items : this.#items.slice(0, SHORT);
     const rest = this.#items.length - SHORT;
-    const more = element('button', {
-      class: 'button',
-      text: this.#isWhole ? 'Show fewer' : `Show all ${countText(this.#items.length)} ${this.#what}`,
-      attributes: { type: 'button', 'aria-expanded': String(this.#isWhole), 'data-focus': 'more' },
-      onClick: () => {
-        this.#isWhole = !this.#isWhole;
-        this.#draw();
-      },
-    });
+    const toggle = (): void => {
+      this.#isWhole = !this.#isWhole;
+      this.#draw();
+    };
+    const text = this.#isWhole ? 'Show fewer' : `Show all ${countText(this.#items.length)} ${this.#what}`;
+    const more = button('button', text, toggle, { 'aria-expanded': String(this.#isWhole), 'data-focus': 'more' });
     this.#parent.replaceChildren(element('ul', { class: 'list' }, ...shown), ...(rest > 0 ? [more] : []));
     if (typeof focused !== 'string') return;
     this.#parent.querySelector<HTMLElement>(`[data-focus="${CSS.escape(focused)}"]`)?.focus();
   }
 }
 
+/** An item of a list: a line with a mark, and what is said below it. */
+export function item(attention: Attention, head: readonly Child[], ...body: readonly Child[]): HTMLElement {
+  return element('li', { class: 'item' }, element('div', { class: 'item-head' }, mark(attention), ...head), ...body);
+}
+
 export function drainItems({ drains }: Sections, nowMs: number, open: OpenMachine): readonly HTMLElement[] {
   return drains
     .toSorted((a, b) => Number(b.isBlocked) - Number(a.isBlocked) || (a.since < b.since ? -1 : 1))
     .map((drain) =>
-      element(
-        'li',
-        { class: 'item' },
-        element(
-          'div',
-          { class: 'item-head' },
-          mark(drain.isBlocked ? 'attention' : 'progressing'),
+      item(
+        drain.isBlocked ? 'attention' : 'progressing',
+        [
           machineButton(drain.machine, open),
           element('span', { class: 'chip', text: drain.isBlocked ? 'blocked' : drain.purpose }),
           element('span', { class: 'spacer' }),
@@ -108,7 +109,7 @@ export function drainItems({ drains }: Sections, nowMs: number, open: OpenMachin
             text: drain.remainingPods === undefined ? '' : `${plural(drain.remainingPods, 'pod')} left`,
           }),
           age(drain.since, nowMs),
-        ),
+        ],
         element('p', { class: 'free', text: drain.message ?? `Draining for ${drain.purpose}.` }),
         drain.podsDeletedAt === undefined
           ? undefined
@@ -122,39 +123,27 @@ export function drainItems({ drains }: Sections, nowMs: number, open: OpenMachin
 
 /** Calls to providers that have failed and are repeated, and classes of which no VM can be had. */
 export function retryItems({ retries, exhausted }: Sections, nowMs: number, open: OpenMachine): readonly HTMLElement[] {
-  const ofClasses = exhausted.map(({ machineClass, message, failures, nextAttempt }) =>
-    element(
-      'li',
-      { class: 'item' },
-      element(
-        'div',
-        { class: 'item-head' },
-        mark('attention'),
-        element('span', { class: 'name', text: machineClass }),
-        element('span', { class: 'chip', text: 'ResourceExhausted' }),
+  const itemOf = (
+    { message = '', failures, nextAttempt }: { message?: string; failures: number; nextAttempt: string },
+    name: HTMLElement,
+    chip: string,
+  ): HTMLElement =>
+    item(
+      'attention',
+      [
+        name,
+        element('span', { class: 'chip', text: chip }),
         element('span', { class: 'spacer' }),
         element('span', { class: 'muted' }, `attempt ${failures + 1} `, until(nextAttempt, nowMs)),
-      ),
+      ],
       element('p', { class: 'free', text: message }),
+    );
+  return [
+    ...exhausted.map((one) =>
+      itemOf(one, element('span', { class: 'name', text: one.machineClass }), 'ResourceExhausted'),
     ),
-  );
-  const ofMachines = retries.map(({ machine, call, code = 'failed', message = '', failures, nextAttempt }) =>
-    element(
-      'li',
-      { class: 'item' },
-      element(
-        'div',
-        { class: 'item-head' },
-        mark('attention'),
-        machineButton(machine, open),
-        element('span', { class: 'chip', text: `${call}: ${code}` }),
-        element('span', { class: 'spacer' }),
-        element('span', { class: 'muted' }, `attempt ${failures + 1} `, until(nextAttempt, nowMs)),
-      ),
-      element('p', { class: 'free', text: message }),
-    ),
-  );
-  return [...ofClasses, ...ofMachines];
+    ...retries.map((one) => itemOf(one, machineButton(one.machine, open), `${one.call}: ${one.code ?? 'failed'}`)),
+  ];
 }
 
 /** That others know what this process does not. */

@@ -1,7 +1,7 @@
 import type { Attention } from '../../fleet/attention.ts';
 import type { MachineView } from '../view.ts';
-import { element, KeyedChildren, setText } from './dom.ts';
-import { age, machineButton, mark, nothing, type OpenMachine } from './lists.ts';
+import { element, KeyedChildren, setText, button } from './dom.ts';
+import { age, machineButton, nothing, type OpenMachine, cell, statusCell } from './lists.ts';
 import { EVERYTHING, type MachineQuery, PAGE_SIZE, selectMachines, type SortKey } from './machine-list.ts';
 import { ATTENTION_TEXTS, countText, plural } from './texts.ts';
 
@@ -57,20 +57,15 @@ export class MachineTable {
     this.#phase.addEventListener('change', () =>
       this.#ask({ phase: this.#phase.value === '' ? undefined : this.#phase.value }),
     );
-    this.#fleet = element('button', {
-      class: 'button',
-      attributes: { type: 'button' },
-      onClick: () => {
-        this.#ask({ fleet: undefined });
-        this.#search.focus();
-      },
+    this.#fleet = button('button', '', () => {
+      this.#ask({ fleet: undefined });
+      this.#search.focus();
     });
     for (const attention of FILTERS) {
       const text = attention === undefined ? 'All' : ATTENTION_TEXTS[attention];
-      const onClick = (): void => this.#ask({ attention });
       this.#filters.set(
         attention,
-        element('button', { class: 'segment', text, attributes: { type: 'button' }, onClick }),
+        button('segment', text, () => this.#ask({ attention })),
       );
     }
     this.#found = element('p', { class: 'sr-only', attributes: { role: 'status' } });
@@ -136,7 +131,7 @@ export class MachineTable {
     this.#query = { ...this.#query, page };
     this.#children.show(rows.map((machine) => [machine.key, machine]));
     const { attention, fleet, sort, isDescending } = this.#query;
-    for (const [of, button] of this.#filters) button.setAttribute('aria-pressed', String(of === attention));
+    for (const [of, filter] of this.#filters) filter.setAttribute('aria-pressed', String(of === attention));
     this.#fleet.hidden = fleet === undefined;
     setText(this.#fleet, `${fleet?.replace(/^[^/]*\//, '') ?? ''} ✕`);
     this.#fleet.setAttribute('aria-label', `Show machines of all MachineDeployments, not only of ${fleet ?? ''}`);
@@ -184,19 +179,10 @@ export class MachineTable {
         machineButton(key, this.#open),
         element('div', { class: 'muted small only-narrow', text: namespace }),
       ),
-      cell(
-        'Status',
-        element(
-          'div',
-          { class: 'status' },
-          mark(attention),
-          element(
-            'div',
-            {},
-            element('span', { text: phase }),
-            element('div', { class: `small ${attention === 'ok' ? 'muted' : attention}`, text: more }),
-          ),
-        ),
+      statusCell(
+        attention,
+        element('span', { text: phase }),
+        element('div', { class: `small ${attention === 'ok' ? 'muted' : attention}`, text: more }),
       ),
       cell(
         'Waiting for',
@@ -216,28 +202,18 @@ export class MachineTable {
 
   #head({ title, sort }: (typeof COLUMNS)[number]): HTMLElement {
     if (sort === undefined) return element('th', { text: title, attributes: { scope: 'col' } });
-    const onClick = (): void => {
+    const sorted = button('sort', title, () => {
       const isDescending = this.#query.sort === sort && !this.#query.isDescending;
       this.#ask({ sort, isDescending });
-    };
-    const button = element('button', { class: 'sort', text: title, attributes: { type: 'button' }, onClick });
-    const head = element('th', { attributes: { scope: 'col' } }, button);
+    });
+    const head = element('th', { attributes: { scope: 'col' } }, sorted);
     this.#heads.set(sort, head);
     return head;
   }
 
   #pageButton(text: string, step: number): HTMLButtonElement {
-    return element('button', {
-      class: 'button',
-      text,
-      attributes: { type: 'button' },
-      onClick: () => this.#ask({ page: this.#query.page + step }),
-    });
+    return button('button', text, () => this.#ask({ page: this.#query.page + step }));
   }
-}
-
-function cell(label: string, ...children: readonly (HTMLElement | undefined)[]): HTMLElement {
-  return element('td', { attributes: { 'data-label': label } }, ...children);
 }
 
 function cut(text: string | undefined): HTMLElement {
